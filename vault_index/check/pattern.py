@@ -23,6 +23,7 @@ be hostile.
 from __future__ import annotations
 
 import functools
+import importlib
 import re
 import signal
 import threading
@@ -33,10 +34,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import FrameType
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from vault_index.check.finding import WARNING
 
+T = TypeVar("T")
 FOLDER = Path(__file__).parent / "patterns"
 NEAR_CHARS = 200  # about two sentences before and after
 _SENTENCE_CHARS = 300
@@ -48,6 +50,9 @@ _SAME_LETTER = str.maketrans(
 )
 _IGNORE_CASE = "(?i)"
 _WITHOUT_LETTERS = re.compile(r"\\.|\(\?P[<=]\w+[>)]", re.DOTALL)  # escapes, and names of groups
+_RUN = 3  # letters by which words are looked up: nearly every text has all pairs
+# where the parts are of a piece of an expression that every match has
+_PARTS = {"SUBPATTERN": 3, "MAX_REPEAT": 2, "MIN_REPEAT": 2, "POSSESSIVE_REPEAT": 2, "ASSERT": 1}
 _REGEXES = ("regex", "near", "unless", "unless_near", "not_after")
 _LISTS = (*_REGEXES, "keywords", "match", "no_match")
 
@@ -77,20 +82,18 @@ class Pattern:
 
         With `whole`, the text is one piece: `near` and `unless` look at all of it.
         """
-        if self.may_match(lowered):
+        if not self.keywords or any(map(lowered.__contains__, self.keywords)):
             yield from self.find_all(text, lowered, whole=whole)
 
     def is_in(self, text: str, *, whole: bool = False) -> bool:
         """Whether a text has a match: see `find`."""
         return next(self.find(text, in_lower_case(text), whole=whole), None) is not None
 
-    def may_match(self, lowered: str) -> bool:
-        """Whether a text in lower case has a keyword, or none is needed."""
-        return not self.keywords or any(map(lowered.__contains__, self.keywords))
-
     def find_all(self, text: str, lowered: str, *, whole: bool = False) -> Iterator[re.Match[str]]:
         """Yield the matches in a text, keywords or not."""
         for regex in self.regex:
+            if not all(words.owners(lowered) for words in _needed(regex)):
+                continue
             if (fast := _for_lower_case(regex)) and not fast.search(lowered):
                 continue
             for match in compiled(regex).finditer(text):
@@ -153,6 +156,84 @@ def _for_lower_case(regex: str) -> re.Pattern[str] | None:
     return re.compile(bare, re.MULTILINE) if is_lower else None
 
 
+class Words(Generic[T]):
+    """Words in lower case, each with an owner, that are looked up in a text all at once."""
+
+    def __init__(self, words: Iterable[tuple[str, T]]) -> None:
+        self._short: list[tuple[str, T]] = []
+        self._by_start: dict[str, list[tuple[str, T]]] = {}
+        for word, owner in words:
+            alike = self._by_start.setdefault(word[:_RUN], []) if len(word) >= _RUN else self._short
+            alike.append((word, owner))
+        self._starts = frozenset(self._by_start)
+
+    def owners(self, lowered: str) -> set[T]:
+        """Return the owners of the words that a text in lower case has."""
+        owners = {owner for word, owner in self._short if word in lowered}
+        for start in self._starts & _runs(lowered):
+            for word, owner in self._by_start[start]:
+                if owner not in owners and word in lowered:
+                    owners.add(owner)
+        return owners
+
+
+@functools.lru_cache(maxsize=8)  # the views of a text
+def _runs(lowered: str) -> frozenset[str]:
+    """Return the letters of a text, each with those that follow it."""
+    return frozenset(map("".join, zip(lowered, lowered[1:], lowered[2:], strict=False)))
+
+
+@functools.cache
+def _needed(regex: str) -> tuple[Words[None], ...]:
+    """Return words of which any match has one each; a text without them need not be searched."""
+    try:
+        tree = importlib.import_module("re._parser").parse(regex, re.MULTILINE)
+    except (ImportError, AttributeError):  # private to Python: without it, every text is searched
+        return ()
+    return tuple(Words((word, None) for word in words) for words in _needed_in(tree))
+
+
+def _needed_in(tree: Iterable[tuple[object, Any]]) -> Iterator[frozenset[str]]:
+    """Yield sets of words; what a parsed expression matches has a word of each."""
+    word = ""
+    for name, value in [*((str(name), value) for name, value in tree), ("END", None)]:
+        if name == "LITERAL":
+            word += in_lower_case(chr(value))
+            continue
+        if len(word.encode()) >= 3:
+            yield frozenset([word])
+        word = ""
+        if name == "BRANCH":
+            ways = [max(_needed_in(way), key=_rarity, default=frozenset()) for way in value[1]]
+            if all(ways):
+                yield frozenset().union(*ways)
+        elif name in _PARTS and not (name.endswith("REPEAT") and value[0] == 0):
+            yield from _needed_in(value[_PARTS[name]])
+
+
+def _rarity(words: frozenset[str]) -> tuple[int, int]:
+    return min(len(word.encode()) for word in words), -len(words)
+
+
+class Rules:
+    """The patterns of a file for one view of a text."""
+
+    def __init__(self, patterns: Iterable[Pattern]) -> None:
+        self.patterns = tuple(patterns)
+        self._words = Words((word, rule.id) for rule in self.patterns for word in rule.keywords)
+
+    def possible(self, lowered: str) -> list[Pattern]:
+        """Return the patterns of which a text in lower case has a keyword, or that need none."""
+        ids = self._words.owners(lowered)
+        return [rule for rule in self.patterns if not rule.keywords or rule.id in ids]
+
+
+@functools.cache
+def rules(name: str, where: str | None = None) -> Rules:
+    """Return the patterns of `patterns/NAME.toml`, of a view of the text if it is named."""
+    return Rules(rule for rule in load(name) if where in (None, rule.where))
+
+
 @functools.cache
 def load(name: str) -> tuple[Pattern, ...]:
     """Read `patterns/NAME.toml`."""
@@ -198,7 +279,6 @@ def _filled(regex: str, words: Mapping[str, str]) -> str:
 # expression looks for signals while it works, so the limit holds inside of one, too. Signals come to
 # the main thread only; elsewhere the limit is looked at between two findings.
 
-T = TypeVar("T")
 RULE_SECONDS = 5.0  # of a processor, for one rule and one file; a page takes a few milliseconds
 ALL_SECONDS = 20.0  # for all files of a commit
 

@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import base64
 import codecs
-import functools
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -223,16 +222,11 @@ def _scores(plain: str) -> list[_Piece]:
 
 def _signs_add(piece: str) -> float:
     """Return what the signs in a piece add to its score; they take from it where it asks for care."""
-    signs = [rule.weight for rule in _matching(_patterns("sign"), piece)]
+    signs = [rule.weight for rule in _matching("sign", piece)]
     if min(signs, default=0) < 0:
         return _SIGN_WORTH * min(signs)
-    acts = sum(rule.weight for rule in _matching(_patterns("act"), piece))
+    acts = sum(rule.weight for rule in _matching("act", piece))
     return _SIGN_WORTH * sum(signs) + _ACT_WORTH * acts
-
-
-@functools.cache
-def _patterns(where: str) -> list[Pattern]:
-    return [rule for rule in pattern.load(_FILE) if rule.where == where]
 
 
 def as_read(text: str) -> str:
@@ -261,9 +255,7 @@ def _prose(plain: str) -> Iterator[_Found]:
     lowered = pattern.in_lower_case(joined)
     views = {joined: lowered, plain: pattern.in_lower_case(plain)}  # lines begin in the second only
     line, care = line_counter(plain), pattern.by_id(_FILE, _CARE)
-    for rule in _patterns(""):
-        if not rule.may_match(lowered):
-            continue
+    for rule in pattern.rules(_FILE, "").possible(lowered):
         for view, low in views.items():
             for match in rule.find_all(view, low):
                 severity = _severity(rule, plain, match)
@@ -308,17 +300,12 @@ def _is_order(plain: str, start: int) -> bool:
 def _signs(plain: str) -> Iterator[_Found]:
     """Find paragraphs in which signs add up: each alone is what teams write, too."""
     line = line_counter(plain)
-    lowered = pattern.in_lower_case(_joined(plain))
-    # once for the text: most rules have no keyword in it
-    sign, act = (
-        [rule for rule in _patterns(where) if rule.may_match(lowered)] for where in ("sign", "act")
-    )
-    for start, paragraph in _paragraphs(plain) if sign else ():
-        signs = _matching(sign, paragraph)
+    for start, paragraph in _paragraphs(plain):
+        signs = _matching("sign", paragraph)
         spoken = sum(rule.weight for rule in signs)
         if spoken < 0 or not signs:
             continue
-        acts = _matching(act, paragraph)
+        acts = _matching("act", paragraph)
         weight = sum(rule.weight for rule in signs + acts)
         if weight >= (_SUSPECT_WEIGHT if spoken >= _MIN_SIGN_WEIGHT else _ACTS_WEIGHT):
             reasons = dict.fromkeys(rule.why for rule in signs + acts if rule.weight > 0)
@@ -327,11 +314,12 @@ def _signs(plain: str) -> Iterator[_Found]:
             yield line(start), max(signs, key=lambda rule: rule.weight), message, severity
 
 
-def _matching(rules: list[Pattern], paragraph: str) -> list[Pattern]:
-    """Return the rules that match in a paragraph."""
+def _matching(where: str, paragraph: str) -> list[Pattern]:
+    """Return the patterns of a view that match in a paragraph."""
     joined = _joined(paragraph)
     lowered = pattern.in_lower_case(joined)
-    return [rule for rule in rules if next(rule.find(joined, lowered), None)]
+    possible = pattern.rules(_FILE, where).possible(lowered)
+    return [rule for rule in possible if next(rule.find_all(joined, lowered), None)]
 
 
 def _paragraphs(text: str) -> Iterator[tuple[int, str]]:
@@ -349,8 +337,12 @@ def _marks(text: str) -> Iterator[_Found]:
     lowered = pattern.in_lower_case(text)
     line = line_counter(text)
     file = LessonFile.of_text(text, "")
-    for rule in _patterns("mark") + _patterns("turn"):
-        for match in rule.find(text, lowered):
+    rules = [
+        *pattern.rules(_FILE, "mark").possible(lowered),
+        *pattern.rules(_FILE, "turn").possible(lowered),
+    ]
+    for rule in rules:
+        for match in rule.find_all(text, lowered):
             number, severity = line(match.start()), rule.severity
             if rule.where == "turn" and (
                 file.fence_starts[number - 1] is not None or not _begins_line(text, match.start())
@@ -368,7 +360,7 @@ def _begins_line(text: str, index: int) -> bool:
 def _hidden(text: str) -> Iterator[_Found]:
     line = line_counter(text)
     for start, hidden in hidden_texts(text):
-        for rule in _patterns("hidden"):
+        for rule in pattern.rules(_FILE, "hidden").patterns:
             if rule.is_in(hidden, whole=True):
                 yield line(start), rule, rule.why, rule.severity
 
@@ -387,7 +379,7 @@ def _characters(text: str, unreported: str) -> Iterator[_Found]:
     line = line_counter(text)
     if text.isascii() and not _ASCII_CONTROL.search(text):
         return
-    for rule in _patterns("character"):
+    for rule in pattern.rules(_FILE, "character").patterns:
         for match in rule.find(text, pattern.in_lower_case(text)):
             message = f"{rule.why} (U+{ord(match[0]):04X})"
             if unreported[match.start()] == match[0] or rule.id == _HIDDEN_LETTER:
