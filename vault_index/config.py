@@ -166,8 +166,15 @@ class Config:
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)  # who set what
 
     def warnings(self) -> list[str]:
-        """Return a line for people for each key that needs an edit."""
-        return [f"warning: {each}" for each in self.unknown_keys]
+        """Return a line for people for each of some keys that need an edit, and one for the others."""
+        keys = sorted(self.unknown_keys, key=lambda each: each.is_in_force)  # what is lost is first
+        lines = [f"warning: {each}" for each in keys[:_MAX_WARNINGS]]
+        if rest := len(keys) - len(lines):
+            lines.append(f"warning: {rest} more settings need an edit: run `lessons doctor`")
+        return lines
+
+
+_MAX_WARNINGS = 3  # each command has them
 
 
 def _settings() -> dict[str, Field[Any]]:

@@ -204,6 +204,15 @@ def test_an_old_name_works_with_a_warning_that_names_the_new_one(
     ]
 
 
+def test_the_settings_of_an_older_version_are_in_force_and_no_flood(own_world: Path) -> None:
+    journal = '[journal]\nleft_out = ["a/*"]\nrefine = "ollama:x"\nprompt = true\n'
+    settings = load(own_world, user=f'{journal}[learn]\nmost = 4\nignored = ["b/*"]\n')
+    assert (settings.learn.max_entries, settings.learn.exclude) == (4, ("b/*",))
+    lines = settings.warnings()
+    assert ["is gone" in line for line in lines] == [True, True, False, False]
+    assert lines[-1] == "warning: 2 more settings need an edit: run `lessons doctor`"
+
+
 def test_an_old_name_gives_way_to_the_new_one(own_world: Path) -> None:
     settings = load(own_world, user='[learn]\nignored = ["old"]\nexclude = ["new"]\n')
     assert settings.learn.exclude == ("new",)
