@@ -30,6 +30,7 @@ from benchmarks import cold, first_prompt, instruments, journal, watching
 from vault_index.edit import add, init
 from vault_index.embed import download
 from vault_index.index import reconcile
+from vault_index.lesson import parse
 from vault_index.search import entries, evaluate, floor
 from vault_index.search.evaluate import LabelledPrompt
 from vault_index.search.query import find
@@ -102,11 +103,17 @@ def _vault(root: Path) -> tuple[Vault, list[LabelledPrompt]]:
         copy = vault.lessons_dir / file.relative_to(REPO / "lessons")
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes(file.read_bytes())
-    reconcile.sync(vault)
-    prompts = []
-    for entry in entries.entries(vault):
-        own = entries.entry(vault, entry["id"])["fires_on"] or []
-        prompts += [LabelledPrompt(prompt, frozenset([entry["id"]]), "own") for prompt in own]
+    # read from the files: the index is made later, and timed
+    lessons = [
+        lesson
+        for file in vault.files()[0]
+        for lesson in parse.parse_file((vault.lessons_dir / file.path).read_bytes(), file.path)
+    ]
+    prompts = [
+        LabelledPrompt(prompt, frozenset([lesson.id]), "own")
+        for lesson in lessons
+        for prompt in lesson.fires_on
+    ]
     foreign = floor.foreign_prompts()
     return vault, prompts + [LabelledPrompt(prompt, frozenset(), "foreign") for prompt in foreign]
 
