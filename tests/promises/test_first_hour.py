@@ -239,7 +239,8 @@ def test_one_bad_line_does_not_discard_a_file(team: Vault, tmp_path: Path) -> No
     ended = lessons("import", source, "--write", code=1)
     assert sorted(file.name for file in (team.lessons_dir / "inbox").iterdir()) == ["a.md", "d.md"]
     assert [one for one in ended.stderr.splitlines() if one.startswith("error: ")] == [
-        "error: notes.jsonl:2: not JSON: Expecting ',' delimiter",
+        "error: notes.jsonl:2: not JSON: Expecting ',' delimiter"
+        " (write an object a line, or one array of objects)",
         "error: notes.jsonl:3: no text",
     ]
 
