@@ -241,7 +241,7 @@ def test_one_bad_line_does_not_discard_a_file(team: Vault, tmp_path: Path) -> No
     assert [one for one in ended.stderr.splitlines() if one.startswith("error: ")] == [
         "error: notes.jsonl:2: not JSON: Expecting ',' delimiter"
         " (write an object a line, or one array of objects)",
-        "error: notes.jsonl:3: no text",
+        "error: notes.jsonl:3: no text (put its text under one of text, content, body, lesson)",
     ]
 
 
