@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 import subprocess
 import sys
@@ -15,7 +14,7 @@ import pytest
 
 import vault_index
 from tests.support import documents
-from tests.support.commands import BIN, path_with_forks, run
+from tests.support.commands import path_with_forks, run
 from tests.support.indexed import of_this_repository
 from vault_index import errors
 from vault_index.entrypoints.cli import SECTIONS, main
@@ -188,20 +187,13 @@ def test_nothing_heavy_is_loaded_before_it_is_needed(code: str) -> None:
     assert not set(HEAVY) & set(done.stderr.split())
 
 
-@pytest.mark.slow
-def test_help_takes_less_than_ten_times_the_start_of_python() -> None:
-    """In processor time, the least of some runs each: other work on the machine does not count."""
-    help_ = min(processor_seconds(BIN / "lessons", "--help") for _ in range(5))
-    bare = min(processor_seconds(sys.executable, "-c", "pass") for _ in range(5))
-    assert help_ < 10 * bare
-
-
-def processor_seconds(*command: str | Path) -> float:
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0
-    return usage.ru_utime + usage.ru_stime
+def test_help_loads_few_modules() -> None:
+    """How long it takes is for a benchmark, `commands`: a test on a busy machine cannot know."""
+    probe = "import sys, atexit; from vault_index.entrypoints.cli import main; "
+    probe += "atexit.register(lambda: print(*sys.modules, file=sys.stderr)); main(['--help'])"
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    ours = [name for name in done.stderr.split() if name.startswith("vault_index")]
+    assert len(ours) <= 55
 
 
 def test_the_hook_client_loads_only_a_little_of_the_standard_library() -> None:

@@ -39,10 +39,16 @@ async function select(id, { focus = false } = {}) {
   else if (focus) at("card-title")?.focus();
 }
 
-// Read the list again and show the proposal that is at a place now.
+// Read the list again and show the proposal that is at a place now. With `stay` the card of one that was
+// decided elsewhere stays, with a word: another may not come under the hand of somebody about to accept.
 async function reload(index = place(), options = {}) {
   const address = limit ? `${AT}/list?limit=${limit}` : `${AT}/list`;
   if (!(await trying(() => load(list, address)))) return;
+  if (options.stay && current && place() < 0) {
+    trouble.textContent = "this proposal was decided elsewhere meanwhile";
+    trouble.hidden = false;
+    return;
+  }
   await begin(index, options);
 }
 
@@ -206,4 +212,4 @@ function first() {
 }
 if (items().length) begin(0);
 else list.addEventListener("loaded", first);
-document.addEventListener("changed", () => { if (!dialog.open) reload(); });
+document.addEventListener("changed", () => { if (!dialog.open) reload(place(), { stay: true }); });
