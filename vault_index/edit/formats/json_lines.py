@@ -27,7 +27,7 @@ from vault_index.lesson.frontmatter import MAX_NESTING
 
 _TEXT_KEYS = ("text", "content", "body", "lesson")
 _FILED = ("category", "categories")
-WHITE = b"\xef\xbb\xbf \t\r\n"  # a byte-order mark is none of the text
+_BLANKS = b"\xef\xbb\xbf \t\r\n"  # a byte-order mark, and white space
 _NOT_JSON = "write an object a line, or one array of objects"
 
 
@@ -78,7 +78,7 @@ def _values(data: bytes, path: str) -> Iterator[tuple[str, int, Any]]:
     A line that is not JSON yields its LessonError. Lines have no limit together. Raises LessonError for
     an array that is not JSON, or too long.
     """
-    if len(data) > MAX_BYTES and not data.lstrip(WHITE).startswith(b"["):
+    if len(data) > MAX_BYTES and not data.lstrip(_BLANKS).startswith(b"["):
         for line, raw in enumerate(data.split(b"\n"), start=1):
             try:
                 written = text_of(raw, path)
