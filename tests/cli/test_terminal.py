@@ -27,10 +27,10 @@ from vault_index.vault import Vault
 
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 LONG = "A title that is longer than any terminal of these is wide: " * 3
-# what a lesson says is shown as it stands there, and what the user typed is not asked here
+# what a lesson says is shown as it stands there, as is the very text that a model would be sent
 BODIES = (
     *("lessons show", "lessons recall", "lessons search --neighbours", "lessons proposals "),
-    "lessons ask",
+    *("lessons ask", "lessons learn --commit HEAD --dry-run --show"),
 )
 NOT_HERE = ("install", "uninstall", "model", "sync", "index --rebuild", "watch", "git", "eval",
             "init", "journal forget", "review",  # these ask

@@ -210,8 +210,11 @@ def test_it_needs_the_token_and_a_question(served: Serving, chat: ChatServer) ->
 
 
 def test_a_request_does_not_choose_the_model(served: Serving, chat: ChatServer) -> None:
-    answer = ask(served, "how do we roll back staging?", model="anthropic:dearest")
-    assert answer["model"] == "openai:scripted"
+    asked = {"query": "how do we roll back staging?", "model": "anthropic:dearest"}
+    refused = served.ask("POST", "/api/ask", json=asked)
+    assert refused.status_code == 422
+    assert "no field 'model'" in refused.json()["error"]
+    assert chat.requests == []
 
 
 def test_a_model_that_fails_leaves_the_passages(served: Serving, chat: ChatServer) -> None:
