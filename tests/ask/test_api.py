@@ -344,6 +344,7 @@ def test_the_journal_is_searched_in_the_days_and_project_that_the_model_names(
         moment = f"{at}T10:00:00+00:00"
         keep(a_journal(own_world), id, prompt(id, 1, f"the axolotl queue of {at}", moment))
     call = {"query": "axolotl queue", "kind": "journal", "since": "2026-11-01"}
+    call["until"] = "2026-11-20"  # to the end of that day
     with ModelServer() as server:
         configure(own_world, server)
         server.judge = lambda body: wants(json.dumps(call)) if body.get("tools") else None
@@ -353,7 +354,10 @@ def test_the_journal_is_searched_in_the_days_and_project_that_the_model_names(
         assert "1 older records match" in server.requests[1].body["messages"][-1]["content"]
         call["project"] = "another"
         answer, _ = ask(vault, "the axolotl?")
-    assert (answer["status"], answer["passages"]) == ("unknown", [])
+        assert (answer["status"], answer["passages"]) == ("unknown", [])
+        call["since"] = "some time last week"
+        answer, _ = ask(vault, "the axolotl?")
+    assert "no date 'some time last week'" in answer["answer"]
 
 
 def test_a_question_of_nothing_is_refused(vault: Vault) -> None:

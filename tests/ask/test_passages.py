@@ -115,7 +115,7 @@ def test_lessons_without_a_number_count_on(
 
 def test_a_name_that_nothing_has_narrows_nothing_and_is_said(vault: Vault) -> None:
     result = find(vault, "platypus build", document="sailing for beginners", lesson_number=2)
-    assert [each.title for each in result.passages if not each.weak] == ["Heap"]
+    assert [each.title for each in result.passages if not each.is_weak] == ["Heap"]
     assert "no document or category is called 'sailing for beginners'" in result.notes[0]
     result = find(vault, "chunking", document="Introduction to AI", lesson_number=77)
     assert "has no lesson 77" in result.notes[0]
@@ -128,7 +128,7 @@ def test_a_category_narrows_also_in_part(vault: Vault) -> None:
         assert [each.title for each in result.passages] == ["Heap"], name
         assert result.place == "devops/ci"
     elsewhere = find(vault, "axolotl", category="devops").passages
-    assert all(each.weak and each.path.startswith("lessons/devops/") for each in elsewhere)
+    assert all(each.is_weak and each.path.startswith("lessons/devops/") for each in elsewhere)
 
 
 def test_below_the_floor_there_are_only_the_nearest(vault: Vault) -> None:
@@ -136,7 +136,7 @@ def test_below_the_floor_there_are_only_the_nearest(vault: Vault) -> None:
     with_words(strict)
     result = find(strict, "platypus build")
     assert result.passages[0].title == "Heap"
-    assert all(each.weak for each in result.passages)
+    assert all(each.is_weak for each in result.passages)
     assert len(result.passages) <= passages.MAX_WEAK
 
 

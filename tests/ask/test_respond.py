@@ -85,7 +85,7 @@ def test_below_the_floor_the_model_judges_what_is_nearest(said: str, status: str
     model = ScriptedChat(search_for("zebras"), said)
     answer, _ = ask(model, Vaultlike(nearest=[HEAP]), "where are the zebras?")
     assert (answer.status, answer.text) == (status, said)
-    assert [each.weak for each in answer.passages] == [True]
+    assert [each.is_weak for each in answer.passages] == [True]
     result = model.asked[1].turns[-1].text
     assert "A weak match may be about something else." in result
     assert "(weak match, lessons/devops/lesson-1.md" in result

@@ -1,4 +1,4 @@
-"""What a model makes of the points of real sessions is accepted, and committed without a refusal."""
+"""Entries of a model on points of real sessions are accepted, and committed without a refusal."""
 
 from __future__ import annotations
 

@@ -258,9 +258,9 @@ def test_a_waiting_proposal_in_other_words_is_known_by_its_vector() -> None:
         vectors = iter([np.array([1.0, 0.0]), np.array([cosine, (1 - cosine**2) ** 0.5])])
         there = around(
             waiting=waiting,
-            # it is asked within this round of the loop, and for an outlook at the end
-            ask=lambda _name, _values: {
-                "vector": fingerprint.pack(next(vectors, np.ones(2))),  # noqa: B023
+            # an outlook is asked for at the end
+            ask=lambda _name, _values, vectors=vectors: {
+                "vector": fingerprint.pack(next(vectors, np.ones(2))),
                 "prompts": [],
             },
         )

@@ -1,4 +1,4 @@
-"""What 0.7.0 left behind goes on: settings, journal, proposals, hooks.
+"""The settings, journal, proposals and hooks that 0.7.0 left behind go on.
 
 `v0_7_0` has files as 0.7.0 wrote them, with `@HOME@`, `@VAULT@`, `@HOOK@` and `@ROOT@` (the vault's
 first commit) for what differs between machines.
@@ -85,7 +85,7 @@ def test_proposals_wait_and_rejected_ones_stay_rejected(home: Path) -> None:
 
 
 def test_a_session_that_goes_on_is_continued_in_its_file(home: Path) -> None:
-    """What was taken in before the upgrade is found, and not taken in again."""
+    """Records of before the upgrade are found, and not taken in again."""
     folder = home / ".lessons/journal/shop/2026-11"
     last = json.loads((home / TRANSCRIPT).read_text().splitlines()[-1])
     asked = {"role": "user", "content": "Now log each retry of the uploader with its number"}

@@ -15,14 +15,13 @@ from tests.support.files import commit, lesson_text, write
 from tests.support.indexed import full_text_vault, with_words
 from tests.support.watchers import watched
 from vault_index.edit import init
-from vault_index.entrypoints.words import moments
 from vault_index.errors import VaultError
 from vault_index.index import reconcile
 from vault_index.recall import select
 from vault_index.search import query
 from vault_index.search.hit import Hit
 from vault_index.search.query import Query
-from vault_index.store import filters, ownership
+from vault_index.store import filters, moments, ownership
 from vault_index.store.filters import Filter
 from vault_index.vault import Vault, open_vault
 

@@ -93,7 +93,7 @@ class Vaultlike:
     """
 
     def __init__(self, *passages: Passage, nearest: Sequence[Passage] = ()) -> None:
-        weak = tuple(replace(each, weak=True) for each in nearest)
+        weak = tuple(replace(each, is_weak=True) for each in nearest)
         self.result = SearchResult(passages or weak)
         self.then: list[SearchResult] = []
         self.searches: list[Wanted] = []

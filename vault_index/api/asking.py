@@ -17,6 +17,7 @@ from vault_index.journal import archive, projects
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import PROMPT
 from vault_index.journal.redact import redact
+from vault_index.store import moments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -160,25 +161,21 @@ def _in_journal(vault: Vault, caller: Caller, wanted: Wanted, *, is_open: bool) 
     is_kept = any(True for _ in archive.all_files(journal.folder))
     if not (is_kept or projects.recorded_folders(journal)):
         return SearchResult((), notes=(NO_JOURNAL,))
-    asked = api.journal.search(
-        text=wanted.query,
-        k=MAX_PASSAGES,
-        project=wanted.project,
-        since=wanted.since or None,
-        until=wanted.until,
-    )
     try:
+        window = moments.window(wanted.since or None, wanted.until)
+        asked = api.journal.search(
+            text=wanted.query, k=MAX_PASSAGES, project=wanted.project, **window
+        )
         answered = caller.ask(asked)
     except VaultError as error:  # a project or a day that is none
         return SearchResult((), notes=(": ".join(filter(None, [error.message, error.hint])),))
     least = 0.0 if answered["text_only"] else LEAST_SCORE
     hits = [hit for hit in answered["hits"] if hit["score"] >= least]
     older = answered["older"]
+    note = f"{older} older records match, too: search with an earlier `since`"
     return SearchResult(
         tuple(_record(caller, number, hit) for number, hit in enumerate(hits, start=1)),
-        notes=(f"{older} older records match, too: search with an earlier `since`",)
-        if older
-        else (),
+        notes=(note,) if older else (),
         text_only=answered["text_only"],
     )
 
@@ -209,14 +206,15 @@ def _with_answer(caller: Caller, hit: Mapping[str, Any]) -> str:
     try:
         if hit["kind"] == PROMPT:
             (record,) = caller.ask(api.journal.show(name=hit["id"]))["records"]
-            parts = [("The agent said", record["context"]), ("the person", record["text"])]
-            return "\n\n".join(f"{who}: {said}" for who, said in parts if said) or text
+            if text not in record["context"]:
+                return text
+            return f"The agent said: {text}\n\nThe person: {record['text'][:MAX_ANSWER_CHARS]}"
         if not _ASKED.search(text):
             return text
-        moments = caller.ask(api.journal.timeline(anchor=hit["id"], before=0, after=5))["records"]
+        later = caller.ask(api.journal.timeline(anchor=hit["id"], before=0, after=5))["records"]
     except VaultError:  # it went meanwhile
         return text
-    for record in moments[1:]:
+    for record in later[1:]:
         if record["session"] == hit["session"] and record["kind"] == PROMPT:
             return f"{text}\n\nThe person answered: {record['text'][:MAX_ANSWER_CHARS]}"
     return text

@@ -63,7 +63,7 @@ def ingest(
             return add.write_item(vault, item, taken)
         return update.write_item(vault, item, taken[item["id"]])
 
-    return {"items": [add.tried(put, item) for item in items]}
+    return {"items": [add.try_to_put(put, item) for item in items]}
 
 
 @command

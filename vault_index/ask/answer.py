@@ -31,7 +31,7 @@ class Passage:
     score: float
     text: str  # what a model is shown
     span: tuple[int, int] = (0, 0)  # characters of the lesson's text that it has; (0, 0): all
-    weak: bool = False  # whether it is below the floor
+    is_weak: bool = False  # whether it is below the floor
     best: tuple[str, ...] = ()  # the sentences of it that answer the question, best first
 
     def as_json(self) -> dict[str, Any]:

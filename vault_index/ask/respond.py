@@ -144,7 +144,7 @@ def _without_model(course: _Course, find: Find) -> Answer:
         return _answer(course, UNKNOWN, hint=NO_MODEL)
     _search(course, find, Wanted(course.query))
     course.passages = tuple(map(_shortened, course.passages[:MAX_SHOWN]))
-    status = UNKNOWN if all(each.weak for each in course.passages) else PASSAGES
+    status = UNKNOWN if all(each.is_weak for each in course.passages) else PASSAGES
     if status == UNKNOWN:
         course.show(_unknown(course))
     return _answer(course, status, hint=NO_MODEL)
@@ -325,8 +325,8 @@ def _answer(course: _Course, status: str, trouble: str = "", hint: str = "") -> 
 
 
 def _status(course: _Course) -> str:
-    """Return how an answer that a model wrote ended; it knows nothing where it cites no weak match."""
-    is_weak = bool(course.passages) and all(each.weak for each in course.passages)
+    """Return how a written answer ended: unknown if all passages are weak and it cites none."""
+    is_weak = bool(course.passages) and all(each.is_weak for each in course.passages)
     return UNKNOWN if is_weak and not course.citations.cited else ANSWERED
 
 

@@ -112,7 +112,7 @@ MAX_ID_CHARS = 200
 _PART = re.compile(r"\w[\w.+-]{0,80}")  # of an id: hidden files and `..` begin with a dot
 
 
-def tried(
+def try_to_put(
     put: Callable[[Mapping[str, Any]], dict[str, Any]], item: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Put an item into the vault; return what `put` does or, refused, what is wrong with it.

@@ -105,9 +105,8 @@ def read(
         empty += [] if several or errors else [name]
         for error in errors:
             message = error.message.removeprefix(f"{name}: ")
-            problems.append(
-                f"{name}:{error.line}: {message}" + f" ({error.hint})" * bool(error.hint)
-            )
+            advice = f" ({error.hint})" if error.hint else ""
+            problems.append(f"{name}:{error.line}: {message}{advice}")
     if not found and isinstance(source, Path):
         hint = f"name one that ends in {', '.join(_SUFFIXES)}"
         raise VaultError(f"{source}: no file to import", hint)

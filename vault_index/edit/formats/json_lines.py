@@ -82,11 +82,10 @@ def _values(data: bytes, path: str) -> Iterator[tuple[str, int, Any]]:
         for line, raw in enumerate(data.split(b"\n"), start=1):
             try:
                 written = text_of(raw, path)
+                if written.strip():
+                    yield path, line, _json(written, path, line)
             except LessonError as error:
                 yield path, line, LessonError(error.message, line, error.hint)
-                continue
-            if written.strip():
-                yield path, line, _json(written, path, line)
         return
     text = text_of(data, path)
     whole = _json(text, path, 1) if text.lstrip().startswith("[") else None

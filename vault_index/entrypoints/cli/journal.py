@@ -11,7 +11,8 @@ import click
 
 from vault_index import api
 from vault_index.entrypoints.cli import asking, options, output
-from vault_index.entrypoints.words import count, journal, moments
+from vault_index.entrypoints.words import count, journal
+from vault_index.store import moments
 
 Values = Mapping[str, Any]
 

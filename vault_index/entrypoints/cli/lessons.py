@@ -13,9 +13,10 @@ import click
 from vault_index import api, client
 from vault_index.entrypoints.cli import asking, completion, options, output
 from vault_index.entrypoints.cli.output import from_here
-from vault_index.entrypoints.words import count, moments, status
+from vault_index.entrypoints.words import count, status
 from vault_index.errors import VaultError
 from vault_index.search.hit import percent_of
+from vault_index.store import moments
 from vault_index.text.blocks import shorten_line
 
 SESSIONS = 5  # of the journal, in which the last failure is looked for

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from vault_index.entrypoints.cli import completion
-from vault_index.entrypoints.words import moments
+from vault_index.store import moments
 
 Decorator = Callable[[Any], Any]
 

@@ -13,7 +13,7 @@ from vault_index import api
 from vault_index.api import codec
 from vault_index.entrypoints.cli import asking, options, output
 from vault_index.entrypoints.cli.output import project_of
-from vault_index.entrypoints.words import moments
+from vault_index.store import moments
 
 if TYPE_CHECKING:
     from vault_index.search.hit import Hit

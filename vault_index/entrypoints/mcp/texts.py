@@ -10,10 +10,11 @@ from datetime import datetime
 from typing import Any
 
 from vault_index.api import codec
-from vault_index.entrypoints.words import journal, moments, spent
+from vault_index.entrypoints.words import journal, spent
 from vault_index.errors import VaultError
 from vault_index.recall import block
 from vault_index.search.hit import Hit, percent_of
+from vault_index.store import moments
 from vault_index.text import quote
 
 MAX_CHARS = (

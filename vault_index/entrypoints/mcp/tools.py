@@ -15,8 +15,8 @@ from vault_index import api
 from vault_index.entrypoints.mcp import texts
 from vault_index.entrypoints.mcp.agent import Agent
 from vault_index.entrypoints.mcp.server import Access, LessonsServer, add_prompts
-from vault_index.entrypoints.words import moments
 from vault_index.hotpath import spool
+from vault_index.store import moments
 
 READS = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False

@@ -15,10 +15,10 @@ from vault_index.entrypoints.web.lessons import one_at_a_time
 from vault_index.entrypoints.web.render import address_with, fragment, page
 from vault_index.entrypoints.web.shapes import MAX_PROMPT_CHARS, Id, Text
 from vault_index.entrypoints.web.vault_client import Client
-from vault_index.entrypoints.words import moments
-from vault_index.entrypoints.words.moments import local, milliseconds
 from vault_index.hotpath import DEFAULT_DEADLINE_MS
 from vault_index.search.hit import percent_of
+from vault_index.store import moments
+from vault_index.store.moments import local, milliseconds
 
 WIDTH, HEIGHT = 480, 170
 LEFT, RIGHT, TOP, BOTTOM = 56, 8, 14, 20  # around the dots

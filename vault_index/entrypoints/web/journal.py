@@ -22,11 +22,11 @@ from vault_index.entrypoints.web.render import HEADERS, address_with, fragment, 
 from vault_index.entrypoints.web.shapes import Text
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
 from vault_index.entrypoints.words import journal as words
-from vault_index.entrypoints.words import moments
-from vault_index.entrypoints.words.moments import lasted, local
 from vault_index.hotpath import spool
 from vault_index.journal.record import KINDS, TYPES
+from vault_index.store import moments
 from vault_index.store.injections import key_of
+from vault_index.store.moments import lasted, local
 from vault_index.transcripts.signs import CONCEPTS
 
 PREFIX = "/api/journal"

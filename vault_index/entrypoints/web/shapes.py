@@ -187,7 +187,7 @@ class UpdateBody(Body):
     text: LessonText | None = None
     title: Annotated[Text, Field(max_length=500), AfterValidator(_said)] | None = None
     categories: Categories | None = None
-    tags: Annotated[list[Category], Field(max_length=MAX_CATEGORIES)] | None = None
+    tags: Annotated[list[Id], Field(max_length=MAX_CATEGORIES)] | None = None
     type: LessonType | None = None
     source_file: Source | None = None
 

@@ -150,7 +150,8 @@ class VaultClient:
 
     def degraded(self, *, is_now: bool) -> str:
         """Note whether words alone are searched; return since when that was seen, "" if they are not."""
-        self._degraded = (self._degraded or datetime.now(UTC).isoformat("T", "seconds")) * is_now
+        now = datetime.now(UTC).isoformat("T", "seconds") if is_now else ""
+        self._degraded = now and (self._degraded or now)
         return self._degraded
 
     def is_alone(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from vault_index.entrypoints.words import count
-from vault_index.entrypoints.words.moments import lasted, local
+from vault_index.store.moments import lasted, local
 
 Values = Mapping[str, Any]
 RUBRICS = ("facts", "concepts", "files_read", "files_modified", "errors")  # as a record has them

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from vault_index.entrypoints.words import count, journal, spent
-from vault_index.entrypoints.words.moments import ago
+from vault_index.store.moments import ago
 
 Values = Mapping[str, Any]
 
