@@ -54,8 +54,9 @@ def of(vault: Vault) -> dict[str, Any]:
         state |= {"categories": {}, "withheld": {}}
     state["skill_problems"] = skills.problems(vault)
     ids = [lesson["id"] for lesson in lessons]
-    state["injections"] = _injections(vault, ids)
-    state["outcomes"] = _outcomes(vault, ids)
+    outcomes = outcome.update(vault)
+    state["injections"] = _injections(vault, ids, outcomes)
+    state["outcomes"] = _outcomes(outcomes, ids)
     state["proposals"] = review.count(vault)
     state["learning"] = record.summary(vault.config, str(vault.root))
     state["journal"] = archive.overview(Journal(vault.config))
@@ -90,16 +91,15 @@ def _git(vault: Vault) -> dict[str, Any] | None:
     }
 
 
-def _injections(vault: Vault, ids: list[str]) -> dict[str, Any]:
+def _injections(vault: Vault, ids: list[str], outcomes: outcome.Outcomes) -> dict[str, Any]:
     try:
-        return injections.summary(vault.index_dir, ids)
+        return injections.summary(vault.index_dir, ids, outcomes.again)
     except VaultError:  # what `index` says already
         return injections.total([], ids)
 
 
-def _outcomes(vault: Vault, ids: list[str]) -> dict[str, Any]:
+def _outcomes(outcomes: outcome.Outcomes, ids: list[str]) -> dict[str, Any]:
     """Return the sums of all injections, and the lessons that did worst, with theirs."""
-    outcomes = outcome.update(vault)
     tallies = {id: asdict(tally) for id, tally in outcomes.tallies.items()}
     sums = dict.fromkeys(asdict(outcome.Tally()), 0)
     for tally in tallies.values():

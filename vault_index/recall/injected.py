@@ -76,8 +76,10 @@ def page(vault: Vault, chosen: Chosen, limit: int, offset: int) -> dict[str, Any
     wanted.reverse()
     some = wanted[offset : offset + limit]
     failures = [each for each in lines if each.get("event") == injections.FAILURE]
-    again = injections.came_again(failures)
-    known = _Known(vault, some, marks, again)
+    is_told = any(each["lessons"] for each in lines)
+    outcomes = outcome.update(vault, _JUDGING_SECONDS) if is_told else outcome.Outcomes()
+    again = injections.came_again(failures, outcomes.again)
+    known = _Known(vault, some, marks, again, outcomes)
     prompts = [each for each in wanted if each["event"] == injections.PROMPT]
     return {
         "records": [known.shown(each) for each in some],
@@ -139,7 +141,7 @@ def _totals(
 
 
 def _totals_of_failures(
-    wanted: Sequence[Mapping[str, Any]], again: Mapping[_Key, bool]
+    wanted: Sequence[Mapping[str, Any]], again: Mapping[injections.Key, bool]
 ) -> dict[str, int]:
     failed = [each for each in wanted if each["event"] == injections.FAILURE]
     keys = [(str(each.get("time") or ""), *_prompt_of(each)) for each in failed if each["lessons"]]
@@ -172,7 +174,8 @@ class _Known:
         vault: Vault,
         some: Sequence[Mapping[str, Any]],
         marks: Mapping[_Key, Mapping[str, Any]],
-        came_again: Mapping[_Key, bool],
+        came_again: Mapping[injections.Key, bool],
+        outcomes: outcome.Outcomes,
     ) -> None:
         self._marks, self._came_again = marks, came_again
         near = {str(each.get("near") or "") for each in some}
@@ -181,7 +184,7 @@ class _Known:
         taught = {lesson for session, key, lesson in marks if (session, key) in asked}
         ids = sorted((shown | near | taught) - {""})
         self._titles = _titles(vault, ids)
-        self._verdicts = _verdicts(vault) if any(each["lessons"] for each in some) else {}
+        self._verdicts = _verdicts(outcomes)
         self._texts = _Texts(vault)
 
     def shown(self, record: Mapping[str, Any]) -> dict[str, Any]:
@@ -263,12 +266,11 @@ def _titles(vault: Vault, ids: Sequence[str]) -> dict[str, str]:
     return dict.fromkeys(ids, "")
 
 
-def _verdicts(vault: Vault) -> dict[tuple[str, str, str, str], str]:
+def _verdicts(outcomes: outcome.Outcomes) -> dict[tuple[str, str, str, str], str]:
     """Return what agents did with each injected lesson, as far as the ledger has it by itself."""
-    entries = outcome.update(vault, _JUDGING_SECONDS).ledger.open.values()
     return {
         (entry.time, entry.session, entry.prompt, lesson): verdict
-        for entry in entries
+        for entry in outcomes.ledger.open.values()
         for lesson, verdict in zip(entry.lessons, entry.verdicts, strict=True)
         if verdict
     }

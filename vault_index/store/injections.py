@@ -12,7 +12,7 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -65,6 +65,7 @@ SUBAGENT = "SubagentStart"  # with the prompt of the agent that starts it
 RENAME, MARK = "Rename", "Mark"  # the events of records that are no search
 key_of = log.key_of  # the hash by which a record knows a prompt
 SHOWN = 5  # lessons of the most and of the never used
+Key = tuple[str, str, str]  # of a failure: time, session, signature
 
 
 def record(
@@ -236,9 +237,9 @@ def with_names_of_now(kept: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]
     return current[::-1]
 
 
-def summary(folder: Path, known: Sequence[str]) -> dict[str, Any]:
+def summary(folder: Path, known: Sequence[str], again: Set[Key] = frozenset()) -> dict[str, Any]:
     """Sum the records up. `known` are the ids of the vault's lessons, used or not, sorted."""
-    return total(with_misses(folder), known)
+    return total(with_misses(folder), known, again)
 
 
 def uses(folder: Path) -> Counter[str]:
@@ -251,23 +252,27 @@ def _used(kept: Sequence[Mapping[str, Any]]) -> Counter[str]:
     return Counter(lesson for search in now for lesson in search["lessons"])
 
 
-def came_again(failed: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str, str], bool]:
-    """Return for each answered failure, by time, session and signature, whether it came again after.
+def came_again(failed: Sequence[Mapping[str, Any]], again: Set[Key]) -> dict[Key, bool]:
+    """Return for each answered failure whether it came again after.
 
-    `failed` are records of failures, oldest first.
+    `failed` are records of failures, oldest first; `again` are those that the ledger of outcomes knows
+    to have come again.
     """
     later: set[tuple[str, str]] = set()
-    result: dict[tuple[str, str, str], bool] = {}
+    result: dict[Key, bool] = {}
     for each in reversed(failed):
         same = str(each.get("session") or ""), str(each.get("prompt") or "")
         if each["lessons"]:
-            result[str(each.get("time") or ""), *same] = same in later
+            key = str(each.get("time") or ""), *same
+            result[key] = same in later or key in again
         later.add(same)
     return result
 
 
-def total(kept: Sequence[Mapping[str, Any]], known: Sequence[str]) -> dict[str, Any]:
-    """Sum up records, oldest first; `known` as for `summary`."""
+def total(
+    kept: Sequence[Mapping[str, Any]], known: Sequence[str], again: Set[Key] = frozenset()
+) -> dict[str, Any]:
+    """Sum up records, oldest first; `known` as for `summary`, `again` as for `came_again`."""
     prompts = [search for search in kept if search.get("event") == PROMPT]
     times = sorted(search["ms"] for search in prompts if isinstance(search.get("ms"), (int, float)))
     used = _used(kept)
@@ -282,7 +287,7 @@ def total(kept: Sequence[Mapping[str, Any]], known: Sequence[str]) -> dict[str, 
         "answered": sum(bool(search["lessons"] or search.get("skills")) for search in prompts),
         "failures": len(failed),
         "failures_answered": sum(bool(search["lessons"]) for search in failed),
-        "came_again": sum(came_again(failed).values()),
+        "came_again": sum(came_again(failed, again).values()),
         "p50_ms": times[len(times) // 2] if times else None,
         "p90_ms": times[int(0.9 * len(times))] if times else None,
         "most_used": used.most_common(SHOWN),

@@ -202,7 +202,7 @@ def test_old_injections_are_only_counted(team: Vault) -> None:
         assert outcome.tally(team)[HEAP] == Tally(injected=2, taken=2)
     known = outcome.update(team).ledger
     assert len(known.open) == 1
-    assert known.counted == {HEAP: [1, 0, 0, 0]}
+    assert known.counted == {HEAP: [1, 0, 0, 0, 0]}
     (team.index_dir / injections.FILE).touch()  # it is read again
     assert outcome.tally(team)[HEAP].injected == 2
 
@@ -293,4 +293,22 @@ def test_the_same_failure_after_its_advice_contradicts_the_lesson(team: Vault) -
     assert outcome.tally(team) == {HEAP: Tally(injected=1, taken=1)}  # it says something else
     session.runs(BUILD, f"Exit code 134\n\x1b[31m{DIED}\x1b[0m", failed=True)
     kept(team, session)
-    assert outcome.tally(team) == {HEAP: Tally(injected=1, contradicted=1)}
+    assert outcome.tally(team) == {HEAP: Tally(injected=1, contradicted=1, again=1)}
+
+
+@pytest.mark.slow
+def test_a_failure_that_came_again_is_known_without_a_journal(team: Vault) -> None:
+    session, other = talk(team), talk(team, "other")
+    signature = failure.read(BUILD, DIED).signature
+    for each in (session, other):
+        injected(team, each, prompt=signature, event=injections.FAILURE)
+    assert outcome.tally(team) == {HEAP: Tally(injected=2, unknown=2)}
+    about = injections.FAILURE, session.id, signature
+    injections.record(team.index_dir, *about, [], [], None, 9.0, "watcher")
+    seen = Tally(injected=2, unknown=2, again=1)
+    assert outcome.tally(team) == {HEAP: seen}
+    shown = run("lessons", "show", "heap", cwd=team.root).out
+    assert "2 unknown; its failure came again 1 time" in shown
+    shutil.rmtree(team.index_dir)
+    reconcile.sync(team)
+    assert outcome.tally(team) == {HEAP: seen}

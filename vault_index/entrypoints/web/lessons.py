@@ -298,6 +298,7 @@ OUTCOMES = (
     ("ignored", "times the agent did not use it"),
     ("contradicted", "times the agent did something else, or the user said so"),
     ("unknown", "times nothing shows what came of it"),
+    ("again", "times the failure that it came for came again"),
 )
 
 page_routes = APIRouter(include_in_schema=False)

@@ -123,7 +123,9 @@ def _used(injected: Values) -> Iterator[str]:
 def outcome_line(tally: Values) -> str:
     """Return what agents did with what they were given, in a line."""
     known = ", ".join(f"{tally[name]} {name}" for name in ("taken", "ignored", "contradicted"))
-    return f"injected {count(tally['injected'], 'time')}: {known}, {tally['unknown']} unknown"
+    again = tally["again"]
+    line = f"injected {count(tally['injected'], 'time')}: {known}, {tally['unknown']} unknown"
+    return f"{line}; its failure came again {count(again, 'time')}" if again else line
 
 
 def _outcomes(outcomes: Values) -> Iterator[str]:

@@ -18,7 +18,7 @@ import os
 import re
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -61,13 +61,17 @@ _NUMBER = re.compile(r"-\d+$")  # of a file whose session's id begins as another
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How often a lesson was injected, and what agents did with it; the four add up to the first."""
+    """How often a lesson was injected, and what agents did with it; the next four add up to the first.
+
+    `again` is how often the failure that it came for came again.
+    """
 
     injected: int = 0
     taken: int = 0
     ignored: int = 0
     contradicted: int = 0
     unknown: int = 0
+    again: int = 0
 
 
 @dataclass(slots=True)
@@ -81,6 +85,7 @@ class Entry:
     lessons: list[str] = field(default_factory=list)
     verdicts: list[str] = field(default_factory=list)
     renamed: dict[str, str] = field(default_factory=dict)
+    again: bool = False  # whether the failure came again: the hook saw it, or the transcript has it
 
 
 @dataclass(slots=True)
@@ -90,7 +95,7 @@ class Ledger:
     read: dict[str, list[list[int]]] = field(default_factory=dict)  # index folder -> stamps as read
     sessions: dict[str, list[int]] = field(default_factory=dict)  # -> stamp of its file as judged
     open: dict[str, Entry] = field(default_factory=dict)  # by key
-    counted: dict[str, list[int]] = field(default_factory=dict)  # lesson -> OUTCOMES
+    counted: dict[str, list[int]] = field(default_factory=dict)  # lesson -> OUTCOMES, again
     until: str = ""  # the time up to which injections are only counted
 
     def add(self, record: Mapping[str, Any]) -> None:
@@ -128,6 +133,7 @@ class Ledger:
             theirs = other.open.get(key)
             if theirs and entry.session in other.sessions and all(theirs.verdicts):
                 entry.verdicts = list(theirs.verdicts)
+                entry.again |= theirs.again
 
     def fold(self, before: str) -> None:
         """Reduce the injections from before a time to counts, and the oldest if there are too many."""
@@ -137,8 +143,8 @@ class Ledger:
         for key in [key for key, entry in self.open.items() if entry.time < before]:
             entry = self.open.pop(key)
             self.until = max(self.until, entry.time)
-            for lesson, verdict in zip(entry.lessons, entry.verdicts, strict=True):
-                self._count(lesson, [int((verdict or UNKNOWN) == each) for each in OUTCOMES])
+            for lesson, counts in _counts(entry):
+                self._count(lesson, counts)
         there = {entry.session for entry in self.open.values()}
         self.sessions = {name: stamp for name, stamp in self.sessions.items() if name in there}
 
@@ -148,20 +154,25 @@ class Ledger:
         A lesson in `since` counts only from the day after, as far as its days are known.
         """
         days = since or {}
-        counted = self.counted.items()
-        counts = {lesson: list(of_it) for lesson, of_it in counted if lesson not in days}
-        place = {outcome: number for number, outcome in enumerate(OUTCOMES)}
+        all_of_it = Ledger()
+        all_of_it.counted = {id: each for id, each in self.counted.items() if id not in days}
         for entry in self.open.values():
-            for lesson, verdict in zip(entry.lessons, entry.verdicts, strict=True):
-                if entry.time[:10] <= days.get(lesson, ""):
-                    continue
-                of_lesson = counts.setdefault(lesson, [0] * len(OUTCOMES))
-                of_lesson[place[verdict or UNKNOWN]] += 1
-        return {lesson: Tally(sum(of_it), *of_it) for lesson, of_it in counts.items()}
+            for lesson, counts in _counts(entry):
+                if entry.time[:10] > days.get(lesson, ""):
+                    all_of_it._count(lesson, counts)
+        counted = all_of_it.counted.items()
+        return {lesson: Tally(sum(counts[:-1]), *counts) for lesson, counts in counted}
 
-    def _count(self, lesson: str, counts: Iterable[int]) -> None:
-        before = self.counted.get(lesson, [0] * len(OUTCOMES))
+    def _count(self, lesson: str, counts: Sequence[int]) -> None:
+        before = self.counted.get(lesson, [0] * len(counts))
         self.counted[lesson] = [old + new for old, new in zip(before, counts, strict=True)]
+
+
+def _counts(entry: Entry) -> Iterator[tuple[str, list[int]]]:
+    """Yield the lessons of an injection, each with what it adds to `Ledger.counted`."""
+    for lesson, verdict in zip(entry.lessons, entry.verdicts, strict=True):
+        of_outcomes = [int((verdict or UNKNOWN) == each) for each in OUTCOMES]
+        yield lesson, [*of_outcomes, int(entry.again)]
 
 
 def load(folder: Path | None) -> Ledger:
@@ -176,7 +187,10 @@ def load(folder: Path | None) -> Ledger:
             read=dict(values["read"]),
             sessions=dict(values["sessions"]) if version == VERSION else {},
             open={key: Entry(**entry) for key, entry in values["open"].items()},
-            counted={lesson: list(map(int, each)) for lesson, each in values["counted"].items()},
+            counted={  # an older one has no `again`
+                lesson: [*map(int, each), 0][: len(OUTCOMES) + 1]
+                for lesson, each in values["counted"].items()
+            },
             until=str(values["until"]),
         )
     except (ValueError, TypeError, KeyError, AttributeError):
@@ -221,6 +235,15 @@ class Outcomes:
     def tallies(self) -> Mapping[str, Tally]:
         """The tally of each lesson that was ever injected, by its id."""
         return self.ledger.tallies()
+
+    @property
+    def again(self) -> Set[injections.Key]:
+        """The injections at failures that came again, as far as they are not only counted."""
+        return {
+            (entry.time, entry.session, entry.prompt)
+            for entry in self.ledger.open.values()
+            if entry.again
+        }
 
     def since(self, days: Mapping[str, str]) -> Mapping[str, Tally]:
         """Return the tallies, of lessons with a day only by what was injected after it."""
@@ -294,10 +317,17 @@ def _take_in(vault: Vault, book: Ledger) -> bool:
     stamps = [list(files.stamp_of(file.lstat())) for file in there if os.path.lexists(file)]
     if not stamps or book.read.get(str(folder)) == stamps:
         return False
+    latest: dict[tuple[str, str], str] = {}  # of failures, told or not: session, signature -> time
     for record in injections.records(folder):
         is_push = record.get("event") in EVENTS and record.get("session") and record["lessons"]
         if is_push or record.get("event") == injections.RENAME:
             book.add(record)
+        if record.get("event") == injections.FAILURE:
+            same = str(record.get("session") or ""), str(record.get("prompt") or "")
+            latest[same] = str(record.get("time") or "")
+    for entry in book.open.values():
+        if entry.event == injections.FAILURE:
+            entry.again |= latest.get((entry.session, entry.prompt), "") > entry.time
     book.read[str(folder)] = stamps
     return True
 
@@ -386,6 +416,8 @@ def _judge_session(steps: Sequence[Step], entries: Iterable[Entry], marks: _Mark
         turns = TURNS_FROM_START if entry.event == START else judge.TURNS
         after = judge.turns_after(steps, place, turns)
         failure = entry.prompt if entry.event == injections.FAILURE else ""
+        later = (step for step in steps[place:] if step.kind == FAILED)
+        entry.again |= any(step.key == failure for step in later)
         entry.verdicts = [
             UNKNOWN if own is None else judge.judge(own, had, after, failure).outcome
             for own in (marks.of(lesson, entry.session) for lesson in entry.lessons)
