@@ -79,7 +79,7 @@ async def test_records_are_listed_by_file_type_and_concept(client: Client) -> No
     assert "[bugfix]" in await call(client, "find_by_type", type="bugfix", since="all")
     concepts = await call(client, "find_by_concept", concept="problem-solution", since="all")
     assert "redirect" in concepts
-    none = await call(client, "find_by_concept", concept="quokka")
+    none = await call(client, "find_by_concept", concept="trade-off")
     assert none.startswith("Nothing in the journal matches.")
 
 
@@ -94,6 +94,22 @@ async def test_a_timeline_is_around_a_record_or_words_and_has_all_of_it(client: 
     assert "> $ pytest tests/test_login.py" in full
     assert "> files modified:" in full
     assert "retry" in await call(client, "get_context_timeline", anchor="uploader retry")
+
+
+async def test_a_folder_without_sessions_is_told_nothing_of_another_project(
+    client: Client, tmp_path: Path
+) -> None:
+    (tmp_path / "new").mkdir()
+    async with Client(build(Agent(str(tmp_path / "new")))) as stranger:
+        for tool, given in (
+            ("search_sessions", {"query": "redirect", "since": "all"}),
+            ("get_context_timeline", {"anchor": "uploader retry"}),
+            ("get_context_timeline", {"anchor": "yesterday 14:00"}),
+        ):
+            said = await call(stranger, tool, **given)
+            assert said.startswith("The journal has no session of this project; `all` is every")
+        everywhere = await call(stranger, "search_sessions", query="redirect", project="all")
+        assert "[summary] " in everywhere
 
 
 async def test_pages_follow_by_cursor(client: Client) -> None:
@@ -124,8 +140,8 @@ async def test_a_project_is_a_name_a_folder_or_all(
     for project in ("shop", str(shop), "all", ""):
         found = await call(client, "find_by_file", file="login.py", since="all", project=project)
         assert "store/login.py" in found
-    none = await call(client, "find_by_file", file="login.py", since="all", project="other")
-    assert "store/login.py" not in none
+    said = await refusal(client, "find_by_file", file="login.py", project="other")
+    assert said == "no project 'other' in the journal. Next: name one of shop, or all."
 
 
 @pytest.mark.slow

@@ -14,7 +14,8 @@ from tests.support.journals import a_journal, keep, prompt, work
 from vault_index.errors import VaultError
 from vault_index.journal import index
 from vault_index.journal.journal import Journal
-from vault_index.search.journal import around, moment_of
+from vault_index.search.journal import around
+from vault_index.store import moments
 
 ONE = "11111111-0000-4000-8000-000000000000"
 TWO = "22222222-0000-4000-8000-000000000000"
@@ -92,6 +93,7 @@ def test_a_depth_beyond_fifty_and_an_anchor_of_nothing_are_refused(journal: Jour
     ("text", "expected"),
     [
         ("2 days ago", datetime(2026, 11, 20, 12, tzinfo=UTC)),
+        ("2d", datetime(2026, 11, 20, 12, tzinfo=UTC)),
         ("2026-11-20T14:00:00Z", datetime(2026, 11, 20, 14, tzinfo=UTC)),
         ("what did we decide", None),
         ("yesterday 99:00", None),
@@ -100,16 +102,69 @@ def test_a_depth_beyond_fifty_and_an_anchor_of_nothing_are_refused(journal: Jour
     ],
 )
 def test_moments(text: str, expected: datetime | None) -> None:
-    assert moment_of(text, datetime(2026, 11, 22, 12, tzinfo=UTC)) == expected
+    span = moments.span_of(text, datetime(2026, 11, 22, 12, tzinfo=UTC))
+    assert (span[0] if span else None) == expected
 
 
 def test_yesterday_is_that_of_the_clock_on_the_wall() -> None:
     now = datetime(2026, 11, 22, 12, tzinfo=UTC)
-    moment = moment_of("yesterday 14:00", now)
-    assert moment is not None
+    span = moments.span_of("yesterday 14:00", now)
+    assert span is not None
+    moment = span[0]
     assert (moment.day, moment.hour, moment.minute) == (now.astimezone().day - 1, 14, 0)
 
 
 @given(st.text())
 def test_no_text_breaks_a_moment(text: str) -> None:
-    moment_of(text, datetime.now(UTC))
+    moments.span_of(text, datetime.now(UTC))
+    moments.is_time(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "begins", "ends"),  # days of November; the clock shows Sunday 22
+    [
+        ("today", 22, 23),
+        ("Yesterday", 21, 22),
+        ("last tuesday", 17, 18),
+        ("sunday", 15, 16),
+        ("this week", 16, 23),
+        ("last week", 9, 16),
+        ("2026-11-20", 20, 21),
+    ],
+)
+def test_a_day_or_a_week_is_known_by_its_words(text: str, begins: int, ends: int) -> None:
+    now = datetime(2026, 11, 22, 12).astimezone()  # of the clock on the wall
+    span = moments.span_of(text, now)
+    assert span is not None
+    assert [moment.astimezone().day for moment in span] == [begins, ends]
+    assert {moment.astimezone().hour for moment in span} == {0}
+
+
+@pytest.mark.parametrize("text", ["last quarter of the year", "meet Tuesday about march", "may I"])
+def test_a_text_that_says_more_than_a_time_is_a_query(text: str) -> None:
+    assert not moments.is_time(text)
+
+
+@pytest.mark.parametrize("text", ["next friday", "3 months ago", "tomorrow morning", "9am today"])
+def test_words_of_a_time_that_nobody_understands_are_an_error_everywhere(
+    journal: Journal, text: str
+) -> None:
+    with pytest.raises(VaultError, match=f"no date '{text}'"):
+        around(journal, text)
+    with pytest.raises(VaultError, match=f"no date '{text}'"):
+        moments.since(text)
+
+
+@pytest.mark.parametrize("anchor", ["99999999-p1", "11111111-o7.3", "3f2a91c0", "9f" * 16])
+def test_what_looks_like_an_id_and_is_none_is_an_error(journal: Journal, anchor: str) -> None:
+    with pytest.raises(VaultError, match=f"no record or session '{anchor}' in the journal$"):
+        around(journal, anchor)
+    with pytest.raises(VaultError, match="in the journal of files"):
+        around(journal, "11111111-p1", project="files")
+
+
+def test_a_folder_without_sessions_has_a_timeline_of_named_records_alone(journal: Journal) -> None:
+    assert around(journal, "2026-11-20T11:00:00Z", project=None, anywhere=True).records == []
+    assert around(journal, "deploy it", project=None, anywhere=True).records == []
+    named = around(journal, "11111111-p1", project=None, anywhere=True)
+    assert {record.project for record in named.records} == {"shop"}

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 from vault_index.api.question import Caller, command, question
 from vault_index.errors import VaultError
 from vault_index.journal import archive, forget, importing, index, projects
-from vault_index.journal.record import SUMMARY, Record, Session, short_id
+from vault_index.journal.record import SUMMARY, TYPES, Record, Session, short_id
 from vault_index.search.journal import JournalHit, around, find
 from vault_index.search.query import OF_JOURNAL, Query
 from vault_index.store import filters
 from vault_index.transcripts import events
+from vault_index.transcripts.signs import CONCEPTS
 
 if TYPE_CHECKING:
     from vault_index.journal.journal import Journal
@@ -39,15 +40,20 @@ def search(
 ) -> dict[str, Any]:
     """Find records: `hits`, how many `older` ones the window leaves out, `text_only`, `embedder`.
 
-    `project` is a name, `folder` one of a project's; with neither, or for a folder of which nothing is
-    kept, all projects are searched: `project` is the one that was. `since` is None for the usual
-    window, "" for all times. The others are those of `search.Query`.
+    `project` is a name or `all`, `folder` one of a project's; with neither all projects are searched:
+    `project` is the one that was. `has_sessions` is whether there is anything of it. `since` is None for
+    the usual window, "" for all times. The others are those of `search.Query`. Raises VaultError for an
+    unknown type, concept or project.
     """
+    _require("type", type, TYPES)
+    _require("concept", concept, CONCEPTS)
     answer: dict[str, Any] = {"hits": [], "older": 0, "text_only": "", "project": ""}
     answer["embedder"] = journal.config.embedder
-    if _is_empty(journal):
+    name = None if _is_empty(journal) else projects.choose(journal, project, folder)
+    answer["has_sessions"] = name is not None
+    if name is None:
         return answer
-    answer["project"] = _project(journal, project, folder) or ""
+    answer["project"] = name
     narrowed = {"type": type, "since": since, "until": until}
     narrowed = {key: value for key, value in narrowed.items() if value}
     query = Query(
@@ -79,17 +85,18 @@ def timeline(
 
     The anchor is as `search.timeline.around` reads it; `anchor` is "" where it is a time, and `before`
     is how many records are before it. With `full` a record has all that `show` returns. A record or
-    session that is named is found in any project.
+    session that is named is found in any project. `has_sessions` is whether the project has any.
     """
     if _is_empty(journal):
-        return {"records": [], "anchor": "", "before": 0}
-    name = _project(journal, project, folder) or ""
+        return {"records": [], "anchor": "", "before": 0, "has_sessions": False}
+    name = projects.choose(journal, project, folder)
     moments = around(journal, anchor, before, after, name, anywhere=not project)
     records = [hit.as_json() for hit in moments.records]
     if full:
         records = _with_all(journal, moments.records)
     marked = "" if moments.anchor is None else moments.records[moments.anchor].id
-    return {"records": records, "anchor": marked, "before": moments.before}
+    there = {"records": records, "anchor": marked, "before": moments.before}
+    return {**there, "has_sessions": name is not None or bool(records)}
 
 
 def _with_all(journal: Journal, hits: Iterable[JournalHit]) -> list[dict[str, Any]]:
@@ -129,7 +136,7 @@ def sessions(
     limit: int = 20,
 ) -> dict[str, Any]:
     """List `sessions`, the latest first; times are ISO 8601, an empty one is no limit."""
-    name = _project(journal, project, folder)
+    name = projects.choose(journal, project, folder)
     if name is None:
         return {"sessions": []}
     latest = archive.latest(journal, name, since or "", until, limit)
@@ -139,7 +146,7 @@ def sessions(
 @question
 def days(journal: Journal, project: str = "") -> dict[str, Any]:
     """Count the sessions of each day, `2026-11-22`, of which some are kept: `days`, by UTC."""
-    return {"days": archive.days(journal, project)}
+    return {"days": archive.days(journal, projects.choose(journal, project) or "")}
 
 
 @question
@@ -152,7 +159,8 @@ def day(journal: Journal, day: str, project: str = "", limit: int = 100) -> dict
     ends = ""
     with contextlib.suppress(OverflowError):  # the calendar ends with this day
         ends = (begins + timedelta(days=1)).isoformat()
-    of_day = archive.latest(journal, project, begins.isoformat(), ends, limit + 1)
+    name = projects.choose(journal, project) or ""
+    of_day = archive.latest(journal, name, begins.isoformat(), ends, limit + 1)
     return {
         "sessions": [
             {**_session(file, session), "summary": _summary(session)}
@@ -183,7 +191,9 @@ def import_transcripts(
     named or its folder. The answer is `importing.Imported`, with `problems` as lines.
     """
     limit = datetime.fromisoformat(since).timestamp() if since else None if since is None else 0.0
-    name = project or (projects.name_for(journal, folder) if folder else "")
+    name = projects.name_for(journal, folder) if folder and not project else ""
+    if project:
+        name = projects.choose(journal, project, others=importing.project_names(journal)) or ""
     progress = None if dry_run else caller.progress_of("reading transcripts")
     done = importing.import_all(journal, limit, name, dry_run=dry_run, progress=progress)
     answer = asdict(done)
@@ -218,9 +228,8 @@ def erase(
 ) -> dict[str, Any]:
     """Take out what is named, see `forget.forget`: `forget.Forgotten`, with its `proof` in words."""
     del caller
-    done = forget.forget(
-        journal, session=session, project=project, before=before, matching=matching
-    )
+    name = projects.choose(journal, project) or ""
+    done = forget.forget(journal, session=session, project=name, before=before, matching=matching)
     return {**asdict(done), "proof": done.proof}
 
 
@@ -275,8 +284,6 @@ def _is_empty(journal: Journal) -> bool:
     return next(archive.all_files(journal.folder), None) is None
 
 
-def _project(journal: Journal, project: str, folder: str) -> str | None:
-    """Return the name of the project that is meant, "" for all of them; None for one without sessions."""
-    if project or not folder:
-        return project
-    return projects.find_project(journal.folder, folder) or None
+def _require(what: str, value: str, names: Sequence[str]) -> None:
+    if value and value not in names:
+        raise VaultError(f"no {what} {value!r:.60}", f"choose one of {', '.join(names)}")

@@ -110,6 +110,12 @@ def import_all(
     return done
 
 
+def project_names(journal: Journal) -> set[str]:
+    """Return the names that the projects of this machine's transcripts have, or would have."""
+    folders = {reading.folder_of(one.path) for one in reading.transcripts()}
+    return {projects.name_for(journal, folder) for folder in folders if folder}
+
+
 def _due(limit: float, done: Imported, cache: _Cache) -> Iterator[Transcript]:
     for one in reading.transcripts():
         if one.mtime < limit * 1e9:

@@ -48,7 +48,9 @@ RECORDED, ALL, _NOT = spool.RECORDED, spool.EVERYTHING, spool.NEVER  # hooks rea
 FILE = spool.PROJECT_FILE
 _UNSAFE = re.compile(r"[^\w.-]+")
 _MAX_NAME = 60  # characters
-_TAKEN = frozenset({RECORDED})
+EVERYWHERE = "all"  # names no project, but all of them
+MAX_NAMED = 8  # projects, in an error
+_TAKEN = frozenset({RECORDED, EVERYWHERE})
 _NO_NAME = "project"
 _TOP = "vault"
 _MAX_PLACE = 40  # characters
@@ -88,6 +90,23 @@ def find_project(top: Path, folder: str) -> str:
     there = projects(top)
     project = _of_folder(there, place) or _of_repository(there, place)
     return project.name if project else ""
+
+
+def choose(journal: Journal, name: str, folder: str = "", others: Iterable[str] = ()) -> str | None:
+    """Return the project that a name or a folder means, "" for all; None for a folder without any.
+
+    Raises VaultError, with the right names, for a name that neither a project nor one of the others has.
+    """
+    if not name:
+        return (find_project(journal.folder, folder) or None) if folder else ""
+    names = sorted({*others, *(each.name for each in folders_in(journal.folder))})
+    if name == EVERYWHERE or name in names:
+        return "" if name == EVERYWHERE else name
+    from difflib import get_close_matches  # an error alone needs it
+
+    near = get_close_matches(name, names, MAX_NAMED, 0.0)
+    hint = f"name one of {', '.join(near)}, or all" if near else "run `lessons journal import`"
+    raise VaultError(f"no project {name!r:.60} in the journal", hint)
 
 
 def name_for(journal: Journal, folder: str) -> str:

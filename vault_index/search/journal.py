@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,7 @@ from vault_index.journal.journal import Journal, open_index
 from vault_index.search.hit import below, first_of
 from vault_index.search.query import OF_JOURNAL, Query, query_vector, searched
 from vault_index.search.scoring import Evidence, Limits, gather
-from vault_index.store import filters
+from vault_index.store import filters, moments
 from vault_index.store.reader import Reader
 
 if TYPE_CHECKING:
@@ -261,10 +260,10 @@ def _by_time(
 # What happened before and after a moment: the records of the journal in the order of time.
 
 DEEPEST = 50  # records before or after
+_NO_ID = "name one as a search shows it, a time, or a text of several words"
 _RECORD = re.compile(r"\S+-(?:[po]\d+(?:\.\d+)?|s)")
 _SESSION = re.compile(r"[0-9a-zA-Z][\w-]{5,}")
-_DAY = re.compile(r"(today|yesterday)(?:\s+(?:at\s+)?(\d{1,2}):(\d\d))?", re.IGNORECASE)
-_AGO = re.compile(r"(\d+)\s*(minute|hour|day|week)s?\s+ago", re.IGNORECASE)
+_LIKE_SESSION = re.compile(r"(?=\D*\d)[0-9a-f]{6,}(?:-[0-9a-f]+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,28 +292,32 @@ def around(
     anchor: str,
     before: int = 10,
     after: int = 10,
-    project: str = "",
+    project: str | None = "",
     *,
     anywhere: bool = False,
     now: datetime | None = None,
 ) -> Around:
     """Return the records around an anchor, which is one of them or a moment.
 
-    An anchor is the id of a record, a session's id or its beginning, an ISO time, `yesterday 14:00`,
-    `2 days ago`, or a query, whose best hit is taken. Times without a zone are local. With `anywhere`
-    a record or session that is named is looked for in all projects, and the others are of its project.
-    Raises VaultError for a depth beyond 0 to 50 and for an anchor that nothing answers,
-    IndexStateError without an index.
+    An anchor is the id of a record, a session's id or its beginning, a time as `moments.span_of` reads
+    it, or a query, whose best hit is taken. With `anywhere` a record or session that is named is looked
+    for in all projects, and the others are of its project. Without a project (None) only these are
+    looked for. Raises VaultError for a depth beyond 0 to 50,
+    for an unknown id or time and for an anchor that nothing answers, IndexStateError without an
+    index.
     """
     if not (0 <= before <= DEEPEST and 0 <= after <= DEEPEST):
         raise VaultError(
             f"a timeline shows 0 to {DEEPEST} records before and after", f"use at most {DEEPEST}"
         )
     table = open_index(journal).store
-    moment = moment_of(anchor, now or datetime.now(UTC))
+    span = moments.span_of(anchor, now or datetime.now(UTC))
+    moment = span[0] if span else None
     anchored = -1
     if moment is None:
         anchored, project = _place_of(journal, table, anchor.strip(), project, anywhere)
+    if project is None:
+        return Around([], None, 0)
     order = table.by_time(filters.of_records(project=project))
     place: int | None = None
     if moment is not None:
@@ -331,29 +334,11 @@ def around(
     return Around(records, place, middle)
 
 
-def moment_of(text: str, now: datetime) -> datetime | None:
-    """Return the moment that a text names: ISO 8601, `yesterday 14:00`, `2 days ago`; else None."""
-    text = text.strip()
-    if match := _DAY.fullmatch(text):
-        day = now.astimezone() - timedelta(days=match[1].lower() == "yesterday")
-        hour, minute = int(match[2] or 0), int(match[3] or 0)
-        if hour > 23 or minute > 59:
-            return None
-        return day.replace(hour=hour, minute=minute, second=0, microsecond=0)
-    with suppress(ValueError, OverflowError):  # no calendar has the time
-        if match := _AGO.fullmatch(text):
-            return now - timedelta(**{f"{match[2].lower()}s": int(match[1])})
-        if re.match(r"\d{4}-\d\d-\d\d", text):
-            moment = datetime.fromisoformat(text)
-            return moment.astimezone() if moment.tzinfo is None else moment
-    return None
-
-
 def _place_of(
-    journal: Journal, table: Reader, anchor: str, project: str, anywhere: bool
-) -> tuple[int, str]:
+    journal: Journal, table: Reader, anchor: str, project: str | None, anywhere: bool
+) -> tuple[int, str | None]:
     """Return the place of the first row of the record that an anchor names, and the project to show."""
-    named_in = "" if anywhere else project
+    named_in = "" if anywhere else project or ""
     named: Sequence[int] = ()
     if _RECORD.fullmatch(anchor):
         named = table.by_time(filters.firsts_of(record=anchor, project=named_in)).tolist()
@@ -361,6 +346,13 @@ def _place_of(
         named = table.by_time(filters.firsts_of(session=anchor, project=named_in)).tolist()
     if named:
         return named[0], str(table.take(named[:1])[0]["project"]) if anywhere else project
+    if moments.is_time(anchor):
+        raise VaultError(f"no date {anchor!r}", moments.HINT)
+    if _RECORD.fullmatch(anchor) or _LIKE_SESSION.fullmatch(anchor):
+        within = f" of {named_in}" if named_in else ""
+        raise VaultError(f"no record or session {anchor!r} in the journal{within}", _NO_ID)
+    if project is None:
+        return -1, None
     hits = (
         find(journal, Query(anchor, k=1, project=project), everything=True).hits if anchor else []
     )

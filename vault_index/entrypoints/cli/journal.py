@@ -23,13 +23,15 @@ def project_options(command: Any) -> Any:
     """Add `--project` and `--all-projects`."""
     named = click.option(
         *("-p", "--project"),
-        help="Of this project: a name or a folder; without: of the one around here.",
+        help="Of this project: a name, a folder or all; without: of the one around here.",
     )
     every = click.option("--all-projects", is_flag=True, help="Of all projects.")
     return named(every(command))
 
 
-since = click.option("--since", metavar="DATE", help="Only since: 90d, 8w, 2026-03-31, or all.")
+since = click.option(
+    "--since", metavar="DATE", help="Only since: 90d, yesterday, 2026-03-31, or all."
+)
 until = click.option("--until", metavar="DATE", help="Only until then.")
 
 
@@ -107,10 +109,8 @@ def search_command(
         return
     if answer["text_only"] and answer["embedder"] != "none":
         asking.note(f"note: full text only: {answer['text_only']}")
-    if answer["hits"] and values["folder"] and not answer["project"]:
-        asking.note("note: nothing is kept of this folder: this is of all projects")
     if not answer["hits"]:
-        asking.note("nothing in the journal matches")
+        asking.note(journal.NOTHING if answer["has_sessions"] else journal.NO_SESSION)
     _print_hits(answer["hits"])
     for hit in answer["hits"] if only["explain"] else ():
         terms = f"cosine {hit['cosine']:.3f} + full text {hit['full_text']:.3f}"
@@ -149,7 +149,7 @@ def timeline_command(
 ) -> None:
     """Show what came before and after a moment.
 
-    ANCHOR is a record, a session, a time (2026-11-20T14:00, "yesterday 14:00") or a query, whose best
+    ANCHOR is a record, a session, a time ("yesterday 14:00", "last tuesday") or a query, whose best
     hit is taken.
     """
     asked, is_full = " ".join(anchor), form == "full"
@@ -160,7 +160,9 @@ def timeline_command(
         return
     _print_timeline(answer, asked, in_full=is_full)
     if not answer["records"]:
-        asking.note("nothing in the journal there")
+        asking.note(
+            "nothing in the journal there" if answer["has_sessions"] else journal.NO_SESSION
+        )
 
 
 def _print_timeline(answer: Values, asked: str, *, in_full: bool) -> None:

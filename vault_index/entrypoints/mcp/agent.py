@@ -9,8 +9,7 @@ from pathlib import Path
 from vault_index import api, client
 from vault_index.errors import NoVaultError, VaultError
 from vault_index.hotpath import index_files
-
-EVERY_PROJECT = "all"
+from vault_index.journal.projects import EVERYWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +65,6 @@ class Agent:
 
     def where(self, project: str = "") -> dict[str, str]:
         """Return the project of the journal that is meant, as its questions take it."""
-        if project == EVERY_PROJECT:
-            return {"project": "", "folder": ""}
         if not project:
             return {"project": "", "folder": self.folder}
         if _is_folder(project):
@@ -86,12 +83,11 @@ class Agent:
         """Return a folder of a project, which is named by it or as the journal names it."""
         if _is_folder(project):
             return self._checked(project)
+        if project == EVERYWHERE:
+            raise VaultError("lessons are of one vault at a time", "name its project, or none")
         latest = self.ask_journal(api.journal.sessions(project=project, limit=1))["sessions"]
         if not latest or not latest[0]["folder"]:
-            raise NoVaultError(
-                f"no project {project!r} in the journal",
-                "name one that was recorded, or its folder, or none",
-            )
+            raise NoVaultError(f"nobody knows the folder of {project!r}", "name it, or none")
         return str(latest[0]["folder"])
 
     def _checked(self, folder: str) -> str:

@@ -259,7 +259,6 @@ JOURNAL_INTRO = (
 )
 EXCERPT_CHARS = 500  # of a record in a list
 SHOWN_FILES = 5
-NOTHING = "Nothing in the journal matches."
 _RUBRICS = ("facts", "files_read", "files_modified", "errors")
 
 Json = Mapping[str, Any]
@@ -272,7 +271,7 @@ def journal_hits(answer: Json, start: int, limit: int) -> str:
     if answer["older"]:
         notes.append(f"{answer['older']} older: search with since='all'.")
     if not hits:
-        return " ".join([NOTHING, *notes, "Next: try other words, or project='all'."])
+        return " ".join([_nothing(answer), *notes, "Next: try other words, or project='all'."])
     notes.append("All of one: get_context_timeline(id, 0, 0, 'full').")
     if len(answer["hits"]) > start + limit:
         notes.append(f"More: the same search with cursor='{start + limit}'.")
@@ -280,11 +279,17 @@ def journal_hits(answer: Json, start: int, limit: int) -> str:
     return "\n".join([fenced((_hit(hit, room) for hit in hits), JOURNAL_INTRO), " ".join(notes)])
 
 
+def _nothing(answer: Json) -> str:
+    said = journal.NOTHING if answer["has_sessions"] else journal.NO_SESSION
+    return f"{said[0].upper()}{said[1:]}."
+
+
 def timeline(answer: Json, *, full: bool) -> str:
     """Return records in the order of time; `>` marks the anchor."""
     records: Sequence[Json] = answer["records"]
     if not records:
-        return f"{NOTHING} Next: name a record, a time such as 'yesterday 14:00', or other words."
+        next_step = "name a record, a time such as 'yesterday 14:00', or other words"
+        return f"{_nothing(answer)} Next: {next_step}."
     room = MAX_CHARS // len(records)
     blocks: list[str] = []
     session = None

@@ -11,6 +11,8 @@ from vault_index.store.moments import lasted, local
 Values = Mapping[str, Any]
 RUBRICS = ("facts", "concepts", "files_read", "files_modified", "errors")  # as a record has them
 MAX_SHOWN = 5  # projects, problems and complaints
+NOTHING = "nothing in the journal matches"
+NO_SESSION = "the journal has no session of this project; `all` is every project"
 
 
 def kind(record: Values) -> str:
