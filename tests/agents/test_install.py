@@ -320,6 +320,28 @@ def test_recording_ends_with_the_last_agent_that_tells_of_turns(
     assert "*" not in recorded.read_text().splitlines()
 
 
+def test_uninstall_says_whose_sessions_are_still_recorded(
+    project: Path, own_world: Path, tmp_path: Path
+) -> None:
+    recorded = own_world / "journal" / "recorded"
+    others = [tmp_path / name for name in ("mailer", "store")]
+    for folder in others:
+        folder.mkdir()
+        install("claude", folder, "--project", "--journal")
+    install("claude", project, "--journal")
+    said = uninstall("claude", project, "--project").out.splitlines()[-1]
+    whose = f"sessions in {project} are no longer recorded"
+    assert said == f"{whose}; those of all other projects are"
+    said = uninstall("claude", project).out.splitlines()[-1]
+    assert said == f"sessions are no longer recorded; those in {others[0]}, {others[1]} are"
+    assert recorded.read_text() == f"{others[0]}\n{others[1]}\n"
+    said = uninstall("claude", others[0], "--project").out.splitlines()[-1]
+    assert said == f"sessions in {others[0]} are no longer recorded; those in {others[1]} are"
+    said = uninstall("claude", others[1], "--project").out.splitlines()[-1]
+    assert said.endswith(f"are no longer recorded; {recorded.parent} stays")
+    assert "recorded" not in uninstall("claude", others[1], "--project").out
+
+
 def test_an_agent_whose_sessions_nobody_reads(project: Path, own_world: Path) -> None:
     ran = install("gemini", project, "--journal", check=False)
     assert ran.code == 1

@@ -43,13 +43,14 @@ def place_of() -> str:
 def note_end(event: Mapping[str, object], folder: str) -> bool:
     """Note the transcript of a turn that ended in a folder. Whether it is to be captured.
 
-    It is not where nothing is recorded, and in the sessions of this product. Raises OSError.
+    It is not where nothing is recorded, in the sessions of this product, and where a command of the
+    agent, such as `claude plugin install`, ended without a transcript. Raises OSError.
     """
     if os.environ.get(INTERNAL):
         return False
     path = str(event.get("agent_transcript_path") or event.get("transcript_path") or "")
     journal = place_of()
-    if not path or not is_recorded(journal, folder):
+    if not os.path.exists(path) or not is_recorded(journal, folder):
         return False
     if event.get("hook_event_name") == SESSION_END:
         note(journal, path, ENDED)

@@ -147,13 +147,20 @@ def record(journal: Journal, folder: str) -> bool:
     return place not in before
 
 
-def stop_recording(journal: Journal, folder: str) -> bool:
-    """Record no more sessions of a folder, or of `*` at all; False if none were. Raises WriteError."""
+def stop_recording(journal: Journal, folder: str, but: Iterable[str] = ()) -> bool:
+    """Record no more sessions of a folder, or for `*` of any but some; False if none were.
+
+    Raises WriteError.
+    """
     place = ALL if folder == ALL else _place_of(folder)
+    if not recorded_folders(journal):
+        return False
     with held(journal.folder):
-        before = bool(recorded_folders(journal)) if place == ALL else recorded(journal, place)
-        lines = [line for line in recorded_folders(journal) if line != place]
-        _write_recorded(journal, [] if place == ALL else lines)
+        lines = recorded_folders(journal)
+        others = [line for line in lines if line in but] if place == ALL else lines
+        before = others != lines if place == ALL else recorded(journal, place)
+        lines = [line for line in others if line != place]
+        _write_recorded(journal, lines)
         if place != ALL and recorded(journal, place):  # through `*` or a folder above
             _write_recorded(journal, [*lines, _NOT + place])
     return before

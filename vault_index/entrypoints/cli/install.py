@@ -43,14 +43,22 @@ def begin_recording(folder: Path | None) -> None:
 
 
 def end_recording(folder: Path | None) -> None:
-    """Record no more sessions of a project or, for None, none at all; say so if any were."""
+    """Record no more sessions of a project or, for None, of none without hooks of its own; say so."""
+    from vault_index.entrypoints import agents
     from vault_index.journal import projects
 
     journal = _journal()
-    if projects.recorded_folders(journal) and projects.stop_recording(
-        journal, str(folder) if folder else projects.ALL
-    ):
-        output.say(f"sessions are no longer recorded; {journal.folder} stays")
+    before = projects.recorded_folders(journal)
+    own = [each for each in before if each[0] == "/" and agents.recording_in(Path(each))]
+    if not projects.stop_recording(journal, str(folder) if folder else projects.ALL, but=own):
+        return
+    left = [each for each in projects.recorded_folders(journal) if each[0] != "!"]
+    whose = f"sessions in {folder}" if folder else "sessions"
+    if projects.ALL in left:
+        others = "those of all other projects are"
+    else:
+        others = f"those in {', '.join(left)} are" if left else f"{journal.folder} stays"
+    output.say(f"{whose} are no longer recorded; {others}")
 
 
 def offer_recording(folder: Path) -> None:
