@@ -1,5 +1,5 @@
 #!/bin/sh
-# Run the installed vault-index for Claude Code: `sh run.sh prompt | failure | start | end | mcp`.
+# Run the installed package lessons-vault for Claude Code: `sh run.sh prompt | failure | start | end | mcp`.
 #
 # An agent that was started from a desktop lacks the PATH of a shell, so this also looks where uv, pipx
 # and pip put programs. It installs nothing. Where the program is missing, hooks exit with status 0,
@@ -11,8 +11,8 @@ find_program() {
     IFS=:
     set -f
     for folder in $PATH "$UV_TOOL_BIN_DIR" "$PIPX_BIN_DIR" "$XDG_BIN_HOME" "$HOME/.local/bin" \
-        "${UV_TOOL_DIR:-$data/uv/tools}/vault-index/bin" \
-        "${PIPX_HOME:-$data/pipx}/venvs/vault-index/bin" "$HOME/.local/pipx/venvs/vault-index/bin"
+        "${UV_TOOL_DIR:-$data/uv/tools}/lessons-vault/bin" \
+        "${PIPX_HOME:-$data/pipx}/venvs/lessons-vault/bin" "$HOME/.local/pipx/venvs/lessons-vault/bin"
     do
         case $folder in
             /*) [ -f "$folder/lessons-hook" ] && [ -x "$folder/lessons-hook" ] && return ;;
@@ -21,7 +21,7 @@ find_program() {
     return 1
 }
 
-missing="vault-index is not installed, so no lessons reach the agent; to install it, in a checkout of its repository: uv tool install '.[mcp]'"
+missing="the package lessons-vault is not installed, so no lessons reach the agent; to install it, in a checkout of its repository: uv tool install ."
 marker=$CLAUDE_PLUGIN_DATA/missing
 
 # most users record no sessions: the end of a turn then starts no Python

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import date
 from pathlib import Path
 
@@ -11,7 +12,8 @@ import pytest
 
 from tests.support.commands import BIN, Ran, run
 from tests.support.files import MakeVault, commit, lesson_text, write
-from vault_index.entrypoints.cli import HIDDEN, main
+from vault_index.entrypoints.cli import HIDDEN, main, refuse_stranger
+from vault_index.errors import VaultError
 from vault_index.vault import Vault
 
 NO_MODEL = "note: no embedding model here, so full text only; get it with `lessons model fetch`\n"
@@ -363,7 +365,20 @@ def test_help_lists_every_command(tmp_path: Path) -> None:
 
 
 def test_version(tmp_path: Path) -> None:
-    assert run("lessons", "--version", cwd=tmp_path).out.startswith("lessons 0.")
+    out = run("lessons", "--version", cwd=tmp_path).out
+    assert re.fullmatch(r"lessons 0\.\d+\.\d+ \(package lessons-vault\)\n", out)
+
+
+def test_a_stranger_of_the_same_module_name_is_an_error(tmp_path: Path) -> None:
+    """The package registry has another project as `vault-index`; files of both would be mixed."""
+    refuse_stranger(tmp_path)
+    ours = "[console_scripts]\nlessons = vault_index.entrypoints.cli:main\n"
+    write(tmp_path / "vault_index-0.7.0.dist-info/entry_points.txt", ours)
+    refuse_stranger(tmp_path)
+    (tmp_path / "vault_index-0.4.1.dist-info").mkdir()
+    with pytest.raises(VaultError, match=r"^vault_index-0\.4\.1, another project") as caught:
+        refuse_stranger(tmp_path)
+    assert "pip uninstall vault-index" in caught.value.hint
 
 
 @pytest.mark.parametrize("words", [["list"], ["show", "a"], ["status"], ["add", "--title", "a"]])

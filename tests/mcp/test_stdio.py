@@ -17,7 +17,6 @@ import anyio
 import pytest
 from mcp import Client
 
-from tests.support.commands import run
 from tests.support.files import MakeVault
 from tests.support.indexed import kept_on
 from tests.support.mcp_servers import AUTOSTART, WORDS, call, over_stdio
@@ -186,18 +185,3 @@ def test_lines_that_are_no_messages_do_not_end_it(team: Vault) -> None:
     code, _, err = server.end()
     assert code == 0
     assert "Traceback" not in err
-
-
-def test_a_missing_extra_is_a_line(team: Vault, tmp_path: Path) -> None:
-    """As in an environment in which nobody installed it."""
-    (tmp_path / "without" / "mcp").mkdir(parents=True)
-    (tmp_path / "without" / "mcp" / "__init__.py").write_text(
-        "raise ModuleNotFoundError('no mcp', name='mcp')"
-    )
-    done = run("lessons", "mcp", cwd=team.root, check=False,
-               env={"PYTHONPATH": str(tmp_path / "without")})  # fmt: skip
-    assert done.code == 1
-    assert done.err == (
-        "Error: `lessons mcp` needs the package mcp\n"
-        "Try: install it beside this program: pip install 'mcp>=2.3' 'uvicorn>=0.40'\n"
-    )

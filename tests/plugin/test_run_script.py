@@ -44,12 +44,12 @@ PLACES = {
     "pipx's folder of programs": ("bin", "PIPX_BIN_DIR"),
     "the XDG folder of programs": ("bin", "XDG_BIN_HOME"),
     "pip install --user": (".local/bin", ""),
-    "uv's environments": (".local/share/uv/tools/vault-index/bin", ""),
-    "uv's environments, moved": ("tools/vault-index/bin", "UV_TOOL_DIR"),
-    "pipx's environments": (".local/share/pipx/venvs/vault-index/bin", ""),
-    "pipx's environments, moved": ("pipx/venvs/vault-index/bin", "PIPX_HOME"),
-    "pipx's environments of before": (".local/pipx/venvs/vault-index/bin", ""),
-    "the data folder, moved": ("data/uv/tools/vault-index/bin", "XDG_DATA_HOME"),
+    "uv's environments": (".local/share/uv/tools/lessons-vault/bin", ""),
+    "uv's environments, moved": ("tools/lessons-vault/bin", "UV_TOOL_DIR"),
+    "pipx's environments": (".local/share/pipx/venvs/lessons-vault/bin", ""),
+    "pipx's environments, moved": ("pipx/venvs/lessons-vault/bin", "PIPX_HOME"),
+    "pipx's environments of before": (".local/pipx/venvs/lessons-vault/bin", ""),
+    "the data folder, moved": ("data/uv/tools/lessons-vault/bin", "XDG_DATA_HOME"),
 }
 
 
@@ -89,7 +89,7 @@ def test_a_missing_program_is_named_once_at_a_start_and_again_when_it_went_missi
     assert (first.returncode, first.stderr) == (0, "")
     (message,) = json.loads(first.stdout).values()
     assert json.loads(first.stdout) == {"systemMessage": message}
-    assert "uv tool install '.[mcp]'" in message
+    assert "uv tool install ." in message
     assert "\n" not in message
     for mode in ("start", "prompt", "end", "start"):
         again = script(mode, home, **data)
@@ -114,7 +114,7 @@ def test_the_server_of_a_missing_program_fails_in_one_line(home: Path) -> None:
     ran = script("mcp", home)
     assert (ran.returncode, ran.stdout) == (1, "")
     assert ran.stderr.count("\n") == 1
-    assert "uv tool install '.[mcp]'" in ran.stderr
+    assert "uv tool install ." in ran.stderr
 
 
 def test_the_end_of_a_turn_starts_a_program_only_where_sessions_are_recorded(home: Path) -> None:

@@ -107,10 +107,10 @@ def test_installed_from_the_marketplace_it_injects_serves_and_is_removed(
     assert "lessons:lessons" in init["skills"]
     assert run("lessons", "doctor", cwd=team.root, check=False).out.count("no agent runs") == 0
 
-    run_in(world, claude, "plugin", "uninstall", "lessons@vault-index", cwd=team.root)
-    run_in(world, claude, "plugin", "marketplace", "remove", "vault-index", cwd=team.root)
+    run_in(world, claude, "plugin", "uninstall", "lessons@lessons-vault", cwd=team.root)
+    run_in(world, claude, "plugin", "marketplace", "remove", "lessons-vault", cwd=team.root)
     settings = (own_world / ".claude" / "settings.json").read_text()
-    assert "vault-index" not in settings
+    assert "lessons-vault" not in settings
 
 
 def test_beside_the_hooks_of_install_nothing_comes_or_is_recorded_twice(
@@ -134,7 +134,7 @@ def test_beside_the_hooks_of_install_nothing_comes_or_is_recorded_twice(
     assert len(recorded()) == 1
     assert len(run("lessons", "journal", "sessions", "--json", cwd=team.root).json) == 1
     status = run("lessons", "status", cwd=team.root).out
-    assert ".claude/settings.json, plugin lessons@vault-index (" in status
+    assert ".claude/settings.json, plugin lessons@lessons-vault (" in status
 
 
 def test_where_the_program_is_missing_the_agent_goes_on_and_is_told_once(

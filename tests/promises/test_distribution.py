@@ -80,7 +80,7 @@ def test_the_sdist_has_the_package_and_what_builds_it(built: dict[str, dict[str,
     sdist = {
         name: data
         for name, data in built["sdist"].items()
-        if not name.startswith("vault_index.egg")
+        if not name.startswith("lessons_vault.egg")
     }
     assert sorted(sdist) == sorted({*of_source(), *BESIDE})
 
@@ -90,8 +90,10 @@ def test_the_sdist_builds_the_same_wheel(built: dict[str, dict[str, bytes]]) -> 
 
 
 def test_nothing_tells_users_to_fetch_the_package_by_its_name() -> None:
-    """A registry may have another program of that name; ours comes from its repository."""
-    by_name = re.compile(r"(?:pip|pipx|uv tool) install (?:--?\S+ )*['\"]?vault-index")
+    """The registry has another program as vault-index, and ours comes from its repository."""
+    by_name = re.compile(
+        r"(?:pip|pipx|uv tool) install (?:--?\S+ )*['\"]?(?:vault-index|lessons-vault)"
+    )
     places = [REPO / "README.md", *(REPO / "vault_index").rglob("*.*"), *PLUGIN.rglob("*.*")]
     texts = [place for place in places if place.suffix in (".md", ".py", ".sh", ".json", ".js")]
     assert len(texts) > 100

@@ -94,7 +94,16 @@ def test_a_commit_passes_with_a_line_of_warning(
     put_on_path(tmp_path, monkeypatch, program)
     write(repo / "lessons/b.md", lesson_text("B", "Text."))
     (line,) = (one for one in save(repo, "b").splitlines() if "Killed" not in one)
-    assert line.startswith("vault-index: warning: lessons were not checked, status ")
+    assert line.startswith("lessons: warning: lessons were not checked, status ")
+
+
+def test_a_commit_says_that_the_program_is_not_on_the_path(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    write(repo / "lessons/b.md", lesson_text("B", "Text."))
+    line = "lessons: warning: lessons were not checked, for the program is not on the PATH"
+    assert save(repo, "b").splitlines() == [line]
 
 
 @pytest.mark.slow
@@ -129,10 +138,17 @@ def test_a_program_older_than_the_hook_still_refuses(
     assert (ran.code, ran.err) == (1, "a secret\n")
 
 
+FORMER_HOOK = """\
+#!/bin/sh
+# vault-index: checks the lessons of the commit. Without it, once: git commit --no-verify
+command -v lessons >/dev/null 2>&1 || exit 0
+exec lessons --vault "${0%/*}/.." check --staged
+"""
+
+
 def test_init_brings_the_hooks_of_an_earlier_version_up_to_date(repo: Path) -> None:
     hook = repo / ".githooks/pre-commit"
-    (former,) = git_hooks.FORMER_HOOKS["pre-commit"]
-    write(hook, former)
+    write(hook, FORMER_HOOK)
     run("git", "config", "merge.lessons.driver", "lessons merge-driver %O %A %B", cwd=repo)
     ran = run("lessons", "init", cwd=repo)
     assert "brought the git hooks in .githooks up to date: commit them\n" in ran.out

@@ -47,7 +47,7 @@ def environment(api: MessagesApi, home: Path) -> dict[str, str]:
 def install_plugin(claude: Path, environ: dict[str, str], folder: Path) -> None:
     """Install the plugin of this repository, as the README says, from its folder as the marketplace."""
     run_in(environ, claude, "plugin", "marketplace", "add", REPO, cwd=folder)
-    run_in(environ, claude, "plugin", "install", "lessons@vault-index", cwd=folder)
+    run_in(environ, claude, "plugin", "install", "lessons@lessons-vault", cwd=folder)
 
 
 def run_in(environ: dict[str, str], *command: str | Path, cwd: Path, timeout: float = 120) -> Ran:

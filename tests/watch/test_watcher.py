@@ -361,7 +361,7 @@ def test_it_ends_when_the_package_is_upgraded(team: Vault, tmp_path: Path) -> No
     soon(lambda: status(team)["running"])
     (site / "vault_index" / "search.py").touch()
     out, _ = process.communicate(timeout=60)
-    assert out.endswith("ended: another version of vault-index was installed\n")
+    assert out.endswith("ended: another version of lessons-vault was installed\n")
     assert process.returncode == 0
 
 

@@ -82,12 +82,7 @@ def _watch_on(words: list[str]) -> None:
 
 def _open_page(root: Path, port: int) -> Served:
     """Serve a vault on this machine, in threads of this process. Raises VaultError."""
-    try:
-        from vault_index.entrypoints.web import server
-    except ModuleNotFoundError as error:
-        raise VaultError(
-            f"serving needs the package {error.name}", "install vault-index with the extra web"
-        ) from None
+    from vault_index.entrypoints.web import server
     from vault_index.vault import open_vault
 
     return server.Background(open_vault(root), port, _log)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shlex
 import shutil
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -84,7 +85,9 @@ _HINTS = {  # what an error's hint says in words, as a command
 class Trouble:
     """Something that is wrong. `fix` is a command or, where none would help, what to do."""
 
-    about: str  # vault | index | lessons | settings | hooks | path | model | watcher | git
+    about: (
+        str  # package | vault | index | lessons | settings | hooks | path | model | watcher | git
+    )
     what: str
     fix: str
 
@@ -104,7 +107,7 @@ def examine(named: str | None) -> list[Trouble]:
         return [Trouble("settings", error.message, _edit(file) if file.is_file() else error.hint)]
     except VaultError as error:
         return [Trouble("vault", error.message, "lessons init")]
-    parts = (_settings, _index, _lessons, _model, _agent, _journal, _watcher, _git)
+    parts = (_package, _settings, _index, _lessons, _model, _agent, _journal, _watcher, _git)
     return [trouble for part in parts for trouble in _guarded(part, vault)]
 
 
@@ -117,6 +120,17 @@ def _guarded(part: Any, vault: Vault) -> list[Trouble]:
         hint = _HINTS.get(error.hint, error.hint)
         troubles.append(Trouble(part.__name__.strip("_"), error.message, hint or "lessons status"))
     return troubles
+
+
+def _package(_vault: Vault) -> Iterator[Trouble]:
+    """Look for a release of before, whose removal would take files of this one along."""
+    with suppress(metadata.PackageNotFoundError):
+        former = metadata.distribution("vault-index")
+        what = (
+            f"vault-index {former.version} is installed beside lessons-vault, with the same files"
+        )
+        fix = "pip uninstall vault-index, then install lessons-vault again"
+        yield Trouble("package", what, fix)
 
 
 def _settings(vault: Vault) -> Iterator[Trouble]:
@@ -239,9 +253,6 @@ def _plugin() -> Iterator[Trouble]:
     """Look at what the enabled plugin needs of this machine."""
     if why := agents.why_not_found():
         yield Trouble("plugin", f"{agents.NAME}: {why}", hook_settings.path_command())
-    if importlib.util.find_spec("mcp") is None:
-        what = f"{agents.NAME}: its MCP server needs the extra `mcp`"
-        yield Trouble("plugin", what, "pip install 'mcp>=2.3' 'uvicorn>=0.40'")
 
 
 def _journal(vault: Vault) -> Iterator[Trouble]:

@@ -17,7 +17,7 @@ from vault_index import files
 from vault_index.errors import VaultError
 from vault_index.hotpath import protocol
 
-UNIT, LABEL = "lessons.service", "vault-index.lessons"
+UNIT, LABEL = "lessons.service", "lessons-vault.lessons"
 ASK_SECONDS = 60  # for a service manager to start the watcher, which loads a model
 
 

@@ -6,6 +6,7 @@ are never switched on, and never overwritten.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,12 +25,15 @@ DRIVER = (
     f" lessons merge-driver --marker-size %L --clean-status {CLEAN} --conflict-status {CONFLICT}"
     " %O %A %B 2>/dev/null; status=$?;"
     f" case $status in {CLEAN}) exit 0;; {CONFLICT}) exit 1;; esac;"
-    ' echo "vault-index: warning: lessons ended with status $status; git merges line by line" >&2;'
+    ' echo "lessons: warning: lessons ended with status $status; git merges line by line" >&2;'
     " fi;"
     " git merge-file --marker-size=%L -L ours -L base -L theirs %A %O %B || exit 1"
 )
 CHECK = f"""\
-command -v lessons >/dev/null 2>&1 || exit 0
+command -v lessons >/dev/null 2>&1 || {{
+  echo "lessons: warning: lessons were not checked, for the program is not on the PATH" >&2
+  exit 0
+}}
 vault=${{0%/*}}/..
 said=$(lessons --vault "$vault" check --staged --error-status {REFUSED} 2>&1)
 status=$?
@@ -40,7 +44,7 @@ if [ $status = 2 ]; then # a version before this hook: it has no such option
 fi
 if [ $status != 0 ] && [ $status != {REFUSED} ]; then
   last=$(printf '%s\\n' "$said" | tail -n 1)
-  echo "vault-index: warning: lessons were not checked, status $status: $last" >&2
+  echo "lessons: warning: lessons were not checked, status $status: $last" >&2
   exit 0
 fi
 [ -z "$said" ] || printf '%s\\n' "$said" >&2
@@ -48,20 +52,14 @@ fi
 """
 _CHECK = f"""\
 #!/bin/sh
-# vault-index: checks the lessons of the commit. Without it, once: git commit --no-verify
+# lessons: checks the lessons of the commit. Without it, once: git commit --no-verify
 {CHECK}"""
 _TELL = """\
 #!/bin/sh
-# vault-index: tells the watcher that lessons may have changed; waits for nothing, never fails
+# lessons: tells the watcher that lessons may have changed; waits for nothing, never fails
 command -v lessons-hook >/dev/null 2>&1 || exit 0
 (lessons-hook git "${0%/*}/.." </dev/null >/dev/null 2>&1 &)
 exit 0
-"""
-_FORMER_CHECK = """\
-#!/bin/sh
-# vault-index: checks the lessons of the commit. Without it, once: git commit --no-verify
-command -v lessons >/dev/null 2>&1 || exit 0
-exec lessons --vault "${0%/*}/.." check --staged
 """
 HOOKS = {
     "pre-commit": _CHECK,
@@ -70,8 +68,12 @@ HOOKS = {
     "post-merge": _TELL,
     "post-rewrite": _TELL,
 }
-# what earlier versions put in place
-FORMER_HOOKS = {"pre-commit": (_FORMER_CHECK,)}
+# SHA-256 of the hooks that earlier versions put in place
+FORMER_HOOKS = {
+    "9b35b927ce01bf601aabf880b93a3bb3b8e8611ec6052d71b66a8d82fbba7441",
+    "8c4e9b75be277abe2be3498c7bf6633023a65b84523327821d23aa101ab42d33",
+    "f3dbbe50cd4f998aa7931d9f70d31b4f4be4d0b57525b0de984ef668efc7eb21",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ def set_up(root: Path) -> HooksResult:
     if configured and configured != wanted:
         return HooksResult(driver=driver, chain=_chain(configured))
     present = {name: _content(folder / name) for name in HOOKS}
-    former = [name for name, text in present.items() if text in FORMER_HOOKS.get(name, ())]
+    former = [name for name, text in present.items() if _digest(text or "") in FORMER_HOOKS]
     missing = [name for name, text in present.items() if text is None]
     foreign = [name for name in HOOKS if present[name] != HOOKS[name]]
     foreign = [name for name in foreign if name not in (*former, *missing)]
@@ -147,6 +149,10 @@ def _set_up_driver(root: Path) -> bool:
     git.configure(root, "merge.lessons.name", "lesson files: frontmatter by key, body by section")
     changed = git.configure(root, "merge.lessons.driver", DRIVER)
     return files.add_line(root / ".gitattributes", ATTRIBUTES) or changed
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _content(file: Path) -> str | None:

@@ -27,7 +27,7 @@ from vault_index.watch.vault_watch import AT_ONCE, VaultWatch
 FIRST_SECONDS = 10.0  # for the first vault to open; then others are answered all the same
 LOOK_SECONDS = 2.0  # between two looks at what no event reports
 LINGER_SECONDS = 3.0  # without an open vault: another may be asked about
-UPGRADED = "another version of vault-index was installed"
+UPGRADED = "another version of lessons-vault was installed"
 CLOSE_SECONDS = 2.0  # for the vaults to close; whatever goes on then ends with the process
 
 
@@ -168,7 +168,7 @@ class Watcher:
 
         return {
             "pid": os.getpid(),
-            "version": metadata.version("vault-index"),
+            "version": metadata.version("lessons-vault"),
             "socket": self._server.place,
             "serves": self._page.address,
             **watch.status(),

@@ -253,8 +253,9 @@ gone wrong before (a build, a deployment, a migration, an error you cannot expla
 
 # The plugin for Claude Code (`.claude-plugin/`): it brings the hooks and finds `lessons-hook`.
 
-AGENT, NAME = "claude", "lessons@vault-index"
-TOOL = "vault-index"  # uv and pipx name the environment of a program after its package
+AGENT, NAME = "claude", "lessons@lessons-vault"
+FORMER_NAME = "lessons@vault-index"  # of a marketplace that was added before 0.9
+TOOL = "lessons-vault"  # uv and pipx name the environment of a program after its package
 
 
 def enabled_by(project: Path | None) -> Path | None:
@@ -268,7 +269,8 @@ def enabled_by(project: Path | None) -> Path | None:
         places = [shared.with_name("settings.local.json"), shared, *places]
     for place in places:
         try:
-            chosen = plugins(place).get(NAME)
+            of_place = plugins(place)
+            chosen = of_place.get(NAME, of_place.get(FORMER_NAME))
         except SettingsError:  # reported where the settings are changed
             continue
         if isinstance(chosen, bool):

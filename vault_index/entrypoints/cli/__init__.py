@@ -13,10 +13,12 @@ import os
 import sys
 import threading
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import click
 
+import vault_index
 from vault_index.entrypoints.cli import output
 from vault_index.errors import VaultError
 
@@ -120,6 +122,23 @@ class _Group(click.Group):
             ctx.exit(0)
 
 
+def refuse_stranger(packages: Path) -> None:
+    """Raise VaultError where `packages` also has the registry's `vault-index`, another project.
+
+    Both are the module `vault_index`, so each writes over files of the other.
+    """
+    for info in packages.glob("vault_index-*.dist-info"):
+        try:
+            own = "vault_index.entrypoints" in (info / "entry_points.txt").read_text("utf-8")
+        except OSError:
+            own = False
+        if not own:
+            raise VaultError(
+                f"{info.stem}, another project of the same module name, is in {packages}",
+                "run `pip uninstall vault-index`, then install lessons-vault again",
+            )
+
+
 def _end_with_threads(status: int) -> None:
     """End the process at once where daemon threads still work.
 
@@ -141,9 +160,12 @@ def _end_with_threads(status: int) -> None:
 @click.option(
     "--vault", "vault", metavar="PATH", help="The vault; default: found from here upwards."
 )
-@click.version_option(package_name="vault-index", message="lessons %(version)s")
+@click.version_option(
+    package_name="lessons-vault", message="lessons %(version)s (package %(package)s)"
+)
 @click.pass_context
 def main(ctx: click.Context, vault: str | None) -> None:
     """The memory of a team that works with coding agents: lessons in git, the right one at the prompt."""
+    refuse_stranger(Path(vault_index.__file__).parents[1])
     ctx.obj = vault
     ctx.color = output.color()

@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -53,17 +53,11 @@ def mcp_command(
         # Before the imports: an interrupt in one of their callbacks would be lost.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     gc.disable()  # what the SDK loads stays: looking through it again takes a tenth of the start
-    try:
-        from vault_index.entrypoints.mcp.tools import build
-    except ModuleNotFoundError as error:
-        raise VaultError(
-            f"`lessons mcp` needs the package {error.name}",
-            "install it beside this program: pip install 'mcp>=2.3' 'uvicorn>=0.40'",
-        ) from None
     if http:
         _serve_http(named, tools, host, port, token_file)
         return
     from vault_index.entrypoints.mcp.agent import Agent
+    from vault_index.entrypoints.mcp.tools import build
 
     if sys.stdin.isatty():
         asking.note("note: an agent starts this and speaks JSON on stdin; Ctrl-C ends it")
@@ -152,8 +146,8 @@ def _serve(
     opens: bool,
     background: bool,
 ) -> None:
-    app, server = _web()
     from vault_index.entrypoints import guard
+    from vault_index.entrypoints.web import app, server
 
     if opens and not guard.is_loopback(host):
         raise VaultError(
@@ -185,19 +179,6 @@ def _serve(
     server.serve(vault, host, port, secret, announce, asking.note)
 
 
-def _web() -> tuple[Any, Any]:
-    """Return the modules that serve. Raises VaultError without the packages that they need."""
-    try:
-        from vault_index.entrypoints.web import app, server
-    except ModuleNotFoundError as error:
-        raise VaultError(
-            f"`lessons serve` needs the package {error.name}",
-            "install it beside this program: pip install 'fastapi>=0.130' 'jinja2>=3.1' "
-            "'uvicorn>=0.40'",
-        ) from None
-    return app, server
-
-
 def _stop_serving() -> None:
     from vault_index.watch import launch
 
@@ -223,7 +204,6 @@ def _at_login(vault: Vault, port: int, *, remove: bool) -> None:
     if remove:
         output.say(f"removed {file.path}" if file.remove() else f"there is no {file.path}")
         return
-    _web()
     output.say(f"{file.path}:")
     for line in file.text.splitlines():
         output.say(f"  {line}".rstrip())

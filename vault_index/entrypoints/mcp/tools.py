@@ -284,7 +284,7 @@ def build(agent: Agent, tools: str = ALL, access: Access | None = None) -> Lesso
         access,
         name=NAME,
         title=TITLE,
-        version=version("vault-index"),
+        version=version("lessons-vault"),
         instructions="\n".join(_instructions(tools)),
         log_level="WARNING",
     )

@@ -151,7 +151,7 @@ def application(
     app = FastAPI(
         title="Lessons",
         description="The lessons of a team, and the journal of its user.",
-        version=version("vault-index"),
+        version=version("lessons-vault"),
         docs_url=None,  # its script is on another host
         redoc_url=None,
         redirect_slashes=False,
