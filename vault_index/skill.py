@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vault_index.errors import LessonError
+from vault_index.lesson.category import normalise
 from vault_index.lesson.file import LessonFile, hash_of_file
 from vault_index.lesson.frontmatter import metadata_of
 
 FILE = "SKILL.md"
 PROMPTS = "learned-prompts"  # in a skill's metadata: prompts that it is for, a line each
 SILENT = "learned-silent"  # the same: prompts that it is not for
+CATEGORIES = "categories"  # of its frontmatter or its metadata: a list, or a text with commas
 MAX_PROMPTS = 200
+MAX_CATEGORIES = 20
 MAX_BYTES = 256 * 1024  # of a SKILL.md; a larger one is left out
 
 
@@ -30,26 +33,26 @@ class Skill:
     file_hash: str = ""
     prompts: tuple[str, ...] = ()  # that it is for, where it was built of lessons that have some
     silent: tuple[str, ...] = ()  # and those that it is not for
+    categories: tuple[str, ...] = ()
     withheld: str = ""  # why hooks do not suggest it: an error in its file
 
 
-def read(data: bytes, path: str, scope: str) -> Skill | None:
-    """Return the skill in a SKILL.md; None if it does not parse or has no description.
+def read(data: bytes, path: str, scope: str) -> Skill:
+    """Return the skill in a SKILL.md.
 
     `path` is absolute. Without a `name` the folder's is used, without a `description` the first
-    paragraph, as in Claude Code.
+    paragraph, as in Claude Code. Raises LessonError with the line if it does not parse or has neither.
     """
-    try:
-        file = LessonFile.of(data, path)
-        metadata, body = metadata_of(file), file.text(file.body).strip()
-    except LessonError:
-        return None
+    if len(data) > MAX_BYTES:
+        raise LessonError(f"{path}: larger than {MAX_BYTES // 1024} KB")
+    file = LessonFile.of(data, path)
+    metadata, body = metadata_of(file), file.text(file.body).strip()
     name = _text(metadata.get("name")) or Path(path).parent.name
     paragraphs = (part.strip() for part in body.split("\n\n"))
     first = next((part for part in paragraphs if part and not part.startswith("#")), "")
     description = _text(metadata.get("description")) or _text(first)
     if not description:
-        return None
+        raise LessonError(f"{path}: nothing says what it is for: write a description")
     hidden = metadata.get("disable-model-invocation") in (True, "true", "yes")
     when = _text(metadata.get("when_to_use"))
     file_hash = hash_of_file(data)
@@ -57,6 +60,7 @@ def read(data: bytes, path: str, scope: str) -> Skill | None:
     return Skill(
         *(name[:64], description[:1536], path, scope, when[:1536], not hidden, file_hash),
         *(_prompts(more, PROMPTS), _prompts(more, SILENT)),
+        _categories(metadata.get(CATEGORIES)) or _categories(_of(more, CATEGORIES)),
     )
 
 
@@ -77,8 +81,18 @@ def user_folder() -> Path:
     return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude") / "skills"
 
 
+def _of(more: object, key: str) -> object:
+    return more.get(key) if isinstance(more, dict) else None
+
+
+def _categories(listed: object) -> tuple[str, ...]:
+    names = listed.split(",") if isinstance(listed, str) else listed
+    paths = map(normalise, map(_text, names if isinstance(names, list) else ()))
+    return tuple(dict.fromkeys(filter(None, paths)))[:MAX_CATEGORIES]
+
+
 def _prompts(more: object, key: str) -> tuple[str, ...]:
-    listed = more.get(key) if isinstance(more, dict) else ""
+    listed = _of(more, key)
     lines = listed.splitlines() if isinstance(listed, str) else []
     prompts = (_text(line)[:300] for line in lines)
     return tuple(dict.fromkeys(filter(None, prompts)))[:MAX_PROMPTS]

@@ -52,7 +52,9 @@ def of(vault: Vault) -> dict[str, Any]:
         lessons = []
         state |= dict.fromkeys(("lessons", "unfiled", "documents", "skills"))
         state |= {"categories": {}, "withheld": {}}
-    state["skill_problems"] = skills.problems(vault)
+    state["skill_problems"] = [
+        f"{each.path}:{each.line}: {each.message}" for each in skills.problems(vault)
+    ]
     ids = [lesson["id"] for lesson in lessons]
     outcomes = outcome.update(vault)
     state["injections"] = _injections(vault, ids, outcomes)

@@ -13,7 +13,7 @@ from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.indexed import kept_on
 from tests.support.places import TESTS
 from tests.support.watchers import soon, watched
-from vault_index import files, skill
+from vault_index import api, client, files, skill
 from vault_index.index import reconcile, skills
 from vault_index.recall import select
 from vault_index.search import floor, query
@@ -144,15 +144,53 @@ def test_a_skill_that_is_changed_or_deleted_is_so_at_once(team: Vault) -> None:
 
 
 @pytest.mark.slow
-def test_the_watcher_sees_a_skill_that_is_saved(team: Vault) -> None:
+def test_the_first_query_after_a_skill_is_saved_finds_it(team: Vault) -> None:
+    """Through the hook, the command line, and as HTTP asks while its index is fresh."""
+    event = {"hook_event_name": "UserPromptSubmit", "session_id": "", "cwd": str(team.root)}
+    env = {"LESSONS_DEADLINE_MS": "30000"}
     with watched(team):
+        add_skill(team.root / "skills", "slim-image", "Make a docker image smaller.")
+        asked = json.dumps({**event, "prompt": "make this docker image smaller please"})
+        out = run("lessons-hook", cwd=team.root, stdin=asked, env=env).out
+        assert "- `/slim-image` - Make a docker image smaller." in out
         add_skill(team.root / "skills", "bake-bread", "Bake bread from sourdough.")
+        command = ("lessons", "search", "--kind", "skills", "bake sourdough bread")
+        assert "/bake-bread" in run(*command, cwd=team.root).out
+        add_skill(team.root / "skills", "rotate-keys", "Rotate the API keys of a service.")
+        question = api.search.for_program(query=Query("rotate the api keys", kinds=("skills",)))
+        answer = client.ask(team.root, question, client.Options(as_is=True))
+        assert answer["hits"][0]["trigger"] == "/rotate-keys"
 
-        def found() -> bool:
-            command = ("lessons", "search", "--kind", "skills", "bake sourdough bread")
-            return "/bake-bread" in run(*command, cwd=team.root).out
 
-        soon(found)
+@pytest.mark.slow
+def test_skills_have_categories_and_a_filter_by_them(team: Vault) -> None:
+    """In the frontmatter, or as the format wants it in the metadata, which has texts only."""
+    folder = team.root / "skills"
+    add_skill(folder, "review-pr", REVIEW, categories=["Workflow/Code Review"])
+    add_skill(folder, "review-sql", "Review SQL.", metadata={"categories": "database, backend/sql"})
+    add_skill(folder, "review-text", "Review a text.")
+
+    def found(*words: str) -> dict[str, list[str]]:
+        command = ("lessons", "search", "--kind", "skills", "--json", "review", *words)
+        hits = run(*command, cwd=team.root).json["hits"]
+        return {hit["trigger"]: hit["categories"] for hit in hits}
+
+    filed = {"/review-pr": ["workflow/code-review"], "/review-sql": ["database", "backend/sql"]}
+    assert found() == {**filed, "/review-text": []}
+    assert found("-c", "workflow") == {"/review-pr": ["workflow/code-review"]}
+    assert found("-c", "backend/sql", "-c", "workflow/code-review") == filed
+    assert found("-c", "devops") == {}
+
+
+def test_check_names_the_line_of_a_skill_that_does_not_parse(team: Vault) -> None:
+    write(team.root / "skills/odd/SKILL.md", "---\nname: odd\ndescription: Use when: asked\n---\n")
+    write(team.root / "skills/mute/SKILL.md", "---\nname: mute\n---\n# Only a heading\n")
+    checked = run("lessons", "check", cwd=team.root, check=False)
+    assert checked.code == 1
+    assert "skills/odd/SKILL.md:3: skill: frontmatter is not YAML: mapping values" in checked.out
+    assert "skills/mute/SKILL.md:1: skill: nothing says what it is for" in checked.out
+    named = run("lessons", "check", "skills/odd", cwd=team.root, check=False)
+    assert named.out.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -298,7 +336,7 @@ def test_windows_line_ends_and_what_status_says_of_no_skill(team: Vault) -> None
     write(team.root / "skills/bake/SKILL.md", crlf)
     write(team.root / "skills/odd/SKILL.md", "---\ndescription: Use when: deploying\n---\n")
     status = run("lessons", "status", cwd=team.root).out
-    assert "skills/odd/SKILL.md: its frontmatter does not parse" in status
+    assert "skills/odd/SKILL.md:2: frontmatter is not YAML: mapping values" in status
     reconcile.sync(team)
     assert query.skills(team, Query("sourdough")).hits[0].text == "Bake bread from sourdough."
 

@@ -69,6 +69,18 @@ def test_skills_of_the_user_alone_are_nobody_elses(served: Serving, own_world: P
 
 
 @pytest.mark.slow
+def test_the_filter_by_category_applies_to_skills(served: Serving) -> None:
+    for name, filed in (("review-pr", "workflow/code-review"), ("review-sql", "database")):
+        head = f"name: {name}\ndescription: Review {name}\ncategories: [{filed}]"
+        write(served.root / "skills" / name / "SKILL.md", f"---\n{head}\n---\nRead.\n")
+    asked = {"prompt": "review", "collections": ["lessons", "skills"], "categories": ["workflow"]}
+    answer = served.ask("POST", "/api/query", json=asked, token=False).json()
+    assert [(skill["trigger"], skill["categories"]) for skill in answer["results"]["skills"]] == [
+        ("/review-pr", ["workflow/code-review"])
+    ]
+
+
+@pytest.mark.slow
 def test_it_ends_in_good_order_and_prints_no_more(served: Serving) -> None:
     assert served.ask("POST", "/api/query", content=b"{").status_code == 415
     assert served.stop() == 0

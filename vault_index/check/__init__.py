@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from vault_index import config, git
+from vault_index import config, git, skill
 from vault_index.check import frontmatter, pattern, prompt_injection, secrets, sources
 from vault_index.check.finding import ERROR, WARNING, Finding
 from vault_index.errors import LessonError, VaultError
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ERROR",
     "SETTINGS_RULE",
+    "SKILL_RULE",
     "WARNING",
     "Candidate",
     "Finding",
@@ -50,7 +51,7 @@ __all__ = [
 ]
 
 
-SETTINGS_RULE = "settings"
+SETTINGS_RULE, SKILL_RULE = "settings", "skill"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +137,8 @@ def of_text(
         findings = [not_checked(where, f"the file is longer than {MAX_BYTES:,} bytes")]
     elif where == shown(SETTINGS):
         findings = list(_of_settings(where, candidate.data))
+    else:
+        findings = list(_of_skill(where, candidate.data))
     return findings if too_long else sorted([*findings, *_of_words(candidate, seconds)])
 
 
@@ -153,6 +156,15 @@ def _of_settings(path: str, data: bytes) -> Iterator[Finding]:
         )
         severity = WARNING if problem.is_in_force else ERROR
         yield Finding(path, line, SETTINGS_RULE, message, severity)
+
+
+def _of_skill(path: str, data: bytes) -> Iterator[Finding]:
+    """Find why no agent can use a SKILL.md."""
+    try:
+        skill.read(data, path, "")
+    except LessonError as error:
+        message = error.message.removeprefix(f"{path}: ")
+        yield Finding(path, error.line, SKILL_RULE, message)
 
 
 def _of_words(candidate: Candidate, seconds: float) -> Iterator[Finding]:

@@ -162,8 +162,8 @@ def _index(vault: Vault) -> Iterator[Trouble]:
     except IndexStateError as error:
         yield Trouble("index", error.message, _HINTS.get(error.hint, "lessons index --rebuild"))
     for problem in skills.problems(vault):
-        path = problem.partition(": ")[0]
-        yield Trouble("skills", problem, _edit(Path(path)))
+        what = f"{problem.path}:{problem.line}: {problem.message}"
+        yield Trouble("skills", what, _edit(Path(problem.path)))
 
 
 def _lessons(vault: Vault) -> Iterator[Trouble]:
@@ -171,9 +171,8 @@ def _lessons(vault: Vault) -> Iterator[Trouble]:
     wrong = []
     for candidate in check.everything(vault):
         for finding in check.of_text(candidate, vault.config.taxonomy):
-            if (
-                finding.severity == check.ERROR and finding.rule != check.SETTINGS_RULE
-            ):  # named already
+            is_named = finding.rule in (check.SETTINGS_RULE, check.SKILL_RULE)
+            if finding.severity == check.ERROR and not is_named:
                 wrong.append((finding, candidate.shown))
     for finding, path in wrong[:SHOWN]:
         yield Trouble("lessons", str(finding), _edit(vault.root / path))

@@ -94,7 +94,7 @@ def _write_documents(sources: Sources) -> None:
 
 
 def _skills_changed(vault: Vault, manifest: Manifest) -> bool:
-    return not manifest.skills_hash or skills.differ(vault, manifest.skills)
+    return not manifest.skills_hash or skills.stamps(vault) != manifest.skills
 
 
 def _write_skills(sources: Sources) -> Refreshed:
@@ -123,6 +123,6 @@ DERIVED = (
     Derived(listing.CATEGORIES, listing.categories_are_stale, _classify),
     _of_rows("text index", _fold),
     _of_rows("documents", _write_documents),
-    Derived("skills", _skills_changed, _write_skills),
+    Derived("skills", _skills_changed, _write_skills, is_quick=True),
     Derived(_LISTING, _listing_is_stale, _write_listing, is_quick=True),
 )

@@ -10,7 +10,7 @@ There are few, so after any change the whole table is written; their vectors are
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING
 
 from vault_index import files
 from vault_index.embed.cache import VectorCache
-from vault_index.errors import ForeignIndexError, WriteError
+from vault_index.errors import ForeignIndexError, LessonError, WriteError
 from vault_index.index import rows
 from vault_index.lesson import passages
 from vault_index.lesson.file import hash_of
 from vault_index.skill import FILE, MAX_BYTES, Skill, project_folder, read, user_folder
 from vault_index.store import ownership
+from vault_index.store.manifest import Problem
 from vault_index.store.schema import SKILLS, SkillRow
 from vault_index.store.sync import fill
 from vault_index.store.table import Table
@@ -63,9 +64,9 @@ def register(vault: Vault, project: Path) -> bool:
     return True
 
 
-def differ(vault: Vault, stamps: Mapping[str, Sequence[int]]) -> bool:
-    """Whether the skills on disk are others than those an index has, by their stamps."""
-    return {path: list(stamp) for path, (stamp, _) in _files(vault).items()} != stamps
+def stamps(vault: Vault) -> dict[str, list[int]]:
+    """Return the stamps of the skills on disk."""
+    return {path: list(stamp) for path, (stamp, _) in _files(vault).items()}
 
 
 def refresh(
@@ -76,24 +77,24 @@ def refresh(
     The caller holds the index's lock and saves the manifest. Raises WriteError, EmbedderError.
     """
     listed = _files(vault)
-    stamps = {
+    known = {
         path: [] if files.is_racy(stamp) else list(stamp) for path, (stamp, _) in listed.items()
     }
-    read = list(_read_all(listed))
-    skills = [row for skill in read for row in _rows(vault, skill)]
+    there = list(_read_all(listed))
+    skills = [row for skill in there for row in _rows(vault, skill)]
     digest = hash_of(*(f"{row['id']} {row['file_hash']}" for row in skills))
-    after = replace(manifest, skills=stamps, skills_hash=digest)
+    after = replace(manifest, skills=known, skills_hash=digest)
     table = Table(lessons.index, lessons.dimension, SKILLS)
     if digest == manifest.skills_hash or not (skills or table.exists()):
         return after, None
     if table.dimension and vault.embedder is not None:
         titled = {row["content_hash"]: _titled(row) for row in skills}
-        for prompt in (prompt for skill in read for prompt in (*skill.prompts, *skill.silent)):
+        for prompt in (prompt for skill in there for prompt in (*skill.prompts, *skill.silent)):
             titled[hash_of(prompt)] = prompt, prompt
         vectors = cache.get_or_make(partial(rows.embed_titled, vault.embedder), titled)
         skills = [{**row, "vector": vectors[row["content_hash"]]} for row in skills]
     fill(table, skills)
-    return after, len(read)
+    return after, len(there)
 
 
 def visible(vault: Vault, project: Path | None) -> set[str]:
@@ -102,27 +103,29 @@ def visible(vault: Vault, project: Path | None) -> set[str]:
     return {str(vault.root / "skills"), str(user_folder()), *([str(folder)] if folder else [])}
 
 
-def problems(vault: Vault) -> list[str]:
+def problems(vault: Vault) -> list[Problem]:
     """List the SKILL.md files that cannot be used, with the reason."""
     problems = []
     for path, ((size, *_), scope) in _files(vault).items():
         try:
-            data = Path(path).read_bytes() if size <= MAX_BYTES else b""
+            read(_bytes(path, size), path, scope)
+        except LessonError as error:
+            message = error.message.removeprefix(f"{path}: ")
+            problems.append(Problem(path, error.line, message))
         except OSError as error:
-            problems.append(f"{path}: cannot be read: {error.strerror}")
-            continue
-        if size > MAX_BYTES:
-            problems.append(f"{path}: larger than {MAX_BYTES // 1024} KB")
-        elif read(data, path, scope) is None:
-            problems.append(
-                f"{path}: its frontmatter does not parse, or nothing says what it is for"
-            )
+            problems.append(Problem(path, 1, f"cannot be read: {error.strerror}"))
     return problems
+
+
+def _bytes(path: str, size: int) -> bytes:
+    """Return the content of a SKILL.md; of one that is too large so much that it is refused."""
+    with Path(path).open("rb") as file:
+        return file.read(min(size, MAX_BYTES) + 1)
 
 
 def _files(vault: Vault) -> dict[str, tuple[files.Stamp, str]]:
     """Return the stamp and scope of each SKILL.md. Only the user's own may be links."""
-    stamps: dict[str, tuple[files.Stamp, str]] = {}
+    listed: dict[str, tuple[files.Stamp, str]] = {}
     for folder, scope in folders(vault).items():
         follow = scope == USER
         try:
@@ -138,24 +141,22 @@ def _files(vault: Vault) -> dict[str, tuple[files.Stamp, str]]:
             except (OSError, UnicodeEncodeError):  # such a path is no text for a table
                 continue
             if S_ISREG(stat.st_mode):
-                stamps[str(file)] = (files.stamp_of(stat), scope)
-    return stamps
+                listed[str(file)] = (files.stamp_of(stat), scope)
+    return listed
 
 
 def _read_all(listed: dict[str, tuple[files.Stamp, str]]) -> Iterator[Skill]:
     from vault_index import check  # compiles its patterns: only where a skill changed
 
     for path, ((size, *_), scope) in listed.items():
-        if size > MAX_BYTES:
-            continue
         try:
-            data = Path(path).read_bytes()
-        except OSError:
+            data = _bytes(path, size)
+            skill = read(data, path, scope)
+        except (OSError, LessonError):
             continue
-        skill = read(data, path, scope)
-        if skill is not None:  # those of a project and of the user the agent has loaded itself
-            why = check.withheld(path, data, is_lesson=False).why if scope == VAULT else ""
-            yield replace(skill, withheld=why)
+        # those of a project and of the user the agent has loaded itself
+        why = check.withheld(path, data, is_lesson=False).why if scope == VAULT else ""
+        yield replace(skill, withheld=why)
 
 
 def prompt_kind(id: str) -> str:
@@ -185,6 +186,7 @@ def _row(vault: Vault, skill: Skill) -> SkillRow:
         folder=str(file.parent.parent),
         path=str(file.relative_to(vault.root)) if skill.scope == VAULT else skill.path,
         text=text,
+        categories=list(skill.categories),
         fulltext=f"{words}\n{words}\n{text}",
         suggestible=skill.by_model,
         file_hash=skill.file_hash,

@@ -127,8 +127,8 @@ def receipt(hits: Sequence[Hit]) -> str:
 
 def named(hit: Hit) -> str:
     """Return the title, after that of the document whose part it is."""
-    if hit.kind == "skills":
-        return f"/{hit.title}"
+    if hit.trigger:
+        return hit.trigger
     return f"{hit.document}: {hit.title}" if hit.document not in ("", hit.title) else hit.title
 
 

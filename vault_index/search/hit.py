@@ -89,6 +89,11 @@ class Hit:
         ]
 
     @property
+    def trigger(self) -> str:
+        """The command that calls a skill, such as `/review-pr`; "" for a lesson."""
+        return "" if self.kind == "lessons" else f"/{self.title}"
+
+    @property
     def filed_under(self) -> tuple[str, ...]:
         """The categories as they are shown: one that only the classifier proposes ends with "?"."""
         return marked(self.categories, self.filed_by)
@@ -101,6 +106,8 @@ class Hit:
                 values[name] = round(value, 4)
             elif isinstance(value, datetime):
                 values[name] = value.isoformat()
+        if self.trigger:
+            values["trigger"] = self.trigger
         if self.weighted:
             values["weighted"] = [round(term, 4) for term in self.weighted]
         return values
@@ -132,7 +139,7 @@ class Hit:
             path=row["path"],
             title=row["name"],
             text=row["text"],
-            categories=(),
+            categories=tuple(row["categories"] or ()),
             tags=(),
             type=row["scope"],
             confidence=DEFAULT_CONFIDENCE,

@@ -229,10 +229,7 @@ def every_kind(vault: Vault, query: Query) -> Results:
 
 def run(vault: Vault, query: Query) -> Results:
     """Search the lessons. Raises IndexStateError, and VaultError for an unknown category or name."""
-    paths = [path for path in map(category.normalise, query.categories) if path]
-    if query.categories and not paths:
-        message = f"not a category: {query.categories[0]!r}"
-        raise VaultError(message, "name one such as devops/ci-cd")
+    paths = _paths(query)
     place = documents.resolve(vault, query.within) if query.within else None
     tests = [filters.below(paths)] if paths else []
     tests += [documents.within(place)] if place else []
@@ -241,12 +238,22 @@ def run(vault: Vault, query: Query) -> Results:
     return replace(_search(vault, vault.open_index().store, query, where), place=place)
 
 
+def _paths(query: Query) -> list[str]:
+    """Return the categories that a query names. Raises VaultError if none of them is one."""
+    paths = [path for path in map(category.normalise, query.categories) if path]
+    if query.categories and not paths:
+        message = f"not a category: {query.categories[0]!r}"
+        raise VaultError(message, "name one such as devops/ci-cd")
+    return paths
+
+
 def skills(vault: Vault, query: Query) -> Results:
     """Search the skills that somebody in a project has: its own, the user's and the vault's.
 
-    The first of skills with the same name is kept, as an agent has only one. Categories and filters are
-    for lessons. Raises IndexStateError without an index.
+    The first of skills with the same name is kept, as an agent has only one. The filters by
+    category alone apply. Raises IndexStateError without an index, VaultError for a wrong category.
     """
+    paths = _paths(query)
     table = vault.open_index().skills
     if not table.exists():
         return Results([])
@@ -257,7 +264,8 @@ def skills(vault: Vault, query: Query) -> Results:
     every += [hit for hit, _ in results.dropped]
     best: dict[tuple[bool, str], Hit] = {}
     for hit in sorted(every, key=lambda hit: (-hit.score, hit.lesson_id)):
-        if hit.document in here:
+        filed = {path for each in hit.categories for path in category.prefixes(each)}
+        if hit.document in here and not (paths and filed.isdisjoint(paths)):
             best.setdefault((hit.kind == NOT_FOR, hit.title), replace(hit, kind=SKILLS))
 
     def refuse(hit: Hit) -> str:

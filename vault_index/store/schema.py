@@ -71,6 +71,7 @@ class SkillRow(TypedDict, total=False):
     folder: str  # absolute: the folder of skills that it is in
     path: str  # from the vault's root for the vault's own, else absolute
     text: str  # what it is for, and when to use it
+    categories: list[str]
     fulltext: str
     suggestible: bool  # whether an agent may load it by itself
     file_hash: str
@@ -183,7 +184,10 @@ SKILLS = Schema(
     row=SkillRow,
     indexed=("id",),
     full_text=FULL_TEXT,
-    shown=("id", "name", "scope", "folder", "path", "text", "suggestible", "file_hash", "withheld"),
+    shown=(
+        *("id", "name", "scope", "folder", "path", "text", "categories", "suggestible"),
+        *("file_hash", "withheld"),
+    ),
 )
 DOCUMENTS = Schema(table="documents", row=DocumentRow, indexed=("id",))
 JOURNAL = Schema(

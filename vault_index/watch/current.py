@@ -36,6 +36,7 @@ class CurrentVault:
         self._embedder = embedder
         self.vault = embedder.lend(open_vault(root))
         self.unusable: VaultError | None = None
+        self._waited_for: dict[str, list[int]] = {}  # stamps of skills
         self._say = say
         self._settings = self._stamp_settings()
         self._warn()
@@ -81,7 +82,15 @@ class CurrentVault:
     def skills_changed(self) -> bool:
         """Whether a SKILL.md was saved: they are few, so comparing all of them will do."""
         with contextlib.suppress(VaultError):
-            return skills.differ(self.vault, self.vault.open_index().known_skills)
+            return skills.stamps(self.vault) != self.vault.open_index().known_skills
+        return False
+
+    def skill_saved(self) -> bool:
+        """Whether a SKILL.md was saved and no question has waited for it."""
+        with contextlib.suppress(VaultError):
+            now = skills.stamps(self.vault)
+            before, self._waited_for = self._waited_for, now
+            return now != before and now != self.vault.open_index().known_skills
         return False
 
     def _lacks_model(self) -> bool:

@@ -353,7 +353,10 @@ class Questions:
     def answer(self, question: Answer) -> Answer:
         """Answer or decline a question of `api`. Raises VaultError, which is part of the answer."""
         self.asked += 1
-        notes = self._catch_up(bool(question.get("settled"))) if question.get("fresh") else []
+        is_fresh = question.get("fresh") or (
+            not self._waits_for_others() and self._current.skill_saved()
+        )
+        notes = self._catch_up(bool(question.get("settled"))) if is_fresh else []
         is_hook = question.get("ask") == "search.hook"
         if is_hook and self._current.settings_changed():  # they are in force at once
             self._events.wake()

@@ -266,6 +266,7 @@ def _shown(hit: Mapping[str, Any]) -> dict[str, Any]:
         "categories": list(hit["categories"]),
         "source_file": hit["path"],
         "created_at": hit["created_at"],
+        **({"trigger": hit["trigger"]} if hit["kind"] == "skills" else {}),
     }
 
 

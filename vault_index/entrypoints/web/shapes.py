@@ -105,6 +105,7 @@ class Found(BaseModel):
     categories: list[str]
     source_file: str
     created_at: str | None
+    trigger: str | None = None  # of a skill: what calls it
 
 
 class QueryAnswer(BaseModel):

@@ -29,7 +29,7 @@ PREFIX = "learned-"
 MAX_NAME_CHARS = 64  # of a skill, by the format
 _COLUMNS = (
     *("lesson_id", "path", "title", "text", "type", "confidence", "tags", "withheld"),
-    *("fires_on", "silent_on", "file_hash"),
+    *("fires_on", "silent_on", "file_hash", "categories"),
 )
 
 
@@ -46,6 +46,7 @@ class Pattern:
     tags: tuple[str, ...]
     fires_on: tuple[str, ...]
     silent_on: tuple[str, ...]
+    categories: tuple[str, ...] = ()
     uses: int = 0
 
     @property
@@ -158,6 +159,7 @@ def _patterns(vault: Vault) -> Iterator[Pattern]:
                 tags=tuple(row["tags"] or ()),
                 fires_on=tuple(row["fires_on"] or ()),
                 silent_on=tuple(row["silent_on"] or ()),
+                categories=tuple(row["categories"] or ()),
                 uses=uses.get(row["lesson_id"], 0),
             )
 

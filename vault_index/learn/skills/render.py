@@ -15,7 +15,7 @@ from vault_index.learn.skills.cluster import MAX_NAME_CHARS, Cluster, Pattern
 from vault_index.lesson import category
 from vault_index.lesson.file import LessonFile, hash_of_file
 from vault_index.lesson.frontmatter import metadata_of
-from vault_index.skill import FILE, PROMPTS, SILENT
+from vault_index.skill import CATEGORIES, FILE, PROMPTS, SILENT
 from vault_index.text import blocks
 from vault_index.text.quote import clean
 from vault_index.transcripts.vocabulary import one_line
@@ -259,6 +259,7 @@ def _check(cluster: Cluster, skill: str) -> None:
 #       learned-skill: "77ab..."           the hash of SKILL.md as built, with zeros in this place
 #       learned-prompts: "how ..."         prompts of the lessons, a line each: the index knows them
 #       learned-silent: "how ..."          the same, of those that must not find them
+#       categories: "backend, devops"      those of the lessons
 #       lesson-1: "03de... backend/retry"  the hash of what the skill says of a lesson, and its id
 #
 # Line ends do not count: git may change them. An id is no key: a hash behind `password:` reads
@@ -289,6 +290,8 @@ def lines_of(cluster: Cluster, commit: str, reference: bytes) -> Iterator[str]:
     for key, name in ((PROMPTS, "fires_on"), (SILENT, "silent_on")):
         prompts = [line(text) for each in cluster.patterns for text in getattr(each, name)]
         values |= {key: "\n".join(prompts)} if prompts else {}
+    filed = sorted({path for each in cluster.patterns for path in each.categories})
+    values |= {CATEGORIES: ", ".join(filed)} if filed else {}
     for key, value in values.items():
         yield f"  {key}: {quoted(value)}"
     for number, pattern in enumerate(cluster.patterns, 1):
