@@ -130,6 +130,23 @@ def test_everything_else_stays_in_its_order(project: Path, settings: Path) -> No
     assert ours(settings).keys() == EVENTS
 
 
+def test_a_hook_before_edits_comes_only_where_it_is_asked_for(
+    project: Path, settings: Path
+) -> None:
+    install(project)
+    before = load(settings)["hooks"]["PreToolUse"]
+    assert install(project, "--files").out == f"{settings}: hooks installed\n"
+    subagents, files = load(settings)["hooks"]["PreToolUse"]
+    assert [subagents] == before
+    assert files["matcher"] == "Edit|Write|MultiEdit|NotebookEdit"
+    assert files["hooks"] == subagents["hooks"]
+    assert install(project, "--files").out == f"{settings}: hooks were there already\n"
+    uninstall(project)
+    assert not settings.exists()
+    refused = run("lessons", "install", "codex", "--files", cwd=project, check=False)
+    assert "codex has no hook that runs at edits alone" in refused.err
+
+
 @pytest.mark.parametrize("name", ["2 spaces", "4 spaces", "tabs", "windows", "escapes"])
 def test_lines_that_were_there_stay_as_they_were(project: Path, settings: Path, name: str) -> None:
     before = write(settings, FORMATS[name]).read_bytes()

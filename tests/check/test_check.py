@@ -61,10 +61,19 @@ def test_frontmatter_that_does_not_parse(frontmatter: str, line: int) -> None:
         "confidence: 9",
         "confidence: high",
         "created: some day",
+        "applies_to: {a: b}",
     ],
 )
 def test_wrong_types_are_named_with_their_line(wrong: str) -> None:
     assert rules(f"---\nsource: wiki\n{wrong}\n---\nText.\n") == ["3: type"]
+
+
+@pytest.mark.parametrize(
+    "glob", ["**", "*/*", "/etc/hosts", "~/notes", "../x/**", "a\\\\b", "C:/x"]
+)
+def test_globs_of_any_file_or_of_none_are_refused(glob: str) -> None:
+    assert rules(f"---\ntitle: A\napplies_to: ['{glob}']\n---\nText.\n") == ["3: any-file"]
+    assert rules("---\ntitle: A\napplies_to: ['migrations/**', '*.sql']\n---\nText.\n") == []
 
 
 @pytest.mark.parametrize("category", ["' / '", "Dev Ops/CI", "a/b/c/d/e"])

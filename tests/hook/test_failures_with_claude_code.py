@@ -110,6 +110,37 @@ def test_a_subagent_starts_with_what_its_prompt_needs(
     assert told["lessons"] == ["development/api"]
 
 
+def test_the_first_edit_of_a_file_gets_its_lesson(
+    claude: Path, api: MessagesApi, team: Vault, own_world: Path
+) -> None:
+    advice = "Add a new one: those of main ran in production already."
+    head = "---\ntitle: Migrations\napplies_to: ['migrations/**']\n---\n"
+    write(team.lessons_dir / "development" / "migrations.md", f"{head}{advice}\n")
+    run("lessons", "install", "claude", "--files", cwd=team.root)
+    run("lessons", "index", cwd=team.root)
+    places = [team.root / "migrations" / name for name in ("1.sql", "2.sql")]
+    waiting = iter(places)
+
+    def work(_request: dict[str, Any]) -> Blocks:
+        place = next(waiting, None)
+        return [tool_use("Write", file_path=str(place), content="1\n") if place else text("done")]
+
+    api.answer = work
+    world = environment(api, own_world) | {"LESSONS_EMBEDDER": "none"}
+    with OpenSession(claude, team.root, world, "Write") as session:
+        session.say(MAIN)
+        session.answer()
+    assert all(place.read_text() == "1\n" for place in places)
+    sent = [json.dumps(request["messages"]) for request in api.requests]
+    first = next(each for each in sent if "tool_result" in each)
+    assert "PreToolUse:Write hook additional context: <lessons>" in first
+    assert sent[-1].count(advice) == 1
+    (told,) = [
+        each for each in injections.records(team.index_dir) if each["event"] == injections.EDIT
+    ]
+    assert told["lessons"] == ["development/migrations"]
+
+
 def test_calls_that_succeed_run_no_hook(
     claude: Path, api: MessagesApi, team: Vault, own_world: Path, tmp_path: Path
 ) -> None:

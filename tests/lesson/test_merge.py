@@ -68,6 +68,9 @@ def test_lists_are_sets() -> None:
     ours = BASE.replace("[node, ci]", "[node, ci, heap]")
     theirs = BASE.replace("[node, ci]", "[node, build]")
     assert "tags: [node, build, heap]\n" in merged(ours, theirs)
+    globs = BASE.replace("confidence: 3", "applies_to: ['db/**'{}]")
+    text = merged(globs.format(", ci.yml"), globs.format(", '*.sql'"), globs.format(""))
+    assert "applies_to: [db/**, '*.sql', ci.yml]\n" in text
 
 
 @pytest.mark.parametrize("key", ["updated", "confirmed"])

@@ -62,6 +62,17 @@ def test_install_adds_no_second_hooks_and_begins_to_record(team: Vault, settings
 
 
 @pytest.mark.slow
+def test_only_the_hook_before_edits_is_added(team: Vault, settings: Path) -> None:
+    run("lessons", "install", "claude", "--files", cwd=team.root)
+    (files,) = json.loads(settings.read_bytes())["hooks"].items()
+    assert files[0] == "PreToolUse"
+    assert files[1][0]["matcher"].startswith("Edit|")
+    assert not [each for each in doctor.examine(None) if each.about == "hooks"]
+    run("lessons", "uninstall", "claude", cwd=team.root)
+    assert "hooks" not in json.loads(settings.read_bytes())
+
+
+@pytest.mark.slow
 def test_hooks_from_before_the_plugin_are_named(team: Vault, own_world: Path) -> None:
     run("lessons", "install", "claude", cwd=team.root)
     settings = own_world / ".claude" / "settings.json"

@@ -35,14 +35,15 @@ def add_lesson(
     categories: Sequence[str] = (),
     tags: Sequence[str] = (),
     type: str = "",
+    applies_to: Sequence[str] = (),
 ) -> str:
     """Put a lesson into the vault and return its absolute path: see `add.write`.
 
     `text` is markdown with or without frontmatter.
     """
     del caller
-    path = add.write(vault, _bytes(text), title=title, categories=categories, tags=tags, type=type)
-    return str(path)
+    head: dict[str, Any] = {"title": title, "categories": categories, "tags": tags, "type": type}
+    return str(add.write(vault, _bytes(text), **head, applies_to=applies_to))
 
 
 @command

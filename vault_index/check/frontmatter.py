@@ -20,9 +20,11 @@ TYPO_LETTERS = 4  # shorter names are often one letter apart: ack and awk
 
 _LISTS = (
     *("categories", "tags", "fires_on", "silent_on"),
-    *("fires_on_error", "silent_on_error"),
+    *("fires_on_error", "silent_on_error", "applies_to"),
 )
 _DATES = ("created", "confirmed")
+_NAME = re.compile(r"\w")
+_ELSEWHERE = re.compile(r"[/~]|[A-Za-z]:|.*\\|(?:.*/)?\.\.(?:/|$)")  # no path below a repository
 _TEXTS = ("id", "title", "type", "source", "category")
 
 
@@ -132,7 +134,7 @@ def _is_typo(name: str, other: str) -> bool:
 
 
 def _taught(shown: str, text: str, lessons: list[Lesson]) -> Iterator[Finding]:
-    """Report what is in both lists of a file, and lines of failures that any failure has.
+    """Report what is in both lists of a file, lines that any failure has, and globs of any file.
 
     A prompt or line can fire the file's lessons or silence them, not both.
     """
@@ -151,6 +153,12 @@ def _taught(shown: str, text: str, lessons: list[Lesson]) -> Iterator[Finding]:
             if not failure.is_specific(said):
                 message = f"{key}: many failures say {brief(said)}: write more of the message"
                 yield Finding(shown, line_of_key(text, key), "any-failure", message)
+    for glob in lessons[0].applies_to if lessons else ():
+        if not _NAME.search(glob) or _ELSEWHERE.match(glob):
+            message = (
+                f"applies_to: {brief(glob)} names no files of a repository: write migrations/**"
+            )
+            yield Finding(shown, line_of_key(text, "applies_to"), "any-file", message)
 
 
 def _folded(prompt: str) -> str:

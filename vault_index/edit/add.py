@@ -27,6 +27,7 @@ def write(
     categories: Sequence[str] = (),
     tags: Sequence[str] = (),
     type: str = "",
+    applies_to: Sequence[str] = (),
     first: First | None = None,
 ) -> Path:
     """Write a lesson file where its category says, and return its path.
@@ -38,6 +39,7 @@ def write(
     git repository.
     """
     wanted: dict[str, Any] = {"title": title, "tags": list(tags), "type": type}
+    wanted["applies_to"] = list(applies_to)
     filed = [path for path in map(category.normalise, categories) if path]
     if type and type not in parse.TYPES:
         raise VaultError(f"no type {type!r}", f"choose one of {', '.join(parse.TYPES)}")

@@ -217,12 +217,13 @@ def _agent(vault: Vault) -> Iterator[Trouble]:
             claude.place(folder)
         )  # says what is wrong with a file that is no JSON
     wired = agents.wired(vault.root)
-    if agents.enabled_by(vault.root) is not None:
+    has_plugin = agents.enabled_by(vault.root) is not None
+    if has_plugin:
         yield from _plugin()
     elif not wired:
         yield Trouble("hooks", "no agent runs the hooks", "lessons install claude")
     for agent, scope, place in wired:
-        yield from _hooks(agent, scope, place)
+        yield from _hooks(agent, scope, place, has_plugin)
     for place in (claude.place(None), claude.place(vault.root)):
         if claude.runs_hooks(place) and agents.are_disabled(place):
             yield Trouble("hooks", f'{place}: "disableAllHooks" is true', _edit(place))
@@ -233,11 +234,12 @@ def _agent(vault: Vault) -> Iterator[Trouble]:
         yield Trouble("hooks", what, "lessons status")
 
 
-def _hooks(agent: agents.Agent, scope: str, place: Path) -> Iterator[Trouble]:
+def _hooks(agent: agents.Agent, scope: str, place: Path, has_plugin: bool) -> Iterator[Trouble]:
     """Look at the hooks in one file."""
     words = f"{agent.name} {scope}"
     commands = agent.wiring.commands(place)
-    if missing := sorted(set(agent.wiring.events) - set(commands)):
+    missing = sorted(set(agent.wiring.events) - set(commands))
+    if missing and not (has_plugin and agent.name == agents.AGENT):  # which brings them
         what = f"{place}: no hook for {', '.join(missing)}"
         yield Trouble("hooks", what, f"lessons install {words}")
     for command in sorted(set(commands.values())):

@@ -66,6 +66,7 @@ def of_lesson(
         silent_on=list(lesson.silent_on),
         fires_on_error=list(lesson.fires_on_error)[:MAX_TAUGHT],
         silent_on_error=list(lesson.silent_on_error)[:MAX_TAUGHT],
+        applies_to=list(lesson.applies_to)[:MAX_TAUGHT],
         type=lesson.type,
         confidence=lesson.confidence,
         created_at=lesson.created or _moment(provenance.first if provenance else ""),

@@ -45,6 +45,7 @@ class Lesson:
     silent_on: tuple[str, ...] = ()
     fires_on_error: tuple[str, ...] = ()
     silent_on_error: tuple[str, ...] = ()
+    applies_to: tuple[str, ...] = ()  # globs of files
     declared: str = ""  # the frontmatter `id`, from which `id` comes
     document: str = ""  # the title of the file that this is a section of
     description: str = ""  # of the file: what it is about
@@ -82,6 +83,7 @@ def lessons_of(file: LessonFile, metadata: dict[Any, Any]) -> list[Lesson]:
         "silent_on": _texts(metadata.get("silent_on")),
         "fires_on_error": _texts(metadata.get("fires_on_error")),
         "silent_on_error": _texts(metadata.get("silent_on_error")),
+        "applies_to": _texts(metadata.get("applies_to")),
         "declared": declared,
         "description": _one_line(metadata.get("description")),
         "link": _one_line(metadata.get("link")),

@@ -23,6 +23,7 @@ FENCE_OPEN, FENCE_CLOSE = "<lessons>", "</lessons>"
 CHARS_PER_TOKEN = 4
 MAX_CHARS = 9_500  # Claude Code replaces a longer hook output (10,000) by the name of a file
 SKILL_CHARS = 300  # of what a skill says it is for
+LINE_CHARS = 400  # of a lesson in one line
 RECEIPT_TITLES, RECEIPT_CHARS = 2, 80  # of a receipt
 MIN_TEXT_CHARS = 80  # less of a lesson than that is not worth its header
 
@@ -76,6 +77,14 @@ def at_failure(hit: Hit, max_tokens: int, before: str = "") -> str:
     return (
         text.replace(f"{FENCE_OPEN}\n", f"{FENCE_OPEN}\n{before}\n", 1) if before and text else text
     )
+
+
+def at_edit(hit: Hit) -> str:
+    """Return the block for an edit: one lesson, in one line."""
+    title, text, path = map(quote.defused_line, (named(hit), hit.text, hit.path))
+    says = blocks.shorten_line(text, LINE_CHARS)
+    intro = _INTRO + (_MARKED if "<" in hit.text else "")
+    return "\n".join([FENCE_OPEN, intro, f"- {title[:200]}: {says} ({path[:300]})", FENCE_CLOSE])
 
 
 def _blocks(hits: Sequence[Hit], budget: int) -> list[str]:

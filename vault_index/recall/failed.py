@@ -6,17 +6,14 @@ A subagent has a context of its own, so what the main agent was told it was not.
 
 from __future__ import annotations
 
-import os
-from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index.index.rows import MAX_TAUGHT_CHARS
 from vault_index.journal.redact import redact
-from vault_index.recall import block, select, sessions
+from vault_index.recall import block, select
 from vault_index.recall.select import Injection
 from vault_index.search import failures
-from vault_index.store import injections, ownership
+from vault_index.store import injections
 from vault_index.text import failure
 from vault_index.text.failure import Failure
 
@@ -26,7 +23,6 @@ if TYPE_CHECKING:
 EVENT = injections.FAILURE
 TIMES = 2  # that a session gets a lesson for the same failure
 AGAIN = "The same failure as before; this was shown for it already:"
-_ENDING = ".failures"
 _LOOKED_AT = 5  # hits, of which some may not be trusted
 
 
@@ -60,40 +56,3 @@ def select_lesson(
 
 def _finite(floor: float) -> float | None:
     return floor if floor < float("inf") else None
-
-
-def times_told(vault: Vault, event: dict[str, Any], failed: Failure) -> int:
-    """Return how often this agent of the session was told about the same failure."""
-    session = str(event.get("session_id") or "")
-    if not session:
-        return 0
-    try:
-        lines = ownership.read_text(_file(vault, session)).splitlines()
-    except (OSError, UnicodeDecodeError):
-        return 0
-    return Counter(lines)[_key(event, failed)]
-
-
-def remember(vault: Vault, event: dict[str, Any], failed: Failure) -> None:
-    """Note that this agent of the session was told about a failure."""
-    session = str(event.get("session_id") or "")
-    if not session:
-        return
-    file = _file(vault, session)
-    try:
-        ownership.make_folder(file.parent)
-        handle = ownership.open_file(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-        with os.fdopen(handle, "a", encoding="utf-8") as lines:
-            lines.write(f"{_key(event, failed)}\n")
-    except OSError:  # a read-only vault: it may come again
-        return
-
-
-def _file(vault: Vault, session: str) -> Path:
-    file = sessions.file_of(vault, session)
-    return file.with_name(file.name + _ENDING)
-
-
-def _key(event: dict[str, Any], failed: Failure) -> str:
-    agent = "".join(char for char in str(event.get("agent_id") or "main") if char.isalnum())[:80]
-    return f"{agent} {failed.signature}"

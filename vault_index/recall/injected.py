@@ -32,8 +32,10 @@ SHOWN = (
     injections.PROMPT,
     START,
     injections.FAILURE,
+    injections.EDIT,
     injections.SUBAGENT,
 )  # what hooks asked; lookups of agents are no injections
+_KINDS = {injections.FAILURE: "error", injections.EDIT: "file"}  # of others it is "prompt"
 ANSWERED, SILENT = "answered", "silent"
 ONLY = ("", ANSWERED, SILENT)
 MAX_TIMES = 500  # searches, the latest, of which the time is returned
@@ -208,7 +210,7 @@ class _Known:
             "project": in_journal.project if in_journal else "",
             "is_kept": in_journal is not None,
             "prompt": key,
-            "kind": "error" if record["event"] == injections.FAILURE else "prompt",
+            "kind": _KINDS.get(record["event"], "prompt"),
             "text": str(record.get("said") or "") or self._texts.of(session, key),
             "came_again": self._came_again.get((time, session, key)),
             "lessons": [

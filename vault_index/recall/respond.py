@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vault_index.index import skills
-from vault_index.recall import block, failed, select, sessions, subagents
+from vault_index.recall import block, edited, failed, select, sessions, subagents
 from vault_index.recall.select import Injection
 from vault_index.recall.sessions import file_of, forget_given, forget_old, given, remember
 from vault_index.search import failures
@@ -19,6 +19,7 @@ from vault_index.store import injections
 from vault_index.vault import Vault
 
 COMPACT = "compact"  # the source of a start after which the agent has lost what it was given
+_WITH_RECEIPT = (injections.PROMPT, failed.EVENT, edited.EVENT)
 
 
 def respond(
@@ -49,7 +50,7 @@ def respond(
     if name == subagents.START:
         return _start_subagent(vault, event, since, by)
     injection = _injection(vault, event, session, text_only, from_files)
-    if time.monotonic() > until:
+    if time.monotonic() > until or (name == edited.EVENT and not injection.text):
         return None
     if session and not sessions.claim(file_of(vault, session), event, since):
         return None
@@ -64,13 +65,12 @@ def respond(
         forget_given(vault, session)
     if not injection.text:
         return None
-    if name == failed.EVENT:
-        failed.remember(vault, event, failed.of_event(event))
+    if name in (failed.EVENT, edited.EVENT):
+        sessions.note_told(vault, event, record["key"])
     remember(vault, session, str(event.get("agent_id") or ""), ids)
-    output = {"hookEventName": name, "additionalContext": injection.text}
-    is_shown = name in (injections.PROMPT, failed.EVENT) and vault.config.receipt and shown
+    is_shown = name in _WITH_RECEIPT and vault.config.receipt and shown
     seen = {"systemMessage": block.receipt(shown)} if is_shown else {}
-    return {"hookSpecificOutput": output, **seen}
+    return _output(name, injection.text) | seen
 
 
 def _start_subagent(
@@ -87,14 +87,23 @@ def _start_subagent(
     if not told["text"]:
         return None
     remember(vault, session, str(event.get("agent_id") or ""), told["ids"])
-    output = {"hookEventName": subagents.START, "additionalContext": told["text"]}
-    return {"hookSpecificOutput": output}
+    return _output(subagents.START, told["text"])
+
+
+def _output(event: str, text: str) -> dict[str, Any]:
+    """Return a text as Claude Code wants it from the hook of an event."""
+    name = subagents.ASKED if event == edited.EVENT else event
+    return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": text}}
 
 
 def _record(event: dict[str, Any], injection: Injection, ms: float) -> dict[str, Any]:
     """Return the record of what an event got, or why it got nothing."""
     near = None if injection.text else injection.near
-    is_failure = event["hook_event_name"] == failed.EVENT
+    said = ""
+    if event["hook_event_name"] == failed.EVENT:
+        said = failed.said(failed.of_event(event))
+    elif event["hook_event_name"] == edited.EVENT:
+        said = edited.said(edited.path_of(event))
     return {
         "prompt": "",
         "key": injections.key_of(_asked(event)),
@@ -105,14 +114,16 @@ def _record(event: dict[str, Any], injection: Injection, ms: float) -> dict[str,
         "silent": "" if injection.text else injection.silent,
         "near": (near.lesson_id, near.reason) if near else None,
         "taught": [hit.lesson_id for hit in injection.hits if hit.taught],
-        "said": failed.said(failed.of_event(event)) if is_failure else "",
+        "said": said,
     }
 
 
 def _asked(event: dict[str, Any]) -> str:
-    """Return what a record knows an event by: its prompt, or the signature of its failure."""
+    """Return what a record knows an event by: its prompt, the signature of its failure, or its path."""
     if event["hook_event_name"] == failed.EVENT:
         return failed.of_event(event).signature
+    if event["hook_event_name"] == edited.EVENT:
+        return edited.path_of(event)
     return str(event.get("prompt") or "")
 
 
@@ -122,8 +133,10 @@ def _injection(
     if event["hook_event_name"] == failed.EVENT:
         failures.want(vault)
         what = failed.of_event(event)
-        times = failed.times_told(vault, event, what)
+        times = sessions.times_told(vault, event, injections.key_of(what.signature))
         return failed.select_lesson(vault, what, times=times, text_only=text_only)
+    if event["hook_event_name"] == edited.EVENT:
+        return edited.select_lesson(vault, event)
     is_subagent = event["hook_event_name"] == subagents.ASKED  # a new one was told nothing yet
     already = given(vault, session) if not is_subagent else {}
     if from_files:

@@ -45,14 +45,42 @@ def remember(vault: Vault, session: str, agent: str, ids: Iterable[str]) -> None
 
     A subagent has a context of its own, so it has a record of its own.
     """
-    if not session:
-        return
-    file = file_of(vault, session, agent)
+    if session:
+        _append(file_of(vault, session, agent), ids)
+
+
+def times_told(vault: Vault, event: Mapping[str, object], about: str) -> int:
+    """Return how often the agent of an event was told something about a failure or a file."""
+    try:
+        told = ownership.read_text(_told_in(vault, event)).splitlines()
+    except (OSError, UnicodeDecodeError):
+        return 0
+    return told.count(_line_of(event, about))
+
+
+def note_told(vault: Vault, event: Mapping[str, object], about: str) -> None:
+    """Note that the agent of an event was told something about a failure or a file."""
+    if event.get("session_id"):
+        _append(_told_in(vault, event), [_line_of(event, about)])
+
+
+def _told_in(vault: Vault, event: Mapping[str, object]) -> Path:
+    file = file_of(vault, str(event.get("session_id") or ""))
+    return file.with_name(f"{file.name}.told")
+
+
+def _line_of(event: Mapping[str, object], about: str) -> str:
+    """Return a line of that file: a subagent has a context of its own."""
+    agent = "".join(char for char in str(event.get("agent_id") or "main") if char.isalnum())[:80]
+    return f"{agent} {about}"
+
+
+def _append(file: Path, lines: Iterable[str]) -> None:
     try:
         ownership.make_folder(file.parent)
         handle = ownership.open_file(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-        with os.fdopen(handle, "a", encoding="utf-8") as lines:
-            lines.writelines(f"{id}\n" for id in ids)
+        with os.fdopen(handle, "a", encoding="utf-8") as writing:
+            writing.writelines(f"{line}\n" for line in lines)
     except OSError:  # a read-only vault: a lesson may then come twice
         return
 

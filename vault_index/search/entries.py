@@ -116,7 +116,7 @@ def _ends_of(name: str) -> Iterator[str]:
 ORDERS = ("id", "title", "created", "updated", "confidence")
 
 
-_TAUGHT = ("fires_on", "silent_on", "fires_on_error", "silent_on_error")
+_TAUGHT = ("fires_on", "silent_on", "fires_on_error", "silent_on_error", "applies_to")
 
 
 class Entry(TypedDict, total=False):
@@ -142,6 +142,7 @@ class Entry(TypedDict, total=False):
     silent_on: list[str]
     fires_on_error: list[str]
     silent_on_error: list[str]
+    applies_to: list[str]
 
 
 def entries(
@@ -228,7 +229,7 @@ def entry_from_file(
         if file.hash_of_file(data) != now.hashes.get(below):  # saved since it was listed
             return None
         text = None
-        if not prompts and below not in now.broken:
+        if not prompts and below not in now.broken and b"applies_to" not in data:
             slug = entry["id"].partition("#")[2]
             text = edits.text_of(data, below, slug, entry["title"])
         more = _parsed(entry, data, below) if text is None else Entry(text=text)

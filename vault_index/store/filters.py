@@ -16,6 +16,7 @@ WHOLE = "is_whole"  # the row of a whole lesson, and none of its pieces
 PASSAGES = "taught = ''"  # the rows of wholes and pieces, and none of taught prompts
 FOR_AGENTS = "withheld = ''"
 TAUGHT_ERRORS = "(fires_on_error[1] IS NOT NULL OR silent_on_error[1] IS NOT NULL)"
+APPLIES = "applies_to[1] IS NOT NULL"  # to files that it names
 WITHHELD = "withheld != ''"  # what hooks, agents and models never get
 # of a course: its number comes first, as `lesson.number` reads it
 NUMBERED = r"regexp_like(text, '^(\[Lesson [0-9]+\]\(|Lesson [0-9]+\s*(\n|$))')"

@@ -61,6 +61,7 @@ def _entry(line: str) -> dict[str, Any] | None:
 FILE, OLD_FILE = "injections.jsonl", "injections.old.jsonl"
 MAX_BYTES = 1024 * 1024
 PROMPT, FAILURE = "UserPromptSubmit", "PostToolUseFailure"
+EDIT = "FileEdit"  # an agent is about to edit a file; `said` is its path
 SUBAGENT = "SubagentStart"  # with the prompt of the agent that starts it
 RENAME, MARK = "Rename", "Mark"  # the events of records that are no search
 key_of = log.key_of  # the hash by which a record knows a prompt

@@ -51,6 +51,7 @@ class LessonRow(TypedDict, total=False):
     silent_on: list[str]
     fires_on_error: list[str]
     silent_on_error: list[str]
+    applies_to: list[str]
     type: str
     confidence: int  # 1..5
     created_at: datetime | None

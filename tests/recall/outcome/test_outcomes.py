@@ -296,6 +296,14 @@ def test_the_same_failure_after_its_advice_contradicts_the_lesson(team: Vault) -
     assert outcome.tally(team) == {HEAP: Tally(injected=1, contradicted=1, again=1)}
 
 
+def test_a_lesson_at_an_edit_is_judged_by_what_comes_after_the_edit(team: Vault) -> None:
+    session = talk(team).asks(PROMPT).edits("ci.yml", "run: build", "run: make")
+    injected(team, session, prompt="ci.yml", event=injections.EDIT)
+    session.runs("NODE_OPTIONS=--max-old-space-size=4096 npm run build", "done")
+    kept(team, session)
+    assert outcome.tally(team) == {HEAP: Tally(injected=1, taken=1)}
+
+
 @pytest.mark.slow
 def test_a_failure_that_came_again_is_known_without_a_journal(team: Vault) -> None:
     session, other = talk(team), talk(team, "other")

@@ -38,6 +38,7 @@ class Plugin:
 
     # no reader knows its sessions, and its plugin looks for failures by itself
     events, journal_events, failure_events = {"chat.message": 5}, dict[str, int](), dict[str, int]()
+    edits = None
 
     def install(self, settings: Path, _home: Path, command: str, **_options: bool) -> bool:
         """Write the plugin. False if it is there already. Raises SettingsError."""
@@ -72,7 +73,14 @@ MATCHERS = {
 # of the journal, only where asked for; SessionEnd waits no longer than its own budget for it
 JOURNAL_EVENTS = {"Stop": 5, "SubagentStop": 5, "PreCompact": 5, "SessionEnd": 5}
 
-CLAUDE = HookSettings("Claude Code", EVENTS, JOURNAL_EVENTS, exec_form=True, matchers=MATCHERS)
+CLAUDE = HookSettings(
+    "Claude Code",
+    EVENTS,
+    JOURNAL_EVENTS,
+    exec_form=True,
+    matchers=MATCHERS,
+    edits=("PreToolUse", "Edit|Write|MultiEdit|NotebookEdit", 5),
+)
 install, uninstall, commands = CLAUDE.install, CLAUDE.uninstall, CLAUDE.commands
 
 
@@ -215,6 +223,13 @@ def refuse_unrecorded(agent: Agent) -> None:
             f"the journal does not read sessions of {agent.name}, only of {able}",
             "run it without --journal",
         )
+
+
+def refuse_edits(agent: Agent) -> None:
+    """Raise SettingsError for an agent with no hook that runs at edits alone."""
+    if agent.wiring.edits is None:
+        message = f"{agent.name} has no hook that runs at edits alone"
+        raise SettingsError(message, "run it without --files")
 
 
 def refuse_committed_links(agent: str, project: Path, place: Path) -> None:

@@ -91,6 +91,7 @@ class HookSettings:
     comments: bool = False  # the agent reads JSON with comments
     beside: Mapping[str, Any] = field(default_factory=dict)  # what the file must have
     matchers: Mapping[str, str] = field(default_factory=dict)  # tools that an event is limited to
+    edits: tuple[str, str, int] | None = None  # before edits, where asked for: event, tools, time
 
     def install(
         self,
@@ -100,29 +101,38 @@ class HookSettings:
         *,
         journal: bool = False,
         failures: bool = False,
+        edits: bool = False,
+        base: bool = True,
     ) -> bool:
         """Add the hooks to a settings file, which keeps all else. False if it has them already.
 
         Those of the journal come with `journal`, those that run after any command to look for failures
-        with `failures`; without it they stay as they are. Raises SettingsError for a file that is not a
-        JSON object or has comments, and leaves it alone.
+        with `failures`, that before edits with `edits`; without it they stay as they are. Without `base`
+        these are all. Raises SettingsError for a file that is not a JSON object or has comments, and
+        leaves it alone.
         """
         before, values, has_comments = self._read(settings)
         hooks = self._hooks(settings, values)
-        wanted = {**self.events, **(self.journal_events if journal else {})}
-        wanted |= self.failure_events if failures else {}
-        missing = [event for event in wanted if not any(map(self._is_ours, hooks.get(event, [])))]
+        timeouts = {**(self.events if base else {}), **(self.journal_events if journal else {})}
+        timeouts |= self.failure_events if failures else {}
+        wanted = [(event, self.matchers.get(event, ""), time) for event, time in timeouts.items()]
+        wanted += [self.edits] if edits and self.edits else []
+        missing = [
+            (event, tools, time)
+            for event, tools, time in wanted
+            if not any(self._is_ours(group, tools) for group in hooks.get(event, []))
+        ]
         if not missing:
             return False
         had_ours = any(self._is_ours(group) for event in hooks for group in _groups(hooks, event))
-        entries = {event: self._entry(command, event, wanted[event]) for event in missing}
+        entries = [(event, self._entry(command, tools, time)) for event, tools, time in missing]
         if has_comments:
-            lines = ", ".join(f'"{event}": [{json.dumps(new)}]' for event, new in entries.items())
+            lines = ", ".join(f'"{event}": [{json.dumps(new)}]' for event, new in entries)
             raise SettingsError(
                 f"{settings} has comments, which would be lost; it was left alone",
                 f'write this into its "hooks": {lines}',
             )
-        for event, entry in entries.items():
+        for event, entry in entries:
             hooks.setdefault(event, []).append(entry)
         values = {**self.beside, **values, "hooks": hooks}
         after = _dump(values, before)
@@ -216,14 +226,14 @@ class HookSettings:
             )
         return hooks
 
-    def _entry(self, command: str, event: str, timeout: int) -> dict[str, Any]:
+    def _entry(self, command: str, tools: str, timeout: int) -> dict[str, Any]:
         line = f"{shlex.quote(command)}{self.arguments}" if self.arguments else command
         hook: dict[str, Any] = {"type": "command"} if self.grouped else {}
         hook["command"] = line
         if self.exec_form:
             hook["args"] = []
         hook["timeout"] = timeout
-        limited = {"matcher": self.matchers[event]} if event in self.matchers else {}
+        limited = {"matcher": tools} if tools else {}
         return {**limited, "hooks": [hook]} if self.grouped else {**limited, **hook}
 
     def _hooks_of(self, group: Any) -> list[Any]:
@@ -233,8 +243,11 @@ class HookSettings:
         hooks = group.get("hooks") if isinstance(group, dict) else None
         return hooks if isinstance(hooks, list) else []
 
-    def _is_ours(self, group: Any) -> bool:
-        return any(self._program(hook) is not None for hook in self._hooks_of(group))
+    def _is_ours(self, group: Any, tools: str = "") -> bool:
+        """Whether an entry of an event runs our hook, for one of some tools if they are given."""
+        limit = group.get("matcher") if isinstance(group, dict) else None
+        is_for = not (tools and limit and {*tools.split("|")}.isdisjoint(str(limit).split("|")))
+        return is_for and any(self._program(hook) is not None for hook in self._hooks_of(group))
 
     def _program(self, hook: Any) -> str | None:
         """Return the program that a hook runs if it is ours."""

@@ -106,7 +106,10 @@ scope_option = click.option(
 @click.option(
     "--failures", is_flag=True, help="Look for failures after every command: codex, gemini, cursor."
 )
-def install_command(agent: str, for_user: bool | None, journal: bool, failures: bool) -> None:
+@click.option("--files", is_flag=True, help="Look for lessons before edits of a file, too: claude.")
+def install_command(
+    agent: str, for_user: bool | None, journal: bool, failures: bool, files: bool
+) -> None:
     """Write the hooks into AGENT's settings, beside others.
 
     For opencode that is a plugin. For agents without hooks, agents-md writes a section of this project's
@@ -117,6 +120,8 @@ def install_command(agent: str, for_user: bool | None, journal: bool, failures: 
     as they are.
 
     With --failures a hook runs after every command and answers one that failed; Codex shows each run.
+    With --files one runs before every edit; the first of a file that a lesson's applies_to names gets
+    that lesson, in one line.
     """
     if agent == AGENTS_MD:
         _install_section(for_user, journal)
@@ -128,18 +133,22 @@ def install_command(agent: str, for_user: bool | None, journal: bool, failures: 
     chosen = agents.AGENTS[agent]
     if journal:
         agents.refuse_unrecorded(chosen)
+    if files:
+        agents.refuse_edits(chosen)
     project = Path.cwd() if for_user is False else None
     settings = chosen.place(project)
     if project:
         agents.refuse_committed_links(agent, project, settings)
     plugin = agents.enabled_by(project) if agent == agents.AGENT else None
     changed = False
-    if plugin and not project:
+    brings_hooks = plugin is not None and project is None
+    if plugin and brings_hooks and not files:
         output.say(f"{agents.shown(plugin)} brings the hooks: none were added")
         settings = Path()  # if the user's settings have them from before, they are others, too
     else:
         command = hook_settings.hook_command(shared=project is not None)
-        home, more = config.home_folder(), {"journal": journal, "failures": failures}
+        home, base = config.home_folder(), not brings_hooks
+        more = {"journal": journal and base, "failures": failures, "edits": files, "base": base}
         changed = chosen.wiring.install(settings, home, command, **more)
         output.say(f"{settings}: {'hooks installed' if changed else 'hooks were there already'}")
     if journal:

@@ -33,6 +33,7 @@ SESSIONS = 5  # of the journal, in which the last failure is looked for
 @options.categories("Where it belongs; repeatable.")
 @options.tags("A tag; repeatable.")
 @options.lesson_type("", default="")
+@click.option("--applies-to", multiple=True, metavar="GLOB", help="Files it is for; repeatable.")
 @click.pass_obj
 def add_command(named: str | None, /, source: str | None, text: str, **head: Any) -> None:
     """Put a lesson into the vault and print its path.
@@ -129,6 +130,8 @@ def show_command(named: str | None, lesson_id: str | None, at: str | None, as_js
     when = entry["updated_at"] or entry["created_at"]
     filed = ", ".join(marked(entry["categories"], entry["filed_by"]))
     output.say(f"[{filed}] {entry['path']} · {by}" + (f", {when[:10]}" if when else ""))
+    if entry.get("applies_to"):
+        output.say(f"at edits of {', '.join(entry['applies_to'])}")
     if outcome and outcome["injected"]:
         output.say(status.outcome_line(outcome))
     if entry["withheld"]:
@@ -295,8 +298,8 @@ def last_command(named: str | None, number: int, as_json: bool) -> None:
     for place, record in enumerate(records, start=1):
         ago = output.styled(_ago(record["time"], now), dim=True)
         text = shorten_line(record["text"], PROMPT_CHARS) if record["text"] else NOT_KEPT
-        failed = "failed: " if record["kind"] == "error" else ""
-        output.row(f"{place}. ", ago, f"  {failed}{text}")
+        did = {"error": "failed: ", "file": "edited: "}.get(record["kind"], "")
+        output.row(f"{place}. ", ago, f"  {did}{text}")
         for line in _got(record):
             output.say(f"   {line}")
     asking.note("teach one: lessons teach --last N --fires ID, or --not ID")
@@ -403,6 +406,10 @@ def teach_command(
     is_error = is_error or record.get("kind") == "error"
     if not text:
         raise VaultError("the text of this prompt was not kept", "type it: lessons teach PROMPT")
+    if record.get("kind") == "file":
+        raise VaultError(
+            "this is an edit, and no prompt", "name the file in applies_to of a lesson"
+        )
     if fires and silent:
         raise VaultError("both --fires and --not", "choose one of them")
     lesson, kind = (silent, SILENT) if silent else (fires, FIRES)

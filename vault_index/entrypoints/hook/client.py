@@ -43,6 +43,8 @@ FIELDS = ("hook_event_name", "source", "session_id", "prompt_id", "cwd")
 # A subagent is about to start, with a prompt; and it has started, and can be told something.
 STARTING, STARTED = "PreToolUse", "SubagentStart"
 STARTING_TOOLS = ("Agent", "Task")  # Task until 2.1.63
+# The same event of a tool that edits a file, where the user wants lessons there: as it is called here.
+EDIT, EDITING_TOOLS = "FileEdit", ("Edit", "Write", "MultiEdit", "NotebookEdit")
 AGENT_FIELDS = (*FIELDS, "agent_id", "agent_type", "tool_use_id")
 DEFAULT_AGENT = "general-purpose"  # that starts where the tool is told no other
 # a turn of a recorded session ended: the journal takes it in, and the agent hears nothing
@@ -51,7 +53,8 @@ TURN_ENDS = ("Stop", "SubagentStop", "PreCompact", "SessionEnd")
 FAILURE = "PostToolUseFailure"
 FAILURE_VARIABLE = "LESSONS_FAILURE_DEADLINE_MS"
 FAILURE_MS = 300  # a hard limit: nobody notices 60 ms a call, and people complain from a second on
-FAILURE_FIELDS = ("hook_event_name", "session_id", "prompt_id", "cwd", "agent_id", "tool_use_id")
+CALL_FIELDS = ("hook_event_name", "session_id", "prompt_id", "cwd", "agent_id", "tool_use_id")
+AT_CALLS = (FAILURE, EDIT)
 COMMANDS = ("Bash", "PowerShell")  # the tools that run them
 MAX_ERROR_CHARS = 64_000  # of an output: half from either end
 TURN_FIELDS = ("hook_event_name", "session_id", "cwd", "transcript_path", "agent_transcript_path")
@@ -79,7 +82,7 @@ def main() -> None:
         parsed = _event(agent, _read(0).decode("utf-8", "replace"))
         event.update(pid=os.getpid(), began=time.time() - _age() + TICK_SECONDS)  # for `once`
         event.update(_needed(parsed) if isinstance(parsed, dict) else {})
-        if event.get("hook_event_name") == FAILURE:
+        if event.get("hook_event_name") in AT_CALLS:
             _arm(event, started, _deadline(FAILURE_VARIABLE, FAILURE_MS))
         if event.get("hook_event_name") in TURN_ENDS:
             _after_turn(event)
@@ -141,19 +144,36 @@ def _needed(event: dict[str, object]) -> dict[str, object]:
     if event.get("hook_event_name") == FAILURE:
         return _failure(event)
     if event.get("hook_event_name") == STARTING:
+        if event.get("tool_name") in EDITING_TOOLS:
+            return _edit(event)
         event = _starting(event)
     names: tuple[str, ...] = FIELDS
     if event.get("hook_event_name") in TURN_ENDS:
         names = TURN_FIELDS
     elif event.get("hook_event_name") in (STARTING, STARTED):
         names = AGENT_FIELDS
-    needed = {name: event[name] for name in names if name in event}
-    texts = {name: value for name, value in needed.items() if isinstance(value, str)}
-    cut: dict[str, object] = {name: value[:MAX_FIELD_CHARS] for name, value in texts.items()}
+    cut = _cut(event, names)
     prompt = event.get("prompt")
     if prompt is not None and "prompt_id" in names:
         cut["prompt"] = str(prompt)[:MAX_PROMPT_CHARS]
     return cut
+
+
+def _cut(event: dict[str, object], names: tuple[str, ...]) -> dict[str, object]:
+    """Return the texts of an event that have these names, each cut to the length that is looked at."""
+    texts = {name: event[name] for name in names if isinstance(event.get(name), str)}
+    return {name: str(text)[:MAX_FIELD_CHARS] for name, text in texts.items()}
+
+
+def _edit(event: dict[str, object]) -> dict[str, object]:
+    """Return what is used of a call that edits a file; {} for an odd one."""
+    values = event.get("tool_input")
+    values = values if isinstance(values, dict) else {}
+    file = values.get("file_path") or values.get("notebook_path")
+    has_session = isinstance(event.get("session_id"), str) and event["session_id"]
+    if not (isinstance(file, str) and has_session and len(file) <= MAX_FIELD_CHARS):
+        return {}
+    return {**_cut(event, CALL_FIELDS), "hook_event_name": EDIT, "file": file}
 
 
 def _starting(event: dict[str, object]) -> dict[str, object]:
@@ -176,9 +196,8 @@ def _failure(event: dict[str, object]) -> dict[str, object]:
     if len(output) > MAX_ERROR_CHARS:
         half = MAX_ERROR_CHARS // 2
         output = f"{output[:half]}\n{output[-half:]}"
-    kept = {name: event[name] for name in FAILURE_FIELDS if isinstance(event.get(name), str)}
-    cut: dict[str, object] = {name: str(value)[:MAX_FIELD_CHARS] for name, value in kept.items()}
-    return {**cut, "command": str(command)[:MAX_FIELD_CHARS], "error": output}
+    command = str(command)[:MAX_FIELD_CHARS]
+    return {**_cut(event, CALL_FIELDS), "command": command, "error": output}
 
 
 def _after_git(folder: str, started: float) -> None:
@@ -227,7 +246,7 @@ def _after_turn(event: dict[str, object]) -> None:
 def _worth_asking(event: dict[str, object]) -> bool:
     """Whether an event can get lessons at all; nothing heavy loads for it."""
     name = event.get("hook_event_name")
-    if name in ("SessionStart", FAILURE, STARTING, STARTED):
+    if name in ("SessionStart", *AT_CALLS, STARTING, STARTED):
         return True  # a prompt of an agent is no chatter
     if name != "UserPromptSubmit":
         return False
@@ -253,8 +272,8 @@ def _answer(event: dict[str, object], started: float) -> object:
 
     event["vault"] = root  # for the log
     event.setdefault("cwd", os.getcwd())  # the watcher is not where we are
-    if event["hook_event_name"] == FAILURE:
-        return _answer_failure(root, event, started)
+    if event["hook_event_name"] in AT_CALLS:
+        return _answer_call(root, event, started)
     session = event["hook_event_name"] == "SessionStart"
     patience = min(SESSION_WATCHER_MS if session else WATCHER_MS, _deadline() / 2) / 1000
     runs = hung = False
@@ -273,8 +292,8 @@ def _answer(event: dict[str, object], started: float) -> object:
     return fallback.answer(root, event, started, may_start=not runs, text_only=hung)
 
 
-def _answer_failure(root: str, event: dict[str, object], started: float) -> object:
-    """Ask the watcher. Without one there is no time to answer: one starts, for the next failure."""
+def _answer_call(root: str, event: dict[str, object], started: float) -> object:
+    """Ask the watcher. Without one there is no time to answer: one starts, for the next call."""
     import time
 
     from vault_index.hotpath import protocol

@@ -192,7 +192,7 @@ def _shown(record: Mapping[str, Any]) -> dict[str, Any]:
         "when": local(record["time"], moments.TO_SECONDS),
         "took": "" if record["ms"] is None else milliseconds(record["ms"]),
         "is_start": record["event"] == "SessionStart",
-        "can_be_marked": bool(record["prompt"]),
+        "can_be_marked": bool(record["prompt"]) and record["kind"] != "file",
         "fires": "fires_on_error" if record["kind"] == "error" else "fires_on",
         "silences": "silent_on_error" if record["kind"] == "error" else "silent_on",
         "why": "" if record["lessons"] or record["skills"] else _why(record),

@@ -33,7 +33,7 @@ from vault_index.journal import archive, expiry, projects
 from vault_index.journal.journal import Journal
 from vault_index.recall.outcome import judge, story, words
 from vault_index.recall.outcome.judge import OUTCOMES, UNKNOWN
-from vault_index.recall.outcome.story import FAILED, TYPED, Step
+from vault_index.recall.outcome.story import FAILED, TYPED, WROTE, Step
 from vault_index.recall.outcome.words import Marks
 from vault_index.store import filters, injections
 
@@ -48,6 +48,7 @@ START = "SessionStart"
 EVENTS = (
     injections.PROMPT,
     injections.FAILURE,
+    injections.EDIT,
     START,
 )  # that push lessons; a lookup of an agent is no injection
 PATIENCE_SECONDS = 2.0  # of somebody who asks for the counts; other sessions wait for the next time
@@ -432,7 +433,7 @@ def _place(entry: Entry, steps: Sequence[Step]) -> int | None:
     if entry.event == START:
         later = (at for at, step in enumerate(steps) if _seconds(step.at) >= moment - 1)
         return next(later, None)
-    kind = FAILED if entry.event == injections.FAILURE else TYPED
+    kind = {injections.FAILURE: FAILED, injections.EDIT: WROTE}.get(entry.event, TYPED)
     of_kind = [at for at, step in enumerate(steps) if step.kind == kind]
     same = [at for at in of_kind if steps[at].key == entry.prompt]
     near = same or [at for at in of_kind if abs(_seconds(steps[at].at) - moment) <= NEAR_SECONDS]

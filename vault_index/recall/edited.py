@@ -1,0 +1,75 @@
+"""Answer an edit of an agent with at most one lesson, in one line: at the first edit of a file.
+
+A lesson names files in `applies_to`: globs of a path in the repository that has the file, of a part of
+that path or of a name, as in `[journal] exclude`. An agent of a session gets a lesson once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vault_index import git
+from vault_index.index.rows import MAX_TAUGHT_CHARS
+from vault_index.journal.redact import glob_matcher, redact
+from vault_index.recall import block, select, sessions
+from vault_index.recall.select import Injection
+from vault_index.search.hit import Hit
+from vault_index.store import filters, injections, schema
+
+if TYPE_CHECKING:
+    from vault_index.vault import Vault
+
+EVENT = injections.EDIT
+_Globs = list[tuple[str, str, Callable[..., bool]]]  # lesson, glob, whether it matches a path
+
+
+def path_of(event: dict[str, Any]) -> str:
+    """Return the path that an event is about, from the top of its repository or else its folder."""
+    file = Path(str(event.get("cwd") or "."), str(event.get("file") or ""))
+    folder = Path(os.path.realpath(file.parent))
+    top = git.top_of(folder) or Path(os.path.realpath(str(event.get("cwd") or ".")))
+    return Path(os.path.relpath(folder / file.name, top)).as_posix()
+
+
+def said(path: str) -> str:
+    """Return a path for the record, without secrets."""
+    return redact(path)[:MAX_TAUGHT_CHARS]
+
+
+def select_lesson(vault: Vault, event: dict[str, Any]) -> Injection:
+    """Return what an edit should get."""
+    path = path_of(event)
+    lessons = _lessons_for(vault, path) if not path.startswith("../") else []
+    if not lessons or sessions.times_told(vault, event, injections.key_of(path)):
+        return Injection("", silent="no lesson is for this file, or it was told already")
+    had = sessions.given(vault, str(event["session_id"]), str(event.get("agent_id") or ""))
+    fresh = [lesson for lesson in lessons if lesson not in had]
+    where = filters.all_of(filters.wholes_of(fresh), filters.FOR_AGENTS)
+    rows = vault.open_index().store.rows(schema.LESSONS.shown, where)
+    hits = select.only_trusted(vault, [Hit.of_lesson(row, 1.0, 0.0) for row in rows])
+    first = sorted(hits, key=lambda hit: fresh.index(hit.lesson_id))[:1]
+    return Injection(block.at_edit(first[0]), first) if first else Injection("", silent="told")
+
+
+def _lessons_for(vault: Vault, path: str) -> list[str]:
+    """Return the lessons that are for a path, that with the longest glob first."""
+    store = vault.open_index().store
+    known = _known.get(vault.root)
+    if known is None or known[0] != store.version():
+        rows = store.rows(
+            ("lesson_id", "applies_to"), filters.all_of(filters.WHOLE, filters.APPLIES)
+        )
+        globs = [
+            (row["lesson_id"], glob, glob_matcher([glob[:MAX_TAUGHT_CHARS]]))
+            for row in rows
+            for glob in row["applies_to"]
+        ]
+        globs.sort(key=lambda each: (-len(each[1]), each[0]))
+        known = _known[vault.root] = store.version(), globs
+    return list(dict.fromkeys(lesson for lesson, _, is_for in known[1] if is_for(path)))
+
+
+_known: dict[Path, tuple[str, _Globs]] = {}  # of a warm process
