@@ -46,8 +46,7 @@ def of_lesson(
 ) -> list[LessonRow]:
     """Make a lesson's rows, without vectors. `path` is from the vault's root.
 
-    `file_hash` is the hash of the whole file that was read: what a row says was there. `withheld` is
-    the error in that file for which hooks leave it out.
+    `file_hash` is of the whole file that was read, `withheld` the error in it: hooks leave it out.
     """
     declared = [path for path in map(category.normalise, lesson.categories) if path]
     folder = category.from_folder(lesson.path)

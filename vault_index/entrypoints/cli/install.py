@@ -11,6 +11,7 @@ import click
 from vault_index.entrypoints.cli import asking, output
 
 if TYPE_CHECKING:
+    from vault_index.entrypoints.agents import Agent
     from vault_index.journal.journal import Journal
 
 # Begin and end to record sessions in the journal, for `install`, `uninstall` and `init`.
@@ -120,8 +121,7 @@ def install_command(
     as they are.
 
     With --failures a hook runs after every command and answers one that failed; Codex shows each run.
-    With --files one runs before every edit; the first of a file that a lesson's applies_to names gets
-    that lesson, in one line.
+    With --files one runs before every edit and answers the first of a file that a lesson applies to.
     """
     if agent == AGENTS_MD:
         _install_section(for_user, journal)
@@ -141,30 +141,37 @@ def install_command(
         agents.refuse_committed_links(agent, project, settings)
     plugin = agents.enabled_by(project) if agent == agents.AGENT else None
     changed = False
-    brings_hooks = plugin is not None and project is None
-    if plugin and brings_hooks and not files:
+    base = plugin is None or project is not None  # else the plugin brings the hooks
+    if plugin and not base and not files:
         output.say(f"{agents.shown(plugin)} brings the hooks: none were added")
         settings = Path()  # if the user's settings have them from before, they are others, too
     else:
         command = hook_settings.hook_command(shared=project is not None)
-        home, base = config.home_folder(), not brings_hooks
         more = {"journal": journal and base, "failures": failures, "edits": files, "base": base}
-        changed = chosen.wiring.install(settings, home, command, **more)
+        changed = chosen.wiring.install(settings, config.home_folder(), command, **more)
         output.say(f"{settings}: {'hooks installed' if changed else 'hooks were there already'}")
     if journal:
         begin_recording(project)
     if changed and chosen.to_do:
         asking.note(f"note: {chosen.to_do}")
-    for other, scope in agents.other_scopes(chosen, settings, Path.cwd()):
-        asking.note(f"note: {other} has them, too: of two hooks of a prompt the second is silent")
-        asking.note(f"      to have them once: lessons uninstall {agent} {scope}")
     if plugin and project:
         asking.note(f"note: {agents.shown(plugin)} has them, too: the second is silent")
+    _note_others(chosen, settings, project)
+    asking.announce_model()
+
+
+def _note_others(agent: Agent, settings: Path, project: Path | None) -> None:
+    """Say which other settings have our hooks, and where an agent may not find their program."""
+    from vault_index.entrypoints import agents
+    from vault_index.entrypoints.agents import hook_settings
+
+    for other, scope in agents.other_scopes(agent, settings, Path.cwd()):
+        asking.note(f"note: {other} has them, too: of two hooks of a prompt the second is silent")
+        asking.note(f"      to have them once: lessons uninstall {agent.name} {scope}")
     why = hook_settings.why_not_found(hook_settings.COMMAND)
     if why and project:  # the user's own settings name it in full
         asking.note(f"note: {why}, so the agents of whoever works here may not find it")
         asking.note(f"      to put it there: {hook_settings.path_command()}")
-    asking.announce_model()
 
 
 def section_file(for_user: bool | None) -> Path:
