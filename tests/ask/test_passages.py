@@ -8,10 +8,11 @@ from tests.support.files import lesson_text, write
 from tests.support.indexed import with_words
 from tests.support.places import TESTS
 from vault_index.ask import passages
-from vault_index.ask.passages import find, place_of
+from vault_index.ask.passages import find
 from vault_index.edit import init
 from vault_index.edit.formats.course import read_course
 from vault_index.index import reconcile
+from vault_index.search.documents import place_of_number
 from vault_index.vault import Vault, open_vault
 
 STEPS = "\n\n".join(
@@ -110,7 +111,7 @@ def test_a_document_and_a_lesson_by_number(vault: Vault) -> None:
 def test_lessons_without_a_number_count_on(
     labels: list[int | None], number: int, place: int | None
 ) -> None:
-    assert place_of(labels, number) == place
+    assert place_of_number(labels, number) == place
 
 
 def test_a_name_that_nothing_has_narrows_nothing_and_is_said(vault: Vault) -> None:

@@ -63,7 +63,7 @@ def test_a_quick_pass_leaves_to_a_full_one_what_can_wait(team: Vault) -> None:
     change_all(team)
     stats = reconcile.sync(team, full=False)
     assert (stats.changed, stats.added, stats.skills) == (1, 1, 2)
-    assert stale(team) == {"categories", "text index", "documents"}
+    assert stale(team) == {"categories", "text index", "places"}
     assert entries.entry(team, "frontend/c")["title"] == "New"
     stats = reconcile.sync(team)
     assert (stats.unchanged, stats.refiled, stats.skills) == (3, 1, None)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from tests.support.commands import run
 from tests.support.conversations import about_redirects, about_retries
 from tests.support.files import lesson_text, write
 from tests.support.homes import add_model, make_home
-from tests.support.mcp_servers import refusal
+from tests.support.mcp_servers import call, refusal
 from tests.support.places import TESTS
 from tests.support.serving import Serving, serving
 from vault_index.edit import init
@@ -23,6 +25,12 @@ from vault_index.entrypoints.mcp.agent import Agent
 from vault_index.entrypoints.mcp.tools import build
 
 pytestmark = pytest.mark.slow
+PROXY = (
+    "The ingress drops websocket connections after a minute unless the proxy's timeout is raised."
+)
+TULIPS = (
+    "Course Title: Tulips\n\nLesson 4: Bulbs in winter\nBulbs rest in the cold before they bloom.\n"
+)
 
 
 @dataclass(frozen=True)
@@ -33,12 +41,14 @@ class Doors:
     home: Path
     http: Serving
 
-    def refused(self, words: list[str], path: str, tool: str, **given: Any) -> list[str]:
+    def refused(
+        self, words: list[str], request: tuple[str, str, Any], tool: str, **given: Any
+    ) -> list[str]:
         """Return the error that each door has for a question."""
         done = run("lessons", *words, cwd=self.root, check=False)
         assert done.code == 1, done
         said, hint = done.err.splitlines()[:2]
-        answer = self.http.ask("GET", path)
+        answer = self.http.ask(request[0], request[1], json=request[2])
         assert answer.status_code in (404, 422), answer.text
         body = answer.json()
 
@@ -49,6 +59,15 @@ class Doors:
         by_agent = anyio.run(ask).rstrip(".").replace(". Next: ", "\n")
         typed = said.removeprefix("Error: "), hint.removeprefix("Try: ")
         return ["\n".join(typed), f"{body['error']}\n{body['hint']}", by_agent]
+
+    def tool(self, name: str, **given: Any) -> str:
+        """Return what a tool answers."""
+
+        async def ask() -> str:
+            async with Client(build(Agent(str(self.root)))) as client:
+                return await call(client, name, **given)
+
+        return anyio.run(ask)
 
 
 @pytest.fixture(scope="module")
@@ -66,8 +85,10 @@ def served(tmp_path_factory: pytest.TempPathFactory, model_home: Path) -> Iterat
         other.mkdir()
         about_redirects(root)
         about_retries(other)
+        write(root / "lessons/ops/misc-7.md", lesson_text("Misc 7", PROXY))
+        short = write(top / "tulips.txt", TULIPS)
         course = TESTS / "courses" / "introduction_to_ai.txt"
-        run("lessons", "import", "--write", course, cwd=root)
+        run("lessons", "import", "--write", course, short, cwd=root)
         run("lessons", "index", cwd=root)
         run("lessons", "journal", "import", "--since", "all", cwd=root)
         with serving(root, home) as server:
@@ -138,4 +159,76 @@ SEARCH, TIMELINE = "/api/journal/search?query=retry", "/api/journal/timeline?anc
 def test_an_error_of_the_journal_has_the_same_words_at_each_door(
     doors: Doors, words: list[str], path: str, tool: str, given: dict[str, str], error: str
 ) -> None:
-    assert doors.refused(["journal", *words], path, tool, **given) == [error] * 3
+    request = ("GET", path, None)
+    assert doors.refused(["journal", *words], request, tool, **given) == [error] * 3
+
+
+# lessons of a course by their numbers
+
+
+def test_a_lesson_of_a_course_is_searched_by_its_number(doors: Doors) -> None:
+    asked = "which passages are the nearest?"
+    within = ("--in", "intro to ai", "--lesson", "3", "--json")
+    typed = run("lessons", "search", *within, asked, cwd=doors.root).json["hits"]
+    body = {"prompt": asked, "document": "intro to ai", "lesson": 3}
+    answer = doors.http.ask("POST", "/api/query", json=body).json()["lessons"]
+    assert [hit["lesson_id"] for hit in typed] == [hit["id"] for hit in answer]
+    (found,) = answer
+    assert found["title"] == "Retrieval"
+    said = doors.tool("learn_search", query=asked, document="intro to ai", lesson=3)
+    assert re.findall(r"  id: (.*)", said) == [found["id"]]
+    sources = run("lessons", "ask", *within, asked, cwd=doors.root).json["passages"]
+    by_http = doors.http.ask("POST", "/api/ask", json={**body_of_ask(asked), "lesson": 3}).json()
+    assert [each["id"] for each in sources] == [each["id"] for each in by_http["passages"]]
+    assert [each["id"] for each in sources] == [found["id"]]
+
+
+def body_of_ask(query: str) -> dict[str, Any]:
+    return {"query": query, "document": "intro to ai"}
+
+
+@pytest.mark.parametrize(
+    ("words", "narrowed", "error"),
+    [
+        (
+            ["--in", "intro to ai", "--lesson", "7"],
+            {"document": "intro to ai", "lesson": 7},
+            "'Introduction to AI' has no lesson 7\nname one of 0, 1, 3",
+        ),
+        (["--lesson", "7"], {"lesson": 7}, "lesson 7 of no document\nname the document, too"),
+    ],
+)
+def test_a_number_of_no_lesson_is_an_error_that_lists_the_right_ones(
+    doors: Doors, words: list[str], narrowed: dict[str, Any], error: str
+) -> None:
+    done = doors.refused(
+        ["search", "chunks", *words],
+        ("POST", "/api/query", {"prompt": "chunks", **narrowed}),
+        "learn_search",
+        query="chunks",
+        **narrowed,
+    )
+    assert done == [error] * 3
+
+
+def test_a_course_of_one_lesson_is_a_course(doors: Doors) -> None:
+    courses = doors.http.ask("GET", "/api/courses").json()["courses"]
+    assert [(each["title"], each["lesson_count"]) for each in courses] == [
+        ("Introduction to AI", 3),
+        ("Tulips", 1),
+    ]
+    assert "Tulips" in doors.http.ask("GET", "/page/documents/list").text
+    within = ("--in", "tulips", "--lesson", "4", "--json")
+    (hit,) = run("lessons", "search", *within, "cold", cwd=doors.root).json["hits"]
+    assert hit["title"] == "Bulbs in winter"
+
+
+def test_every_suggested_question_is_answered_when_it_is_pressed(doors: Doors) -> None:
+    page = doors.http.ask("GET", "/page/ask/suggested", token=False).text
+    questions = [unescape(each) for each in re.findall(r"<button[^>]*>(.*?)</button>", page)]
+    assert len(questions) > 2
+    assert "What do we know about: Heap?" in questions
+    assert not [each for each in questions if "Misc 7" in each]
+    for question in questions:
+        answer = doors.http.ask("POST", "/api/ask", json={"query": question}).json()
+        assert answer["status"] == "passages", question

@@ -11,7 +11,7 @@ from vault_index.api.question import Caller, command, question
 from vault_index.ask import conversations, passages, respond
 from vault_index.ask.answer import FAILED, JOURNAL, UNKNOWN, Passage
 from vault_index.ask.conversations import Exchange
-from vault_index.ask.passages import MAX_PASSAGES, SearchResult
+from vault_index.ask.passages import MAX_PASSAGES, SearchResult, Wanted
 from vault_index.errors import SettingsError, VaultError
 from vault_index.journal import archive, projects
 from vault_index.journal.journal import Journal
@@ -22,7 +22,6 @@ from vault_index.store import moments
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from vault_index.ask.passages import Wanted
     from vault_index.vault import Vault
 
 MAX_QUERY_CHARS = 20_000
@@ -44,17 +43,19 @@ def ask(
     model: str = "",
     session_name: str = "",
     journal: bool = True,
+    lesson: int | None = None,
 ) -> dict[str, Any]:
     """Answer a question: `answer`, `sources`, `session_id`, `status`, `passages`, `model`, `search`,
     `trouble`, `hint`.
 
     `session_id` goes on with a conversation that was returned before; one that is unknown begins a new
-    one. `session_name` is a name that the user chose for one. `document` and `category` narrow every
-    search. `model` is one that the user names, in place of the one in the settings. Without `journal`
-    the journal is not searched, for callers that may not read it. While it works, the caller's `event`
-    takes {"event": "search", "search": {...}}, {"event": "passages", "passages": [...]} and {"event":
-    "piece", "text": "..."}, the pieces of the answer as they are written, and {"event": "waiting"} in
-    each second that the model is silent; what it raises ends the model's call. Raises VaultError.
+    one. `session_name` is a name that the user chose for one. `document`, the number of a `lesson` of it
+    and `category` narrow every search. `model` is one that the user names, in place of the one in the
+    settings. Without `journal` the journal is not searched, for callers that may not read it. While it
+    works, the caller's `event` takes {"event": "search", "search": {...}}, {"event": "passages",
+    "passages": [...]} and {"event": "piece", "text": "..."}, the pieces of the answer as they are
+    written, and {"event": "waiting"} in each second that the model is silent; what it raises ends the
+    model's call. Raises VaultError.
     """
     asked = _checked(query)
     conversation = conversations.open_(vault, session_id, session_name)
@@ -65,9 +66,10 @@ def ask(
         )
     name = model or vault.config.ask.model
     opened, trouble = _open(vault, name)
-    find = _search_of(
-        vault, caller, document, category, best=opened is None, is_journal_open=journal
-    )
+    if lesson is not None and not document:
+        raise VaultError(f"lesson {lesson} of no document", "name the document, too")
+    named = Wanted("", document, lesson, category)
+    find = _search_of(vault, caller, named, best=opened is None, is_journal_open=journal)
     before, most = conversation.exchanges, vault.config.ask.max_searches
     done = respond.answer(asked, opened, find, caller.event, before, most)
     if trouble:
@@ -96,8 +98,7 @@ def _checked(query: str) -> str:
 def _search_of(
     vault: Vault,
     caller: Caller,
-    document: str,
-    category: str,
+    named: Wanted,
     *,
     best: bool,
     is_journal_open: bool,
@@ -105,8 +106,12 @@ def _search_of(
     """Return the search of a question: the caller asks the watcher, in the place the user named."""
 
     def find(wanted: Wanted) -> SearchResult:
+        number = named.lesson_number
         narrowed = replace(
-            wanted, document=document or wanted.document, category=category or wanted.category
+            wanted,
+            document=named.document or wanted.document,
+            lesson_number=wanted.lesson_number if number is None else number,
+            category=named.category or wanted.category,
         )
         if wanted.kind == JOURNAL:
             return _in_journal(vault, caller, narrowed, is_open=is_journal_open)
@@ -121,7 +126,7 @@ def _search_of(
             ),
             settled=bool(narrowed.document),  # the names of documents follow a save later
         )
-        for note in result.notes if document or category else ():
+        for note in result.notes if named.document or named.category else ():
             caller.note(f"note: {note}")
         return result
 
@@ -224,6 +229,6 @@ def _with_answer(caller: Caller, hit: Mapping[str, Any]) -> str:
 
 
 @question
-def suggest(vault: Vault, count: int = conversations.COUNT) -> dict[str, Any]:
+def suggest(vault: Vault, count: int = passages.COUNT) -> dict[str, Any]:
     """Return some `questions` that lessons of the vault answer, of its latest lessons first."""
-    return {"questions": conversations.questions(vault, count)}
+    return {"questions": passages.suggested(vault, count)}

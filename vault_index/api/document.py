@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index.api.question import question
 from vault_index.search import contents as numbers
-from vault_index.search.contents import Part, counted, parts
+from vault_index.search.contents import counted
+from vault_index.search.documents import Part, parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -39,11 +39,13 @@ def search(
     min_confidence: int = DEFAULT_CONFIDENCE,
     limit: int = 10,
     cursor: str = "",
+    document: str = "",
+    lesson: int | None = None,
 ) -> dict[str, Any]:
     """Find lessons, a page of them: `hits` as `search` returns them, and `next`, a cursor or "".
 
-    `category` is one with all below it. A lesson that names no confidence has the middle one, 3. Lessons
-    that hooks may not inject are left out.
+    `category` is one with all below it, `document` a title, and `lesson` a number in it. A lesson that
+    names no confidence has the middle one, 3. Lessons that hooks may not inject are left out.
     """
     began = time.monotonic()
     _check_search(query, type, category, cursor)
@@ -53,6 +55,8 @@ def search(
         query,
         limit,
         categories=(category,) if category else (),
+        within=document,
+        lesson=lesson,
         filters=filters.Filter(type=type, min_confidence=min_confidence),
         for_agent=True,
         weighted=True,
@@ -60,7 +64,8 @@ def search(
     )
     results, following = find_page(vault, asked, cursor)
     hits = select.only_trusted(vault, results.hits)
-    least = floor.in_force(vault, text_only=bool(results.text_only))
+    # a lesson that is named by its number needs to reach none
+    least = floor.in_force(vault, text_only=bool(results.text_only)) if lesson is None else None
     if not cursor:
         above = [hit for hit in hits if hit.is_above(least)]
         used = [(hit.lesson_id, hit.score) for hit in above[:COUNTED]]

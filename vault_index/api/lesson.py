@@ -94,7 +94,7 @@ def page(vault: Vault, name: str) -> dict[str, Any]:
     entry, near = entries.entry_or_near(vault, name)
     if entry is None:
         return {"entry": None, "near": [list(other) for other in near]}
-    parts = _loaded("search.contents").parts(vault, [entry["path"]])[entry["path"]]
+    parts = _loaded("search.documents").parts(vault, [entry["path"]])[entry["path"]]
     return {
         "entry": as_json(entry),
         "near": [],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from vault_index.api.question import Caller, command, question
 from vault_index.index import classifier
 from vault_index.recall import failed, respond, select
-from vault_index.search import failures, floor, taught
+from vault_index.search import documents, failures, floor, taught
 from vault_index.search.query import Query, every_kind, neighbours
 from vault_index.text import failure
 from vault_index.text.failure import Failure
@@ -54,6 +54,8 @@ def _found(vault: Vault, query: Query) -> dict[str, Any]:
 @question
 def for_program(vault: Vault, query: Query) -> dict[str, Any]:
     """Find lessons and skills for a program: `hits`, `text_only`, the `model` of the vectors or ""."""
+    if query.within:  # what is withheld is neither searched nor named
+        query = replace(query, within=documents.resolve(vault, query.within, for_agent=True).path)
     results = every_kind(vault, replace(query, weighted=True, phrases=True))
     return {"hits": [hit.as_json() for hit in results.hits], **_searched_with(vault, results)}
 

@@ -18,21 +18,16 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import astuple, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vault_index import files
 from vault_index.errors import VaultError
 from vault_index.journal import expiry, projects
 from vault_index.journal.redact import redact
 from vault_index.llm.backend import ASSISTANT, USER, Turn
-from vault_index.store import filters
-from vault_index.text.quote import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from vault_index.vault import Vault
 
 MAX_SENT_CHARS = 8_000  # of a question or an answer that is sent again
@@ -158,48 +153,3 @@ def _expire(folder: Path, vault: Vault) -> str:
         expiry.put_away(home, file)
     which = "1 conversation" if len(old) == 1 else f"{len(old)} conversations"
     return expiry.told(home, f"{which} older than {days} days") if old else ""
-
-
-# Questions to begin with: from the vault's own titles, and the prompts that its lessons are for.
-
-COUNT = 6
-MAX_SUGGESTED_CHARS = 120  # a longer question is not taken in at a glance
-_COLUMNS = ("lesson_id", "title", "document", "fires_on", "categories", "created_at", "updated_at")
-_NEVER = datetime.min.replace(tzinfo=UTC)
-
-
-def questions(vault: Vault, count: int = COUNT) -> list[str]:
-    """Return questions that lessons answer: the latest first, and of each category one before two.
-
-    Lessons that are withheld suggest nothing. Raises IndexStateError without an index.
-    """
-    where = filters.all_of(filters.WHOLE, filters.FOR_AGENTS)
-    rows = vault.open_index().store.rows(_COLUMNS, where)
-    rows.sort(key=lambda row: str(row["lesson_id"]))
-    rows.sort(key=lambda row: row["updated_at"] or row["created_at"] or _NEVER, reverse=True)
-    first: dict[str, None] = {}
-    others: dict[str, None] = {}
-    seen: set[str] = set()
-    for row in rows:
-        question = _question(row)
-        if question:
-            category = next(iter(row["categories"] or ()), "")
-            (others if category in seen else first)[question] = None
-            seen.add(category)
-        if len(first) >= count:
-            break
-    return list(dict.fromkeys([*first, *others]))[:count]
-
-
-def _question(row: Mapping[str, Any]) -> str:
-    """Return the question that a lesson answers, "" for none that is short enough."""
-    prompts = [_line(prompt) for prompt in row["fires_on"] or ()]
-    named = row["title"]
-    if row["document"] not in ("", None, row["title"]):
-        named = f"{row['title']} ({row['document']})"
-    asked = [*prompts, f"What do we know about: {_line(named)}?"]
-    return next((each for each in asked if 0 < len(each) <= MAX_SUGGESTED_CHARS), "")
-
-
-def _line(text: str) -> str:
-    return " ".join(clean(text).split())

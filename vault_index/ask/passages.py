@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from vault_index import files
@@ -16,6 +17,7 @@ from vault_index.ask import citations
 from vault_index.ask.answer import JOURNAL, LESSONS, Passage
 from vault_index.ask.citations import words_of
 from vault_index.errors import VaultError
+from vault_index.hotpath import chatter
 from vault_index.index.documents import CATEGORY
 from vault_index.journal.redact import redact
 from vault_index.lesson import category
@@ -23,7 +25,7 @@ from vault_index.lesson.category import heading_of
 from vault_index.lesson.passages import number_of
 from vault_index.llm.backend import Tool, ToolCall
 from vault_index.recall import select
-from vault_index.search import contents, documents, floor, query
+from vault_index.search import documents, floor, query
 from vault_index.search.hit import Hit
 from vault_index.search.query import Query
 from vault_index.store import filters, schema
@@ -92,6 +94,7 @@ def find(
         CANDIDATES + len(seen),
         categories=(place.category,) if place.category else (),
         within=place.document.path if place.document else "",
+        lesson=lesson_number if place.lesson else None,
         for_agent=True,
         weighted=True,
     )
@@ -123,12 +126,11 @@ def _divided(vault: Vault, asked: Query) -> tuple[list[Hit], list[Hit], str]:
 
 def _lesson(vault: Vault, asked: Query, lesson: str) -> list[Hit]:
     """Return the hit of one lesson, which was named: it needs to reach no floor."""
-    store = vault.open_index().store
-    inside = query.run(vault, Query(asked.text, 1_000, within=asked.within, for_agent=True)).hits
-    hits = [hit for hit in inside if hit.lesson_id == lesson]
+    hits = query.run(vault, replace(asked, k=1)).hits
     if not hits:  # full text alone, and no word of it was asked for
         where = filters.all_of(filters.wholes_of([lesson]), filters.FOR_AGENTS)
-        hits = [Hit.of_lesson(row, 0.0, 0.0) for row in store.rows(schema.LESSONS.shown, where)]
+        rows = vault.open_index().store.rows(schema.LESSONS.shown, where)
+        hits = [Hit.of_lesson(row, 0.0, 0.0) for row in rows]
     return hits
 
 
@@ -147,12 +149,12 @@ def _place(vault: Vault, document: str, number: int | None, filed: str) -> _Plac
     if number is not None and within is None:
         notes.append(f"lesson {number} of no document that the vault has")
     elif number is not None and within is not None:
-        numbered = lesson_numbered(vault, within.path, number)
+        numbered = documents.lesson_numbered(vault, within.path, number)
         if numbered is None:
             notes.append(f"{within.title!r} has no lesson {number}, so all of it was searched")
         else:
-            lesson, own = numbered
-            title = f"{within.title}, lesson {number}: {own}"
+            lesson = numbered.id
+            title = f"{within.title}, lesson {number}: {numbered.title}"
     return _Place(within, below, lesson, title, extra, tuple(notes))
 
 
@@ -355,38 +357,59 @@ def _line(vault: Vault, path: str, whole: str, start: int) -> int:
     return 0
 
 
-def lesson_numbered(vault: Vault, path: str, wanted: int) -> tuple[str, str] | None:
-    """Return id and title of a document's lesson of that number; None if it has none, or one lesson,
-    or withholds that one.
+# Questions to begin with, from the prompts that lessons are for and their titles: the vault answers each.
 
-    A lesson says its number at the beginning of its text or of its title. Those that say none count
-    on from the one before; a document where none does begins with 1.
+COUNT = 6
+MAX_TRIED = 6  # lessons for each question
+MAX_SUGGESTED_CHARS = 120  # a longer question is not taken in at a glance
+_SUGGESTING = "lesson_id title document fires_on categories created_at updated_at".split()
+_NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+def suggested(vault: Vault, count: int = COUNT) -> list[str]:
+    """Return questions that lessons answer: the latest first, and of each category one before two.
+
+    Each finds its lesson above the floor. Lessons that are withheld suggest nothing. Raises
+    IndexStateError without an index.
     """
-    lessons = contents.parts(vault, [path])[path]
-    if len(lessons) < 2:
-        return None
-    at = place_of([lesson.number for lesson in lessons], wanted)
-    if at is None or lessons[at].is_withheld:
-        return None
-    return lessons[at].id, lessons[at].title
+    where = filters.all_of(filters.WHOLE, filters.FOR_AGENTS)
+    rows = vault.open_index().store.rows(_SUGGESTING, where)
+    rows.sort(key=lambda row: str(row["lesson_id"]))
+    rows.sort(key=lambda row: row["updated_at"] or row["created_at"] or _NEVER, reverse=True)
+    firsts: list[Mapping[str, Any]] = []  # of their categories
+    others: list[Mapping[str, Any]] = []
+    seen: set[str] = set()
+    for row in rows:
+        category = next(iter(row["categories"] or ()), "")
+        (others if category in seen else firsts).append(row)
+        seen.add(category)
+    questions: dict[str, None] = {}
+    for lesson in [*firsts, *others][: MAX_TRIED * count]:
+        own = (each for each in _asking(lesson) if _is_answered(vault, each, lesson["lesson_id"]))
+        if question := next(own, ""):
+            questions[question] = None
+        if len(questions) == count:
+            break
+    return list(questions)
 
 
-def place_of(labels: list[int | None], wanted: int) -> int | None:
-    """Return the place of a number among the labels of lessons in their order."""
-    if wanted in labels:
-        return labels.index(wanted)
-    if not any(label is not None for label in labels):
-        return wanted - 1 if 1 <= wanted <= len(labels) else None
-    before, start = 0, 0  # the label before a run without labels, and where that begins
-    for at, label in enumerate([*labels, None]):
-        if at < len(labels) and label is None:
-            continue
-        run = at - start
-        if run and before < wanted and (label is None or wanted < label):
-            # a course may skip a number, and then has one lesson fewer than numbers
-            return start + min(wanted - before, run) - 1 if wanted <= before + run + 1 else None
-        before, start = label or 0, at + 1
-    return None
+def _asking(row: Mapping[str, Any]) -> list[str]:
+    """Return the questions that a lesson may answer, those of people first."""
+    named = row["title"]
+    if row["document"] not in ("", None, row["title"]):
+        named = f"{row['title']} ({row['document']})"
+    texts = [*(row["fires_on"] or ()), f"What do we know about: {named}?", f"{row['title']}?"]
+    lines = [" ".join(quote.clean(text).split()) for text in texts]
+    return [line for line in lines if 0 < len(line) <= MAX_SUGGESTED_CHARS]
+
+
+def _is_answered(vault: Vault, question: str, lesson: str) -> bool:
+    """Whether a question finds a lesson above the floor."""
+    if chatter.why_skipped(question):
+        return False
+    asked = Query(question, CANDIDATES, for_agent=True, weighted=True)
+    hits, _, _ = _divided(vault, asked)
+    return lesson in [hit.lesson_id for hit in select.only_trusted(vault, hits)[:MAX_PASSAGES]]
 
 
 # The one tool that a model may call, what it may ask for with it, and what it reads as the result.

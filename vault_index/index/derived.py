@@ -122,7 +122,7 @@ def _with_fresh(manifest: Manifest, name: str, mark: str = _FRESH) -> Manifest:
 DERIVED = (
     Derived(listing.CATEGORIES, listing.categories_are_stale, _classify),
     _of_rows("text index", _fold),
-    _of_rows("documents", _write_documents),
+    _of_rows("places", _write_documents),
     Derived("skills", _skills_changed, _write_skills, is_quick=True),
     Derived(_LISTING, _listing_is_stale, _write_listing, is_quick=True),
 )

@@ -1,7 +1,7 @@
 """The places to search in: a row per document and per category.
 
-A document is a file that holds more than one passage: a long lesson, a course, a collection. The
-table is derived from the lessons' rows alone.
+A document is a file that holds more than one passage, or a lesson under a title that is not its own: a
+long lesson, a course, a collection. The table is derived from the lessons' rows alone.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _documents(lessons: Sequence[dict[str, Any]]) -> list[DocumentRow]:
         by_path.setdefault(row["path"], []).append(row)
     documents = []
     for path, rows in by_path.items():
-        if len(rows) > 1:
+        if len(rows) > 1 or rows[0]["document"] not in (None, "", rows[0]["title"]):
             rows.sort(key=lambda row: str(row["id"]))
             first = rows[0]
             about = first["description"] or "; ".join(_sections(rows))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from vault_index.index.documents import DOCUMENT
-from vault_index.lesson import category, passages
+from vault_index.lesson import category
 from vault_index.lesson.category import COURSES
 from vault_index.search import documents, query, taught
 from vault_index.search.query import Query
@@ -17,26 +16,11 @@ from vault_index.store import filters
 from vault_index.store.manifest import NO_EMBEDDER
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy as np
 
     from vault_index.search.documents import Document
     from vault_index.search.entries import Entry
     from vault_index.vault import Vault
-
-_COLUMNS = ("lesson_id", "path", "title", "text", "position", "is_whole", "withheld")
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A lesson of a document; `number` is None where it says none."""
-
-    id: str
-    title: str
-    number: int | None
-    link: str
-    is_withheld: bool
 
 
 def counted(vault: Vault, name: str = "") -> list[tuple[Document, int, bool]]:
@@ -62,35 +46,6 @@ def counted(vault: Vault, name: str = "") -> list[tuple[Document, int, bool]]:
     else:
         kept.sort(key=lambda place: (place.title.lower(), place.path))
     return [(place, lessons[place.path], place.path in courses) for place in kept]
-
-
-def parts(vault: Vault, paths: Sequence[str]) -> dict[str, list[Part]]:
-    """Return each document's lessons in order; an unknown path has no lessons.
-
-    Lessons that hooks leave out are among them. Raises IndexStateError without an index.
-    """
-    rows = vault.open_index().store.rows(_COLUMNS, filters.of_paths(paths)) if paths else ()
-    first: dict[str, int] = {}  # where each lesson begins among the passages of its file
-    wholes: dict[str, list[Mapping[str, Any]]] = {path: [] for path in paths}
-    for row in rows:
-        id = row["lesson_id"]
-        if row["position"] >= 0:  # that of a whole with pieces is none
-            first[id] = min(row["position"], first.get(id, row["position"]))
-        if row["is_whole"]:
-            wholes[row["path"]].append(row)
-
-    def order(row: Mapping[str, Any]) -> tuple[int, str]:
-        return first.get(row["lesson_id"], 0), row["lesson_id"]
-
-    return {path: [_part(row) for row in sorted(own, key=order)] for path, own in wholes.items()}
-
-
-def _part(row: Mapping[str, Any]) -> Part:
-    text = row["text"] or ""
-    own = passages.number_of(text)
-    label = passages.label(row["title"], text)
-    link = own.link if own else ""
-    return Part(row["lesson_id"], row["title"], label, link, bool(row["withheld"]))
 
 
 # A vault in numbers: how many lessons and documents there are, of which categories, since when.

@@ -1,14 +1,14 @@
-"""Documents and categories by name: the one that a name means, even misspelt."""
+"""Documents and categories by name: the one that a name means, even misspelt; lessons by number."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import EmbedderError, VaultError
 from vault_index.index.documents import CATEGORY
-from vault_index.lesson import category
+from vault_index.lesson import category, passages
 from vault_index.store import filters
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class Document:
     link: str
     author: str
     likeness: float = 0.0
+    lesson: str = ""  # id of the one lesson of it that is meant
 
 
 def places(vault: Vault) -> list[Document]:
@@ -169,3 +170,97 @@ def _abbreviates(name: str, title: str) -> bool:
     words = "".join(char if char.isalnum() or char == " " else "" for char in name.lower())
     asked = [word for word in words.split() if word not in _SMALL]
     return any(1 < len(word) < 5 and word in initials for word in asked)
+
+
+# The lessons of a document in their order, and the one of a number.
+
+_PART_COLUMNS = ("lesson_id", "path", "title", "text", "position", "is_whole", "withheld")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A lesson of a document; `number` is None where it says none."""
+
+    id: str
+    title: str
+    number: int | None
+    link: str
+    is_withheld: bool
+
+
+def parts(vault: Vault, paths: Sequence[str]) -> dict[str, list[Part]]:
+    """Return each document's lessons in order; an unknown path has no lessons.
+
+    Lessons that hooks leave out are among them. Raises IndexStateError without an index.
+    """
+    rows = vault.open_index().store.rows(_PART_COLUMNS, filters.of_paths(paths)) if paths else ()
+    first: dict[str, int] = {}  # where each lesson begins among the passages of its file
+    wholes: dict[str, list[Mapping[str, Any]]] = {path: [] for path in paths}
+    for row in rows:
+        id = row["lesson_id"]
+        if row["position"] >= 0:  # that of a whole with pieces is none
+            first[id] = min(row["position"], first.get(id, row["position"]))
+        if row["is_whole"]:
+            wholes[row["path"]].append(row)
+
+    def order(row: Mapping[str, Any]) -> tuple[int, str]:
+        return first.get(row["lesson_id"], 0), row["lesson_id"]
+
+    return {path: [_part(row) for row in sorted(own, key=order)] for path, own in wholes.items()}
+
+
+def _part(row: Mapping[str, Any]) -> Part:
+    text = row["text"] or ""
+    own = passages.number_of(text)
+    label = passages.label(row["title"], text)
+    link = own.link if own else ""
+    return Part(row["lesson_id"], row["title"], label, link, bool(row["withheld"]))
+
+
+def lesson_numbered(vault: Vault, path: str, wanted: int) -> Part | None:
+    """Return a document's lesson of that number; None if it has none, or withholds that one.
+
+    A lesson says its number at the beginning of its text or of its title. Those that say none count
+    on from the one before; a document where none does begins with 1.
+    """
+    lessons = parts(vault, [path])[path]
+    at = place_of_number([lesson.number for lesson in lessons], wanted)
+    return None if at is None or lessons[at].is_withheld else lessons[at]
+
+
+def narrowed(vault: Vault, place: Document, number: int) -> Document:
+    """Return a document of which one lesson is meant, by its number.
+
+    Raises VaultError, with the numbers that there are, for a lesson that the document has not.
+    """
+    lesson = lesson_numbered(vault, place.path, number)
+    if lesson is not None:
+        return replace(
+            place, lesson=lesson.id, title=f"{place.title}, lesson {number}: {lesson.title}"
+        )
+    if place.kind == CATEGORY:
+        raise VaultError(f"{place.path} is a category", "name the document whose lesson is meant")
+    labels = [
+        each.number for each in parts(vault, [place.path])[place.path] if not each.is_withheld
+    ]
+    named = [label for label in labels if label is not None] or range(1, len(labels) + 1)
+    hint = f"name one of {', '.join(map(str, named))}"
+    raise VaultError(f"{place.title!r} has no lesson {number}", hint)
+
+
+def place_of_number(labels: list[int | None], wanted: int) -> int | None:
+    """Return the place of a number among the labels of lessons in their order."""
+    if wanted in labels:
+        return labels.index(wanted)
+    if not any(label is not None for label in labels):
+        return wanted - 1 if 1 <= wanted <= len(labels) else None
+    before, start = 0, 0  # the label before a run without labels, and where that begins
+    for at, label in enumerate([*labels, None]):
+        if at < len(labels) and label is None:
+            continue
+        run = at - start
+        if run and before < wanted and (label is None or wanted < label):
+            # a course may skip a number, and then has one lesson fewer than numbers
+            return start + min(wanted - before, run) - 1 if wanted <= before + run + 1 else None
+        before, start = label or 0, at + 1
+    return None

@@ -302,9 +302,8 @@ def around(
     An anchor is the id of a record, a session's id or its beginning, a time as `moments.span_of` reads
     it, or a query, whose best hit is taken. With `anywhere` a record or session that is named is looked
     for in all projects, and the others are of its project. Without a project (None) only these are
-    looked for. Raises VaultError for a depth beyond 0 to 50,
-    for an unknown id or time and for an anchor that nothing answers, IndexStateError without an
-    index.
+    looked for. Raises VaultError for a depth beyond 0 to 50, for an unknown id or time and for an anchor
+    that nothing answers, IndexStateError without an index.
     """
     if not (0 <= before <= DEEPEST and 0 <= after <= DEEPEST):
         raise VaultError(

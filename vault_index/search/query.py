@@ -45,9 +45,9 @@ class Query:
     """A text to search for, and what narrows the answer.
 
     `categories` narrows to lessons in or below any of these paths, before the search; so does `within`,
-    the name of a document or category, misspelt or in part, and `filters`: tags, a type, a time. A search
-    for skills sees those of the vault, of the user and, if the vault knows it (`skills.register`), of the
-    `project` that a folder is in.
+    the name of a document or category, misspelt or in part, with `lesson` the number of a lesson of that
+    document, and `filters`: tags, a type, a time. A search for skills sees those of the vault, of the
+    user and, if the vault knows it (`skills.register`), of the `project` that a folder is in.
 
     In the journal `kinds` narrows to kinds of records, `project` is the name of one, `file` is a path,
     the tail of one or a folder, and `concept` one of theirs; of `filters` it takes type and time.
@@ -73,6 +73,7 @@ class Query:
     offset: int = 0  # lessons to pass over: a multiple of `k`, as pages are
     floor: float | None = None  # hits with less reason to be injected are left out: `Hit.reason`
     phrases: bool = False  # what is quoted in the text must stand in a lesson
+    lesson: int | None = None  # number of a lesson of the document `within`
 
     def __post_init__(self) -> None:
         unknown = sorted(set(self.kinds) - set(KINDS))
@@ -228,11 +229,15 @@ def every_kind(vault: Vault, query: Query) -> Results:
 
 
 def run(vault: Vault, query: Query) -> Results:
-    """Search the lessons. Raises IndexStateError, and VaultError for an unknown category or name."""
+    """Search the lessons.
+
+    Raises IndexStateError, and VaultError for an unknown category, name or number of a lesson.
+    """
     paths = _paths(query)
-    place = documents.resolve(vault, query.within) if query.within else None
+    place = _place(vault, query)
     tests = [filters.below(paths)] if paths else []
     tests += [documents.within(place)] if place else []
+    tests += [filters.of_lessons([place.lesson])] if place and place.lesson else []
     tests += [filters.FOR_AGENTS] if query.for_agent else []
     where = filters.all_of(*tests, *query.filters.where())
     return replace(_search(vault, vault.open_index().store, query, where), place=place)
@@ -245,6 +250,16 @@ def _paths(query: Query) -> list[str]:
         message = f"not a category: {query.categories[0]!r}"
         raise VaultError(message, "name one such as devops/ci-cd")
     return paths
+
+
+def _place(vault: Vault, query: Query) -> Document | None:
+    """Return the place that a query is narrowed to, with the id of its lesson of a number."""
+    if not query.within:
+        if query.lesson is not None:
+            raise VaultError(f"lesson {query.lesson} of no document", "name the document, too")
+        return None
+    place = documents.resolve(vault, query.within, for_agent=query.for_agent)
+    return place if query.lesson is None else documents.narrowed(vault, place, query.lesson)
 
 
 def skills(vault: Vault, query: Query) -> Results:

@@ -38,6 +38,11 @@ def date(name: str, read: Callable[[str], str], about: str) -> Decorator:
 since_changed = date("--since", moments.since, "Only new or changed since: 2026-03-31, or 30d, 8w.")
 
 
+lesson_number = click.option(
+    "--lesson", metavar="N", type=click.IntRange(0), help="Only lesson N of the document of --in."
+)
+
+
 def lesson(*, required: bool = True) -> Decorator:
     """Return the argument that names a lesson; one that is not required may be picked."""
     metavar = "ID" if required else "[ID]"

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     "--explain", is_flag=True, help="Show each term of the scores, and what was left out."
 )
 @click.option("--in", "within", metavar="NAME", help="Only in this document or category, by name.")
+@options.lesson_number
 @click.option(
     "--kind",
     "kinds",
@@ -62,6 +63,7 @@ def search_command(
     min_score: float | None,
     explain: bool,
     within: str,
+    lesson: int | None,
     kinds: tuple[str, ...],
     neighbours: int,
     at: str | None,
@@ -70,7 +72,7 @@ def search_command(
     """Find the lessons that answer QUERY, best first.
 
     With --kind skills, find the skills. --in takes a name as you remember it: "intro to ai" finds
-    "Introduction to AI".
+    "Introduction to AI", and with --lesson 3 only that lesson of it.
     """
     from vault_index.search.hit import Hit
     from vault_index.search.query import Query
@@ -82,7 +84,7 @@ def search_command(
         raise click.UsageError("--in, --tag, --type, --since and --until are for lessons")
     asked = Query(
         " ".join(query), k, categories, within, kinds or ("lessons",), filters.from_json(only),
-        min_score, project_of(named) if "skills" in kinds else "", explain, neighbours,
+        min_score, project_of(named) if "skills" in kinds else "", explain, neighbours, lesson=lesson,
     )  # fmt: skip
     if at is None:
         settled = bool(within or "skills" in kinds)
@@ -323,6 +325,7 @@ TEXT_INDENT = 4
     default="",
     help="Only from this document or category, by name.",
 )
+@options.lesson_number
 @options.category("Only from lessons in or below it.")
 @click.option("--model", default="", help="Who answers, in place of the one in your settings.")
 @click.option("--no-stream", is_flag=True, help="Print the answer when it is complete.")

@@ -29,6 +29,7 @@ MAX_QUERY_CHARS = 10_000  # a search looks at the beginning
 Name = Annotated[str, Field(max_length=1_000)]  # of a lesson, a project, a file ...
 Limit = Annotated[int, Field(ge=1, le=50)]
 Confidence = Annotated[int, Field(ge=1, le=5)]
+Number = Annotated[int, Field(ge=0, le=10**9)]  # of a lesson in its document
 
 
 class LessonTools:
@@ -47,11 +48,14 @@ class LessonTools:
         category: Name = "",
         limit: Limit = 10,
         cursor: Name = "",
+        document: Name = "",
+        lesson: Number | None = None,
     ) -> str:
         """Find lessons of the team on a problem, best first: title, id, source, score, passage.
 
         Use it before work that others have done here, and on an error that others may have met. query:
-        the problem in words. project: another one, by name or folder.
+        the problem in words. project: another one, by name or folder. document: only in this course or
+        collection, by title; lesson: its number there.
         """
         question = api.learn.search(
             query=query[:MAX_QUERY_CHARS],
@@ -60,6 +64,8 @@ class LessonTools:
             min_confidence=min_confidence,
             limit=limit,
             cursor=cursor,
+            document=document,
+            lesson=lesson,
         )
         return texts.search_results(self._agent.ask(question, project))
 

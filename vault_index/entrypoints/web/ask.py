@@ -184,7 +184,9 @@ def conversation() -> HTMLResponse:
 @page_routes.get("/page/ask/suggested")
 def suggested(client: Client) -> HTMLResponse:
     """Show questions to begin with."""
-    return fragment("ask_suggested.html", questions=client.ask(api.asking.suggest())["questions"])
+    return fragment(
+        "ask_suggested.html", questions=client.ask_cached(api.asking.suggest())["questions"]
+    )
 
 
 @page_routes.get("/page/private/ask/state")

@@ -194,9 +194,14 @@ query_routes = APIRouter(prefix="/api", tags=["lessons"], dependencies=[Depends(
 def query(client: Client, body: QueryBody) -> JSONResponse:
     """Find the lessons and skills that answer a prompt."""
     began = time.perf_counter()
-    kinds = tuple(body.collections or BOTH)
-    asked = searches.Query(body.prompt, body.top_k, tuple(body.categories or ()), kinds=kinds)
-    answer = client.ask(api.search.for_program(query=asked))
+    # skills are in no document
+    kinds = tuple(body.collections or (BOTH if not body.document else BOTH[:1]))
+    asked = searches.Query(
+        *(body.prompt, body.top_k, tuple(body.categories or ()), body.document, kinds),
+        lesson=body.lesson,
+    )
+    settled = bool(body.document)  # the names of documents follow a save later
+    answer = client.ask(api.search.for_program(query=asked), status=422, settled=settled)
     least = _min_score(body, answer)
     hits: dict[str, list[dict[str, Any]]] = {kind: [] for kind in kinds}
     for hit in answer["hits"]:
@@ -205,7 +210,7 @@ def query(client: Client, body: QueryBody) -> JSONResponse:
             hits[hit["kind"]].append(_shown(hit))
     results: dict[str, Any] = {"results": hits}
     if not body.collections:
-        results = hits if hits["skills"] else {"lessons": hits["lessons"]}
+        results = hits if hits.get("skills") else {"lessons": hits["lessons"]}
     took = round(1000 * (time.perf_counter() - began), 1)
     return JSONResponse({**results, "query_time_ms": took, "model": _model(answer)})
 
@@ -280,9 +285,13 @@ def _model(answer: Mapping[str, Any]) -> str:
 
 
 def _min_score(body: QueryBody, answer: Mapping[str, Any]) -> float:
-    """Return the score below which hits are left out; full text alone scores a tenth of the rest."""
+    """Return the score below which hits are left out; full text alone scores a tenth of the rest.
+
+    A lesson that is named by its number needs to reach none.
+    """
     by_default = "min_score" not in body.model_fields_set
-    if body.min_score is None or (by_default and answer["text_only"]):
+    needs_none = bool(answer["text_only"]) or body.lesson is not None
+    if body.min_score is None or (by_default and needs_none):
         return float("-inf")
     return body.min_score
 

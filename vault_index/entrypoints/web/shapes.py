@@ -55,6 +55,8 @@ Categories = Annotated[list[Category], Field(max_length=MAX_CATEGORIES)]
 Id = Annotated[Text, Field(max_length=1000)]
 Source = Annotated[Text, Field(max_length=1000)]
 Collection = Literal["lessons", "skills"]
+Document = Annotated[Text, Field(max_length=200)]
+LessonNumber = Annotated[int, Field(ge=0, le=10**9)]
 
 
 LessonType = Annotated[str, AfterValidator(_type)]
@@ -83,11 +85,16 @@ def no_field(name: str, fields: Iterable[str]) -> str:
 
 
 class QueryBody(Body):
-    """A search. With `collections` the answer is `{"results": {...}}`."""
+    """A search. With `collections` the answer is `{"results": {...}}`.
+
+    `document` narrows it to one, by a name that may be half remembered, and `lesson` to a number in it.
+    """
 
     prompt: Annotated[Text, Field(max_length=MAX_PROMPT_CHARS), AfterValidator(_said)]
     top_k: Annotated[int, Field(ge=1, le=100)] = 5
     categories: Categories | None = None
+    document: Document = ""
+    lesson: LessonNumber | None = None
     min_score: Annotated[float, Field(allow_inf_nan=False)] | None = 0.4
     collections: Annotated[list[Collection], Field(min_length=1, max_length=2)] | None = None
 
@@ -224,11 +231,15 @@ class CategoriesAnswer(BaseModel):
 
 
 class AskBody(Body):
-    """A question. `document` and `category` narrow its search; their names may be half remembered."""
+    """A question. `document` and `category` narrow its search; their names may be half remembered.
+
+    `lesson` is the number of one of the document.
+    """
 
     query: Annotated[Text, Field(max_length=MAX_QUESTION_CHARS), AfterValidator(_said)]
     session_id: Annotated[Text, Field(max_length=200)] = ""
-    document: Annotated[Text, Field(max_length=200)] = ""
+    document: Document = ""
+    lesson: LessonNumber | None = None
     category: Annotated[Text, Field(max_length=200)] = ""
 
 
