@@ -54,6 +54,9 @@ def block_in(agent: str, moment: str, out: str) -> str:
         assert answer.pop("continue", True) is True
         assert answer.keys() == {"additional_context"}
         return str(answer["additional_context"])
+    if agent == "copilot":
+        assert answer.keys() == {"additionalContext"}
+        return str(answer["additionalContext"])
     assert answer.keys() == {"hookSpecificOutput"}
     output = answer["hookSpecificOutput"]
     assert output.keys() == {"hookEventName", "additionalContext"}

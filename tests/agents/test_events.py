@@ -82,7 +82,7 @@ def test_letters_arrive_in_any_locale(team: Vault) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("agent", ["codex", "gemini", "cursor", "opencode"])
+@pytest.mark.parametrize("agent", ["codex", "gemini", "cursor", "copilot", "opencode"])
 def test_a_lesson_comes_once_a_session_and_an_event_is_answered_once(
     team: Vault, agent: str
 ) -> None:
@@ -92,13 +92,14 @@ def test_a_lesson_comes_once_a_session_and_an_event_is_answered_once(
 
 
 @pytest.mark.slow
-def test_in_cursor_the_hooks_of_claude_code_are_silent(team: Vault) -> None:
-    """Cursor runs them, too, with its own events; `lessons install cursor` is what answers there."""
-    asked = sent("cursor", "prompt", team.root)
+@pytest.mark.parametrize("agent", ["cursor", "copilot"])
+def test_in_other_agents_the_hooks_of_claude_code_are_silent(team: Vault, agent: str) -> None:
+    """They run them, too, with their own events; `lessons install AGENT` is what answers there."""
+    asked = sent(agent, "prompt", team.root)
     for event in (asked, asked | {"hook_event_name": "UserPromptSubmit", "cwd": str(team.root)}):
         done = run("lessons-hook", cwd=team.root, stdin=json.dumps(event))
         assert (done.code, done.out, done.err) == (0, "", "")
-    assert "node-heap.md" in hook("cursor", asked, team.root).out
+    assert "node-heap.md" in hook(agent, asked, team.root).out
 
 
 def test_a_codex_agent_that_prompts_its_subagent_gets_nothing(team: Vault) -> None:
@@ -130,6 +131,7 @@ def test_the_ids_that_tell_prompts_apart() -> None:
         "codex": "01a203e6-7293-7902-954d-1f0f65767ff2",
         "gemini": "2026-11-22T15:36:39.963Z",
         "cursor": "490b90b7-a2ce-4c2c-bb76-cb77b125df2f",
+        "copilot": "2026-11-25T11:36:09.828Z",
         "opencode": "msg_203e74aa8001JHv53J25Lduxjo",
         "plain": None,
     }

@@ -18,25 +18,30 @@ from vault_index.entrypoints.cli.install import HOOKED
 from vault_index.errors import WriteError
 from vault_index.files import atomic
 
-JSON_AGENTS = ["codex", "gemini", "cursor"]
+JSON_AGENTS = ["codex", "gemini", "cursor", "copilot"]
 OWN = {
     "codex": ".codex/hooks.json",
     "gemini": ".gemini/settings.json",
     "cursor": ".cursor/hooks.json",
+    "copilot": ".copilot/hooks/lessons.json",
     "opencode": ".config/opencode/plugins/lessons.js",
 }
-SHARED = OWN | {"opencode": ".opencode/plugins/lessons.js"}
+SHARED = OWN | {
+    "copilot": ".github/hooks/lessons.json",
+    "opencode": ".opencode/plugins/lessons.js",
+}
 TIMEOUTS = {
     "codex": {"UserPromptSubmit": 5, "SessionStart": 10},
     "gemini": {"BeforeAgent": 5000, "SessionStart": 10_000},  # milliseconds
     "cursor": {"beforeSubmitPrompt": 5, "sessionStart": 10},
+    "copilot": {"UserPromptSubmit": 5, "SessionStart": 10},
 }
 
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project to type commands in, and no agent's own variable set."""
-    for name in ("CODEX_HOME", "XDG_CONFIG_HOME"):
+    for name in ("CODEX_HOME", "COPILOT_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
     folder = tmp_path / "project"
     folder.mkdir()
@@ -76,7 +81,7 @@ def test_install_writes_both_hooks_in_the_agents_form(
         assert hook["command"] == f"{BIN / 'lessons-hook'} --agent {agent}"
         assert hook.keys() - {"command", "timeout"} == ({"type"} if agent != "cursor" else set())
     values = json.loads(settings.read_bytes())
-    assert values.get("version") == (1 if agent == "cursor" else None)
+    assert values.get("version") == (1 if agent in ("cursor", "copilot") else None)
 
 
 @pytest.mark.parametrize("agent", OWN)
@@ -254,7 +259,7 @@ def test_the_users_own_link_stays_one(
 ) -> None:
     target = write(tmp_path / "dotfiles" / "settings.json", "{}")
     settings = own_world / OWN[agent]
-    settings.parent.mkdir()
+    settings.parent.mkdir(parents=True)
     settings.symlink_to(target)
     install(agent, project)
     assert ours(target)
@@ -281,6 +286,7 @@ AFTER_COMMANDS = {
     "codex": {"PostToolUse": "Bash"},
     "gemini": {"AfterTool": "run_shell_command"},
     "cursor": {"postToolUse": "Shell"},
+    "copilot": {"PostToolUse": "bash|powershell"},
 }
 
 

@@ -38,6 +38,7 @@ PACKAGES = {
     "codex": "@openai/codex@0.169.0",
     "gemini": "@google/gemini-cli@0.61.0",
     "opencode": "opencode-ai@1.18.33",
+    "copilot": "@github/copilot@1.0.102",
 }
 
 
@@ -314,6 +315,44 @@ def test_opencode(programs: dict[str, Path], apis: ModelApis, home: Path, team: 
     assert block in text
     assert "lessons/devops/docker/layers.md" in text
     assert text.count("<lessons>") == 2
+
+
+# Copilot CLI
+
+
+@pytest.fixture
+def copilot(apis: ModelApis, home: Path) -> dict[str, str]:
+    """The world of Copilot CLI with the stub as its model, and nothing else on the network."""
+    provider = {"COPILOT_PROVIDER_BASE_URL": f"{apis.url}/v1", "COPILOT_MODEL": "m"}
+    return world(home, COPILOT_OFFLINE="true", COPILOT_AUTO_UPDATE="false", **provider)
+
+
+def test_copilot(
+    programs: dict[str, Path], apis: ModelApis, copilot: dict[str, str], team: Vault
+) -> None:
+    run("lessons", "install", "copilot", cwd=team.root)
+    run("lessons", "install", "claude", "--project", cwd=team.root)  # which it runs, too
+    block = block_of(team, HEAP)
+    words = ("--trust-folder", "-s", "-p")
+    assert turn(copilot, team.root, programs["copilot"], *words, HEAP).out.strip() == "ok"
+    text = asked(apis, HEAP)
+    assert block in text
+    assert "lessons/devops/docker/layers.md" in text
+    assert text.count("<lessons>") == 2
+
+
+def test_copilot_is_told_after_a_command_that_fails(
+    programs: dict[str, Path], apis: ModelApis, copilot: dict[str, str], team: Vault
+) -> None:
+    run("lessons", "install", "copilot", "--failures", cwd=team.root)
+    words = ("--allow-all-tools", "-p", "run the api tests")
+    with told_of_greenlets(team):
+        for commands, expected in ((COMMANDS[1:], False), (COMMANDS[:1], True)):
+            apis.requests.clear()
+            apis.commands += commands
+            ran = turn(copilot, team.root, programs["copilot"], *words)
+            assert told(apis) is expected
+            assert (ADVICE in ran.out) is expected  # a person sees it below the command
 
 
 # the MCP server, by each agent's own command

@@ -137,12 +137,12 @@ def test_other_agents_get_the_lesson_in_their_form_and_only_where_a_command_fail
     team: Vault, own_world: Path
 ) -> None:
     with watched(team, **PATIENT):
-        for agent in ("codex", "gemini", "cursor", "opencode"):
+        for agent in ("codex", "gemini", "cursor", "copilot", "opencode"):
             block = block_in(agent, "failure", ended(team, agent, "failure"))
             assert block.startswith("<lessons>")
             assert "Use selectinload" in block
-    assert len(records(team)) == 4
-    for agent in ("codex", "gemini", "cursor"):  # no watcher, and none is asked for
+    assert len(records(team)) == 5
+    for agent in ("codex", "gemini", "cursor", "copilot"):  # no watcher, and none is asked for
         assert ended(team, agent, "success") == ""
     odd: list[tuple[str, dict[str, Any]]] = [
         ("codex", {"transcript_path": None}),
@@ -150,12 +150,17 @@ def test_other_agents_get_the_lesson_in_their_form_and_only_where_a_command_fail
         ("codex", {"tool_use_id": "call_9"}),
         ("gemini", {"tool_response": GREENLET}),
         ("gemini", {"tool_response": {"llmContent": GREENLET, "returnDisplay": {"a": 1}}}),
+        ("copilot", {"tool_result": GREENLET}),
+        (
+            "copilot",
+            {"tool_result": {"text_result_for_llm": f"{GREENLET}\n<shellId: 0 is running>"}},
+        ),
         ("cursor", {"tool_output": GREENLET}),
         ("cursor", {"tool_output": json.dumps({"exitCode": 130, "stdout": GREENLET})}),
     ]
     for agent, more in odd:
         assert ended(team, agent, "failure", **more) == "", more
-    assert len(records(team)) == 4
+    assert len(records(team)) == 5
     assert not (own_world / "hook.log").exists()
 
 

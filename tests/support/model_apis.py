@@ -1,7 +1,7 @@
 """A small real server that speaks as the models of three agents do, as far as they end a turn with it.
 
-Codex asks the Responses API, Gemini CLI generateContent, and opencode chat completions. The first two
-can be told to run commands before they end a turn.
+Codex asks the Responses API, Gemini CLI generateContent, opencode and Copilot CLI chat completions. They
+can be told to run commands before they end a turn, opencode apart.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ANSWER = "ok"
 class ModelApis(LocalServer):
     """Serves on loopback while the `with` block runs; `requests` are the bodies of all questions.
 
-    `commands` are those that the model of Codex or Gemini CLI runs, one an answer.
+    `commands` are those that the model runs, one an answer.
     """
 
     def __init__(self) -> None:
@@ -84,16 +84,27 @@ def _gemini_call(command: str) -> list[dict[str, Any]]:
     return _gemini({"functionCall": {"name": "run_shell_command", "args": words}})
 
 
-CALLS = {"/responses": _codex_call, ":streamGenerateContent": _gemini_call}
-_CHUNK = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+def _chat(delta: dict[str, Any], why: str = "stop") -> list[dict[str, Any]]:
+    chunk = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    first = {"index": 0, "delta": {"role": "assistant", **delta}}
+    last = {"index": 0, "delta": {}, "finish_reason": why}
+    return [{**chunk, "choices": [choice]} for choice in (first, last)]
+
+
+def _copilot_call(command: str) -> list[dict[str, Any]]:
+    words = json.dumps({"command": command, "description": "Run it"})
+    call = {"index": 0, "id": f"call_{uuid4().hex[:12]}", "type": "function"}
+    calls = [{**call, "function": {"name": "bash", "arguments": words}}]
+    return _chat({"tool_calls": calls}, "tool_calls")
+
+
+CALLS = {
+    "/responses": _codex_call,
+    ":streamGenerateContent": _gemini_call,
+    "/chat/completions": _copilot_call,
+}
 ANSWERS: dict[str, list[dict[str, Any]]] = {
     "/responses": _codex(_MESSAGE),
     ":streamGenerateContent": _gemini({"text": ANSWER}),
-    "/chat/completions": [
-        {
-            **_CHUNK,
-            "choices": [{"index": 0, "delta": {"role": "assistant", "content": ANSWER}}],
-        },
-        {**_CHUNK, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
-    ],
+    "/chat/completions": _chat({"content": ANSWER}),
 }

@@ -4,11 +4,13 @@
     codex     UserPromptSubmit     SessionStart   PostToolUse      as Claude Code's; no other key
     gemini    BeforeAgent          SessionStart   AfterTool        as Claude Code's, with its own name
     cursor    beforeSubmitPrompt   sessionStart   postToolUse      {"additional_context": ...}
+    copilot   UserPromptSubmit     SessionStart   PostToolUse      {"additionalContext": ...}
     opencode  sent by our plugin, named as Claude Code's     the block itself
     plain     JSON, or the prompt itself                     the block itself
 
-None of the three says after a command that it failed: Codex notes the status in the file of the session,
-Gemini CLI adds it to the output, Cursor has it beside the output. Without a status nothing failed.
+None of the four says after a command that it failed: Codex notes the status in the file of the session,
+Gemini CLI and Copilot CLI add it to the output, Cursor has it beside the output. Without a status nothing
+failed.
 
 An answer that an agent cannot use may block its prompt, so each gets exactly its form or nothing. The
 hook loads this only with `--agent`.
@@ -24,6 +26,7 @@ _EVENTS = {
     "codex": {"PostToolUse": FAILURE},
     "gemini": {"BeforeAgent": PROMPT, "AfterTool": FAILURE},
     "cursor": {"beforeSubmitPrompt": PROMPT, "sessionStart": START, "postToolUse": FAILURE},
+    "copilot": {"PostToolUse": FAILURE},
     "opencode": {},
     "plain": {},
 }
@@ -32,6 +35,7 @@ _FIELDS = {
     "codex": {"prompt_id": "turn_id"},
     "gemini": {"prompt_id": "timestamp"},  # of the event: all of its hooks get the same
     "cursor": {"session_id": "conversation_id", "prompt_id": "generation_id"},
+    "copilot": {"prompt_id": "timestamp"},
 }
 AGENTS = tuple(_EVENTS)
 INTERRUPTED = 130  # the status of a command that somebody stopped
@@ -62,6 +66,8 @@ def normalise(agent: str, text: str) -> dict[str, object]:
             event[ours] = event[theirs]
     if agent == "codex" and event.get("agent_id"):
         event["source"] = "system"  # the prompt of an agent to its subagent
+    if agent == "copilot" and event.get("source") == "new":
+        event["source"] = "startup"
     if agent == "cursor":
         roots = event.get("workspace_roots")
         if not event.get("cwd") and isinstance(roots, list) and roots:
@@ -79,6 +85,8 @@ def answer(agent: str, name: object, block: str) -> str:
     if agent == "cursor":
         go_on = {"continue": True} if name == PROMPT else {}
         return protocol.dumps({**go_on, "additional_context": block})
+    if agent == "copilot":
+        return protocol.dumps({"additionalContext": block})
     names = {ours: theirs for theirs, ours in _EVENTS[agent].items()}
     output = {"hookEventName": names.get(str(name), name), "additionalContext": block}
     return protocol.dumps({"hookSpecificOutput": output})
@@ -118,7 +126,20 @@ def _ended_in_cursor(event: dict[str, object]) -> tuple[object, object]:
     return "\n".join(text for text in texts if isinstance(text, str)), _item(values, "exitCode")
 
 
-_ENDED = {"codex": _ended_in_codex, "gemini": _ended_in_gemini, "cursor": _ended_in_cursor}
+def _ended_in_copilot(event: dict[str, object]) -> tuple[object, object]:
+    """Return the output of a command and its status, which is the last line for the model."""
+    told = str(_item(event, "tool_result", "text_result_for_llm")).rstrip()
+    output, _, ended = told.rpartition("<shellId: ")
+    status = ended.partition(" completed with exit code ")[2].removesuffix(">")
+    return output, int(status) if status.isdigit() else None
+
+
+_ENDED = {
+    "codex": _ended_in_codex,
+    "gemini": _ended_in_gemini,
+    "cursor": _ended_in_cursor,
+    "copilot": _ended_in_copilot,
+}
 
 
 def _item(value: object, *names: str) -> object:

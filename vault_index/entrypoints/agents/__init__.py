@@ -5,6 +5,7 @@ claude     ~/.claude/settings.json                 .claude/settings.json
 codex      ~/.codex/hooks.json                     .codex/hooks.json
 gemini     ~/.gemini/settings.json                 .gemini/settings.json
 cursor     ~/.cursor/hooks.json                    .cursor/hooks.json
+copilot    ~/.copilot/hooks/lessons.json           .github/hooks/lessons.json
 opencode   ~/.config/opencode/plugins/lessons.js   .opencode/plugins/lessons.js
 """
 
@@ -126,6 +127,14 @@ CURSOR = HookSettings(
     beside={"version": 1},
     matchers={"postToolUse": "Shell"},
 )
+COPILOT = HookSettings(
+    "Copilot CLI",
+    {"UserPromptSubmit": 5, "SessionStart": 10},  # seconds; by these names it speaks as Claude Code
+    failure_events={"PostToolUse": 5},
+    arguments=" --agent copilot",
+    beside={"version": 1},
+    matchers={"PostToolUse": "bash|powershell"},
+)
 
 
 @dataclass(frozen=True)
@@ -176,6 +185,13 @@ AGENTS = {
         ),
         Agent("gemini", GEMINI, ".gemini/settings.json"),
         Agent("cursor", CURSOR, ".cursor/hooks.json"),
+        Agent(
+            "copilot",
+            COPILOT,
+            ".github/hooks/lessons.json",
+            "COPILOT_HOME",
+            ".copilot/hooks/lessons.json",
+        ),
         Agent(
             "opencode",
             Plugin(),

@@ -87,7 +87,14 @@ def offer_recording(folder: Path) -> None:
 
 
 AGENTS_MD = "agents-md"
-HOOKED = ("claude", "codex", "gemini", "cursor", "opencode")  # a test holds that they are `agents`'
+HOOKED = (
+    "claude",
+    "codex",
+    "gemini",
+    "cursor",
+    "copilot",
+    "opencode",
+)  # a test holds that they are `agents`'
 
 agent_argument = click.argument("agent", type=click.Choice([*HOOKED, AGENTS_MD]))
 scope_option = click.option(
@@ -105,7 +112,9 @@ scope_option = click.option(
     "--journal", is_flag=True, help="Record sessions in the journal, too: see `lessons journal`."
 )
 @click.option(
-    "--failures", is_flag=True, help="Look for failures after every command: codex, gemini, cursor."
+    "--failures",
+    is_flag=True,
+    help="Look for failures after every command: all but claude, opencode.",
 )
 @click.option("--files", is_flag=True, help="Look for lessons before edits of a file, too: claude.")
 def install_command(

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 USAGE = """\
 usage: lessons-hook               answer an event of Claude Code: JSON on stdin, JSON or nothing out
-       lessons-hook --agent NAME  the same for codex, gemini, cursor, opencode; plain: for any other,
-                                  the prompt (text, or JSON with "prompt") in, the lessons or nothing out
+       lessons-hook --agent NAME  the same for codex, gemini, cursor, copilot, opencode; plain: for any
+                                  other: the prompt (text, or JSON with "prompt") in, the lessons or
+                                  nothing out
        lessons-hook git FOLDER    have the vault around FOLDER look for changes; git's hooks call this
 
 `lessons install AGENT` sets it up; `lessons status` shows its last complaint.
@@ -107,9 +108,12 @@ def _event(agent: str, text: str) -> object:
     event = protocol.loads(text)
     if isinstance(event, dict) and "prompt" in event:  # as one tries it by hand
         event.setdefault("hook_event_name", "UserPromptSubmit")
-    # Cursor runs the hooks in Claude Code's settings, too, beside its own, which answer
-    is_of_cursor = isinstance(event, dict) and "cursor_version" in event
-    return None if is_of_cursor else event
+    # Cursor and Copilot CLI run the hooks in Claude Code's settings, too, beside their own, which answer
+    names = event.keys() if isinstance(event, dict) else set()
+    is_of_other = "cursor_version" in names or (
+        "timestamp" in names and "transcript_path" not in names
+    )
+    return None if is_of_other else event
 
 
 def _printed(agent: str, answer: Any) -> str:
