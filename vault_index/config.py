@@ -29,7 +29,8 @@ DEFAULT = "default"  # the origin of a setting that nobody set
 VAULT_KEYS = frozenset(
     {"prompt_lessons", "prompt_skills", "prompt_tokens", "session_lessons", "token_budget"}
     | {"session_sources", "floor", "taxonomy", "keywords", "watch.autostart"}
-    | {"learn.significance", "learn.exclude", "search.weights", "search.min_similarity"}
+    | {"learn.significance", "learn.min_files", "learn.min_lines", "learn.exclude"}
+    | {"search.weights", "search.hits", "search.min_similarity"}
     | {"skills.least_lessons", "skills.least_confidence", "skills.least_uses"}
 )
 _RENAMED = {
@@ -48,6 +49,9 @@ _CHOICES = {"embedder": ("minilm", "ollama", "none"), "trust": ("all", "committe
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 Cosine = float
 Weights = str
+Variable = str
+Positive = int
+Temperature = float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,10 @@ class LlmTable:
     calls_a_day: int = 100  # calls of language models in a day, of all commands; 0: none
     tokens_a_day: int = 500_000  # their tokens in a day, questions and answers together
     timeout_seconds: int = 600  # that a model may take for an answer
+    max_tokens: Positive = 4000  # of an answer, at most; claude has 12,000 more to think with
+    temperature: Temperature = None  # 0..2; unset: 0, and the server's own for Anthropic and claude
+    openai_key_variable: Variable = "OPENAI_API_KEY"  # the variable that holds the key
+    anthropic_key_variable: Variable = "ANTHROPIC_API_KEY"  # the same for the Messages API
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +116,8 @@ class LearnTable:
     auto: bool = False  # learn from a session when it ends
     stages: int = 1  # calls for an analysis; 4 for a model that needs small steps
     significance: int = 5  # points from which a session without any failure is worth an analysis
+    min_files: Positive = 5  # changed files that give a session points
+    min_lines: Positive = 150  # changed lines that give it points
     max_entries: int = 0  # proposals from a session, at most 20; 0: 3 to 6 by its length
     tokens: int = 12_000  # tokens that a model is sent of a session, in all calls together
     exclude: tuple[str, ...] = ()  # globs of paths that nothing is learned from
@@ -119,6 +129,7 @@ class SearchTable:
     """The settings of `[search]`."""
 
     weights: Weights = ""  # of rank-weighted search, such as "60/30/5/5"; "": evidence is summed
+    hits: int = 0  # of a search that names no number; 0: 5, and 10 for an agent that searches
     min_similarity: Cosine = 0.6  # cosine below which rank-weighted search finds nothing
 
 
@@ -379,6 +390,18 @@ def _number(value: Any, least: float = 0, most: float = 1e9) -> float:
     return float(number)
 
 
+def _positive(value: Any) -> int:
+    if not (number := _count(value)):
+        raise ValueError
+    return number
+
+
+def _variable(value: Any) -> str:
+    if not (_is_a(str, value).isascii() and value.isidentifier()):
+        raise ValueError
+    return str(value)
+
+
 def _weights(value: Any) -> str:
     """Return the weights of a search: all zeros would order nothing."""
     parts = _is_a(str, value).split("/")
@@ -407,10 +430,13 @@ def _is_a(kind: type | tuple[type, ...], value: Any) -> Any:
 _KINDS: dict[str, tuple[Callable[[Any], Any], str, str]] = {
     "bool": (_boolean, "true or false", ""),
     "int": (_count, "a whole number, 0 or more", ""),
+    "Positive": (_positive, "a whole number, 1 or more", ""),
     "float": (_number, "a number, 0 or more", ""),
     "float | None": (lambda value: _number(value, least=-1e9), "a number", ""),
     "Cosine": (lambda value: _number(value, most=1), "a cosine, 0 to 1", ""),
+    "Temperature": (lambda value: _number(value, most=2), "a number, 0 to 2", ""),
     "str": (lambda value: _is_a(str, value), "a string", ""),
+    "Variable": (_variable, "the name of a variable", "the key itself is in the environment"),
     "Weights": (
         _weights,
         "four whole numbers",

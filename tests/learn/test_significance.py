@@ -13,6 +13,7 @@ import pytest
 from tests.support.commands import run
 from tests.support.files import write
 from tests.support.projects import a_project, commit
+from vault_index.config import LearnTable, load
 from vault_index.learn import gather, significance
 from vault_index.learn.material import Material, Repair, Said
 from vault_index.vault import Vault
@@ -151,11 +152,24 @@ def test_worked_cases(
     assert all(addend.why for addend in result.addends)
 
 
+def test_the_settings_say_how_many_files_and_lines_count(
+    origin: Path, tmp_path: Path, make_vault: Callable[..., Vault]
+) -> None:
+    """Of a vault, through the settings in force."""
+    write(tmp_path / "vault.toml", "[learn]\nmin_files = 1\nmin_lines = 1\n")
+    settings = load(tmp_path / "vault.toml", {"LESSONS_HOME": str(tmp_path)}).learn
+    made = material(CASES[0], origin, tmp_path / "shop", make_vault())
+    before, after = significance.score(made), significance.score(made, settings)
+    new = {each.name for each in after.addends} - {each.name for each in before.addends}
+    assert {"files", "lines"} >= new > set()
+    assert {"files", "lines"} <= {each.name for each in after.addends}
+
+
 def test_ignored_paths_do_not_count(
     origin: Path, tmp_path: Path, make_vault: Callable[..., Vault]
 ) -> None:
     made = material(CASES[-1], origin, tmp_path / "shop", make_vault())
-    result = significance.score(made, ["db/*", "go.mod"])
+    result = significance.score(made, LearnTable(exclude=("db/*", "go.mod")))
     assert [addend.name for addend in result.addends] == [
         *("subject", "corrections", "repair", "refusal")
     ]

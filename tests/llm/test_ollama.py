@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.ollama_server import OllamaServer
 from vault_index import llm
-from vault_index.config import Config
+from vault_index.config import Config, LlmTable
 from vault_index.errors import (
     ModelAnswerError,
     ModelAwayError,
@@ -75,6 +75,14 @@ def test_a_call_is_one_whole_repeatable_request(server: OllamaServer, model: Mod
     assert chat["options"]["temperature"] == 0
     assert chat["options"]["num_ctx"] > 30_000 / 4 + chat["options"]["num_predict"]
     assert not chat["tools"]
+
+
+def test_tokens_and_temperature_are_settings(server: OllamaServer, tmp_path: Path) -> None:
+    settings = LlmTable(max_tokens=700, temperature=0.4)
+    config = Config(home=tmp_path, ollama_host=server.url, llm=settings)
+    llm.open_model("ollama:llama3.2", config).complete("Be brief.", "Hello?")
+    options = server.chats[0]["options"]
+    assert (options["num_predict"], options["temperature"]) == (700, 0.4)
 
 
 def test_an_object_has_the_keys_asked_for_and_no_others(server: OllamaServer, model: Model) -> None:

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from tests.support.files import write
 from tests.support.model_server import ModelServer, Response
 from vault_index import llm
-from vault_index.config import Config, LlmTable
+from vault_index.config import Config, LlmTable, load
 from vault_index.errors import (
     ModelAwayError,
     ModelCallError,
@@ -102,6 +103,33 @@ def test_anthropic_is_asked_as_its_api_says(
     assert "system" not in second.body
     usage = model.usage
     assert (usage.calls, usage.input_tokens, usage.output_tokens, usage.cost) == (2, 84, 14, None)
+
+
+def test_tokens_temperature_and_the_key_are_settings(
+    server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEAM_KEY", KEY)
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+    write(
+        tmp_path / "config.toml",
+        f'[llm]\nopenai_url = "{server.url}/v1"\nmax_tokens = 700\ntemperature = 0.4\n'
+        'openai_key_variable = "TEAM_KEY"\nanthropic_key_variable = "TEAM_KEY"\n',
+    )
+    config = load(environ={"LESSONS_HOME": str(tmp_path)})
+    for name in ("openai:m", "anthropic:m"):
+        assert llm.open_model(name, config).complete("", "Hello?") == "ok"
+    for request in server.requests:
+        assert (request.body["max_tokens"], request.body["temperature"]) == (700, 0.4)
+    first, second = server.requests
+    assert first.headers["authorization"] == f"Bearer {KEY}"
+    assert second.headers["x-api-key"] == KEY
+    monkeypatch.delenv("TEAM_KEY")
+    with pytest.raises(ModelCallError) as caught:
+        llm.open_model("anthropic:m", config).complete("", "Hello?")
+    assert caught.value.hint == "set TEAM_KEY in the environment"
+    write(tmp_path / "config.toml", '[llm]\nopenai_key_variable = "sk-abc"\n')
+    with pytest.raises(SettingsError, match="must be the name of a variable"):
+        load(environ={"LESSONS_HOME": str(tmp_path)})
 
 
 def test_an_openai_compatible_server_is_asked_as_its_api_says(

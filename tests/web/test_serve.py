@@ -21,6 +21,7 @@ from tests.support.commands import BIN, run
 from tests.support.files import MakeVault, lesson_text, write
 from tests.support.serving import Serving, serving
 from tests.support.watchers import soon
+from vault_index import api, client
 from vault_index.vault import Vault
 from vault_index.watch import launch
 
@@ -78,6 +79,24 @@ def test_the_filter_by_category_applies_to_skills(served: Serving) -> None:
     assert [(skill["trigger"], skill["categories"]) for skill in answer["results"]["skills"]] == [
         ("/review-pr", ["workflow/code-review"])
     ]
+
+
+@pytest.mark.slow
+def test_the_settings_say_how_many_hits_a_search_has(served: Serving) -> None:
+    """At each door, where the caller names no number."""
+    for number in range(6):
+        write(served.root / f"lessons/heap-{number}.md", lesson_text(f"Heap {number}", "Heap."))
+    write(served.root / "lessons/vault.toml", "[search]\nhits = 3\n")
+    assert len(found(served, "heap")) == 3
+    assert len(run("lessons", "search", "heap", "--json", cwd=served.root).json["hits"]) == 3
+    assert len(client.ask(served.root, api.learn.search(query="heap"))["hits"]) == 3
+    asked = {"prompt": "heap", "top_k": 4}
+    answer = served.ask("POST", "/api/query", json=asked, token=False).json()
+    assert len(answer["lessons"]) == 4
+    assert (
+        len(run("lessons", "search", "-k", "4", "heap", "--json", cwd=served.root).json["hits"])
+        == 4
+    )
 
 
 @pytest.mark.slow

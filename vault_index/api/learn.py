@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 SEARCH, GET = "LearnSearch", "LearnGet"  # events in the record
 COUNTED = 5  # hits of a search that count as used: an agent reads the first
-MAX_HITS = 50
+HITS, MAX_HITS = 10, 50  # of a page: where neither caller nor settings say, and at most
 MAX_CONFIDENCE = 5
 
 
@@ -37,7 +37,7 @@ def search(
     type: str = "",
     category: str = "",
     min_confidence: int = DEFAULT_CONFIDENCE,
-    limit: int = 10,
+    limit: int = 0,
     cursor: str = "",
     document: str = "",
     lesson: int | None = None,
@@ -45,10 +45,12 @@ def search(
     """Find lessons, a page of them: `hits` as `search` returns them, and `next`, a cursor or "".
 
     `category` is one with all below it, `document` a title, and `lesson` a number in it. A lesson that
-    names no confidence has the middle one, 3. Lessons that hooks may not inject are left out.
+    names no confidence has the middle one, 3. A `limit` of 0 is the number in the settings, or 10.
+    Lessons that hooks may not inject are left out.
     """
     began = time.monotonic()
     _check_search(query, type, category, cursor)
+    limit = limit or min(vault.config.search.hits or HITS, MAX_HITS)
     _check_number("limit", limit, MAX_HITS)
     _check_number("min_confidence", min_confidence, MAX_CONFIDENCE)
     asked = Query(

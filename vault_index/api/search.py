@@ -31,8 +31,17 @@ def find(vault: Vault, query: Query) -> dict[str, Any]:
     return _found(vault, query)
 
 
+HITS = 5  # of a search that names no number, without one in the settings
+
+
+def _asked(vault: Vault, query: Query) -> Query:
+    """Return what to search for; a `k` of 0 is the number in the settings."""
+    k = query.k or vault.config.search.hits or HITS
+    return replace(query, k=k, weighted=True, phrases=True)
+
+
 def _found(vault: Vault, query: Query) -> dict[str, Any]:
-    asked = replace(query, weighted=True, phrases=True)
+    asked = _asked(vault, query)
     results = every_kind(vault, asked)
     hits = [hit.as_json() for hit in results.hits]
     for hit, values in zip(results.hits, hits, strict=True):
@@ -56,7 +65,7 @@ def for_program(vault: Vault, query: Query) -> dict[str, Any]:
     """Find lessons and skills for a program: `hits`, `text_only`, the `model` of the vectors or ""."""
     if query.within:  # what is withheld is neither searched nor named
         query = replace(query, within=documents.resolve(vault, query.within, for_agent=True).path)
-    results = every_kind(vault, replace(query, weighted=True, phrases=True))
+    results = every_kind(vault, _asked(vault, query))
     return {"hits": [hit.as_json() for hit in results.hits], **_searched_with(vault, results)}
 
 

@@ -193,7 +193,7 @@ def learn_from(
 
 def _prepare(vault: Vault, caller: Caller, material: Material, *, dry_run: bool) -> _Work:
     config = vault.config
-    worth = significance.score(material, config.learn.exclude)
+    worth = significance.score(material, config.learn)
     moments, orders = timeline.without_orders(material.moments)
     seen = replace(material, moments=moments)
     model = llm.open_model(config.learn.model, config) if config.learn.model else None

@@ -14,12 +14,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from vault_index.config import LearnTable
 from vault_index.learn import diff
 from vault_index.learn.material import MOVED, FileChange, Material
 from vault_index.learn.timeline import FAILED, HOOK, REFUSED
 from vault_index.transcripts import vocabulary
 
-MIN_FILES, MIN_LINES, MIN_CORRECTIONS = 5, 150, 2
+USUAL = LearnTable()
+MIN_CORRECTIONS = 2
 MAX_NAMES = 500  # new functions whose use is looked for
 _SUBJECT = re.compile(
     r"(?i)\b(?:refactor(?:s|ed|ings?)?|(?:bug|hot)?fix(?:e[sd]|ing)?|bugs?|security"
@@ -152,9 +154,9 @@ class _Part:
         return bool(_TEST.search(self.path))
 
 
-def score(material: Material, exclude: Iterable[str] = ()) -> Significance:
-    """Return how much a material is worth, without paths that `exclude` globs match."""
-    is_wanted = diff.wanted(exclude)
+def score(material: Material, settings: LearnTable = USUAL) -> Significance:
+    """Return how much a material is worth, without paths that globs of the settings exclude."""
+    is_wanted = diff.wanted(settings.exclude)
     changes = [change for change in material.changes if is_wanted(change.path)]
     parts = [part for part in _parts(material.diff) if is_wanted(part.path)]
     lines = sum(change.lines_added + change.lines_removed for change in changes)
@@ -163,8 +165,8 @@ def score(material: Material, exclude: Iterable[str] = ()) -> Significance:
     refused = material.refused or sum(said.is_refusal for said in material.prompts)
     repair = material.repairs[0].command if material.repairs else ""
     candidates = (
-        ("files", 3, f"{len(changes)} files" if len(changes) >= MIN_FILES else ""),
-        ("lines", 2, f"{lines} lines" if lines >= MIN_LINES else ""),
+        ("files", 3, f"{len(changes)} files" if len(changes) >= settings.min_files else ""),
+        ("lines", 2, f"{lines} lines" if lines >= settings.min_lines else ""),
         ("new pattern", 5, _new_pattern(material.novel, parts, is_wanted)),
         ("subject", 2, subject),
         ("architecture", 4, _architecture(changes, parts)),

@@ -2,7 +2,7 @@
 
     ollama:MODEL      a server of Ollama, `ollama_host`
     claude[:MODEL]    the user's own signed-in Claude Code
-    anthropic:MODEL   the Messages API, ANTHROPIC_API_KEY
+    anthropic:MODEL   the Messages API, [llm] anthropic_key_variable
     openai:MODEL      any server with OpenAI's chat completions, [llm] openai_url
 
 A model is asked in one call and has no memory and no files; the call of a tool is a wish, which whoever
@@ -64,9 +64,13 @@ class Model(Protocol):
 
 
 _BACKENDS: dict[str, Callable[[str, Config, int], Backend]] = {
-    "ollama": lambda model, config, limit: OllamaBackend(model, config.ollama_host, limit),
+    "ollama": lambda model, config, limit: OllamaBackend(
+        model, config.ollama_host, limit, config.llm
+    ),
     "claude": lambda model, config, limit: ClaudeBackend(model, config, os.environ, limit),
-    "anthropic": lambda model, _, limit: AnthropicBackend(model, os.environ, limit),
+    "anthropic": lambda model, config, limit: AnthropicBackend(
+        model, os.environ, limit, config.llm
+    ),
     "openai": lambda model, config, limit: OpenAIBackend(model, config, os.environ, limit),
 }
 _DEFAULTS = {"claude": DEFAULT_MODEL}

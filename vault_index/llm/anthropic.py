@@ -10,14 +10,15 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import Any, ClassVar
 
+from vault_index.config import LlmTable
 from vault_index.errors import ModelAwayError
 from vault_index.llm.backend import (
     ASSISTANT,
     CUT,
     DECLINED,
     ENDED,
-    MAX_ANSWER_TOKENS,
     TOOL,
+    USUAL,
     Question,
     Reply,
     Take,
@@ -30,7 +31,7 @@ from vault_index.llm.server import TIMEOUT_SECONDS, Address, HttpBackend, Readin
 
 URL = "https://api.anthropic.com"
 VERSION = "2023-06-01"  # of the API
-KEY, BASE = "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"
+BASE = "ANTHROPIC_BASE_URL"
 INPUT_COUNTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 _STATUS = {  # that the server answers with where an error comes before the first event
     "invalid_request_error": 400,
@@ -112,30 +113,40 @@ class AnthropicBackend(HttpBackend):
     reading = Message
 
     def __init__(
-        self, model: str, environ: Mapping[str, str], timeout: float = TIMEOUT_SECONDS
+        self,
+        model: str,
+        environ: Mapping[str, str],
+        timeout: float = TIMEOUT_SECONDS,
+        settings: LlmTable = USUAL,
     ) -> None:
         self._model = model
-        self._key = environ.get(KEY, "").strip()
+        self._settings = settings
+        self.answer_tokens = settings.max_tokens
+        self._key_name = settings.anthropic_key_variable
+        self._key = environ.get(self._key_name, "").strip()
         base = (environ.get(BASE) or URL).rstrip("/")
         headers = {"x-api-key": self._key, "anthropic-version": VERSION}
-        address = Address(f"{base}/v1/messages", BASE, KEY, self._key)
+        address = Address(f"{base}/v1/messages", BASE, self._key_name, self._key)
         super().__init__(f"anthropic:{model}", address, headers, timeout)
 
     def ask(self, question: Question, take: Take | None = None) -> Reply:
         """Return the reply of one request. Raises ModelCallError."""
         if not self._key:
-            raise ModelAwayError(f"{self.name}: there is no key", f"set {KEY} in the environment")
+            hint = f"set {self._key_name} in the environment"
+            raise ModelAwayError(f"{self.name}: there is no key", hint)
         return super().ask(question, take)
 
     def _body(self, question: Question, streams: bool) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self._model,
-            "max_tokens": MAX_ANSWER_TOKENS,
+            "max_tokens": self.answer_tokens,
             "messages": _messages(question.turns),
             **_tools(question),
         }
         if question.system:  # an empty one is refused
             body["system"] = question.system
+        if self._settings.temperature is not None:  # some models take none
+            body["temperature"] = self._settings.temperature
         if streams:
             body["stream"] = True
         return body

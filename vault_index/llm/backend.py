@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from vault_index.config import LlmTable
 from vault_index.errors import ModelAnswerError, ModelRefusedError
 
-MAX_ANSWER_TOKENS = 4000  # of one answer: some 25 lessons' worth of JSON
+USUAL = LlmTable()
 ENDED, CUT, DECLINED = "ended", "cut", "declined"  # why a reply ends
 USER, ASSISTANT, TOOL = "user", "assistant", "tool"  # whose turn it is
 
@@ -91,7 +92,7 @@ class Backend:
     """A model on a server, or a program that asks one."""
 
     name: str  # in the settings: `ollama:MODEL`
-    answer_tokens = MAX_ANSWER_TOKENS  # of an answer at most, those of thinking included
+    answer_tokens = USUAL.max_tokens  # of an answer at most, those of thinking included
     can_call_tools = True  # the model behind it may still refuse them
 
     def ask(self, question: Question, take: Take | None = None) -> Reply:

@@ -140,7 +140,7 @@ def _unusable(problem: str, hint: str) -> ModelAwayError:
 
 
 DEFAULT_MODEL = "haiku"  # the least of a plan
-ANSWER_TOKENS, THINKING_TOKENS = 16_000, 4000  # of one answer, thinking included; of thinking
+ROOM_TOKENS, THINKING_TOKENS = 12_000, 4000  # of an answer beside its text; of them to think
 GRACE_SECONDS = 2.0  # between asking it to end and killing it
 # what a user set for every claude; the rest of CLAUDE* is of a session that this may run in
 _KEPT = re.compile(
@@ -150,7 +150,6 @@ _KEPT = re.compile(
 _OURS = {
     spool.INTERNAL: "1",
     "CLAUDE_CODE_MAX_RETRIES": "0",  # it is tried again here
-    "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(ANSWER_TOKENS),
     "MAX_THINKING_TOKENS": str(THINKING_TOKENS),
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     "DISABLE_AUTOUPDATER": "1",
@@ -174,7 +173,6 @@ _NETWORK = re.compile(
 class ClaudeBackend(Backend):
     """A model of the user's own Claude Code. Nothing is started before first use."""
 
-    answer_tokens = ANSWER_TOKENS
     can_call_tools = False
 
     def __init__(
@@ -188,6 +186,7 @@ class ClaudeBackend(Backend):
         self._model = model
         self._folder = folder_of(config)
         self._environ = environ
+        self.answer_tokens = config.llm.max_tokens + ROOM_TOKENS
         self._timeout = timeout
         self._process: subprocess.Popen[bytes] | None = None
         self._is_ended = False
@@ -212,6 +211,7 @@ class ClaudeBackend(Backend):
         if any(place.iterdir()):
             raise WriteError(f"{place} is not empty", "remove what is in it")
         environ = _environment(self._environ)
+        environ["CLAUDE_CODE_MAX_OUTPUT_TOKENS"] = str(self.answer_tokens)
         lean = lean_options(program, environ, self._folder)
         command = [
             *(str(program), "-p", *lean, f"--model={self._model}", "--output-format=json"),

@@ -7,13 +7,14 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from vault_index import model_http
+from vault_index.config import LlmTable
 from vault_index.errors import ModelAwayError, ModelCallError, ModelToolsError
 from vault_index.llm.backend import (
     ASSISTANT,
     CUT,
     ENDED,
-    MAX_ANSWER_TOKENS,
     TOOL,
+    USUAL,
     Backend,
     Question,
     Reply,
@@ -43,8 +44,16 @@ class OllamaBackend(Backend):
     `host` is what `OLLAMA_HOST` may hold: a name, a port, a URL. Nothing is asked before first use.
     """
 
-    def __init__(self, model: str, host: str, timeout: float = TIMEOUT_SECONDS) -> None:
+    def __init__(
+        self,
+        model: str,
+        host: str,
+        timeout: float = TIMEOUT_SECONDS,
+        settings: LlmTable = USUAL,
+    ) -> None:
         self.name = f"ollama:{model}"
+        self.answer_tokens = settings.max_tokens
+        self._temperature = settings.temperature or 0
         self._model = model
         self._connection = Connection()
         self._server = OllamaClient(host, timeout, self._connection.follow)
@@ -56,9 +65,11 @@ class OllamaBackend(Backend):
         prompt alone.
         """
         options = {
-            "temperature": 0,
-            "num_predict": MAX_ANSWER_TOKENS,
-            "num_ctx": _context(question.chars),  # else the server cuts the prompt
+            "temperature": self._temperature,
+            "num_predict": self.answer_tokens,
+            "num_ctx": _context(
+                question.chars, self.answer_tokens
+            ),  # else the server cuts the prompt
         }
         asked: dict[str, Any] = {
             "model": self._model,
@@ -135,7 +146,7 @@ def _read(responses: Iterable[ollama.ChatResponse], take: Take | None) -> Reply:
     raise httpx.RemoteProtocolError("its answer has no end")
 
 
-def _context(chars: int) -> int:
+def _context(chars: int, answer_tokens: int) -> int:
     """Return the tokens of context for a prompt and its answer, in steps."""
-    tokens = chars / CHARS_A_TOKEN + MAX_ANSWER_TOKENS
+    tokens = chars / CHARS_A_TOKEN + answer_tokens
     return CONTEXT_STEP * (int(tokens) // CONTEXT_STEP + 1)

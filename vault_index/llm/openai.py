@@ -17,7 +17,6 @@ from vault_index.llm.backend import (
     CUT,
     DECLINED,
     ENDED,
-    MAX_ANSWER_TOKENS,
     TOOL,
     Question,
     Take,
@@ -35,7 +34,7 @@ from vault_index.llm.server import (
     dict_at,
 )
 
-KEY, SETTING = "OPENAI_API_KEY", "openai_url of [llm]"
+SETTING = "openai_url of [llm]"
 _SCHEMA, _REPEATABLE, _LIMIT = "response_format", "temperature", "max_tokens"
 _STREAM, _COUNTED = "stream", "stream_options"
 _NAMED = (_REPEATABLE, _LIMIT, _STREAM, _COUNTED, _SCHEMA)  # left out where a server names one
@@ -142,11 +141,14 @@ class OpenAIBackend(HttpBackend):
                 f'write openai_url = "http://127.0.0.1:8080/v1" under [llm] in '
                 f"{config.home / 'config.toml'}",
             )
-        key = environ.get(KEY, "").strip()
+        key_name = config.llm.openai_key_variable
+        key = environ.get(key_name, "").strip()
         url = f"{config.llm.openai_url.rstrip('/')}/chat/completions"
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        super().__init__(name, Address(url, SETTING, KEY, key), headers, timeout)
+        super().__init__(name, Address(url, SETTING, key_name, key), headers, timeout)
         self._model = model
+        self._temperature = config.llm.temperature or 0
+        self.answer_tokens = config.llm.max_tokens
         self._refused: set[str] = set()  # what this server does not know
 
     def _body(self, question: Question, streams: bool) -> dict[str, Any]:
@@ -154,9 +156,9 @@ class OpenAIBackend(HttpBackend):
         messages = [*system, *map(_message, question.turns)]
         body: dict[str, Any] = {"model": self._model, "messages": messages}
         if _REPEATABLE not in self._refused:
-            body[_REPEATABLE] = 0
+            body[_REPEATABLE] = self._temperature
         limit = "max_completion_tokens" if _LIMIT in self._refused else _LIMIT
-        body[limit] = MAX_ANSWER_TOKENS
+        body[limit] = self.answer_tokens
         if question.schema is not None and _SCHEMA not in self._refused:
             schema = {"name": "answer", "strict": True, "schema": _closed(question.schema)}
             body[_SCHEMA] = {"type": "json_schema", "json_schema": schema}

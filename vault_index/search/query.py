@@ -56,7 +56,7 @@ class Query:
     """
 
     text: str
-    k: int = 5  # hits of each kind, at most
+    k: int = 5  # hits of each kind, at most; a question of `api` has those of the settings for 0
     categories: tuple[str, ...] = ()
     within: str = ""
     kinds: tuple[str, ...] = (LESSONS,)  # lessons | skills; prompt | observation | summary

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.command("search", epilog='Example: lessons search -c devops/ci-cd "heap out of memory"')
 @click.argument("query", nargs=-1, required=True)
-@options.number("-k", 5, 1, 1000, "How many.")
+@click.option("-k", type=click.IntRange(1, 1000), help="How many; 5, or as the settings say.")
 @options.categories("Only in or below it; repeatable.")
 @options.tags("Only with this tag; repeatable: any of them.")
 @options.lesson_type("Only of this type: ")
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 def search_command(
     named: str | None,
     query: tuple[str, ...],
-    k: int,
+    k: int | None,
     categories: tuple[str, ...],
     tags: tuple[str, ...],
     type: str | None,
@@ -83,7 +83,7 @@ def search_command(
     if (within or only) and kinds and "lessons" not in kinds:
         raise click.UsageError("--in, --tag, --type, --since and --until are for lessons")
     asked = Query(
-        " ".join(query), k, categories, within, kinds or ("lessons",), filters.from_json(only),
+        " ".join(query), k or 0, categories, within, kinds or ("lessons",), filters.from_json(only),
         min_score, project_of(named) if "skills" in kinds else "", explain, neighbours, lesson=lesson,
     )  # fmt: skip
     if at is None:

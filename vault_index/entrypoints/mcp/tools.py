@@ -46,7 +46,7 @@ class LessonTools:
         project: Name = "",
         min_confidence: Confidence = 3,
         category: Name = "",
-        limit: Limit = 10,
+        limit: Annotated[int, Field(ge=0, le=50)] = 0,  # 0: by the settings
         cursor: Name = "",
         document: Name = "",
         lesson: Number | None = None,

@@ -196,8 +196,9 @@ def query(client: Client, body: QueryBody) -> JSONResponse:
     began = time.perf_counter()
     # skills are in no document
     kinds = tuple(body.collections or (BOTH if not body.document else BOTH[:1]))
+    k = body.top_k if "top_k" in body.model_fields_set else 0
     asked = searches.Query(
-        *(body.prompt, body.top_k, tuple(body.categories or ()), body.document, kinds),
+        *(body.prompt, k, tuple(body.categories or ()), body.document, kinds),
         lesson=body.lesson,
     )
     settled = bool(body.document)  # the names of documents follow a save later

@@ -88,6 +88,7 @@ class QueryBody(Body):
     """A search. With `collections` the answer is `{"results": {...}}`.
 
     `document` narrows it to one, by a name that may be half remembered, and `lesson` to a number in it.
+    Without `top_k` the settings' `[search] hits` count, if there are any.
     """
 
     prompt: Annotated[Text, Field(max_length=MAX_PROMPT_CHARS), AfterValidator(_said)]
