@@ -67,6 +67,21 @@ def test_an_id_that_nobody_knows_begins_a_new_conversation(
         assert opened.id not in ("", guess)
 
 
+def test_an_id_that_a_client_chose_is_its_own(
+    make_vault: MakeVault, own_world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for vault in (make_vault(name="one"), recording(make_vault(name="other"))):
+        begun = conversations.open_(vault, "run-7", owner="a client")
+        conversations.add(vault, begun, Exchange("q", "a"))
+        if vault.config.ask.record:
+            another_process(monkeypatch)
+            assert not [file for file in files_of(own_world) if "run-7" in file.read_text("utf-8")]
+        again = conversations.open_(vault, "run-7", owner="a client")
+        assert [each.question for each in again.exchanges] == ["q"]
+        assert conversations.open_(vault, "run-7", owner="another").exchanges == ()
+        assert conversations.open_(vault, "run-7").exchanges == ()
+
+
 def test_a_vault_has_its_own(make_vault: MakeVault) -> None:
     one, other = make_vault(name="one"), make_vault(name="other")
     begun = conversations.open_(one)

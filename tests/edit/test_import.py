@@ -219,12 +219,19 @@ def test_several_files_and_folders_come_in_together(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Lesson 0: Opening\nBegin.\n\nLesson 1: Closing\nEnd.\n",
+        "Course Instructor: Ada\n\nLesson 1: The only one\nAll of it.\n",
+        "Lesson 1: The only one\nLesson Link: https://example.com/1\nAll of it.\n",
+    ],
+)
 def test_a_course_without_its_header_is_no_note(
-    make_vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     monkeypatch.setenv("LESSONS_EMBEDDER", "none")
     vault = make_vault()
-    text = "Lesson 0: Opening\nBegin.\n\nLesson 1: Closing\nEnd.\n"
     course = write(tmp_path / "talk.txt", text)
     ran = run("lessons", "import", course, "--write", cwd=vault.root, check=False)
     assert (ran.code, ran.out) == (1, "no lessons\n")

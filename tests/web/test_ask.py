@@ -102,6 +102,15 @@ def test_a_conversation_goes_on_by_its_id(served: Serving, chat: ChatServer) -> 
     assert "how do we roll back a staging deploy?" in said
 
 
+def test_a_client_goes_on_under_an_id_of_its_own(served: Serving, chat: ChatServer) -> None:
+    answer = ask(served, "how do I roll back staging?", session_id="nightly build 7")
+    assert answer["session_id"] == "nightly build 7"
+    again = ask(served, "and then?", session_id="nightly build 7")
+    assert again["session_id"] == "nightly build 7"
+    said = [each["content"] for each in chat.requests[-1]["messages"]]
+    assert "how do I roll back staging?" in said
+
+
 def test_what_the_course_says_comes_from_the_lesson_that_was_named(
     served: Serving, chat: ChatServer
 ) -> None:

@@ -44,21 +44,22 @@ def ask(
     session_name: str = "",
     journal: bool = True,
     lesson: int | None = None,
+    owner: str = "",
 ) -> dict[str, Any]:
     """Answer a question: `answer`, `sources`, `session_id`, `status`, `passages`, `model`, `search`,
     `trouble`, `hint`.
 
-    `session_id` goes on with a conversation that was returned before; one that is unknown begins a new
-    one. `session_name` is a name that the user chose for one. `document`, the number of a `lesson` of it
-    and `category` narrow every search. `model` is one that the user names, in place of the one in the
-    settings. Without `journal` the journal is not searched, for callers that may not read it. While it
-    works, the caller's `event` takes {"event": "search", "search": {...}}, {"event": "passages",
+    `session_id` goes on with a conversation; one that is unknown begins it, for its `owner` alone, a
+    secret of who asks. `session_name` is a name that the user chose for one. `document`, the number of a
+    `lesson` of it and `category` narrow every search. `model` is one that the user names, in place of the
+    one in the settings. Without `journal` the journal is not searched, for callers that may not read it.
+    While it works, the caller's `event` takes {"event": "search", "search": {...}}, {"event": "passages",
     "passages": [...]} and {"event": "piece", "text": "..."}, the pieces of the answer as they are
     written, and {"event": "waiting"} in each second that the model is silent; what it raises ends the
     model's call. Raises VaultError.
     """
     asked = _checked(query)
-    conversation = conversations.open_(vault, session_id, session_name)
+    conversation = conversations.open_(vault, session_id, session_name, owner)
     if session_name and not vault.config.ask.record:
         caller.note(
             f"note: the conversation {session_name!r} ends with this process; set `record` in [ask]"
@@ -66,8 +67,6 @@ def ask(
         )
     name = model or vault.config.ask.model
     opened, trouble = _open(vault, name)
-    if lesson is not None and not document:
-        raise VaultError(f"lesson {lesson} of no document", "name the document, too")
     named = Wanted("", document, lesson, category)
     find = _search_of(vault, caller, named, best=opened is None, is_journal_open=journal)
     before, most = conversation.exchanges, vault.config.ask.max_searches
@@ -82,7 +81,7 @@ def ask(
             caller.note(f"note: {went}")
     except VaultError as error:
         caller.note(f"warning: the conversation is not kept: {error.message}")
-    return replace(done, session_id=conversation.id).as_json()
+    return replace(done, session_id=session_id or conversation.id).as_json()
 
 
 def _checked(query: str) -> str:
@@ -104,9 +103,11 @@ def _search_of(
     is_journal_open: bool,
 ) -> respond.Find:
     """Return the search of a question: the caller asks the watcher, in the place the user named."""
+    number = named.lesson_number
+    if number is not None and not named.document:
+        raise VaultError(f"lesson {number} of no document", "name the document, too")
 
     def find(wanted: Wanted) -> SearchResult:
-        number = named.lesson_number
         narrowed = replace(
             wanted,
             document=named.document or wanted.document,

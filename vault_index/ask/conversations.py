@@ -4,8 +4,9 @@
 
 No passage is kept, only questions and answers, without their secrets in files. A file goes as sessions
 of the journal do, `journal.retention_days` after the last question. An id is random, so that nobody
-goes on with a conversation whose id was not returned to them; a name, which a user chooses on the
-command line, is in the file and never an id.
+goes on with a conversation whose id was not returned to them. An id that a client chose is kept as a hash
+with what only this client has. A name, which a user chooses on the command line, is in the file and never
+an id.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from vault_index import files
 from vault_index.errors import VaultError
 from vault_index.journal import expiry, projects
 from vault_index.journal.redact import redact
+from vault_index.lesson.file import hash_of
 from vault_index.llm.backend import ASSISTANT, USER, Turn
 
 if TYPE_CHECKING:
@@ -58,7 +60,7 @@ FOLDER = "ask"
 MAX_IN_MEMORY = 256  # conversations of a process; those used longest ago go
 MAX_NAME_CHARS = 100
 MAX_CHARS = 20_000  # of a question or an answer that is kept
-_ID = re.compile(r"[A-Za-z0-9_-]{20,64}")
+_ID = re.compile(r"[A-Za-z0-9_-]{20,100}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +76,23 @@ _lock = threading.Lock()
 _in_memory: OrderedDict[tuple[str, str], Conversation] = OrderedDict()  # by vault and id
 
 
-def open_(vault: Vault, session_id: str = "", name: str = "") -> Conversation:
-    """Return the conversation of an id or of a name; else a new one, with a new id."""
+def open_(vault: Vault, session_id: str = "", name: str = "", owner: str = "") -> Conversation:
+    """Return the conversation of an id or of a name; else a new one.
+
+    An id that is not one of ours was chosen by its client, whose secret `owner` is: to another client the
+    same id is another conversation.
+    """
+    own = "own-" + hash_of(json.dumps([owner, session_id])) if session_id else ""
     with _lock:
         kept = [each for (root, _), each in _in_memory.items() if root == str(vault.root)]
     if vault.config.ask.record and (session_id or name):
-        kept += _in_files(vault, session_id)  # another process may have continued the conversation
+        # another process may have continued the conversation
+        for id in (session_id, own) if session_id else ("",):
+            kept += _in_files(vault, id)
     for each in reversed(kept):
-        if (session_id and each.id == session_id) or (name and each.name == name):
+        if (session_id and each.id in (session_id, own)) or (name and each.name == name):
             return each
-    return Conversation(secrets.token_urlsafe(24), name[:MAX_NAME_CHARS])
+    return Conversation(own or secrets.token_urlsafe(24), name[:MAX_NAME_CHARS])
 
 
 def add(vault: Vault, conversation: Conversation, exchange: Exchange | None) -> str:

@@ -21,6 +21,9 @@ _HEADERS = {TITLE: "title", "Course Link": "link", "Course Instructor": "author"
 _HEADER = re.compile(rf"(?P<key>{'|'.join(_HEADERS)}):(?P<value>.*)")
 _LESSON = re.compile(r"Lesson[ \t]+(?P<number>[0-9]{1,9})[ \t]*:(?P<title>.*)")
 _NO_HEADER = f"write `{TITLE}: ...` above it, or name another format with --as"
+_BEGINNING = re.compile(
+    rf"(?:{'|'.join(_HEADERS)}):|{_LESSON.pattern}\nLesson Link:", re.IGNORECASE
+)
 _LINK = re.compile(r"Lesson Link:(?P<link>.*)")
 
 
@@ -36,9 +39,12 @@ class _Part:
 
 
 def looks_like_course(text: str) -> bool:
-    """Whether a text without frontmatter numbers its lessons, so that only the header can be missing."""
-    lines = () if text.startswith("---") else text.split("\n")
-    return sum(bool(_LESSON.match(line)) for line in lines) > 1
+    """Whether a text without frontmatter is a course of which only the title can be missing.
+
+    It begins as one, with a line of the header or a lesson with its link, or it numbers its lessons.
+    """
+    lines = [] if text.startswith("---") else text.split("\n")
+    return bool(_BEGINNING.match(text)) or sum(bool(_LESSON.match(line)) for line in lines) > 1
 
 
 def read_course(data: bytes, path: str) -> list[Draft]:

@@ -36,6 +36,7 @@ from vault_index.entrypoints.web.refusal import Refusal, refuse_unknown
 from vault_index.entrypoints.web.render import fragment, page
 from vault_index.entrypoints.web.shapes import AskAnswer, AskBody
 from vault_index.entrypoints.web.vault_client import ANSWERS, Client
+from vault_index.lesson.file import hash_of
 from vault_index.llm.cancel import in_thread
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ async def ask(client: Client, body: AskBody, request: Request) -> Response:
     With `Accept: text/event-stream` the answer comes as it is written, in events: `search`,
     `passages`, `piece` (the next characters), `done` (the whole answer) or `error`.
     """
-    coming = events(client, body.model_dump())
+    coming = events(client, body.model_dump() | _owner(request))
     if EVENTS in request.headers.get("accept", ""):
         return stream(coming)
     done: Event = {}
@@ -163,6 +164,11 @@ async def ask(client: Client, body: AskBody, request: Request) -> Response:
                 return Response(status_code=499)
             done = event
     return JSONResponse({key: value for key, value in done.items() if key != "event"})
+
+
+def _owner(request: Request) -> dict[str, str]:
+    """Return whose the id of a conversation is that a client chose: the token's, or a page's key's."""
+    return {"owner": hash_of(request.headers.get("authorization", ""))}
 
 
 # The page: the answer as HTML, its citations as buttons.
@@ -199,9 +205,9 @@ def state(client: Client) -> HTMLResponse:
 
 
 @page_routes.post("/page/private/ask")
-async def answer(client: Client, body: AskBody) -> EventSourceResponse:
+async def answer(client: Client, body: AskBody, request: Request) -> EventSourceResponse:
     """Send an answer as it is written, and its HTML at the end."""
-    return stream(_as_html(events(client, body.model_dump())))
+    return stream(_as_html(events(client, body.model_dump() | _owner(request))))
 
 
 async def _as_html(events: Events) -> Events:

@@ -234,7 +234,8 @@ class CategoriesAnswer(BaseModel):
 class AskBody(Body):
     """A question. `document` and `category` narrow its search; their names may be half remembered.
 
-    `lesson` is the number of one of the document.
+    `lesson` is the number of one of the document. `session_id` is one that an answer had, or one of the
+    client's own, under which nobody else goes on.
     """
 
     query: Annotated[Text, Field(max_length=MAX_QUESTION_CHARS), AfterValidator(_said)]
