@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from vault_index.text import failure
@@ -155,6 +155,8 @@ def test_what_says_nothing_or_was_stopped_is_none(output: str) -> None:
 
 
 @given(st.text(max_size=400), st.text(max_size=2000))
+@example("", "0/A")
+@example("", "/:0/9Z AA1aAA0")
 def test_any_text_is_read(command: str, output: str) -> None:
     seen = failure.read(command, output)
     assert len(seen.lines) <= failure.MAX_LINES

@@ -26,7 +26,7 @@ EVENT = injections.EDIT
 _Globs = list[tuple[str, str, Callable[..., bool]]]  # lesson, glob, whether it matches a path
 
 
-def path_of(event: dict[str, Any]) -> str:
+def _path_of(event: dict[str, Any]) -> str:
     """Return the path that an event is about, from the top of its repository or else its folder."""
     file = Path(str(event.get("cwd") or "."), str(event.get("file") or ""))
     folder = Path(os.path.realpath(file.parent))
@@ -34,24 +34,22 @@ def path_of(event: dict[str, Any]) -> str:
     return Path(os.path.relpath(folder / file.name, top)).as_posix()
 
 
-def said(path: str) -> str:
-    """Return a path for the record, without secrets."""
-    return redact(path)[:MAX_TAUGHT_CHARS]
-
-
 def select_lesson(vault: Vault, event: dict[str, Any]) -> Injection:
     """Return what an edit should get."""
-    path = path_of(event)
+    path = _path_of(event)
     lessons = _lessons_for(vault, path) if not path.startswith("../") else []
     if not lessons or sessions.times_told(vault, event, injections.key_of(path)):
-        return Injection("", silent="no lesson is for this file, or it was told already")
+        return Injection("", silent=select.NOTHING)
     had = sessions.given(vault, str(event["session_id"]), str(event.get("agent_id") or ""))
     fresh = [lesson for lesson in lessons if lesson not in had]
     where = filters.all_of(filters.wholes_of(fresh), filters.FOR_AGENTS)
     rows = vault.open_index().store.rows(schema.LESSONS.shown, where)
     hits = select.only_trusted(vault, [Hit.of_lesson(row, 1.0, 0.0) for row in rows])
     first = sorted(hits, key=lambda hit: fresh.index(hit.lesson_id))[:1]
-    return Injection(block.at_edit(first[0]), first) if first else Injection("", silent="told")
+    if not first:
+        return Injection("", silent="nothing new")
+    said = redact(path)[:MAX_TAUGHT_CHARS]
+    return Injection(block.at_edit(first[0]), first, about=path, said=said)
 
 
 def _lessons_for(vault: Vault, path: str) -> list[str]:

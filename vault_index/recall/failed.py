@@ -6,11 +6,12 @@ A subagent has a context of its own, so what the main agent was told it was not.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from vault_index.index.rows import MAX_TAUGHT_CHARS
 from vault_index.journal.redact import redact
-from vault_index.recall import block, select
+from vault_index.recall import block, select, sessions
 from vault_index.recall.select import Injection
 from vault_index.search import failures
 from vault_index.store import injections
@@ -26,15 +27,13 @@ AGAIN = "The same failure as before; this was shown for it already:"
 _LOOKED_AT = 5  # hits, of which some may not be trusted
 
 
-def of_event(event: dict[str, Any]) -> Failure:
-    """Return the failure that an event of a hook reports."""
-    return failure.read(str(event.get("command") or ""), str(event.get("error") or ""))
-
-
-def said(failed: Failure) -> str:
-    """Return the line of a failure that people know it by, without secrets."""
-    line = redact(failed.lines[0] if failed.lines else failed.command)
-    return line[:MAX_TAUGHT_CHARS]
+def answer(vault: Vault, event: dict[str, Any], text_only: bool) -> Injection:
+    """Return what the failure that an event reports should get."""
+    failed = failure.read(str(event.get("command") or ""), str(event.get("error") or ""))
+    times = sessions.times_told(vault, event, injections.key_of(failed.signature))
+    injection = select_lesson(vault, failed, times=times, text_only=text_only)
+    said = redact(failed.lines[0] if failed.lines else failed.command)[:MAX_TAUGHT_CHARS]
+    return replace(injection, about=failed.signature, said=said)
 
 
 def select_lesson(
@@ -45,14 +44,9 @@ def select_lesson(
     trusted = select.only_trusted(vault, answer.hits[:1])
     if not answer.is_above or not trusted:
         silent = answer.why_silent or select.NOTHING
-        return Injection(
-            "", floor=_finite(answer.floor), silent=silent, near=next(iter(answer.hits), None)
-        )
+        least = answer.floor if answer.floor < float("inf") else None
+        return Injection("", floor=least, silent=silent, near=next(iter(answer.hits), None))
     if times >= TIMES:
         return Injection("", floor=answer.floor, silent="told twice already", near=trusted[0])
     text = block.at_failure(trusted[0], vault.config.prompt_tokens, AGAIN if times else "")
     return Injection(text, trusted, floor=answer.floor)
-
-
-def _finite(floor: float) -> float | None:
-    return floor if floor < float("inf") else None

@@ -99,14 +99,9 @@ def _output(event: str, text: str) -> dict[str, Any]:
 def _record(event: dict[str, Any], injection: Injection, ms: float) -> dict[str, Any]:
     """Return the record of what an event got, or why it got nothing."""
     near = None if injection.text else injection.near
-    said = ""
-    if event["hook_event_name"] == failed.EVENT:
-        said = failed.said(failed.of_event(event))
-    elif event["hook_event_name"] == edited.EVENT:
-        said = edited.said(edited.path_of(event))
     return {
         "prompt": "",
-        "key": injections.key_of(_asked(event)),
+        "key": injections.key_of(injection.about or str(event.get("prompt") or "")),
         "hits": [(hit.lesson_id, hit.score) for hit in injection.hits],
         "skills": [(hit.title, hit.score) for hit in injection.skills],
         "floor": injection.floor,
@@ -114,17 +109,8 @@ def _record(event: dict[str, Any], injection: Injection, ms: float) -> dict[str,
         "silent": "" if injection.text else injection.silent,
         "near": (near.lesson_id, near.reason) if near else None,
         "taught": [hit.lesson_id for hit in injection.hits if hit.taught],
-        "said": said,
+        "said": injection.said,
     }
-
-
-def _asked(event: dict[str, Any]) -> str:
-    """Return what a record knows an event by: its prompt, the signature of its failure, or its path."""
-    if event["hook_event_name"] == failed.EVENT:
-        return failed.of_event(event).signature
-    if event["hook_event_name"] == edited.EVENT:
-        return edited.path_of(event)
-    return str(event.get("prompt") or "")
 
 
 def _injection(
@@ -132,9 +118,7 @@ def _injection(
 ) -> Injection:
     if event["hook_event_name"] == failed.EVENT:
         failures.want(vault)
-        what = failed.of_event(event)
-        times = sessions.times_told(vault, event, injections.key_of(what.signature))
-        return failed.select_lesson(vault, what, times=times, text_only=text_only)
+        return failed.answer(vault, event, text_only)
     if event["hook_event_name"] == edited.EVENT:
         return edited.select_lesson(vault, event)
     is_subagent = event["hook_event_name"] == subagents.ASKED  # a new one was told nothing yet

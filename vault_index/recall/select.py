@@ -43,6 +43,8 @@ class Injection:
     floor: float | None = None
     silent: str = ""
     near: Hit | None = None  # of a silence: the lesson that came nearest to the floor
+    about: str = ""  # the record knows it by this, else by its prompt: a signature, a path
+    said: str = ""  # by which people know it, without secrets: a line of output, a path
 
 
 def without_withheld(silent: str) -> str:

@@ -99,16 +99,12 @@ def forget_old(vault: Vault) -> None:
             file.unlink(missing_ok=True)
 
 
-# Answer an event once, however many hooks ask: a user's and a project's settings may both have
-# ours.
+# Answer an event once, however many hooks ask: a user's and a project's settings may both have ours.
 #
 # An agent starts the hooks of an event side by side and waits for them. So an equal event that was
-# answered after this hook's process began is this event, unless the agent's own ids of its prompts
-# say
-# otherwise; a prompt that is typed again has a later process. A hook appends a line to a file of
-# the
-# session and reads the file: the event belongs to its first line. No hook waits for a lock, and
-# nothing
+# answered after this hook's process began is this event, unless the agent's own ids of its prompts say
+# otherwise; a prompt that is typed again has a later process. A hook appends a line to a file of the
+# session and reads the file: the event belongs to its first line. No hook waits for a lock, and nothing
 # can happen between looking and writing.
 
 ENDING = ".answered"

@@ -11,10 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-MAX_HEAD, MAX_TAIL = (
-    16_000,
-    48_000,
-)  # characters of an output: a compiler says it first, the rest last
+# Characters of an output: a compiler says it first, the rest last.
+MAX_HEAD, MAX_TAIL = 16_000, 48_000
 MAX_LINE = 400  # characters of a line
 MAX_LINES = 3  # that tell
 MAX_COMMAND = 200  # characters of a command in a query
@@ -83,8 +81,8 @@ _SUMMARY = re.compile(
 # What is another in each run. Names in quotes stay: another module has another cure.
 _URL = re.compile(r"\b[a-z][a-z+]{1,9}://[^\s'\"<>)\]]+", re.IGNORECASE)
 _PATH = re.compile(
-    r"(?<![\w<])(?:[A-Za-z]:\\|~?/|\.{1,2}/|[\w.@+-]+[/\\](?=[\w.@+-]*[/\\.]))[\w.@+~/\\-]*"
-    r"(?::\d+)*"
+    r"(?<![\w<])(?<!<n>)(?<!<hash>)(?<!<path>)"
+    r"(?:[A-Za-z]:\\|~?/|\.{1,2}/|[\w.@+-]+[/\\](?=[\w.@+-]*[/\\.]))[\w.@+~/\\-]*(?::\d+)*"
 )
 _CHANGING = (
     (
@@ -96,7 +94,7 @@ _CHANGING = (
     (_PATH, "<path>"),
     (re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE), "<hash>"),
     (re.compile(r"\b0x[0-9a-f]+\b", re.IGNORECASE), "<hash>"),
-    (re.compile(r"\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}\b"), "<hash>"),
+    (re.compile(r"\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}\b", re.IGNORECASE), "<hash>"),
 )
 # a status of HTTP says what happened, other numbers do not
 _NUMBER = re.compile(

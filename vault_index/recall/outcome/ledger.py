@@ -45,12 +45,8 @@ VERSION = 2  # of the rules, too: sessions that an older one judged are judged a
 OPEN_DAYS = 45  # that an injection is kept by itself: agents keep transcripts for 30
 MAX_OPEN = 20_000  # injections, some 200 bytes each; the oldest are counted and go
 START = "SessionStart"
-EVENTS = (
-    injections.PROMPT,
-    injections.FAILURE,
-    injections.EDIT,
-    START,
-)  # that push lessons; a lookup of an agent is no injection
+# Events that push lessons; a lookup of an agent is no injection.
+EVENTS = (injections.PROMPT, injections.FAILURE, injections.EDIT, START)
 PATIENCE_SECONDS = 2.0  # of somebody who asks for the counts; other sessions wait for the next time
 TURNS_FROM_START = 30  # in which a lesson from the start of a session may be of use
 SAMPLE = 300  # lessons that say which signs are usual

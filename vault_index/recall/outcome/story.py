@@ -18,9 +18,8 @@ from vault_index.text import failure
 from vault_index.transcripts import events, reading, tools, vocabulary
 from vault_index.transcripts.events import Event
 
-TYPED, SAID, RAN, WROTE, LOOKED, FAILED, REFUSED = (
-    *("typed", "said", "ran", "wrote", "looked", "failed", "refused"),
-)
+TYPED, SAID, RAN, WROTE = "typed", "said", "ran", "wrote"
+LOOKED, FAILED, REFUSED = "looked", "failed", "refused"
 SEEN = "seen"  # what a call showed to the agent
 DOING = frozenset({RAN, WROTE})
 MAX_BYTES = 64 * 1024 * 1024  # of a transcript; of a longer one the journal's file has to do
