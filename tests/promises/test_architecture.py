@@ -414,7 +414,7 @@ def test_readme_transcript_is_what_is_printed(
     tmp_path: Path, with_model: Path, home_with_repository: Path
 ) -> None:
     vault = of_this_repository(home_with_repository, with_model, tmp_path / "here")
-    text = (REPO / "README.md").read_text("utf-8")
+    text = documents.page("first-hour")
     shown = text.split('$ lessons recall "our build dies with heap out of memory"\n')[1]
     shown = shown.split("$ lessons recall")[0].rstrip()
     printed = run(

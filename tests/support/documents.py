@@ -17,8 +17,8 @@ from vault_index.entrypoints.cli import SECTIONS, main
 DOCS = REPO / "docs"
 # the last one takes all away
 _ORDER = (
-    "edit organise share journal agents errors mcp proposals ask learn page http python tune debug"
-    " remove"
+    "first-hour teach edit organise share journal agents errors mcp proposals ask learn page http python"
+    " tune large how-it-works questions privacy index debug remove"
 ).split()
 GENERATED = ("settings", "commands")
 
@@ -37,7 +37,8 @@ def page(name: str) -> str:
 
 def commands() -> list[str]:
     """Return the lines that the pages type into a shell."""
-    return [line for text in pages() for line in re.findall(r"(?m)^\$ (.+)$", text)]
+    texts = (re.sub(r"(?s)<!-- story.*<!-- end of story -->", "", text) for text in pages())
+    return [line for text in texts for line in re.findall(r"(?m)^\$ (.+)$", text)]
 
 
 def settings_table() -> str:

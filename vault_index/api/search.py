@@ -147,7 +147,7 @@ def failure_recalled(vault: Vault, caller: Caller, what: Failure) -> dict[str, A
     """Return the same for a failure; the index is brought up to date, the floor fitted if need be."""
     caller.index(vault, or_stale=True)
     if failures.load(vault) is None:
-        failures.fit(vault, caller.progress_of("fitting the floor for failures"))
+        failures.fit(vault, caller.progress_of("fitting the error floor"))
     return _injected(failed.select_lesson(vault, what))
 
 

@@ -71,7 +71,7 @@ def measure(vault: Vault, caller: Caller, queries: str, errors: bool = False) ->
     if errors:
         caller.index(vault)
         if failures.load(vault) is None:
-            failures.fit(vault, caller.progress_of("fitting the floor for failures"))
+            failures.fit(vault, caller.progress_of("fitting the error floor"))
         return evaluate.measure_failures(vault, Path(queries), caller.progress_of("searching"))
     prompts = evaluate.load(Path(queries))
     caller.index(vault)

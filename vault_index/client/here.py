@@ -117,7 +117,7 @@ def fit_floor(vault: Vault, on_progress: api.Progress) -> None:
     if floor.is_stale(vault):
         floor.fit(vault, partial(on_progress, "fitting the floor"))
     if failures.is_stale(vault):
-        failures.fit(vault, partial(on_progress, "fitting the floor for failures"))
+        failures.fit(vault, partial(on_progress, "fitting the error floor"))
 
 
 def fetch_model(config: Config, on_note: Note) -> None:

@@ -1,0 +1,61 @@
+"""The README: short, and its story of a minute is what the commands print.
+
+After a change of what they print, rewrite the story and read the diff:
+
+    pytest tests/promises/test_readme.py --rewrite-transcripts
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import run
+from tests.support.conversations import about_retries
+from tests.support.places import REPO
+
+README = REPO / "README.md"
+COMMANDS = (
+    ("lessons learn --session last", "lessons review", "lessons accept {id} -c store"),
+    ('lessons recall "how often should the uploader retry"',),
+)
+DIFFERS = re.compile(r"\b[0-9a-f]{8}\b|\b20\d\d-\d\d-\d\d\b|\(\d+%\)")
+BLOCK = re.compile(r"(?ms)^```console\n(.*?)^```$")
+
+
+def test_the_readme_is_short() -> None:
+    assert README.read_text("utf-8").count("\n") <= 150
+
+
+@pytest.mark.slow
+def test_the_story_is_what_is_printed(
+    with_model: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """A correction in a session is proposed, reviewed, and there at the next prompt."""
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    run("git", "init", "-q", cwd=shop)
+    run("lessons", "init", cwd=shop)
+    about_retries(shop)
+    run("lessons", "journal", "import", cwd=shop)
+    blocks, proposal = [], ""
+    for commands in COMMANDS:
+        block = ""
+        for command in commands:
+            typed = command.format(id=proposal)
+            out = run("bash", "-c", typed, cwd=shop).out.rstrip()
+            proposal = proposal or out[:8]
+            block += f"$ {typed}\n{out}\n"
+        blocks.append(block)
+    text = README.read_text("utf-8")
+    head, story, tail = re.split(r"(?s)(<!-- story.*<!-- end of story -->)", text)
+    if request.config.getoption("--rewrite-transcripts"):
+        new = iter(blocks)
+        README.write_text(
+            head + BLOCK.sub(lambda _: f"```console\n{next(new)}```", story) + tail, "utf-8"
+        )
+        return
+    shown = BLOCK.findall(story)
+    assert [DIFFERS.sub("", block) for block in shown] == [DIFFERS.sub("", b) for b in blocks]
