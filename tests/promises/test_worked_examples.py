@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+import vault_index
+from tests.support import documents
 from tests.support.commands import path_with_forks, run
 from tests.support.conversations import about_redirects
-from tests.support.files import MakeVault, write
+from tests.support.files import MakeVault, lesson_text, write
 from vault_index import api
 from vault_index.edit import add, update
 from vault_index.index import reconcile
@@ -237,6 +239,22 @@ def test_every_command_is_a_question_or_command_of_the_api() -> None:
         commands = set(re.findall(r"^  ([a-z]+) ", offered, re.MULTILINE))
         asked = {name.partition(".")[2] for name in names if name.startswith(group.rstrip("s"))}
         assert {in_python.get(command, command) for command in commands} <= asked
+
+
+def test_the_script_of_the_documentation_runs(
+    make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It never calls for an index: `search` brings it up to date, after `add`, too."""
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    vault = make_vault({"vpn.md": lesson_text("VPN", "The deploy to staging hangs without it.")})
+    code = documents.page("python").split("```python\n")[1].split("```")[0]
+    exec(code.replace("~/code/team", str(vault.root)), {})
+    assert capsys.readouterr().out.endswith(" VPN lessons/vpn.md\n")
+    assert (vault.root / "lessons/devops/deploys-need-the-vpn.md").is_file()
+    hits = vault_index.search(vault, "set VPN=1 in the job", k=1, categories=["devops"])
+    assert [hit.title for hit in hits] == ["Deploys need the VPN"]
+    with pytest.raises(vault_index.VaultError):
+        vault_index.add(vault, "Set VPN=1 in the job.", title="Deploys need the VPN", type="x")
 
 
 def test_open_vault_is_where_it_begins(make_vault: MakeVault) -> None:

@@ -6,6 +6,8 @@ The names below load when they are used: a command that lists files needs none o
 from __future__ import annotations
 
 import importlib
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,3 +23,16 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+class _Search(ModuleType):
+    """This package as a function, since `vault_index.search(vault, "...")` is what a script types."""
+
+    def __call__(self, *args: Any, **options: Any) -> list[Hit]:
+        """Search as `client.scripts.search` does, which is above this room and so loads by name."""
+        scripts = importlib.import_module("vault_index.client.scripts")
+        hits: list[Hit] = scripts.search(*args, **options)
+        return hits
+
+
+sys.modules[__name__].__class__ = _Search
