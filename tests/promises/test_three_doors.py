@@ -14,17 +14,19 @@ import pytest
 from mcp import Client
 
 from tests.support.commands import run
-from tests.support.conversations import about_redirects, about_retries
+from tests.support.conversations import Conversation, about_redirects, about_retries
 from tests.support.files import lesson_text, write
 from tests.support.homes import add_model, make_home
 from tests.support.mcp_servers import call, refusal
 from tests.support.places import TESTS
 from tests.support.serving import Serving, serving
+from tests.support.transcripts import Talk
 from vault_index.edit import init
 from vault_index.entrypoints.mcp.agent import Agent
 from vault_index.entrypoints.mcp.tools import build
 
 pytestmark = pytest.mark.slow
+PROGRAM = "7c1e4a53-9d0b-4f6f-8f5f-9a113f2a91c0"
 PROXY = (
     "The ingress drops websocket connections after a minute unless the proxy's timeout is raised."
 )
@@ -85,6 +87,12 @@ def served(tmp_path_factory: pytest.TempPathFactory, model_home: Path) -> Iterat
         other.mkdir()
         about_redirects(root)
         about_retries(other)
+        long = Conversation(other, "long").asks(f"Please have the mailer {'try again ' * 20}")
+        long.says("Shall it wait between them?").asks("Yes, for two seconds")
+        program = Talk(session=PROGRAM, folder=str(other), entrypoint="sdk-cli")
+        program.prompt("summarise the errors in last night's log of the mailer")
+        program.says("There are three, all of them timeouts of the provider.")
+        program.write(long.file.with_name(f"{PROGRAM}.jsonl"))
         write(root / "lessons/ops/misc-7.md", lesson_text("Misc 7", PROXY))
         short = write(top / "tulips.txt", TULIPS)
         course = TESTS / "courses" / "introduction_to_ai.txt"
@@ -161,6 +169,39 @@ def test_an_error_of_the_journal_has_the_same_words_at_each_door(
 ) -> None:
     request = ("GET", path, None)
     assert doors.refused(["journal", *words], request, tool, **given) == [error] * 3
+
+
+def test_the_journal_says_that_it_has_nothing(doors: Doors) -> None:
+    asked = "how do I bake bread with rye flour"
+    done = run("lessons", "journal", "search", "-p", "all", asked, cwd=doors.root)
+    assert (done.out, done.err) == ("", "nothing in the journal matches\n")
+    assert doors.http.ask("GET", f"/api/journal/search?query={asked}").json()["hits"] == []
+    said = doors.tool("search_sessions", query=asked, project="all")
+    assert said.startswith("Nothing in the journal matches.")
+    error = f"nothing in the journal is at '{asked}'\nname a record, a time or a text"
+    path = ("GET", f"{TIMELINE}{asked}", None)
+    words = ["journal", "timeline", "-p", "all", asked]
+    assert (
+        doors.refused(words, path, "get_context_timeline", anchor=asked, project="all")
+        == [error] * 3
+    )
+    found = doors.http.ask("GET", "/api/journal/search?query=pause").json()["hits"]
+    assert "pause" in found[0]["text"]  # a word, however little a record is like it as a whole
+
+
+def test_a_session_has_a_title_and_counts_what_was_asked(doors: Doors) -> None:
+    typed = run("lessons", "journal", "sessions", "-p", "mailer", "--json", cwd=doors.root).json
+    answer = doors.http.ask("GET", "/api/journal/sessions?project=mailer").json()["sessions"]
+    titles = {each["id"]: each["title"] for each in typed}
+    assert titles == {each["id"]: each["title"] for each in answer}
+    long = next(title for title in titles.values() if title.startswith("Please have the mailer"))
+    assert len(long) <= 80
+    assert re.fullmatch(r"Please have the mailer (try again )+try( again)?\.\.\.", long)
+    assert "How many times should the uploader retry?" in titles.values()  # the first prompt alone
+    (program,) = [each for each in typed if each["id"] == PROGRAM]
+    assert (program["prompts"], program["typed"]) == (1, 1)
+    listed = run("lessons", "journal", "sessions", "-p", "mailer", cwd=doors.root).out
+    assert "summarise the errors in last night's log of the mailer  1 prompt, " in listed
 
 
 # lessons of a course by their numbers

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import run
-from tests.support.conversations import about_redirects, about_retries
+from tests.support.conversations import Conversation, about_redirects, about_retries
 from tests.support.files import commit, lesson_text, write
 from vault_index.vault import Vault
 
@@ -21,6 +21,8 @@ def team(make_vault: Callable[..., Vault], with_model: Path) -> Vault:
     run("lessons", "index", cwd=vault.root)
     about_redirects(vault.root)
     about_retries(vault.root)
+    Conversation(vault.root, "thanks").asks("thanks a lot").says("You are welcome.")
+    Conversation(vault.root, "a word").asks("uploader").says("What about it?")
     return vault
 
 
@@ -44,4 +46,7 @@ def test_a_session_begins_with_lessons_and_with_what_was_done(team: Vault) -> No
     assert "## Done here before" in text
     assert "## Last records" in text
     assert "## Relevant lessons" in text
+    assert "thanks a lot" not in text
+    assert "uploader\n" not in text
+    assert "Request: How many times should the uploader retry?\n" in text  # the first of two
     assert len(text) <= 8000

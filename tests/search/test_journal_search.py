@@ -81,6 +81,15 @@ def test_a_hit_has_the_documented_keys(journal: Journal) -> None:
     assert hit.as_json(explain=True).keys() - hit.as_json().keys() == {"cosine", "full_text"}
 
 
+def test_what_is_not_near_enough_is_no_hit_unless_it_has_all_words(journal: Journal) -> None:
+    assert ids(search.find(journal, Query("rye bread"))) == []
+    everything = search.find(journal, Query("rye bread", min_score=-1.0))
+    assert everything.hits
+    lowest = search.find(journal, Query("now"), everything=True).hits
+    assert {hit.id for hit in lowest} == {"11111111-o1.1", "11111111-p2"}
+    assert search.find(journal, Query("rye bread", k=2)).older == 0
+
+
 def test_what_lies_outside_the_window_is_counted(journal: Journal) -> None:
     results = search.find(journal, Query("login redirect", k=2))
     assert all(hit.session != OLD for hit in results.hits)
@@ -108,7 +117,7 @@ def test_what_lies_outside_the_window_is_counted(journal: Journal) -> None:
 def test_a_search_is_narrowed_before_it_is_made(
     journal: Journal, narrowed: dict[str, Any], expected: set[str]
 ) -> None:
-    options: dict[str, Any] = {"text": "login redirect", "k": 9, **narrowed}
+    options: dict[str, Any] = {"text": "login redirect", "k": 9, "min_score": -1.0, **narrowed}
     hits = search.find(journal, Query(**options)).hits
     assert {hit.id for hit in hits} <= expected
     assert bool(hits) == bool(expected)

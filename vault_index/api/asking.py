@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 MAX_QUERY_CHARS = 20_000
 MAX_ANSWER_CHARS = 500  # of a person, to a question of the agent
 _ASKED = re.compile(r"\?\W*\Z")  # a text that ends with a question
-LEAST_SCORE = 0.3  # of records: the journal has a floor only where prompts get records
 NO_JOURNAL = "the journal is off on this machine"
 CLOSED_JOURNAL = "the journal is private and not open to this caller"
 
@@ -175,8 +174,7 @@ def _in_journal(vault: Vault, caller: Caller, wanted: Wanted, *, is_open: bool) 
         answered = caller.ask(asked)
     except VaultError as error:  # a project or a day that is none
         return SearchResult((), notes=(": ".join(filter(None, [error.message, error.hint])),))
-    least = 0.0 if answered["text_only"] else LEAST_SCORE
-    hits = [hit for hit in answered["hits"] if hit["score"] >= least]
+    hits = answered["hits"]
     older = answered["older"]
     note = f"{older} older records match, too: search with an earlier `since`"
     return SearchResult(

@@ -12,15 +12,19 @@ from typing import TYPE_CHECKING, Any
 from vault_index.api.question import Caller, command, question
 from vault_index.errors import VaultError
 from vault_index.journal import archive, forget, importing, index, projects
-from vault_index.journal.record import SUMMARY, TYPES, Record, Session, short_id
+from vault_index.journal.record import PROMPT, SUMMARY, TYPES, Record, Session, short_id
 from vault_index.search.journal import JournalHit, around, find
 from vault_index.search.query import OF_JOURNAL, Query
 from vault_index.store import filters
 from vault_index.transcripts import events
 from vault_index.transcripts.signs import CONCEPTS
+from vault_index.transcripts.vocabulary import one_line
 
 if TYPE_CHECKING:
     from vault_index.journal.journal import Journal
+
+TITLE_CHARS = 80  # of a session
+_ASKING = (events.PROMPT, events.AUTOMATED)
 
 
 @question
@@ -248,8 +252,9 @@ def _session(file: Path, session: Session) -> dict[str, Any]:
     """Return a session without its records, but with the files it modified and what it was about."""
     modified = dict.fromkeys(path for record in session.records for path in record.files_modified)
     summary = next((each for each in session.records if each.kind == SUMMARY), None)
-    asked = summary.fields.get("request", "") if summary else ""
+    asked = summary.fields.get("request", "").partition("\n")[0] if summary else ""
     typed = next((each.title for each in session.records if each.kind != SUMMARY), "")
+    request = " ".join((asked or typed).split())
     names = (
         "id",
         "agent",
@@ -264,13 +269,15 @@ def _session(file: Path, session: Session) -> dict[str, Any]:
     values: dict[str, Any] = {name: getattr(session, name) for name in names}
     values |= {
         "short": short_id(session.id),
-        "prompts": sum(each.origin == events.PROMPT for each in session.records),
-        "typed": session.prompts,  # with those typed in other ways: queued, slash commands...
+        "title": one_line(request, TITLE_CHARS),
+        "prompts": sum(each.origin in _ASKING for each in session.records),
+        # with those typed in other ways, such as slash commands; or those of the program that asked
+        "typed": session.prompts or sum(each.kind == PROMPT for each in session.records),
         "parent": session.parent,
         "transcript": session.transcript,
         "file": str(file),
     }
-    return {**values, "request": " ".join((asked or typed).split()), "files": list(modified)}
+    return {**values, "request": request, "files": list(modified)}
 
 
 def _summary(session: Session) -> dict[str, str]:

@@ -13,9 +13,10 @@ from itertools import islice
 from pathlib import Path
 
 from vault_index import git
+from vault_index.hotpath import chatter
 from vault_index.journal import archive, projects
 from vault_index.journal.journal import Journal
-from vault_index.journal.record import SUMMARY, Record, Session
+from vault_index.journal.record import OBSERVATION, PROMPT, SUMMARY, Record, Session
 from vault_index.search.hit import Hit
 from vault_index.text import blocks, quote
 
@@ -195,10 +196,21 @@ def section(
 
 
 def _sessions_before(journal: Journal, project: str, session: str) -> list[Session]:
-    """Return the last sessions of a project that began before now, without this one, latest first."""
+    """Return the last sessions of a project that began before now, without this one, latest first.
+
+    Those of thanks and of one word, with no work, are left out.
+    """
     now = datetime.fromtimestamp(time.time(), UTC).isoformat()
     there = archive.latest(journal, project, until=now, limit=SESSIONS)
-    return [each for _, each in there if session not in (each.id, each.parent) and each.records]
+    others = [each for _, each in there if session not in (each.id, each.parent)]
+    return [each for each in others if any(map(_says_something, each.records))]
+
+
+def _says_something(record: Record) -> bool:
+    """Whether a record is of work, or a prompt that is more than a word or thanks."""
+    if record.kind == PROMPT:
+        return len(record.text.split()) > 1 and not chatter.why_skipped(record.text)
+    return bool(record.commands or record.files_read or record.files_modified)
 
 
 def _summaries(sessions: list[Session], branch: str) -> Iterator[str]:
@@ -220,7 +232,8 @@ def _summary(session: Session, record: Record) -> str:
     lines = [f"- {_day(session.ended or session.began)}{where}, {record.id}"]
     room = SUMMARY_CHARS
     for name in _SHOWN:
-        text = quote.defused_line(record.fields.get(name, ""))
+        said = record.fields.get(name, "")
+        text = quote.defused_line(said.partition("\n")[0] if name == _SHOWN[0] else said)
         text = blocks.shorten_line(text, min(FIELD_CHARS, room)) if text else ""
         if text:
             lines += quote.lines(f"{name.replace('_', ' ').capitalize()}: {text}")
@@ -234,7 +247,7 @@ def _index(sessions: list[Session]) -> list[str]:
         (record.at or session.began, record)
         for session in sessions
         for record in session.records
-        if record.kind != SUMMARY
+        if record.kind == OBSERVATION or _says_something(record)
     ]
     latest = sorted(records, key=lambda pair: pair[0], reverse=True)[:RECORDS]
     return [

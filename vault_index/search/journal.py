@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 LIMITS = Limits(scored=500, matched=3_000, first=100)
 EXPLAINED = 64  # hits, when it is to be told what was left out
+# Of 60 questions about 37 real sessions a search finds 50 answers, and with this floor 49; of ten
+# questions about no work at all it then finds nothing for nine, of 150 about other work for 27%.
+MIN_SCORE = 0.35
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +111,9 @@ def find(journal: Journal, query: Query, *, everything: bool = False) -> Journal
     """Search the journal, or list what touched `query.file` by time if there is no text.
 
     `query.filters.since` begins the window; without it that is `journal.window_days` ago, unless
-    `everything` is asked for. Raises IndexStateError without an index, VaultError for a query of
-    nothing.
+    `everything` is asked for. A hit has the least score of the query, without one `MIN_SCORE`, or all of
+    its words; full text alone has no floor. Raises IndexStateError without an index, VaultError for a
+    query of nothing.
     """
     try:
         return _find(journal, query, everything)
@@ -136,6 +140,8 @@ def _find(journal: Journal, query: Query, everything: bool) -> JournalResults:
     masks = (allowed,) if window is None else (allowed, narrow)
     found = gather(table, text, vector, masks, LIMITS)
     ranked = found.only((-(found.cosine + found.text)).argsort(kind="stable"))
+    if query.min_score is None:
+        query = replace(query, min_score=float("-inf") if why else MIN_SCORE)
     return replace(_results(table, query, ranked, window, since), text_only=why, since=since)
 
 
@@ -180,10 +186,17 @@ def _results(
     """Make the hits of ranked rows: one for each turn, of those in the window."""
     wanted = EXPLAINED if query.explain else query.k
     every = _hits(table, ranked, window, wanted)
-    hits, dropped = first_of(every, query.k, lambda hit: below(hit.score, query.min_score))
+    words = set(re.findall(r"\w+", query.text.casefold()))
+
+    def refuse(hit: JournalHit) -> str:
+        why = below(hit.score, query.min_score)
+        return why if words - set(re.findall(r"\w+", f"{hit.title} {hit.text}".casefold())) else ""
+
+    hits, dropped = first_of(every, query.k, refuse)
     older = later = 0
     if window is not None:
-        for place in _first_of_turns(table, ranked.places, query.k):
+        found = ranked.only(ranked.cosine + ranked.text >= (query.min_score or 0.0))
+        for place in _first_of_turns(table, found.places, query.k):
             before = since is not None and table.columns["at"][place] < microseconds(since)
             older += bool(not window[place] and before)
             later += bool(not window[place] and not before)

@@ -387,10 +387,10 @@ def _print_record(record: Values) -> None:
 
 
 def _print_session(session: Values) -> None:
-    """Print a session in a line: its time, its project, its first prompt, what it took."""
+    """Print a session in a line: its time, its project, its title, what it took."""
     output.row(
         output.styled(moments.local(session["began"]), dim=True),
         f"  {session['short']}  {journal.where(session)}  ",
-        output.styled(session["request"] or "(no prompt)", bold=True),
+        output.styled(session["title"] or "(no prompt)", bold=True),
         f"  {journal.session_about(session)}",
     )
