@@ -44,15 +44,17 @@ COVERAGE = 0.2  # of the score: for the share of the message's words, by rarity,
 POOL = 64  # candidates that are compared word by word
 NEXT = 5  # hits of whose sum the first has its share
 FEW = 0.1  # the score of each that a small vault lacks: a lone weak hit does not stand out
-# Weights of the strength beside that share: the cosine, the longest run of words that command and lesson
-# share, rare words of the message that a lesson has, and all of them. Fitted by logistic regression.
-COSINE, COMMAND_RUN, RARE_WORDS, MESSAGE = 0.24, 0.0036, 0.0044, -0.0009
+# Weights of the strength beside that share: the cosine, the longest runs of words that a lesson shares
+# with the command and with a line of output, rare words of the message that it has, and all of them.
+# Fitted by logistic regression, but for the run in the output: it counts as that in the command does.
+COSINE, RUN, RARE_WORDS, MESSAGE = 0.24, 0.0036, 0.0044, -0.0009
 MAX_RUN = 30.0
+MAX_OUTPUT_LINES = 80  # the last, that are looked at for such a run
 IN_PASSING = 0.3  # of a word such as "the" within a run
 MAX_RARITY, COMMON_RARITY = 6.0, 7.0
-# Of the foreign failures that are asked about. On the development failures the right lesson comes at .34
-# of those with an answer, and something at .015 of those without and at .07 of the near misses; with .95
-# it is .38, .035 and .17.
+# Of the foreign failures that are asked about. On the development failures the right lesson comes at .35
+# of those with an answer, and something at .015 of those without and at .06 of the near misses; with .95
+# it is .40, .03 and .09.
 QUANTILE = 0.96
 ASSERTION_RUN = (
     12.0  # rarity of words in a row: a lesson that quotes the message of a failed assertion
@@ -188,7 +190,7 @@ def _search(
     score, hit, evidence = best[0]
     others = sum(each[0] for each in best[1:NEXT]) + FEW * (NEXT - len(best[:NEXT]))
     strength = score / ((score + others) or 1)
-    strength += COSINE * hit.cosine + COMMAND_RUN * evidence.command_run
+    strength += COSINE * hit.cosine + RUN * (evidence.command_run + message.output_run(hit))
     strength += RARE_WORDS * evidence.rare + MESSAGE * message.total
     if vector is None and not evidence.rare:  # the same command says nothing of why it failed
         strength = 0.0
@@ -209,13 +211,14 @@ class Message:
     """The words of a failure, weighed, to compare with many lessons."""
 
     def __init__(self, fitted: Fitted, failed: Failure) -> None:
-        self._command = failure.words(failed.command)
+        self._fitted, self._command = fitted, failure.words(failed.command)
+        self._output = failed.normal[-MAX_OUTPUT_LINES:]
         said = {word for line in failed.lines for word in failure.words_of_line(line)}
         self._rarity = {
             word: fitted.rarity(word) for word in said if word not in scoring.STOP_WORDS
         }
-        in_command = {*self._command, failed.program.casefold()}
-        self._weights = {word: fitted.weight(word) for word in said - in_command}
+        self._in_command = {*self._command, failed.program.casefold()}
+        self._weights = {word: fitted.weight(word) for word in said - self._in_command}
         self._runs = {word: min(MAX_RARITY, fitted.rarity(word)) for word in self._command}
         self.total = sum(self._weights.values())
 
@@ -229,6 +232,17 @@ class Message:
             sum(value for word, value in self._weights.items() if word in there),
             min(MAX_RUN, longest_run(self._command, text, self._runs)),
         )
+
+    def output_run(self, hit: Hit) -> float:
+        """Return the weight of the heaviest run that a line of output shares with a lesson."""
+        text, best = words_of(hit), 0.0
+        there = set(text)
+        for line in map(failure.words_of_line, self._output):
+            own = there.intersection(line)
+            if len(own) > 1:
+                weights = {word: self._fitted.weight(word) for word in own - self._in_command}
+                best = max(best, longest_run(line, text, weights))
+        return min(MAX_RUN, best)
 
 
 @lru_cache(maxsize=4096)
