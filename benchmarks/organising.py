@@ -27,7 +27,7 @@ from benchmarks import instruments
 from vault_index.edit import add, init
 from vault_index.embed import download
 from vault_index.index import classifier, reconcile
-from vault_index.lesson.category import UNCATEGORIZED, slugify
+from vault_index.lesson.category import DEFAULT_TAXONOMY, UNCATEGORIZED, slugify
 from vault_index.recall import select
 from vault_index.search import documents, evaluate, floor
 from vault_index.search.query import find
@@ -40,6 +40,7 @@ QUERIES = REPO.parent / "shared" / "eval" / "queries.jsonl"
 LABELLED = REPO / "tests" / "labelled"
 MANY = 10_000
 FOLDS = 5
+NEW = 150  # lessons for each vault of some size
 MIN_LESSONS = 10  # of a category that the classifier is tested on
 
 Row = tuple[str, Any, str]
@@ -71,38 +72,73 @@ def classification(scratch: Path) -> Iterator[Row]:
     columns = ("id", "title", "text", "categories")
     rows, vectors = vault.open_index().store.rows_and_vectors(columns, WHOLE)
     assert vectors is not None
+    assert vault.embedder is not None
+    embed = vault.embedder.embed_documents
     label = [row["categories"][0] for row in rows]
     counts = Counter(label)
     chosen = [number for number, one in enumerate(label) if counts[one] >= MIN_LESSONS]
     yield "lessons in categories of ten or more", len(chosen), ""
     for name, of_all in (("among these categories", False), ("among all 76", True)):
         learned = range(len(rows)) if of_all else chosen
-        yield from _folds(name, chosen, learned, rows, vectors, label)
+        yield from _folds(name, chosen, learned, rows, vectors, label, embed)
+    yield from _sizes(rows, vectors, label, embed)
+
+
+def _sizes(rows: Any, vectors: Any, label: list[str], embed: Any) -> Iterator[Row]:
+    """Vaults of some of the notes, and others of them as new lessons: what is placed, and how sure."""
+    for size, rounds in ((20, 20), (40, 12), (200, 4), (len(rows) - NEW, 3)):
+        said = []
+        for number in range(rounds):
+            order = random.Random(number).sample(range(len(rows)), len(rows))
+            known, new = order[:size], order[size : size + NEW]
+            judge = _judge(known, rows, vectors, label, embed)
+            for one in new:
+                found = judge.classify(rows[one]["title"], rows[one]["text"], vectors[one])
+                said.append((found, f"{label[one]}/".startswith(f"{found.categories[0]}/")))
+        placed = [(each.sure, right) for each, right in said if each.categories[0] != UNCATEGORIZED]
+        right = sum(is_right for _, is_right in placed) / len(placed)
+        yield f"in a vault of {size}: share placed", len(placed) / len(said), ""
+        yield f"in a vault of {size}: share of it that is right", right, ""
+        mean = sum(sure for sure, _ in placed) / len(placed)
+        yield f"in a vault of {size}: said to be right", mean, ""
+
+
+def _judge(
+    known: list[int], rows: Any, vectors: Any, label: list[str], embed: Any
+) -> classifier.Classifier:
+    titles, texts = ([rows[number][name] for number in known] for name in ("title", "text"))
+    filed = [[label[number]] for number in known]
+    taxonomy = DEFAULT_TAXONOMY  # as `lessons init` writes it
+    return classifier.Classifier(
+        vectors[known], filed, titles, texts, taxonomy=taxonomy, embed=embed
+    )
 
 
 def _folds(
-    name: str, chosen: list[int], learned: Any, rows: Any, vectors: Any, label: list[str]
+    name: str,
+    chosen: list[int],
+    learned: Any,
+    rows: Any,
+    vectors: Any,
+    label: list[str],
+    embed: Any,
 ) -> Iterator[Row]:
     shuffled = random.Random(0).sample(chosen, len(chosen))
     for made_to in (True, False):
-        sure, like = classifier.MIN_CERTAINTY, classifier.MIN_LIKENESS
+        sure = classifier.MIN_CERTAINTY
         if made_to:
-            classifier.MIN_CERTAINTY, classifier.MIN_LIKENESS = 0.0, -1.0
+            classifier.MIN_CERTAINTY = 0.0
         called = right = 0
         for fold in range(FOLDS):
             held = set(shuffled[fold::FOLDS])
             known = [number for number in learned if number not in held]
-            judge = classifier.Classifier(
-                vectors[known],
-                [[label[number]] for number in known],
-                [rows[number]["title"] for number in known],
-            )
+            judge = _judge(known, rows, vectors, label, embed)
             for number in held:
                 said = judge.classify(rows[number]["title"], rows[number]["text"], vectors[number])
                 if said.categories[0] != UNCATEGORIZED:
                     called += 1
                     right += said.categories[0] == label[number]
-        classifier.MIN_CERTAINTY, classifier.MIN_LIKENESS = sure, like
+        classifier.MIN_CERTAINTY = sure
         if made_to:
             yield f"{name}: accuracy@1 when made to call all", right / len(chosen), ""
         else:

@@ -54,6 +54,26 @@ def test_a_lesson_in_no_telling_folder_is_found_under_what_it_is_like(
 
 
 @pytest.mark.slow
+def test_one_lesson_and_the_names_of_categories_are_enough(
+    make_vault: MakeVault, with_model: Path
+) -> None:
+    """At the command line, in a vault as `init` makes it, and in one with a taxonomy of its own."""
+    filed = {"database/a.md": lesson_text("Explain a slow query", "Ask the planner first.")}
+    filed["frontend/b.md"] = lesson_text("Centre a div", "Use a grid.")
+    filed["inbox/new.md"] = lesson_text("A slow query", "The database query was slow without it.")
+    named = {"inbox/new.md": lesson_text("A Kafka consumer lags", "Add partitions to the topic.")}
+    for name, files, wanted in (("init", filed, "database"), ("own", named, "messaging/kafka")):
+        vault = make_vault(files, name=name)
+        if name == "own":
+            write(
+                vault.lessons_dir / "vault.toml",
+                'taxonomy = ["messaging/kafka", "messaging/email", "database"]\n',
+            )
+        (proposal,) = run("lessons", "classify", "--json", cwd=vault.root).json["proposals"]
+        assert proposal["categories"] == [wanted]
+
+
+@pytest.mark.slow
 def test_what_it_is_like_nothing_stays_uncategorized_and_says_why(
     make_vault: MakeVault, with_model: Path
 ) -> None:
@@ -62,7 +82,10 @@ def test_what_it_is_like_nothing_stays_uncategorized_and_says_why(
     reconcile.sync(vault)
     (one,) = classifier.propose(vault)
     assert one.categories == (UNCATEGORIZED,)
-    assert "% like the 3 lessons of" in one.why[0]
+    assert one.why[0].endswith(" is nearest, and less likely than not")
+    assert one.sure == 0
+    shown = run("lessons", "classify", cwd=vault.root).out
+    assert shown.startswith("uncategorized: Pea soup\n")
 
 
 def test_a_phrase_decides_before_likeness(make_vault: MakeVault, with_model: Path) -> None:

@@ -42,7 +42,7 @@ def stale(vault: Vault) -> set[str]:
 def change_all(vault: Vault) -> None:
     """Change what every derived table follows."""
     write(vault.lessons_dir / "b.md", lesson_text("A grafana dashboard", "Is red."))
-    write(vault.lessons_dir / "frontend/c.md", lesson_text("New", "Text."))
+    write(vault.lessons_dir / "development/c.md", lesson_text("New", "Text."))
     write(vault.root / "skills/bake/SKILL.md", SKILL.replace("bread", "a cake"))
     write(vault.root / "skills/fly/SKILL.md", SKILL.replace("Bake", "Fly to fetch"))
 
@@ -64,7 +64,7 @@ def test_a_quick_pass_leaves_to_a_full_one_what_can_wait(team: Vault) -> None:
     stats = reconcile.sync(team, full=False)
     assert (stats.changed, stats.added, stats.skills) == (1, 1, 2)
     assert stale(team) == {"categories", "text index", "places"}
-    assert entries.entry(team, "frontend/c")["title"] == "New"
+    assert entries.entry(team, "development/c")["title"] == "New"
     stats = reconcile.sync(team)
     assert (stats.unchanged, stats.refiled, stats.skills) == (3, 1, None)
     assert stale(team) == set()

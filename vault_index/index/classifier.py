@@ -1,9 +1,9 @@
 """A lesson without categories -> proposals, with reasons. No language model.
 
-First phrases that name a category. Then the lesson's vector: near the centroid of a category's lessons,
-near single lessons of it, and the category's name in the text; the share of that evidence becomes a
-probability by how often such a share is right in this vault (certainty.py). An unsure proposal goes to a
-category above, or the lesson stays as it is.
+First phrases that name a category. Then how near the lesson is to each category: to its name, to its
+lessons together and one by one, and whether the text names it. A sum of these, with weights learned from
+sets of notes, becomes a probability beside that of "none of them"; a curve that is fitted to the vault
+corrects it. An unsure proposal goes to the branch above, or the lesson stays as it is.
 
 Only lessons whose author or folder says what they are about are learned from, never a proposal.
 """
@@ -14,10 +14,12 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from vault_index.errors import EmbedderError
 from vault_index.index import rows
 from vault_index.lesson.category import (
     CLASSIFIER,
@@ -25,6 +27,7 @@ from vault_index.lesson.category import (
     UNCATEGORIZED,
     CategoryPath,
     normalise,
+    prefixes,
 )
 from vault_index.store import filters
 
@@ -37,32 +40,30 @@ if TYPE_CHECKING:
     from vault_index.store.table import Table
     from vault_index.vault import Vault
 
-# How far to believe the classifier: a share of evidence -> the probability that it is right.
+    Embed = Callable[[Sequence[str]], np.ndarray]
+
+# How far to believe the classifier: a probability -> the share that is right in this vault.
 #
-# A share says how much better the best category is than the others, and comes near 1 wherever one is
-# in front: with three categories, or where one of them has most lessons, it says nothing about being
-# right. So the curve is fitted to each vault: its own lessons are classified, each as if it were
-# missing, and a logistic curve is fitted to how often that was right, lessons of categories too small
-# to be learned included. A vault of few lessons shows little of that: an average of vaults fills in.
-#
-# Measured by cross-validation on three sets of notes, halves and tenths of them, and on 100 vaults of
-# 3 to 6 categories, a third of whose new lessons are of subjects that the vault has not.
-INTERCEPT, SLOPE = -1.8, 1.0  # of the curve where a vault says nothing
-TRUST_INTERCEPT, TRUST_SLOPE = 20.0, 100.0  # how hard it is to move from there
-MIN_SHARE, MAX_SHARE = 0.05, 0.98  # beyond, a share says no more: 92% of those were right
+# The weights below are of notes of other people. Where categories overlap the probability says too much,
+# so the curve is fitted to each vault: its own lessons are classified, each as if it were missing, and
+# with it the category that it alone has. A vault of few lessons shows little of that: an average of four
+# sets of notes fills in.
+INTERCEPT, SLOPE = -0.35, 1.0  # of the curve where a vault says nothing
+TRUST_INTERCEPT, TRUST_SLOPE = 3.0, 20.0  # how hard it is to move from there
+MIN_SHARE, MAX_SHARE = 0.05, 0.98  # beyond, a probability says no more
 ASKED = 600  # lessons at most
 _STEPS = 25  # of Newton's method, which needs about six
 
 
 @dataclass(frozen=True, slots=True)
 class Certainty:
-    """A logistic curve over the log odds of a share."""
+    """A logistic curve over the log odds of a probability."""
 
     intercept: float = INTERCEPT
     slope: float = SLOPE
 
     def of(self, share: float) -> float:
-        """Return the probability, 0..1, that what has this share of the evidence is right."""
+        """Return the probability, 0..1, that what has this share is right."""
         share = min(MAX_SHARE, max(MIN_SHARE, share))
         odds = self.intercept + self.slope * math.log(share / (1 - share))
         return 1 / (1 + math.exp(-odds))
@@ -84,51 +85,24 @@ def fit(shares: np.ndarray, right: np.ndarray) -> Certainty:
     return Certainty(float(curve[0]), float(curve[1]))
 
 
-def of_vault(
-    vectors: np.ndarray,
-    member: np.ndarray,
-    neighbours: int,
-    shares_of: Callable[[np.ndarray], np.ndarray],
-) -> Certainty:
-    """Fit the curve to the lessons of a vault, each classified as if it were not there.
-
-    `vectors` float32[n, dimension]; `member` float32[k, n], 1 where a lesson is in a category;
-    `shares_of` makes shares of evidence, both float32[m, k].
-    """
-    import numpy as np
-
-    count = len(vectors)
-    asked = np.arange(count)
-    if count > ASKED:
-        asked = np.sort(np.random.default_rng(0).choice(count, ASKED, replace=False))
-    own = vectors[asked]
-    cosines = own @ vectors.T
-    cosines[np.arange(len(asked)), asked] = -1
-    near = np.argsort(-cosines, axis=1, kind="stable")[:, :neighbours]
-    weight = np.maximum(np.take_along_axis(cosines, near, 1), 0) ** 2 / neighbours
-    sums, mine = member @ vectors, member[:, asked].T
-    like = own @ sums.T - mine  # a unit vector adds 1 to the sum of its own category
-    squares = (sums**2).sum(1) - mine * (2 * (own @ sums.T) - 1)
-    like /= np.sqrt(np.maximum(squares, 1e-9))
-    evidence = like + np.einsum("kmn,mn->mk", member[:, near], weight)
-    shares = shares_of(evidence)
-    best = shares.argmax(axis=1)
-    at = np.arange(len(asked))
-    return fit(shares[at, best], mine[at, best] > 0)
-
-
 MAX_CATEGORIES = 3  # categories of a proposal
-LEARNED_FROM = 3  # lessons that a category needs before one is said to be like them
-MIN_CATEGORIES = 3  # of such, before likeness counts: of one or two, one is always the likest
-YOUNG_VAULT = 20  # filed lessons: below that the default phrases hold for categories not used yet
-
-# Found on the evaluation set by five-fold cross-validation, see benchmarks/.
+YOUNG_VAULT = 10  # lessons of a tree of its own: below that the default phrases hold
 NEIGHBOURS = 10
-NAME_IN_TITLE, NAME_IN_TEXT = 0.2, 0.1
-TEMPERATURE = 0.06  # of the evidence; how sure its share makes, certainty.py says
 MIN_CERTAINTY = 0.5  # for the first category
-MIN_LIKENESS = 0.35  # cosine with the lessons of the category: others may be even less like it
 MIN_SECOND_SHARE = 0.3  # for the second and third
+
+# What each part of the evidence weighs: a conditional logit with "none of them" as one more choice,
+# learned from three sets of notes at 5 to 1,500 lessons, with and without a taxonomy.
+#
+# Of a category: the cosine with its lessons together and with the nearest of them; the votes of the ten
+# nearest lessons, by their squared cosines; the cosine with its name; whether title or text name it; the
+# logarithm of its lessons. Of one without lessons: a constant, and more for its name.
+WEIGHTS = (4.02, 3.11, 2.91, 7.69, 2.81, 2.08, 0.24, -0.59, 6.19)
+# Of none: a constant; the log odds of a category with a single lesson, since these foretell new ones;
+# the best cosine with a lesson and with a name; the logarithm of the categories in use; whether the user
+# named a taxonomy.
+NONE_WEIGHTS = (4.65, 0.2, 2.02, 1.45, 0.07, -2.4)
+MIN_SINGLE, MAX_SINGLE = 0.005, 0.9
 
 DEFAULT_KEYWORDS: Mapping[str, CategoryPath] = {
     "ci pipeline": "devops/ci-cd",
@@ -191,11 +165,19 @@ class Classification(NamedTuple):
     why: tuple[str, ...]
 
 
+class _Lessons(NamedTuple):
+    """Lessons to be classified: their vectors, float32[m, dimension], and their plain words."""
+
+    vectors: np.ndarray
+    heads: Sequence[str]
+    bodies: Sequence[str]
+
+
 class Classifier:
     """Knows the lessons of a vault by what they were filed under.
 
-    `vectors` float32[n, dimension], or None for phrases alone; `filed` and `titles` are of the same
-    n lessons.
+    `vectors` float32[n, dimension], or None for phrases alone; `filed`, `titles` and `texts` are of the
+    same n lessons. `embed` makes vectors of the names of categories.
     """
 
     def __init__(
@@ -203,39 +185,132 @@ class Classifier:
         vectors: np.ndarray | None,
         filed: Sequence[Sequence[CategoryPath]],
         titles: Sequence[str],
+        texts: Sequence[str] = (),
         keywords: Mapping[str, CategoryPath] | None = None,
         taxonomy: Sequence[CategoryPath] = (),
+        embed: Embed | None = None,
     ) -> None:
         self._titles = titles
         self._counts = Counter(category for many in filed for category in set(many))
         self._keywords = _in_force(self._counts, keywords or {}, taxonomy)
-        self._known = sorted(path for path, used in self._counts.items() if used >= LEARNED_FROM)
+        declared, self._is_declared = _declared(self._counts, taxonomy)
+        used = sorted(self._counts)
+        empty = sorted(declared - set(used) if embed else ())
+        self._known: list[CategoryPath] = [*used, *empty]
         self._names = [_plain(path.rpartition("/")[2]) for path in self._known]
-        self._vectors = vectors if len(self._known) >= MIN_CATEGORIES else None
+        self._vectors = vectors if self._known else None
         if self._vectors is not None:
-            self._learn(self._vectors, filed)
+            self._learn(self._vectors, filed, texts, embed)
 
-    def _learn(self, vectors: np.ndarray, filed: Sequence[Sequence[CategoryPath]]) -> None:
+    def _learn(
+        self,
+        vectors: np.ndarray,
+        filed: Sequence[Sequence[CategoryPath]],
+        texts: Sequence[str],
+        embed: Embed | None,
+    ) -> None:
         import numpy as np
 
         member = [[category in many for many in filed] for category in self._known]
-        self._member = np.array(member, np.float32)
-        sums = self._member @ vectors
-        self._centroids = sums / np.linalg.norm(sums, axis=1, keepdims=True)
-        self._certainty = of_vault(vectors, self._member, NEIGHBOURS, _shares)
+        self._member = np.array(member, np.float32).reshape(len(self._known), len(filed))
+        self._sums = self._member @ vectors
+        used = self._member[: len(self._counts)]
+        self._of_category = np.nonzero(used)[1]  # the lessons of each, one category after another
+        self._starts = np.cumsum([0, *used.sum(1)])[:-1].astype(int)
+        self._name_vectors = np.zeros((len(self._known), vectors.shape[1]), np.float32)
+        if embed is not None:
+            said = tuple(_described(path, self._keywords) for path in self._known)
+            with suppress(EmbedderError):  # a server that embeds may be away
+                self._name_vectors = _embedded(embed, said)
+        count = len(vectors)
+        asked = np.arange(count)
+        if count > ASKED:
+            asked = np.sort(np.random.default_rng(0).choice(count, ASKED, replace=False))
+        heads = [_plain(self._titles[at]) for at in asked.tolist()]
+        bodies = [_plain(texts[at]) if texts else "" for at in asked.tolist()]
+        shares = self._shares(vectors, _Lessons(vectors[asked], heads, bodies), asked)
+        best = shares.argmax(axis=1)
+        right = self._member[best, asked] > 0
+        self._certainty = fit(shares[np.arange(len(asked)), best], right)
+
+    def _shares(
+        self, vectors: np.ndarray, lessons: _Lessons, own: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return the probability of each category for each lesson, float[m, k].
+
+        `own` are the places of the lessons among the vault's: each is taken as missing.
+        """
+        import numpy as np
+
+        cosines = lessons.vectors @ vectors.T
+        mine = np.zeros((len(cosines), len(self._known)), np.float32)
+        if own is not None:
+            cosines[np.arange(len(own)), own] = -1
+            mine = self._member[:, own].T
+        counts = self._member.sum(1) - mine
+        is_empty = counts < 1
+        together = lessons.vectors @ self._sums.T
+        squares = (self._sums**2).sum(1) - mine * (2 * together - 1)
+        like = (together - mine) / np.sqrt(np.maximum(squares, 1e-9))  # a unit vector adds 1
+        near = np.argsort(-cosines, axis=1, kind="stable")[:, :NEIGHBOURS]
+        weight = np.maximum(np.take_along_axis(cosines, near, 1), 0) ** 2 / NEIGHBOURS
+        votes = np.einsum("kmn,mn->mk", self._member[:, near], weight)
+        nearest = np.zeros_like(like)
+        if len(self._starts):
+            own_cosines = cosines[:, self._of_category]
+            nearest[:, : len(self._starts)] = np.maximum.reduceat(own_cosines, self._starts, axis=1)
+        named = lessons.vectors @ self._name_vectors.T
+        in_title, in_text = self._spelled(lessons)
+        lessons_of = np.log(np.maximum(counts, 1))
+        of_lessons = [np.where(is_empty, 0, each) for each in (like, nearest, votes)]
+        parts = (*of_lessons, named, in_title, in_text, lessons_of, is_empty, is_empty * named)
+        score = sum(part * each for part, each in zip(parts, WEIGHTS, strict=True))
+        is_declared = np.arange(len(self._known)) >= len(self._counts)
+        score = np.where(
+            is_empty & ~is_declared, -np.inf, score
+        )  # its only lesson is the missing one
+        none = self._none(cosines, np.where(np.isneginf(score), -1, named))
+        every = np.concatenate([score, none[:, None]], axis=1)
+        odds = np.exp(every - every.max(axis=1, keepdims=True))
+        return np.asarray(odds[:, :-1] / odds.sum(axis=1, keepdims=True))
+
+    def _spelled(self, lessons: _Lessons) -> tuple[np.ndarray, np.ndarray]:
+        """Return whether a title names a category, float[m, k], and whether only the text does."""
+        import numpy as np
+
+        in_title, in_text = np.zeros((2, len(lessons.heads), len(self._known)))
+        for row, (head, body) in enumerate(zip(lessons.heads, lessons.bodies, strict=True)):
+            for at, name in enumerate(self._names):
+                if name and name in head:
+                    in_title[row, at] = 1
+                elif name and name in body:
+                    in_text[row, at] = 1
+        return in_title, in_text
+
+    def _none(self, cosines: np.ndarray, named: np.ndarray) -> np.ndarray:
+        """Return the score of "none of them" for each lesson, float[m]."""
+        import numpy as np
+
+        count = cosines.shape[1]
+        single = sum(times == 1 for times in self._counts.values()) / count if count else 1
+        single = min(MAX_SINGLE, max(MIN_SINGLE, single))
+        best = cosines.max(axis=1) if count else np.zeros(len(cosines))
+        fixed, odds, lesson, name, categories, declared = NONE_WEIGHTS
+        of_vault = fixed + odds * math.log(single / (1 - single)) + declared * self._is_declared
+        of_vault += categories * math.log(max(1, len(self._counts)))
+        score: np.ndarray = of_vault + lesson * best + name * named.max(axis=1)
+        return score
 
     def classify(self, title: str, text: str, vector: np.ndarray | None) -> Classification:
         """Return what a lesson is about. `vector` is its own, float32[dimension]."""
         head, body = _plain(title), _plain(text)
         verdict = self._by_keyword(head, body)
         if verdict is None and vector is not None and self._vectors is not None:
-            verdict = self._by_likeness(self._vectors, head, body, vector)
+            verdict = self._by_likeness(self._vectors, _Lessons(vector[None], [head], [body]))
         if verdict is not None:
             return verdict
-        too_few = (
-            f"fewer than {MIN_CATEGORIES} categories have {LEARNED_FROM} lessons to learn from"
-        )
-        why = too_few if len(self._known) < MIN_CATEGORIES else "nothing it is like"
+        why = "no phrase names a category for it"
+        why += ", and there are no vectors to compare" if vector is None else ""
         return Classification((UNCATEGORIZED,), 0.0, (why,))
 
     def _by_keyword(self, head: str, body: str) -> Classification | None:
@@ -254,36 +329,46 @@ class Classifier:
         best = sorted(named, key=lambda path: (-named[path][0], path))[:MAX_CATEGORIES]
         return Classification(tuple(best), 1.0, tuple(f"{path}: {named[path][1]}" for path in best))
 
-    def _by_likeness(
-        self, vectors: np.ndarray, head: str, body: str, vector: np.ndarray
-    ) -> Classification:
+    def _by_likeness(self, vectors: np.ndarray, lesson: _Lessons) -> Classification:
         import numpy as np
 
-        cosines = vectors @ vector
-        near = np.argsort(-cosines, kind="stable")[:NEIGHBOURS]
-        like = self._centroids @ vector
-        score = like + self._member[:, near] @ (np.maximum(cosines[near], 0) ** 2 / NEIGHBOURS)
-        for at, name in enumerate(self._names):
-            if name and (name in head or name in body):
-                score[at] += NAME_IN_TITLE if name in head else NAME_IN_TEXT
-        share = _shares(score[None])[0]
+        share = self._shares(vectors, lesson)[0]
         best, *others = np.argsort(-share, kind="stable")
         first, sure = self._known[best], self._certainty.of(float(share[best]))
-        why = f"{like[best]:.0%} like the {self._counts[first]} lessons of {first}"
-        why += f", and like {self._titles[near[0]]!r:.60}"
-        if self._names[best] and self._names[best] in head:
+        why = self._reason(int(best), vectors @ lesson.vectors[0])
+        if self._names[best] and self._names[best] in lesson.heads[0]:
             why += ", and its title names it"
-        if like[best] < MIN_LIKENESS:
-            return Classification((UNCATEGORIZED,), sure, (f"{why}; that is too little",))
         if sure >= MIN_CERTAINTY:
             beside = others[: MAX_CATEGORIES - 1]
             more = [self._known[at] for at in beside if share[at] >= MIN_SECOND_SHARE]
             return Classification((first, *more), sure, (why, *(f"or {path}" for path in more)))
-        above, its_share = _broadest(self._known, share.tolist())
-        sure_above = self._certainty.of(its_share)
-        if sure_above >= MIN_CERTAINTY:
-            return Classification((above,), sure_above, (f"{why}; of {above} at least it is sure",))
-        return Classification((UNCATEGORIZED,), sure, (f"{why}; not sure enough ({sure:.0%})",))
+        branch, its_share = self._branch(share.tolist())
+        if branch:
+            said = f"{why}; of {branch} at least it is sure"
+            return Classification((branch,), self._certainty.of(its_share), (said,))
+        return Classification(
+            (UNCATEGORIZED,), 0.0, (f"{first} is nearest, and less likely than not",)
+        )
+
+    def _reason(self, best: int, cosines: np.ndarray) -> str:
+        """Return how near a lesson is to a category, and to which lesson of the vault."""
+        first, count = self._known[best], self._counts[self._known[best]]
+        if not count:
+            return f"like the name of {first}"
+        own = cosines[self._member[best] > 0]
+        lessons = "1 lesson" if count == 1 else f"{count} lessons"
+        nearest = self._titles[int(cosines.argmax())]
+        return f"up to {own.max():.0%} like the {lessons} of {first}, and like {nearest!r:.60}"
+
+    def _branch(self, shares: Sequence[float]) -> tuple[CategoryPath, float]:
+        """Return the deepest branch that is likely enough with all below it, and its share; or ""."""
+        total: defaultdict[CategoryPath, float] = defaultdict(float)
+        for category, share in zip(self._known, shares, strict=True):
+            for path in prefixes(category):
+                total[path] += share
+        likely = [path for path in total if self._certainty.of(total[path]) >= MIN_CERTAINTY]
+        branch = max(likely, key=lambda path: (path.count("/"), total[path]), default="")
+        return branch, total.get(branch, 0.0)
 
 
 def propose(vault: Vault) -> list[Proposal]:
@@ -291,17 +376,27 @@ def propose(vault: Vault) -> list[Proposal]:
 
     Raises IndexStateError without one.
     """
-    return _proposals(vault.open_index().store, vault.config)
+    opened = vault.open_index()
+    return _proposals(opened.store, vault.config, embed_of(vault, opened.embedder))
 
 
 def of_draft(vault: Vault, title: str, text: str, vector: np.ndarray | None) -> Classification:
     """Return what a lesson that is in no file yet is about. Raises IndexStateError without an index."""
-    return _learned(vault.open_index().store, *_settings(vault.config)).classify(
-        title, text, vector
-    )
+    opened = vault.open_index()
+    learned = _learned(opened.store, *_settings(vault.config), embed_of(vault, opened.embedder))
+    return learned.classify(title, text, vector)
 
 
-def reclassify(table: Table, config: Config) -> int:
+def embed_of(vault: Vault, name: str) -> Embed | None:
+    """Return what embeds names as the index was built, by its embedder's name; None if it is away."""
+    try:
+        embedder = vault.embedder
+    except EmbedderError:
+        return None
+    return embedder.embed_documents if embedder is not None and embedder.name == name else None
+
+
+def reclassify(table: Table, config: Config, embed: Embed | None) -> int:
     """Write the proposals into the rows of an index, for filters; return the number of rows changed.
 
     The caller holds the index's lock. Files are never touched.
@@ -311,7 +406,7 @@ def reclassify(table: Table, config: Config) -> int:
         for row in table.rows(("lesson_id", "categories", "filed_by"), _UNFILED)
     }
     after: dict[str, tuple[list[CategoryPath], str]] = {}
-    for proposal in _proposals(table, config) if before else ():
+    for proposal in _proposals(table, config, embed) if before else ():
         source = rows.NOBODY if proposal.categories == (UNCATEGORIZED,) else CLASSIFIER
         if before.get(proposal.lesson_id) != (list(proposal.categories), source):
             after[proposal.lesson_id] = list(proposal.categories), source
@@ -324,13 +419,13 @@ def reclassify(table: Table, config: Config) -> int:
     return len(changed)
 
 
-def _proposals(table: Table, config: Config) -> list[Proposal]:
+def _proposals(table: Table, config: Config, embed: Embed | None) -> list[Proposal]:
     where = filters.all_of(_UNFILED, filters.WHOLE)
     columns = ("id", "lesson_id", "path", "title", "text", "file_hash")
     unfiled, vectors = table.rows_and_vectors(columns, where)
     if not unfiled:
         return []
-    classifier = _learned(table, *_settings(config))
+    classifier = _learned(table, *_settings(config), embed)
     proposals = []
     for row, vector in zip(
         unfiled, [None] * len(unfiled) if vectors is None else vectors, strict=True
@@ -347,15 +442,49 @@ def _settings(config: Config) -> tuple[tuple[tuple[str, CategoryPath], ...], tup
 
 @lru_cache(maxsize=1)  # a reader's table stays at its version; of 10,000 lessons it takes a second
 def _learned(
-    table: Table, keywords: Sequence[tuple[str, CategoryPath]], taxonomy: Sequence[CategoryPath]
+    table: Table,
+    keywords: Sequence[tuple[str, CategoryPath]],
+    taxonomy: Sequence[CategoryPath],
+    embed: Embed | None,
 ) -> Classifier:
     """Return what knows the lessons that somebody filed."""
     where = filters.all_of(_FILED, filters.WHOLE)
-    filed, vectors = table.rows_and_vectors(("id", "title", "categories"), where)
-    categories = [row["categories"] for row in filed]
-    return Classifier(
-        vectors, categories, [row["title"] for row in filed], dict(keywords), taxonomy
+    filed, vectors = table.rows_and_vectors(("id", "title", "text", "categories"), where)
+    categories, titles, texts = (
+        [row[name] for row in filed] for name in ("categories", "title", "text")
     )
+    return Classifier(vectors, categories, titles, texts, dict(keywords), taxonomy, embed)
+
+
+def _declared(
+    used: Mapping[CategoryPath, int], taxonomy: Sequence[CategoryPath], least: int = 1
+) -> tuple[set[CategoryPath], bool]:
+    """Return the categories of the user's taxonomy, and whether it is the user's own.
+
+    `lessons init` writes the default one, which counts until `least` lessons are filed elsewhere.
+    """
+    named = {path for path in map(normalise, taxonomy) if path}
+    if named - set(DEFAULT_TAXONOMY):
+        return named, True
+    return (named or set(DEFAULT_TAXONOMY)) if _elsewhere(used) < least else set(), False
+
+
+def _elsewhere(used: Mapping[CategoryPath, int]) -> int:
+    """Count the lessons that are filed in no branch of the default taxonomy."""
+    default = {branch for path in DEFAULT_TAXONOMY for branch in prefixes(path)}
+    return sum(count for path, count in used.items() if path not in default)
+
+
+def _described(path: CategoryPath, keywords: Mapping[str, CategoryPath]) -> str:
+    """Return the words of a category, and the phrases that name it."""
+    phrases = ", ".join(phrase for phrase, category in keywords.items() if category == path)
+    words = re.sub(r"[/-]", " ", path)
+    return f"{words}: {phrases}" if phrases else words
+
+
+@lru_cache(maxsize=2)
+def _embedded(embed: Embed, texts: tuple[str, ...]) -> np.ndarray:
+    return embed(texts)
 
 
 def _in_force(
@@ -364,28 +493,10 @@ def _in_force(
     taxonomy: Sequence[CategoryPath],
 ) -> dict[str, CategoryPath]:
     """Return the phrases that hold here: the vault's own, and those default ones that fit its tree."""
-    allowed = {normalise(path) for path in taxonomy} | set(used)
-    if not taxonomy and sum(used.values()) < YOUNG_VAULT:
-        allowed |= set(DEFAULT_TAXONOMY)
+    allowed = _declared(used, taxonomy, YOUNG_VAULT)[0] | set(used)
     chosen = {phrase: path for phrase, path in DEFAULT_KEYWORDS.items() if path in allowed}
     own = {phrase: normalise(path) for phrase, path in keywords.items()}
     return chosen | {phrase: path for phrase, path in own.items() if path}
-
-
-def _shares(evidence: np.ndarray) -> np.ndarray:
-    """Return the share that each category has of the evidence, both float32[lessons, categories]."""
-    import numpy as np
-
-    share = np.exp((evidence - evidence.max(axis=1, keepdims=True)) / TEMPERATURE)
-    return np.asarray(share / share.sum(axis=1, keepdims=True))
-
-
-def _broadest(known: Sequence[CategoryPath], shares: Sequence[float]) -> tuple[CategoryPath, float]:
-    """Return the top category whose lessons, all below it together, are likeliest, and its share."""
-    total: defaultdict[CategoryPath, float] = defaultdict(float)
-    for category, share in zip(known, shares, strict=True):
-        total[category.split("/")[0]] += share
-    return max(total.items(), key=lambda each: each[1])
 
 
 def _plain(text: str) -> str:

@@ -79,7 +79,8 @@ def _classify(sources: Sources) -> Refreshed:
 
     All that follows the rows is stale then.
     """
-    refiled = classifier.reclassify(sources.lessons, sources.vault.config)
+    embed = classifier.embed_of(sources.vault, sources.manifest.embedder)
+    refiled = classifier.reclassify(sources.lessons, sources.vault.config, embed)
     fresh = {listing.CATEGORIES: listing.classifier_settings(sources.vault)}
     return Refreshed(replace(sources.manifest, derived=fresh), refiled=refiled)
 

@@ -110,8 +110,9 @@ def classify_command(named: str | None, write: bool, as_json: bool) -> None:
 def _print_proposals(proposals: Sequence[Mapping[str, Any]]) -> None:
     for proposal in proposals:
         categories = _categories(proposal)
-        styled = output.styled(categories, bold=categories != UNCATEGORIZED)
-        output.row(styled, f" ({proposal['sure']:.0%}): {proposal['title']}")
+        is_placed = categories != UNCATEGORIZED
+        sure = f" ({proposal['sure']:.0%})" if is_placed else ""
+        output.row(output.styled(categories, bold=is_placed), f"{sure}: {proposal['title']}")
         output.row(output.styled(f"   {proposal['path']}: {'; '.join(proposal['why'])}", dim=True))
 
 
