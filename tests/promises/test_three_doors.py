@@ -204,6 +204,48 @@ def test_a_session_has_a_title_and_counts_what_was_asked(doors: Doors) -> None:
     assert "summarise the errors in last night's log of the mailer  1 prompt, " in listed
 
 
+# what do we know about it: lessons and sessions together
+
+
+def test_lessons_and_sessions_are_searched_together(doors: Doors) -> None:
+    asked = "how many times does the uploader retry?"
+    by_journal = doors.http.ask("GET", f"/api/journal/search?query={asked}&since=all").json()
+    ids = [hit["id"] for hit in by_journal["hits"]]
+    assert ids
+    typed = run("lessons", "search", "--all", "--json", asked, cwd=doors.root).json
+    address = f"/api/query?prompt={asked}&collections=lessons&collections=sessions&min_score=-1"
+    answer = doors.http.ask("GET", address).json()["results"]
+    body = {"prompt": asked, "collections": ["sessions"]}
+    sent = doors.http.ask("POST", "/api/query", json=body).json()["results"]
+    for sessions in (typed["sessions"], answer["sessions"], sent["sessions"]):
+        assert [hit["id"] for hit in sessions] == ids
+    assert [hit["lesson_id"] for hit in typed["hits"]] == [hit["id"] for hit in answer["lessons"]]
+    lines = run("lessons", "search", "--all", asked, cwd=doors.root).out.splitlines()
+    assert lines[0] == "Lessons"
+    place = lines.index("Sessions")
+    assert any(ids[0] in line for line in lines[place:])
+    page = doors.http.ask("GET", f"/page/private/search?q={asked}&kind=all").text
+    assert page.index("<h2>Lessons</h2>") < page.index("<h2>Sessions</h2>")
+    assert f"/journal?around={ids[0]}" in page
+
+
+def test_sessions_are_for_whoever_has_the_token(doors: Doors) -> None:
+    for answer in (
+        doors.http.ask("GET", "/api/query?prompt=retry&collections=sessions", token=False),
+        doors.http.ask(
+            "POST",
+            "/api/query",
+            json={"prompt": "retry", "collections": ["lessons", "sessions"]},
+            token=False,
+        ),
+    ):
+        assert (answer.status_code, answer.json()["error"]) == (401, "this needs the token")
+    page = doors.http.ask("GET", "/page/search?q=retry&kind=all", token=False).text
+    assert "retries five times" not in page
+    unknown = doors.http.ask("GET", "/api/query?prompt=retry&topk=3").json()
+    assert unknown["error"] == "no field 'topk'; did you mean 'top_k'?"
+
+
 # lessons of a course by their numbers
 
 

@@ -14,7 +14,7 @@ from vault_index.errors import VaultError
 from vault_index.journal import archive, forget, importing, index, projects
 from vault_index.journal.record import PROMPT, SUMMARY, TYPES, Record, Session, short_id
 from vault_index.search.journal import JournalHit, around, find
-from vault_index.search.query import OF_JOURNAL, Query
+from vault_index.search.query import HITS, OF_JOURNAL, Query
 from vault_index.store import filters
 from vault_index.transcripts import events
 from vault_index.transcripts.signs import CONCEPTS
@@ -31,7 +31,7 @@ _ASKING = (events.PROMPT, events.AUTOMATED)
 def search(
     journal: Journal,
     text: str = "",
-    k: int = 5,
+    k: int = 0,
     kinds: Sequence[str] = (),
     file: str = "",
     concept: str = "",
@@ -46,8 +46,8 @@ def search(
 
     `project` is a name or `all`, `folder` one of a project's; with neither all projects are searched:
     `project` is the one that was. `has_sessions` is whether there is anything of it. `since` is None for
-    the usual window, "" for all times. The others are those of `search.Query`. Raises VaultError for an
-    unknown type, concept or project.
+    the usual window, "" for all times, `k` 0 for as many hits as the settings say. The others are those
+    of `search.Query`. Raises VaultError for an unknown type, concept or project.
     """
     _require("type", type, TYPES)
     _require("concept", concept, CONCEPTS)
@@ -62,7 +62,7 @@ def search(
     narrowed = {key: value for key, value in narrowed.items() if value}
     query = Query(
         text,
-        k,
+        k or journal.config.search.hits or HITS,
         kinds=tuple(kinds) or OF_JOURNAL,
         filters=filters.from_json(narrowed),
         project=answer["project"],

@@ -11,7 +11,7 @@ from vault_index.api.question import Caller, command, question
 from vault_index.index import classifier
 from vault_index.recall import failed, respond, select
 from vault_index.search import documents, failures, floor, taught
-from vault_index.search.query import Query, every_kind, neighbours
+from vault_index.search.query import HITS, Query, every_kind, neighbours
 from vault_index.text import failure
 from vault_index.text.failure import Failure
 
@@ -29,9 +29,6 @@ def find(vault: Vault, query: Query) -> dict[str, Any]:
     [position, title, text].
     """
     return _found(vault, query)
-
-
-HITS = 5  # of a search that names no number, without one in the settings
 
 
 def _asked(vault: Vault, query: Query) -> Query:

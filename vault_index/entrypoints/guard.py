@@ -50,6 +50,14 @@ def is_write(scope: Scope) -> bool:
     return scope["method"] not in READS
 
 
+HAS_TOKEN = "lessons.has_token"  # of a request's scope, for what a part of its answer needs
+NO_TOKEN = "this needs the token"
+TOKEN_HINT = (
+    "send it as `Authorization: Bearer TOKEN`; it is in the file `token` of the server's user, in"
+    " ~/.lessons"
+)
+
+
 def token_alone(_scope: Scope, _secret: str) -> bool:
     """Accept no other secret than the token."""
     return False
@@ -160,14 +168,13 @@ class Guard:
         is_own = not origin or origin in (f"http://{host}", f"https://{host}")
         if not is_own or _is_of_other_site(scope):
             raise _RefusedError(403, "pages of other sites may not ask this server", "use its own")
-        if (self._rules.every_request or self._rules.needs_token(scope)) and not self._has_token(
-            scope
-        ):
+        scope[HAS_TOKEN] = self._has_token(scope)
+        needs_it = self._rules.every_request or self._rules.needs_token(scope)
+        if needs_it and not scope[HAS_TOKEN]:
             raise _RefusedError(
                 401,
-                "this needs the token",
-                "send it as `Authorization: Bearer TOKEN`; it is in the file `token` of the "
-                "server's user, in ~/.lessons",
+                NO_TOKEN,
+                TOKEN_HINT,
             )
         if is_write(scope) and _has_body(scope) and not _is_json(_only(scope, b"content-type")):
             raise _RefusedError(

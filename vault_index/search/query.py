@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 LESSONS, SKILLS = "lessons", "skills"
 OF_JOURNAL = ("prompt", "observation", "summary")
 KINDS = (LESSONS, SKILLS, *OF_JOURNAL)
+HITS = 5  # of a search that names no number, without one in the settings
 
 
 @dataclass(frozen=True, slots=True)

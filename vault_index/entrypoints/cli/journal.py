@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -109,9 +109,7 @@ def search_command(
         return
     if answer["text_only"] and answer["embedder"] != "none":
         asking.note(f"note: full text only: {answer['text_only']}")
-    if not answer["hits"]:
-        asking.note(journal.NOTHING if answer["has_sessions"] else journal.NO_SESSION)
-    _print_hits(answer["hits"])
+    print_hits(answer)
     for hit in answer["hits"] if only["explain"] else ():
         terms = f"cosine {hit['cosine']:.3f} + full text {hit['full_text']:.3f}"
         output.row(f"  {hit['score']:.3f} = {terms}: {hit['id']}")
@@ -352,10 +350,12 @@ def forget_command(ctx: click.Context, /, yes: bool, as_json: bool, **named: str
 # Records and sessions at a terminal.
 
 
-def _print_hits(hits: Iterable[Values]) -> None:
-    """Print hits, two or three lines each."""
+def print_hits(answer: Values) -> None:
+    """Print the hits of a search, two or three lines each, or that nothing matches."""
+    if not answer["hits"]:
+        asking.note(journal.NOTHING if answer["has_sessions"] else journal.NO_SESSION)
     width = min(100, output.screen_width() or 100)
-    for number, hit in enumerate(hits, start=1):
+    for number, hit in enumerate(answer["hits"], start=1):
         head = f"{number}. {journal.heading(hit)}{journal.percent(hit)}"
         output.row(output.styled(head, bold=True))
         output.row("   ", output.styled(journal.place(hit), dim=True))

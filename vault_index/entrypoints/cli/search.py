@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     type=click.Choice(["lessons", "skills"]),
     help="What to find; repeatable; without: lessons.",
 )
+@click.option("--all", "everything", is_flag=True, help="Also in the sessions of the journal.")
 @click.option(
     "--neighbours",
     default=0,
@@ -53,53 +54,65 @@ if TYPE_CHECKING:
 @output.paged()
 def search_command(
     named: str | None,
+    /,
     query: tuple[str, ...],
-    k: int | None,
-    categories: tuple[str, ...],
-    tags: tuple[str, ...],
-    type: str | None,
-    since: str,
-    until: str,
-    min_score: float | None,
-    explain: bool,
-    within: str,
-    lesson: int | None,
-    kinds: tuple[str, ...],
-    neighbours: int,
+    everything: bool,
     at: str | None,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Find the lessons that answer QUERY, best first.
 
     With --kind skills, find the skills. --in takes a name as you remember it: "intro to ai" finds
-    "Introduction to AI", and with --lesson 3 only that lesson of it.
+    "Introduction to AI", and with --lesson 3 only that lesson of it. With --all, sessions of every
+    project and time follow the lessons.
     """
+    from vault_index.entrypoints.cli import journal
+    from vault_index.entrypoints.words import hits
     from vault_index.search.hit import Hit
-    from vault_index.search.query import Query
-    from vault_index.store import filters
 
-    only = {"tags": list(tags), "type": type, "since": since, "until": until}
-    only = {name: value for name, value in only.items() if value}
-    if (within or only) and kinds and "lessons" not in kinds:
-        raise click.UsageError("--in, --tag, --type, --since and --until are for lessons")
-    asked = Query(
-        " ".join(query), k or 0, categories, within, kinds or ("lessons",), filters.from_json(only),
-        min_score, project_of(named) if "skills" in kinds else "", explain, neighbours, lesson=lesson,
-    )  # fmt: skip
+    asked, only = _query(named, " ".join(query), **options)
     if at is None:
-        settled = bool(within or "skills" in kinds)
+        settled = bool(asked.within or "skills" in asked.kinds)
         answer = asking.ask(named, api.search.find(query=asked), settled=settled)
     else:
         answer = asking.ask_as_of(named, at, api.search.find(query=asked))
         asking.note(f"note: as of commit {answer['commit'][:10]}")
+    found: dict[str, Any] = {}
+    if everything:
+        found = asking.ask(named, api.journal.search(text=asked.text, k=asked.k, since=""))
     floors = {"lessons": answer["floor"], "skills": answer["skills_floor"]}
     if as_json:
-        output.json(_as_json(answer, asked, floors, only))
+        shown = _as_json(answer, asked, floors, only)
+        output.json(shown | ({"sessions": found["hits"]} if everything else {}))
         return
-    _show(answer, kinds)
-    if explain:
+    if everything:
+        output.row(output.styled(hits.HEADINGS["lessons"], bold=True))
+    _show(answer, options["kinds"])
+    if everything:
+        output.say()
+        output.row(output.styled(hits.HEADINGS["sessions"], bold=True))
+        journal.print_hits(found)
+    if asked.explain:
         dropped = [(codec.from_json(Hit, hit), why) for hit, why in answer["dropped"]]
         _explain([codec.from_json(Hit, hit) for hit in answer["hits"]], dropped, floors)
+
+
+def _query(
+    named: str | None, text: str, *, kinds: tuple[str, ...], **options: Any
+) -> tuple[Query, dict[str, Any]]:
+    """Return the search that options ask for, and those of them that narrow it to some lessons."""
+    from vault_index.search.query import Query
+    from vault_index.store import filters
+
+    narrowing = ("tags", "type", "since", "until")
+    only = {name: value for name in narrowing if (value := options.pop(name))}
+    only |= {"tags": list(only["tags"])} if "tags" in only else {}
+    if (options["within"] or only) and kinds and "lessons" not in kinds:
+        raise click.UsageError("--in, --tag, --type, --since and --until are for lessons")
+    options |= {"k": options["k"] or 0, "filters": filters.from_json(only)}
+    project = project_of(named) if "skills" in kinds else ""
+    return Query(text, kinds=kinds or ("lessons",), project=project, **options), only
 
 
 def _as_json(

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from vault_index.api import codec
-from vault_index.entrypoints.words import journal, spent
+from vault_index.entrypoints.words import journal, sentence, spent
 from vault_index.errors import VaultError
 from vault_index.recall import block
 from vault_index.search.hit import Hit, percent_of
@@ -280,8 +280,7 @@ def journal_hits(answer: Json, start: int, limit: int) -> str:
 
 
 def _nothing(answer: Json) -> str:
-    said = journal.NOTHING if answer["has_sessions"] else journal.NO_SESSION
-    return f"{said[0].upper()}{said[1:]}."
+    return sentence(journal.NOTHING if answer["has_sessions"] else journal.NO_SESSION)
 
 
 def timeline(answer: Json, *, full: bool) -> str:

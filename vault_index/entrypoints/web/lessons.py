@@ -18,7 +18,8 @@ from pydantic import BaseModel, Field, ValidationError
 
 from vault_index import api, files
 from vault_index.entrypoints import editor
-from vault_index.entrypoints.guard import is_loopback
+from vault_index.entrypoints.guard import HAS_TOKEN, NO_TOKEN, TOKEN_HINT, is_loopback
+from vault_index.entrypoints.web.journal import without_paths
 from vault_index.entrypoints.web.markdown import html_of
 from vault_index.entrypoints.web.refusal import FIELDS_HINT, Refusal, refuse_unknown, said
 from vault_index.entrypoints.web.render import fragment, page
@@ -184,18 +185,26 @@ def _path(answer: Mapping[str, Any]) -> list[str]:
 
 # The routes that read lessons: query, categories, courses, health.
 
-BOTH = ("lessons", "skills")
+BOTH, SESSIONS = ("lessons", "skills"), "sessions"
 NO_MODEL = "none"  # full text alone answers
 
 query_routes = APIRouter(prefix="/api", tags=["lessons"], dependencies=[Depends(refuse_unknown)])
 
 
+@query_routes.get("/query", response_model=QueryAnswer)
+def query_by_address(
+    client: Client, request: Request, asked: Annotated[QueryBody, Query()]
+) -> JSONResponse:
+    """Find the lessons and skills that answer a prompt, with the fields of a search in the address."""
+    return query(client, request, asked)
+
+
 @query_routes.post("/query", response_model=QueryAnswer)
-def query(client: Client, body: QueryBody) -> JSONResponse:
-    """Find the lessons and skills that answer a prompt."""
+def query(client: Client, request: Request, body: QueryBody) -> JSONResponse:
+    """Find the lessons and skills that answer a prompt and, if they are asked for, sessions."""
     began = time.perf_counter()
-    # skills are in no document
-    kinds = tuple(body.collections or (BOTH if not body.document else BOTH[:1]))
+    named = body.collections or (BOTH if not body.document else BOTH[:1])  # of no skill
+    kinds = tuple(kind for kind in named if kind != SESSIONS) or BOTH[:1]
     k = body.top_k if "top_k" in body.model_fields_set else 0
     asked = searches.Query(
         *(body.prompt, k, tuple(body.categories or ()), body.document, kinds),
@@ -204,12 +213,14 @@ def query(client: Client, body: QueryBody) -> JSONResponse:
     settled = bool(body.document)  # the names of documents follow a save later
     answer = client.ask(api.search.for_program(query=asked), status=422, settled=settled)
     least = _min_score(body, answer)
-    hits: dict[str, list[dict[str, Any]]] = {kind: [] for kind in kinds}
+    hits: dict[str, list[dict[str, Any]]] = {kind: [] for kind in (*kinds, *named)}
     for hit in answer["hits"]:
         # hooks leave out what is withheld, too: a secret, or orders to the agent
         if hit["score"] >= least and not hit["withheld"] and is_shared(hit):
             hits[hit["kind"]].append(_shown(hit))
-    results: dict[str, Any] = {"results": hits}
+    if SESSIONS in named:
+        hits[SESSIONS] = _sessions(client, request, body.prompt, k)
+    results: dict[str, Any] = {"results": {kind: hits[kind] for kind in named}}
     if not body.collections:
         results = hits if hits.get("skills") else {"lessons": hits["lessons"]}
     took = round(1000 * (time.perf_counter() - began), 1)
@@ -259,6 +270,16 @@ def health(client: Client) -> JSONResponse:
         reason = client.shown_error(answer["text_only"])
         return JSONResponse({"status": "degraded", **state, "reason": reason, "since": since})
     return JSONResponse({"status": "ok", **state})
+
+
+def _sessions(client: VaultClient, request: Request, prompt: str, k: int) -> list[dict[str, Any]]:
+    """Return what the journal has of all projects and times. Raises Refusal without the token."""
+    if not request.scope.get(HAS_TOKEN):
+        raise Refusal(401, NO_TOKEN, TOKEN_HINT)
+    client.require_journal()
+    answer = client.ask(api.journal.search(text=prompt, k=k, since=""), status=422)
+    found: list[dict[str, Any]] = without_paths(client, answer, "hits")["hits"]
+    return found
 
 
 def _shown(hit: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,17 +23,21 @@ from fastapi.responses import HTMLResponse
 
 from vault_index import api
 from vault_index.api import codec
+from vault_index.entrypoints.web.journal import PATHS
 from vault_index.entrypoints.web.lessons import is_shared
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.render import fragment, page
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
-from vault_index.entrypoints.words.hits import silent_from
+from vault_index.entrypoints.words import journal, sentence
+from vault_index.entrypoints.words.hits import HEADINGS, silent_from
+from vault_index.hotpath import spool
 from vault_index.recall import block
 from vault_index.recall.outcome.words import plain_words
 from vault_index.recall.select import without_withheld
 from vault_index.search import query
 from vault_index.search.hit import Hit, percent_of
 from vault_index.search.query import MAX_QUERY_CHARS, TERMS
+from vault_index.store.moments import local
 from vault_index.text.quote import clean
 
 # Hits as the page of searching draws them: words marked, terms of the score, the floor among them.
@@ -157,10 +161,14 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "lessons": ("lessons",),
     "skills": ("skills",),
     "both": ("lessons", "skills"),
+    "all": ("lessons", "skills"),  # and sessions of the journal
 }
 SHOWN, MORE, MAX_SHOWN = 20, 40, 400  # hits: at first, with each "more", at most
 MAX_CATEGORIES = 20
-EMPTY: Mapping[str, Any] = {"newest": None, "groups": [], "silent": "", "reduced": ""}
+EMPTY: Mapping[str, Any] = {
+    **{"newest": None, "groups": [], "silent": "", "reduced": ""},
+    **{"sessions": [], "no_sessions": "", "headings": HEADINGS},
+}
 
 routes = APIRouter(include_in_schema=False)
 
@@ -256,15 +264,41 @@ def _contents(client: VaultClient, asked: Asked, *, private: bool = False) -> di
     ]
     floors = {"lessons": answer["floor"], "skills": answer["skills_floor"]}
     is_reduced = answer["text_only"] and answer["embedder"] != "none"
+    found = _sessions(client, asked, private=private) if asked.kind == "all" else {}
     return {
         **EMPTY,
+        **found,
         "groups": with_floor(hits, floors, injected_in(recall), asked.text, client.shown),
-        "count": len(hits),
+        "count": len(hits) + len(found.get("sessions", ())),
         "has_more": len(answer["hits"]) >= asked.count < MAX_SHOWN,
         "more": asked.address(asked.count + MORE),
         "silent": recall["silent"] if private else without_withheld(recall["silent"]),
         "reduced": client.shown(answer["text_only"]) if is_reduced else "",
     }
+
+
+def _sessions(client: VaultClient, asked: Asked, *, private: bool) -> dict[str, Any]:
+    """Return what the journal has of all projects and times, or why there is nothing. Raises Refusal."""
+    if not private:
+        return {"no_sessions": "They are shown to whoever opens the page with its key."}
+    if not spool.is_on():
+        return {"no_sessions": "The journal is off."}
+    question = api.journal.search(text=asked.text, k=min(asked.count, SHOWN), since="")
+    answer = client.ask(question, status=422, at_once=True)
+    found = client.shown_values(answer["hits"], exclude=PATHS)
+    sessions = [
+        {
+            **hit,
+            "label": journal.kind(hit),
+            "where": journal.where(hit),
+            "when": local(hit["at"]),
+            "excerpt": journal.excerpt(hit, EXCERPT_CHARS),
+            "percent": percent_of(hit["score"]),
+        }
+        for hit in found
+    ]
+    nothing = journal.NOTHING if answer["has_sessions"] else journal.NO_SESSION
+    return {"sessions": sessions, "no_sessions": "" if sessions else sentence(nothing)}
 
 
 def _newest(client: VaultClient, asked: Asked, *, private: bool = False) -> dict[str, Any]:

@@ -54,7 +54,7 @@ Category = Annotated[Text, Field(max_length=200), AfterValidator(_category)]
 Categories = Annotated[list[Category], Field(max_length=MAX_CATEGORIES)]
 Id = Annotated[Text, Field(max_length=1000)]
 Source = Annotated[Text, Field(max_length=1000)]
-Collection = Literal["lessons", "skills"]
+Collection = Literal["lessons", "skills", "sessions"]
 Document = Annotated[Text, Field(max_length=200)]
 LessonNumber = Annotated[int, Field(ge=0, le=10**9)]
 
@@ -85,7 +85,7 @@ def no_field(name: str, fields: Iterable[str]) -> str:
 
 
 class QueryBody(Body):
-    """A search. With `collections` the answer is `{"results": {...}}`.
+    """A search. With `collections` the answer is `{"results": {...}}`; `sessions` need the token.
 
     `document` narrows it to one, by a name that may be half remembered, and `lesson` to a number in it.
     Without `top_k` the settings' `[search] hits` count, if there are any.
@@ -97,7 +97,7 @@ class QueryBody(Body):
     document: Document = ""
     lesson: LessonNumber | None = None
     min_score: Annotated[float, Field(allow_inf_nan=False)] | None = 0.4
-    collections: Annotated[list[Collection], Field(min_length=1, max_length=2)] | None = None
+    collections: Annotated[list[Collection], Field(min_length=1, max_length=3)] | None = None
 
 
 class Found(BaseModel):
@@ -116,12 +116,30 @@ class Found(BaseModel):
     trigger: str | None = None  # of a skill: what calls it
 
 
+class Record(BaseModel):
+    """A prompt, an observation or a summary of a session, as `/api/journal/search` has it."""
+
+    id: str
+    kind: str
+    session: str
+    project: str
+    branch: str
+    at: str
+    number: int
+    title: str
+    text: str
+    type: str
+    concepts: list[str]
+    files: list[str]
+    score: float
+
+
 class QueryAnswer(BaseModel):
     """The best first. `skills` is there if any match, `results` if `collections` were named."""
 
     lessons: list[Found] | None = None
     skills: list[Found] | None = None
-    results: dict[Collection, list[Found]] | None = None
+    results: dict[Collection, list[Found] | list[Record]] | None = None
     query_time_ms: float
     model: str
 

@@ -14,6 +14,11 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
+def sentence(said: str) -> str:
+    """Return words as a sentence: `nothing matches` is `Nothing matches.`"""
+    return f"{said[:1].upper()}{said[1:]}."
+
+
 def spent(usage: Mapping[str, Any], digits: int = 0) -> str:
     """Return what a model took: tokens, seconds with these digits, and dollars where they are known."""
     tokens = usage["input_tokens"] + usage["output_tokens"]

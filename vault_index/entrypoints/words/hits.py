@@ -9,6 +9,8 @@ from vault_index.search.hit import Hit, percent_of
 from vault_index.search.query import TERMS
 from vault_index.text.quote import clean, visible_line
 
+HEADINGS = {"lessons": "Lessons", "skills": "Skills", "sessions": "Sessions"}
+
 
 def lines(hit: Hit, number: int, width: int = 100) -> list[str]:
     """Return a hit for people in two or three lines: its title and score, its place, its text."""
