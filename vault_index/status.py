@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vault_index import config, git
+from vault_index import config, files, git
 from vault_index.embed import download
 from vault_index.errors import VaultError
 from vault_index.hotpath import index_files
@@ -20,13 +22,33 @@ from vault_index.proposals import review
 from vault_index.recall import outcome
 from vault_index.search import entries, floor, query
 from vault_index.search.documents import places
-from vault_index.store import injections, manifest
+from vault_index.store import injections, manifest, ownership
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
 
 SHOWN = 3  # lessons that did worst
 WORTH_SAYING = 3  # times that a lesson was ignored
+
+
+_DEGRADED = "degraded"  # a file beside the index: since when words alone are searched
+
+
+def degraded(vault: Vault, *, is_now: bool) -> str:
+    """Note whether words alone are searched; return since when that was seen, "" if they are not.
+
+    All doors give the same moment, as far as the index folder can be written.
+    """
+    now = datetime.now(UTC).isoformat("T", "seconds")
+    with suppress(OSError, ValueError, VaultError):
+        file = vault.index_dir / _DEGRADED
+        if not is_now:
+            file.unlink(missing_ok=True)
+        elif file.exists():
+            now = datetime.fromisoformat(ownership.read_text(file).strip()).isoformat()
+        else:
+            files.replace_file(file, now.encode())
+    return now if is_now else ""
 
 
 def of(vault: Vault) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable
@@ -211,6 +212,8 @@ def test_a_server_of_embeddings_that_does_not_answer(
     (one,) = doctor.examine(None)
     assert one.about == "model"
     assert one.fix
+    assert re.match(r"degraded since \d{4}-\d\d-\d\d \d\d:\d\d: .*127\.0\.0\.1:9", one.what)
+    assert doctor.examine(None) == [one]
 
 
 def test_complaints_of_hooks_of_today(team: Vault) -> None:

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text
 from tests.support.ollama_server import OllamaServer
 from tests.support.serving import Serving, serving
+from vault_index.store import moments
 
 pytestmark = pytest.mark.slow
 
@@ -117,5 +119,11 @@ def test_health_says_since_when_the_model_is_away(make_vault: MakeVault, own_wor
             assert (first["status"], first["model"]) == ("degraded", "none")
             assert first["reason"]
             assert sent(server, "GET", "/api/health")["since"] == first["since"]
+            since = moments.local(first["since"])
+            page = server.ask("GET", "/page/vault/overview", token=False).text
+            assert f"Degraded since {since}: " in page
+            env = {"LESSONS_EMBEDDER": "ollama"}
+            said = run("lessons", "doctor", cwd=root, env=env, check=False)
+            assert f"degraded since {since}: " in said.out + said.err
             hits = sent(server, "POST", "/api/query", prompt="raise the heap")
     assert hits["lessons"][0]["id"] == "devops/heap"

@@ -7,6 +7,7 @@ from dataclasses import asdict, astuple, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vault_index import status
 from vault_index.api.question import Caller, command, question
 from vault_index.index import classifier
 from vault_index.recall import failed, respond, select
@@ -68,7 +69,10 @@ def for_program(vault: Vault, query: Query) -> dict[str, Any]:
 
 @question
 def health(vault: Vault) -> dict[str, Any]:
-    """Search once, and count: rows of the `tables` by name, and `lessons`. Raises as a search does."""
+    """Search once, and count: rows of the `tables` by name, and `lessons`. Raises as a search does.
+
+    `degraded_since` is since when words alone are searched, as `text_only` says; "" if they are not.
+    """
     vault.last_query = (
         None  # else the vector of the last time would answer for a model that is away
     )
@@ -79,7 +83,9 @@ def health(vault: Vault) -> dict[str, Any]:
         for table in (opened.store, opened.documents, opened.skills)
     }
     counts = {"tables": tables, "lessons": opened.lessons, "embedder": vault.config.embedder}
-    return {**counts, **_searched_with(vault, results)}
+    is_degraded = bool(results.text_only) and vault.config.embedder != "none"
+    since = status.degraded(vault, is_now=is_degraded)
+    return {**counts, **_searched_with(vault, results), "degraded_since": since}
 
 
 def _searched_with(vault: Vault, results: Results) -> dict[str, str]:

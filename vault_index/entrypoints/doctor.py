@@ -13,18 +13,24 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vault_index import check, git
+from vault_index import check, git, status
 from vault_index.embed import download
 from vault_index.entrypoints import agents
 from vault_index.entrypoints.agents import hook_settings
-from vault_index.errors import ForeignIndexError, IndexStateError, SettingsError, VaultError
+from vault_index.errors import (
+    EmbedderError,
+    ForeignIndexError,
+    IndexStateError,
+    SettingsError,
+    VaultError,
+)
 from vault_index.hotpath import index_files
 from vault_index.index import skills
 from vault_index.journal import archive
 from vault_index.journal.journal import Journal
 from vault_index.search import floor
 from vault_index.share import git_hooks
-from vault_index.store import injections, manifest, ownership
+from vault_index.store import injections, manifest, moments, ownership
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch
 
@@ -186,13 +192,18 @@ def _model(vault: Vault) -> Iterator[Trouble]:
         return
     if chosen.embedder == "minilm" and not download.is_ready(chosen.home):
         what = "the embedding model is not here, so search is by full text only"
-        yield Trouble("model", what, "lessons model fetch")
+        yield Trouble("model", _degraded(vault, what), "lessons model fetch")
         return
     embedder = vault.embedder
     if embedder is None:
         return
     if chosen.embedder != "minilm":
-        embedder.embed_query("is anybody there")
+        try:
+            embedder.embed_query("is anybody there")
+        except EmbedderError as error:
+            yield Trouble("model", _degraded(vault, error.message), error.hint)
+            return
+    status.degraded(vault, is_now=False)
     built_with = _built_with(vault)
     if built_with not in ("", embedder.name):
         with_what = (
@@ -200,6 +211,12 @@ def _model(vault: Vault) -> Iterator[Trouble]:
         )
         what = f"the index was built {with_what}, the embedder is {embedder.name}"
         yield Trouble("model", what, "lessons index")
+
+
+def _degraded(vault: Vault, missing: str) -> str:
+    """Return what is missing, and since when words alone are searched."""
+    since = moments.local(status.degraded(vault, is_now=True))
+    return f"degraded since {since}: {missing}"
 
 
 def _built_with(vault: Vault) -> str:

@@ -264,9 +264,7 @@ def health(client: Client) -> JSONResponse:
         return JSONResponse({"status": "unavailable", **state, "reason": reason}, 503)
     state |= {"embedder": answer["embedder"], "tables": answer["tables"]}
     state |= {"lesson_count": answer["lessons"], "model": _model(answer)}
-    is_degraded = bool(answer["text_only"]) and answer["embedder"] != NO_MODEL
-    since = client.degraded(is_now=is_degraded)
-    if is_degraded:
+    if since := answer["degraded_since"]:
         reason = client.shown_error(answer["text_only"])
         return JSONResponse({"status": "degraded", **state, "reason": reason, "since": since})
     return JSONResponse({"status": "ok", **state})

@@ -17,6 +17,7 @@ from vault_index.entrypoints.web.render import fragment, page
 from vault_index.entrypoints.web.shapes import Text
 from vault_index.entrypoints.web.vault_client import Client
 from vault_index.entrypoints.words import status
+from vault_index.store import moments
 from vault_index.vault import open_vault
 
 PRIVATE = "/page/private/vault"
@@ -40,10 +41,13 @@ def vault() -> HTMLResponse:
 def overview(client: Client) -> HTMLResponse:
     """Show the vault in numbers."""
     numbers = client.ask(api.document.overview())
+    health = client.ask(api.search.health())
     growth = numbers["growth"]
     return fragment(
         "vault_overview.html",
         **numbers,
+        degraded=moments.local(health["degraded_since"]),
+        missing=client.shown_error(health["text_only"]),
         shown_categories=numbers["categories"][:MAX_ROWS],
         most=max((each["lessons"] for each in numbers["categories"]), default=1),
         bars=list(_bars(growth["steps"])),

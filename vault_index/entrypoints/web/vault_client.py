@@ -17,7 +17,6 @@ import re
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -61,7 +60,6 @@ class VaultClient:
         self._seen = 0  # of them by a question that waited
         self._asked = 0.0
         self._cached: dict[tuple[str, str], tuple[int, Any]] = {}  # when it was written
-        self._degraded = ""  # since when words alone are searched, ISO 8601; "" while they are not
 
     def ask(
         self,
@@ -147,12 +145,6 @@ class VaultClient:
             finally:
                 self._writes += 1
             return answer
-
-    def degraded(self, *, is_now: bool) -> str:
-        """Note whether words alone are searched; return since when that was seen, "" if they are not."""
-        now = datetime.now(UTC).isoformat("T", "seconds") if is_now else ""
-        self._degraded = now and (self._degraded or now)
-        return self._degraded
 
     def is_alone(self) -> bool:
         """Whether no watcher may be started, so that only questions look for what was saved."""
