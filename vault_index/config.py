@@ -181,7 +181,9 @@ class Config:
         keys = sorted(self.unknown_keys, key=lambda each: each.is_in_force)  # what is lost is first
         lines = [f"warning: {each}" for each in keys[:_MAX_WARNINGS]]
         if rest := len(keys) - len(lines):
-            lines.append(f"warning: {rest} more settings need an edit: run `lessons doctor`")
+            lines.append(
+                f"warning: {rest} more settings need an edit: run `lessons status --check`"
+            )
         return lines
 
 
@@ -271,7 +273,7 @@ def _allowed(values: Mapping[str, Any], file: str) -> tuple[dict[str, Any], list
     settings, problems = _known(values, file, VAULT_KEYS)
     for name in list(settings):
         try:
-            _checked(name, settings[name])
+            checked(name, settings[name])
         except SettingsError as error:
             reason = "; ".join(filter(None, (error.message, error.hint)))
             problems.append(UnknownKey(file, name, reason))
@@ -305,11 +307,11 @@ def _known(
             reason = f"a vault may not set {key!r}: it is for each user's own"
             problems.append(UnknownKey(file, key, reason))
         else:
-            problems.append(UnknownKey(file, key, _unknown(key, names)))
+            problems.append(UnknownKey(file, key, unknown_key(key, names)))
     return settings, problems
 
 
-def _unknown(key: str, names: Set[str]) -> str:
+def unknown_key(key: str, names: Set[str]) -> str:
     """Return what to say of a key that is no setting, with the name that is most like it."""
     from difflib import get_close_matches
 
@@ -347,16 +349,16 @@ def _with(config: Config, values: Mapping[str, Any], where: str) -> Config:
     """Return a copy with values checked against the types of the fields."""
     for name, value in values.items():
         try:
-            checked = _checked(name, value)
+            new = checked(name, value)
         except SettingsError as error:
             raise SettingsError(f"{where}: {error.message}", error.hint) from None
         table, _, own = name.rpartition(".")
-        inner = replace(getattr(config, table), **{own: checked}) if table else checked
+        inner = replace(getattr(config, table), **{own: new}) if table else new
         config = replace(config, **{table or own: inner})
     return replace(config, origins={**config.origins, **dict.fromkeys(values, where)})
 
 
-def _checked(name: str, value: Any) -> Any:
+def checked(name: str, value: Any) -> Any:
     """Return a value as `Config` has it. Raises SettingsError, which does not name the file."""
     if name in _TABLES:
         raise SettingsError(f"{name} must be a table: [{name}]")

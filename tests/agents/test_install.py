@@ -369,7 +369,9 @@ def test_status_and_doctor_know_every_agent(project: Path, own_world: Path) -> N
     settings = own_world / OWN["cursor"]
     settings.write_text(settings.read_text().replace(str(BIN), "/gone"))
     plugin = own_world / OWN["opencode"]
-    doctor = run("lessons", "doctor", "--json", cwd=project, check=False).json["troubles"]
+    doctor = run("lessons", "status", "--check", "--json", cwd=project, check=False).json[
+        "troubles"
+    ]
     assert [one for one in doctor if one["about"] == "hooks"] == [
         {
             "about": "hooks",

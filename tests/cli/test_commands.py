@@ -358,7 +358,7 @@ def test_every_command_has_help_with_an_example(tmp_path: Path, words: tuple[str
 
 
 def test_help_lists_every_command(tmp_path: Path) -> None:
-    shown = run("lessons", "--help", cwd=tmp_path).out
+    shown = run("lessons", "help", "--all", cwd=tmp_path).out
     assert all(
         f"\n  {name} " in shown for (name, *_) in all_commands(main)[1:] if name not in HIDDEN
     )

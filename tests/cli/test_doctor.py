@@ -1,4 +1,4 @@
-"""`lessons doctor`: each thing that is wrong is named with a command, and that command fixes it."""
+"""`lessons status --check` names each thing that is wrong with a command, and that fixes it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def fix(vault: Vault) -> None:
 
 
 def said(vault: Vault, *words: str, env: dict[str, str] | None = None) -> Ran:
-    return run("lessons", "doctor", *words, cwd=vault.root, check=False, env=env)
+    return run("lessons", "status", "--check", *words, cwd=vault.root, check=False, env=env)
 
 
 @pytest.mark.slow
@@ -184,7 +184,7 @@ def test_settings_that_do_not_parse_are_all_that_is_looked_at(team: Vault) -> No
 def test_where_there_is_no_vault(team: Vault, tmp_path: Path) -> None:
     folder = tmp_path / "nowhere"
     folder.mkdir()
-    ran = run("lessons", "doctor", cwd=folder, check=False)
+    ran = run("lessons", "status", "--check", cwd=folder, check=False)
     assert (ran.code, ran.out.splitlines()[1]) == (1, "   lessons init")
 
 

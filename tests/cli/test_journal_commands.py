@@ -130,7 +130,9 @@ def test_doctor_and_status_of_a_vault_name_what_is_wrong(imported: Path, own_wor
     (own_world / "journal" / "recorded").write_text("*\n")
     file = next((own_world / "journal" / "other").rglob("*.md"))
     file.write_text("damaged")
-    troubles = run("lessons", "doctor", "--json", cwd=imported, check=False).json["troubles"]
+    troubles = run("lessons", "status", "--check", "--json", cwd=imported, check=False).json[
+        "troubles"
+    ]
     ours = {
         trouble["what"]: trouble["fix"] for trouble in troubles if trouble["about"] == "journal"
     }

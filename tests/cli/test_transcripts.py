@@ -24,11 +24,11 @@ from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.indexed import kept_on
 from tests.support.places import TESTS
 from tests.support.warm import FEW_PROMPTS
-from vault_index.entrypoints.cli import main
+from vault_index.entrypoints.cli import FORMER, main
 from vault_index.vault import Vault
 
 TRANSCRIPTS = TESTS / "transcripts"
-COMMANDS = main.list_commands(click.Context(main))
+COMMANDS = [*main.list_commands(click.Context(main)), *FORMER]
 FILES = {
     "devops/ci-cd/heap.md": "---\ntitle: Raise the heap\ntags: [node, ci]\ntype: bug_fix\n---\n"
     "When the build dies with heap out of memory, set NODE_OPTIONS=--max-old-space-size=4096.\n",
@@ -106,7 +106,7 @@ def test_a_command_prints_what_its_transcript_says(
     file = TRANSCRIPTS / f"{name}.txt"
     before = file.read_text("utf-8")
     commands = re.findall(r"(?m)^\$ (.+)$", before)
-    assert any(f"lessons {name}" in command for command in commands)
+    assert any(f"lessons {FORMER.get(name, name)}" in command for command in commands)
     after = "".join(f"$ {command}\n{typed(command, team)}" for command in commands)
     if request.config.getoption("--rewrite-transcripts"):
         file.write_text(after, "utf-8")

@@ -340,6 +340,6 @@ def test_nothing_is_written_through_a_link(vault: Vault, tmp_path: Path) -> None
 def test_after_its_category_was_accepted_a_lesson_is_still_the_same(vault: Vault) -> None:
     source = json_lines([{"title": "PRs", "text": "Open a pull request for each change."}])
     import_lessons.apply(vault, import_lessons.plan(vault, source))
-    run("lessons", "classify", "--write", cwd=vault.root)
+    run("lessons", "categories", "propose", "--write", cwd=vault.root)
     reconcile.sync(vault)
     assert [item.verdict for item in import_lessons.plan(vault, source).items] == ["duplicate"]

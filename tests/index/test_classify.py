@@ -161,7 +161,7 @@ def test_classify_shows_why_and_writes_only_when_told(
         "Retry a flaky job twice before the pipeline fails.",
         cwd=vault.root,
     ).out.strip()
-    shown = run("lessons", "classify", cwd=vault.root).out
+    shown = run("lessons", "categories", "propose", cwd=vault.root).out
     assert shown.startswith("devops/ci-cd (")
     assert f"{added}: " in shown
     assert "% like the 3 lessons of devops/ci-cd, and like" in shown
@@ -169,10 +169,12 @@ def test_classify_shows_why_and_writes_only_when_told(
     before = (vault.root / added).read_text()
     assert "categories" not in before
 
-    assert "1 file written" in run("lessons", "classify", "--write", cwd=vault.root).out
+    assert (
+        "1 file written" in run("lessons", "categories", "propose", "--write", cwd=vault.root).out
+    )
     after = (vault.root / added).read_text()
     assert after == before.replace("\n---\n", "\ncategories: [devops/ci-cd]\n---\n", 1)
-    done = run("lessons", "classify", cwd=vault.root)
+    done = run("lessons", "categories", "propose", cwd=vault.root)
     assert (done.out, done.err) == ("", "every lesson has a category\n")
 
 
@@ -181,7 +183,7 @@ def test_classify_as_json(make_vault: MakeVault) -> None:
     vault = make_vault(
         {"a.md": lesson_text("Terraform state is locked", "Wait for the other run.")}
     )
-    answer = run("lessons", "classify", "--json", cwd=vault.root).json
+    answer = run("lessons", "categories", "propose", "--json", cwd=vault.root).json
     (one,) = answer["proposals"]
     assert (one["lesson_id"], one["categories"]) == ("a", ["devops/deployment"])
     assert answer["written"] == []

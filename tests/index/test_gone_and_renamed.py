@@ -94,7 +94,7 @@ def test_a_lesson_that_moved_keeps_its_use(team: Vault) -> None:
     inject(team, "ops/heap")
     inject(team, "dev/all#dates-are-utc")
     since = status.of(team)["injections"]["since"]
-    lessons("mv", "ops", "operations", "--write")
+    lessons("categories", "rename", "ops", "operations", "--write")
     reconcile.sync(team)
     assert used(team) == [["operations/heap", 1], ["dev/all#dates-are-utc", 1]] or used(team) == [
         ["dev/all#dates-are-utc", 1],

@@ -52,11 +52,11 @@ def test_a_repaired_failure_is_told_to_the_next_session_that_fails_so(team: Vaul
     talk.says("main is protected, so the release must go through a branch release/VERSION.")
     capture.capture(Journal(load()), talk.file, reading.CLAUDE, force=True)
     run("lessons", "learn", "--session", talk.id, cwd=team.root)
-    (proposal,) = run("lessons", "proposals", "--json", cwd=team.root).json
+    (proposal,) = run("lessons", "review", "list", "--json", cwd=team.root).json
     assert proposal["fires_on_error"] == [REFUSED]
     assert failed(team, "before", REFUSED) is None  # nobody has accepted it
 
-    run("lessons", "accept", proposal["id"], cwd=team.root)
+    run("lessons", "review", "accept", proposal["id"], cwd=team.root)
     run("lessons", "index", cwd=team.root)
     for error in (REFUSED, f"Exit code 1\nTo github.com:me/shop.git\n\x1b[31m{REFUSED}\x1b[0m\r\n"):
         answer = failed(team, f"after {len(error)}", error)

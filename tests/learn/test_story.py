@@ -88,7 +88,7 @@ def hold_session(claude: Path, folder: Path, world: dict[str, str], *prompts: st
 
 
 def proposals(folder: Path) -> list[dict[str, Any]]:
-    listed: list[dict[str, Any]] = run("lessons", "proposals", "--json", cwd=folder).json
+    listed: list[dict[str, Any]] = run("lessons", "review", "list", "--json", cwd=folder).json
     return listed
 
 

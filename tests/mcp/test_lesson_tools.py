@@ -213,11 +213,11 @@ async def test_an_agent_proposes_and_a_person_accepts(client: Client, team: Vaul
     said = await call(client, "remember", title=title, text=text, fires_on=["EMFILE in the build"])
     id = re.search(r"Proposed as (\S+)\.", said)
     assert id
-    assert f"`lessons accept {id[1]}`" in said
+    assert f"`lessons review accept {id[1]}`" in said
     assert "EMFILE" not in await call(client, "learn_search", query="EMFILE nofile")
     assert "waits already" in await call(client, "remember", title=title, text=text)
     assert "proposals waiting: 1" in await call(client, "learn_status")
-    run("lessons", "accept", id[1], cwd=team.root)
+    run("lessons", "review", "accept", id[1], cwd=team.root)
     assert title in await call(client, "learn_search", query="EMFILE nofile")
 
 
@@ -299,7 +299,7 @@ async def test_the_prompts_of_a_person(client: Client) -> None:
     await call(client, "remember", title="Quokkas", text="Feed <b>quokkas</b> at noon.")
     review = await text("review_proposals")
     assert "> Feed \u2039b>quokkas\u2039/b> at noon." in review
-    assert "lessons accept" in review
+    assert "lessons review accept" in review
     with pytest.raises(MCPError, match="Unknown prompt"):
         await client.get_prompt("nope")
 

@@ -105,7 +105,10 @@ def test_installed_from_the_marketplace_it_injects_serves_and_is_removed(
     init = next(one for one in opened.records if one.get("subtype") == "init")
     assert {"lessons:search", "lessons:remember", "lessons:review"} <= set(init["slash_commands"])
     assert "lessons:lessons" in init["skills"]
-    assert run("lessons", "doctor", cwd=team.root, check=False).out.count("no agent runs") == 0
+    assert (
+        run("lessons", "status", "--check", cwd=team.root, check=False).out.count("no agent runs")
+        == 0
+    )
 
     run_in(world, claude, "plugin", "uninstall", "lessons@lessons-vault", cwd=team.root)
     run_in(world, claude, "plugin", "marketplace", "remove", "lessons-vault", cwd=team.root)
@@ -172,7 +175,7 @@ def test_what_an_agent_remembers_is_injected_after_a_person_accepted_it(
         (searched,) = results_of(api.requests, SEARCH)
         assert "proxy_read_timeout" not in searched
         (answer,) = results_of(api.requests, REMEMBER)
-        (proposal,) = run("lessons", "proposals", "--json", cwd=team.root).json
+        (proposal,) = run("lessons", "review", "list", "--json", cwd=team.root).json
         assert proposal["title"] == lesson["title"]
         assert proposal["id"] in answer
 
@@ -180,7 +183,7 @@ def test_what_an_agent_remembers_is_injected_after_a_person_accepted_it(
         assert opened.answer() == "ok"
         assert injections(asked(api, f"again, {found_out}")) == 0
 
-        accepted = run("lessons", "accept", proposal["id"], cwd=team.root)
+        accepted = run("lessons", "review", "accept", proposal["id"], cwd=team.root)
         assert accepted.out.startswith("lessons/devops/proxy/")
         search = ("lessons", "search", "--json", found_out)
         soon(lambda: "devops/proxy" in run(*search, cwd=team.root).out)  # no hook waits for it long

@@ -17,7 +17,7 @@ from tests.support import documents
 from tests.support.commands import path_with_forks, run
 from tests.support.indexed import of_this_repository
 from vault_index import errors
-from vault_index.entrypoints.cli import SECTIONS, main
+from vault_index.entrypoints.cli import MORE, SECTIONS, main
 
 PACKAGE = Path(vault_index.__file__).parent
 REPO = PACKAGE.parent
@@ -339,7 +339,7 @@ def literal(node: ast.expr) -> str:
 
 @pytest.mark.slow
 def test_hints_say_what_to_do() -> None:
-    known = set(" ".join(SECTIONS.values()).split())
+    known = set(" ".join((SECTIONS | MORE).values()).split())
     wrong = []
     for file in PACKAGE.rglob("*.py"):
         for line, hint in hints_of(file):
@@ -352,7 +352,7 @@ def test_hints_say_what_to_do() -> None:
 
 def test_each_command_fits_into_a_line_of_the_help() -> None:
     context = click.Context(main)
-    for name in " ".join(SECTIONS.values()).split():
+    for name in " ".join((SECTIONS | MORE).values()).split():
         command = main.get_command(context, name)
         assert command is not None
         assert len(command.get_short_help_str(1000)) < 60, name

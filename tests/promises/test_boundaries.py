@@ -61,7 +61,16 @@ def test_mv_moves_nothing_in_into_or_out_of_another_repository(
 ) -> None:
     write(with_repository.lessons_dir / "team/x.md", lesson_text("X", "x"))
     before = everything_in(with_repository.lessons_dir)
-    ran = run("lessons", "mv", old, new, "--write", cwd=with_repository.root, check=False)
+    ran = run(
+        "lessons",
+        "categories",
+        "rename",
+        old,
+        new,
+        "--write",
+        cwd=with_repository.root,
+        check=False,
+    )
     assert (ran.code, ran.out) == (1, "")
     assert ran.err.splitlines() == [
         "Error: lessons/devops/shared is a git repository of its own, which is left alone",

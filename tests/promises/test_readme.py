@@ -18,7 +18,7 @@ from tests.support.places import REPO
 
 README = REPO / "README.md"
 COMMANDS = (
-    ("lessons learn --session last", "lessons review", "lessons accept {id} -c store"),
+    ("lessons learn --session last", "lessons review", "lessons review accept {id} -c store"),
     ('lessons recall "how often should the uploader retry"',),
 )
 DIFFERS = re.compile(r"\b[0-9a-f]{8}\b|\b20\d\d-\d\d-\d\d\b|\(\d+%\)")

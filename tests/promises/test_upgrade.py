@@ -55,7 +55,7 @@ def files_of(folder: Path) -> list[Path]:
 def test_each_setting_is_in_force_or_named(home: Path) -> None:
     team = home / "team"
     now = {each["name"]: each for each in run("lessons", "config", "--json", cwd=team).json}
-    named = run("lessons", "doctor", cwd=team, check=False).out
+    named = run("lessons", "status", "--check", cwd=team, check=False).out
     renamed = {"left_out": "exclude", "ignored": "exclude", "most": "max_entries"}
     gone = {"journal.refine", "journal.refine_a_day", "journal.prompt"}
     for file in (team / "lessons/vault.toml", home / ".lessons/config.toml"):
@@ -75,8 +75,8 @@ def test_each_setting_is_in_force_or_named(home: Path) -> None:
 
 def test_proposals_wait_and_rejected_ones_stay_rejected(home: Path) -> None:
     team = home / "team"
-    assert "Pin the runner image in CI" in run("lessons", "proposals", cwd=team).out
-    ran = run("lessons", "accept", "defb606a", cwd=team)
+    assert "Pin the runner image in CI" in run("lessons", "review", "list", cwd=team).out
+    ran = run("lessons", "review", "accept", "defb606a", cwd=team)
     assert ran.out == "lessons/devops/ci-cd/pin-the-runner-image-in-ci.md\n"
     assert "the build broke over night" in (team / ran.out.strip()).read_text()
     text = "Retry a download five times, two seconds apart, before you give it up."

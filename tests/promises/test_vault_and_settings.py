@@ -210,7 +210,7 @@ def test_the_settings_of_an_older_version_are_in_force_and_no_flood(own_world: P
     assert (settings.learn.max_entries, settings.learn.exclude) == (4, ("b/*",))
     lines = settings.warnings()
     assert ["is gone" in line for line in lines] == [True, True, False, False]
-    assert lines[-1] == "warning: 2 more settings need an edit: run `lessons doctor`"
+    assert lines[-1] == "warning: 2 more settings need an edit: run `lessons status --check`"
 
 
 def test_an_old_name_gives_way_to_the_new_one(own_world: Path) -> None:
@@ -342,7 +342,7 @@ def test_commands_go_on_with_a_warning(make_vault: MakeVault, own_world: Path) -
     checked = run("lessons", "check", cwd=vault.root, check=False)
     assert checked.code == 1
     assert "lessons/vault.toml:2: settings: learn.significance must be" in checked.out
-    troubles = run("lessons", "doctor", cwd=vault.root, check=False).out
+    troubles = run("lessons", "status", "--check", cwd=vault.root, check=False).out
     assert "learn.significance must be" in troubles
     assert "did you mean 'ask.model'?" in troubles
 

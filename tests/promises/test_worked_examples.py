@@ -17,6 +17,7 @@ from tests.support.conversations import about_redirects
 from tests.support.files import MakeVault, lesson_text, write
 from vault_index import api
 from vault_index.edit import add, update
+from vault_index.entrypoints.cli import FORMER
 from vault_index.index import reconcile
 from vault_index.search import entries, floor, query
 from vault_index.vault import open_vault
@@ -93,22 +94,22 @@ devops/ci-cd/node/heap-in-ci	Heap in CI
 $ lessons list -n 1 --page 2
 rebase-first	Rebase first
 $ lessons list --type bug_fix
-$ lessons classify
+$ lessons categories propose
 workflow/code-review (100%): Rebase first
    lessons/rebase-first.md: workflow/code-review: 'pull request' is in its text
 1 proposal; nothing is written without --write
-$ lessons classify --write
+$ lessons categories propose --write
 workflow/code-review (100%): Rebase first
    lessons/rebase-first.md: workflow/code-review: 'pull request' is in its text
 1 file written
-$ lessons mv devops/ci-cd devops/pipelines --write
+$ lessons categories rename devops/ci-cd devops/pipelines --write
 devops/ci-cd/node/heap-in-ci.md -> devops/pipelines/node/heap-in-ci.md
 1 file changed
 $ lessons list -c devops/pipelines
 devops/pipelines/node/heap-in-ci	Heap in CI
-$ lessons stale
+$ lessons check --stale
 no lesson needs another look
-$ lessons confirm rebase-first
+$ lessons check --confirm rebase-first
 confirmed rebase-first
 $ lessons rm heap-in-ci --yes
 deleted devops/pipelines/node/heap-in-ci, with its file
@@ -226,9 +227,9 @@ def test_every_command_is_a_question_or_command_of_the_api() -> None:
         "last": "injection.select",
     }  # fmt: skip
     assert set(questions.values()) <= {*names, "init"}
-    offered = run("lessons", "--help", cwd=Path.cwd()).out.split("Lessons:")[1]
-    commands = set(re.findall(r"^  ([a-z]+) ", offered, re.MULTILINE))
-    machine = {"hook", "install", "uninstall", "model", "watch", "doctor", "mcp", "serve"}
+    offered = run("lessons", "help", "--all", cwd=Path.cwd()).out
+    commands = {*re.findall(r"^  ([a-z]+) ", offered, re.MULTILINE), *FORMER}
+    machine = {"hook", "help", "install", "uninstall", "model", "watch", "doctor", "mcp", "serve"}
     assert commands - machine == set(questions)
     in_python = {
         "import": "import_transcripts", "index": "bring_up_to_date", "forget": "erase",
@@ -279,6 +280,6 @@ def test_a_repair_is_proposed_and_accepted(
     (proposal,) = answer["proposals"]
     assert proposal["is_draft"]
     assert "learned already" in run("lessons", "learn", cwd=vault.root).out
-    run("lessons", "accept", proposal["id"], cwd=vault.root)
+    run("lessons", "review", "accept", proposal["id"], cwd=vault.root)
     shown = run("lessons", "search", "the redirect loses its query", cwd=vault.root).out
     assert proposal["title"] in shown

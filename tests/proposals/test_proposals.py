@@ -432,10 +432,10 @@ def test_a_terminal_gets_no_escapes_of_an_agent(team: Vault) -> None:
     title = f"Red {ESCAPE}[31m title"
     shown = run("lessons", "remember", "--title", title, "--text", f"{ESCAPE}]0;own\a{TEXT}",
                 "--fires-on", f"{ESCAPE}[2J", cwd=team.root, check=False)  # fmt: skip
-    listed = run("lessons", "proposals", cwd=team.root)
+    listed = run("lessons", "review", "list", cwd=team.root)
     every = shown.out + shown.err + listed.out + listed.err
     for each in ask(team, api.proposal.select())["proposals"]:
-        every += run("lessons", "proposals", each["id"], cwd=team.root).out
+        every += run("lessons", "review", "list", each["id"], cwd=team.root).out
     assert ESCAPE not in every
     assert "\a" not in every
 
@@ -452,8 +452,8 @@ def test_status_counts_them_in_a_line(team: Vault) -> None:
 def test_ids_are_completed(team: Vault) -> None:
     id = remember(team)["id"]
     words = {
-        "COMP_WORDS": "lessons accept ",
-        "COMP_CWORD": "2",
+        "COMP_WORDS": "lessons review accept ",
+        "COMP_CWORD": "3",
         "_LESSONS_COMPLETE": "bash_complete",
     }
     assert run("lessons", cwd=team.root, env=words).out.strip() == f"plain,{id}"

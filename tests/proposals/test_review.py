@@ -386,7 +386,7 @@ def test_a_kill_while_committing_leaves_no_commit_without_its_trailer(
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     path = os.environ["PATH"]
-    words = ("lessons", "accept", id, "--commit")
+    words = ("lessons", "review", "accept", id, "--commit")
     env = {"TMPDIR": str(scratch), "PATH": f"{tmp_path / 'bin'}:{path}"}
     assert run(*words, cwd=team.root, env=env, check=False).code == -signal.SIGKILL
     assert waiting(team) == [id]
@@ -487,13 +487,15 @@ def test_a_crash_before_the_lesson_was_written_is_done_again(
 def test_several_and_all_of_a_session_at_once(team: Vault) -> None:
     ids = [learned(team), learned(team, "Freeze the clock", "Tests of time freeze the clock.")]
     ids.append(learned(team, "Other", "Of another session.", session="0123abcd"))
-    accepted = run("lessons", "accept", *ids[:2], "--json", cwd=team.root).json
+    accepted = run("lessons", "review", "accept", *ids[:2], "--json", cwd=team.root).json
     assert [each["id"] for each in accepted] == ["ops/rotate-the-key", "ops/freeze-the-clock"]
-    assert run("lessons", "reject", "--session", "0123", cwd=team.root).out.startswith("rejected")
+    assert run("lessons", "review", "reject", "--session", "0123", cwd=team.root).out.startswith(
+        "rejected"
+    )
     assert waiting(team) == []
     for words in (["accept"], ["reject", "3f9a", "--session", "0123"]):
         assert run("lessons", *words, cwd=team.root, check=False).code == 2
-    gone = run("lessons", "accept", "--session", "0123", cwd=team.root, check=False)
+    gone = run("lessons", "review", "accept", "--session", "0123", cwd=team.root, check=False)
     assert (gone.code, "no proposal of a session" in gone.err) == (1, True)
 
 
@@ -563,7 +565,7 @@ def test_a_command_that_only_reads_lets_nothing_go(team: Vault, own_world: Path)
     before = {path: path.lstat().st_mtime_ns for path in (own_world / "expired").rglob("*")}
     for words in (["proposals"], ["status"], ["journal", "status"]):
         assert "went" not in run("lessons", *words, cwd=team.root).err
-    assert old in run("lessons", "proposals", cwd=team.root).out
+    assert old in run("lessons", "review", "list", cwd=team.root).out
     assert review.count(team) == 1
     after = {path: path.lstat().st_mtime_ns for path in (own_world / "expired").rglob("*")}
     assert after == before

@@ -114,7 +114,7 @@ def test_one_that_was_decided_elsewhere_meanwhile_is_left_behind(
 ) -> None:
     id = learned(team)
     learned(team, "Clock", "Freeze the clock in tests.")
-    elsewhere = write(tmp_path / "edit", f"#!/bin/sh\n{BIN}/lessons reject {id}\n")
+    elsewhere = write(tmp_path / "edit", f"#!/bin/sh\n{BIN}/lessons review reject {id}\n")
     elsewhere.chmod(0o755)
     _, shown = reviewed(team, "e", "a", "q", editor=str(elsewhere))
     assert "2 of 2" in shown

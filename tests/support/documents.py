@@ -12,7 +12,7 @@ import click
 
 from tests.support.places import REPO
 from vault_index import config
-from vault_index.entrypoints.cli import SECTIONS, main
+from vault_index.entrypoints.cli import MORE, SECTIONS, main
 
 DOCS = REPO / "docs"
 # the last one takes all away
@@ -57,7 +57,7 @@ def commands_table() -> str:
     """Return a section for each group of commands, with the first sentence of each help."""
     lines = []
     with click.Context(main) as context:
-        for section, names in SECTIONS.items():
+        for section, names in (SECTIONS | MORE).items():
             lines += [f"## {section}", "", "| command | |", "|---|---|"]
             for name in names.split():
                 command = main.get_command(context, name)

@@ -61,4 +61,4 @@ def test_its_user_finds_it_with_the_reason(served: Serving) -> None:
 def test_its_user_reads_how_to_release_what_is_held_back(served: Serving) -> None:
     for address in ("/page/private/search?q=okapi", "/page/private/lesson/body?id=plans/okapi"):
         answer = served.ask("GET", address).text
-        assert "if agents may get it: lessons confirm plans/okapi" in answer
+        assert "if agents may get it: lessons check --confirm plans/okapi" in answer

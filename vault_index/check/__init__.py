@@ -239,7 +239,7 @@ def _command(candidate: Candidate) -> str:
     except (LessonError, IndexError):
         first = ""
     section = "".join(first.partition("#")[1:])
-    return f"if agents may get it: lessons confirm {shlex.quote(name + section)}"
+    return f"if agents may get it: lessons check --confirm {shlex.quote(name + section)}"
 
 
 def refuse_errors(path: str, data: bytes, before: bytes | None = None) -> None:

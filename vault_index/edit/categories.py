@@ -279,7 +279,7 @@ def _filed_under(
             raise VaultError(f"{path} has {key} already: {metadata[key]!r:.60}")
     if any(hash and hash != hash_of_file(before) for hash in hashes):
         raise ChangedError(
-            f"{path} changed since this was proposed", "run `lessons classify` again"
+            f"{path} changed since this was proposed", "run `lessons categories propose` again"
         )
     files.refuse_other_repository(file.parent, vault.lessons_dir)
     return before, edits.set_keys(before, {"categories": chosen}, path)

@@ -33,6 +33,17 @@ def command(root: Path) -> str:
     return chosen or "vi"
 
 
+def edit_file(file: Path, root: Path) -> None:
+    """Open a file in the user's editor and wait until that ends. Raises VaultError."""
+    chosen = command(root)
+    try:
+        done = subprocess.run([*shlex.split(chosen), str(file)], check=False)
+    except (OSError, ValueError) as error:
+        raise VaultError(f"cannot run the editor {chosen!r}: {error}", "set EDITOR") from None
+    if done.returncode != 0:
+        raise VaultError(f"the editor {chosen!r} ended with {done.returncode}")
+
+
 def open_window(file: Path, root: Path) -> bool:
     """Open a file in the user's editor beside this process; False where that needs a terminal."""
     try:

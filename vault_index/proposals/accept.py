@@ -312,7 +312,7 @@ def _committing(vault: Vault, subject: str, proposal: Proposal) -> add.First:
         try:
             git.commit_file(vault.root, str(path.relative_to(vault.root)), data, message)
         except GitError as error:
-            hint = error.hint or "run `lessons accept` again after that, or without --commit"
+            hint = error.hint or "run `lessons review accept` again after that, or without --commit"
             raise GitError(f"not accepted: {error.message}", hint) from None
 
     return commit

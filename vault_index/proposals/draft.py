@@ -161,7 +161,7 @@ def from_bytes(id: str, data: bytes) -> Proposal:
     """Return the proposal of a file, which a person may have edited. Raises LessonError, VaultError."""
     lessons = parse_file(data, f"{id}.md")
     if not lessons:
-        raise VaultError(f"the proposal {id} is empty", f"lessons reject {id}")
+        raise VaultError(f"the proposal {id} is empty", f"lessons review reject {id}")
     lesson, about = lessons[0], edits.keys_of(data).get(KEY)
     about = about if isinstance(about, dict) else {}
     filed = [path for path in map(category.normalise, lesson.categories) if path]

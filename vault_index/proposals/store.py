@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 FOLDER, REJECTED = "proposals", "rejected.jsonl"
 MAX_REJECTED = 2000  # the oldest go first; some 2 kB each
 _ID = re.compile(r"[0-9a-f]{8}")
-_HINT = "see their ids with `lessons proposals`"
+_HINT = "see their ids with `lessons review list`"
 
 
 def folder_of(vault: Vault) -> Path | None:

@@ -239,10 +239,11 @@ def held(folder: Path, *, wait: bool) -> Iterator[bool]:
 # Texts that this user has read and let agents have, though `check` holds them back.
 #
 # They are in the user's own folder, an empty file each, named by the hash of the text: no file of a
-# vault can release itself, and a text that changes is held back again. `lessons confirm` adds to them.
+# vault can release itself, and a text that changes is held back again. `lessons check --confirm` adds
+# to them.
 
 _FOLDER = "released"
-# `lessons confirm` writes it, and so do others: it changes nothing of what was read
+# `lessons check --confirm` writes it, and so do others: it changes nothing of what was read
 _CONFIRMED = re.compile(rb"(?m)^confirmed: *['\"]?\d{4}-\d\d-\d\d['\"]? *(?:\r?\n|\r|\Z)")
 
 

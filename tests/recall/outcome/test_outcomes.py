@@ -187,7 +187,7 @@ def test_counts_outlive_the_index_the_journal_and_the_records(team: Vault) -> No
 def test_a_renamed_lesson_takes_its_counts_along(team: Vault) -> None:
     a_session_that_takes_it(team)
     assert outcome.tally(team)[HEAP].taken == 1
-    run("lessons", "mv", "devops", "ops", "--write", cwd=team.root)
+    run("lessons", "categories", "rename", "devops", "ops", "--write", cwd=team.root)
     reconcile.sync(team)
     a_session_that_takes_it(team, "another")  # records still have the old name
     assert outcome.tally(team)["ops/heap"].taken == 1

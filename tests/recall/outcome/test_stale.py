@@ -187,7 +187,7 @@ def test_confirmed_lessons_hold_as_of_that_day(
     changed(project, monkeypatch, {"deploy/staging.sh": None})
     reconcile.sync(project)
     assert found(project)
-    run("lessons", "confirm", "it", cwd=project.root)
+    run("lessons", "check", "--confirm", "it", cwd=project.root)
     assert found(project) == []
     text = (project.lessons_dir / "it.md").read_text()
     assert f"confirmed: {datetime.now(UTC).date().isoformat()}" in text
@@ -252,11 +252,13 @@ def test_no_program_of_the_repository_starts(
 @pytest.mark.slow
 def test_the_commands(project: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     learned(project, monkeypatch, "Run `deploy/staging.sh` with the VPN.")
-    assert run("lessons", "stale", cwd=project.root).out == "no lesson needs another look\n"
+    assert (
+        run("lessons", "check", "--stale", cwd=project.root).out == "no lesson needs another look\n"
+    )
     changed(project, monkeypatch, {"deploy/staging.sh": None})
-    listed = run("lessons", "stale", cwd=project.root)
+    listed = run("lessons", "check", "--stale", cwd=project.root)
     assert listed.out.splitlines()[1] == "  lessons edit it"
-    answer = json.loads(run("lessons", "stale", "--json", cwd=project.root).out)
+    answer = json.loads(run("lessons", "check", "--stale", "--json", cwd=project.root).out)
     assert (answer["lessons"], answer["waiting"]) == (1, 0)
     assert {"lesson", "title", "path", "kind", "why", "do"} == answer["reasons"][0].keys()
 
@@ -268,12 +270,12 @@ def test_confirming_keeps_the_file_and_is_safe_twice(project: Vault) -> None:
     write(project.lessons_dir / "two.md", before)
     write(project.lessons_dir / "plain.md", "# Plain\n\nNo frontmatter.\n")
     day = datetime.now(UTC).date().isoformat().encode()
-    first = run("lessons", "confirm", "two", "plain", cwd=project.root).out
+    first = run("lessons", "check", "--confirm", "two", "plain", cwd=project.root).out
     assert first.splitlines() == ["confirmed two", "confirmed plain"]
     after = (project.lessons_dir / "two.md").read_bytes()
     assert after == before.replace(b"[a]\r\n", b"[a]\r\nconfirmed: " + day + b"\r\n")
     assert (project.lessons_dir / "plain.md").read_bytes().startswith(b"---\nconfirmed: " + day)
-    again = run("lessons", "confirm", "two#two", "two", cwd=project.root).out
+    again = run("lessons", "check", "--confirm", "two#two", "two", cwd=project.root).out
     assert all("already" in line for line in again.splitlines())
     assert (project.lessons_dir / "two.md").read_bytes() == after
     assert run("lessons", "check", cwd=project.root).code == 0
@@ -282,7 +284,7 @@ def test_confirming_keeps_the_file_and_is_safe_twice(project: Vault) -> None:
 @pytest.mark.slow
 def test_confirming_a_lesson_that_is_not_there_writes_nothing(project: Vault) -> None:
     write(project.lessons_dir / "one.md", lesson_text("One", "Text."))
-    failed = run("lessons", "confirm", "one", "nothing", cwd=project.root, check=False)
+    failed = run("lessons", "check", "--confirm", "one", "nothing", cwd=project.root, check=False)
     assert failed.code == 1
     assert failed.err.startswith("Error: no lesson 'nothing'")
     assert b"confirmed" not in (project.lessons_dir / "one.md").read_bytes()

@@ -12,7 +12,9 @@ import importlib
 import os
 import sys
 import threading
+from collections.abc import Iterable
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -29,31 +31,45 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 atexit.register(gc.freeze)
 
 
-# as in the README
+# those that a person meets: `lessons --help`
 SECTIONS = {
-    "Lessons": "add list show edit rm last teach log stale confirm import",
-    "Search": "search ask recall eval",
-    "Journal": "journal",
-    "Proposals": "learn remember review proposals accept reject",
-    "Skills": "skills",
-    "Organise": "categories mv classify",
-    "Share": "check sync",
-    "Agent": "install uninstall hook mcp serve",
-    "Vault": "init status doctor config index watch model",
+    "Lessons": "add search ask show edit rm",
+    "Agents": "install teach last",
+    "Sessions": "journal learn review",
+    "Team": "check sync",
+    "Vault": "init status config",
+}
+# the others: `lessons help --all`
+MORE = {
+    "Lessons and categories": "list log import categories recall eval",
+    "For agents and programs": "remember skills uninstall hook mcp serve",
+    "This machine": "index watch model help",
 }
 HIDDEN = ["merge-driver"]
+# names of before, which go on working
+FORMER = {
+    "accept": "review accept",
+    "classify": "categories propose",
+    "confirm": "check --confirm",
+    "doctor": "status --check",
+    "mv": "categories rename",
+    "proposals": "review list",
+    "reject": "review reject",
+    "stale": "check --stale",
+}
 # command -> the module that has it; the others have a module of their name
 HOMES = {
     command: module
     for module, commands in {
+        "help": "help",
         "install": "uninstall hook",
-        "lessons": "add list show edit rm last teach log stale confirm",
-        "organise": "import categories mv classify",
-        "proposals": "learn remember review accept reject",
+        "lessons": "add list show edit rm last teach log",
+        "organise": "import categories",
+        "proposals": "learn remember review",
         "search": "ask recall eval",
         "servers": "mcp serve",
         "sharing": "sync check merge-driver",
-        "vault": "init status doctor config index watch model",
+        "vault": "init status config index watch model",
     }.items()
     for command in commands.split()
 }
@@ -65,7 +81,7 @@ class _Group(click.Group):
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         """Return the names of all commands, as they follow each other in the sections."""
-        return " ".join(SECTIONS.values()).split() + HIDDEN
+        return " ".join([*SECTIONS.values(), *MORE.values()]).split() + HIDDEN
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Return a command; its module is imported now, since a call needs no other."""
@@ -78,10 +94,50 @@ class _Group(click.Group):
             raise TypeError(name)
         return command
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take `--vault` and `--json` in any place of the line."""
+        front, rest = [], []
+        words = iter(args)
+        for word in words:
+            if word == "--":
+                rest += [word, *words]
+            elif word == "--vault":
+                front += [word, *islice(words, 1)]
+            else:
+                (front if word.startswith("--vault=") else rest).append(word)
+        if rest[:1] == ["--json"]:
+            rest = [*rest[1:], "--json"]
+        return super().parse_args(ctx, front + rest)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that is meant, by a name of before, too."""
+        name = args[0]
+        if name in FORMER:
+            if not ctx.resilient_parsing:  # not while a shell completes a line
+                now = f"`lessons {FORMER[name]}`"
+                output.say(f"note: `lessons {name}` is now {now}", err=True)
+            args = [*FORMER[name].split(), *args[1:]]
+        elif name not in self.list_commands(ctx) and not name.startswith("-"):
+            names = self.list_commands(ctx) + list(FORMER)
+            near = f": did you mean {hint}?" if (hint := nearest(name, names)) else ""
+            ctx.fail(f"No such command {name!r}{near}")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands in sections, each with the whole first sentence of its help."""
-        width = max(len(name) for names in SECTIONS.values() for name in names.split())
-        for section, names in SECTIONS.items():
+        """List the commands that a person meets."""
+        self.format_sections(ctx, formatter)
+        formatter.write_paragraph()
+        formatter.write_text("`lessons help --all` lists all others.")
+
+    def format_sections(
+        self, ctx: click.Context, formatter: click.HelpFormatter, *, every: bool = False
+    ) -> None:
+        """List commands in sections, each with the whole first sentence of its help."""
+        sections = SECTIONS | MORE if every else SECTIONS
+        width = max(len(name) for names in sections.values() for name in names.split())
+        for section, names in sections.items():
             with formatter.section(section):
                 shown = ((name, self.get_command(ctx, name)) for name in names.split())
                 rows = [
@@ -139,6 +195,13 @@ def refuse_stranger(packages: Path) -> None:
             )
 
 
+def nearest(name: str, names: Iterable[str]) -> str:
+    """Return the name that a mistyped one is nearest to; "" if it is near none."""
+    import difflib
+
+    return next(iter(difflib.get_close_matches(name, list(names), 1, 0.6)), "")
+
+
 def _end_with_threads(status: int) -> None:
     """End the process at once where daemon threads still work.
 
@@ -155,6 +218,7 @@ def _end_with_threads(status: int) -> None:
 @click.group(
     cls=_Group,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    invoke_without_command=True,
     epilog='Example: lessons search "our build dies with heap out of memory"',
 )
 @click.option(
@@ -168,4 +232,8 @@ def main(ctx: click.Context, vault: str | None) -> None:
     """The memory of a team that works with coding agents: lessons in git, the right one at the prompt."""
     refuse_stranger(Path(vault_index.__file__).parents[1])
     ctx.obj = vault
+    if ctx.invoked_subcommand is None:
+        from vault_index.entrypoints.cli import help
+
+        help.show_next_step(vault)
     ctx.color = output.color()

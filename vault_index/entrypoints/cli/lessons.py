@@ -1,4 +1,4 @@
-"""The commands for lessons: add, list, show, edit, rm, last, teach, log, stale, confirm."""
+"""The commands for lessons: add, list, show, edit, rm, last, teach, log."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import click
 from vault_index import api, client
 from vault_index.entrypoints.cli import asking, completion, options, output
 from vault_index.entrypoints.cli.output import from_here
-from vault_index.entrypoints.words import count, status
+from vault_index.entrypoints.words import status
 from vault_index.errors import VaultError
 from vault_index.search.hit import percent_of
 from vault_index.store import moments
@@ -162,9 +162,6 @@ def edit_command(named: str | None, lesson_id: str | None) -> None:
 
     The editor is $VISUAL, $EDITOR, git's, or vi. Without ID you pick a lesson.
     """
-    import shlex
-    import subprocess
-
     from vault_index import check, files
     from vault_index.entrypoints import editor
     from vault_index.lesson import parse
@@ -173,14 +170,7 @@ def edit_command(named: str | None, lesson_id: str | None) -> None:
     entry = asking.entry(named, lesson_id or asking.pick(named), names_only=True, prompts=False)
     file = vault.root / entry["path"]
     files.refuse_links(file, vault.root)
-    command = editor.command(vault.root)
-    try:
-        done = subprocess.run([*shlex.split(command), str(file)], check=False)
-    except (OSError, ValueError) as error:
-        message = f"cannot run the editor {command!r}: {error}"
-        raise VaultError(message, "set EDITOR") from None
-    if done.returncode != 0:
-        raise VaultError(f"the editor {command!r} ended with {done.returncode}")
+    editor.edit_file(file, vault.root)
     try:
         data = file.read_bytes()
         parse.parse_file(data, entry["path"])
@@ -216,60 +206,6 @@ def rm_command(named: str | None, lesson_id: str, yes: bool) -> None:
     deleted = asking.ask(named, api.edit.delete_lesson(name=entry["id"], shown=entry))
     kept = ", with its file" if deleted.removed else ""
     output.say(f"deleted {entry['id']}{kept}")
-
-
-@click.command("stale", epilog="Example: lessons stale")
-@options.as_json
-@click.pass_obj
-@output.paged()
-def stale_command(named: str | None, as_json: bool) -> None:
-    """List lessons that only cost, or whose subject is gone.
-
-    A lesson is listed when agents contradict it or never take its advice, or when a file, a name of the
-    code or a version that it cites is gone or has changed much since it was last confirmed. Nothing is
-    deleted: each line says why, and what to do.
-    """
-    answer = asking.ask(named, api.injection.stale_lessons())
-    if as_json:
-        output.json(answer)
-        return
-    if not answer["reasons"]:
-        output.say("no lesson needs another look")
-    for reason in answer["reasons"]:
-        output.say(f"{reason['path']}: {reason['why']}")
-        output.say(f"  {reason['do']}")
-    if answer["reasons"]:
-        asking.note(f"{count(answer['lessons'], 'lesson')}; if it still holds: lessons confirm ID")
-    if answer["waiting"]:
-        asking.note(f"{count(answer['waiting'], 'session')} not judged yet: run it again")
-
-
-@click.command("confirm", epilog="Example: lessons confirm devops/ci-cd/node-heap-out-of-memory")
-@click.argument(
-    "lesson_ids", metavar="ID...", nargs=-1, required=True, shell_complete=completion.ids
-)
-@options.as_json
-@click.pass_obj
-def confirm_command(named: str | None, lesson_ids: tuple[str, ...], as_json: bool) -> None:
-    """Note in lessons that they hold; give held ones to agents.
-
-    It writes `confirmed: DATE` into the frontmatter, of a section into that of its whole file. From
-    then on `lessons stale` compares a lesson with the repository of that day. A lesson that hooks hold
-    back, because it reads like orders to an agent, they give again: to your agents, for this text.
-    """
-    names = [client.name_in_vault(named, lesson_id) for lesson_id in lesson_ids]
-    answer = asking.ask(named, api.injection.confirm(names=names))
-    if as_json:
-        output.json(answer)
-    else:
-        for lesson in answer["confirmed"]:
-            said = "confirmed" if lesson["changed"] else "was confirmed today already:"
-            output.say(f"{said} {lesson['id']}")
-            if lesson["released"]:
-                output.say(f"agents get it from now on: {lesson['path']}")
-    if answer["failed"]:
-        hint = "correct these files, then confirm them again"
-        raise VaultError("; ".join(answer["failed"]), hint)
 
 
 # `lessons last`: the latest prompts of agents, and what each got.

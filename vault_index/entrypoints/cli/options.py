@@ -22,6 +22,34 @@ class InOrder(click.Group):
         return list(self.commands)
 
 
+class WithDefault(InOrder):
+    """Commands below a command that is one itself: `lessons review`, `lessons review accept ID`.
+
+    The first command is the one that is meant where no name of another is typed.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the name of the first command before what names none."""
+        default, *others = self.commands
+        if not args or args[0] not in (*others, "-h", "--help"):
+            args = [default, *args]
+        return super().parse_args(ctx, args)
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the usage of the first command, then that of the others."""
+        words = next(iter(self.commands.values())).collect_usage_pieces(ctx)
+        formatter.write_usage(ctx.command_path, " ".join(words))
+        formatter.write_usage(ctx.command_path, "COMMAND [ARGS]...", "   or: ")
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options of the first command, then the other commands."""
+        next(iter(self.commands.values())).format_options(ctx, formatter)
+        _default, *others = self.commands
+        with formatter.section("Commands"):
+            rows = [(name, self.commands[name].get_short_help_str(1000)) for name in others]
+            formatter.write_dl(rows)
+
+
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 

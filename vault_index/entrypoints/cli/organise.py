@@ -1,4 +1,4 @@
-"""The commands that put lessons in order: import, categories, mv, classify."""
+"""The commands that put lessons in order: import, and categories with propose and rename."""
 
 from __future__ import annotations
 
@@ -17,11 +17,16 @@ from vault_index.entrypoints.words import count
 from vault_index.lesson.category import UNCATEGORIZED
 
 
-@click.command("categories", epilog="Example: lessons categories --json")
+@click.group("categories", cls=options.WithDefault, epilog="Example: lessons categories --json")
+def categories_command() -> None:
+    """Print the tree of categories; rename and propose them."""
+
+
+@categories_command.command("tree", epilog="Example: lessons categories tree --json")
 @options.as_json
 @click.pass_obj
 @output.paged()
-def categories_command(named: str | None, as_json: bool) -> None:
+def print_tree(named: str | None, as_json: bool) -> None:
     """Print the tree of categories, with counts of lessons."""
     answer = asking.ask(named, api.lesson.count(), settled=True)
     if as_json:
@@ -36,13 +41,15 @@ def categories_command(named: str | None, as_json: bool) -> None:
         output.row(f"{lessons:>6}  {name}", output.styled(below, dim=True))
 
 
-@click.command("mv", epilog="Example: lessons mv devops/ci-cd devops/pipelines --write")
+@categories_command.command(
+    "rename", epilog="Example: lessons categories rename ci devops/ci --write"
+)
 @click.argument("old", shell_complete=completion.categories)
 @click.argument("new", shell_complete=completion.categories)
 @options.write()
 @options.as_json
 @click.pass_obj
-def mv_command(named: str | None, old: str, new: str, write: bool, as_json: bool) -> None:
+def rename(named: str | None, old: str, new: str, write: bool, as_json: bool) -> None:
     """Rename the category OLD to NEW in all files in one go.
 
     Categories below it move along. Folders of that name move, what frontmatter declares is rewritten,
@@ -64,12 +71,12 @@ def mv_command(named: str | None, old: str, new: str, write: bool, as_json: bool
     closing(len(renamed["changes"]), "file", "changed" if write else "", write)
 
 
-@click.command("classify", epilog="Example: lessons classify --write")
+@categories_command.command("propose", epilog="Example: lessons categories propose --write")
 @options.write("Write the proposals into the files' frontmatter.")
 @options.as_json
 @click.pass_obj
 @output.paged()
-def classify_command(named: str | None, write: bool, as_json: bool) -> None:
+def propose(named: str | None, write: bool, as_json: bool) -> None:
     """Propose categories for lessons without any, and show why.
 
     The index finds them under the proposed ones; their files change with --write only. Phrases that

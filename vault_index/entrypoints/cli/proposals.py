@@ -1,4 +1,4 @@
-"""The commands for proposals: learn, remember, review, proposals, accept, reject."""
+"""The commands for proposals: learn, remember, and review with list, accept and reject."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _plan(answer: dict[str, Any]) -> None:
     output.say(answer["sends"])
 
 
-# What `lessons accept` and `lessons reject` share: several proposals, or all of a session.
+# What `lessons review accept` and `lessons review reject` share: several proposals, or all of a session.
 
 session_option = click.option(
     "--session", default="", metavar="ID", help="All that this session taught."
@@ -166,21 +166,26 @@ def each_proposal(
             output.json(decided[0] if is_one else decided)
 
 
-@click.command("review", epilog="Example: lessons review --commit")
+@click.group("review", cls=options.WithDefault, epilog="Example: lessons review --commit")
+def review_command() -> None:
+    """Review what waits: accept, edit, merge or reject each.
+
+    At a terminal one after the other, by single keys; in a pipe they are listed, and one that is named
+    is shown whole. ID is the id of a proposal or its beginning, and --session the id that
+    `lessons review list ID` shows, or its beginning.
+    """
+
+
+@review_command.command("each", epilog="Example: lessons review each --commit")
 @options.proposal()
 @click.option("--session", default="", metavar="ID", help="Only what this session taught.")
 @click.option("--commit", is_flag=True, help="Commit the file of each accepted one, and no other.")
 @options.as_json
 @click.pass_obj
-def review_command(
+def review_each(
     named: str | None, proposal_id: str | None, session: str, commit: bool, as_json: bool
 ) -> None:
-    """Review what waits: accept, edit, merge or reject each.
-
-    At a terminal one after the other, by single keys; in a pipe they are listed, and one that is named
-    is shown whole. ID is the id of a proposal or its beginning, and --session the id that
-    `lessons proposals ID` shows, or its beginning.
-    """
+    """Review what waits, one after the other: what `lessons review` does."""
     values = {"id": proposal_id or "", "session": session}
     if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         listed = asking.ask(named, api.proposal.cards(**values))["proposals"]
@@ -212,14 +217,39 @@ def _list(waiting: list[dict[str, Any]], as_json: bool, *, details: bool) -> Non
             reviewing.show_details(proposal)
 
 
-@click.command("accept", epilog="Example: lessons accept 3f9a -c devops/ci-cd --commit")
+@review_command.command("list", epilog="Example: lessons review list 3f9a --json")
+@options.proposal()
+@options.as_json
+@click.pass_obj
+@output.paged()
+def list_proposals(named: str | None, proposal_id: str | None, as_json: bool) -> None:
+    """List proposed lessons, or print one.
+
+    ID is the id of a proposal or its beginning. `lessons review` shows more and decides.
+    """
+    listed = asking.ask(named, api.proposal.select(id=proposal_id or ""))["proposals"]
+    if as_json:
+        output.json(listed[0] if proposal_id else listed)
+    elif proposal_id:
+        _show_proposal(listed[0])
+    elif not listed:
+        asking.note("no proposals wait")
+    else:
+        output.rows(
+            (output.styled(each["id"], bold=True), f"  {proposals.line(each)}") for each in listed
+        )
+
+
+@review_command.command(
+    "accept", epilog="Example: lessons review accept 3f9a -c devops/ci-cd --commit"
+)
 @options.proposals()
 @session_option
 @options.category("Where it belongs, instead of where it says.")
 @click.option("--commit", is_flag=True, help="Commit its file, and no other.")
 @options.as_json
 @click.pass_obj
-def accept_command(
+def accept(
     named: str | None,
     proposal_ids: tuple[str, ...],
     session: str,
@@ -229,7 +259,7 @@ def accept_command(
 ) -> None:
     """Make proposals lessons, and print their paths.
 
-    ID is the id of a proposal or its beginning: see `lessons proposals`. One that is a change of a
+    ID is the id of a proposal or its beginning: see `lessons review list`. One that is a change of a
     lesson changes it.
     """
     root = client.open_vault(named).root
@@ -243,17 +273,15 @@ def accept_command(
     )
 
 
-@click.command("reject", epilog="Example: lessons reject 3f9a")
+@review_command.command("reject", epilog="Example: lessons review reject 3f9a")
 @options.proposals()
 @session_option
 @options.as_json
 @click.pass_obj
-def reject_command(
-    named: str | None, proposal_ids: tuple[str, ...], session: str, as_json: bool
-) -> None:
+def reject(named: str | None, proposal_ids: tuple[str, ...], session: str, as_json: bool) -> None:
     """Remove proposals for good: nothing like them comes back.
 
-    ID is the id of a proposal or its beginning: see `lessons proposals`. Its text is not kept.
+    ID is the id of a proposal or its beginning: see `lessons review list`. Its text is not kept.
     """
     each_proposal(
         named,
@@ -299,29 +327,6 @@ def remember_command(named: str | None, /, text: str, as_json: bool, **head: Any
         output.say(f"  {proposals.finding(finding)}", indent=2)
     for near in proposed["near"]:
         output.say(f"  {proposals.like(near)}", indent=2)
-
-
-@click.command("proposals", epilog="Example: lessons proposals 3f9a --json")
-@options.proposal()
-@options.as_json
-@click.pass_obj
-@output.paged()
-def proposals_command(named: str | None, proposal_id: str | None, as_json: bool) -> None:
-    """List proposed lessons, or print one.
-
-    ID is the id of a proposal or its beginning. `lessons review` shows more and decides.
-    """
-    listed = asking.ask(named, api.proposal.select(id=proposal_id or ""))["proposals"]
-    if as_json:
-        output.json(listed[0] if proposal_id else listed)
-    elif proposal_id:
-        _show_proposal(listed[0])
-    elif not listed:
-        asking.note("no proposals wait")
-    else:
-        output.rows(
-            (output.styled(each["id"], bold=True), f"  {proposals.line(each)}") for each in listed
-        )
 
 
 def _show_proposal(proposal: dict[str, Any]) -> None:

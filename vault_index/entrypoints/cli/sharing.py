@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from vault_index import api
-from vault_index.entrypoints.cli import asking, options, output
+from vault_index import api, client
+from vault_index.entrypoints.cli import asking, completion, options, output
 from vault_index.entrypoints.words import count
 from vault_index.errors import VaultError
 
@@ -40,18 +40,22 @@ def sync_command(named: str | None, as_json: bool) -> None:
 
 
 @click.command("check", epilog="Example: lessons check --staged")
-@click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@click.argument("names", metavar="[PATH|ID]...", nargs=-1, shell_complete=completion.ids)
 @click.option("--staged", is_flag=True, help="What the next commit adds or changes.")
 @click.option("--all", "everything", is_flag=True, help="The whole vault (the default).")
+@click.option("--stale", is_flag=True, help="List lessons that only cost or lost their subject.")
+@click.option("--confirm", is_flag=True, help="Note in the lessons ID that they hold.")
 @options.as_json
 @click.option("--error-status", default=1, hidden=True, help="The exit status for what is wrong.")
 @click.pass_obj
 @output.paged()
 def check_command(
     named: str | None,
-    paths: tuple[Path, ...],
+    names: tuple[str, ...],
     staged: bool,
     everything: bool,
+    stale: bool,
+    confirm: bool,
     as_json: bool,
     error_status: int,
 ) -> None:
@@ -59,11 +63,26 @@ def check_command(
 
     Also conflict markers, and prompts of a lesson's own that do not find it. PATHS are lesson or
     SKILL.md files, or folders of them. Exits with status 1 on errors.
+
+    --stale lists lessons that agents contradict or never take, or whose subject is gone: a file, a name
+    of the code or a version that they cite. --confirm writes `confirmed: DATE` into the frontmatter, of
+    a section into that of its whole file; --stale then compares with the repository of that day. A
+    lesson that hooks hold back, because it reads like orders to an agent, they give again: to your
+    agents, for this text.
     """
-    if sum((bool(paths), staged, everything)) > 1:
-        raise click.UsageError("give PATHS, --staged or --all: one of them")
+    if sum((bool(names) and not confirm, staged, everything, stale, confirm)) > 1:
+        raise click.UsageError("choose one of PATHS, --staged, --all, --stale and --confirm")
+    if stale:
+        _list_stale(named, as_json)
+        return
+    if confirm:
+        _confirm(named, names, as_json)
+        return
+    for name in names:
+        if not os.path.exists(name):  # noqa: PTH110  # Path's raises for long names
+            raise click.UsageError(f"Path {name!r} does not exist.")
     try:
-        has_errors = _check(named, paths, staged=staged, as_json=as_json)
+        has_errors = _check(named, names, staged=staged, as_json=as_json)
     except VaultError as error:
         if error_status == 1:
             raise
@@ -74,7 +93,7 @@ def check_command(
         raise SystemExit(error_status)
 
 
-def _check(named: str | None, paths: tuple[Path, ...], *, staged: bool, as_json: bool) -> bool:
+def _check(named: str | None, paths: tuple[str, ...], *, staged: bool, as_json: bool) -> bool:
     """Check and print; whether there are errors."""
     places = [os.path.abspath(path) for path in paths]  # noqa: PTH100  # Path.absolute keeps `..`
     checked = asking.ask(named, api.share.check_files(paths=places, staged=staged))
@@ -90,6 +109,42 @@ def _check(named: str | None, paths: tuple[Path, ...], *, staged: bool, as_json:
     if errors and staged:
         asking.note("not committed; fix it, or commit without the check: git commit --no-verify")
     return bool(errors)
+
+
+def _list_stale(named: str | None, as_json: bool) -> None:
+    answer = asking.ask(named, api.injection.stale_lessons())
+    if as_json:
+        output.json(answer)
+        return
+    if not answer["reasons"]:
+        output.say("no lesson needs another look")
+    for reason in answer["reasons"]:
+        output.say(f"{reason['path']}: {reason['why']}")
+        output.say(f"  {reason['do']}")
+    if answer["reasons"]:
+        asking.note(
+            f"{count(answer['lessons'], 'lesson')}; if it still holds: lessons check --confirm ID"
+        )
+    if answer["waiting"]:
+        asking.note(f"{count(answer['waiting'], 'session')} not judged yet: run it again")
+
+
+def _confirm(named: str | None, lesson_ids: tuple[str, ...], as_json: bool) -> None:
+    if not lesson_ids:
+        raise click.UsageError("name the lessons: lessons check --confirm ID")
+    names = [client.name_in_vault(named, lesson_id) for lesson_id in lesson_ids]
+    answer = asking.ask(named, api.injection.confirm(names=names))
+    if as_json:
+        output.json(answer)
+    else:
+        for lesson in answer["confirmed"]:
+            said = "confirmed" if lesson["changed"] else "was confirmed today already:"
+            output.say(f"{said} {lesson['id']}")
+            if lesson["released"]:
+                output.say(f"agents get it from now on: {lesson['path']}")
+    if answer["failed"]:
+        hint = "correct these files, then confirm them again"
+        raise VaultError("; ".join(answer["failed"]), hint)
 
 
 # `lessons merge-driver`: what git runs to merge two versions of a lesson file.

@@ -1,9 +1,10 @@
-"""The commands for a vault: init, config, doctor, model, index, status, watch."""
+"""The commands for a vault: init, config, model, index, status, watch."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,15 +43,20 @@ def init_command(path: Path) -> None:
     asking.announce_model()
 
 
-@click.command("config", epilog="Example: lessons config --json")
-@options.as_json
-@click.pass_obj
-@output.paged()
-def config_command(named: str | None, as_json: bool) -> None:
+@click.group("config", cls=options.WithDefault, epilog="Example: lessons config --json")
+def config_command() -> None:
     """Show the settings in force, and who set each of them.
 
     Later wins: defaults, lessons/vault.toml, config.toml in your own folder, environment.
     """
+
+
+@config_command.command("show", epilog="Example: lessons config show --json")
+@options.as_json
+@click.pass_obj
+@output.paged()
+def show_settings(named: str | None, as_json: bool) -> None:
+    """Show the settings in force."""
     settings = asking.ask(named, api.state.settings())["settings"]
     if as_json:
         output.json(settings)
@@ -61,28 +67,38 @@ def config_command(named: str | None, as_json: bool) -> None:
         output.say(f"{setting['name']:<{width}}  {status.setting_value(setting['value'])}", origin)
 
 
-@click.command("doctor", epilog="Example: lessons doctor")
-@options.as_json
-@click.pass_context
-@output.paged()
-def doctor_command(ctx: click.Context, as_json: bool) -> None:
-    """Report what is wrong here, with the command that fixes it.
+@config_command.command("set", epilog="Example: lessons config set learn.auto true")
+@click.argument("name", metavar="KEY")
+@click.argument("value")
+@click.option("--shared", is_flag=True, help="In lessons/vault.toml, for everyone.")
+@click.pass_obj
+def set_setting(named: str | None, name: str, value: str, shared: bool) -> None:
+    """Set one setting in your own config.toml; all else in the file stays."""
+    from vault_index import config
+    from vault_index.edit import settings
+    from vault_index.errors import SettingsError
 
-    Looks at settings, index, lessons, model, the agent's hooks, PATH, watcher and git hooks, and
-    changes nothing. Exits with status 1 if something is wrong.
-    """
-    from vault_index.entrypoints import doctor
+    file = config.home_folder() / "config.toml"
+    if shared:
+        if name in config.SETTINGS and name not in config.VAULT_KEYS:
+            raise SettingsError(f"a vault may not set {name}", f"lessons config set {name} {value}")
+        file = client.open_vault(named).lessons_dir / "vault.toml"
+    new = settings.write(file, name, value)
+    output.say(f"{file}: {name} = {status.setting_value(new)}")
 
-    answer = doctor.report(ctx.obj)
-    troubles = answer["troubles"]
-    if as_json:
-        output.json(answer)
-    elif not troubles:
-        output.say("everything is fine")
-    for trouble in () if as_json else troubles:
-        output.say(f"{trouble['about']:<9}", trouble["what"])
-        output.say("   ", output.styled(trouble["fix"], bold=True))
-    ctx.exit(1 if troubles else 0)
+
+@config_command.command("edit", epilog="Example: lessons config edit")
+def edit_settings() -> None:
+    """Open your own config.toml in your editor, and check it."""
+    from vault_index import config
+    from vault_index.entrypoints import editor
+
+    file = config.home_folder() / "config.toml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.touch()
+    editor.edit_file(file, file.parent)
+    for problem in config.load().unknown_keys:
+        asking.note(f"warning: {problem}")
 
 
 @click.group("model", invoke_without_command=True, epilog="Example: lessons model fetch")
@@ -212,13 +228,28 @@ def _rebuild_journal(named: str | None) -> str:
 
 
 @click.command("status", epilog="Example: lessons status --json")
+@click.option("--check", is_flag=True, help="Only what is wrong; exit with status 1 if there is.")
 @options.as_json
-@click.pass_obj
+@click.pass_context
 @output.paged()
-def status_command(named: str | None, as_json: bool) -> None:
-    """Show the vault, its index, the hooks and their errors."""
+def status_command(ctx: click.Context, check: bool, as_json: bool) -> None:
+    """Show the vault, its use, and what is wrong.
+
+    It looks at settings, index, lessons, model, the agent's hooks, PATH, watcher and git hooks, names
+    the command that fixes each trouble, and changes nothing.
+    """
     from vault_index.entrypoints import doctor
 
+    if check:
+        answer = doctor.report(ctx.obj)
+        if as_json:
+            output.json(answer)
+        elif answer["ok"]:
+            output.say("everything is fine")
+        else:
+            _print_troubles(answer["troubles"])
+        ctx.exit(0 if answer["ok"] else 1)
+    named = ctx.obj
     state = asking.ask(named, api.state.report())
     vault = client.open_vault(named)
     state |= doctor.state(vault)
@@ -229,6 +260,15 @@ def status_command(named: str | None, as_json: bool) -> None:
     for line in status.lines(state):
         output.say(line, indent=11)
     output.say(f"watcher    {status.watcher_line(state['watcher'])}", indent=11)
+    if troubles := doctor.report(named)["troubles"]:
+        output.say()
+        _print_troubles(troubles)
+
+
+def _print_troubles(troubles: Sequence[Mapping[str, str]]) -> None:
+    for trouble in troubles:
+        output.say(f"{trouble['about']:<9}", trouble["what"])
+        output.say("   ", output.styled(trouble["fix"], bold=True))
 
 
 # `lessons watch`.

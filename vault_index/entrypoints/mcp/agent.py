@@ -76,7 +76,7 @@ class Agent:
             return index_files.find(self.vault, folder, os.environ)
         except (ValueError, OSError) as error:
             raise VaultError(
-                f"the user's settings are not readable: {error}", "run `lessons doctor`"
+                f"the user's settings are not readable: {error}", "run `lessons status --check`"
             ) from None
 
     def _folder_of(self, project: str) -> str:

@@ -7,9 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from vault_index.entrypoints.words import count, journal, spent
+from vault_index.search.hit import percent_of
 from vault_index.store.moments import ago
 
 Values = Mapping[str, Any]
+MAX_NAMES = 5  # of settings, in a line
+MAX_PROBLEMS = 5  # `lessons check` has all
 
 
 def lines(state: Values) -> Iterator[str]:
@@ -19,10 +22,12 @@ def lines(state: Values) -> Iterator[str]:
     yield f"embedder   {state['embedder']}"
     yield from _index(state)
     yield from _problems(state)
-    yield from _in_force(state["settings"])
+    yield f"settings   {_changed(state['settings'])}"
     if state["categories"]:
         unfiled = state["unfiled"]
-        proposed = f"; {unfiled} lessons are in none: see `lessons classify`" if unfiled else ""
+        proposed = (
+            f"; {unfiled} lessons are in none: see `lessons categories propose`" if unfiled else ""
+        )
         yield f"categories {len(state['categories'])}{proposed}"
         documents, skills = count(state["documents"], "document"), count(state["skills"], "skill")
         yield f"also       {documents}, {skills}"
@@ -56,7 +61,7 @@ def _index(state: Values) -> Iterator[str]:
     size, age = f"{index['bytes'] / 1e6:.1f} MB", ago(index["age_seconds"])
     yield f"index      {lessons} in {files}, {size}, written {age}"
     floor = index["floor"]
-    fitted = "not fitted yet: run `lessons index`" if floor is None else f"{floor:.3f}"
+    fitted = "not fitted yet: run `lessons index`" if floor is None else f"{percent_of(floor)}%"
     yield f"floor      {fitted}"
 
 
@@ -68,8 +73,11 @@ def _problems(state: Values) -> Iterator[str]:
     problems += [
         f"{path}: hooks leave it out: {why}" for path, why in sorted(state["withheld"].items())
     ]
-    for problem in [*problems, *state["ignored_settings"], *state["skill_problems"]]:
+    problems += [*state["ignored_settings"], *state["skill_problems"]]
+    for problem in problems[:MAX_PROBLEMS]:
         yield f"problem    {problem}"
+    if len(problems) > MAX_PROBLEMS:
+        yield f"problem    and {len(problems) - MAX_PROBLEMS} more: see `lessons check`"
 
 
 def _learning(state: Values) -> Iterator[str]:
@@ -113,7 +121,7 @@ def _used(injected: Values) -> Iterator[str]:
         f" {injected['answered']} answered; p50 {injected['p50_ms']:.0f} ms,"
         f" p90 {injected['p90_ms']:.0f} ms"
     )
-    for lesson_id, times in injected["most_used"]:
+    for lesson_id, times in injected["most_used"][:3]:
         yield f"{times:>8}x  {lesson_id}"
     if injected["never_used"]:
         some = ", ".join(injected["some_never_used"][:3])
@@ -135,21 +143,16 @@ def _outcomes(outcomes: Values) -> Iterator[str]:
     later = f"; {count(waiting, 'session')} not judged yet" if waiting else ""
     yield f"outcome    {outcome_line(outcomes)}{later}"
     for tally in outcomes["worst"][:1]:
-        yield f"worst      {tally['id']}, {outcome_line(tally)}: see `lessons stale`"
+        yield f"worst      {tally['id']}, {outcome_line(tally)}: see `lessons check --stale`"
 
 
-def _in_force(settings: Sequence[Values]) -> Iterator[str]:
-    """Yield a line for each setting that somebody set, and one for all the others."""
+def _changed(settings: Sequence[Values]) -> str:
+    """Return the names of the settings that somebody set."""
     from vault_index import config  # with TOML, 9 ms of each command's help
 
-    defaults = []
-    for setting in settings:
-        line = f"{setting['name']} = {setting_value(setting['value'])}"
-        if setting["origin"] == config.DEFAULT:
-            defaults.append(line)
-        else:
-            yield f"setting    {line} ({setting['origin']})"
-    yield f"defaults   {', '.join(defaults)}"
+    names = [each["name"] for each in settings if each["origin"] != config.DEFAULT]
+    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return f"{', '.join(names[:MAX_NAMES]) or 'none changed'}{more}; all: `lessons config`"
 
 
 def setting_value(value: Any) -> str:

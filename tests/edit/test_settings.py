@@ -1,0 +1,100 @@
+"""`lessons config set`: the line of one key changes, and no other byte of the file."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.commands import run
+from tests.support.files import MakeVault, write
+from vault_index.edit import settings
+from vault_index.errors import SettingsError
+
+FILE = """\
+# mine
+vault = "~/team"  # the default
+
+[learn]
+auto = false
+exclude = ["a"]
+
+[ask]
+model = "claude"
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "line"),
+    [
+        ("learn.auto", "true", "auto = true"),
+        ("learn.model", "claude:sonnet", 'model = "claude:sonnet"'),
+        ("learn.model", "7", 'model = "7"'),
+        ("learn.exclude", '["b", "c"]', 'exclude = ["b", "c"]'),
+        ("receipt", "false", "receipt = false"),
+        ("floor", "0.3", "floor = 0.3"),
+        ("skills.least_uses", "3", "least_uses = 3"),
+    ],
+)
+def test_a_line_changes_and_no_other(tmp_path: Path, name: str, typed: str, line: str) -> None:
+    file = write(tmp_path / "config.toml", FILE)
+    settings.write(file, name, typed)
+    before, after = FILE.splitlines(), file.read_text().splitlines()
+    assert line in after
+    changed = [each for each in before if each not in after]
+    assert [each.split(" = ")[0] for each in changed] in ([], [line.split(" = ")[0]])
+
+
+@given(st.lists(st.sampled_from(["learn.auto", "watch.autostart", "receipt"]), min_size=1))
+def test_what_is_set_is_what_is_read(names: list[str]) -> None:
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "deep/config.toml")
+        for name in names:
+            settings.write(file, name, "true")
+        values = tomllib.loads(file.read_text())
+    flat = {f"{key}.{own}" for key in values if key != "receipt" for own in values[key]}
+    assert flat | ({"receipt"} & {*values}) == {*names}
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "text", "says"),
+    [
+        ("learn.autos", "true", "", "did you mean 'learn.auto'"),
+        ("learn.auto", "perhaps", "", "learn.auto must be true or false"),
+        ("learn.auto", "true", "learn_auto = false\n", "in more than one line"),
+        ("learn.auto", "true", "learn = {auto = false}\n", "learn"),
+        ("receipt", "true", "= broken", "config.toml"),
+    ],
+)
+def test_what_a_line_cannot_change_is_an_error(
+    tmp_path: Path, name: str, typed: str, text: str, says: str
+) -> None:
+    file = write(tmp_path / "config.toml", text)
+    with pytest.raises(SettingsError, match=says):
+        settings.write(file, name, typed)
+    assert file.read_text() == text
+
+
+@pytest.mark.slow
+def test_the_command(make_vault: MakeVault) -> None:
+    vault = make_vault()
+    out = run("lessons", "config", "set", "prompt_lessons", "2", cwd=vault.root).out
+    assert out == f"{vault.config.home}/config.toml: prompt_lessons = 2\n"
+    assert "prompt_lessons = 2" in (vault.config.home / "config.toml").read_text()
+    run("lessons", "config", "set", "prompt_lessons", "1", "--shared", cwd=vault.root)
+    assert "prompt_lessons = 1\n" in (vault.lessons_dir / "vault.toml").read_text()
+    words = ("config", "set", "learn.model", "claude", "--shared")
+    refused = run("lessons", *words, cwd=vault.root, check=False)
+    assert (refused.code, refused.err.splitlines()[0]) == (
+        1,
+        "Error: a vault may not set learn.model",
+    )
+    editor = write(vault.root / "editor", '#!/bin/sh\necho "recipt = true" >> "$1"\n')
+    editor.chmod(0o755)
+    edited = run("lessons", "config", "edit", cwd=vault.root, env={"EDITOR": str(editor)})
+    assert "did you mean 'receipt'" in edited.err

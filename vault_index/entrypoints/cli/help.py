@@ -1,0 +1,54 @@
+"""Help beyond `--help`: the commands that few need, and the next step of somebody who begins."""
+
+from __future__ import annotations
+
+import click
+
+from vault_index.entrypoints.cli import output
+from vault_index.errors import NoVaultError
+
+
+@click.command("help", epilog="Example: lessons help --all")
+@click.argument("words", metavar="[COMMAND]...", nargs=-1)
+@click.option("--all", "every", is_flag=True, help="List every command.")
+@click.pass_context
+def command(ctx: click.Context, words: tuple[str, ...], every: bool) -> None:
+    """Show the help of a command, or list every command."""
+    group = ctx.find_root().command
+    main = ctx.find_root()
+    assert isinstance(group, click.Group)
+    if words or not every:
+        for word in words:
+            name, group, _ = group.resolve_command(main, [word])  # type: ignore[assignment]  # or fails
+            main = click.Context(group, main, name)
+        output.text(group.get_help(main))
+        return
+    formatter = main.make_formatter()
+    group.format_sections(main, formatter, every=True)  # type: ignore[attr-defined]  # of `main`
+    output.text(formatter.getvalue().strip())
+
+
+def show_next_step(named: str | None) -> None:
+    """Say in a few lines what is here and what to type next."""
+    from vault_index import api, client
+    from vault_index.entrypoints import doctor
+
+    try:
+        vault = client.open_vault(named)
+    except NoVaultError:
+        output.say("there is no vault here; type `lessons init` in your team's repository")
+        output.say("a first look: lessons --help")
+        return
+    lessons = sum(1 for _ in vault.files()[0])
+    output.say(f"{vault.root}: {lessons} lesson file{'s' * (lessons != 1)}")
+    steps = (
+        [("lessons add --title ... --text ...", "write the first lesson")] if not lessons else []
+    )
+    if not doctor.state(vault)["hooks"]:
+        steps.append(("lessons install claude", "have your agent get lessons"))
+    waiting = len(client.ask(vault.root, api.proposal.select())["proposals"])
+    if waiting:
+        steps.append(("lessons review", f"decide about {waiting} proposals that wait"))
+    steps += [("lessons search WORDS", "find a lesson"), ("lessons status", "look at all of it")]
+    for typed, why in [*steps, ("lessons --help", "see what else there is")]:
+        output.row(output.styled(f"  {typed:<36}", bold=True), why)
