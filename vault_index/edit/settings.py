@@ -29,7 +29,9 @@ def write(file: Path, name: str, typed: str) -> Any:
     data = files.read_if_any(file)
     before = (data or b"").decode("utf-8", "surrogateescape")
     after = _with_line(before, name, value)
-    if _parsed(after, file) != _with_value(_parsed(before, file), name, value):
+    values = _parsed(before, file)
+    is_twice = "." in name and name.replace(".", "_") in values  # its other spelling
+    if is_twice or _parsed(after, file) != _with_value(values, name, value):
         raise SettingsError(f"{file} has {name} in more than one line", _BY_HAND)
     file.parent.mkdir(parents=True, exist_ok=True)
     files.replace_file(file, after.encode("utf-8", "surrogateescape"))
