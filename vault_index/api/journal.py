@@ -45,18 +45,20 @@ def search(
     """Find records: `hits`, how many `older` ones the window leaves out, `text_only`, `embedder`.
 
     `project` is a name or `all`, `folder` one of a project's; with neither all projects are searched:
-    `project` is the one that was. `has_sessions` is whether there is anything of it. `since` is None for
-    the usual window, "" for all times, `k` 0 for as many hits as the settings say. The others are those
-    of `search.Query`. Raises VaultError for an unknown type, concept or project.
+    `project` is the one that was. `missing` is "sessions" where none is kept, "project" where none is of
+    it. `since` is None for the usual window, "" for all times, `k` 0 for as many hits as the settings
+    say. The others are those of `search.Query`. Raises VaultError for an unknown type, concept or
+    project.
     """
     _require("type", type, TYPES)
     _require("concept", concept, CONCEPTS)
     answer: dict[str, Any] = {"hits": [], "older": 0, "text_only": "", "project": ""}
     answer["embedder"] = journal.config.embedder
-    name = None if _is_empty(journal) else projects.choose(journal, project, folder)
-    answer["has_sessions"] = name is not None
+    if _is_empty(journal):
+        return {**answer, "missing": "sessions"}
+    name = projects.choose(journal, project, folder)
     if name is None:
-        return answer
+        return {**answer, "missing": "project"}
     answer["project"] = name
     narrowed = {"type": type, "since": since, "until": until}
     narrowed = {key: value for key, value in narrowed.items() if value}
@@ -72,7 +74,8 @@ def search(
     )
     results = find(journal, query, everything=since == "")
     answer["hits"] = [hit.as_json(explain=explain) for hit in results.hits]
-    return {**answer, "older": results.older, "text_only": results.text_only}
+    answer |= {"older": results.older, "text_only": results.text_only}
+    return {**answer, "missing": ""}
 
 
 @question
@@ -89,18 +92,18 @@ def timeline(
 
     The anchor is as `search.timeline.around` reads it; `anchor` is "" where it is a time, and `before`
     is how many records are before it. With `full` a record has all that `show` returns. A record or
-    session that is named is found in any project. `has_sessions` is whether the project has any.
+    session that is named is found in any project. `missing` is as in `search`.
     """
     if _is_empty(journal):
-        return {"records": [], "anchor": "", "before": 0, "has_sessions": False}
+        return {"records": [], "anchor": "", "before": 0, "missing": "sessions"}
     name = projects.choose(journal, project, folder)
     moments = around(journal, anchor, before, after, name, anywhere=not project)
     records = [hit.as_json() for hit in moments.records]
     if full:
         records = _with_all(journal, moments.records)
     marked = "" if moments.anchor is None else moments.records[moments.anchor].id
-    there = {"records": records, "anchor": marked, "before": moments.before}
-    return {**there, "has_sessions": name is not None or bool(records)}
+    missing = "project" if name is None and not records else ""
+    return {"records": records, "anchor": marked, "before": moments.before, "missing": missing}
 
 
 def _with_all(journal: Journal, hits: Iterable[JournalHit]) -> list[dict[str, Any]]:

@@ -323,7 +323,8 @@ def around(
             f"a timeline shows 0 to {DEEPEST} records before and after", f"use at most {DEEPEST}"
         )
     table = open_index(journal).store
-    span = moments.span_of(anchor, now or datetime.now(UTC))
+    is_id = anchor.strip().isdigit()  # and no date without its marks
+    span = None if is_id else moments.span_of(anchor, now or datetime.now(UTC))
     moment = span[0] if span else None
     anchored = -1
     if moment is None:

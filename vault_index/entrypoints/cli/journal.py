@@ -158,9 +158,7 @@ def timeline_command(
         return
     _print_timeline(answer, asked, in_full=is_full)
     if not answer["records"]:
-        asking.note(
-            "nothing in the journal there" if answer["has_sessions"] else journal.NO_SESSION
-        )
+        asking.note(journal.nothing(answer))
 
 
 def _print_timeline(answer: Values, asked: str, *, in_full: bool) -> None:
@@ -353,7 +351,7 @@ def forget_command(ctx: click.Context, /, yes: bool, as_json: bool, **named: str
 def print_hits(answer: Values) -> None:
     """Print the hits of a search, two or three lines each, or that nothing matches."""
     if not answer["hits"]:
-        asking.note(journal.NOTHING if answer["has_sessions"] else journal.NO_SESSION)
+        asking.note(journal.nothing(answer))
     width = min(100, output.screen_width() or 100)
     for number, hit in enumerate(answer["hits"], start=1):
         head = f"{number}. {journal.heading(hit)}{journal.percent(hit)}"

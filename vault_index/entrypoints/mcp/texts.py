@@ -280,7 +280,7 @@ def journal_hits(answer: Json, start: int, limit: int) -> str:
 
 
 def _nothing(answer: Json) -> str:
-    return sentence(journal.NOTHING if answer["has_sessions"] else journal.NO_SESSION)
+    return sentence(journal.nothing(answer))
 
 
 def timeline(answer: Json, *, full: bool) -> str:

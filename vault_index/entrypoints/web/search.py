@@ -297,8 +297,8 @@ def _sessions(client: VaultClient, asked: Asked, *, private: bool) -> dict[str, 
         }
         for hit in found
     ]
-    nothing = journal.NOTHING if answer["has_sessions"] else journal.NO_SESSION
-    return {"sessions": sessions, "no_sessions": "" if sessions else sentence(nothing)}
+    nothing = "" if sessions else sentence(journal.nothing(answer))
+    return {"sessions": sessions, "no_sessions": nothing}
 
 
 def _newest(client: VaultClient, asked: Asked, *, private: bool = False) -> dict[str, Any]:

@@ -11,8 +11,16 @@ from vault_index.store.moments import lasted, local
 Values = Mapping[str, Any]
 RUBRICS = ("facts", "concepts", "files_read", "files_modified", "errors")  # as a record has them
 MAX_SHOWN = 5  # projects, problems and complaints
-NOTHING = "nothing in the journal matches"
-NO_SESSION = "the journal has no session of this project; `all` is every project"
+NOTHING = {
+    "": "nothing in the journal matches",
+    "sessions": "the journal has no session yet",
+    "project": "the journal has no session of this project; `all` is every project",
+}
+
+
+def nothing(answer: Values) -> str:
+    """Return why a search or a timeline has nothing."""
+    return NOTHING[answer["missing"]]
 
 
 def kind(record: Values) -> str:
