@@ -146,7 +146,7 @@ def test_settings_that_cannot_be_written_give_back_the_same_bytes_later(own_worl
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(atomic, "exchange", no_space)
         with pytest.raises(WriteError, match="No space left"):
-            wiring.install(settings, own_world, "lessons-hook", journal=True)
+            wiring.install(settings, own_world, "lessons-hook", ["always", "journal"])
     wiring.uninstall(settings, own_world)
     assert settings.read_text() == '{"theme":   "dark"}'
 

@@ -58,17 +58,18 @@ def test_its_hooks_are_those_that_install_writes() -> None:
         "PreToolUse": "prompt",
         "SubagentStart": "prompt",
     }
-    wanted = agents.EVENTS | agents.JOURNAL_EVENTS
+    hooks_of = agents.CLAUDE.hooks
+    wanted = {hook.event: hook for hook in (*hooks_of["always"], *hooks_of["journal"])}
     assert set(hooks) == set(wanted)
     for event, groups in hooks.items():
         ((hook,),) = [group["hooks"] for group in groups]
-        assert groups[0].get("matcher") == agents.MATCHERS.get(event)
+        assert groups[0].get("matcher", "") == wanted[event].tools
         mode = modes.get(event, "end")
         assert hook == {
             "type": "command",
             "command": "sh",
             "args": ["${CLAUDE_PLUGIN_ROOT}/run.sh", mode],  # without a shell between
-            "timeout": wanted[event],
+            "timeout": wanted[event].timeout,
         }
 
 

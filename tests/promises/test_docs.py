@@ -50,9 +50,9 @@ def test_each_variable_is_described() -> None:
 def test_each_hook_is_described() -> None:
     described = documents.page("agents")
     for name, agent in agents.AGENTS.items():
-        wiring = agent.wiring
-        for event in (*wiring.events, *wiring.journal_events, *wiring.failure_events):
-            assert f"`{event}`" in described, f"{name}: {event}"
+        for when in ("always", "journal", "failures", "files"):
+            for event in agent.wiring.events(when):
+                assert f"`{event}`" in described, f"{name}: {event}"
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)

@@ -255,7 +255,7 @@ def _hooks(agent: agents.Agent, scope: str, place: Path, has_plugin: bool) -> It
     """Look at the hooks in one file."""
     words = f"{agent.name} {scope}"
     commands = agent.wiring.commands(place)
-    missing = sorted(set(agent.wiring.events) - set(commands))
+    missing = sorted(set(agent.wiring.events()) - set(commands))
     if missing and not (has_plugin and agent.name == agents.AGENT):  # which brings them
         what = f"{place}: no hook for {', '.join(missing)}"
         yield Trouble("hooks", what, f"lessons install {words}")

@@ -15,6 +15,7 @@ import json
 import os
 import re
 import sys
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -22,7 +23,14 @@ from typing import Any
 
 from vault_index import git
 from vault_index.entrypoints.agents import hook_settings
-from vault_index.entrypoints.agents.hook_settings import HookSettings
+from vault_index.entrypoints.agents.hook_settings import (
+    ALWAYS,
+    FAILURES,
+    FILES,
+    JOURNAL,
+    Hook,
+    HookSettings,
+)
 from vault_index.entrypoints.agents.section import Section
 from vault_index.errors import SettingsError
 
@@ -37,11 +45,13 @@ _COMMAND = re.compile(r'(?m)^const COMMAND = (".*");$')
 class Plugin:
     """The plugin's file: all of it is ours, unless somebody added to it."""
 
-    # no reader knows its sessions, and its plugin looks for failures by itself
-    events, journal_events, failure_events = {"chat.message": 5}, dict[str, int](), dict[str, int]()
-    edits = None
+    def events(self, when: str = ALWAYS) -> list[str]:
+        """Return its events: no reader knows its sessions, and it looks for failures by itself."""
+        return ["chat.message"] if when == ALWAYS else []
 
-    def install(self, settings: Path, _home: Path, command: str, **_options: bool) -> bool:
+    def install(
+        self, settings: Path, _home: Path, command: str, _wanted: Sequence[str] = ()
+    ) -> bool:
         """Write the plugin. False if it is there already. Raises SettingsError."""
         code = resources.files("vault_index.entrypoints.agents").joinpath("opencode.js")
         line = f"const COMMAND = {json.dumps(command)};"
@@ -57,30 +67,23 @@ class Plugin:
         return {"chat.message": json.loads(line[1])} if line else {}
 
 
-# The hooks in the settings of Claude Code.
-
-# timeout in seconds, past our own deadline
-EVENTS = {
-    "UserPromptSubmit": 5,
-    "SessionStart": 10,
-    "PostToolUseFailure": 5,
-    "PreToolUse": 5,
-    "SubagentStart": 5,
-}
-MATCHERS = {
-    "PostToolUseFailure": "Bash|PowerShell",  # the tools that run commands
-    "PreToolUse": "Agent|Task",  # those that start a subagent
-}
-# of the journal, only where asked for; SessionEnd waits no longer than its own budget for it
-JOURNAL_EVENTS = {"Stop": 5, "SubagentStop": 5, "PreCompact": 5, "SessionEnd": 5}
+# The hooks in the settings of Claude Code; times in seconds, past our own deadline.
 
 CLAUDE = HookSettings(
     "Claude Code",
-    EVENTS,
-    JOURNAL_EVENTS,
+    {
+        ALWAYS: [
+            Hook("UserPromptSubmit", 5),
+            Hook("SessionStart", 10),
+            Hook("PostToolUseFailure", 5, "Bash|PowerShell"),  # the tools that run commands
+            Hook("PreToolUse", 5, "Agent|Task"),  # those that start a subagent
+            Hook("SubagentStart", 5),
+        ],
+        # SessionEnd waits no longer than its own budget for it
+        JOURNAL: [Hook(event, 5) for event in ("Stop", "SubagentStop", "PreCompact", "SessionEnd")],
+        FILES: [Hook("PreToolUse", 5, "Edit|Write|MultiEdit|NotebookEdit")],
+    },
     exec_form=True,
-    matchers=MATCHERS,
-    edits=("PreToolUse", "Edit|Write|MultiEdit|NotebookEdit", 5),
 )
 install, uninstall, commands = CLAUDE.install, CLAUDE.uninstall, CLAUDE.commands
 
@@ -103,37 +106,41 @@ def are_disabled(settings: Path) -> bool:
 
 CODEX = HookSettings(
     "Codex",
-    {"UserPromptSubmit": 5, "SessionStart": 10},  # seconds
-    {"Stop": 5},
-    {"PostToolUse": 5},
+    {
+        ALWAYS: [Hook("UserPromptSubmit", 5), Hook("SessionStart", 10)],  # seconds
+        JOURNAL: [Hook("Stop", 5)],
+        FAILURES: [Hook("PostToolUse", 5, "Bash")],
+    },
     arguments=" --agent codex",
-    matchers={"PostToolUse": "Bash"},
 )
 GEMINI = HookSettings(
     "Gemini CLI",
-    {"BeforeAgent": 5000, "SessionStart": 10_000},  # milliseconds
-    failure_events={"AfterTool": 5000},
+    {
+        ALWAYS: [Hook("BeforeAgent", 5000), Hook("SessionStart", 10_000)],  # milliseconds
+        FAILURES: [Hook("AfterTool", 5000, "run_shell_command")],
+    },
     arguments=" --agent gemini",
     comments=True,
-    matchers={"AfterTool": "run_shell_command"},
 )
 CURSOR = HookSettings(
     "Cursor",
-    {"beforeSubmitPrompt": 5, "sessionStart": 10},  # seconds
-    failure_events={"postToolUse": 5},
+    {
+        ALWAYS: [Hook("beforeSubmitPrompt", 5), Hook("sessionStart", 10)],  # seconds
+        FAILURES: [Hook("postToolUse", 5, "Shell")],
+    },
     arguments=" --agent cursor",
     grouped=False,
     comments=True,
     beside={"version": 1},
-    matchers={"postToolUse": "Shell"},
 )
 COPILOT = HookSettings(
     "Copilot CLI",
-    {"UserPromptSubmit": 5, "SessionStart": 10},  # seconds; by these names it speaks as Claude Code
-    failure_events={"PostToolUse": 5},
+    {  # seconds; by these names it speaks as Claude Code
+        ALWAYS: [Hook("UserPromptSubmit", 5), Hook("SessionStart", 10)],
+        FAILURES: [Hook("PostToolUse", 5, "bash|powershell")],
+    },
     arguments=" --agent copilot",
     beside={"version": 1},
-    matchers={"PostToolUse": "bash|powershell"},
 )
 
 
@@ -158,11 +165,11 @@ class Agent:
 
     def runs_hooks(self, place: Path) -> bool:
         """Whether a file runs our hook on prompts."""
-        return set(list(self.wiring.events)[:1]) <= self._events(place)
+        return self.wiring.events()[0] in self._events(place)
 
     def records_sessions(self, place: Path) -> bool:
         """Whether a file runs our hook at the end of turns, for the journal."""
-        wanted = set(self.wiring.journal_events)
+        wanted = set(self.wiring.events(JOURNAL))
         return bool(wanted) and wanted <= self._events(place)
 
     def _events(self, place: Path) -> set[str]:
@@ -231,21 +238,15 @@ def recording_in(project: Path | None) -> list[Path]:
     return [place for agent, place in places if agent.records_sessions(place)]
 
 
-def refuse_unrecorded(agent: Agent) -> None:
-    """Raise SettingsError for an agent whose sessions the journal does not read."""
-    if not agent.wiring.journal_events:
-        able = ", ".join(one.name for one in AGENTS.values() if one.wiring.journal_events)
-        raise SettingsError(
-            f"the journal does not read sessions of {agent.name}, only of {able}",
-            "run it without --journal",
-        )
-
-
-def refuse_edits(agent: Agent) -> None:
-    """Raise SettingsError for an agent with no hook that runs at edits alone."""
-    if agent.wiring.edits is None:
-        message = f"{agent.name} has no hook that runs at edits alone"
-        raise SettingsError(message, "run it without --files")
+def refuse_missing(agent: Agent, wanted: Collection[str]) -> None:
+    """Raise SettingsError for hooks of the journal or before edits that an agent does not have."""
+    able = ", ".join(one.name for one in AGENTS.values() if one.wiring.events(JOURNAL))
+    for when, message in (
+        (JOURNAL, f"the journal does not read sessions of {agent.name}, only of {able}"),
+        (FILES, f"{agent.name} has no hook that runs at edits alone"),
+    ):
+        if when in wanted and not agent.wiring.events(when):
+            raise SettingsError(message, f"run it without --{when}")
 
 
 def refuse_committed_links(agent: str, project: Path, place: Path) -> None:

@@ -12,10 +12,10 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from vault_index import files
 from vault_index.entrypoints.agents import section
@@ -77,55 +77,54 @@ def hook_command(shared: bool) -> str:
 _TEXT_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
 
+# When a hook is there: always, or only where the user asks for it.
+ALWAYS, JOURNAL, FAILURES, FILES = "always", "journal", "failures", "files"
+
+
+class Hook(NamedTuple):
+    """An event of an agent at which our hook runs, and the time that it gives a hook, in its own unit."""
+
+    event: str
+    timeout: int
+    tools: str = ""  # that it is limited to, as the agent writes them
+
+
 @dataclass(frozen=True)
 class HookSettings:
     """How the settings of an agent hold hooks: `{"hooks": {event: [...]}}`."""
 
     agent: str  # as it calls itself
-    events: Mapping[str, int]  # with the time that the agent gives a hook, in its own unit
-    journal_events: Mapping[str, int] = field(default_factory=dict)  # only where asked for
-    failure_events: Mapping[str, int] = field(default_factory=dict)  # the same: after any command
+    hooks: Mapping[str, Sequence[Hook]]  # by when they are there
     arguments: str = ""  # of our command, which is then a line for a shell
     exec_form: bool = False  # the agent runs a command without a shell if it has `args`
     grouped: bool = True  # an event has groups of hooks, as in Claude Code; else hooks
     comments: bool = False  # the agent reads JSON with comments
     beside: Mapping[str, Any] = field(default_factory=dict)  # what the file must have
-    matchers: Mapping[str, str] = field(default_factory=dict)  # tools that an event is limited to
-    edits: tuple[str, str, int] | None = None  # before edits, where asked for: event, tools, time
+
+    def events(self, when: str = ALWAYS) -> list[str]:
+        """Return the events at which our hook runs always, or where it is asked for."""
+        return [hook.event for hook in self.hooks.get(when, ())]
 
     def install(
-        self,
-        settings: Path,
-        home: Path,
-        command: str,
-        *,
-        journal: bool = False,
-        failures: bool = False,
-        edits: bool = False,
-        base: bool = True,
+        self, settings: Path, home: Path, command: str, wanted: Sequence[str] = (ALWAYS,)
     ) -> bool:
-        """Add the hooks to a settings file, which keeps all else. False if it has them already.
+        """Add the hooks that are `wanted` to a settings file; others in it stay as they are.
 
-        Those of the journal come with `journal`, those that run after any command to look for failures
-        with `failures`, that before edits with `edits`; without it they stay as they are. Without `base`
-        these are all. Raises SettingsError for a file that is not a JSON object or has comments, and
-        leaves it alone.
+        False if it has them already. Raises SettingsError for a file that is not a JSON object or has
+        comments, and leaves it alone.
         """
         before, values, has_comments = self._read(settings)
         hooks = self._hooks(settings, values)
-        timeouts = {**(self.events if base else {}), **(self.journal_events if journal else {})}
-        timeouts |= self.failure_events if failures else {}
-        wanted = [(event, self.matchers.get(event, ""), time) for event, time in timeouts.items()]
-        wanted += [self.edits] if edits and self.edits else []
         missing = [
-            (event, tools, time)
-            for event, tools, time in wanted
-            if not any(self._is_ours(group, tools) for group in hooks.get(event, []))
+            hook
+            for when in wanted
+            for hook in self.hooks.get(when, ())
+            if not any(self._is_ours(group, hook.tools) for group in hooks.get(hook.event, []))
         ]
         if not missing:
             return False
         had_ours = any(self._is_ours(group) for event in hooks for group in _groups(hooks, event))
-        entries = [(event, self._entry(command, tools, time)) for event, tools, time in missing]
+        entries = [(hook.event, self._entry(command, hook)) for hook in missing]
         if has_comments:
             lines = ", ".join(f'"{event}": [{json.dumps(new)}]' for event, new in entries)
             raise SettingsError(
@@ -180,7 +179,7 @@ class HookSettings:
         hooks = self._read(settings)[1].get("hooks")
         hooks = hooks if isinstance(hooks, dict) else {}
         ours: dict[str, str] = {}
-        for event in (*self.events, *self.journal_events, *self.failure_events):
+        for event in (event for when in self.hooks for event in self.events(when)):
             for group in _groups(hooks, event):
                 for hook in self._hooks_of(group):
                     program = self._program(hook)
@@ -218,7 +217,7 @@ class HookSettings:
         hooks = values.get("hooks", {})
         # of Gemini CLI's own keys among them, one is a switch
         if not isinstance(hooks, dict) or not all(
-            isinstance(groups, list) or (isinstance(groups, bool) and event not in self.events)
+            isinstance(groups, list) or (isinstance(groups, bool) and event not in self.events())
             for event, groups in hooks.items()
         ):
             raise SettingsError(
@@ -226,14 +225,14 @@ class HookSettings:
             )
         return hooks
 
-    def _entry(self, command: str, tools: str, timeout: int) -> dict[str, Any]:
+    def _entry(self, command: str, wanted: Hook) -> dict[str, Any]:
         line = f"{shlex.quote(command)}{self.arguments}" if self.arguments else command
         hook: dict[str, Any] = {"type": "command"} if self.grouped else {}
         hook["command"] = line
         if self.exec_form:
             hook["args"] = []
-        hook["timeout"] = timeout
-        limited = {"matcher": tools} if tools else {}
+        hook["timeout"] = wanted.timeout
+        limited = {"matcher": wanted.tools} if wanted.tools else {}
         return {**limited, "hooks": [hook]} if self.grouped else {**limited, **hook}
 
     def _hooks_of(self, group: Any) -> list[Any]:

@@ -81,7 +81,8 @@ def offer_recording(folder: Path) -> None:
     if agents.enabled_by(None) is None:
         settings = agents.claude_settings(None)
         command = hook_settings.hook_command(shared=False)
-        agents.install(settings, config.home_folder(), command, journal=True)
+        wanted = hook_settings.ALWAYS, hook_settings.JOURNAL
+        agents.install(settings, config.home_folder(), command, wanted)
         output.say(f"{settings}: hooks installed")
     begin_recording(folder)
 
@@ -140,10 +141,9 @@ def install_command(
     from vault_index.entrypoints.agents import hook_settings
 
     chosen = agents.AGENTS[agent]
-    if journal:
-        agents.refuse_unrecorded(chosen)
-    if files:
-        agents.refuse_edits(chosen)
+    asked = {"journal": journal, "failures": failures, "files": files}
+    wanted = [hook_settings.ALWAYS, *(when for when, is_asked in asked.items() if is_asked)]
+    agents.refuse_missing(chosen, wanted)
     project = Path.cwd() if for_user is False else None
     settings = chosen.place(project)
     if project:
@@ -156,8 +156,8 @@ def install_command(
         settings = Path()  # if the user's settings have them from before, they are others, too
     else:
         command = hook_settings.hook_command(shared=project is not None)
-        more = {"journal": journal and base, "failures": failures, "edits": files, "base": base}
-        changed = chosen.wiring.install(settings, config.home_folder(), command, **more)
+        wanted = wanted if base else [hook_settings.FILES]
+        changed = chosen.wiring.install(settings, config.home_folder(), command, wanted)
         output.say(f"{settings}: {'hooks installed' if changed else 'hooks were there already'}")
     if journal:
         begin_recording(project)
@@ -217,6 +217,7 @@ def uninstall_command(agent: str, for_user: bool | None) -> None:
     """
     from vault_index import config
     from vault_index.entrypoints import agents
+    from vault_index.entrypoints.agents import hook_settings
 
     if agent == AGENTS_MD:
         file = section_file(for_user)
@@ -232,7 +233,7 @@ def uninstall_command(agent: str, for_user: bool | None) -> None:
     output.say(f"{settings}: {'hooks removed' if changed else 'there were no hooks'}")
     plugin = agents.enabled_by(Path.cwd())
     others = agents.recording_in(project) or (plugin and agent != agents.AGENT)
-    if chosen.wiring.journal_events and not others:
+    if chosen.wiring.events(hook_settings.JOURNAL) and not others:
         end_recording(project)
     if plugin and agent == agents.AGENT:
         asking.note(f"note: {agents.shown(plugin)} still runs them")
