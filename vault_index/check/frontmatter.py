@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from typing import Any
 
 from vault_index.check.finding import ERROR, WARNING, Finding, line_of_key
 from vault_index.errors import LessonError
 from vault_index.lesson.category import MAX_DEPTH, from_folder, normalise, prefixes
-from vault_index.lesson.file import LessonFile
-from vault_index.lesson.frontmatter import brief, metadata_of
-from vault_index.lesson.parse import TYPES, Lesson, lessons_of
+from vault_index.lesson.file import LessonFile, Section
+from vault_index.lesson.frontmatter import brief, metadata_of, own_of
+from vault_index.lesson.parse import TYPES, Lesson, lessons_of, words
 from vault_index.text import failure
 
 GIANT_CHARS = 20_000  # some 5,000 tokens, of which an agent gets 600
@@ -44,13 +45,43 @@ def findings(
         message = error.message.removeprefix(f"{path}: ")
         return [Finding(shown, error.line, "frontmatter", message)], []
     text = file.text(range(len(file.lines)))
+    above = len(lessons) - len(file.sections)
+    owns = [own_of(file, section) for section in file.sections]
+    sharing = [lessons[at + above] for at, own in enumerate(owns) if not own] if lessons else []
     problems = [
         *_types(shown, text, metadata),
-        *_categories(shown, text, path, lessons, known),
+        *_categories(shown, text, path, _declared(metadata), known),
         *_size(shown, lessons),
-        *_taught(shown, text, lessons),
+        *_taught(shown, text, [*lessons[:above], *sharing]),
     ]
+    for own, section, lesson in zip(owns, file.sections, lessons[above:], strict=False):
+        if own:
+            problems += _of_section(shown, file, section, own, lesson, known)
     return problems, lessons
+
+
+def _of_section(
+    shown: str,
+    file: LessonFile,
+    section: Section,
+    own: dict[Any, Any],
+    lesson: Lesson,
+    known: Collection[str],
+) -> Iterator[Finding]:
+    """Check the keys that a section has of its own."""
+    lines = file.own(section)
+    text, filed = file.text(lines), _declared(own)
+    found = (
+        *_types(shown, text, own),
+        *(_categories(shown, text, file.path, filed, known) if filed else ()),
+        *_taught(shown, text, [replace(lesson, applies_to=())]),
+    )
+    for finding in found:
+        yield replace(finding, line=finding.line + lines.start)
+
+
+def _declared(metadata: dict[Any, Any]) -> Sequence[str]:
+    return words(metadata.get("categories", metadata.get("category")))
 
 
 def _types(shown: str, text: str, metadata: dict[Any, Any]) -> Iterator[Finding]:
@@ -86,10 +117,9 @@ def _is_date(value: Any) -> bool:
 
 
 def _categories(
-    shown: str, text: str, path: str, lessons: list[Lesson], known: Collection[str]
+    shown: str, text: str, path: str, declared: Sequence[str], known: Collection[str]
 ) -> Iterator[Finding]:
     line = line_of_key(text, "categories")
-    declared = lessons[0].categories if lessons else ()
     filed = []
     for raw in declared:
         category = normalise(raw)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vault_index import files
+from vault_index.edit import update
 from vault_index.errors import ChangedError, ForeignIndexError, VaultError, WriteError
 from vault_index.index.classifier import MAX_CATEGORIES, Proposal
 from vault_index.lesson import edits, parse
 from vault_index.lesson.category import UNCATEGORIZED, CategoryPath, is_category, normalise
-from vault_index.lesson.file import hash_of_file
+from vault_index.lesson.file import LessonFile, hash_of_file
+from vault_index.lesson.frontmatter import own_of
 from vault_index.store import injections
 
 if TYPE_CHECKING:
@@ -134,16 +135,33 @@ def _change(
     data = files.read_file(vault.lessons_dir / path)
     metadata = edits.keys_of(data, path)
     key = "categories" if metadata.get("categories") is not None else "category"
-    declared = parse.parse_file(data, path)
-    raw: Sequence[str] = declared[0].categories if declared else ()
-    renamed = [_renamed(normalise(category), old, new) for category in raw]
-    if any(renamed):
-        kept = [now or was for now, was in zip(renamed, raw, strict=True)]
-        filed = tuple(dict.fromkeys(kept))
-        value = list(filed) if isinstance(metadata.get(key), list) or len(filed) > 1 else filed[0]
-        after = edits.set_keys(data, {key: value}, path)
-        return Change(path, to, filed, data, after)
+    parse.parse_file(data, path)  # never edit what cannot be read back
+    filed = _filed_anew(metadata, key, old, new)
+    after = edits.set_keys(data, {key: filed[1]}, path) if filed else data
+    shown = filed[0] if filed else ()
+    file = LessonFile.of(data, path)
+    for slug, section in parse.slugs_of(file):
+        own = own_of(file, section)
+        own_key = "categories" if own.get("categories") is not None else "category"
+        if there := _filed_anew(own, own_key, old, new):
+            after = edits.set_own_keys(after, slug, {own_key: there[1]}, path)
+            shown = tuple(dict.fromkeys([*shown, *there[0]]))
+    if after != data:
+        return Change(path, to, shown, data, after)
     return Change(path, to, None, data, data) if moved is not None else None
+
+
+def _filed_anew(
+    metadata: Mapping[Any, Any], key: str, old: CategoryPath, new: CategoryPath
+) -> tuple[tuple[CategoryPath, ...], Any] | None:
+    """Return the categories after a rename and the value to write; None where none is renamed."""
+    raw = parse.words(metadata.get(key))
+    renamed = [_renamed(normalise(category), old, new) for category in raw]
+    if not any(renamed):
+        return None
+    filed = tuple(dict.fromkeys(now or was for now, was in zip(renamed, raw, strict=True)))
+    is_list = isinstance(metadata.get(key), list) or len(filed) > 1
+    return filed, list(filed) if is_list else filed[0]
 
 
 def _renamed(category: CategoryPath, old: CategoryPath, new: CategoryPath) -> CategoryPath | None:
@@ -236,9 +254,8 @@ def write(
     """Write proposals into the frontmatter of their files; return what each changed file gets.
 
     Also return why others are left as they are: they have categories by now, cannot be edited or
-    read, were saved meanwhile, or are in a repository of their own. A file of several lessons has
-    one frontmatter, which gets the categories that most of them were given. A `preview` writes
-    nothing. Raises WriteError.
+    read, were saved meanwhile, or are in a repository of their own. A `preview` writes nothing. Raises
+    WriteError.
     """
     by_path: dict[str, list[Proposal]] = {}
     for proposal in proposals:
@@ -247,14 +264,12 @@ def write(
     written: dict[str, list[CategoryPath]] = {}
     failed: list[str] = []
     for path, several in sorted(by_path.items()):
-        given = Counter(category for proposal in several for category in proposal.categories)
-        chosen = [category for category, _ in given.most_common(MAX_CATEGORIES)]
         try:
-            hashes = {proposal.file_hash for proposal in several}
-            before, after = _filed_under(vault, path, chosen, hashes)
+            before, after = _filed_under(vault, path, several)
             if not preview:
                 files.change_file(vault.root / path, after, expected=before, within=vault.root)
-            written[path] = chosen
+            every = (category for proposal in several for category in proposal.categories)
+            written[path] = list(dict.fromkeys(every))
         except VaultError as error:
             if isinstance(error, WriteError) and not isinstance(error, ChangedError):
                 if written:
@@ -264,22 +279,25 @@ def write(
     return written, failed
 
 
-def _filed_under(
-    vault: Vault, path: str, chosen: list[CategoryPath], hashes: Collection[str]
-) -> tuple[bytes, bytes]:
-    """Return a file as it is and with categories in its frontmatter. Raises VaultError for why not.
+def _filed_under(vault: Vault, path: str, proposals: Sequence[Proposal]) -> tuple[bytes, bytes]:
+    """Return a file as it is and with the proposals in it. Raises VaultError for why not.
 
-    `hashes` are those of the file as it was when they were proposed.
+    A lesson of its own gets them in the frontmatter, a section below its heading.
     """
     file = vault.root / path
-    before = files.read_file(file)
+    before = after = files.read_file(file)
     metadata = edits.keys_of(before, path)
     for key in ("categories", "category"):
         if metadata.get(key):
             raise VaultError(f"{path} has {key} already: {metadata[key]!r:.60}")
+    hashes = {proposal.file_hash for proposal in proposals}
     if any(hash and hash != hash_of_file(before) for hash in hashes):
         raise ChangedError(
             f"{path} changed since this was proposed", "run `lessons categories propose` again"
         )
     files.refuse_other_repository(file.parent, vault.lessons_dir)
-    return before, edits.set_keys(before, {"categories": chosen}, path)
+    for proposal in proposals:
+        slug = proposal.lesson_id.partition("#")[2]
+        keys = {"categories": list(proposal.categories[:MAX_CATEGORIES])}
+        after = update.with_keys(after, slug, keys, path)
+    return before, after

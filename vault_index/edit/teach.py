@@ -15,7 +15,7 @@ from vault_index.errors import VaultError
 from vault_index.hotpath import chatter
 from vault_index.index.rows import MAX_TAUGHT, MAX_TAUGHT_CHARS
 from vault_index.journal.redact import redact
-from vault_index.lesson import edits, parse
+from vault_index.lesson import parse
 from vault_index.search import entries, failures
 from vault_index.text import failure
 
@@ -42,7 +42,7 @@ class Change:
 def write(vault: Vault, entry: entries.Entry, prompt: str, kind: str) -> Change:
     """Add a prompt, or a line of a failure, to a list of a lesson's file; take it out of the other.
 
-    The other bytes of the file stay. For a section it is the frontmatter of the whole file.
+    The other bytes of the file stay. A section has lists of its own, below its heading.
 
     Raises VaultError for a prompt that hooks do not search for, that is too long or holds a secret,
     LessonError for a file that cannot be edited, ChangedError if it was saved meanwhile.
@@ -68,7 +68,9 @@ def undo(
 
 def _lists(vault: Vault, entry: entries.Entry) -> dict[str, list[str]]:
     below = entry["path"].partition("/")[2]
-    lesson = parse.parse_file(entries.content(vault, entry), below)[0]  # the file's own prompts
+    lessons = parse.parse_file(entries.content(vault, entry), below)
+    slug = entry["id"].partition("#")[2]
+    lesson = next((each for each in lessons if each.id.partition("#")[2] == slug), lessons[0])
     return {kind: list(getattr(lesson, kind)) for kind in (*PROMPTS, *ERRORS)}
 
 
@@ -90,7 +92,7 @@ def _move(
         after[into] = [*lists[into], prompt]
     before = entries.content(vault, entry)
     keys = {kind: prompts or None for kind, prompts in after.items()}
-    data = edits.set_keys(before, keys, entry["path"])
+    data = update.with_keys(before, entry["id"].partition("#")[2], keys, entry["path"])
     file = update.put(vault, entry["path"], data, before)
     return Change(file, prompt, bool(after), moved)
 

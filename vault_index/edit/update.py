@@ -12,7 +12,7 @@ from vault_index.edit.add import First
 from vault_index.edit.formats.lesson_file import first_sentence
 from vault_index.errors import VaultError
 from vault_index.lesson import category, edits
-from vault_index.lesson.file import LessonFile
+from vault_index.lesson.file import OWN_KEYS, LessonFile
 from vault_index.lesson.parse import TYPES
 from vault_index.recall.outcome.stale import CONFIRMED
 from vault_index.search import entries
@@ -45,8 +45,8 @@ def write(
     `name` is its id, its path, or the end of either, and `shown` its entry for a caller that has it:
     with `unchanged` a lesson whose title or text is no longer that of the entry stays as it is.
     `first` gets the path and the content of its file before a byte is written.
-    A section has only title and text of its own: the frontmatter is that of its whole file. The
-    index knows at its next sync.
+    A section has title, text and `file.OWN_KEYS` of its own: other keys are those of its whole file.
+    The index knows at its next sync.
 
     Raises VaultError for an unknown name or type, LessonError for a file that cannot be edited,
     WriteError.
@@ -71,7 +71,23 @@ def write(
     own = (None, None) if slug else (title, text)
     keys |= _replaced(data, entry, categories is not None, *own)
     data = edits.set_text(data, slug, text, title, entry["path"])
-    return put(vault, entry["path"], edits.set_keys(data, keys, entry["path"]), before, first)
+    return put(vault, entry["path"], with_keys(data, slug, keys, entry["path"]), before, first)
+
+
+def with_keys(data: bytes, slug: str, keys: Mapping[str, Any], path: str) -> bytes:
+    """Return a file's bytes with keys of a lesson; those that its section may have below its heading.
+
+    A key that the section is not to have, and its file has, is empty there. Raises LessonError.
+    """
+    own = {key: value for key, value in keys.items() if slug and key in OWN_KEYS}
+    if own:
+        shared = edits.keys_of(data, path)
+        is_filed = "categories" in shared or "category" in shared
+        for key, value in own.items():
+            if value is None and (is_filed if key == "categories" else key in shared):
+                own[key] = "" if key in ("type", "category") else []
+        data = edits.set_own_keys(data, slug, own, path)
+    return edits.set_keys(data, {key: value for key, value in keys.items() if key not in own}, path)
 
 
 def _replaced(
@@ -83,7 +99,7 @@ def _replaced(
     """
     declared = edits.keys_of(data, entry["path"])
     keys: dict[str, Any] = {}
-    if has_categories and "category" in declared:
+    if has_categories and "category" in declared and "#" not in entry["id"]:
         keys["category"] = None
     if title is not None and ("title" in declared or not _has_heading(data, entry)):
         keys["title"] = title

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from vault_index.errors import LessonError
 from vault_index.lesson.category import has_text, heading_of
 from vault_index.lesson.file import LessonFile, lines_of
-from vault_index.lesson.frontmatter import metadata_of
+from vault_index.lesson.frontmatter import metadata_of, own_of
 from vault_index.lesson.parse import parse_file, slugs_of
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _place_of(file: LessonFile, slug: str) -> _Place:
         return _above_sections(file)
     for name, section in slugs_of(file):
         if name == slug:
-            return _Place(section.heading, range(section.heading + 1, section.end))
+            return _Place(section.heading, range(file.own(section).stop, section.end))
     raise LessonError(f"{file.path}: no section {slug!r}", 0, "see the ids with `lessons list`")
 
 
@@ -125,7 +125,8 @@ def text_of(data: bytes, path: str, slug: str, title: str) -> str | None:
         return None
     file = LessonFile.of(data, path)
     if slug:
-        spans = (range(part.heading + 1, part.end) for name, part in slugs_of(file) if name == slug)
+        parts = (part for name, part in slugs_of(file) if name == slug)
+        spans = (range(file.own(part).stop, part.end) for part in parts)
         return next((file.text(span).strip() for span in spans), None)
     body = file.text(file.preamble).strip()
     first, _, rest = body.partition("\n")
@@ -167,6 +168,33 @@ def set_keys(data: bytes, changes: Mapping[str, Any], path: str = "lesson.md") -
     return edited.to_bytes()
 
 
+def set_own_keys(
+    data: bytes, slug: str, changes: Mapping[str, Any], path: str = "lesson.md"
+) -> bytes:
+    """Set keys below the heading of a section; a value of None removes the key of its own.
+
+    Raises LessonError as `set_keys` does, and where a value would not read back.
+    """
+    file = _ended(LessonFile.of(data, path))
+    sections = dict(slugs_of(file))
+    if slug not in sections:
+        raise LessonError(f"{path}: no section {slug!r}", 0, "see the ids with `lessons list`")
+    span, newline, lines = file.own(sections[slug]), file.newline, list(file.lines)
+    before = block = "".join(lines[span.start : span.stop])
+    for key, value in changes.items():
+        block = _edit(block, key, value, newline, path)
+    if block == before:
+        return data
+    below = lines[span.stop : span.stop + 1]
+    gap = [newline] if block and not before and below and below[0].strip() else []
+    lines[span.start : span.stop] = [*lines_of(block), *gap]
+    edited = LessonFile.of_lines(lines, path, file.bom)
+    own = own_of(edited, dict(slugs_of(edited))[slug])
+    _check_keys(own, changes, path)
+    _check(data, edited.to_bytes(), slug, None, path)
+    return edited.to_bytes()
+
+
 def keys_of(data: bytes, path: str = "lesson.md") -> dict[Any, Any]:
     """Return the frontmatter of a file's bytes. Raises LessonError if it does not parse."""
     return metadata_of(LessonFile.of(data, path))
@@ -195,16 +223,20 @@ def _one_line_dumper() -> type[yaml.SafeDumper]:
 
 def _check_frontmatter(edited: LessonFile, changes: Mapping[str, Any]) -> None:
     """Raise LessonError if an edit did not do what it should: YAML has many corners."""
-    import yaml
-
     try:
         metadata = metadata_of(edited)
     except LessonError:
         raise LessonError(f"{edited.path}: cannot edit this frontmatter", 1, _BY_HAND) from None
+    _check_keys(metadata, changes, edited.path)
+
+
+def _check_keys(metadata: Mapping[Any, Any], changes: Mapping[str, Any], path: str) -> None:
+    import yaml
+
     for key, value in changes.items():
         wanted = None if value is None else yaml.safe_load(_flow(value))
         if repr(metadata.get(key)) != repr(wanted):  # by repr: nan is not equal to itself
-            raise LessonError(f"{edited.path}: cannot edit the key {key!r}", 1, _BY_HAND)
+            raise LessonError(f"{path}: cannot edit the key {key!r}", 1, _BY_HAND)
 
 
 def _edit(block: str, key: str, value: Any, newline: str, path: str) -> str:

@@ -7,6 +7,8 @@
     ---                       `closing`
     Text, or a heading.       `body`, from here on: `preamble`
     ## Lesson: Raise it       `sections`, each up to the next one
+    tags: [heap]              keys of its `own`, in the place of the file's
+                              a blank line ends them
     Text.
 
 Neither YAML nor markdown-it is loaded to do so, unless a line that would begin a section may be code.
@@ -31,6 +33,12 @@ from vault_index.text.blocks import Block
 MAX_BYTES = 2_200_000  # of a lesson file: 500 pages; a rule reads that in seconds
 BOM = "\ufeff"
 _BOUNDARY = re.compile(r"-{3,}\s*")
+OWN_KEYS = (  # that a section may have of its own
+    *("categories", "category", "tags", "type"),
+    *("fires_on", "silent_on", "fires_on_error", "silent_on_error"),
+)
+_OWN = re.compile(rf"(?:{'|'.join(OWN_KEYS)})[ \t]*:(?:\s|$)")
+_GOES_ON = re.compile(r"[ \t]+\S|-[ \t]")  # the lines of a value below its key
 
 
 class Section(NamedTuple):
@@ -136,6 +144,20 @@ class LessonFile:
             Section(section_of(_without_end(self.lines[heading])) or "", heading, end)
             for heading, end in bounds
         )
+
+    def own(self, section: Section) -> range:
+        """The lines below a section's heading that are keys of its own: the first block, if all are."""
+        below = range(section.heading + 1, section.end)
+        start = next((number for number in below if self.lines[number].strip()), section.end)
+        blank = (number for number in range(start, section.end) if not self.lines[number].strip())
+        block = range(start, next(blank, section.end))
+        is_key = [bool(_OWN.match(self.lines[number])) for number in block]
+        if not (is_key and is_key[0]):
+            return range(section.heading + 1, section.heading + 1)
+        goes_on = (_GOES_ON.match(self.lines[number]) for number in block)
+        if not all(key or more for key, more in zip(is_key, goes_on, strict=True)):
+            return range(section.heading + 1, section.heading + 1)
+        return block
 
     @property
     def preamble(self) -> range:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from vault_index.errors import LessonError
-from vault_index.lesson.file import LessonFile, lines_of
+from vault_index.lesson.file import LessonFile, Section, lines_of
 
 # Limits on frontmatter, checked before YAML is loaded.
 #
@@ -116,6 +116,15 @@ def metadata_of(file: LessonFile) -> dict[Any, Any]:
         kind = type(metadata).__name__
         message = f"{file.path}: frontmatter is a {kind}, not `key: value` lines"
         raise LessonError(message, file.opening + 1)
+    return metadata
+
+
+def own_of(file: LessonFile, section: Section) -> dict[Any, Any]:
+    """Return the keys that a section has of its own. Raises LessonError with the line."""
+    lines = file.own(section)
+    metadata = _read(file.text(lines), lines.start, file.path) if lines else {}
+    if not isinstance(metadata, dict):
+        raise LessonError(f"{file.path}: not `key: value` lines", lines.start + 1)
     return metadata
 
 

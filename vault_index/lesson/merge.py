@@ -351,16 +351,42 @@ def _merge_section(name: str, texts: Sides, conflicts: list[str]) -> str:
     """Merge a section that both sides changed, heading and lines, where that is possible."""
     base, ours, theirs = (text or "" for text in texts)
     if base and ours and theirs:
-        headings, bodies = zip(*map(_apart_from_heading, (base, ours, theirs)), strict=True)
-        heading, body = _merge_lines(*headings), _merge_lines(*bodies)
-        if heading is not None and body is not None:
-            return heading + body
+        headings, owns, bodies = zip(*map(_taken_apart, (base, ours, theirs)), strict=True)
+        heading, own, body = _merge_lines(*headings), _merge_own(owns), _merge_lines(*bodies)
+        if heading is not None and own is not None and body is not None:
+            return heading + own + body
     return _conflict(name or "the text", ours, theirs, conflicts)
 
 
-def _apart_from_heading(section: str) -> tuple[str, str]:
-    first, end, rest = section.partition("\n")
-    return (first + end, rest) if _HEADING.match(first) else ("", section)
+def _taken_apart(section: str) -> tuple[str, str, str]:
+    """Cut a section into its heading, the keys of its own below it, and the rest."""
+    if not _HEADING.match(section.partition("\n")[0]):
+        return "", "", section
+    file = LessonFile.of_text(section, "lesson.md")
+    own = file.own(file.sections[0]) if file.sections else range(1, 1)
+    every = range(len(file.lines))
+    return file.text(every[: own.start]), file.text(own), file.text(every[own.stop :])
+
+
+def _merge_own(sides: Sequence[str]) -> str | None:
+    """Merge the keys of a section's own as those of a file; None where both sides changed one."""
+    if not any(sides):
+        return ""
+    conflicts: list[str] = []
+    try:
+        keys = [_keys(lines_of(side)) for side in sides]
+        values = [{name: _value(text) for name, text in side.items()} for side in keys]
+    except (LessonError, ValueError):
+        return _merge_lines(*sides)
+    merged = _merge_parts(
+        keys,
+        lambda name, texts: _merge_key(name, texts, [side.get(name) for side in values], conflicts),
+    )
+    return None if conflicts else "".join(merged.values())
+
+
+def _value(text: str) -> Any:
+    return next(iter(edits.keys_of(f"---\n{text}---\n".encode()).values()), None)
 
 
 def _refuse_repeated(sections: Parts, sides: Sequence[Parts], conflicts: list[str]) -> None:

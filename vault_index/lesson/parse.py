@@ -6,15 +6,15 @@ read: it raises `LessonError` with the line, and the index keeps the file's last
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Any
 
 from vault_index.errors import LessonError
 from vault_index.lesson.category import DEFAULT_CONFIDENCE, free_slug, has_text, heading_of
 from vault_index.lesson.file import LessonFile, Section
-from vault_index.lesson.frontmatter import metadata_of
+from vault_index.lesson.frontmatter import metadata_of, own_of
 
 LessonId = str
 
@@ -73,16 +73,10 @@ def lessons_of(file: LessonFile, metadata: dict[Any, Any]) -> list[Lesson]:
     base = declared or id_of(path)
     shared: dict[str, Any] = {
         "path": path,
-        "categories": _words(metadata.get("categories", metadata.get("category"))),
-        "tags": _words(metadata.get("tags")),
-        "type": _one_line(metadata.get("type")),
+        **_ownable(metadata),
         "confidence": _confidence(metadata.get("confidence")),
         "created": _moment(metadata.get("created")),
         "source": _one_line(metadata.get("source")),
-        "fires_on": _texts(metadata.get("fires_on")),
-        "silent_on": _texts(metadata.get("silent_on")),
-        "fires_on_error": _texts(metadata.get("fires_on_error")),
-        "silent_on_error": _texts(metadata.get("silent_on_error")),
         "applies_to": _texts(metadata.get("applies_to")),
         "declared": declared,
         "description": _one_line(metadata.get("description")),
@@ -102,9 +96,22 @@ def lessons_of(file: LessonFile, metadata: dict[Any, Any]) -> list[Lesson]:
             return []
         lessons.append(Lesson(id=base, title=title, text=text, **shared))
     for slug, section in slugs_of(file):
-        text = file.text(range(section.heading + 1, section.end)).strip()
-        lessons.append(Lesson(id=f"{base}#{slug}", title=section.title, text=text, **shared))
+        text = file.text(range(file.own(section).stop, section.end)).strip()
+        own = _ownable(own_of(file, section))
+        lesson = Lesson(id=f"{base}#{slug}", title=section.title, text=text, **shared)
+        lessons.append(replace(lesson, **own) if own else lesson)
     return lessons
+
+
+def _ownable(metadata: dict[Any, Any]) -> dict[str, Any]:
+    """Return the values of the keys that a section may have of its own, as far as they are there."""
+    values: dict[str, Any] = {}
+    for name, read in _OWNABLE.items():
+        if name in metadata:
+            values[name] = read(metadata[name])
+    if "category" in metadata and "categories" not in metadata:
+        values["categories"] = words(metadata["category"])
+    return values
 
 
 def slugs_of(file: LessonFile) -> Iterator[tuple[str, Section]]:
@@ -146,11 +153,18 @@ def _texts(value: Any) -> tuple[str, ...]:
     return tuple(text for text in map(_one_line, values) if text)
 
 
-def _words(value: Any) -> tuple[str, ...]:
+def words(value: Any) -> tuple[str, ...]:
     """Return a list of words; the string `a, b` has two."""
     if isinstance(value, str):
         value = value.split(",")
     return _texts(value)
+
+
+_OWNABLE: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("categories", "tags"), words),
+    "type": _one_line,
+    **dict.fromkeys(("fires_on", "silent_on", "fires_on_error", "silent_on_error"), _texts),
+}
 
 
 def _confidence(value: Any) -> int:

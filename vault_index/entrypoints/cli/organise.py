@@ -97,11 +97,6 @@ def propose(named: str | None, write: bool, as_json: bool) -> None:
     if not proposals:
         asking.note("every lesson has a category")
         return
-    for path, lessons in Counter(
-        proposal["path"] for proposal in proposals if proposal["path"] in files
-    ).items():
-        if lessons > 1:
-            asking.note(f"note: {path} has one frontmatter for all: {', '.join(files[path])}")
     if write:
         output.say(f"{count(len(written), 'file')} written")
         return
