@@ -14,7 +14,7 @@ import pytest
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, lesson_text, write
 from vault_index import files
-from vault_index.edit.categories import apply, plan
+from vault_index.edit.categories import apply, move, plan
 from vault_index.errors import VaultError, WriteError
 from vault_index.files import atomic
 from vault_index.index import reconcile
@@ -256,3 +256,17 @@ def test_what_a_running_command_writes_is_left_alone(make_vault: MakeVault) -> N
     os.utime(elsewhere, (0, 0))
     vault.files()
     assert not elsewhere.exists()
+
+
+def test_one_lesson_moves_with_what_it_declares_beside_its_first_category(
+    make_vault: MakeVault,
+) -> None:
+    vault = make_vault({"devops/b.md": DECLARED, "ops/b.md": lesson_text("In the way", "x")})
+    with pytest.raises(VaultError, match="that is there already"):
+        move(vault, "devops/b.md", "ops")
+    assert tree_of(vault)["devops/b.md"] == DECLARED
+    move(vault, "devops/b.md", "Ops/Node JS")
+    after = tree_of(vault)["ops/node-js/b.md"]
+    assert b"categories: [ops/node-js, DevOps/CI CD/Cache, conventions]" in after
+    assert after.endswith(b"Raise the heap.\r\n")
+    assert not (vault.lessons_dir / "devops").exists()

@@ -466,6 +466,26 @@ def terminal(command: list[str], **env: str) -> Iterator[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("words", [["new"], ["add"]])
+def test_a_lesson_is_written_in_an_editor_from_a_title_and_a_category(
+    team: Vault, tmp_path: Path, words: list[str]
+) -> None:
+    editor = program(tmp_path, "editor", 'echo "Set VPN=1 in the job." >> "$1"')
+    env = {"VISUAL": str(editor), "EDITOR": str(editor)}
+    own, its = pty.openpty()
+    os.write(own, b"Staging needs the VPN\n1\n")
+    command = [str(BIN / "lessons"), *words]
+    subprocess.run(command, stdin=its, stdout=its, stderr=its, env=os.environ | env, check=True)
+    (file,) = team.lessons_dir.rglob("staging-needs-the-vpn.md")
+    assert file.parent.name == "ops"
+    text = file.read_text()
+    assert text.endswith("---\nSet VPN=1 in the job.\n")
+    assert "<!--" not in text
+    os.close(own)
+    os.close(its)
+
+
+@pytest.mark.slow
 def test_a_terminal_gets_no_empty_bar(team: Vault) -> None:
     reconcile.sync(team)
     with terminal([str(BIN / "lessons"), "show", "heap"], TERM="xterm") as text:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vault_index import api
+from vault_index import api, git
 from vault_index.api.question import Caller, command
 from vault_index.edit import add, categories, import_lessons, update
 from vault_index.index.classifier import Proposal
+from vault_index.lesson import parse
 from vault_index.vault import SETTINGS
 
 if TYPE_CHECKING:
@@ -36,14 +37,40 @@ def add_lesson(
     tags: Sequence[str] = (),
     type: str = "",
     applies_to: Sequence[str] = (),
+    fires_on: Sequence[str] = (),
+    silent_on: Sequence[str] = (),
+    confidence: int | None = None,
+    commit: bool = False,
 ) -> str:
     """Put a lesson into the vault and return its absolute path: see `add.write`.
 
-    `text` is markdown with or without frontmatter.
+    `text` is markdown with or without frontmatter. With `commit` the file is committed, alone.
     """
     del caller
-    head: dict[str, Any] = {"title": title, "categories": categories, "tags": tags, "type": type}
-    return str(add.write(vault, _bytes(text), **head, applies_to=applies_to))
+
+    def commit_first(path: Path, data: bytes) -> None:
+        inside = str(path.relative_to(vault.root))
+        git.commit_file(vault.root, inside, data, ["-m", f"Add lesson: {title or path.stem}"])
+
+    written = add.write(
+        vault, _bytes(text), title=title, categories=categories, type=type, tags=list(tags),
+        applies_to=list(applies_to), fires_on=list(fires_on), silent_on=list(silent_on),
+        confidence=confidence, first=commit_first if commit else None,
+    )  # fmt: skip
+    return str(written)
+
+
+@command
+def move_lesson(vault: Vault, caller: Caller, name: str, category: str) -> dict[str, Any]:
+    """Move a lesson's file to a category: its old `path`, its new one as `to`, and its new `id`.
+
+    Its past goes with it, and so does what agents used of it.
+    """
+    entry = caller.ask(api.lesson.show(name=name))["entry"]
+    change = categories.move(vault, entry["path"].partition("/")[2], category)
+    folder = vault.lessons_dir.name
+    moved = {"path": f"{folder}/{change.path}", "to": f"{folder}/{change.to}"}
+    return {**moved, "id": parse.id_of(change.to)}
 
 
 @command

@@ -55,6 +55,6 @@ def add(
     WriteError, and VaultError for what `lessons check` calls an error, or a file that is there.
     """
     return write(
-        vault, text.encode(), title=title, categories=categories, tags=tags, type=type,
-        applies_to=applies_to,
+        vault, text.encode(), title=title, categories=categories, type=type, tags=list(tags),
+        applies_to=list(applies_to),
     )  # fmt: skip

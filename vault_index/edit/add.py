@@ -25,21 +25,20 @@ def write(
     *,
     title: str = "",
     categories: Sequence[str] = (),
-    tags: Sequence[str] = (),
     type: str = "",
-    applies_to: Sequence[str] = (),
     first: First | None = None,
+    **keys: Any,
 ) -> Path:
     """Write a lesson file where its category says, and return its path.
 
     `source` is markdown with or without frontmatter; the other values are set in its frontmatter,
-    and `created` if it is missing. `first` gets the path and the content before a byte is written.
-    Raises LessonError, WriteError, and VaultError if it has no text
-    or what `lessons check` calls an error, the file exists, or its folder is in another
+    and `created` if it is missing; `keys` are tags, confidence, applies_to and prompts. `first` gets
+    the path and the content before a byte is written. Raises LessonError, WriteError, and VaultError if
+    it has no text or what `lessons check` calls an error, the file exists, or its folder is in another
     git repository.
     """
-    wanted: dict[str, Any] = {"title": title, "tags": list(tags), "type": type}
-    wanted["applies_to"] = list(applies_to)
+    wanted: dict[str, Any] = {"title": title, "type": type}
+    wanted |= {key: list(each) if isinstance(each, tuple) else each for key, each in keys.items()}
     filed = [path for path in map(category.normalise, categories) if path]
     if type and type not in parse.TYPES:
         raise VaultError(f"no type {type!r}", f"choose one of {', '.join(parse.TYPES)}")

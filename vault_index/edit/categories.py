@@ -85,6 +85,35 @@ def plan(vault: Vault, old: str, new: str) -> Plan:
     return Plan(before, after, tuple(_in_order(changes)), tuple(skipped))
 
 
+def move(vault: Vault, path: str, category: str) -> Change:
+    """Move the file of a lesson, relative to the vault's folder, into a category and return what changed.
+
+    A first category that its frontmatter declares becomes the new one. Raises VaultError for a file of
+    several lessons and for what `plan` refuses.
+    """
+    filed = normalise(category)
+    if not filed or not is_category(filed):
+        raise VaultError(f"not a category: {category!r}", "name one such as devops/ci-cd")
+    data = files.read_file(vault.lessons_dir / path)
+    lessons = parse.parse_file(data, path)
+    if len(lessons) > 1:
+        hint = f"lessons edit {parse.id_of(path)}"
+        raise VaultError(f"{path} has {len(lessons)} lessons, which move together", hint)
+    to = f"{filed}/{path.rpartition('/')[2]}"
+    if to == path:
+        raise VaultError(f"{path} is in {filed} already", "name another category")
+    declared = lessons[0].categories if lessons else ()
+    kept = tuple(dict.fromkeys((filed, *declared[1:]))) if declared else None
+    after = (
+        edits.set_keys(data, {"category": None, "categories": list(kept)}, path) if kept else data
+    )
+    change = Change(path, to, kept, data, after)
+    for place in (path, to):
+        files.refuse_other_repository((vault.lessons_dir / place).parent, vault.lessons_dir)
+    apply(vault, Plan(filed, filed, (change,), ()))
+    return change
+
+
 def apply(vault: Vault, planned: Plan) -> None:
     """Apply a plan. If a file cannot be changed, all changes are undone.
 

@@ -33,11 +33,11 @@ atexit.register(gc.freeze)
 
 # those that a person meets: `lessons --help`
 SECTIONS = {
-    "Lessons": "add search ask show edit rm",
+    "Lessons": "new add search ask show edit move rm",
     "Agents": "install teach last",
     "Sessions": "journal learn review",
     "Team": "check sync",
-    "Vault": "init status config",
+    "Vault": "init open status config",
 }
 # the others: `lessons help --all`
 MORE = {
@@ -63,11 +63,11 @@ HOMES = {
     for module, commands in {
         "help": "help",
         "install": "uninstall hook",
-        "lessons": "add list show edit rm last teach log",
+        "lessons": "new add list show edit move rm last teach log",
         "organise": "import categories",
         "proposals": "learn remember review",
         "search": "ask recall eval",
-        "servers": "mcp serve",
+        "servers": "mcp serve open",
         "sharing": "sync check merge-driver",
         "vault": "init status config index watch model",
     }.items()

@@ -65,7 +65,7 @@ def command() -> None:
     "search", epilog="Example: lessons journal search --file store/table.py --since 30d"
 )
 @click.argument("query", nargs=-1)
-@options.number("-k", 5, 1, 1000, "How many.")
+@options.number("-n -k k", 5, 1, 1000, "How many.")
 @click.option(
     "--kind",
     "kinds",
@@ -310,7 +310,7 @@ def status_command(named: str | None, as_json: bool) -> None:
 @click.option("--project", default="", help="All sessions of a project.")
 @options.date("--before", moments.since, "What ended before: 90d, 2026-03-31.")
 @click.option("--matching", metavar="TEXT", default="", help="The records with this text.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@options.yes
 @options.as_json
 @click.pass_context
 def forget_command(ctx: click.Context, /, yes: bool, as_json: bool, **named: str) -> None:

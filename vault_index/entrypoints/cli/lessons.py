@@ -1,7 +1,8 @@
-"""The commands for lessons: add, list, show, edit, rm, last, teach, log."""
+"""The commands for lessons: new, add, list, show, edit, move, rm, last, teach, log."""
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -22,6 +23,49 @@ from vault_index.text.blocks import shorten_line
 SESSIONS = 5  # of the journal, in which the last failure is looked for
 
 
+def _head(command: Any) -> Any:
+    """Add the options for each field of a new lesson."""
+    for option in (
+        click.option("--text", default="", help="The text, instead of a file."),
+        options.categories("Where it belongs; repeatable."),
+        options.tags("A tag; repeatable."),
+        options.lesson_type("", default=""),
+        click.option("--confidence", type=click.IntRange(1, 5), help="How sure it is, 1 to 5."),
+        click.option(
+            "--fires-on", multiple=True, metavar="PROMPT", help="It comes here; repeatable."
+        ),
+        click.option(
+            "--silent-on", multiple=True, metavar="PROMPT", help="It stays out; repeatable."
+        ),
+        click.option("--applies-to", multiple=True, metavar="GLOB", help="Its files; repeatable."),
+        click.option("--commit", is_flag=True, help="Commit its file, and no other."),
+        options.as_json,
+    )[::-1]:
+        command = option(command)
+    return command
+
+
+@click.command(
+    "new", epilog='Example: lessons new "Staging deploys need the VPN" -c devops/deployment'
+)
+@click.argument("title", nargs=-1)
+@_head
+@click.pass_obj
+def new_command(
+    named: str | None, /, title: tuple[str, ...], text: str, as_json: bool, **head: Any
+) -> None:
+    """Write a lesson in your editor, from a title and a category.
+
+    Without TITLE and category it asks for them. With --text it opens no editor.
+    """
+    named_title = " ".join(title)
+    if not text:
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise click.UsageError("pass --text, or type it at a terminal")
+        text, named_title, head["categories"] = _dialogue(named, named_title, head["categories"])
+    _write(named, text.encode(), as_json, title=named_title, **head)
+
+
 @click.command(
     "add", epilog='Example: echo "Raise the heap." | lessons add --title "Heap" -c devops/ci-cd -'
 )
@@ -29,21 +73,77 @@ SESSIONS = 5  # of the journal, in which the last failure is looked for
 @click.option(
     "--title", default="", help="The title; without FILE the text comes from --text or stdin."
 )
-@click.option("--text", default="", help="The text, instead of a file.")
-@options.categories("Where it belongs; repeatable.")
-@options.tags("A tag; repeatable.")
-@options.lesson_type("", default="")
-@click.option("--applies-to", multiple=True, metavar="GLOB", help="Files it is for; repeatable.")
+@_head
 @click.pass_obj
-def add_command(named: str | None, /, source: str | None, text: str, **head: Any) -> None:
+def add_command(
+    named: str | None, /, source: str | None, text: str, as_json: bool, **head: Any
+) -> None:
     """Put a lesson into the vault and print its path.
 
-    FILE is markdown; `-` reads stdin.
+    FILE is markdown; `-` reads stdin. Without FILE and text, `lessons new` goes on at a terminal.
     """
-    vault = client.open_vault(named)
-    data = _source(source, head["title"], text)
-    command = api.edit.add_lesson(text=data.decode("utf-8", "surrogateescape"), **head)
-    output.say(from_here(Path(asking.ask(named, command)), vault.root))
+    is_typed = not (source or text) and sys.stdin.isatty() and sys.stderr.isatty()
+    if is_typed:
+        text, head["title"], head["categories"] = _dialogue(
+            named, head["title"], head["categories"]
+        )
+    _write(named, _source(source, head["title"], text), as_json, **head)
+
+
+def _write(named: str | None, data: bytes, as_json: bool, **head: Any) -> None:
+    root = client.open_vault(named).root
+    text = data.decode("utf-8", "surrogateescape")
+    path = Path(asking.ask(named, api.edit.add_lesson(text=text, **head)))
+    if as_json:
+        output.json(asking.entry(named, str(path)))
+        return
+    output.say(from_here(path, root))
+
+
+_TEMPLATE = """\
+
+<!-- The symptom, as somebody would type it; what to do; why. Ten lines are plenty. -->
+"""
+
+
+def _dialogue(
+    named: str | None, title: str, categories: tuple[str, ...]
+) -> tuple[str, str, tuple[str, ...]]:
+    """Ask for what is missing of a lesson: its text, title and categories. Raises Abort."""
+    from vault_index.entrypoints import editor
+
+    root = client.open_vault(named).root
+    title = title or output.ask("title, as a whole phrase:").strip()
+    if not title:
+        raise click.Abort
+    if not categories:
+        counts = list(asking.ask(named, api.lesson.count())["counts"])
+        for number, category in enumerate(counts[: asking.MAX_SHOWN], start=1):
+            output.say(f"{number:>3}  {category}", err=True)
+        typed = output.ask("category, a number or a name such as devops/ci-cd:").strip()
+        is_number = typed.isdecimal() and 1 <= int(typed) <= len(counts)
+        categories = (counts[int(typed) - 1] if is_number else typed,) if typed else ()
+    text = editor.edit(_TEMPLATE, root)
+    text = re.sub(r"(?s)<!--.*?-->", "", text or "").strip()
+    if not text:
+        raise VaultError("nothing was written", f'lessons new "{title}"')
+    return text, title, categories
+
+
+@click.command("move", epilog="Example: lessons move staging-deploys-need-the-vpn devops/releases")
+@options.lesson()
+@click.argument("category", shell_complete=completion.categories)
+@options.as_json
+@click.pass_obj
+def move_command(named: str | None, lesson_id: str, category: str, as_json: bool) -> None:
+    """Move a lesson to a category, with its past and its use."""
+    root = client.open_vault(named).root
+    name = client.name_in_vault(named, lesson_id)
+    moved = asking.ask(named, api.edit.move_lesson(name=name, category=category))
+    if as_json:
+        output.json(moved)
+        return
+    output.say(from_here(root / moved["to"], root))
 
 
 def _source(source: str | None, title: str, text: str) -> bytes:
@@ -187,7 +287,7 @@ def edit_command(named: str | None, lesson_id: str | None) -> None:
 
 @click.command("rm", epilog="Example: lessons rm staging-deploys-need-the-vpn --yes")
 @options.lesson()
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@options.yes
 @click.pass_obj
 def rm_command(named: str | None, lesson_id: str, yes: bool) -> None:
     """Delete a lesson, its file or its section, after asking."""

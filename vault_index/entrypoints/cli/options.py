@@ -50,6 +50,7 @@ class WithDefault(InOrder):
             formatter.write_dl(rows)
 
 
+yes = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 

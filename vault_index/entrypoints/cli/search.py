@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 @click.command("search", epilog='Example: lessons search -c devops/ci-cd "heap out of memory"')
 @click.argument("query", nargs=-1, required=True)
-@click.option("-k", type=click.IntRange(1, 1000), help="How many; 5, or as the settings say.")
+@click.option(
+    "-n", "-k", "k", type=click.IntRange(1, 1000), help="How many; 5, or as the settings say."
+)
 @options.categories("Only in or below it; repeatable.")
 @options.tags("Only with this tag; repeatable: any of them.")
 @options.lesson_type("Only of this type: ")

@@ -1,4 +1,4 @@
-"""The commands that serve: mcp, serve."""
+"""The commands that serve: mcp, serve, open."""
 
 from __future__ import annotations
 
@@ -177,6 +177,22 @@ def _serve(
             threading.Thread(target=_open, args=(page,), daemon=True, name="browser").start()
 
     server.serve(vault, host, port, secret, announce, asking.note)
+
+
+@click.command("open", epilog="Example: lessons open")
+@click.pass_obj
+def open_command(named: str | None) -> None:
+    """Open the vault's page in your browser; your watcher serves it."""
+    from vault_index.entrypoints import guard
+    from vault_index.entrypoints.web import app
+
+    vault = client.open_vault(named)
+    address = guard.address_of(DEFAULT_HOST, HTTP_PORT)
+    code = app.ask_running(address, guard.load_token(vault.config.home), str(vault.root))
+    if code:
+        _open(f"{address}/#once={code}")
+    else:
+        _serve(named, HTTP_PORT, DEFAULT_HOST, None, opens=True, background=True)
 
 
 def _stop_serving() -> None:
