@@ -182,7 +182,7 @@ def _serve(
 @click.command("open", epilog="Example: lessons open")
 @click.pass_obj
 def open_command(named: str | None) -> None:
-    """Open the vault's page in your browser; your watcher serves it."""
+    """Open the page of the vault; your watcher serves it."""
     from vault_index.entrypoints import guard
     from vault_index.entrypoints.web import app
 
