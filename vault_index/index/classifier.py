@@ -228,21 +228,22 @@ class Classifier:
             asked = np.sort(np.random.default_rng(0).choice(count, ASKED, replace=False))
         heads = [_plain(self._titles[at]) for at in asked.tolist()]
         bodies = [_plain(texts[at]) if texts else "" for at in asked.tolist()]
-        shares = self._shares(vectors, _Lessons(vectors[asked], heads, bodies), asked)
+        lessons = _Lessons(vectors[asked], heads, bodies)
+        shares = self._shares(lessons.vectors @ vectors.T, lessons, asked)
         best = shares.argmax(axis=1)
         right = self._member[best, asked] > 0
         self._certainty = fit(shares[np.arange(len(asked)), best], right)
 
     def _shares(
-        self, vectors: np.ndarray, lessons: _Lessons, own: np.ndarray | None = None
+        self, cosines: np.ndarray, lessons: _Lessons, own: np.ndarray | None = None
     ) -> np.ndarray:
         """Return the probability of each category for each lesson, float[m, k].
 
-        `own` are the places of the lessons among the vault's: each is taken as missing.
+        `cosines` float32[m, n] are those with the vault's lessons. `own` are the places of the lessons
+        among these: each is taken as missing.
         """
         import numpy as np
 
-        cosines = lessons.vectors @ vectors.T
         mine = np.zeros((len(cosines), len(self._known)), np.float32)
         if own is not None:
             cosines[np.arange(len(own)), own] = -1
@@ -332,10 +333,11 @@ class Classifier:
     def _by_likeness(self, vectors: np.ndarray, lesson: _Lessons) -> Classification:
         import numpy as np
 
-        share = self._shares(vectors, lesson)[0]
+        cosines = lesson.vectors @ vectors.T
+        share = self._shares(cosines, lesson)[0]
         best, *others = np.argsort(-share, kind="stable")
         first, sure = self._known[best], self._certainty.of(float(share[best]))
-        why = self._reason(int(best), vectors @ lesson.vectors[0])
+        why = self._reason(int(best), cosines[0])
         if self._names[best] and self._names[best] in lesson.heads[0]:
             why += ", and its title names it"
         if sure >= MIN_CERTAINTY:
