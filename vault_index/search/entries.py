@@ -283,12 +283,15 @@ def entry_or_near(vault: Vault, name: str) -> tuple[Entry | None, list[tuple[str
 
 
 def named(name: str, known: Sequence[Entry], *, beginnings: bool = False) -> Entry:
-    """Return the lesson of a name: its id, its path, or the end of either.
+    """Return the lesson of a name: its id, its path, the end of either, or its whole title.
 
     With `beginnings` the beginning of an end is enough, as people type it. Raises VaultError unless
     exactly one matches.
     """
     by_id = {lesson["id"]: lesson for lesson in known}
+    titled = [lesson for lesson in known if lesson["title"].casefold() == name.casefold()]
+    if name not in by_id and len(titled) == 1:
+        return titled[0]
     paths = {id: lesson["path"] for id, lesson in by_id.items()}
     return by_id[find_name(name, paths, beginnings=beginnings)]
 

@@ -87,6 +87,32 @@ def entry(named: str | None, lesson: str, *, names_only: bool = False, prompts: 
     return ask(named, question, names_only=names_only, prompts=prompts)["entry"]
 
 
+def refuse_unknown(
+    named: str | None, categories: Sequence[str] = (), tags: Sequence[str] = (), type: str = ""
+) -> None:
+    """Raise VaultError for a category, tag or type that no lesson has, with the nearest name."""
+    from vault_index.entrypoints.cli import nearest
+    from vault_index.lesson.category import normalise
+    from vault_index.lesson.parse import TYPES
+
+    there = {"category": set(ask(named, api.lesson.count())["counts"]), "type": set(TYPES)}
+    asked = [("category", normalise(each)) for each in categories] + [("type", type)] * bool(type)
+    if tags:
+        lessons = ask(named, api.lesson.select())["entries"]
+        there["tag"] = {tag.lower() for lesson in lessons for tag in lesson["tags"]}
+        asked += [("tag", tag.lower()) for tag in tags]
+    for kind, name in asked:
+        if name not in there[kind]:
+            near = nearest(name, there[kind])
+            hint = {"category": "see `lessons categories`", "type": f"choose of {', '.join(TYPES)}"}
+            raise VaultError(
+                f"no lesson has the {kind} {name!r}",
+                f"run it again with {near}"
+                if near
+                else hint.get(kind, "see `lessons list --json`"),
+            )
+
+
 def announce_model() -> None:
     """Say, where the built-in model is missing, how it will come here."""
     from vault_index import config

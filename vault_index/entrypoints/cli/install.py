@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vault_index.entrypoints.cli import asking, output
+from vault_index.entrypoints.cli import asking, options, output
 
 if TYPE_CHECKING:
     from vault_index.entrypoints.agents import Agent
@@ -207,14 +207,35 @@ def _install_section(for_user: bool | None, journal: bool) -> None:
 
 
 @click.command("uninstall", epilog="Example: lessons uninstall claude")
-@agent_argument
+@click.argument("agent", type=click.Choice([*HOOKED, AGENTS_MD]), required=False)
 @scope_option
-def uninstall_command(agent: str, for_user: bool | None) -> None:
+@click.option("--all", "everything", is_flag=True, help="List and remove all that is here.")
+@click.option("--purge", is_flag=True, help="With --all: the folder ~/.lessons, too.")
+@options.yes
+@click.pass_obj
+def uninstall_command(
+    named: str | None,
+    agent: str | None,
+    for_user: bool | None,
+    everything: bool,
+    purge: bool,
+    yes: bool,
+) -> None:
     """Take exactly our hooks out of AGENT's settings.
 
     For agents-md it is the section of AGENTS.md. When no agent is left that records sessions, they are no
     longer recorded; the journal stays.
+
+    --all lists the hooks of all agents, the watcher, and in this clone the git hooks, git's settings and
+    the index, and removes them after a question. Lessons stay.
     """
+    if everything == bool(agent) or (purge and not everything):
+        raise click.UsageError("name an AGENT, or pass --all, with --purge if you like")
+    if agent is None:
+        from vault_index.entrypoints.cli import removal
+
+        removal.run(named, purge=purge, yes=yes)
+        return
     from vault_index import config
     from vault_index.entrypoints import agents
     from vault_index.entrypoints.agents import hook_settings

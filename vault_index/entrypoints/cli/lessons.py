@@ -184,15 +184,30 @@ def list_command(
     if page > 1 and limit is None:
         raise click.UsageError("--page needs -n: how many a page has")
     values = {**only, "limit": limit, "offset": (limit or 0) * (page - 1)}
-    entries = asking.ask(named, api.lesson.select(**values), names_only=not as_json)["entries"]
+    names_only = not (as_json or sys.stdout.isatty())
+    entries = asking.ask(named, api.lesson.select(**values), names_only=names_only)["entries"]
+    if not entries and page == 1:
+        category, tag = only["category"], only["tag"]
+        asking.refuse_unknown(
+            named, [category] if category else [], [tag] if tag else [], only["type"] or ""
+        )
     if as_json:
         output.json(entries)
         return
     if not sys.stdout.isatty():
         output.rows((entry["id"], output.TAB, entry["title"]) for entry in entries)
         return
-    lines = [(output.styled(entry["id"], dim=True), "  ", entry["title"]) for entry in entries]
-    output.rows(lines)
+    width = min(60, max((output.columns(entry["title"]) for entry in entries), default=0))
+    output.rows(_row(entry, width) for entry in entries)
+
+
+def _row(entry: dict[str, Any], width: int) -> tuple[output.Styled | str, ...]:
+    """Return a lesson in a line: title, category, the day of its last change."""
+    room = " " * max(0, width - output.columns(entry["title"]))
+    when = (entry.get("updated_at") or entry.get("created_at") or "")[:10]
+    filed = ", ".join(entry.get("categories") or ())
+    about = output.styled(f"{when:<10}  {filed}", dim=True)
+    return (output.clip(entry["title"], width), f"{room}  ", about)
 
 
 @click.command("show", epilog="Example: lessons show devops/ci-cd/node-heap-out-of-memory")
@@ -202,10 +217,10 @@ def list_command(
 @click.pass_obj
 @output.paged()
 def show_command(named: str | None, lesson_id: str | None, at: str | None, as_json: bool) -> None:
-    """Print one lesson.
+    """Print one lesson, or a document whole.
 
-    ID is its id, its path from here or from the vault, or the end of either. The beginning of such an
-    end is enough, if it is that of one lesson only. Without ID you pick one.
+    ID is its title, its id, its path from here or from the vault, or the end of either. The beginning of
+    such an end is enough, if it is that of one lesson only. Without ID you pick one.
     """
     from vault_index.lesson.category import marked
 
@@ -214,6 +229,9 @@ def show_command(named: str | None, lesson_id: str | None, at: str | None, as_js
         try:
             entry = asking.entry(named, lesson_id, prompts=as_json)
         except VaultError as error:
+            if parts := _parts_of(named, lesson_id):
+                _show_document(parts, as_json)
+                return
             raise _as_deleted(named, lesson_id, error) from None
     else:
         values = {"name": client.name_in_vault(named, lesson_id)}
@@ -238,6 +256,26 @@ def show_command(named: str | None, lesson_id: str | None, at: str | None, as_js
         asking.note(f"warning: hooks leave it out: {entry['withheld']}")
     output.say()
     output.text(entry["text"])
+
+
+def _parts_of(named: str | None, name: str) -> list[dict[str, Any]]:
+    """Return the lessons of the document of this name or path; [] if it is none."""
+    listed = asking.ask(named, api.lesson.select(), names_only=True)["entries"]
+    end = client.name_in_vault(named, name).removesuffix(".md").removeprefix("lessons/")
+    of_file = [each["id"] for each in listed if each["id"].partition("#")[0] == end]
+    return [asking.entry(named, id) for id in of_file] if len(of_file) > 1 else []
+
+
+def _show_document(parts: list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        output.json(parts)
+        return
+    for number, entry in enumerate(parts):
+        if number:
+            output.say()
+        output.say(output.styled(entry["title"], bold=True))
+        output.say()
+        output.text(entry["text"])
 
 
 def _as_deleted(named: str | None, lesson_id: str, error: VaultError) -> VaultError:

@@ -80,6 +80,8 @@ def search_command(
     else:
         answer = asking.ask_as_of(named, at, api.search.find(query=asked))
         asking.note(f"note: as of commit {answer['commit'][:10]}")
+    if not (answer["hits"] or at):
+        asking.refuse_unknown(named, asked.categories, asked.filters.tags, asked.filters.type)
     found: dict[str, Any] = {}
     if everything:
         found = asking.ask(named, api.journal.search(text=asked.text, k=asked.k, since=""))

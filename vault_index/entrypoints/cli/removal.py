@@ -1,0 +1,109 @@
+"""`lessons uninstall --all`: everything that this product put on the machine, listed and then removed."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from vault_index import config, git
+from vault_index.entrypoints import agents, login
+from vault_index.entrypoints.cli import asking, output
+from vault_index.errors import GitError, NoVaultError, SettingsError, VaultError
+from vault_index.share import git_hooks
+from vault_index.vault import INDEX, open_vault
+from vault_index.watch import launch
+
+
+class Step(NamedTuple):
+    """Something that is there: what it is, in a line, and what removes it."""
+
+    what: str
+    remove: Callable[[], object]
+
+
+def run(named: str | None, *, purge: bool, yes: bool) -> None:
+    """List what is there, ask, and remove it. Lessons stay. Raises VaultError where nobody can answer."""
+    steps = [*_agents(), *_machine(), *_vaults(named)]
+    home = config.home_folder()
+    if purge and home.is_dir():
+        steps.append(Step(f"{home}, with your journal and proposals", lambda: shutil.rmtree(home)))
+    if not steps:
+        output.say("nothing of this product is here")
+    for step in steps:
+        output.say(step.what)
+    if steps and not yes:
+        if not sys.stdin.isatty():
+            raise VaultError("nothing is removed without asking", "pass --yes")
+        if not output.confirm("remove all of these?"):
+            asking.note("nothing removed")
+            return
+    for step in steps:
+        try:
+            step.remove()
+        except VaultError as error:
+            asking.note(f"warning: left: {step.what}: {error.message}")
+    if steps:
+        output.say(f"removed; lessons stay{'' if purge else f', and so does {home} (see --purge)'}")
+    if plugin := agents.enabled_by(Path.cwd()):
+        asking.note(f"note: {agents.shown(plugin)} is removed by Claude Code itself:")
+        asking.note(f"      claude plugin uninstall {agents.NAME}")
+    asking.note("the program itself: pip uninstall lessons-vault (or uv tool, or pipx)")
+
+
+def _agents() -> Iterator[Step]:
+    """Yield the hooks in the settings of each agent, the user's and those of this project."""
+    home = config.home_folder()
+    for name, agent in agents.AGENTS.items():
+        for place in dict.fromkeys((agent.place(None), agent.place(Path.cwd()))):
+            try:
+                is_there = bool(agent.wiring.commands(place))
+            except SettingsError:
+                continue
+            if is_there:
+                remove = partial(agent.wiring.uninstall, place, home)
+                yield Step(f"{place}: the hooks for {name}", remove)
+
+
+def _machine() -> Iterator[Step]:
+    """Yield what runs: the watcher, and the file that starts it at a login."""
+    file = login.login_file(Path.home(), 1)
+    if file.path.is_file():
+        yield Step(f"{file.path}: the page at each login", file.remove)
+    if launch.is_running():
+        yield Step("the watcher", launch.stop)
+
+
+def _vaults(named: str | None) -> Iterator[Step]:
+    """Yield what is in the clone around this folder: git hooks, settings of git, the index."""
+    try:
+        root = open_vault(named).root
+    except NoVaultError:
+        return
+    if (root / INDEX).is_dir():
+        yield Step(f"{root / INDEX}: the index", lambda: shutil.rmtree(root / INDEX))
+    try:
+        yield from _git_settings(root)
+    except GitError:
+        return
+    ours = [
+        root / git_hooks.FOLDER / name
+        for name, text in git_hooks.HOOKS.items()
+        if (root / git_hooks.FOLDER / name).is_file()
+        and (root / git_hooks.FOLDER / name).read_text("utf-8", "replace") == text
+    ]
+    for hook in ours:
+        yield Step(f"{hook}: a git hook, which is in your repository", hook.unlink)
+
+
+def _git_settings(root: Path) -> Iterator[Step]:
+    if git.setting(root, "merge.lessons.driver"):
+        words = ("config", "--local", "--remove-section", "merge.lessons")
+        yield Step(f"{root}: git's merge driver", lambda: git.command(root, *words))
+    path = git.setting(root, "core.hooksPath")
+    if path and Path(path).name == git_hooks.FOLDER:
+        unset = ("config", "--local", "--unset", "core.hooksPath")
+        yield Step(f"{root}: git's core.hooksPath", lambda: git.command(root, *unset))
