@@ -259,7 +259,7 @@ def show_command(named: str | None, lesson_id: str | None, at: str | None, as_js
 
 
 def _parts_of(named: str | None, name: str) -> list[dict[str, Any]]:
-    """Return the lessons of the document of this name or path; [] if it is none."""
+    """Return the lessons of the document of this name or path; [] if there is no such document."""
     listed = asking.ask(named, api.lesson.select(), names_only=True)["entries"]
     end = client.name_in_vault(named, name).removesuffix(".md").removeprefix("lessons/")
     of_file = [each["id"] for each in listed if each["id"].partition("#")[0] == end]
