@@ -180,10 +180,39 @@ def test_the_diff_is_since_the_session_began(project: Path) -> None:
     assert "by the reflog" in material.notes[0]
 
 
+def test_a_session_of_last_week_has_its_own_commits(project: Path) -> None:
+    vault = a_vault(project)
+    began = datetime.now(UTC) + timedelta(seconds=1) - timedelta(days=7)
+    commit(project, "Begin again", began - timedelta(days=1))
+    run("git", "reflog", "expire", "--expire=now", "--all", cwd=project)  # by dates then
+    talk = about_redirects(project, began=began)
+    write(project / "store/login.py", "redirect(path + query)\n")
+    commit(project, "Correct the redirect", began + timedelta(minutes=9))
+    write(project / "later.py", "print('later')\n")
+    commit(project, "Something else", began + timedelta(days=2))
+    write(project / "now.py", "print('now')\n")
+    material = gather.session(vault, taken(talk))
+    assert [each.path for each in material.changes] == ["store/login.py"]
+    assert "Correct the redirect" in material.subjects
+    assert "Something else" not in material.subjects
+
+
+def test_a_session_of_last_week_that_nobody_committed_has_its_edits(project: Path) -> None:
+    vault = a_vault(project)
+    began = datetime.now(UTC) - timedelta(days=7)
+    talk = about_redirects(project, began=began)
+    write(project / "later.py", "print('later')\n")
+    commit(project, "Something else", began + timedelta(days=2))
+    material = gather.session(vault, taken(talk))
+    assert [each.path for each in material.changes] == ["store/login.py"]
+    assert material.notes == ("the diff is of the agent's edits: no commit has them",)
+
+
 def test_a_repository_that_is_younger_than_the_session(tmp_path: Path) -> None:
+    began = datetime.now(UTC) - timedelta(seconds=30)
     project = a_project(tmp_path / "new", {"main.py": "print('new')\n"})
     vault = a_vault(project)
-    material = gather.session(vault, taken(about_redirects(project)))
+    material = gather.session(vault, taken(about_redirects(project, began=began)))
     assert [(each.path, each.kind) for each in material.changes if each.path == "main.py"] == [
         ("main.py", ADDED)
     ]

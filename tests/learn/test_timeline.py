@@ -9,7 +9,7 @@ import pytest
 from tests.support.conversations import Conversation
 from tests.support.materials import MOMENTS
 from vault_index.learn import gather, timeline
-from vault_index.learn.timeline import AGENT, EDIT, FAILED, NEW_FILE, PERSON, RAN, Moment
+from vault_index.learn.timeline import AGENT, COMMIT, EDIT, FAILED, NEW_FILE, PERSON, RAN, Moment
 
 
 def lines(*moments: Moment, size: int = 20_000) -> list[str]:
@@ -146,6 +146,7 @@ def test_what_people_and_agents_ordinarily_say_stays() -> None:
     """Innocent lines that the search for orders took out of real sessions before."""
     there = [
         Moment(PERSON, "When you propose a lesson, include the number of the ticket"),
+        Moment(COMMIT, "Add lesson: Raise the heap of the build\n\nLearned-From: session"),
         Moment(AGENT, "They are environment-driven. Let me run it with signing disabled."),
         Moment(AGENT, "Credentials shouldn't be committed: the README would expose them."),
         Moment(AGENT, "Quick fix: disable the hook temporarily while you finish the rebase."),

@@ -200,7 +200,13 @@ def _learned(
 
 @command
 def trigger(
-    vault: Vault, caller: Caller, scope: str, target: str = "", folder: str = ""
+    vault: Vault,
+    caller: Caller,
+    scope: str,
+    target: str = "",
+    folder: str = "",
+    requested: bool = True,
 ) -> dict[str, Any]:
-    """Do the same for an agent: only what is worth it by the vault's own threshold."""
-    return _learned(vault, caller, scope, target, folder, asked_by=record.AGENT)
+    """Do the same for an agent: whatever it is worth if its user `requested` it, as by hand."""
+    asked_by = record.AGENT if requested else record.NOBODY
+    return _learned(vault, caller, scope, target, folder, asked_by=asked_by)

@@ -13,7 +13,8 @@ import difflib
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from vault_index import files as file_access
@@ -53,6 +54,7 @@ MAX_LINES = 2_000  # of a text that is compared line by line; a longer one is al
 MAX_CHANGE = 6_000  # characters of a change that goes with a prompt or a repair
 MAX_COMMAND = 300  # characters of a command that changed something
 MAX_DID = 3  # calls before a prompt that say what it is about
+_COMMITTED_WITHIN = timedelta(hours=1)  # after the end of a session
 _LATEST = 20  # sessions of a project among which is one that no agent started
 _TRANSCRIPTS = 200  # changed last, among which one of a project is looked for
 _ELSEWHERE = ("/tmp/", "/var/", "/private/", "/dev/")  # of no project
@@ -74,7 +76,7 @@ def session(vault: Vault, name: str, folder: Path | None = None) -> Material:
             played = replay(Path(chosen.transcript), chosen.agent)
     exclude, is_wanted = Exclude(globs), diff.wanted(globs)
     there = _recorded(played, chosen, exclude) if played else _from_records(chosen)
-    changed = _since(vault, chosen) or _by_edits(played, chosen, is_wanted)
+    changed = _during(vault, chosen) or _by_edits(played, chosen, is_wanted)
     subjects = [*there.subjects, *map(_subject, changed.messages)]
     return _with_digest(
         Material(
@@ -255,16 +257,40 @@ def _captured(journal: Journal, transcript: Path, agent: str) -> Session:
 # What changed in the project.
 
 
-def _since(vault: Vault, session: Session) -> Diff | None:
-    """Return what changed in a session's project since it began; None without a repository."""
+def _during(vault: Vault, session: Session) -> Diff | None:
+    """Return what changed in a session's project while it went on; None where git has nothing."""
     place = Path(session.folder)
     if not session.folder.startswith("/") or git.top_of(place) is None or not session.began:
         return None
     began = datetime.fromisoformat(session.began).timestamp()
     base, why = git.base_at(place, began)
-    changed = diff.between(place, base, "", _wanted(vault, place))
+    until = _until(vault, session, place)
+    if until is None or (until and until == base):
+        return None
+    changed = diff.between(place, base, until, _wanted(vault, place))
     note = f"the diff is from {base[:10]}: {why}" if base else "there was no commit before it began"
-    return replace(changed, notes=(note, *changed.notes))
+    end = (f"it goes to {until[:10]}, committed before another session",) if until else ()
+    return replace(changed, notes=(note, *end, *changed.notes))
+
+
+def _until(vault: Vault, session: Session, place: Path) -> str | None:
+    """Return the last commit that may be of a session; "" for all there is now, None without one.
+
+    People commit shortly after: up to the next session of the project, an hour at most.
+    """
+    if not session.ended:
+        return ""
+    journal, end = Journal(vault.config), datetime.fromisoformat(session.ended) + _COMMITTED_WITHIN
+    until = end.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    latest = partial(archive.latest, journal, session.project, session.ended)
+    soon = [each.began for _, each in latest(until) if each.id != session.id]
+    end = datetime.fromisoformat(soon[-1]) if soon else end
+    if end >= datetime.now(UTC):
+        return ""
+    commit = git.base_at(place, end.timestamp())[0]
+    if commit == git.head(place) and all(each.id == session.id for _, each in latest(limit=2)):
+        return ""  # nobody has worked here since
+    return commit or None
 
 
 def _wanted(vault: Vault, place: Path) -> Callable[[str], bool]:
@@ -296,7 +322,8 @@ def _by_edits(played: Replay | None, session: Session, is_wanted: Callable[[str]
         shown = diff.clean("\n".join(lines))
         room -= len(shown)
         texts += [shown] if room >= 0 else []
-    notes = ["the diff is of the agent's edits: there is no repository"]
+    why = "no commit has them" if git.top_of(Path(session.folder)) else "there is no repository"
+    notes = [f"the diff is of the agent's edits: {why}"]
     notes += ["left out of the diff: what is above its bound"] if room < 0 else []
     return Diff(changes, "".join(texts), notes=tuple(notes))
 

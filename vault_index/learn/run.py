@@ -130,10 +130,10 @@ def learn(
     Return `status`, one of `record`'s; the `significance` with its addends; the `plan` of what is
     sent; `proposals` by id and title, each with a category that is new in the vault or "", and the
     prompts that were `left_out` with the reason; `dropped` as [title, reason]; the `usage`, and
-    `trouble` where a model failed. A person goes on whatever the significance is, `force` also where
-    the same was learned before. A session that ended is learned from once. With `dry_run` nothing is
-    sent or written, and `text` is all that would be sent, or would be to a model if none is set;
-    `tokens` is another budget than that of the settings. Raises VaultError.
+    `trouble` where a model failed. A request counts whatever the significance is, with `force`
+    also where the same was learned before. A session that ended is learned from once. With
+    `dry_run` nothing is sent or written, and `text` is all that would be sent, or would be to a
+    model if none is set; `tokens` is another budget than that of the settings. Raises VaultError.
     """
     material = _material(vault, scope, target, folder)
     if tokens:
@@ -166,9 +166,10 @@ def learn_from(
     if dry_run:
         plan = work.plan if work.model else stages.plan(work.seen, config, work.request)
         return work.answer(status=record.DRY, text="\n\n".join(call.text for call in plan.calls))
-    if asked_by != record.PERSON and not work.worth.is_worth(config.learn.significance):
+    is_unasked = asked_by == record.NOBODY
+    if is_unasked and not work.worth.is_worth(config.learn.significance):
         return work.answer(status=record.NOT_WORTH)
-    is_over = asked_by == record.NOBODY and record.was_analysed(config, run.vault, run.session)
+    is_over = is_unasked and run.session and record.was_analysed(config, run.vault, run.session)
     if not force and (is_over or record.is_learned(config, run)):
         return work.answer(status=record.LEARNED)
     if went := review.expire(vault):

@@ -295,6 +295,9 @@ _ROUNDS = 4
 _PAGE_CHARS = 8_000
 _SECONDS = 2.0  # of processor time to look for orders in a page
 _MARKS = re.compile(r"(?m)^[+-]?[ \t]*(?:#+|//+|/?\*+|--|;+)?[ \t]*")  # of a change, of comments
+_ACCEPTED = re.compile(
+    r"\A(?:Add|Add to|Change) lesson: "
+)  # what `proposals.accept` writes: no order
 # orders to a model that learns, which are harmless in a lesson, and so no finding of a check
 _LEARNER = r"(?:models?|llms?|ais?|assistants?|agents?|claude|gpt|copilot|codex|gemini)"
 _TO_LEARNER = re.compile(
@@ -318,15 +321,14 @@ def without_orders(there: Iterable[Moment]) -> tuple[tuple[Moment, ...], tuple[s
     """
     orders: list[str] = []
     seen = tuple(
-        replace(each, text=_cleaned(cut(each.text, MAX_TEXT), orders, each.kind == PERSON))
-        for each in there
+        replace(each, text=_cleaned(cut(each.text, MAX_TEXT), orders, each.kind)) for each in there
     )
     return seen, tuple(dict.fromkeys(orders))
 
 
-def _cleaned(text: str, orders: list[str], is_own: bool) -> str:
+def _cleaned(text: str, orders: list[str], kind: str) -> str:
     """Return a text without secrets and orders; what these are is added to a list."""
-    return "".join(_page_cleaned(page, orders, is_own) for page in _pages(redact(text)))
+    return "".join(_page_cleaned(page, orders, kind) for page in _pages(redact(text)))
 
 
 def _pages(text: str) -> Iterator[str]:
@@ -338,16 +340,18 @@ def _pages(text: str) -> Iterator[str]:
     yield text
 
 
-def _page_cleaned(text: str, orders: list[str], is_own: bool) -> str:
+def _page_cleaned(text: str, orders: list[str], kind: str) -> str:
     for _ in range(_ROUNDS):
         form = _MARKS.sub("", text)
+        if kind == COMMIT:
+            form = _ACCEPTED.sub("", form)
         try:
             there = pattern.within(_SECONDS, prompt_injection.findings, "", form)
         except pattern.TooSlow:
             orders.append(text)
             return f"{LEFT_OUT}\n"
         numbers = {each.line for each in there if each.severity == ERROR}
-        if not is_own:
+        if kind != PERSON:
             for view in {form, prompt_injection.as_read(form)}:
                 to_learner = _TO_LEARNER.finditer(view)
                 numbers |= {view.count("\n", 0, match.start()) + 1 for match in to_learner}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import EmbedderError
 from vault_index.index import rows
+from vault_index.lesson.category import prefixes
 from vault_index.lesson.parse import Lesson
 from vault_index.proposals import draft, fingerprint, store
 from vault_index.search import entries, floor, query, scoring, taught, unindexed
@@ -40,8 +41,8 @@ def compare(vault: Vault, proposal: Proposal, without: str = "") -> dict[str, An
 
     Return `same`, the [id, title] of the lesson that has this text, or None; `near`, lessons as
     [id, title, likeness], the most like first; `nearest`, the first lesson however little it is like
-    it, or None; `closest`, the first five; `rejected`; the `categories` of all lessons; and `embedder`
-    and `vector`, "" without. `without` is the id of a lesson that is left out.
+    it, or None; `closest`, the first five; `rejected`; the `categories` of all lessons and of the
+    taxonomy; and `embedder` and `vector`, "" without. `without` is the id of a lesson that is left out.
     """
     title, text = proposal.title, proposal.text
     vector = _vector(vault, Lesson("", PATH, title, text))
@@ -62,12 +63,13 @@ def compare(vault: Vault, proposal: Proposal, without: str = "") -> dict[str, An
         "vector": "" if vector is None else fingerprint.pack(vector),
     }
     rejected = store.rejected(store.folder_of(vault))
+    planned = (prefix for path in vault.config.taxonomy for prefix in prefixes(path))
     return {
         "same": same,
         "near": [lesson for lesson, is_near in every if is_near][:MAX_LIKE],
         "nearest": every[0][0] if every else None,
         "closest": [lesson for lesson, _ in every[:CANDIDATES]],
-        "categories": list(entries.tally(vault)),
+        "categories": sorted({*entries.tally(vault), *planned}),
         "rejected": bool(fingerprint.find_same(fingerprint.create(proposal, seen), rejected)),
         **seen,
     }

@@ -83,14 +83,20 @@ class LessonTools:
         return texts.status(answer, private=self._server.is_users(context))
 
     def learn_trigger(
-        self, scope: Literal["session", "commit", "files"] = "session", target: Name = ""
+        self,
+        scope: Literal["session", "commit", "files"] = "session",
+        target: Name = "",
+        requested: bool = True,
     ) -> str:
         """Have lessons proposed from the work: the last session here, commits, or files.
 
         Use it when the user asks for it. target: a session's id, revisions such as A..B, or paths, a
-        line each; none is the latest. A person reviews what is proposed. It may take a minute.
+        line each; none is the latest. requested: false where no user did; then small work is left
+        alone. A person reviews what is proposed. It may take a minute.
         """
-        command = api.learn.trigger(scope=scope, target=target, folder=self._agent.folder)
+        command = api.learn.trigger(
+            scope=scope, target=target, folder=self._agent.folder, requested=requested
+        )
         answer = self._agent.ask(command)
         return texts.learned(answer)
 
