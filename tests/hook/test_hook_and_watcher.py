@@ -200,7 +200,7 @@ def test_a_damaged_index_is_built_again_by_the_watcher(team: Vault, own_world: P
 
 
 @pytest.mark.slow
-def test_a_hundred_hooks_at_once_start_one_watcher(make_vault: MakeVault, with_model: Path) -> None:
+def test_many_hooks_at_once_start_one_watcher(make_vault: MakeVault, with_model: Path) -> None:
     vault = make_vault(FILES)
     event = {"hook_event_name": "UserPromptSubmit", "prompt": HEAP, "cwd": str(vault.root)}
     seen: set[int] = set()
@@ -220,7 +220,7 @@ def test_a_hundred_hooks_at_once_start_one_watcher(make_vault: MakeVault, with_m
             stderr=subprocess.PIPE,
             env=os.environ | AUTOSTART | PATIENT,
         )
-        for _ in range(100)
+        for _ in range(20)
     ]
     for process in hooks:
         assert process.stdin

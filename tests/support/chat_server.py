@@ -93,7 +93,7 @@ class ChatServer(LocalServer):
             if before is not None:
                 yield {"content": before}
             before = word
-        self.release.wait(PATIENCE_SECONDS)
+        assert self.release.wait(PATIENCE_SECONDS), "nobody released the last piece"
         yield {"content": before or ""}
         yield {"finish_reason": "stop"}
 

@@ -129,7 +129,7 @@ def test_what_the_course_says_comes_from_the_lesson_that_was_named(
 
 def test_as_events_it_comes_as_it_is_written(served: Serving, chat: ChatServer) -> None:
     chat.release.clear()
-    chat.words = lambda _: ["Run ", "`make ", "rollback` ", "[1]."]
+    chat.words = lambda _: ["Run ", "`make ", "rollback` ", "[1]. ", "Then ", "wait."]
     with streaming(served, "how do we roll back a staging deploy?") as answer:
         assert answer.headers["content-type"].startswith("text/event-stream")
         seen: list[tuple[str, dict[str, Any]]] = []
@@ -140,7 +140,7 @@ def test_as_events_it_comes_as_it_is_written(served: Serving, chat: ChatServer) 
     assert [name for name, _ in seen[:2]] == ["search", "passages"]
     assert seen[-1][0] == "done"
     pieces = "".join(values["text"] for name, values in seen if name == "piece")
-    assert pieces == seen[-1][1]["answer"] == "Run `make rollback` [1]."
+    assert pieces == seen[-1][1]["answer"] == "Run `make rollback` [1]. Then wait."
 
 
 def test_searches_are_answered_while_four_answers_and_more_are_written(
