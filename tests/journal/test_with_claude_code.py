@@ -31,7 +31,7 @@ RAISED = (
 DECIDED = "Uploads are now retried five times; the pause between two attempts doubles."
 BY_MEANING = {
     "node process was killed because the machine had too little RAM": "heap",
-    "what did we decide about attempts after a failed transfer": "retried",
+    "how many attempts does a file transfer get before it is given up": "retried",
 }
 # reports each event of the agent, as a hook of the user's own
 WITNESS = "import sys; print(sys.stdin.read().strip(), file=open(sys.argv[1], 'a'))"
