@@ -190,8 +190,7 @@ def test_only_what_is_listed_as_open_answers_without_the_token(
         assert answered == OPEN | first
 
         tools = [tool["name"] for tool in owner.ask("tools/list")["result"]["tools"]]
-        assert set(tools) > set(TOOLS)
-        for tool in [*tools, "a tool that comes later"]:
+        for tool in [*tools, *TOOLS, "a tool that comes later"]:
             values = TOOLS.get(tool, {"query": "redirect"})
             assert anyone.is_answered("tools/call", name=tool, arguments=values) == (
                 tool in ("learn_search", "learn_get", "learn_status")

@@ -17,10 +17,7 @@ from vault_index.entrypoints.mcp.agent import Agent
 from vault_index.entrypoints.mcp.tools import build
 
 pytestmark = pytest.mark.anyio
-NAMES = [
-    *("search_observations", "search_sessions", "search_user_prompts", "find_by_concept"),
-    *("find_by_file", "find_by_type", "get_context_timeline"),
-]
+NAMES = ["search_journal"]
 
 
 @pytest.fixture
@@ -60,6 +57,27 @@ async def test_they_are_there_when_the_journal_is_on(tmp_path: Path, own_world: 
     assert await names(tmp_path) == lessons + NAMES
     assert await names(tmp_path, "journal") == NAMES
     assert await names(tmp_path, "lessons") == lessons
+
+
+async def test_one_search_has_kinds_files_types_and_what_was_around(client: Client) -> None:
+    words = {"query": "redirect", "since": "all"}
+    every = await call(client, "search_journal", **words)
+    assert "[bugfix]" in every
+    assert "[summary] " in every
+    for kind, mark in (
+        ("prompt", "[prompt] "),
+        ("observation", "[bugfix]"),
+        ("summary", "[summary] "),
+    ):
+        narrowed = await call(client, "search_journal", kind=kind, **words)
+        assert narrowed.count(mark) == narrowed.count("\n- ") > 0
+    id = (await call(client, "search_journal", file="login.py")).split("- ", 1)[1].split()[0]
+    assert f"> {id} " in await call(client, "search_journal", around=id)
+    whole = await call(client, "learn_get", id=id)
+    assert "> $ pytest tests/test_login.py" in whole
+
+
+# the seven names of before, which answer until the next release
 
 
 async def test_each_kind_of_record_is_found_with_its_source(client: Client) -> None:
@@ -127,7 +145,7 @@ async def test_bad_arguments_get_the_next_step(client: Client) -> None:
     for arguments, message in (
         ({"query": "x", "since": "soon"}, "no date 'soon'. Next: write it like 2026-03-31"),
         ({"query": "x", "cursor": "x"}, "no cursor 'x'. Next: "),
-        ({}, "query: field required"),
+        ({"query": "x", "limit": 51}, "limit: "),
     ):
         assert message in await refusal(client, "search_observations", **arguments)
     said = await refusal(client, "get_context_timeline", anchor="zzzz quokka")

@@ -15,7 +15,7 @@ import pytest
 from tests.support.places import PLUGIN, REPO
 from vault_index.entrypoints import agents
 from vault_index.entrypoints.mcp.agent import Agent
-from vault_index.entrypoints.mcp.tools import JOURNAL_TOOLS, build
+from vault_index.entrypoints.mcp.tools import JOURNAL_TOOL, build
 
 SKILL = PLUGIN / "skills" / "lessons" / "SKILL.md"
 TEXTS = sorted(PLUGIN.rglob("*.md"))
@@ -101,11 +101,11 @@ def test_commands_are_called_by_people_only() -> None:
 def test_what_is_taught_is_there() -> None:
     """Each tool that the skill, a command or the README names is one of the server's."""
     listed = anyio.run(build(Agent("/")).list_tools)
-    tools = {tool.name for tool in listed} | set(JOURNAL_TOOLS)
+    tools = {tool.name for tool in listed} | {JOURNAL_TOOL}
     named = {
         name
         for file in TEXTS
         for name in re.findall(r"`([a-z]+(?:_[a-z]+)+)`", file.read_text("utf-8"))
     }
     assert named <= tools | {"fires_on"}
-    assert {"learn_search", "find_by_file"} <= named
+    assert {"learn_search", "search_journal"} <= named

@@ -7,12 +7,16 @@ import io
 import re
 import tokenize
 from dataclasses import MISSING
+from unittest import mock
 
+import anyio
 import click
 
 from tests.support.places import REPO
 from vault_index import config
 from vault_index.entrypoints.cli import MORE, SECTIONS, main
+from vault_index.entrypoints.mcp.agent import Agent
+from vault_index.entrypoints.mcp.tools import build
 
 DOCS = REPO / "docs"
 # the last one takes all away
@@ -71,6 +75,18 @@ def commands_table() -> str:
                     ]
             lines.append("")
     return "\n".join(lines).rstrip()
+
+
+def tools_table() -> str:
+    """Return a row for each MCP tool with its parameters, and one for each of these."""
+    rows = ["| tool, parameter | |", "|---|---|"]
+    with mock.patch("vault_index.hotpath.spool.is_on", return_value=True):
+        tools = anyio.run(build(Agent("/")).list_tools)
+    for tool in tools:
+        rows.append(f"| **`{tool.name}`** | {(tool.description or '').split('. ')[0]}. |")
+        for name, schema in tool.input_schema["properties"].items():
+            rows.append(f"| `{name}` | {schema['description'].replace('|', 'or')} |")
+    return "\n".join(rows).replace(".. |", ". |")
 
 
 def _spelled(value: object) -> str:

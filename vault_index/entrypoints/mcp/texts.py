@@ -272,7 +272,7 @@ def journal_hits(answer: Json, start: int, limit: int) -> str:
         notes.append(f"{answer['older']} older: search with since='all'.")
     if not hits:
         return " ".join([_nothing(answer), *notes, "Next: try other words, or project='all'."])
-    notes.append("All of one: get_context_timeline(id, 0, 0, 'full').")
+    notes.append("All of one: learn_get(id).")
     if len(answer["hits"]) > start + limit:
         notes.append(f"More: the same search with cursor='{start + limit}'.")
     room = min(EXCERPT_CHARS, MAX_CHARS // len(hits) - 300)
@@ -301,7 +301,7 @@ def timeline(answer: Json, *, full: bool) -> str:
         mark = ">" if record["id"] == answer["anchor"] else "-"
         blocks.append(f"{mark} {_heading(record)}")
         blocks += _details(record, room - len(blocks[-1]) - 60) if full else []
-    more = [] if full else ["All of one: get_context_timeline(id, 0, 0, 'full')."]
+    more = [] if full else ["All of one: learn_get(id)."]
     return "\n".join([fenced(blocks, JOURNAL_INTRO), *more])
 
 

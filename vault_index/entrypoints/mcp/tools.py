@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from typing import Annotated, Any, Literal
@@ -26,10 +27,24 @@ PROPOSES = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
 MAX_QUERY_CHARS = 10_000  # a search looks at the beginning
-Name = Annotated[str, Field(max_length=1_000)]  # of a lesson, a project, a file ...
-Limit = Annotated[int, Field(ge=1, le=50)]
-Confidence = Annotated[int, Field(ge=1, le=5)]
-Number = Annotated[int, Field(ge=0, le=10**9)]  # of a lesson in its document
+
+
+def _about(description: str, **limits: Any) -> Any:
+    """Return what a model is told of a parameter, with its limits."""
+    return Field(description=description, **limits)
+
+
+_NAME = {"max_length": 1_000}
+Query = Annotated[str, _about("the problem in words")]
+Name = Annotated[str, _about("its id", **_NAME)]
+Type = Annotated[str, _about("code_pattern, bug_fix, architecture or project_rule", **_NAME)]
+Category = Annotated[str, _about("only in or below it", **_NAME)]
+Project = Annotated[str, _about("another project, by name or folder", **_NAME)]
+Cursor = Annotated[str, _about("where the last answer says to go on", **_NAME)]
+Texts = Annotated[list[str] | None, _about("tags")]
+
+
+_RECORD = re.compile(r"[0-9a-f]{8}(-\w+)?")  # the id of a session of the journal, or of a record
 
 
 class LessonTools:
@@ -41,21 +56,19 @@ class LessonTools:
 
     def learn_search(
         self,
-        query: str,
-        type: Name = "",
-        project: Name = "",
-        min_confidence: Confidence = 3,
-        category: Name = "",
-        limit: Annotated[int, Field(ge=0, le=50)] = 0,  # 0: by the settings
-        cursor: Name = "",
-        document: Name = "",
-        lesson: Number | None = None,
+        query: Query,
+        type: Type = "",
+        project: Project = "",
+        min_confidence: Annotated[int, _about("1 to 5", ge=1, le=5)] = 3,
+        category: Category = "",
+        limit: Annotated[int, _about("how many; 0: as set", ge=0, le=50)] = 0,
+        cursor: Cursor = "",
+        document: Annotated[str, _about("only in this course, by title", **_NAME)] = "",
+        lesson: Annotated[int | None, _about("its number in the document", ge=0, le=10**9)] = None,
     ) -> str:
         """Find lessons of the team on a problem, best first: title, id, source, score, passage.
 
-        Use it before work that others have done here, and on an error that others may have met. query:
-        the problem in words. project: another one, by name or folder. document: only in this course or
-        collection, by title; lesson: its number there.
+        Use it before work that others have done here, and on an error that others may have met.
         """
         question = api.learn.search(
             query=query[:MAX_QUERY_CHARS],
@@ -69,12 +82,19 @@ class LessonTools:
         )
         return texts.search_results(self._agent.ask(question, project))
 
-    def learn_get(self, id: Name, project: Name = "", cursor: Name = "") -> str:
-        """Return the whole text of a lesson by its id; use it when the passage of a hit is not enough."""
+    def learn_get(
+        self, context: Context[Any, Any], id: Name, project: Project = "", cursor: Cursor = ""
+    ) -> str:
+        """Return the whole text of a lesson, or a record of the journal, by its id."""
+        if _RECORD.fullmatch(id) and spool.is_on() and self._server.is_users(context):
+            asked = api.journal.timeline(
+                anchor=id, before=0, after=0, full=True, **self._agent.where(project)
+            )
+            return texts.timeline(self._agent.ask_journal(asked), full=True)
         answer = self._agent.ask(api.learn.get(name=id), project)
         return texts.lesson(id, answer, cursor)
 
-    def learn_status(self, context: Context[Any, Any], project: Name = "") -> str:
+    def learn_status(self, context: Context[Any, Any], project: Project = "") -> str:
         """Count the lessons by type and category, those most and never used, and proposals that wait.
 
         Use it when the user asks about the vault, or for the names of categories.
@@ -84,15 +104,15 @@ class LessonTools:
 
     def learn_trigger(
         self,
-        scope: Literal["session", "commit", "files"] = "session",
-        target: Name = "",
-        requested: bool = True,
+        scope: Annotated[Literal["session", "commit", "files"], _about("of what")] = "session",
+        target: Annotated[
+            str, _about("a session's id, A..B, or paths, a line each; none: the latest", **_NAME)
+        ] = "",
+        requested: Annotated[bool, _about("false where no user asked: small work is left")] = True,
     ) -> str:
         """Have lessons proposed from the work: the last session here, commits, or files.
 
-        Use it when the user asks for it. target: a session's id, revisions such as A..B, or paths, a
-        line each; none is the latest. requested: false where no user did; then small work is left
-        alone. A person reviews what is proposed. It may take a minute.
+        Use it when the user asks for it. A person reviews what is proposed. It may take a minute.
         """
         command = api.learn.trigger(
             scope=scope, target=target, folder=self._agent.folder, requested=requested
@@ -102,16 +122,15 @@ class LessonTools:
 
     def remember(
         self,
-        title: str,
-        text: str,
-        category: Name = "",
-        tags: list[str] | None = None,
-        fires_on: list[str] | None = None,
+        title: Annotated[str, _about("a whole phrase")],
+        text: Annotated[str, _about("the problem, its cause, what to do")],
+        category: Annotated[str, _about("such as devops/ci-cd", **_NAME)] = "",
+        tags: Texts = None,
+        fires_on: Annotated[list[str] | None, _about("prompts of people who have it")] = None,
     ) -> str:
         """Propose a lesson: what was hard to find out and will be needed again. Returns its id.
 
-        A person accepts it or not. text: the problem, its cause, what to do. fires_on: prompts of
-        people who have the problem.
+        A person accepts it or not.
         """
         command = api.proposal.remember(
             title=title,
@@ -144,18 +163,21 @@ def add_tool(
     )
 
 
-# The tools of the journal: what was asked and done here before. They are there when it is on.
+# The tool of the journal: what was asked and done here before. It is there when the journal is on.
 
-JOURNAL_TOOLS = {
-    "search_observations": "Search past work",
-    "search_sessions": "Search past sessions",
-    "search_user_prompts": "Search past prompts",
-    "find_by_concept": "Past work by concept",
-    "find_by_file": "Past work on a file",
-    "find_by_type": "Past work by type",
-    "get_context_timeline": "Timeline of past work",
+JOURNAL_TOOL, TIMELINE = "search_journal", "get_context_timeline"
+# names of before, which answer until the next release: the tool, and what they narrowed to
+_WORK = {"kind": "observation"}
+FORMER = {
+    "search_observations": _WORK,
+    "find_by_concept": _WORK,
+    "find_by_file": _WORK,
+    "find_by_type": _WORK,
+    "search_sessions": {"kind": "summary"},
+    "search_user_prompts": {"kind": "prompt"},
 }
 MAX_START = 900  # of a page; the journal returns up to 1,000 hits
+Kind = Literal["", "prompt", "observation", "summary"]
 Depth = Annotated[int, Field(ge=0, le=50)]
 
 
@@ -165,61 +187,38 @@ class JournalTools:
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
 
-    def search_observations(
+    def search_journal(
         self,
-        query: str,
-        project: Name = "",
-        type: Name = "",
-        concept: Name = "",
-        file: Name = "",
-        since: Name = "",
-        limit: Limit = 10,
-        cursor: Name = "",
+        query: Annotated[str, _about("in words; none lists the latest")] = "",
+        kind: Annotated[Kind, _about("observation: work done; summary: of a session")] = "",
+        type: Annotated[
+            str, _about("bugfix, feature, refactor, change, discovery, decision", **_NAME)
+        ] = "",
+        concept: Annotated[str, _about("gotcha, trade-off, how-it-works, pattern", **_NAME)] = "",
+        file: Annotated[str, _about("that it read or changed: path, end or folder", **_NAME)] = "",
+        around: Annotated[
+            str, _about("what came before and after: an id, or yesterday 14:00", **_NAME)
+        ] = "",
+        project: Annotated[str, _about("a name, a folder, or all", **_NAME)] = "",
+        since: Annotated[str, _about("30d, a date, or all", **_NAME)] = "",
+        limit: Annotated[int, _about("how many", ge=1, le=50)] = 10,
+        cursor: Cursor = "",
     ) -> str:
-        """Find what was done and found out in earlier sessions, best first: id, date, title, files, text.
+        """Find what was asked, done and found out in earlier sessions: id, date, title, files, text.
 
-        Use it for work that was done here before. project: a name, or all; since: 30d, a date, or all.
+        Use it for work that was done here before, and before you change a file whose history matters.
         """
-        narrowed = {"type": type, "concept": concept, "file": file}
-        return self._search("observation", query, project, since, limit, cursor, **narrowed)
-
-    def search_sessions(
-        self, query: str, project: Name = "", since: Name = "", limit: Limit = 10, cursor: Name = ""
-    ) -> str:
-        """Find earlier sessions by their summaries: what was asked, done and learned."""
-        return self._search("summary", query, project, since, limit, cursor)
-
-    def search_user_prompts(
-        self, query: str, project: Name = "", since: Name = "", limit: Limit = 10, cursor: Name = ""
-    ) -> str:
-        """Find what the user asked for in earlier sessions."""
-        return self._search("prompt", query, project, since, limit, cursor)
-
-    def find_by_concept(
-        self,
-        concept: Name,
-        project: Name = "",
-        since: Name = "",
-        limit: Limit = 10,
-        cursor: Name = "",
-    ) -> str:
-        """List observations of a concept: gotcha, trade-off, how-it-works, pattern."""
-        return self._search("observation", "", project, since, limit, cursor, concept=concept)
-
-    def find_by_file(
-        self, file: Name, project: Name = "", since: Name = "", limit: Limit = 10, cursor: Name = ""
-    ) -> str:
-        """List what read or changed a file, latest first: its path, the end of it, or a folder.
-
-        Use it before you change a file whose history matters.
-        """
-        return self._search("observation", "", project, since, limit, cursor, file=file)
-
-    def find_by_type(
-        self, type: Name, project: Name = "", since: Name = "", limit: Limit = 10, cursor: Name = ""
-    ) -> str:
-        """List observations of a type: bugfix, feature, refactor, change, discovery, decision."""
-        return self._search("observation", "", project, since, limit, cursor, type=type)
+        if around:
+            return self.get_context_timeline(around, limit, limit, "index", project)
+        start = min(texts.position(cursor), MAX_START)
+        values: dict[str, Any] = {
+            "text": query[:MAX_QUERY_CHARS], "k": start + limit + 1,
+            "kinds": [kind] if kind else [], "type": type, "concept": concept, "file": file,
+            **moments.window(since or None), **self._agent.where(project),
+        }  # fmt: skip
+        return texts.journal_hits(
+            self._agent.ask_journal(api.journal.search(**values)), start, limit
+        )
 
     def get_context_timeline(
         self,
@@ -227,7 +226,7 @@ class JournalTools:
         depth_before: Depth = 10,
         depth_after: Depth = 10,
         format: Literal["index", "full"] = "index",
-        project: Name = "",
+        project: Project = "",
     ) -> str:
         """Show what came before and after a record, a session, a time ("yesterday 14:00") or a query."""
         question = api.journal.timeline(
@@ -240,31 +239,12 @@ class JournalTools:
         answer = self._agent.ask_journal(question)
         return texts.timeline(answer, full=format == "full")
 
-    def _search(
-        self,
-        kind: str,
-        query: str,
-        project: str,
-        since: str,
-        limit: int,
-        cursor: str,
-        **narrowed: str,
-    ) -> str:
-        start = min(texts.position(cursor), MAX_START)
-        values: dict[str, Any] = {
-            "text": query[:MAX_QUERY_CHARS], "k": start + limit + 1, "kinds": [kind],
-            **moments.window(since or None), **narrowed, **self._agent.where(project),
-        }  # fmt: skip
-        return texts.journal_hits(
-            self._agent.ask_journal(api.journal.search(**values)), start, limit
-        )
-
 
 def add_journal_tools(server: LessonsServer, agent: Agent) -> None:
-    """Add the tools of the journal to a server."""
+    """Add the tool of the journal to a server, and the one of before that it does not replace whole."""
     tools = JournalTools(agent)
-    for name, title in JOURNAL_TOOLS.items():
-        add_tool(server, getattr(tools, name), title, READS)
+    add_tool(server, tools.search_journal, "Search past work", READS)
+    add_tool(server, tools.get_context_timeline, "Timeline of past work", READS)
 
 
 # The tools and prompts of the server, and its instructions.
@@ -292,8 +272,9 @@ def build(agent: Agent, tools: str = ALL, access: Access | None = None) -> Lesso
     is for stdio, where nobody else can ask.
     """
     server = LessonsServer(
-        lambda name: name not in JOURNAL_TOOLS or spool.is_on(),
+        lambda name: name != TIMELINE and (name != JOURNAL_TOOL or spool.is_on()),
         access,
+        {name: (JOURNAL_TOOL, narrowed) for name, narrowed in FORMER.items()},
         name=NAME,
         title=TITLE,
         version=version("lessons-vault"),
