@@ -116,7 +116,7 @@ def test_an_answer_is_seen_as_it_is_written_and_harmless_at_its_end(
         assert EVIL in answer.inner_text()
         assert page.locator(".exchange img, .exchange script").count() == 0
         assert answer.locator("a").count() == 0
-        assert page.title() == "Ask · Lessons"
+        assert page.title() == "Ask · team"
         # a citation opens its source; code is no citation
         assert answer.get_by_role("button").all_inner_texts() == ["[1]", "[1]"]
         source = page.locator("details")

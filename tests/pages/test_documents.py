@@ -113,7 +113,7 @@ def test_what_a_document_says_of_itself_is_text(browser: Browser, served: Servin
         page = visit.go("/documents?name=onerror")
         page.locator("summary").click()
         page.locator(".lessons li").first.wait_for()
-        assert page.title() == "Documents · Lessons"
+        assert page.title() == "Documents · team"
         assert page.locator("main img, main script").count() == 0
         assert page.locator("main a[href^=javascript]").count() == 0
         assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]

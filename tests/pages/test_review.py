@@ -231,7 +231,7 @@ def test_the_evidence_is_shown_as_text_and_nothing_keeps_people_from_it(
         keep(page, f"review-{look}")
         page.keyboard.press("t")
         page.locator("#card").get_by_text("failed, then passed").wait_for()
-        assert page.title() == "Review · Lessons"
+        assert page.title() == "Review · team"
         assert page.locator("main img, main script").count() == 0
         assert page.evaluate("document.documentElement.scrollWidth") <= page.evaluate("innerWidth")
         assert barriers(page, axe) == []

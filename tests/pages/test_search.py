@@ -66,7 +66,7 @@ def test_hits_come_as_one_types_and_the_address_keeps_them(
     browser: Browser, served: Serving
 ) -> None:
     with visiting(browser, served) as visit:
-        page = visit.go("/")
+        page = visit.go("/search")
         assert "Staging deploys need the VPN" in titles(page)  # what is new
         page.keyboard.press("/")
         page.keyboard.type(HEAP)
@@ -82,17 +82,22 @@ def test_hits_come_as_one_types_and_the_address_keeps_them(
         assert "lessons/devops/ci-cd/heap.md" in shown
         assert "memory" in page.locator(".hit").first.locator("mark").all_inner_texts()
         page.locator("#said", has_text="hit").wait_for()
-        assert page.url.endswith("/?q=" + HEAP.replace(" ", "+"))
+        assert page.url.endswith("/search?q=" + HEAP.replace(" ", "+"))
         before = titles(page)
         page.reload(wait_until="networkidle")
         assert titles(page) == before
         assert page.locator("#q").input_value() == HEAP
-        assert visit.go("/?q=zebra").locator("#results").inner_text().startswith("Nothing matches")
+        assert (
+            visit.go("/search?q=zebra")
+            .locator("#results")
+            .inner_text()
+            .startswith("Nothing matches")
+        )
 
 
 def test_the_floor_is_drawn_where_a_hook_falls_silent(browser: Browser, served: Serving) -> None:
     with visiting(browser, served) as visit:
-        page = visit.go("/?q=" + HEAP.replace(" ", "+"))
+        page = visit.go("/search?q=" + HEAP.replace(" ", "+"))
         assert page.locator(".hits:not(.below) .hit").count() == 1
         assert page.locator(".below .hit").count() >= 1
         assert re.match(
@@ -109,7 +114,7 @@ def test_a_withheld_lesson_is_named_with_the_reason_and_its_text_is_not_shown(
     browser: Browser, served: Serving
 ) -> None:
     with visiting(browser, served) as visit:
-        page = visit.go("/?q=the+build+has+a+key")
+        page = visit.go("/search?q=the+build+has+a+key")
         assert re.search(
             r"do not get it: .*secret|do not get it: .*key", hit(page, "The build has a")
         )
@@ -118,7 +123,7 @@ def test_a_withheld_lesson_is_named_with_the_reason_and_its_text_is_not_shown(
 
 def test_what_a_lesson_says_is_text(browser: Browser, served: Serving) -> None:
     with visiting(browser, served) as visit:
-        page = visit.go("/?q=onerror+alert+build")
+        page = visit.go("/search?q=onerror+alert+build")
         assert HOSTILE in titles(page)
         assert page.locator("#results img, #results script").count() == 0
 
@@ -127,12 +132,12 @@ def test_categories_filter_and_the_back_button_takes_it_back(
     browser: Browser, served: Serving
 ) -> None:
     with visiting(browser, served) as visit:
-        page = visit.go("/?q=build")
+        page = visit.go("/search?q=build")
         everything = titles(page)
         page.get_by_label("devops 3").check()
         page.locator(".hit", has_text="onerror").wait_for(state="detached")
         assert HOSTILE in everything
-        assert page.url.endswith("/?q=build&c=devops")
+        assert page.url.endswith("/search?q=build&c=devops")
         assert page.get_by_label("ci-cd 1").is_visible()
         page.go_back()
         page.locator("#results", has_text="onerror").wait_for()
@@ -143,7 +148,7 @@ def test_categories_filter_and_the_back_button_takes_it_back(
 def test_skills_of_the_user_are_shown_with_the_key_alone(browser: Browser, served: Serving) -> None:
     for key in (True, False):
         with visiting(browser, served, key=key) as visit:
-            page = visit.go("/?q=review+the+frontend+build")
+            page = visit.go("/search?q=review+the+frontend+build")
             page.get_by_label("Skills").check()
             page.locator("#results", has_text="skill of the vault").wait_for()
             assert sorted(titles(page)) == (["/mine", "/ours"] if key else ["/ours"])
@@ -152,7 +157,7 @@ def test_skills_of_the_user_are_shown_with_the_key_alone(browser: Browser, serve
 def test_keys_move_among_the_hits(browser: Browser, served: Serving) -> None:
     focused = "document.activeElement.textContent || document.activeElement.id"
     with visiting(browser, served) as visit:
-        page = visit.go("/?q=build")
+        page = visit.go("/search?q=build")
         first, second, *_ = titles(page)
         page.keyboard.press("/")
         page.keyboard.press("ArrowDown")
@@ -164,18 +169,18 @@ def test_keys_move_among_the_hits(browser: Browser, served: Serving) -> None:
         assert page.evaluate(focused) == "q"
         page.keyboard.press("Escape")
         page.get_by_role("heading", name="New and changed").wait_for()
-        assert page.url == f"{served.url}/"
+        assert page.url == f"{served.url}/search"
 
 
 def test_it_works_without_a_script(browser: Browser, served: Serving) -> None:
     context = browser.new_context(java_script_enabled=False)
     try:
         page = context.new_page()
-        page.goto(served.url)
+        page.goto(served.url + "/search")
         page.get_by_label("devops 3").check()
         page.fill("#q", HEAP)
         page.get_by_role("button", name="Search").click()
-        page.wait_for_url("**/?q=*")
+        page.wait_for_url("**/search?q=*")
         assert "c=devops" in page.url
         assert titles(page)[0].startswith("Node runs out")
         assert page.get_by_label("devops 3").is_checked()
@@ -185,7 +190,7 @@ def test_it_works_without_a_script(browser: Browser, served: Serving) -> None:
 
 def test_an_answer_that_comes_late_is_not_shown(browser: Browser, served: Serving) -> None:
     with visiting(browser, served) as visit:
-        page = visit.go("/")
+        page = visit.go("/search")
         page.evaluate(
             """() => {
               const ask = window.fetch;
@@ -213,7 +218,7 @@ def test_a_save_in_an_editor_is_seen_without_loading_the_page_again(
     browser: Browser, served: Serving
 ) -> None:
     with visiting(browser, served) as visit:
-        page = visit.go("/?q=elephant")
+        page = visit.go("/search?q=elephant")
         page.locator("#results", has_text="Nothing matches").wait_for()
         file = served.root / "lessons" / "zoo" / "elephant.md"
         write(file, lesson_text("Elephants forget nothing", "An elephant remembers."))
@@ -224,7 +229,12 @@ def test_a_save_in_an_editor_is_seen_without_loading_the_page_again(
 
 
 def test_a_category_that_is_none_and_numbers_that_are_none_are_no_error(served: Serving) -> None:
-    for path in ("/?n=x&kind=y&q=build", "/?c=nobody/has/it", "/?q=%00&c=%2F", "/?q=" + "x" * 5000):
+    for path in (
+        "/search?n=x&kind=y&q=build",
+        "/search?c=nobody/has/it",
+        "/search?q=%00&c=%2F",
+        "/search?q=" + "x" * 5000,
+    ):
         assert served.ask("GET", path, token=False).status_code == 200
     answer = served.ask("GET", "/page/search?q=build&c=..%2F..", token=False)
     assert answer.status_code in (200, 422)
@@ -236,16 +246,16 @@ def test_nothing_keeps_people_from_using_it(
     browser: Browser, served: Serving, axe: str, scheme: str
 ) -> None:
     with visiting(browser, served, scheme=scheme) as visit:
-        page = visit.go("/?q=" + HEAP.replace(" ", "+") + "&kind=both")
+        page = visit.go("/search?q=" + HEAP.replace(" ", "+") + "&kind=both")
         assert barriers(page, axe) == []
         keep(page, f"search-{scheme}")
-        assert barriers(visit.go("/"), axe) == []
+        assert barriers(visit.go("/search"), axe) == []
         keep(page, f"search-empty-{scheme}")
 
 
 def test_it_fits_a_telephone(browser: Browser, served: Serving) -> None:
     with visiting(browser, served, size=NARROW) as visit:
-        page = visit.go("/?q=build&kind=both")
+        page = visit.go("/search?q=build&kind=both")
         assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
         keep(page, "search-narrow")
 
@@ -254,6 +264,6 @@ def test_the_first_page_of_an_empty_vault_says_what_to_do(tmp_path: Path) -> Non
     run("lessons", "init", tmp_path / "new", cwd=tmp_path)
     home = make_home(tmp_path / "own")
     with serving(tmp_path / "new", home, LESSONS_EMBEDDER="none") as server:
-        answer = server.ask("GET", "/", token=False)
+        answer = server.ask("GET", "/search", token=False)
         assert answer.status_code == 200
         assert "lessons add" in answer.text

@@ -117,7 +117,7 @@ def test_nothing_keeps_people_from_using_it_and_lessons_say_only_text(
         page = visit.go("/vault")
         page.get_by_role("button", name="Check the vault").click()
         page.locator("#check li").first.wait_for()
-        assert page.title() == "Vault · Lessons"
+        assert page.title() == "Vault · team"
         assert page.locator("main img, main script").count() == 0
         assert page.evaluate("document.documentElement.scrollWidth") <= page.evaluate("innerWidth")
         assert barriers(page, axe) == []

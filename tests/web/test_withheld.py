@@ -34,7 +34,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
 @pytest.mark.parametrize(
     "address",
     [
-        *("/", f"/?q={PROMPT}", "/?q=unicorn", "/?q=quagga", "/page/search?q=", "/?c=plans"),
+        *("/", f"/search?q={PROMPT}", "/search?q=unicorn", "/search?q=quagga", "/page/search?q="),
+        *("/search", "/search?c=plans", "/page/today/added"),
         *(f"/page/search?q={PROMPT}", "/lesson/quagg", "/page/lesson/near?id=devops/heap"),
         *("/page/documents/list", "/page/vault/overview", "/page/ask/suggested", "/ask"),
         *("/api/courses", "/page/documents/contents?path=lessons/plans/quagga.md"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import api, git
 from vault_index.api.question import Caller, command
-from vault_index.edit import add, categories, import_lessons, update
+from vault_index.edit import add, categories, import_lessons, save, update
 from vault_index.index.classifier import Proposal
 from vault_index.lesson import parse
 from vault_index.vault import SETTINGS
@@ -39,6 +39,7 @@ def add_lesson(
     applies_to: Sequence[str] = (),
     fires_on: Sequence[str] = (),
     silent_on: Sequence[str] = (),
+    fires_on_error: Sequence[str] = (),
     confidence: int | None = None,
     commit: bool = False,
 ) -> str:
@@ -55,7 +56,8 @@ def add_lesson(
     written = add.write(
         vault, _bytes(text), title=title, categories=categories, type=type, tags=list(tags),
         applies_to=list(applies_to), fires_on=list(fires_on), silent_on=list(silent_on),
-        confidence=confidence, first=commit_first if commit else None,
+        fires_on_error=list(fires_on_error), confidence=confidence,
+        first=commit_first if commit else None,
     )  # fmt: skip
     return str(written)
 
@@ -139,6 +141,19 @@ def delete_lesson(
     entry: Any = shown or _shown(caller, name)
     path = update.delete(vault, name, shown=entry)
     return Changed(entry["id"], str(path), removed=not path.exists())
+
+
+@command
+def restore_lesson(
+    vault: Vault, caller: Caller, path: str, before: str, after: str | None = None
+) -> str:
+    """Take a deletion back: write the file at `path` as it was `before`; return its absolute path.
+
+    `after` is what the deletion left of it. Both are read as bytes are: see `add_lesson`.
+    """
+    del caller
+    left = None if after is None else _bytes(after)
+    return str(save.restore(vault, path, _bytes(before), left))
 
 
 @command

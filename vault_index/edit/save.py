@@ -56,6 +56,19 @@ def write(vault: Vault, path: str, text: str, seen: str) -> Path:
     return update.put(vault, path, data, before)
 
 
+def restore(vault: Vault, path: str, before: bytes, after: bytes | None) -> Path:
+    """Write a lesson file back as it was before a deletion, which left `after`, or no file.
+
+    Raises ChangedError if somebody wrote it since, LinkError, WriteError.
+    """
+    file = _file(vault, path)
+    if after is not None:
+        files.change_file(file, before, expected=after, within=vault.root)
+    elif not files.create_file(file, before, within=vault.root):
+        raise ChangedError(f"{path} is there again", "compare it with what git has")
+    return file
+
+
 def changes(vault: Vault, path: str, seen: str) -> tuple[str, list[str]]:
     """Return the text of a lesson file, and the lines of a patch from what was `seen` to it.
 

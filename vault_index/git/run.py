@@ -266,6 +266,15 @@ def is_full(message: str) -> bool:
     return os.strerror(errno.ENOSPC) in message or "Out of diskspace" in message
 
 
+def author_name(folder: Path) -> str:
+    """Return the name that commits of the user have in a repository; "" without one."""
+    try:
+        settings = _settings(top_of(folder) or folder)
+    except OSError:
+        return ""
+    return next((each.value for each in reversed(settings) if each.key == "user.name"), "")
+
+
 def user_setting(folder: Path, key: str) -> str:
     """Return a setting that the user or the system made, not the repository; "" without one."""
     try:

@@ -181,11 +181,11 @@ def _by_session(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         group = groups.setdefault(record["session"], {"id": record["session"], "records": []})
         group["project"] = record["project"]
         group["is_kept"] = record["is_kept"]
-        group["records"].append(_shown(record))
+        group["records"].append(shown_record(record))
     return list(groups.values())
 
 
-def _shown(record: Mapping[str, Any]) -> dict[str, Any]:
+def shown_record(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return a record with its times in words, and the reason of a silence."""
     return {
         **record,

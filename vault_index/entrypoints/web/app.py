@@ -32,7 +32,9 @@ from vault_index.entrypoints.web import (
     render,
     review,
     search,
+    today,
     vault,
+    writing,
 )
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.shapes import Error
@@ -159,12 +161,13 @@ def application(
         responses=REFUSALS,
     )
     app.state.client = client
+    render.name_vault(client.root.name)
     app.state.live = Live(client)
     app.state.keys = keys
     refusal.add_handlers(app, note, render.refused)
     of_api = (lessons.query_routes, ask.routes, lessons.routes, journal.routes)
     of_pages = (lessons.page_routes, ask.page_routes, journal.page_routes, vault.document_routes)
-    others = (each.routes for each in (render, search, agents, review, vault))
+    others = (each.routes for each in (render, today, writing, search, agents, review, vault))
     for routes in (*of_api, *of_pages, *others, live_routes, *([key_routes] if keys else ())):
         app.include_router(routes)
     return app

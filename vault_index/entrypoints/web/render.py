@@ -20,6 +20,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from vault_index.entrypoints.web.refusal import Refusal
+from vault_index.text.quote import visible
 
 CSP = (
     "default-src 'none'; script-src 'self'{script}; style-src 'self'{styles}; img-src 'self'; "
@@ -34,16 +35,18 @@ HEADERS = {
     "cache-control": "no-store",
 }
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-# address and name, as in the navigation; a page is on it once it is there
-NAVIGATION = (
-    ("/", "Search"),
-    ("/ask", "Ask"),
-    ("/documents", "Documents"),
-    ("/agents", "Agents"),
-    ("/journal", "Journal"),
-    ("/review", "Review"),
-    ("/vault", "Vault"),
+NAVIGATION = (  # address, name and icon
+    ("/", "Today", "sun"),
+    ("/search", "Search", "search"),
+    ("/ask", "Ask", "message-circle"),
+    ("/documents", "Documents", "book-open"),
+    ("/agents", "Agents", "bot"),
+    ("/journal", "Journal", "history"),
+    ("/review", "Review", "inbox"),
+    ("/vault", "Vault", "vault"),
 )
+# of vaults, so that tabs of several are told apart; white on each is at least 4.5:1
+COLOURS = ("#1d5c8a", "#0f6b5c", "#5b4bb5", "#9a3f6d", "#8a4b14", "#3f6212", "#a13030", "#475569")
 
 routes = APIRouter(include_in_schema=False)
 
@@ -58,8 +61,19 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals |= {"navigation": NAVIGATION, "static": address_of, "within": _within}
-    environment.globals |= {"lesson": address_of_lesson}
+    environment.globals |= {"lesson": address_of_lesson, "icon": _icon}
+    environment.globals["vault"] = {"name": "Lessons", "colour": COLOURS[0]}
     return environment
+
+
+def name_vault(name: str) -> None:
+    """Have all pages of this process show the name of their vault, and its colour."""
+    number = hashlib.sha256(name.encode("utf-8", "replace")).digest()[0]
+    colour = COLOURS[number % len(COLOURS)]
+    _environment().globals["vault"] = {
+        "name": visible(name.encode("utf-8", "replace").decode()),
+        "colour": colour,
+    }
 
 
 def page(template: str, *, at: str, title: str, status: int = 200, **values: Any) -> HTMLResponse:
@@ -77,6 +91,12 @@ def refused(refusal: Refusal) -> HTMLResponse:
 def fragment(template: str, **values: Any) -> HTMLResponse:
     """Return a part of a page, which its script puts into its place."""
     return HTMLResponse(_environment().get_template(template).render(**values), headers=HEADERS)
+
+
+def _icon(name: str) -> Markup:
+    """Return an icon of the sprite, which says nothing to a screen reader."""
+    use = '<svg class="icon" aria-hidden="true"><use href="{}#{}"/></svg>'
+    return Markup(use).format(address_of("icons.svg"), name)
 
 
 def _within(name: str) -> Markup:
@@ -114,6 +134,14 @@ def address_with(path: str, **values: Any) -> str:
     """Return an address that names the values which are not empty."""
     query = urlencode({name: value for name, value in values.items() if value})
     return f"{path}?{query}" if query else path
+
+
+@routes.get("/icon.svg")
+async def tab_icon() -> Response:
+    """Return the icon of the vault's tab, in its colour."""
+    vault: Any = _environment().globals["vault"]
+    icon = _static()["icon.svg"].replace(COLOURS[0].encode(), vault["colour"].encode())
+    return Response(icon, media_type="image/svg+xml", headers=HEADERS)
 
 
 @routes.get("/static/{version}/{name}")

@@ -1,6 +1,6 @@
 """The page of searching: hits as one types, what a hook would inject, the floor drawn among them.
 
-GET /?q=heap&c=devops    the page; the script keeps what is asked for in the address
+GET /search?q=heap&c=devops    the page; the script keeps what is asked for in the address
 GET /page/search         its hits; /page/private/search also has the user's own skills
 GET /page/search/tree    its categories
 
@@ -46,6 +46,8 @@ EXCERPT_CHARS = 320
 BEFORE_CHARS = 80  # of an excerpt before the first word of the query
 MAX_WORDS = 30  # of a query that are marked
 SCANNED_CHARS = 20_000  # of a text, for these words
+
+_MARKUP = re.compile(r"^\s*(?:```.*|#{1,6} |[-*+] |> )|\*\*", re.MULTILINE)  # of an excerpt
 
 Part = tuple[str, bool]  # of a text; whether it is a word of the query
 
@@ -125,7 +127,7 @@ def _drawn(
 
 def excerpt(text: str, marked: re.Pattern[str] | None) -> list[Part]:
     """Return a piece of a text around the first word of the query, in parts."""
-    plain = " ".join(clean(text[:SCANNED_CHARS]).split())
+    plain = " ".join(_MARKUP.sub(" ", clean(text[:SCANNED_CHARS])).replace("`", "").split())
     match = marked.search(plain) if marked else None
     first = max(0, match.start() - BEFORE_CHARS) if match else 0
     if first:
@@ -187,7 +189,7 @@ class Asked:
         given: list[tuple[str, Any]] = [("q", self.text)] if self.text else []
         given += [("c", path) for path in self.categories]
         given += [("kind", self.kind)] if self.kind != "lessons" else []
-        return f"/?{urlencode([*given, ('n', count)])}"
+        return f"/search?{urlencode([*given, ('n', count)])}"
 
 
 def asked_for(
@@ -206,7 +208,7 @@ def asked_for(
 AskedFor = Annotated[Asked, Depends(asked_for)]
 
 
-@routes.get("/")
+@routes.get("/search")
 def search(client: Client, asked: AskedFor) -> HTMLResponse:
     """Show the page with its first hits."""
     values: dict[str, Any] = {"asked": asked, "kinds": KINDS, "trouble": "", "tree": None}
@@ -217,7 +219,7 @@ def search(client: Client, asked: AskedFor) -> HTMLResponse:
         status = refusal.status
         values["trouble"] = ": ".join(filter(None, [refusal.error, refusal.hint]))
     title = f"{asked.text[:60]} - Search" if asked.text else "Search"
-    return page("search.html", at="/", title=title, status=status, **values)
+    return page("search.html", at="/search", title=title, status=status, **values)
 
 
 @routes.get("/page/search")

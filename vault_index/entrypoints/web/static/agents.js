@@ -4,7 +4,7 @@ import { Refused, load, notice, request } from "./page.js";
 
 const list = document.getElementById("list");
 
-document.getElementById("filter").addEventListener("submit", (event) => {
+document.getElementById("filter")?.addEventListener("submit", (event) => {
   event.preventDefault();
   const values = [...new FormData(event.target)].filter(([, value]) => value.trim());
   location.assign(`/agents?${new URLSearchParams(values)}`);

@@ -40,7 +40,7 @@ function loadParts() {
 async function loadBody() {
   const done = await tried(body, () => load(body, named(`${parts}/body`)));
   const title = body.querySelector("h1");
-  if (title) document.title = `${title.textContent} · Lessons`;
+  if (title) document.title = `${title.textContent} · ${document.documentElement.dataset.vault}`;
   return done;
 }
 
@@ -103,7 +103,6 @@ async function save() {
 }
 
 async function openInEditor() {
-  const opened = document.getElementById("opened");
   opened.hidden = false;
   await tried(opened, async () => {
     const answer = await (await send("open", { id })).json();
@@ -112,7 +111,65 @@ async function openInEditor() {
   });
 }
 
+// Open the form of a change, or close it.
+function toggle(name) {
+  for (const form of document.querySelectorAll("[data-change]")) {
+    form.hidden = form.dataset.change !== name || !form.hidden;
+    if (form.hidden) continue;
+    const input = form.querySelector("input");
+    if (name === "retitle") input.value = body.querySelector("h1")?.textContent ?? "";
+    input.select();
+  }
+}
+
+const opened = document.getElementById("opened");
+const addressOf = (lesson) => `/lesson/${lesson.split("/").map(encodeURIComponent).join("/")}`;
+
+document.addEventListener("submit", async (event) => {
+  const { change } = event.target.dataset;
+  if (!change) return;
+  event.preventDefault();
+  const values = Object.fromEntries(new FormData(event.target));
+  opened.hidden = false;
+  await tried(opened, async () => {
+    const answer = await (await send(change, { id, ...values })).json();
+    opened.hidden = true;
+    event.target.hidden = true;
+    if (answer.id !== id) location.assign(addressOf(answer.id));
+    else await loadBody();
+  });
+});
+
+// Delete the lesson; the page stays, with a button that takes it back.
+async function remove() {
+  if (!confirm("Delete this lesson? You can take it back.")) return;
+  opened.hidden = false;
+  saving = true;
+  const done = await tried(opened, async () => {
+    const { deletion, title } = await (await send("delete", { id })).json();
+    const back = document.createElement("button");
+    back.textContent = "Undo";
+    back.addEventListener("click", async () => {
+      if (await tried(opened, () => send("undo", { deletion }))) location.reload();
+    });
+    opened.replaceChildren(`“${title}” is deleted. `, back);
+    back.focus();
+  });
+  if (!done) saving = false;
+  for (const part of done ? place.children : []) if (part !== opened) part.hidden = true;
+}
+
+async function preview() {
+  const said = document.getElementById("said");
+  const values = { path: file().dataset.path, text: file().value };
+  await tried(said, () => load(said, `${mine}/preview`, { method: "POST", body: values }));
+}
+
 const actions = {
+  retitle: () => toggle("retitle"),
+  move: () => toggle("move"),
+  delete: remove,
+  preview,
   edit: startEditing,
   open: openInEditor,
   save,

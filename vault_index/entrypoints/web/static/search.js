@@ -69,8 +69,8 @@ function put(element, text) {
 
 function keepAddress(step) {
   const words = asked();
-  history[step](null, "", words ? `/?${words}` : "/");
-  document.title = `${box.value.trim() ? `${box.value.trim().slice(0, 60)} - Search` : "Search"} · Lessons`;
+  history[step](null, "", words ? `/search?${words}` : "/search");
+  document.title = `${box.value.trim() ? `${box.value.trim().slice(0, 60)} - Search` : "Search"} · ${document.documentElement.dataset.vault}`;
 }
 
 function fill() {

@@ -1,0 +1,140 @@
+"""Where one starts: what agents got, what was near, what waits, what is new, what failed; and writing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.browser import NARROW, barriers, keep, visiting
+from tests.support.commands import run
+from tests.support.files import commit, lesson_text, write
+from tests.support.serving import Serving, serving
+from tests.support.shown_vaults import HOSTILE, TEXT_ONLY, ShownVault, shown_vault
+from vault_index.store import injections
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+FULL = f"error: ENOSPC: no space left on device {HOSTILE}"
+SLOW = "why does the docker build take so long"
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> ShownVault:
+    heap = lesson_text("Raise the heap", "Set `--max-old-space-size` when node runs out of heap.")
+    files = {"ops/heap.md": heap, "ops/cache.md": lesson_text("Mount the cache", "Of docker.")}
+    shown = shown_vault(tmp_path_factory.mktemp("today"), files)
+    run("git", "config", "user.name", "Ada Lovelace", cwd=shown.root)  # as tests commit
+    run("git", "add", "-A", cwd=shown.root)
+    bob = "Bob <bob@example.org>"
+    run("git", "commit", "-q", "-m", "What Bob knows", "--author", bob, cwd=shown.root)
+    write(shown.root / "lessons/ops/own.md", lesson_text("My own", "Of Ada."))
+    commit(shown.root)
+    shown.run("index")
+    folder, floor = shown.root / ".vault_index", 0.55
+    injections.record(
+        folder, injections.PROMPT, "s1", "heap", [("ops/heap", 0.9)], [], floor, 9.0, "process"
+    )
+    silent: Any = {"silent": "nothing above the floor", "near": ("ops/cache", 0.51)}
+    injections.record(
+        folder, injections.PROMPT, "s1", SLOW, [], [], floor, 9.0, "process", said=SLOW, **silent
+    )
+    for _ in range(2):
+        injections.record(
+            folder, injections.FAILURE, "s1", "full", [], [], floor, 9.0, "process", said=FULL
+        )
+    shown.propose("Rotate the key", "Rotate the signing key before each release of the app.")
+    return shown
+
+
+@pytest.fixture(scope="module")
+def served(shown: ShownVault) -> Iterator[Serving]:
+    with serving(shown.root, shown.home, **TEXT_ONLY) as server:
+        yield server
+
+
+@pytest.mark.parametrize("look", ["light", "dark", "narrow"])
+def test_the_week_is_on_one_page_that_anybody_can_use(
+    browser: Browser, served: Serving, axe: str, look: str
+) -> None:
+    size: dict[str, Any] = {"size": NARROW} if look == "narrow" else {"scheme": look}
+    with visiting(browser, served, **size) as visit:
+        page = visit.go("/")
+        page.get_by_role("heading", name="Silent, but near").wait_for()
+        assert page.title() == "Today · team"
+        said = page.locator("#list").inner_text()
+        for words in ("2 prompts, 1 with a lesson", "Raise the heap", SLOW, "Rotate the key", FULL):
+            assert words in said
+        assert "51%, floor 55%" in said
+        assert page.locator("#added .rows li").count() == 2  # of Bob, and not what Ada wrote
+        assert page.locator("main img").count() == 0
+        assert page.evaluate("document.documentElement.scrollWidth") <= page.evaluate("innerWidth")
+        assert page.locator("header").bounding_box()["height"] < 70  # type: ignore[index]
+        assert barriers(page, axe) == []
+        keep(page, f"today-{look}")
+
+
+def test_without_the_key_only_what_is_shared_is_shown(browser: Browser, served: Serving) -> None:
+    with visiting(browser, served, key=False) as visit:
+        page = visit.go("/")
+        assert "Mount the cache" in page.locator("#added").inner_text()
+        assert "lessons serve --open" in page.locator("#list").inner_text()
+        visit.errors.clear()  # the console names the refused request
+    assert served.ask("GET", "/page/private/today", token=False).status_code == 401
+
+
+def test_what_was_near_is_taught_with_one_click(
+    browser: Browser, served: Serving, shown: ShownVault
+) -> None:
+    file = shown.root / "lessons/ops/cache.md"
+    before = file.read_bytes()
+    with visiting(browser, served) as visit:
+        page = visit.go("/")
+        page.get_by_role("button", name="Should have fired").click()
+        page.get_by_role("button", name="Undo").wait_for()
+        assert SLOW in file.read_text("utf-8")
+        page.get_by_role("button", name="Undo").click()
+        page.get_by_role("button", name="Should have fired").wait_for()
+        assert file.read_bytes() == before
+
+
+def test_a_failure_becomes_a_lesson_that_is_moved_renamed_deleted_and_back(
+    browser: Browser, served: Serving, shown: ShownVault, axe: str
+) -> None:
+    with visiting(browser, served) as visit:
+        page = visit.go("/")
+        page.get_by_role("link", name="Write one").click()
+        page.get_by_label("Comes when a command fails").wait_for()
+        assert page.get_by_label("Comes when a command fails").input_value() == FULL
+        assert barriers(page, axe) == []
+        page.get_by_role("textbox", name="Title", exact=True).fill("Prune the images of docker")
+        page.get_by_role("combobox", name="Category", exact=True).fill("ops")
+        page.get_by_label("What was learned").fill("Run `docker system prune` **first**.")
+        page.get_by_role("button", name="Preview").click()
+        assert page.locator("#previewed code").inner_text() == "docker system prune"
+        keep(page, "new-light")
+        page.get_by_role("button", name="Save").click()
+        page.wait_for_url("**/lesson/ops/prune-the-images-of-docker")
+        file = shown.root / "lessons/ops/prune-the-images-of-docker.md"
+        assert "fires_on_error:" in file.read_text("utf-8")
+        page.get_by_role("button", name="Rename").click()
+        page.get_by_label("New title").fill("Prune docker")
+        page.get_by_role("button", name="Rename it").click()
+        page.get_by_role("heading", level=1, name="Prune docker").wait_for()
+        page.get_by_role("button", name="Move").click()
+        page.get_by_label("To the category").fill("docker")
+        page.get_by_role("button", name="Move it").click()
+        page.wait_for_url("**/lesson/docker/prune-the-images-of-docker")
+        file = shown.root / "lessons/docker/prune-the-images-of-docker.md"
+        before = file.read_bytes()
+        page.on("dialog", lambda dialog: dialog.accept())
+        page.get_by_role("button", name="Delete").click()
+        page.get_by_role("button", name="Undo").wait_for()
+        assert not file.exists()
+        page.get_by_role("button", name="Undo").click()
+        page.get_by_role("button", name="Delete").wait_for()
+        assert file.read_bytes() == before

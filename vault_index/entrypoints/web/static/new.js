@@ -1,0 +1,44 @@
+// The form for a new lesson: its fields become the frontmatter, and a preview shows its text.
+
+import { Refused, load, request } from "./page.js";
+
+const form = document.getElementById("new");
+const said = document.getElementById("said");
+
+// Send something; where it is refused, say why.
+async function tried(work) {
+  said.textContent = "";
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    said.textContent = error.message;
+  }
+}
+
+function values() {
+  const body = {};
+  for (const field of form.elements) {
+    if (!field.name) continue;
+    const lines = field.value.split("\n").map((line) => line.trim());
+    if (field.type === "checkbox") body[field.name] = field.checked;
+    else body[field.name] = "lines" in field.dataset ? lines.filter(Boolean) : field.value;
+  }
+  return body;
+}
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  tried(async () => {
+    const answer = await request("/page/private/lesson/new", { method: "POST", body: values() });
+    const { id } = await answer.json();
+    location.assign(`/lesson/${id.split("/").map(encodeURIComponent).join("/")}`);
+  });
+});
+
+document.getElementById("preview").addEventListener("click", () => tried(async () => {
+  const shown = document.getElementById("previewed");
+  const body = { text: form.elements.text.value };
+  await load(shown, "/page/private/lesson/preview", { method: "POST", body });
+  shown.hidden = false;
+}));

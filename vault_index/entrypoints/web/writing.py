@@ -1,0 +1,173 @@
+"""Write from a page, besides a whole file: a new lesson, another title or category, a deletion.
+
+All goes through the commands of the command line, with their checks. A deletion can be taken back while
+this server runs: it keeps the bytes of the last files.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import OrderedDict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+from fastapi import APIRouter, Depends, Query
+from fastapi.responses import HTMLResponse
+from pydantic import BaseModel, Field
+
+from vault_index import api, files
+from vault_index.entrypoints.web.lessons import PRIVATE, FileText, Named, one_at_a_time
+from vault_index.entrypoints.web.markdown import html_of
+from vault_index.entrypoints.web.refusal import Refusal
+from vault_index.entrypoints.web.render import fragment, page
+from vault_index.entrypoints.web.shapes import Id, Text
+from vault_index.entrypoints.web.vault_client import Client, VaultClient
+from vault_index.lesson.file import MAX_BYTES
+from vault_index.lesson.parse import TYPES, id_of
+
+MAX_UNDO = 20  # deletions that can be taken back
+MAX_PROMPTS = 20  # lines of a field
+
+routes = APIRouter(include_in_schema=False)
+Line = Annotated[Text, Field(max_length=500)]
+Lines = Annotated[list[Line], Field(max_length=MAX_PROMPTS)]
+
+
+class NewBody(BaseModel):
+    """A lesson to be, by its fields."""
+
+    title: Line
+    text: FileText
+    category: Line = ""
+    type: Line = ""
+    tags: Lines = []
+    fires_on: Lines = []
+    silent_on: Lines = []
+    fires_on_error: Lines = []
+    commit: bool = False
+
+
+class PreviewBody(BaseModel):
+    """A text to be looked at, with the path of its file if it has one."""
+
+    text: FileText
+    path: Id = ""
+
+
+class MoveBody(Named):
+    """A lesson and the category that it goes to."""
+
+    category: Line
+
+
+class RetitleBody(Named):
+    """A lesson and its new title."""
+
+    title: Line
+
+
+class UndoBody(BaseModel):
+    """A deletion, as its answer named it."""
+
+    deletion: Id
+
+
+class _Deletion(NamedTuple):
+    root: Path
+    id: str
+    path: str
+    before: bytes
+    after: bytes | None
+
+
+_deletions: OrderedDict[str, _Deletion] = OrderedDict()
+
+
+@routes.get("/new")
+def new(client: Client, error: Annotated[Text, Query(max_length=500)] = "") -> HTMLResponse:
+    """Show the form for a lesson; `error` is a line of a failure that it is to fire at."""
+    try:
+        categories = sorted(client.ask_cached(api.lesson.count())["counts"])
+    except Refusal:
+        categories = []  # one can be typed
+    values: dict[str, Any] = {"categories": categories, "types": TYPES, "error": error}
+    has_git = (client.root / ".git").exists()
+    return page("new.html", at="", title="New lesson", has_git=has_git, **values)
+
+
+@routes.post(f"{PRIVATE}/new", dependencies=[Depends(one_at_a_time)])
+def create(client: Client, body: NewBody) -> dict[str, str]:
+    """Write a new lesson; return its id."""
+    values = body.model_dump(exclude={"category"})
+    categories = [body.category] if body.category.strip() else []
+    command = api.edit.add_lesson(categories=categories, **values)
+    path = client.change(command, lambda path: [path])
+    below = path.removeprefix(f"{client.root}/").partition("/")[2]
+    return {"id": id_of(below)}
+
+
+@routes.post(f"{PRIVATE}/preview")
+def preview(body: PreviewBody) -> HTMLResponse:
+    """Show a text as the page of its lesson would."""
+    text = body.text
+    if text.startswith("---\n"):
+        text = text[4:].partition("\n---\n")[2]
+    return fragment("lesson_preview.html", text=html_of(text, body.path))
+
+
+@routes.post(f"{PRIVATE}/move", dependencies=[Depends(one_at_a_time)])
+def move(client: Client, body: MoveBody) -> dict[str, str]:
+    """Move a lesson to a category; return its new id."""
+    command = api.edit.move_lesson(name=body.id, category=body.category)
+    moved = client.change(command, lambda answer: [str(client.root / answer["to"])])
+    return {"id": moved["id"], "from": moved["path"], "to": moved["to"]}
+
+
+@routes.post(f"{PRIVATE}/retitle", dependencies=[Depends(one_at_a_time)])
+def retitle(client: Client, body: RetitleBody) -> dict[str, str]:
+    """Write another title into a lesson."""
+    if not body.title.strip():
+        raise Refusal(422, "a lesson needs a title", "type one")
+    command = api.edit.update_lesson(name=body.id, title=body.title.strip())
+    client.change(command, lambda changed: [changed.path])
+    return {"id": body.id, "title": body.title.strip()}
+
+
+@routes.post(f"{PRIVATE}/delete", dependencies=[Depends(one_at_a_time)])
+def delete(client: Client, body: Named) -> dict[str, str]:
+    """Delete a lesson; return what takes that back."""
+    entry: Mapping[str, Any] = client.ask(api.lesson.show(name=body.id), status=404)["entry"]
+    if entry["id"] != body.id:
+        raise Refusal(404, "there is no lesson of this id", "load the page again")
+    before = _read(client, entry["path"])
+    client.change(api.edit.delete_lesson(name=body.id), lambda changed: [changed.path])
+    deletion = secrets.token_urlsafe(12)
+    after = _read(client, entry["path"])
+    _deletions[deletion] = _Deletion(client.root, body.id, entry["path"], before or b"", after)
+    while len(_deletions) > MAX_UNDO:
+        _deletions.popitem(last=False)
+    return {"deletion": deletion, "title": entry["title"]}
+
+
+@routes.post(f"{PRIVATE}/undo", dependencies=[Depends(one_at_a_time)])
+def undo(client: Client, body: UndoBody) -> dict[str, str]:
+    """Take a deletion back: the file has the same bytes again."""
+    gone = _deletions.get(body.deletion)
+    if gone is None or gone.root != client.root:
+        raise Refusal(410, "this deletion is too old to be taken back here", "git has the file")
+    command = api.edit.restore_lesson(
+        path=gone.path,
+        before=gone.before.decode("utf-8", "surrogateescape"),
+        after=None if gone.after is None else gone.after.decode("utf-8", "surrogateescape"),
+    )
+    client.change(command, lambda path: [path])
+    del _deletions[body.deletion]
+    return {"id": gone.id}
+
+
+def _read(client: VaultClient, path: str) -> bytes | None:
+    """Return the bytes of a lesson file, None where it is gone. Raises Refusal."""
+    with client.refusing(422):
+        files.refuse_links(client.root / path, client.root)
+        return files.read_if_any(client.root / path, MAX_BYTES + 1)
