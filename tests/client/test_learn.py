@@ -109,7 +109,7 @@ def test_a_filter_narrows_before_the_cut(team: Vault) -> None:
     [
         {"query": ""},
         {"query": None},
-        {"limit": 0},
+        {"limit": -1},
         {"limit": 51},
         {"limit": True},
         {"limit": "10"},
