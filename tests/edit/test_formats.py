@@ -147,7 +147,6 @@ Run make.
 def test_each_top_level_bullet_is_a_lesson() -> None:
     found = drafts(CLAUDE, "api/CLAUDE.md")
     assert [(lesson(one).title, one.line) for one in found] == [
-        ("What Claude should know", 3),
         ("Use pnpm", 9),
         ("Never commit to main!", 11),
         ("Before a push", 14),
@@ -156,15 +155,10 @@ def test_each_top_level_bullet_is_a_lesson() -> None:
         ("Say when it is done", 24),
         ("Build", 33),
     ]
-    assert keys(found[1]) == {
-        "title": "Use pnpm",
-        "source": "api/CLAUDE.md",
-        "tags": ["package-manager"],
-    }
-    assert "tags" not in keys(found[0])
-    assert {one.categories for one in found} == {()}
-    assert [lesson(found[n]).text for n in (1, 3, 5, 6, 7)] == [
-        "**Use pnpm**: never npm or yarn.\nIt shares one store.",
+    assert keys(found[0]) == {"title": "Use pnpm", "source": "api/CLAUDE.md"}
+    assert [one.categories for one in found] == [("package-manager",)] * 6 + [("build",)]
+    assert [lesson(found[n]).text for n in (0, 2, 4, 5, 6)] == [
+        "Never npm or yarn.\nIt shares one store.",
         "Before a push:\n```sh\nmake test\n  - no bullet\n```\n1. nested",
         "Number the steps of a plan\n- two spaces are enough",
         "Say when it is done:\n```\ndone\n```",
@@ -176,14 +170,45 @@ def test_instructions_with_other_marks() -> None:
     found = drafts(
         "---\na: 1\n---\nTitle\n===\n\nStyle\n---\n+ 日本語で書いてください\n", ".cursorrules"
     )
-    assert [(lesson(one).title, one.line, keys(one)["tags"]) for one in found] == [
-        ("日本語で書いてください", 9, ["style"])
+    assert [(lesson(one).title, one.line, one.categories) for one in found] == [
+        ("日本語で書いてください", 9, ("style",))
     ]
     long = "word " * 30
     assert lesson(only(f"- {long}\n", "AGENTS.md")).title == "word " * 15 + "word"
     assert "source" not in keys(only("- four words are enough", "-", "bullets"))
     twice = drafts("- **Be kind**: to all of them\n- **Be kind**: to me as well\n", "AGENTS.md")
     assert [one.name for one in twice] == ["be-kind", "be-kind-2"]
+
+
+RULES = """\
+# Acme
+
+This file gives guidance to Claude Code when it works here.
+
+## Database
+
+- Never edit a migration that was merged: write a new one, since staging has applied it and would drift.
+- Name columns in snake_case.
+
+### Locks
+
+Set `lock_timeout` in each migration that touches `orders`, or deploys hang.
+"""
+
+
+def test_headings_are_categories_and_titles_whole_phrases() -> None:
+    """The line that says what the file is is no lesson, and no body repeats its title."""
+    found = drafts(RULES, "CLAUDE.md")
+    assert [(lesson(one).title, one.categories) for one in found] == [
+        ("Never edit a migration that was merged: write a new one", ("database",)),
+        ("Name columns in snake_case", ("database",)),
+        ("Locks", ("database/locks",)),
+    ]
+    told = drafts(
+        "- Run `make test`. Never run pytest alone, it misses the database.\n", "CLAUDE.md"
+    )
+    assert lesson(told[0]).title == "Run `make test`"
+    assert lesson(told[0]).text == "Never run pytest alone, it misses the database."
 
 
 # Obsidian

@@ -127,7 +127,7 @@ def test_a_folder_of_many_kinds(vault: Vault, tmp_path: Path) -> None:
     write(source / "course.txt", (COURSES / "introduction_to_ai.txt").read_bytes())
     planned = import_lessons.plan(vault, source)
     assert set(verdicts(planned)) == {
-        "inbox/use-pytest.md",
+        "testing/use-pytest.md",
         "devops/heap.md",
         "db/lock.md",
         "inbox/dates-are-stored-in-utc-and-shown-in-local-time.md",

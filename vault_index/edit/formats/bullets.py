@@ -22,6 +22,7 @@ from vault_index.lesson.category import heading_of, slugify
 from vault_index.lesson.file import LessonFile
 from vault_index.lesson.frontmatter import metadata_of
 
+MAX_DEPTH = 2  # of the headings that become a category
 MIN_WORDS = 4  # a bullet of fewer is a label: "Node 20", "see below"
 
 _BULLET = re.compile(
@@ -30,6 +31,12 @@ _BULLET = re.compile(
 _RULE = re.compile(r"[ ]{0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}")
 _BOLD = re.compile(r"(\*\*|__)(?P<lead>[^*\n]+?)(?P<in>[:.])?\1(?P<out>[ ]*(?::|-|–|—)(?=\s|$)|$)?")  # noqa: RUF001
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\s\u3040-\u30ff\u3400-\u9fff]+")
+# lines that say what the file is, and none of its rules
+_INTRO = re.compile(
+    r"(?:this|the following|these|what) (?:file|document|are|is|guide|repo|repository|project)?\b"
+    r"[^\n]*(?:guidance|guidelines|instructions|conventions|should know|rules)[^\n]*$",
+    re.IGNORECASE,
+)
 _UNDERLINE = re.compile(r"(?:={2,}|-{2,})[ \t]*")
 _ONLY_A_POINTER = re.compile(
     r"""(?:see:?[ ])?(?:
@@ -55,6 +62,7 @@ class _Part:
     """The lines between two headings: bullets, and the lines outside them, with their numbers."""
 
     heading: str = ""  # "" above the first one and below the document's own
+    category: str = ""  # made of the headings above it
     items: list[_Item] = field(default_factory=list)
     loose: list[tuple[int, str]] = field(default_factory=list)
 
@@ -74,7 +82,8 @@ def read_bullets(data: bytes, path: str) -> list[Draft]:
                        if _is_lesson(item)]  # fmt: skip
         else:
             loose = _without_comments("\n".join(line for _, line in part.loose))
-            if has_body(loose) and not _ONLY_A_POINTER.fullmatch(loose.strip()):
+            is_intro = not part.heading and _INTRO.match(loose.strip())
+            if has_body(loose) and not (is_intro or _ONLY_A_POINTER.fullmatch(loose.strip())):
                 line = next(number for number, line in part.loose if line.strip())
                 drafts.append(_draft((part.heading, loose), part, line, path))
     return numbered(drafts)
@@ -96,10 +105,17 @@ def _draft(titled: tuple[str, str], part: _Part, line: int, path: str) -> Draft:
     keys: dict[str, Any] = {"title": title}
     if path != "-":
         keys["source"] = path
-    tag = slugify(part.heading)
-    if tag:
-        keys["tags"] = [tag]
-    return Draft(name_of(title), (), file_of(keys, one_lesson(text)), line)
+    categories = (part.category,) if part.category else ()
+    return Draft(name_of(title), categories, file_of(keys, one_lesson(_after(title, text))), line)
+
+
+def _after(title: str, text: str) -> str:
+    """Return a text without the sentence or the bold words at its begin that are its title."""
+    for mark in (f"{title}. ", f"**{title}**: ", f"**{title}:** ", f"**{title}.** "):
+        rest = text.removeprefix(mark)
+        if rest != text and len(_WORD.findall(rest.split("\n")[0])) >= MIN_WORDS - 1:
+            return rest[:1].upper() + rest[1:]
+    return text
 
 
 def _of_item(item: _Item) -> tuple[str, str]:
@@ -121,6 +137,7 @@ def _parts(file: LessonFile) -> Iterator[_Part]:
     """Cut the lines of a file's body at their headings."""
     part, item = _Part(), None
     seen_heading = False
+    above: list[tuple[int, str]] = []  # the headings that this one is below: (level, name)
     before, was_code = "", False  # the line before this one
     for number in file.body:
         line, code = file.lines[number].removesuffix("\n"), file.code_lines[number]
@@ -130,7 +147,12 @@ def _parts(file: LessonFile) -> Iterator[_Part]:
         if heading:
             yield part
             own = top and not seen_heading
-            part, item, seen_heading = _Part("" if own else heading), None, True
+            level = len(line) - len(line.lstrip("#")) or (1 if top else 2)
+            above = [] if own else [each for each in above if each[0] < level]
+            above += [] if own else [(level, slugify(heading))]
+            category = "/".join(name for _, name in above[-MAX_DEPTH:] if name)
+            part = _Part("", "") if own else _Part(heading, category)
+            item, seen_heading = None, True
         elif not code and _RULE.fullmatch(line):
             item = None
         else:

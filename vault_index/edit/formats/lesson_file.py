@@ -89,10 +89,17 @@ def first_sentence(text: str) -> str:
     return cut(sentence.rstrip(" :"))
 
 
+_CLAUSE = re.compile(r"(.{1,78}[^\s:;,(])(?:[:;,](?=\s)| [-–—(])")  # noqa: RUF001  # the longest
+_CLAUSE_WORDS = 4
+
+
 def cut(title: str) -> str:
-    """Cut a title after a word, at 80 characters or before."""
+    """Cut a title at 80 characters or before: after a clause of four words, else after a word."""
     if len(title) <= TITLE_LENGTH:
         return title
+    clause = _CLAUSE.match(title)
+    if clause and len(clause[1].split()) >= _CLAUSE_WORDS:
+        return clause[1]
     return (title[: TITLE_LENGTH + 1].rpartition(" ")[0] or title[:TITLE_LENGTH]).rstrip(" ,;:-")
 
 

@@ -172,6 +172,10 @@ def import_command(
         output.json(answer)
     else:
         _as_table(answer["items"], write)
+    names = {os.path.basename(each).lower() for each in sources}  # noqa: PTH119
+    if names & {"claude.md", "agents.md"} and not as_json:
+        asking.note("note: agents read this file at every prompt already; keep in it what every")
+        asking.note("      session must know, and take out what is a lesson now")
     for name in answer["empty"]:
         asking.note(f"note: {name}: nothing to import (no text, or a template)")
     for problem in answer["problems"]:
