@@ -56,9 +56,8 @@ def options(
     def begin(request: httpx.Request) -> None:
         request.headers["Accept-Encoding"] = "identity"
         if request.url.scheme == "http" and not is_this_machine(request.url.host):
-            request.headers.pop(
-                "authorization", None
-            )  # OLLAMA_API_KEY, which its client sends anywhere
+            # OLLAMA_API_KEY, which its client sends anywhere
+            request.headers.pop("authorization", None)
         request.extensions["until"] = time.monotonic() + timeout
         if follow is not None:
             follow(request)

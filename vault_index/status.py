@@ -159,15 +159,12 @@ def _index(vault: Vault) -> dict[str, Any]:
         built = manifest.load(opened.store.index)
     except VaultError as error:
         return {"error": f"{error.message}; {error.hint}"}
+    whole = opened.store.index.rglob("*")
     return {
         "embedder": opened.embedder,
         "files": opened.files,
-        "bytes": _size(opened.store.index),
+        "bytes": sum(file.stat().st_size for file in whole if file.is_file()),
         "age_seconds": round(time.time() - manifest.written(opened.store.index)),
         "floor": floor.in_force(vault, text_only=opened.embedder == manifest.NO_EMBEDDER),
         "problems": [asdict(problem) for problem in diff.problems(built, vault.files()[1])],
     }
-
-
-def _size(folder: Path) -> int:
-    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())

@@ -54,7 +54,6 @@ class OpenIndex:
     embedder: str
     lessons: int
     files: int
-    head: str
     version: Stamp  # of the manifest
     skills: Reader
     documents: Reader
@@ -67,9 +66,8 @@ class Vault:
     def __init__(self, root: Path, config: Config) -> None:
         self.root = root
         self.config = config
-        self.last_query: tuple[tuple[str, str], np.ndarray] | None = (
-            None  # the last query, embedded
-        )
+        # the last query, embedded
+        self.last_query: tuple[tuple[str, str], np.ndarray] | None = None
         self._opened: OpenIndex | None = None
 
     def __repr__(self) -> str:
@@ -121,7 +119,6 @@ class Vault:
                 recorded.embedder,
                 lessons,
                 len(recorded.files),
-                recorded.head,
                 version,
                 skills=Reader(index, recorded.dimension, schema.SKILLS),
                 documents=Reader(index, recorded.dimension, schema.DOCUMENTS),

@@ -13,10 +13,10 @@ import pytest
 from tests.agents.test_agent_settings import FORMATS
 from tests.support.commands import BIN, Ran, run
 from tests.support.files import write
+from vault_index import files
 from vault_index.entrypoints import agents
 from vault_index.entrypoints.cli.install import HOOKED
 from vault_index.errors import WriteError
-from vault_index.files import atomic
 
 JSON_AGENTS = ["codex", "gemini", "cursor", "copilot"]
 OWN = {
@@ -144,7 +144,7 @@ def test_settings_that_cannot_be_written_give_back_the_same_bytes_later(own_worl
     wiring = agents.AGENTS["codex"].wiring
     wiring.install(settings, own_world, "lessons-hook")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(atomic, "exchange", no_space)
+        patch.setattr(files, "exchange", no_space)
         with pytest.raises(WriteError, match="No space left"):
             wiring.install(settings, own_world, "lessons-hook", ["always", "journal"])
     wiring.uninstall(settings, own_world)

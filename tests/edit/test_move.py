@@ -16,7 +16,6 @@ from tests.support.files import MakeVault, commit, lesson_text, write
 from vault_index import files
 from vault_index.edit.categories import apply, move, plan
 from vault_index.errors import VaultError, WriteError
-from vault_index.files import atomic
 from vault_index.index import reconcile
 from vault_index.search import entries
 from vault_index.vault import Vault
@@ -124,7 +123,7 @@ def test_a_failure_in_the_middle_undoes_what_was_done(
     vault = make_vault({f"a/{n}.md": f"---\ncategories: [a]\n---\n{n}\n" for n in range(4)})
     before = tree_of(vault)
     planned = plan(vault, "a", "b")
-    rename, calls = atomic.move, []
+    rename, calls = files.move, []
 
     def full(old: Path, new: Path) -> None:
         calls.append(new)
@@ -132,7 +131,7 @@ def test_a_failure_in_the_middle_undoes_what_was_done(
             raise OSError(28, "No space left on device")
         rename(old, new)
 
-    monkeypatch.setattr(atomic, "move", full)
+    monkeypatch.setattr(files, "move", full)
     with pytest.raises(WriteError, match="No space left"):
         apply(vault, planned)
     assert tree_of(vault) == before
@@ -207,9 +206,9 @@ KILLED = """\
 import os, signal, sys
 from pathlib import Path
 from vault_index import files
-from vault_index.files import atomic
+from vault_index import files
 
-atomic.exchange = lambda *names: os.kill(os.getpid(), signal.SIGKILL)
+files.exchange = lambda *names: os.kill(os.getpid(), signal.SIGKILL)
 place = Path(sys.argv[1])
 files.change_file(place, b"new", expected=place.read_bytes(), within=place.parent)
 """

@@ -171,7 +171,7 @@ def test_without_a_watcher_hooks_fetch_nothing(team: Vault, record: Path, hub: H
 def test_an_attempt_is_on_record_before_it_begins(own_world: Path, record: Path) -> None:
     seen: list[str] = []
     with pytest.raises(ModelError):
-        download.attempt(
+        download.fetch(
             own_world, source=own_world / "nowhere", say=lambda _: seen.append(record.read_text())
         )
     assert seen == ["an attempt to fetch the model was interrupted\n"]

@@ -47,11 +47,7 @@ def sessions(folder: Path) -> list[dict[str, Any]]:
 def notes(home: Path) -> list[str]:
     """Return what waits to be taken in."""
     spool = home / "journal" / ".grown"
-    return [
-        file.name
-        for file in spool.glob("*")
-        if file.name not in (start.CAPTURE_LOCK, start.CAPTURE_LOG)
-    ]
+    return [file.name for file in spool.glob("*") if file.name not in (start.LOCK, start.LOG)]
 
 
 def settled(home: Path) -> bool:
@@ -59,7 +55,7 @@ def settled(home: Path) -> bool:
     if notes(home):
         return False
     folder = spool.open_spool(str(home / "journal"))
-    lock = start.take_lock_in(folder, start.CAPTURE_LOCK)
+    lock = start.take_lock_in(folder, start.LOCK)
     os.close(folder)
     if lock is not None:
         os.close(lock)
@@ -101,7 +97,7 @@ def test_ten_turns_at_once_start_one_process_and_none_is_lost(shop: Path, own_wo
         list(pool.map(lambda talk: hook(talk.event("Stop"), shop), talks))
     soon(lambda: settled(own_world), seconds=120)
     assert {session["id"] for session in sessions(shop)} == {talk.id for talk in talks}
-    assert (own_world / "journal" / ".grown" / start.CAPTURE_LOG).read_text() == ""
+    assert (own_world / "journal" / ".grown" / start.LOG).read_text() == ""
 
 
 @pytest.mark.slow
@@ -109,7 +105,7 @@ def test_what_is_noted_while_another_process_takes_in_is_taken_in_by_it(
     shop: Path, own_world: Path
 ) -> None:
     folder = spool.open_spool(str(own_world / "journal"))
-    lock = start.take_lock_in(folder, start.CAPTURE_LOCK)
+    lock = start.take_lock_in(folder, start.LOCK)
     assert lock is not None
     hook(about_redirects(shop).event("Stop"), shop)
     assert len(notes(own_world)) == 1  # nobody was started beside the holder

@@ -23,9 +23,10 @@ from tests.support.indexed import (
     with_words,
 )
 from vault_index import files
-from vault_index.index import Stats, reconcile
+from vault_index.index import reconcile
 from vault_index.search import entries, query
 from vault_index.store import manifest
+from vault_index.store.sync import Stats
 
 BROKEN = "---\ntitle: fine\ntags: one: two\n---\ntext\n"
 

@@ -22,7 +22,6 @@ from vault_index import files
 from vault_index.edit import add, categories, import_lessons, update
 from vault_index.entrypoints import agents
 from vault_index.errors import ChangedError, VaultError, WriteError
-from vault_index.files import atomic
 from vault_index.index import reconcile
 from vault_index.index.classifier import Proposal
 from vault_index.vault import open_vault
@@ -67,7 +66,7 @@ def when_writing(monkeypatch: pytest.MonkeyPatch) -> Hook:
 def file_system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """File systems that can exchange two names, and those that cannot."""
     if request.param == "compared just before":
-        monkeypatch.setattr(atomic, "ask_system", lambda *_: False)
+        monkeypatch.setattr(files, "ask_system", lambda *_: False)
     return str(request.param)
 
 
@@ -257,7 +256,7 @@ def test_of_two_saves_in_the_moment_of_the_swap_the_later_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = write(tmp_path / "x.md", "old")
-    ask = atomic.ask_system
+    ask = files.ask_system
     swaps: list[str] = []
 
     def watched(one: Path, other: Path, what: str) -> bool:
@@ -266,7 +265,7 @@ def test_of_two_saves_in_the_moment_of_the_swap_the_later_stays(
             save(file, f"save {len(swaps)}")
         return ask(one, other, what)
 
-    monkeypatch.setattr(atomic, "ask_system", watched)
+    monkeypatch.setattr(files, "ask_system", watched)
     with pytest.raises(ChangedError):
         files.change_file(file, b"ours", expected=b"old", within=tmp_path)
     assert file.read_text() == f"save {min(2, len(swaps))}"
@@ -299,7 +298,7 @@ def test_after_a_kill_at_any_step_of_mv_running_it_again_completes_it(
 ) -> None:
     vault = make_vault({"a/x.md": DECLARED, "a/y.md": lesson_text("Y", "y"), "z.md": DECLARED})
     write(vault.lessons_dir / "a/picture.png", b"\x89PNG")
-    ask = atomic.ask_system
+    ask = files.ask_system
     states: list[Path] = []
 
     def kept(old: Path, new: Path, what: str) -> bool:
@@ -310,7 +309,7 @@ def test_after_a_kill_at_any_step_of_mv_running_it_again_completes_it(
                 done = ask(old, new, what)
         return done
 
-    monkeypatch.setattr(atomic, "ask_system", kept)
+    monkeypatch.setattr(files, "ask_system", kept)
     categories.apply(vault, categories.plan(vault, "a", "b"))
     monkeypatch.undo()
     wanted = tree_of(vault.lessons_dir)

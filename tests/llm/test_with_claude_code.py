@@ -89,7 +89,9 @@ def test_a_question_is_one_lean_request_and_leaves_no_trace(
 ) -> None:
     model = llm.open_model("claude", Config(home=home))
     if switch != "--safe-mode":  # as for a version that has no safe mode
-        claude.remember_switch(claude_in(home), switch, home / "llm")
+        claude.lean_options(claude_in(home), os.environ, home / "llm")
+        file = home / "llm" / claude.FILE
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"switch": switch}))
     assert model.complete_json(SYSTEM, PROMPT, KEYS) == GOOD
     (request,) = api.requests
     asked = json.dumps(request)

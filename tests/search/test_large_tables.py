@@ -51,7 +51,7 @@ def test_large_and_small_tables_find_the_same(
     monkeypatch.setattr(reader, "LARGE_ROWS", 30)
     large = open_vault(vault.root)
     with_words(large)
-    query.load_ahead(large)
+    large.open_index().store.load()
     for text, expected in zip(questions, small, strict=True):
         assert scores(large, text, only, keeps == "most") == pytest.approx(expected, abs=1e-3)
     for text, expected in zip(questions, by_words, strict=True):

@@ -189,7 +189,7 @@ def test_a_process_that_stays_finds_with_a_filter_what_a_new_one_does(tmp_path: 
     for vault in vaults:
         with_words(vault)
     reconcile.sync(vaults[0])
-    query.load_ahead(vaults[0])
+    vaults[0].open_index().store.load()
     for only in (Filter(tags=["ci"]), Filter(type="project_rule"), Filter(tags=["nothing"])):
         asked = Query(QUERY, filters=only)
         first, again, fresh = (

@@ -65,8 +65,8 @@ def test_a_similarity_above_one_is_a_clear_error(tmp_path: Path) -> None:
 
 def test_the_weights_are_shares(tmp_path: Path) -> None:
     config = Config(home=tmp_path, search=SearchTable(weights="60/30/5/5"))
-    assert query.weights_of(config) == query.Weights(0.6, 0.3, 0.05, 0.05)
-    assert query.weights_of(Config(home=tmp_path)) is None
+    assert query.weights_of(config) == [0.6, 0.3, 0.05, 0.05]
+    assert query.weights_of(Config(home=tmp_path)) == []
 
 
 def test_without_weights_nothing_differs(make_vault: MakeVault) -> None:

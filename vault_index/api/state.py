@@ -38,7 +38,7 @@ def index(
     fetch: bool = True,
     read_all: bool = True,
 ) -> dict[str, Any]:
-    """Bring the index up to date: `index.Stats` as JSON values, and a `summary` in words.
+    """Bring the index up to date: `store.sync.Stats` as JSON values, and a `summary` in words.
 
     `rebuild` builds a new one and swaps it in; `read_all` reads each file, however it looks from
     outside. Without `wait` nothing happens while another process is indexing, and without `fetch`

@@ -231,9 +231,8 @@ def _scores(vault: Vault, question: str, sentences: Sequence[str]) -> dict[str, 
 
 def words_of(text: str) -> set[str]:
     """Return the words of a text as far as they are compared."""
-    return {
-        word[:6] for word in _WORD.findall(text.casefold())
-    }  # the beginning stands for the stem
+    # the beginning stands for the stem
+    return {word[:6] for word in _WORD.findall(text.casefold())}
 
 
 def runs(text: str, sentences: Iterable[str]) -> list[tuple[str, bool]]:

@@ -119,8 +119,7 @@ def add(vault: Vault, conversation: Conversation, exchange: Exchange | None) -> 
         with projects.hold_private_folder(vault, FOLDER) as folder:
             went = _expire(folder, vault)
             file = folder / f"{now.id}.json"
-            with files.writing(file):
-                files.replace_file(file, _dump(now))
+            files.replace_file(file, _dump(now))
     return went
 
 

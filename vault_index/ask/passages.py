@@ -257,16 +257,10 @@ def _outline(passage: Passage, whole: str) -> Passage | None:
     """Return the headings of a lesson of which a passage shows a part, or None of a short one."""
     if len(whole) <= 2 * MAX_CHARS:
         return None
-    lines = whole.split("\n")
-    code = blocks.flags(blocks.of_text(whole), len(lines), blocks.CODE)
-    headings = [
-        line.strip()
-        for line, is_code in zip(lines, code, strict=True)
-        if not is_code and heading_of(line)
-    ]
+    headings = _headings(whole)
     if len(headings) < MIN_HEADINGS:
         return None
-    text = redact("\n".join(headings))[:MAX_CHARS]
+    text = redact("\n".join(line.strip() for line in headings.values()))[:MAX_CHARS]
     return replace(passage, section="outline", line=0, text=text, span=(-1, -1))
 
 
@@ -336,14 +330,16 @@ def _matched(question: str, piece: str) -> int:
 
 def _heading(text: str, start: int) -> str:
     """Return the last heading above a place of a lesson's text, or at it."""
-    lines = text.split("\n")
-    code = blocks.flags(blocks.of_text(text), len(lines), blocks.CODE)
     until = text.count("\n", 0, start)
-    for number in range(min(until, len(lines) - 1), -1, -1):
-        heading = "" if code[number] else heading_of(lines[number])
-        if heading:
-            return heading
-    return ""
+    above = [line for number, line in _headings(text).items() if number <= until]
+    return heading_of(above[-1]) if above else ""
+
+
+def _headings(text: str) -> dict[int, str]:
+    """Return the lines of a markdown text that are headings, by their number."""
+    lines = text.split("\n")
+    pairs = enumerate(zip(lines, blocks.code_lines(lines), strict=True))
+    return {number: line for number, (line, code) in pairs if not code and heading_of(line)}
 
 
 def _line(vault: Vault, path: str, whole: str, start: int) -> int:

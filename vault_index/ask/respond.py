@@ -182,9 +182,8 @@ def _deciding(
             return _answer(course, _status(course))
         if not reply.calls:
             if course.search is None and is_refusal(reply.text.strip()):
-                raise ModelRefusedError(
-                    f"{model.name} declined to answer", "choose another model"
-                )  # after a search the same words are an answer: "unfortunately, [1] does not say"
+                # after a search the same words are an answer: "unfortunately, [1] does not say"
+                raise ModelRefusedError(f"{model.name} declined to answer", "choose another model")
             if course.search and not course.passages:
                 break  # it could only invent
             _write(course, reply.text)

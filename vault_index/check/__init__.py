@@ -19,37 +19,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from vault_index import config, git, skill
-from vault_index.check import frontmatter, pattern, prompt_injection, secrets, sources
+from vault_index.check import frontmatter, pattern, prompt_injection, secrets
 from vault_index.check.finding import ERROR, WARNING, Finding
-from vault_index.errors import LessonError, VaultError
+from vault_index.errors import GitError, LessonError, VaultError
 from vault_index.lesson import parse
 from vault_index.lesson.file import MAX_BYTES, decode
 from vault_index.store import ownership
-from vault_index.vault import SETTINGS, shown
+from vault_index.vault import FOLDER, SETTINGS, shown
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
 
-__all__ = [
-    "ERROR",
-    "SETTINGS_RULE",
-    "SKILL_RULE",
-    "WARNING",
-    "Candidate",
-    "Finding",
-    "Withheld",
-    "everything",
-    "first_error",
-    "named",
-    "not_checked",
-    "of_text",
-    "outgoing",
-    "refuse_errors",
-    "staged",
-    "with_command",
-    "withheld",
-]
-
+__all__ = ["ERROR", "WARNING", "Finding"]
 
 SETTINGS_RULE, SKILL_RULE = "settings", "skill"
 
@@ -72,39 +53,37 @@ class Candidate:
 def everything(vault: Vault) -> list[Candidate]:
     """Return all lesson files of a vault, and what else of its repository comes before an agent."""
     lessons = [_from_disk(vault, file.path, is_lesson=True) for file in vault.files()[0]]
-    others = sources.besides_lessons(vault)
+    others = _besides_lessons(vault)
     return [*lessons, *(_from_disk(vault, path, is_lesson=False) for path in others)]
 
 
 def named(vault: Vault, paths: Sequence[str]) -> list[Candidate]:
-    """Return files and folders by their absolute paths. Raises VaultError for what is not checked."""
-    files = [file.path for file in vault.files()[0]]
+    """Return files and what is in folders, by any of their paths. Raises VaultError for others."""
     root = os.path.realpath(vault.root)
-    others = {os.path.normpath(f"{root}/{path}"): path for path in sources.besides_lessons(vault)}
+    folder = f"{root}/{vault.lessons_dir.name}"
+    known = {f"{folder}/{file.path}": (file.path, True) for file in vault.files()[0]}
+    for other in _besides_lessons(vault):
+        known[os.path.normpath(f"{root}/{other}")] = other, False
     wanted: dict[tuple[str, bool], None] = {}
     for path in paths:
         real = os.path.realpath(path)
-        beside = [name for file, name in others.items() if f"{file}/".startswith(f"{real}/")]
-        below = []
-        if not beside or real in (root, f"{root}/{vault.lessons_dir.name}"):
-            inside = _inside(vault, path)
-            below = [name for name in files if not inside or f"{name}/".startswith(f"{inside}/")]
-        if not below and not beside:
-            raise VaultError(
-                f"{path}: no lesson file", f"name a file or folder in {vault.lessons_dir}"
-            )
-        wanted |= dict.fromkeys((name, True) for name in below)
-        wanted |= dict.fromkeys((name, False) for name in beside)
+        below = [known[file] for file in known if f"{file}/".startswith(f"{real}/")]
+        if not below and not f"{real}/".startswith(f"{root}/"):
+            raise VaultError(f"{path}: not in the vault {vault.root}")
+        if not below:
+            hint = f"name a file or folder in {vault.lessons_dir}"
+            raise VaultError(f"{path}: no lesson file", hint)
+        wanted |= dict.fromkeys(below)
     return [_from_disk(vault, path, is_lesson=is_lesson) for path, is_lesson in wanted]
 
 
 def staged(vault: Vault) -> list[Candidate]:
     """Return the files for agents that the next commit adds or changes, as they are staged."""
-    top, prefix = sources.top_and_prefix(vault)
+    top, prefix = _top_and_prefix(vault)
     candidates = []
     for path in git.staged(top):
-        kind = sources.kind(path, prefix)
-        is_lesson = kind == sources.LESSON
+        kind = _kind(path, prefix)
+        is_lesson = kind == _LESSON
         base = prefix + (f"{vault.lessons_dir.name}/" if is_lesson else "")
         inside = os.path.relpath(path, base or ".")
         if not kind or (is_lesson and any(part.startswith(".") for part in inside.split("/"))):
@@ -175,7 +154,7 @@ def _of_words(candidate: Candidate, seconds: float) -> Iterator[Finding]:
     except LessonError:
         text = candidate.data.decode("utf-8", "replace")
     for name, rule, seen in (
-        ("secrets", secrets.findings, sources.text_of(candidate.data)),
+        ("secrets", secrets.findings, _readable(candidate.data)),
         (prompt_injection.RULE, prompt_injection.findings, text),
         (frontmatter.RULE, frontmatter.conflict_markers, text),
     ):
@@ -282,13 +261,11 @@ def outgoing(vault: Vault, commits: Sequence[str]) -> Iterator[tuple[str, str, F
     As (commit, path from the repository's top, finding): in each version of a file that comes
     before an agent, and with the path "" in the messages of the commits that have such a version.
     """
-    top, prefix = sources.top_and_prefix(vault)
+    top, prefix = _top_and_prefix(vault)
     changing: dict[str, None] = {}
-    for commit, path, data in git.outgoing(
-        top, commits, lambda name: bool(sources.kind(name, prefix))
-    ):
+    for commit, path, data in git.outgoing(top, commits, lambda name: bool(_kind(name, prefix))):
         changing[commit] = None
-        for finding in secrets.findings(path, sources.text_of(data)):
+        for finding in secrets.findings(path, _readable(data)):
             yield commit, path, finding
     for commit, message in git.messages(top, changing):
         for finding in secrets.findings("", message):
@@ -309,15 +286,69 @@ def _from_disk(vault: Vault, path: str, *, is_lesson: bool) -> Candidate:
         raise VaultError(f"{file}: cannot be read: {error.strerror}") from None
 
 
-def _inside(vault: Vault, path: str) -> str:
-    """Return a path relative to the vault's folder; "" for the vault itself.
+# Which files of a repository come before an agent, and their text as a scan for secrets needs it.
 
-    The vault or the path may be named through links; a link in the vault keeps its own name.
+_LESSON, _SKILL, _SETTINGS = "lesson", "skill", "settings"
+_SKILL_FILE = "skill.md"
+_PROJECT_SKILLS = (".claude", "skills")
+
+
+def _top_and_prefix(vault: Vault) -> tuple[Path, str]:
+    """Return the top folder of the repository around a vault, and the vault's path in it.
+
+    The path is "" or ends with a slash. A vault in no repository is its own top.
     """
-    own_name = Path(os.path.realpath(Path(path).parent)) / Path(path).name
-    folders = (vault.lessons_dir, vault.root)
-    for spelling in (path, str(own_name), os.path.realpath(path)):
-        for base in (*folders, *(folder.resolve() for folder in folders)):
-            if f"{spelling}/".startswith(f"{base}/"):
-                return f"{spelling}/".removeprefix(f"{base}/").removesuffix("/")
-    raise VaultError(f"{path}: not in the vault {vault.root}")
+    try:
+        top = git.top(vault.root)
+    except GitError:
+        return vault.root, ""
+    inside = os.path.relpath(os.path.realpath(vault.root), os.path.realpath(top))
+    return top, "" if inside == "." else f"{inside}/"
+
+
+def _kind(path: str, prefix: str) -> str:
+    """Return what a file is to an agent, "" for nothing.
+
+    `path` is from the repository's top, `prefix` that of the vault. Skills count in the vault's
+    folder of skills and in the `.claude/skills` of each project in the repository. Names are
+    compared without case, as some file systems do.
+    """
+    parts = path.casefold().split("/")
+    inside = path.removeprefix(prefix) if path.startswith(prefix) else ""
+    if inside.startswith(f"{FOLDER}/") and inside.endswith(".md"):
+        return _LESSON
+    if inside == f"{FOLDER}/{SETTINGS}":  # names of categories are shown with each lesson
+        return _SETTINGS
+    if parts[-1] != _SKILL_FILE:
+        return ""
+    in_vault = inside.count("/") == 2 and inside.casefold().startswith("skills/")
+    return _SKILL if in_vault or tuple(parts[-4:-2]) == _PROJECT_SKILLS else ""
+
+
+def _besides_lessons(vault: Vault) -> Iterator[str]:
+    """Yield the other files on disk that come before an agent, relative to the vault's root.
+
+    Files that a link leads to are left out.
+    """
+    top, prefix = _top_and_prefix(vault)
+    names = {name for name in git.files(top) if _kind(name, prefix) in (_SKILL, _SETTINGS)}
+    # also where git does not track them, or is not there
+    names |= {f"{prefix}{FOLDER}/{SETTINGS}"}
+    root, skills = f"{prefix}skills", "/".join(_PROJECT_SKILLS)
+    for folder in (root, prefix + skills, skills):
+        names |= {
+            f"{folder}/{file.parent.name}/{file.name}" for file in top.glob(f"{folder}/*/SKILL.md")
+        }
+    for name in sorted(names):
+        file = top.resolve() / name
+        if file.is_file() and file == file.resolve():
+            yield os.path.relpath(name, prefix or ".")
+
+
+def _readable(data: bytes) -> str:
+    """Return what can be read in a file, also in one that is not UTF-8 text.
+
+    A secret is made of ASCII characters: other bytes are replaced, and the zeros dropped that lie
+    between the letters of UTF-16.
+    """
+    return data.replace(b"\0", b"").decode("utf-8", "replace").replace("\r\n", "\n")

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from vault_index.api.question import AskOptions
+    from vault_index.store.manifest import Problem
     from vault_index.vault import Vault
 
 
@@ -77,15 +78,21 @@ def ask(
     if not commands and (told := _from_watcher(place, question, options)) is not None:
         return told[0]
     if question.is_about_journal:
-        answered = _loaded("here").answer_about_journal(question, options)
+        answered = _loaded("client.here").answer_about_journal(question, options)
         return answered
-    vault = _warned(open_vault(place), options.note)
+    vault = open_vault(place)
+    for line in vault.config.warnings():
+        options.note(line)
     if not commands and (read := _from_files(vault, question, options)) is not None:
+        for problem in read[1]:
+            options.note(api.warning(problem))
         return read[0]
     if commands:
-        answered = _loaded("here").run(vault, question, options, partial(_put, vault, options))
+        answered = _loaded("client.here").run(
+            vault, question, options, partial(_put, vault, options)
+        )
     else:
-        answered = _loaded("here").answer(vault, question, options)
+        answered = _loaded("client.here").answer(vault, question, options)
     return answered
 
 
@@ -106,14 +113,7 @@ def _put(
 def _finish_forgetting(on_note: Note) -> None:
     """Take out of the journal what an earlier command noted and did not finish."""
     if os.path.lexists(f"{index_files.home_folder(os.environ)}/{spool.JOURNAL}/{spool.FORGETTING}"):
-        _loaded("here").finish_forgetting(on_note)
-
-
-def _warned(vault: Vault, on_problem: Note) -> Vault:
-    """Return a vault after notes on the settings that are ignored."""
-    for line in vault.config.warnings():
-        on_problem(line)
-    return vault
+        _loaded("client.here").finish_forgetting(on_note)
 
 
 def _each_once(note: Note) -> Note:
@@ -179,20 +179,12 @@ def _from_watcher(
         "fresh": not options.as_is,
         "settled": options.settled,
     }
-    start = options.start
-    answer: dict[str, Any] | None
-    try:
-        answer = protocol.ask(root, asked, protocol.WATCHER_SECONDS)
-    except protocol.NoWatcher:
-        answer = _loaded("staying").from_started(root, asked) if start and root else None
-    except (protocol.Gone, protocol.DeclinedForNow):
-        answer = _loaded("staying").from_next(root, asked) if start and root else None
-    except protocol.Declined:
-        return None
-    except protocol.NoAnswer:
-        if start:
-            raise _loaded("staying").busy() from None
-        return None
+    answer: dict[str, Any] | None = None
+    if options.start:
+        answer = _loaded("watch.launch").ask_started(root, asked)
+    else:
+        with contextlib.suppress(protocol.NoWatcher, protocol.NoAnswer):
+            answer = protocol.ask(root, asked, protocol.WATCHER_SECONDS)
     if answer is None:
         return None
     if "refused" in answer:
@@ -203,23 +195,18 @@ def _from_watcher(
 
 
 def _loaded(name: str) -> Any:
-    """Return `here`, or `staying`, which loads what starts a watcher: few callers need them."""
-    return importlib.import_module(f"{__name__}.{name}")
+    """Return a module that few callers need: `client.here`, or what starts a watcher."""
+    return importlib.import_module(f"vault_index.{name}")
 
 
 def _from_files(
     vault: Vault, question: api.Question[api.Answer], options: Options
-) -> tuple[api.Answer] | None:
-    """Answer from the files alone; None where only the index can."""
+) -> tuple[api.Answer, list[Problem]] | None:
+    """Answer from the files alone, with their problems; None where only the index can."""
     with _without_garbage_collection():
-        read = api.from_files(
+        return api.from_files(
             vault, question, names_only=options.names_only, prompts=options.prompts
         )
-    if read is None:
-        return None
-    for problem in read[1]:
-        options.note(api.warning(problem))
-    return (read[0],)
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -42,9 +42,8 @@ def answer(vault: Vault, question: api.Question[api.Answer], options: Options) -
     except IndexStateError as error:
         if error.newer:
             raise
-        options.note(
-            f"note: {error.message}; it is built again"
-        )  # only the search found the damage
+        # only the search found the damage
+        options.note(f"note: {error.message}; it is built again")
     bring_up_to_date(vault, options.note, options.progress, rebuild=True, fetch=options.fetch)
     return api.answer(vault, question)
 
@@ -135,7 +134,7 @@ def fetch_model(config: Config, on_note: Note) -> None:
         return
     on_note(f"fetching the embedding model ({download.SIZE}, once)")
     try:
-        download.attempt(home, progress=sys.stderr.isatty())
+        download.fetch(home, progress=sys.stderr.isatty())
     except (ModelError, WriteError) as error:
         on_note(f"note: {error.message}; full text only until `lessons model fetch` succeeds")
 
@@ -189,7 +188,7 @@ def answer_about_journal(question: api.Question[api.Answer], options: Options) -
     if api.is_command(question):
         if question.name == "journal.import_transcripts" and not question.values.get("dry_run"):
             fetch_model(journal.config, note)
-        caller = api.Caller(note, progress, _no_event, _no_question, _no_index)
+        caller = api.Caller(note, progress, _refuse, _refuse, _refuse)
         return api.run(journal, caller, question)
     if question.name in _FROM_INDEX:
         if options.fetch:
@@ -233,13 +232,5 @@ def _bring_up_to_date(journal: Journal, on_note: Note, on_progress: api.Progress
         on_note("note: another process is indexing; searching the index as it is")
 
 
-def _no_event(_event: Mapping[str, Any]) -> None:
-    raise NotImplementedError("no command of the journal answers in parts")
-
-
-def _no_question(question: api.Question[api.Answer], **_options: Any) -> api.Answer:
-    raise NotImplementedError(f"no command of the journal asks {question.name}")
-
-
-def _no_index(*_: Any, **_options: Any) -> Stats | None:
-    raise NotImplementedError("no command of the journal indexes a vault")
+def _refuse(*_: Any, **_options: Any) -> Any:
+    raise NotImplementedError("no command of the journal asks, indexes or answers in parts")

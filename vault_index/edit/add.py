@@ -155,7 +155,7 @@ def ingest(
     VaultError for a text or id that no lesson can have, ChangedError where there is a file already,
     WriteError.
     """
-    filed = _normalised(categories)
+    filed = list(dict.fromkeys(map(category.checked, categories)))
     stem = _stem(text, id, filed)
     folder = category.from_folder(f"{stem}.md") or ""
     keys: dict[str, Any] = {"id": id if id and id != parse.id_of(f"{stem}.md") else ""}
@@ -180,14 +180,6 @@ def ingest(
     files.make_durable(path, within=vault.root)
     own = [folder] if folder and category.is_category(folder) else []
     return lessons[0].id, path, filed or own
-
-
-def _normalised(categories: Sequence[str]) -> list[str]:
-    filed = [category.normalise(each) for each in categories]
-    if not all(filed):
-        wrong = categories[filed.index("")]
-        raise VaultError(f"not a category: {wrong!r:.80}", "name one such as devops/ci-cd")
-    return list(dict.fromkeys(filed))
 
 
 def _stem(text: str, id: str, filed: Sequence[str]) -> str:

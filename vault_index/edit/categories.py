@@ -13,7 +13,7 @@ from vault_index.edit import update
 from vault_index.errors import ChangedError, ForeignIndexError, VaultError, WriteError
 from vault_index.index.classifier import MAX_CATEGORIES, Proposal
 from vault_index.lesson import edits, parse
-from vault_index.lesson.category import UNCATEGORIZED, CategoryPath, is_category, normalise
+from vault_index.lesson.category import UNCATEGORIZED, CategoryPath, checked, is_category, normalise
 from vault_index.lesson.file import LessonFile, hash_of_file
 from vault_index.lesson.frontmatter import own_of
 from vault_index.store import injections
@@ -51,10 +51,7 @@ def plan(vault: Vault, old: str, new: str) -> Plan:
     categories, a category below itself, nothing to move, a file that is in the way, and files that
     would move within, into or out of a git repository below the vault's folder.
     """
-    before, after = normalise(old), normalise(new)
-    for raw, category in ((old, before), (new, after)):
-        if not category:
-            raise VaultError(f"not a category: {raw!r}", "name one such as devops/ci-cd")
+    before, after = checked(old), checked(new)
     if before == after:
         raise VaultError(f"{old!r} and {new!r} are the same category: {before}")
     if after.startswith(f"{before}/"):

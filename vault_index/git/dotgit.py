@@ -35,15 +35,11 @@ def _around(folder: Path) -> tuple[Path | None, bool]:
     """Return the folder with `.git` that a folder is in, and whether it is in a bare repository."""
     start = Path(os.path.realpath(folder))
     for here in (start, *start.parents):
-        if _has_git(here):
+        if (here / ".git").is_file() or _is_git_folder(here / ".git"):
             return here, False
         if _is_git_folder(here):
             return None, True
     return None, False
-
-
-def _has_git(folder: Path) -> bool:
-    return (folder / ".git").is_file() or _is_git_folder(folder / ".git")
 
 
 def _is_git_folder(folder: Path) -> bool:

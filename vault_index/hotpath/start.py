@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-LOCK, LOG = "lock", "log"  # in the watcher's folder
+LOCK, LOG = "lock", "log"  # in the watcher's folder, and in the spool
 VAULT_LOCK = "watch.lock"  # in a `.vault_index`: one process watches a vault
 RESTART_SECONDS = 3  # a watcher that dies at once is not started with each prompt
 STARTING_SECONDS = 15  # a watcher that does not listen by then is hung; no hook waits for it
@@ -99,29 +99,41 @@ def take_lock_in(folder: int, name: str = LOCK) -> int | None:
     return None
 
 
-def may_start(lock: int) -> bool:
-    """Whether the last start was long enough ago, by the lock."""
-    last = os.fstat(lock)
-    return not (last.st_size and 0 <= time.time() - last.st_mtime < RESTART_SECONDS)
+def is_recent(handle: int, seconds: float) -> bool:
+    """Whether an open file has something, written less than so many seconds ago."""
+    last = os.fstat(handle)
+    return bool(last.st_size) and 0 <= time.time() - last.st_mtime < seconds
 
 
-def spawn(root: str, folder: int, lock: int) -> None:
-    """Start the process with the lock open in it, so that two can never start at once.
+def start_once(folder: int, words: list[str], pause: float = 0.0) -> int | None:
+    """Start `lessons` with these words, and the lock of an open folder, which no two can have.
 
-    The system frees the lock however the process ends. Raises OSError.
+    Return its process id; 0 where the last start was less than `pause` seconds ago; None while another
+    process has the lock. The system frees the lock however the process ends. Raises OSError.
     """
-    output = log.open_for_appending(folder, LOG)
-    words = ["--vault", root, "watch", "--lock", str(lock)]
+    lock = take_lock_in(folder)
+    if lock is None:
+        return None
     try:
-        spawn_with(words, lock, output)
+        if is_recent(lock, pause):
+            return 0
+        output = log.open_for_appending(folder, LOG)
+        os.set_inheritable(lock, True)
+        try:
+            pid = spawn([*words, "--lock", str(lock)], output)
+        finally:
+            os.set_inheritable(lock, False)
+            os.close(output)
+        note_pid(lock, pid)
+        return pid
     finally:
-        os.close(output)
+        os.close(lock)
 
 
-def spawn_with(words: list[str], lock: int, output: int) -> None:
-    """Start `lessons` with these words in a session of its own, with a lock that this process holds.
+def spawn(words: list[str], output: int) -> int:
+    """Start `lessons` with these words in a session of its own, and return its process id.
 
-    It prints to the open file `output`; its process id stands in the lock's file. Raises OSError.
+    It prints to the open file `output`. An agent that ends ends its own processes. Raises OSError.
     """
     command = [sys.executable, "-P", "-m", "vault_index", *words]
     environ = {name: value for name, value in os.environ.items() if _is_passed_on(name)}
@@ -130,15 +142,15 @@ def spawn_with(words: list[str], lock: int, output: int) -> None:
         (os.POSIX_SPAWN_DUP2, output, 1),
         (os.POSIX_SPAWN_DUP2, output, 2),
     )
-    os.set_inheritable(lock, True)
     try:
-        try:
-            pid = os.posix_spawn(command[0], command, environ, file_actions=streams, setsid=True)
-        except NotImplementedError:  # no `setsid` here: what is started calls it
-            pid = os.posix_spawn(command[0], command, environ, file_actions=streams)
-    finally:
-        os.set_inheritable(lock, False)
-    note_pid(lock, pid)
+        return os.posix_spawn(command[0], command, environ, file_actions=streams, setsid=True)
+    except NotImplementedError:  # no `setsid` here: what is started calls it
+        return os.posix_spawn(command[0], command, environ, file_actions=streams)
+
+
+def watch(root: str) -> list[str]:
+    """Return the words of a watcher that opens a vault first."""
+    return ["--vault", root, "watch"]
 
 
 def note_pid(lock: int, pid: int) -> None:
@@ -152,18 +164,10 @@ def _start(root: str, folder: int, autostart: Callable[[str], bool]) -> bool:
     if not _is_wanted(root, autostart):
         return False
     try:
-        lock = take_lock_in(folder)
-        if lock is None:  # another hook was quicker
-            return _is_starting(folder)
-        try:
-            if not may_start(lock):
-                return False
-            spawn(root, folder, lock)
-        finally:
-            os.close(lock)
+        pid = start_once(folder, watch(root), RESTART_SECONDS)
     except OSError:  # a read-only vault has no watcher
         return False
-    return True
+    return _is_starting(folder) if pid is None else bool(pid)  # None: another hook was quicker
 
 
 def _is_starting(folder: int) -> bool:
@@ -228,28 +232,13 @@ def _is_passed_on(name: str) -> bool:
 
 # Start the process that captures the transcripts which grew: one at a time, however many hooks ask.
 
-CAPTURE_LOCK, CAPTURE_LOG = "lock", "log"
 COMMAND = "journal-take"
 
 
-def start_process(journal: str) -> bool:
-    """Start a process that captures what grew, unless one runs. Whether it was started.
-
-    It is in a session of its own: an agent that ends ends its own processes. Raises OSError.
-    """
+def start_capture(journal: str) -> bool:
+    """Start a process that captures what grew, unless one runs; whether it did. Raises OSError."""
     folder = spool.open_spool(journal)
     try:
-        lock = take_lock_in(folder, CAPTURE_LOCK)
-        if lock is None:
-            return False
-        try:
-            output = log.open_for_appending(folder, CAPTURE_LOG)
-            try:
-                spawn_with([COMMAND, "--lock", str(lock)], lock, output)
-            finally:
-                os.close(output)
-        finally:
-            os.close(lock)
+        return bool(start_once(folder, [COMMAND]))
     finally:
         os.close(folder)
-    return True

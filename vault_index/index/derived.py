@@ -85,15 +85,6 @@ def _classify(sources: Sources) -> Refreshed:
     return Refreshed(replace(sources.manifest, derived=fresh), refiled=refiled)
 
 
-def _fold(sources: Sources) -> None:
-    """Have the full-text index count words of old and new rows together."""
-    sources.lessons.fold()
-
-
-def _write_documents(sources: Sources) -> None:
-    documents.refresh(sources.lessons, sources.vault.embedder, sources.cache(_TITLES))
-
-
 def _skills_changed(vault: Vault, manifest: Manifest) -> bool:
     return not manifest.skills_hash or skills.stamps(vault) != manifest.skills
 
@@ -122,8 +113,14 @@ def _with_fresh(manifest: Manifest, name: str, mark: str = _FRESH) -> Manifest:
 
 DERIVED = (
     Derived(listing.CATEGORIES, listing.categories_are_stale, _classify),
-    _of_rows("text index", _fold),
-    _of_rows("places", _write_documents),
+    # have full text count words of old and new rows together
+    _of_rows("text index", lambda sources: sources.lessons.fold()),
+    _of_rows(
+        "places",
+        lambda sources: documents.refresh(
+            sources.lessons, sources.vault.embedder, sources.cache(_TITLES)
+        ),
+    ),
     Derived("skills", _skills_changed, _write_skills, is_quick=True),
     Derived(_LISTING, _listing_is_stale, _write_listing, is_quick=True),
 )

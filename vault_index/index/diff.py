@@ -218,7 +218,7 @@ class _Reader:
             hashed = file.hash_of_file(data)
             is_same = before is not None and before.hash == hashed
             is_same = is_same and not ownership.has(self.vault.config.home, entry.held)
-            if before and is_same and not even_if_same and not _has_other_author(before, entry):
+            if before and is_same and not even_if_same and of_entry(before) == of_entry(entry):
                 return _Parsed(path, entry)
             entry = replace(entry, hash=hashed)
             lessons = parse.parse_file(data, path)
@@ -250,10 +250,6 @@ class _Reader:
         if author is None:
             return entry
         return replace(entry, author=author.author, first=author.first, last=author.last)
-
-
-def _has_other_author(before: FileEntry, now: FileEntry) -> bool:
-    return of_entry(before) != of_entry(now)
 
 
 def _stamp_of(entry: FileEntry) -> files.Stamp:

@@ -53,9 +53,8 @@ class Listing:
     lessons: list[dict[str, Any]]
     problems: list[Problem]
     proposals_are_stale: bool = False
-    hashes: Mapping[str, str] = field(
-        default_factory=dict
-    )  # of files, by path in the vault's folder
+    # of files, by path in the vault's folder
+    hashes: Mapping[str, str] = field(default_factory=dict)
     broken: frozenset[str] = frozenset()  # files that have a problem: they may not parse
     unchecked: frozenset[str] = frozenset()  # files whose `withheld` was not asked for
 
@@ -70,13 +69,12 @@ def save(table: Table) -> str:
     """Write what a table says of each lesson, and return the mark for the manifest. Raises WriteError."""
     by_path: dict[str, list[list[Any]]] = {}
     for row in table.rows(COLUMNS, filters.WHOLE):
-        by_path.setdefault(_below(row["path"]), []).append(_values(row))
+        by_path.setdefault(row["path"].partition("/")[2], []).append(_values(row))
     ordered = {path: sorted(by_path[path]) for path in sorted(by_path)}
     data = json.dumps(ordered, separators=(",", ":"))
     mark = hash_of(data)
-    with files.writing(table.index):
-        content = f'{{"mark":"{mark}","files":{data}}}'
-        files.replace_file(table.index / _FILE, content.encode())
+    content = f'{{"mark":"{mark}","files":{data}}}'
+    files.replace_file(table.index / _FILE, content.encode())
     return mark
 
 
@@ -101,7 +99,13 @@ def now(vault: Vault, *, ask_git: bool = True, withheld: bool = True) -> Listing
     parsed = {file.path: file for file in read if file.rows is not None}
     after = manifest.with_files(known, {file.path: file.entry for file in read}, changes.removed)
     entries = after.files
-    values = {**saved, **{path: _values_of(file) for path, file in parsed.items()}}
+    values = {
+        **saved,
+        **{
+            path: [_values(row) for row in file.rows or () if row["is_whole"]]
+            for path, file in parsed.items()
+        },
+    }
     lessons = [
         _entry(path, lesson, ask_git)
         for path, several in values.items()
@@ -166,13 +170,13 @@ def _load(index: Path, mark: str) -> dict[str, list[list[Any]]] | None:
         return None
 
 
-def _values_of(file: ReadFile) -> list[list[Any]]:
-    return [_values(row) for row in file.rows or () if row["is_whole"]]
-
-
 def _values(row: Mapping[str, Any]) -> list[Any]:
-    """Return what is kept of a row, as JSON values."""
-    return [_iso(row[name]) if name in _DATES else row[name] for name in _KEPT]
+    """Return what is kept of a row, as JSON values; moments are in UTC, as in tables."""
+    values = [row[name] for name in _KEPT]
+    return [
+        value.astimezone(UTC).isoformat() if isinstance(value, datetime) else value
+        for value in values
+    ]
 
 
 def _entry(path: str, values: list[Any], dates: bool) -> dict[str, Any]:
@@ -181,12 +185,3 @@ def _entry(path: str, values: list[Any], dates: bool) -> dict[str, Any]:
     for name in _DATES:
         entry[name] = datetime.fromisoformat(entry[name]) if dates and entry[name] else None
     return entry
-
-
-def _iso(moment: datetime | None) -> str | None:
-    """Return a moment in UTC, as tables keep it."""
-    return moment.astimezone(UTC).isoformat() if moment else None
-
-
-def _below(path: str) -> str:
-    return path.partition("/")[2]

@@ -173,9 +173,8 @@ class Lessons(Source[Diff, Stats]):
                 continue
             if not manifest.is_dirty(sources.lessons.index):
                 manifest.mark_dirty(sources.lessons.index, [])
-            with contextlib.suppress(
-                EmbedderError
-            ):  # the lessons are in; the next sync tries again
+            # the lessons are in; the next sync tries again
+            with contextlib.suppress(EmbedderError):
                 done = table.refresh(sources)
                 sources = replace(sources, manifest=done.manifest)
                 skills = stats.skills if done.skills is None else done.skills

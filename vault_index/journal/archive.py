@@ -232,8 +232,7 @@ def tombstones(folder: Path) -> frozenset[str]:
 def bury(folder: Path, stones: Iterable[str]) -> None:
     """Note what is forgotten, for good. Raises WriteError."""
     lines = sorted(tombstones(folder) | set(stones))
-    with files.writing(folder / TOMBSTONES):
-        files.replace_file(folder / TOMBSTONES, "".join(f"{line}\n" for line in lines).encode())
+    files.replace_file(folder / TOMBSTONES, "".join(f"{line}\n" for line in lines).encode())
 
 
 def stone_of_session(session: str) -> str:

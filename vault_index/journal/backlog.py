@@ -82,7 +82,7 @@ def lock(journal: Journal) -> int | None:
     with files.writing(folder):
         opened = spool.open_spool(str(journal.folder))
         try:
-            return start.take_lock_in(opened, start.CAPTURE_LOCK)
+            return start.take_lock_in(opened, start.LOCK)
         finally:
             os.close(opened)
 
@@ -94,7 +94,7 @@ def complain(journal: Journal, message: str) -> None:
         try:
             stamp = time.strftime("%Y-%m-%d %H:%M:%S")
             line = f"{stamp} {visible_line(message)}\n"
-            log.append(opened, start.CAPTURE_LOG, line.encode("utf-8", "replace"))
+            log.append(opened, start.LOG, line.encode("utf-8", "replace"))
         finally:
             os.close(opened)
 
@@ -103,7 +103,7 @@ def complaints(journal: Journal) -> list[str]:
     """Return what could not be captured during the last days, each reason once, the latest last."""
     oldest = time.strftime("%Y-%m-%d", time.localtime(time.time() - COMPLAINT_SECONDS))
     try:
-        text = (journal.folder / spool.FOLDER / start.CAPTURE_LOG).read_text("utf-8", "replace")
+        text = (journal.folder / spool.FOLDER / start.LOG).read_text("utf-8", "replace")
     except OSError:
         return []
     recent = [line for line in text.splitlines() if line[:10] >= oldest and len(line) > _STAMP]

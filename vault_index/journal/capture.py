@@ -108,8 +108,7 @@ def store(
         data = session_file.dump(fresh)
         if before is None or session_file.dump(before) != data:
             make_folder(place.parent)
-            with files.writing(place):
-                files.replace_file(place, data)
+            files.replace_file(place, data)
         catalog.add(Head(place, session.id, session.transcript))
     if catalog.has_uuids:
         catalog.add_uuids(fresh)

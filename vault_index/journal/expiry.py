@@ -106,8 +106,7 @@ def _look(home: Path, now: datetime) -> bool:
     is_same = before and (before.since, before.trusted) == (clock.since, trusted)
     if not (before and is_same) or abs(now - datetime.fromisoformat(before.last)) > _READ_AGAIN:
         make_folder(file.parent)
-        with files.writing(file):
-            files.replace_file(file, json.dumps(asdict(clock)).encode())
+        files.replace_file(file, json.dumps(asdict(clock)).encode())
     return trusted
 
 

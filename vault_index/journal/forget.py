@@ -212,8 +212,7 @@ def _take_out(
     ids = tuple(sorted({session.id for session, _ in gone}))
     texts = (matching,) if matching else tuple(_pieces(gone))
     wanted = _Wanted(ids, matching, texts, expired=not for_good)
-    with files.writing(journal.folder / PENDING):
-        files.replace_file(journal.folder / PENDING, json.dumps(asdict(wanted)).encode())
+    files.replace_file(journal.folder / PENDING, json.dumps(asdict(wanted)).encode())
     files_of = [file for file, session in chosen if session.id in ids]
     done = _finish(journal, wanted, files_of)
     return replace(done, records=sum(len(records) for _, records in gone))

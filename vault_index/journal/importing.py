@@ -259,8 +259,7 @@ class _Cache:
             return
         try:
             make_folder(self._file.parent)
-            with files.writing(self._file):
-                files.replace_file(self._file, json.dumps(self._entries).encode())
+            files.replace_file(self._file, json.dumps(self._entries).encode())
         except WriteError:
             return
         self._is_changed = False

@@ -168,8 +168,7 @@ def stop_recording(journal: Journal, folder: str, but: Iterable[str] = ()) -> bo
 
 def _write_recorded(journal: Journal, lines: Iterable[str]) -> None:
     text = "".join(f"{line}\n" for line in lines)
-    with files.writing(journal.folder / RECORDED):
-        files.replace_file(journal.folder / RECORDED, text.encode("utf-8", "surrogateescape"))
+    files.replace_file(journal.folder / RECORDED, text.encode("utf-8", "surrogateescape"))
 
 
 def _joined(top: Path, place: str) -> str:
@@ -188,8 +187,7 @@ def _joined(top: Path, place: str) -> str:
         project = replace(project, root=project.root or _root(place), folders=tuple(there_now))
         folder = top / project.name
         make_folder(folder)
-        with files.writing(folder):
-            files.replace_file(folder / FILE, _toml(project).encode())
+        files.replace_file(folder / FILE, _toml(project).encode())
     return project.name
 
 

@@ -167,5 +167,4 @@ def _write(config: Config, run: Run) -> None:
     others = [each for each in runs(config) if each.at != run.at]
     kept = [*others, run][-MAX_RUNS:]  # as they were written: a clock may go back
     text = "".join(f"{json.dumps(asdict(each), ensure_ascii=False)}\n" for each in kept)
-    with files.writing(folder / FILE):
-        files.replace_file(folder / FILE, text.encode("utf-8", "replace"))
+    files.replace_file(folder / FILE, text.encode("utf-8", "replace"))

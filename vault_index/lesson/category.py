@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
+from vault_index.errors import VaultError
+
 CategoryPath = str  # lower case, parts joined by "/", no leading or trailing slash
 
 MAX_DEPTH = 4  # category_l0 .. category_l3: the level columns of the index
@@ -43,6 +45,14 @@ def normalise(raw: str) -> CategoryPath:
     # without dots at the ends: a folder `.net` would be hidden, and `..` leads out of the vault
     parts = (_NOT_ALLOWED.sub("-", part.lower()).strip("-.") for part in raw.split("/"))
     return "/".join(part for part in parts if part)
+
+
+def checked(raw: str) -> CategoryPath:
+    """Return the only spelling of a category. Raises VaultError for a text that names none."""
+    path = normalise(raw)
+    if not path:
+        raise VaultError(f"not a category: {raw!r:.80}", "name one such as devops/ci-cd")
+    return path
 
 
 def from_folder(path: str) -> CategoryPath | None:

@@ -141,7 +141,7 @@ class LessonFile:
         headings = self.headings(SECTION)
         bounds = itertools.pairwise([*headings, len(self.lines)])
         return tuple(
-            Section(section_of(_without_end(self.lines[heading])) or "", heading, end)
+            Section(section_of(self.lines[heading].rstrip("\r\n")) or "", heading, end)
             for heading, end in bounds
         )
 
@@ -201,10 +201,6 @@ def lines_of(text: str) -> list[str]:
 def _is_boundary(line: str) -> bool:
     """Whether a line opens or closes frontmatter: three or more dashes and nothing else."""
     return line.startswith("---") and bool(_BOUNDARY.fullmatch(line))
-
-
-def _without_end(line: str) -> str:
-    return line.removesuffix("\n").removesuffix("\r")
 
 
 # The hash of a content.

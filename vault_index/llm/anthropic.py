@@ -12,21 +12,7 @@ from typing import Any, ClassVar
 
 from vault_index.config import LlmTable
 from vault_index.errors import ModelAwayError
-from vault_index.llm.backend import (
-    ASSISTANT,
-    CUT,
-    DECLINED,
-    ENDED,
-    TOOL,
-    USUAL,
-    Question,
-    Reply,
-    Take,
-    ToolCall,
-    Turn,
-    call_of,
-    names_of,
-)
+from vault_index.llm import backend
 from vault_index.llm.server import TIMEOUT_SECONDS, Address, HttpBackend, Reading, dict_at
 
 URL = "https://api.anthropic.com"
@@ -50,17 +36,17 @@ class Message(Reading):
     """A message of the API."""
 
     ends: ClassVar = {
-        "end_turn": ENDED,
-        "stop_sequence": ENDED,
-        "tool_use": ENDED,
-        "max_tokens": CUT,
-        "model_context_window_exceeded": CUT,
-        "refusal": DECLINED,
+        "end_turn": backend.ENDED,
+        "stop_sequence": backend.ENDED,
+        "tool_use": backend.ENDED,
+        "max_tokens": backend.CUT,
+        "model_context_window_exceeded": backend.CUT,
+        "refusal": backend.DECLINED,
     }
     input_counts = INPUT_COUNTS
     output_count = "output_tokens"
 
-    def __init__(self, take: Take | None = None) -> None:
+    def __init__(self, take: backend.Take | None = None) -> None:
         super().__init__(take)
         self._blocks: dict[Any, dict[str, Any]] = {}
         self._inputs: dict[Any, str] = {}  # arguments of calls, as far as they came
@@ -100,11 +86,11 @@ class Message(Reading):
         if self._blocks[index].get("type") == "text":
             self._add_text(self._blocks[index].get("text"))
 
-    def _calls(self) -> Iterable[ToolCall | None]:
+    def _calls(self) -> Iterable[backend.ToolCall | None]:
         for number, (index, block) in enumerate(self._blocks.items(), start=1):
             if block.get("type") == "tool_use":
                 arguments = self._inputs.get(index) or block.get("input")
-                yield call_of(block.get("id"), block.get("name"), arguments, number)
+                yield backend.call_of(block.get("id"), block.get("name"), arguments, number)
 
 
 class AnthropicBackend(HttpBackend):
@@ -117,7 +103,7 @@ class AnthropicBackend(HttpBackend):
         model: str,
         environ: Mapping[str, str],
         timeout: float = TIMEOUT_SECONDS,
-        settings: LlmTable = USUAL,
+        settings: LlmTable = backend.USUAL,
     ) -> None:
         self._model = model
         self._settings = settings
@@ -129,14 +115,14 @@ class AnthropicBackend(HttpBackend):
         address = Address(f"{base}/v1/messages", BASE, self._key_name, self._key)
         super().__init__(f"anthropic:{model}", address, headers, timeout)
 
-    def ask(self, question: Question, take: Take | None = None) -> Reply:
+    def ask(self, question: backend.Question, take: backend.Take | None = None) -> backend.Reply:
         """Return the reply of one request. Raises ModelCallError."""
         if not self._key:
             hint = f"set {self._key_name} in the environment"
             raise ModelAwayError(f"{self.name}: there is no key", hint)
         return super().ask(question, take)
 
-    def _body(self, question: Question, streams: bool) -> dict[str, Any]:
+    def _body(self, question: backend.Question, streams: bool) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self._model,
             "max_tokens": self.answer_tokens,
@@ -152,10 +138,10 @@ class AnthropicBackend(HttpBackend):
         return body
 
 
-def _messages(turns: tuple[Turn, ...]) -> list[dict[str, Any]]:
+def _messages(turns: tuple[backend.Turn, ...]) -> list[dict[str, Any]]:
     """Return the turns as messages of a user and an assistant by turns, as the API wants them."""
     messages: list[dict[str, Any]] = []
-    for is_models, group in groupby(turns, lambda turn: turn.role == ASSISTANT):
+    for is_models, group in groupby(turns, lambda turn: turn.role == backend.ASSISTANT):
         blocks = [block for turn in group for block in _blocks(turn)]
         is_plain = len(blocks) == 1 and blocks[0]["type"] == "text"
         content = blocks[0]["text"] if is_plain else blocks
@@ -163,8 +149,8 @@ def _messages(turns: tuple[Turn, ...]) -> list[dict[str, Any]]:
     return messages
 
 
-def _blocks(turn: Turn) -> list[dict[str, Any]]:
-    if turn.role == TOOL:
+def _blocks(turn: backend.Turn) -> list[dict[str, Any]]:
+    if turn.role == backend.TOOL:
         return [{"type": "tool_result", "tool_use_id": turn.call, "content": turn.text}]
     uses = [
         {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments or {}}
@@ -174,7 +160,7 @@ def _blocks(turn: Turn) -> list[dict[str, Any]]:
     return [*([{"type": "text", "text": turn.text}] if has_text else []), *uses]
 
 
-def _tools(question: Question) -> dict[str, Any]:
+def _tools(question: backend.Question) -> dict[str, Any]:
     """Return the tools of a request: a conversation with calls is refused without them."""
     if question.tools:
         tools = [
@@ -186,7 +172,7 @@ def _tools(question: Question) -> dict[str, Any]:
             for tool in question.tools
         ]
         return {"tools": tools}
-    names = dict.fromkeys(names_of(question.turns).values())
+    names = dict.fromkeys(backend.names_of(question.turns).values())
     if not names:
         return {}
     tools = [{"name": name, "input_schema": {"type": "object"}} for name in names]

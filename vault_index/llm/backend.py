@@ -232,7 +232,7 @@ _CHOOSE = "choose a larger model"
 
 
 def schema_of(keys: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the JSON schema of an object with these keys, each required, at every depth."""
+    """Return the JSON schema of an object with these keys, each required, and no other at any depth."""
     return _strict({"type": "object", "properties": dict(keys)})
 
 
@@ -246,7 +246,7 @@ def _strict(schema: Mapping[str, Any]) -> dict[str, Any]:
     if "properties" in schema:
         properties = schema["properties"]
         strict["properties"] = {name: _strict(inner) for name, inner in properties.items()}
-        strict["required"] = list(properties)
+        strict |= {"required": list(properties), "additionalProperties": False}
     if "items" in schema:
         strict["items"] = _strict(schema["items"])
     return strict

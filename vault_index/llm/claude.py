@@ -32,20 +32,8 @@ from vault_index.config import Config
 from vault_index.errors import ModelAwayError, ModelCallError, WriteError
 from vault_index.files import private
 from vault_index.hotpath import spool
+from vault_index.llm import backend
 from vault_index.llm.anthropic import INPUT_COUNTS
-from vault_index.llm.backend import (
-    ASSISTANT,
-    CUT,
-    DECLINED,
-    ENDED,
-    TOOL,
-    Backend,
-    Question,
-    Reply,
-    Take,
-    Turn,
-    names_of,
-)
 from vault_index.llm.cancel import Ended
 from vault_index.llm.metered import folder_of
 from vault_index.llm.server import TIMEOUT_SECONDS, PassingError, passes, tokens_of
@@ -80,34 +68,21 @@ def lean_options(program: Path, environ: Mapping[str, str], folder: Path) -> lis
     They are kept in the private folder, since asking for help takes as long as a start. Raises
     ModelAwayError for a version that lacks one.
     """
-    known: Any = None
-    with suppress(OSError, ValueError):
-        known = json.loads((folder / FILE).read_bytes())
-    for switch in _WITHOUT_HOOKS.values():
-        if known == _note(program, switch):
-            return [*_LEAN, switch]
-    switch = _switch(program, environ, folder)
-    remember_switch(program, switch, folder)
-    return [*_LEAN, switch]
-
-
-def remember_switch(program: Path, switch: str, folder: Path) -> None:
-    """Note which option leaves out hooks, for this version of the program."""
-    with (
-        suppress(WriteError),
-        files.writing(folder / FILE),
-    ):  # unwritten, the help is read each time
-        files.replace_file(folder / FILE, json.dumps(_note(program, switch)).encode())
-
-
-def _note(program: Path, switch: str) -> dict[str, Any]:
-    """Return a switch with what is different after an update. Raises ModelAwayError."""
     try:
-        program = program.resolve()
-        now = program.stat()
+        whole = program.resolve()
+        now = whole.stat()
     except OSError:
         raise _unusable("cannot be started", "reinstall Claude Code") from None
-    return {"program": [str(program), now.st_size, now.st_mtime_ns], "switch": switch}
+    version = [str(whole), now.st_size, now.st_mtime_ns]  # another one after an update
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        known = json.loads((folder / FILE).read_bytes())
+        if known["program"] == version and known["switch"] in _WITHOUT_HOOKS.values():
+            return [*_LEAN, known["switch"]]
+    switch = _switch(program, environ, folder)
+    with suppress(WriteError):  # unwritten, the help is read each time
+        data = json.dumps({"program": version, "switch": switch}).encode()
+        files.replace_file(folder / FILE, data)
+    return [*_LEAN, switch]
 
 
 def _switch(program: Path, environ: Mapping[str, str], folder: Path) -> str:
@@ -170,7 +145,7 @@ _NETWORK = re.compile(
 )
 
 
-class ClaudeBackend(Backend):
+class ClaudeBackend(backend.Backend):
     """A model of the user's own Claude Code. Nothing is started before first use."""
 
     can_call_tools = False
@@ -197,7 +172,7 @@ class ClaudeBackend(Backend):
         if self._process is not None:
             _stop(self._process)
 
-    def ask(self, question: Question, take: Take | None = None) -> Reply:
+    def ask(self, question: backend.Question, take: backend.Take | None = None) -> backend.Reply:
         """Return the reply of one start of the program. Raises ModelCallError, and WriteError."""
         self._is_ended = False
         program = find_program(self._environ)
@@ -258,16 +233,16 @@ class ClaudeBackend(Backend):
             _end(process)
         return process.returncode, printed.decode("utf-8", "replace")
 
-    def _reply(self, status: int, printed: str) -> Reply:
+    def _reply(self, status: int, printed: str) -> backend.Reply:
         """Return the reply that the program printed. Raises ModelCallError."""
         result = _result(printed)
         said = str(result.get("result") or "") if result else printed
         if result and not result.get("is_error") and status == 0:
-            return _reply_of(result, said, ENDED)
+            return _reply_of(result, said, backend.ENDED)
         if result and (result.get("stop_reason") == "refusal" or _REFUSAL.search(said)):
-            return _reply_of(result, "", DECLINED)
+            return _reply_of(result, "", backend.DECLINED)
         if result and result.get("api_error") == "max_output_tokens":
-            return _reply_of(result, "", CUT)
+            return _reply_of(result, "", backend.CUT)
         raise self._failure(status, result.get("api_error_status"), said)
 
     def _failure(self, status: int, http: Any, said: str) -> ModelCallError:
@@ -298,11 +273,11 @@ class ClaudeBackend(Backend):
         )
 
 
-def _prompt(question: Question) -> str:
+def _prompt(question: backend.Question) -> str:
     """Return the prompt, as the last part of the conversation that it is in."""
     if not question.before and not question.after:
         return question.prompt
-    names = names_of(question.turns)
+    names = backend.names_of(question.turns)
     turns = []
     for turn in question.turns:
         text = _LABEL.sub(r"\\[", turn.text)
@@ -310,10 +285,10 @@ def _prompt(question: Question) -> str:
     return "\n\n".join([_CONVERSATION, *turns])
 
 
-def _label(turn: Turn, names: Mapping[str, str]) -> str:
-    if turn.role == TOOL:
+def _label(turn: backend.Turn, names: Mapping[str, str]) -> str:
+    if turn.role == backend.TOOL:
         return f"Result of {names.get(turn.call, 'a tool')}"
-    return "Assistant" if turn.role == ASSISTANT else "User"
+    return "Assistant" if turn.role == backend.ASSISTANT else "User"
 
 
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:
@@ -360,9 +335,9 @@ def _result(printed: str) -> dict[str, Any]:
     return {}
 
 
-def _reply_of(result: Mapping[str, Any], text: str, end: str) -> Reply:
+def _reply_of(result: Mapping[str, Any], text: str, end: str) -> backend.Reply:
     usage, cost = result.get("usage"), result.get("total_cost_usd")
-    return Reply(
+    return backend.Reply(
         text,
         end,
         tokens_of(usage, *INPUT_COUNTS),

@@ -11,17 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from vault_index import files
+from vault_index import errors, files
 from vault_index.config import Config
-from vault_index.errors import (
-    ModelAwayError,
-    ModelBudgetError,
-    ModelCallError,
-    ModelRefusedError,
-    ModelToolsError,
-    VaultError,
-    WriteError,
-)
 from vault_index.files import private
 from vault_index.llm import cancel, server
 from vault_index.llm.backend import (
@@ -100,7 +91,7 @@ class Allowance:
                     calls = used.calls - 1 + calls
                     tokens = used.tokens - booking.tokens + tokens
                     self._write(Day(used.day, max(calls, 0), max(tokens, 0)))
-        except (WriteError, ModelBudgetError):
+        except (errors.WriteError, errors.ModelBudgetError):
             return
 
     def used(self) -> Day:
@@ -113,19 +104,18 @@ class Allowance:
         except FileNotFoundError:
             used = Day()
         except (OSError, ValueError, TypeError, KeyError):
-            raise ModelBudgetError(
+            raise errors.ModelBudgetError(
                 f"{file} is damaged, so no language model is asked", "remove it"
             ) from None
         return used if used.day == today else Day(today)
 
     def _write(self, used: Day) -> None:
         file = self._folder / FILE
-        with files.writing(file):
-            files.replace_file(file, json.dumps(asdict(used)).encode())
+        files.replace_file(file, json.dumps(asdict(used)).encode())
 
-    def _error(self, problem: str, setting: str) -> ModelBudgetError:
+    def _error(self, problem: str, setting: str) -> errors.ModelBudgetError:
         tomorrow = datetime.fromtimestamp(self._now(), UTC).date() + timedelta(days=1)
-        return ModelBudgetError(
+        return errors.ModelBudgetError(
             f"language models: {problem}",
             f"wait until {tomorrow} 00:00 UTC, or raise {setting} of [llm] in {self._settings}",
         )
@@ -180,22 +170,24 @@ class MeteredModel:
         if reply.end == CUT:
             # its context may end before the limit
             tokens = reply.output_tokens or self._backend.answer_tokens
-            raise ModelCallError(
+            raise errors.ModelCallError(
                 f"{self.name} did not come to an end in {tokens} tokens",
                 "choose another model, or a larger context",
             )
         if not text and not reply.calls:
-            raise ModelCallError(f"{self.name} answered with nothing", "choose another model")
+            raise errors.ModelCallError(
+                f"{self.name} answered with nothing", "choose another model"
+            )
         arguments = (json.dumps(call.arguments) for call in reply.calls)
         if len(text) + sum(map(len, arguments)) > MAX_CHARS:
             raise self._too_long()
         return reply
 
-    def _declined(self) -> ModelRefusedError:
-        return ModelRefusedError(f"{self.name} declined to answer", "choose another model")
+    def _declined(self) -> errors.ModelRefusedError:
+        return errors.ModelRefusedError(f"{self.name} declined to answer", "choose another model")
 
-    def _too_long(self) -> ModelCallError:
-        return ModelCallError(
+    def _too_long(self) -> errors.ModelCallError:
+        return errors.ModelCallError(
             f"{self.name} answered with more than {MAX_CHARS:,} characters",
             "choose another model",
         )
@@ -219,14 +211,14 @@ class MeteredModel:
                 )
         except Exception as error:  # what a call took is counted, however it ends
             passed, failed = (0, None) if pieces is None else (pieces.chars, pieces.failed)
-            if isinstance(error, ModelToolsError):
+            if isinstance(error, errors.ModelToolsError):
                 self.can_call_tools = False
             if not passed and error is not failed and _did_nothing(error):
                 self._allowance.settle(booking, 0, calls=0)
                 raise
             written = passed // CHARS_A_TOKEN
             self.usage += Usage(1, expected, written, time.monotonic() - began)
-            if passed and error is not failed and isinstance(error, ModelCallError):
+            if passed and error is not failed and isinstance(error, errors.ModelCallError):
                 raise self._broken(error) from None
             raise
         taken, given = reply.input_tokens, reply.output_tokens
@@ -236,10 +228,10 @@ class MeteredModel:
         self.usage += Usage(1, taken, given, time.monotonic() - began, reply.cost)
         return reply
 
-    def _broken(self, error: ModelCallError) -> ModelCallError:
+    def _broken(self, error: errors.ModelCallError) -> errors.ModelCallError:
         """Return the error for an answer of which a part was passed on: it is not tried again."""
         reason = error.message.removeprefix(f"{self.name}: ").removeprefix(f"{self.name} ")
-        return ModelCallError(
+        return errors.ModelCallError(
             f"{self.name} ended in the middle of its answer: {reason}", error.hint
         )
 
@@ -250,7 +242,7 @@ class _Pieces:
     `failed` is the error of the caller, which is not one of the model's.
     """
 
-    def __init__(self, take: Take, too_long: ModelCallError) -> None:
+    def __init__(self, take: Take, too_long: errors.ModelCallError) -> None:
         self.chars = 0
         self.failed: Exception | None = None
         self._take = take
@@ -272,6 +264,6 @@ class _Pieces:
 def _did_nothing(error: Exception) -> bool:
     """Whether no model did anything: what was written down for the call is taken back."""
     final = error.final if isinstance(error, PassingError) else error
-    if isinstance(final, ModelCallError):
-        return isinstance(final, ModelAwayError | ModelToolsError)
-    return isinstance(final, VaultError)
+    if isinstance(final, errors.ModelCallError):
+        return isinstance(final, errors.ModelAwayError | errors.ModelToolsError)
+    return isinstance(final, errors.VaultError)

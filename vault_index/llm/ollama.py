@@ -9,21 +9,7 @@ from typing import TYPE_CHECKING, Any
 from vault_index import model_http
 from vault_index.config import LlmTable
 from vault_index.errors import ModelAwayError, ModelCallError, ModelToolsError
-from vault_index.llm.backend import (
-    ASSISTANT,
-    CUT,
-    ENDED,
-    TOOL,
-    USUAL,
-    Backend,
-    Question,
-    Reply,
-    Take,
-    call_of,
-    described,
-    names_of,
-    speaks_of_tools,
-)
+from vault_index.llm import backend
 from vault_index.llm.cancel import Connection
 from vault_index.llm.server import TIMEOUT_SECONDS, PassingError, passes
 from vault_index.model_http import OllamaClient
@@ -38,7 +24,7 @@ _AWAY = (model_http.NOT_REACHED, model_http.NO_ADDRESS, 404, 429, 503)
 _PASSING = (model_http.NOT_REACHED, model_http.CUT)
 
 
-class OllamaBackend(Backend):
+class OllamaBackend(backend.Backend):
     """A model on an Ollama server. Answers are as repeatable as the server makes them.
 
     `host` is what `OLLAMA_HOST` may hold: a name, a port, a URL. Nothing is asked before first use.
@@ -49,7 +35,7 @@ class OllamaBackend(Backend):
         model: str,
         host: str,
         timeout: float = TIMEOUT_SECONDS,
-        settings: LlmTable = USUAL,
+        settings: LlmTable = backend.USUAL,
     ) -> None:
         self.name = f"ollama:{model}"
         self.answer_tokens = settings.max_tokens
@@ -58,7 +44,7 @@ class OllamaBackend(Backend):
         self._connection = Connection()
         self._server = OllamaClient(host, timeout, self._connection.follow)
 
-    def ask(self, question: Question, take: Take | None = None) -> Reply:
+    def ask(self, question: backend.Question, take: backend.Take | None = None) -> backend.Reply:
         """Return the reply of one request. Raises ModelCallError.
 
         The server holds the model to the schema, if it can; models in its cloud know it from the
@@ -74,13 +60,13 @@ class OllamaBackend(Backend):
         asked: dict[str, Any] = {
             "model": self._model,
             "messages": _messages(question),
-            "tools": described(question.tools),
+            "tools": backend.described(question.tools),
             "format": question.schema,
             "options": options,
             "think": False,
         }
 
-        def ask(client: ollama.Client) -> Reply:
+        def ask(client: ollama.Client) -> backend.Reply:
             if take is None:
                 return _read([client.chat(**asked)], None)
             pieces = client.chat(**asked, stream=True)
@@ -89,7 +75,7 @@ class OllamaBackend(Backend):
                 return _read(pieces, take)
 
         def error_of(status: int, message: str, hint: str) -> ModelCallError:
-            if question.tools and status in (400, 501) and speaks_of_tools(message):
+            if question.tools and status in (400, 501) and backend.speaks_of_tools(message):
                 return ModelToolsError(f"{self.name} takes no tools", "choose another model")
             error = (ModelAwayError if status in _AWAY else ModelCallError)(message, hint)
             return PassingError(error) if status in _PASSING or passes(status) else error
@@ -101,15 +87,15 @@ class OllamaBackend(Backend):
         self._connection.end()
 
 
-def _messages(question: Question) -> list[dict[str, Any]]:
-    names = names_of(question.turns)
+def _messages(question: backend.Question) -> list[dict[str, Any]]:
+    names = backend.names_of(question.turns)
     messages: list[dict[str, Any]] = [{"role": "system", "content": question.system}]
     for turn in question.turns:
-        if turn.role == TOOL:
+        if turn.role == backend.TOOL:
             name = names.get(turn.call, "")
             messages.append({"role": "tool", "content": turn.text, "tool_name": name})
             continue
-        role = "assistant" if turn.role == ASSISTANT else "user"
+        role = "assistant" if turn.role == backend.ASSISTANT else "user"
         calls = [
             {"function": {"name": call.name, "arguments": call.arguments or {}}}
             for call in turn.calls
@@ -119,7 +105,7 @@ def _messages(question: Question) -> list[dict[str, Any]]:
     return messages
 
 
-def _read(responses: Iterable[ollama.ChatResponse], take: Take | None) -> Reply:
+def _read(responses: Iterable[ollama.ChatResponse], take: backend.Take | None) -> backend.Reply:
     """Return the reply that comes in pieces, or whole. The model's thoughts before it are left out."""
     import httpx
 
@@ -133,12 +119,12 @@ def _read(responses: Iterable[ollama.ChatResponse], take: Take | None) -> Reply:
                 take(text)
         if response.done or take is None:
             calls = (
-                call_of("", call.function.name, dict(call.function.arguments), number)
+                backend.call_of("", call.function.name, dict(call.function.arguments), number)
                 for number, call in enumerate(wanted, start=1)
             )
-            return Reply(
+            return backend.Reply(
                 "".join(texts),
-                CUT if response.done_reason == "length" else ENDED,
+                backend.CUT if response.done_reason == "length" else backend.ENDED,
                 response.prompt_eval_count,
                 response.eval_count,
                 calls=tuple(call for call in calls if call is not None),

@@ -12,27 +12,7 @@ from typing import Any, ClassVar
 
 from vault_index.config import Config
 from vault_index.errors import SettingsError
-from vault_index.llm.backend import (
-    ASSISTANT,
-    CUT,
-    DECLINED,
-    ENDED,
-    TOOL,
-    Question,
-    Take,
-    ToolCall,
-    Turn,
-    call_of,
-    described,
-)
-from vault_index.llm.server import (
-    TIMEOUT_SECONDS,
-    Address,
-    Answered,
-    HttpBackend,
-    Reading,
-    dict_at,
-)
+from vault_index.llm import backend, server
 
 SETTING = "openai_url of [llm]"
 _SCHEMA, _REPEATABLE, _LIMIT = "response_format", "temperature", "max_tokens"
@@ -70,14 +50,15 @@ class _Call:
             self._whole = arguments
 
 
-class Completion(Reading):
+class Completion(server.Reading):
     """A chat completion."""
 
-    ends: ClassVar = {"length": CUT, "content_filter": DECLINED}  # all else: it came to its end
+    # all else: it came to its end
+    ends: ClassVar = {"length": backend.CUT, "content_filter": backend.DECLINED}
     input_counts = ("prompt_tokens",)
     output_count = "completion_tokens"
 
-    def __init__(self, take: Take | None = None) -> None:
+    def __init__(self, take: backend.Take | None = None) -> None:
         super().__init__(take)
         self._is_refusal = False
         self._wanted: list[_Call] = []
@@ -106,7 +87,7 @@ class Completion(Reading):
 
     def _add_call(self, entry: dict[str, Any]) -> None:
         """Take a piece of a call: the first has its id and name, in later ones they may be empty."""
-        function = dict_at(entry, "function")
+        function = server.dict_at(entry, "function")
         index, call_id, name = entry.get("index"), entry.get("id"), function.get("name")
         call = next((call for call in reversed(self._wanted) if call.index == index), None)
         if call is None or (name and call.is_other(call_id)):
@@ -115,14 +96,14 @@ class Completion(Reading):
         call.add(call_id, name, function.get("arguments"))
 
     def _why_ended(self) -> str:
-        return DECLINED if self._is_refusal else self.ends.get(self._end, ENDED)
+        return backend.DECLINED if self._is_refusal else self.ends.get(self._end, backend.ENDED)
 
-    def _calls(self) -> Iterable[ToolCall | None]:
+    def _calls(self) -> Iterable[backend.ToolCall | None]:
         for number, call in enumerate(self._wanted, start=1):
-            yield call_of(call.id, call.name, call.arguments, number)
+            yield backend.call_of(call.id, call.name, call.arguments, number)
 
 
-class OpenAIBackend(HttpBackend):
+class OpenAIBackend(server.HttpBackend):
     """A model behind chat completions. A server of one's own needs no key."""
 
     reading = Completion
@@ -132,7 +113,7 @@ class OpenAIBackend(HttpBackend):
         model: str,
         config: Config,
         environ: Mapping[str, str],
-        timeout: float = TIMEOUT_SECONDS,
+        timeout: float = server.TIMEOUT_SECONDS,
     ) -> None:
         name = f"openai:{model}"
         if not config.llm.openai_url:
@@ -145,13 +126,13 @@ class OpenAIBackend(HttpBackend):
         key = environ.get(key_name, "").strip()
         url = f"{config.llm.openai_url.rstrip('/')}/chat/completions"
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        super().__init__(name, Address(url, SETTING, key_name, key), headers, timeout)
+        super().__init__(name, server.Address(url, SETTING, key_name, key), headers, timeout)
         self._model = model
         self._temperature = config.llm.temperature or 0
         self.answer_tokens = config.llm.max_tokens
         self._refused: set[str] = set()  # what this server does not know
 
-    def _body(self, question: Question, streams: bool) -> dict[str, Any]:
+    def _body(self, question: backend.Question, streams: bool) -> dict[str, Any]:
         system = [{"role": "system", "content": question.system}] if question.system else []
         messages = [*system, *map(_message, question.turns)]
         body: dict[str, Any] = {"model": self._model, "messages": messages}
@@ -160,27 +141,27 @@ class OpenAIBackend(HttpBackend):
         limit = "max_completion_tokens" if _LIMIT in self._refused else _LIMIT
         body[limit] = self.answer_tokens
         if question.schema is not None and _SCHEMA not in self._refused:
-            schema = {"name": "answer", "strict": True, "schema": _closed(question.schema)}
+            schema = {"name": "answer", "strict": True, "schema": question.schema}
             body[_SCHEMA] = {"type": "json_schema", "json_schema": schema}
         if question.tools:
-            body["tools"] = described(question.tools)
+            body["tools"] = backend.described(question.tools)
         if streams and _STREAM not in self._refused:
             body[_STREAM] = True
             if _COUNTED not in self._refused:
                 body[_COUNTED] = {"include_usage": True}
         return body
 
-    def _has_simpler_form(self, answered: Answered, body: Mapping[str, Any]) -> bool:
+    def _has_simpler_form(self, answered: server.Answered, body: Mapping[str, Any]) -> bool:
         refused = _refused_of(answered, body)
         if refused:
             self._refused.add(refused)
         return bool(refused)
 
 
-def _message(turn: Turn) -> dict[str, Any]:
-    if turn.role == TOOL:
+def _message(turn: backend.Turn) -> dict[str, Any]:
+    if turn.role == backend.TOOL:
         return {"role": "tool", "tool_call_id": turn.call, "content": turn.text}
-    if turn.role != ASSISTANT:
+    if turn.role != backend.ASSISTANT:
         return {"role": "user", "content": turn.text}
     message: dict[str, Any] = {"role": "assistant", "content": turn.text}
     if turn.calls:
@@ -195,7 +176,7 @@ def _message(turn: Turn) -> dict[str, Any]:
     return message
 
 
-def _refused_of(answered: Answered, body: Mapping[str, Any]) -> str:
+def _refused_of(answered: server.Answered, body: Mapping[str, Any]) -> str:
     """Return the part of a request that the server does not take, "" if it is another trouble.
 
     Models that reason take neither a temperature nor `max_tokens`, and the server names the one.
@@ -210,16 +191,3 @@ def _refused_of(answered: Answered, body: Mapping[str, Any]) -> str:
         return ""
     likely = sorted((part for part in _LIKELY if part in body), key=lambda part: part not in said)
     return likely[0] if likely else ""
-
-
-def _closed(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema whose objects have no other properties, as `strict` wants it."""
-    closed = dict(schema)
-    if "properties" in schema:
-        closed["properties"] = {
-            name: _closed(inner) for name, inner in schema["properties"].items()
-        }
-        closed["additionalProperties"] = False
-    if "items" in schema:
-        closed["items"] = _closed(schema["items"])
-    return closed

@@ -27,14 +27,7 @@ from urllib.parse import urlsplit
 
 from vault_index import model_http
 from vault_index.errors import ModelAwayError, ModelCallError, ModelToolsError, SettingsError
-from vault_index.llm.backend import (
-    Backend,
-    Question,
-    Reply,
-    Take,
-    ToolCall,
-    speaks_of_tools,
-)
+from vault_index.llm import backend
 from vault_index.llm.cancel import Connection
 from vault_index.text.quote import visible_line
 
@@ -57,7 +50,7 @@ class Reading:
     input_counts: ClassVar[tuple[str, ...]]
     output_count: ClassVar[str]
 
-    def __init__(self, take: Take | None = None) -> None:
+    def __init__(self, take: backend.Take | None = None) -> None:
         self.began = False  # an answer has begun, and not an error or something else
         self.is_ended = False  # nothing more is to come, so that nobody waits for it
         self.error: Any = None
@@ -76,12 +69,12 @@ class Reading:
         return bool(self._end) or self.is_ended
 
     @property
-    def reply(self) -> Reply | None:
+    def reply(self) -> backend.Reply | None:
         """The reply, or None."""
         end = self._why_ended()
         if self.error is not None or not self.began or not end:
             return None
-        return Reply(
+        return backend.Reply(
             "".join(self._texts),
             end,
             tokens_of(self._usage, *self.input_counts),
@@ -92,7 +85,7 @@ class Reading:
     def _why_ended(self) -> str:
         return self.ends.get(self._end, "")
 
-    def _calls(self) -> Iterable[ToolCall | None]:
+    def _calls(self) -> Iterable[backend.ToolCall | None]:
         raise NotImplementedError
 
     def _add_text(self, text: Any) -> None:
@@ -250,7 +243,7 @@ class Answered:
         return {"message": said} if isinstance(said, str) else {}
 
 
-class HttpBackend(Backend):
+class HttpBackend(backend.Backend):
     """A model behind an API over HTTP. A subclass writes the request and reads the answer."""
 
     reading: type[Reading]
@@ -265,7 +258,7 @@ class HttpBackend(Backend):
         self._timeout = timeout
         self._connection = Connection()
 
-    def ask(self, question: Question, take: Take | None = None) -> Reply:
+    def ask(self, question: backend.Question, take: backend.Take | None = None) -> backend.Reply:
         """Return the reply of one request that the server takes. Raises ModelCallError."""
         while True:
             body = self._body(question, streams=take is not None)
@@ -280,7 +273,11 @@ class HttpBackend(Backend):
                 if take is not None and reply.text and reading is not stream:
                     take(reply.text)
                 return reply
-            if "tools" in body and answered.status >= 400 and speaks_of_tools(answered.value):
+            if (
+                "tools" in body
+                and answered.status >= 400
+                and backend.speaks_of_tools(answered.value)
+            ):
                 raise ModelToolsError(f"{self.name} takes no tools", "choose another model")
             if not self._has_simpler_form(answered, body):
                 raise self._failure(answered)
@@ -289,7 +286,7 @@ class HttpBackend(Backend):
         """End the request under way, from another thread."""
         self._connection.end()
 
-    def _body(self, question: Question, streams: bool) -> dict[str, Any]:
+    def _body(self, question: backend.Question, streams: bool) -> dict[str, Any]:
         raise NotImplementedError
 
     def _has_simpler_form(self, _answered: Answered, _body: Mapping[str, Any]) -> bool:

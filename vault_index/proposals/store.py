@@ -101,8 +101,7 @@ def load(folder: Path | None, id: str) -> Proposal:
 def write(folder: Path, id: str, data: bytes) -> Path:
     """Write the file of a proposal and return its path. Raises WriteError."""
     file = file_of(folder, id)
-    with files.writing(file):
-        files.replace_file(file, data)
+    files.replace_file(file, data)
     return file
 
 
@@ -140,5 +139,4 @@ def reject(folder: Path, own: Fingerprint) -> None:
     """Keep what recognises a proposal. Raises WriteError."""
     others = [other for other in rejected(folder) if other.id != own.id][1 - MAX_REJECTED :]
     text = "".join(f"{json.dumps(asdict(line))}\n" for line in [*others, own])
-    with files.writing(folder / REJECTED):
-        files.replace_file(folder / REJECTED, text.encode())
+    files.replace_file(folder / REJECTED, text.encode())

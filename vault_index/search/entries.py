@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
@@ -10,7 +10,7 @@ from vault_index import files
 from vault_index.errors import VaultError
 from vault_index.index import diff, listing
 from vault_index.lesson import edits, file, parse
-from vault_index.lesson.category import CategoryPath, counts, normalise, own_counts
+from vault_index.lesson.category import CategoryPath, checked, counts, own_counts
 from vault_index.store import filters
 from vault_index.store.schema import LEVELS
 
@@ -104,13 +104,9 @@ def _begins(name: str, wanted: str) -> bool:
     """Whether an end of a name begins so; a folder's name does not name the lessons in it."""
     if len(wanted) < MIN_CHARS:
         return False
-    return any(
-        end.startswith(wanted) and "/" not in end[len(wanted) :] for end in _ends_of(f"/{name}")
-    )
-
-
-def _ends_of(name: str) -> Iterator[str]:
-    return (name[at + 1 :] for at, char in enumerate(name) if char in "/#")
+    whole = f"/{name}"
+    ends = (whole[at + 1 :] for at, char in enumerate(whole) if char in "/#")
+    return any(end.startswith(wanted) and "/" not in end[len(wanted) :] for end in ends)
 
 
 ORDERS = ("id", "title", "created", "updated", "confidence")
@@ -166,14 +162,11 @@ def entries(
     """
     if order not in ORDERS:
         raise VaultError(f"cannot sort by {order!r}", f"choose one of {', '.join(ORDERS)}")
-    path = normalise(category) if category else ""
-    if category and not path:
-        raise VaultError(f"not a category: {category!r}", "name one such as devops/ci-cd")
-    lessons = (
-        _of_table(vault, path)
-        if known is None
-        else [lesson for lesson in known if _is_in(lesson, path)]
-    )
+    path = checked(category) if category else ""
+    if known is None:
+        lessons = _lessons(vault, listing.COLUMNS, filters.below([path]) if path else None)
+    else:
+        lessons = [lesson for lesson in known if _is_in(lesson, path)]
     if tag:
         lessons = [
             lesson for lesson in lessons if tag.lower() in (own.lower() for own in lesson["tags"])
@@ -374,10 +367,6 @@ def withheld(vault: Vault) -> dict[str, str]:
     tables = [opened.store, *([opened.skills] if opened.skills.exists() else [])]
     rows = [row for table in tables for row in table.rows(("path", "withheld"), filters.WITHHELD)]
     return {str(row["path"]): str(row["withheld"]) for row in rows}
-
-
-def _of_table(vault: Vault, category: CategoryPath) -> list[Entry]:
-    return _lessons(vault, listing.COLUMNS, filters.below([category]) if category else None)
 
 
 def _is_in(entry: Entry, category: CategoryPath) -> bool:

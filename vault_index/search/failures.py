@@ -11,22 +11,20 @@ in the vault at hand. Lines of a lesson's `fires_on_error` and `silent_on_error`
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import files
 from vault_index.errors import EmbedderError, VaultError
 from vault_index.search import floor, query, scoring
 from vault_index.search.hit import Hit
-from vault_index.store import filters, ownership, schema
+from vault_index.store import filters, schema
 from vault_index.text import failure
 from vault_index.text.failure import Failure
 
@@ -57,9 +55,8 @@ MAX_RARITY, COMMON_RARITY = 6.0, 7.0
 # it is .40, .03 and .09. In a small vault it rises as that of prompts does: on 60 random tenths of the
 # notes something comes at .023 of those without an answer, not .040, and the right one at .38, not .43.
 QUANTILE = 0.96
-ASSERTION_RUN = (
-    12.0  # rarity of words in a row: a lesson that quotes the message of a failed assertion
-)
+# rarity of words in a row: a lesson that quotes the message of a failed assertion
+ASSERTION_RUN = 12.0
 QUOTED = 0.8  # or that quotes most of it
 FIRES, SILENT = "fires_on_error", "silent_on_error"
 
@@ -285,9 +282,8 @@ def _names(fitted: Fitted, failed: Failure, hit: Hit) -> bool:
     for line in filter(failure.is_specific, failed.lines):
         said = failure.words_of_line(re.sub(r"^E\s+", "", line))  # as pytest marks it
         weights = {word: fitted.weight(word) for word in said}
-        whole = sum(
-            IN_PASSING if word in scoring.STOP_WORDS else weights[word] for word in said
-        )  # words are common in a small vault
+        # words are common in a small vault
+        whole = sum(IN_PASSING if word in scoring.STOP_WORDS else weights[word] for word in said)
         if longest_run(said, text, weights) >= min(ASSERTION_RUN, QUOTED * whole):
             return True
     return False
@@ -313,13 +309,10 @@ def want(vault: Vault) -> None:
 
 def is_stale(vault: Vault) -> bool:
     """Whether somebody wants the floor of failures, and it should be fitted."""
-    opened = vault.open_index()
-    if not (opened.store.index / _FILE).exists():
+    if not (vault.open_index().store.index / _FILE).exists():
         return False
     fitted = load(vault)
-    return fitted is None or abs(opened.lessons - fitted.lessons) > (
-        floor.REFIT_SHARE * max(1, fitted.lessons)
-    )
+    return fitted is None or floor.has_outgrown(vault, fitted.lessons)
 
 
 def fit(vault: Vault, progress: Callable[[int, int], None] = lambda _done, _all: None) -> Fitted:
@@ -335,7 +328,7 @@ def fit(vault: Vault, progress: Callable[[int, int], None] = lambda _done, _all:
     known = opened.lessons, words, dict(errors), len(foreign())
     fitted = Fitted(0.0, 0.0, *known)
     asked = [each for each in foreign() if not (each.is_none or each.is_assertion)]
-    query.load_ahead(vault, rows=True)
+    vault.open_index().store.load(rows=True)
     vectors = query.kept_vectors(vault, {text for each in asked for text in _embedded(each)})
     strengths: dict[bool, list[float]] = {True: [], False: []}
     for number, each in enumerate(asked, start=1):
@@ -346,27 +339,13 @@ def fit(vault: Vault, progress: Callable[[int, int], None] = lambda _done, _all:
     share = QUANTILE + floor.share_of(opened.lessons) - floor.QUANTILE
     floors = {kind: floor.quantile(values, share) for kind, values in strengths.items()}
     fitted = Fitted(floors[True] or floors[False], floors[False], *known)
-    with files.writing(opened.store.index):
-        data = json.dumps(asdict(fitted), ensure_ascii=False).encode()
-        files.replace_file(opened.store.index / _FILE, data)
+    floor.save(vault, _FILE, fitted)
     return fitted
 
 
 def load(vault: Vault) -> Fitted | None:
     """Return the floor of the vault's index; None if none was fitted yet."""
-    try:
-        file = vault.open_index().store.index / _FILE
-        stamp = files.stamp_of(file.lstat())
-        known = _loaded.get(file)
-        if known is None or known[0] != stamp:
-            values = json.loads(ownership.read_text(file))
-            known = _loaded[file] = stamp, Fitted(**values)
-        return known[1]
-    except (OSError, ValueError, TypeError, VaultError):
-        return None
-
-
-_loaded: dict[Path, tuple[files.Stamp, Fitted]] = {}  # a warm process reads 200 KB once
+    return floor.load(vault, _FILE, Fitted)
 
 
 def _embedded(failed: Failure) -> tuple[str, ...]:

@@ -196,21 +196,19 @@ def _results(
     older = later = 0
     if window is not None:
         found = ranked.only(ranked.cosine + ranked.text >= (query.min_score or 0.0))
-        for place in _first_of_turns(table, found.places, query.k):
-            before = since is not None and table.columns["at"][place] < microseconds(since)
-            older += bool(not window[place] and before)
-            later += bool(not window[place] and not before)
+        first = found.places[_firsts_of_turns(table.columns["turn"][found.places])[: query.k]]
+        outside = first[~window[first]]
+        if since is not None:
+            older = int((table.columns["at"][outside] < microseconds(since)).sum())
+        later = len(outside) - older
     return JournalResults(hits, dropped, older=older, later=later)
 
 
-def _first_of_turns(table: Reader, places: np.ndarray, count: int) -> list[int]:
-    """Return the first places of so many turns."""
-    turns: dict[int, int] = {}
-    for place in places.tolist():
-        turns.setdefault(int(table.columns["turn"][place]), place)
-        if len(turns) == count:
-            break
-    return list(turns.values())
+def _firsts_of_turns(turns: np.ndarray) -> np.ndarray:
+    """Return where each turn comes for the first time, int64[n], in order."""
+    import numpy as np
+
+    return np.sort(np.unique(turns, return_index=True)[1])
 
 
 def _hits(
@@ -219,18 +217,15 @@ def _hits(
     """Return a hit for each of the first turns in the window, with what a record's first row says."""
     import numpy as np
 
-    inside = (
-        np.arange(len(ranked.places)) if window is None else np.flatnonzero(window[ranked.places])
-    )
-    turn_of = table.columns["turn"][ranked.places]
-    of_turn: dict[int, list[int]] = {}
-    for at in inside.tolist():
-        turn = int(turn_of[at])
-        if turn in of_turn or len(of_turn) < wanted:
-            of_turn.setdefault(turn, []).append(at)
-    listed = [at for several in of_turn.values() for at in several]
+    turns = table.columns["turn"][ranked.places]
+    inside = np.arange(len(turns)) if window is None else np.flatnonzero(window[ranked.places])
+    chosen = turns[inside][_firsts_of_turns(turns[inside])[:wanted]]
+    listed = inside[np.isin(turns[inside], chosen)].tolist()
     row_of = dict(zip(listed, table.take(ranked.places[listed]), strict=True))
-    whole = _firsts(table, [row_of[at] for at in listed])
+    whole = _firsts(table, list(row_of.values()))
+    of_turn: dict[int, list[int]] = {}
+    for at in listed:
+        of_turn.setdefault(int(turns[at]), []).append(at)
     hits = []
     for several in of_turn.values():
         best = several[0]

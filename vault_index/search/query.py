@@ -7,13 +7,13 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from vault_index.embed.cache import VectorCache
+from vault_index import files
 from vault_index.errors import EmbedderError, VaultError
+from vault_index.index import rows
 from vault_index.index.skills import NOT_FOR, visible
 from vault_index.lesson import category
 from vault_index.lesson.file import hash_of
@@ -104,22 +104,10 @@ TERMS = ("vector", "full text", "confidence", "use")
 MAX_CONFIDENCE = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """Shares of the four terms; together 1."""
-
-    vector: float
-    full_text: float
-    confidence: float
-    use: float
-
-
-def weights_of(config: Config) -> Weights | None:
-    """Return the weights of the settings, which have checked them; None if they name no weights."""
-    if not config.search.weights:
-        return None
-    numbers = [int(part) for part in config.search.weights.split("/")]
-    return Weights(*(number / sum(numbers) for number in numbers))
+def weights_of(config: Config) -> list[float]:
+    """Return the weights of the settings, which have checked them, as shares; [] if they name none."""
+    numbers = [int(part) for part in filter(None, config.search.weights.split("/"))]
+    return [number / sum(numbers) for number in numbers]
 
 
 def order(vault: Vault, candidates: Sequence[Hit]) -> tuple[list[Hit], list[tuple[Hit, str]]]:
@@ -128,7 +116,6 @@ def order(vault: Vault, candidates: Sequence[Hit]) -> tuple[list[Hit], list[tupl
     The settings have weights. Hits that score the same are ordered by their ids.
     """
     weights = weights_of(vault.config)
-    assert weights is not None
     least = vault.config.search.min_similarity
     hits = [hit for hit in candidates if hit.cosine >= least]
     unlike = [
@@ -138,18 +125,16 @@ def order(vault: Vault, candidates: Sequence[Hit]) -> tuple[list[Hit], list[tupl
     most = max((used[hit.lesson_id] for hit in hits), default=0)
     near = _ranks([hit.cosine for hit in hits])
     words = _ranks([hit.full_text for hit in hits])
-    ordered = [
-        replace(
-            hit,
-            weighted=(
-                weights.vector / near[at],
-                weights.full_text / words[at] if hit.full_text else 0.0,
-                weights.confidence * hit.confidence / MAX_CONFIDENCE,
-                weights.use * used[hit.lesson_id] / most if most else 0.0,
-            ),
+    ordered = []
+    for at, hit in enumerate(hits):
+        terms = (
+            1 / near[at],
+            1 / words[at] if hit.full_text else 0.0,
+            hit.confidence / MAX_CONFIDENCE,
+            used[hit.lesson_id] / most if most else 0.0,
         )
-        for at, hit in enumerate(hits)
-    ]
+        weighted = tuple(weight * term for weight, term in zip(weights, terms, strict=True))
+        ordered.append(replace(hit, weighted=weighted))
     return sorted(ordered, key=lambda hit: (-sum(hit.weighted), hit.lesson_id)), unlike
 
 
@@ -165,13 +150,7 @@ _known: WeakKeyDictionary[Vault, tuple[tuple[int, ...], Counter[str]]] = WeakKey
 
 def _uses(vault: Vault) -> Counter[str]:
     """Count the uses of each lesson; read again when agents were given more."""
-    file = vault.index_dir / injections.FILE
-    stamp: tuple[int, ...] = ()
-    try:
-        found = file.lstat()
-        stamp = (found.st_size, found.st_mtime_ns, found.st_ino)
-    except OSError:  # nobody was given any
-        pass
+    stamp = files.stamp(vault.index_dir / injections.FILE)  # () before anybody was given any
     known = _known.get(vault)
     if known is None or known[0] != stamp:
         known = _known[vault] = (stamp, injections.uses(vault.index_dir))
@@ -248,8 +227,7 @@ def _paths(query: Query) -> list[str]:
     """Return the categories that a query names. Raises VaultError if none of them is one."""
     paths = [path for path in map(category.normalise, query.categories) if path]
     if query.categories and not paths:
-        message = f"not a category: {query.categories[0]!r}"
-        raise VaultError(message, "name one such as devops/ci-cd")
+        category.checked(query.categories[0])
     return paths
 
 
@@ -381,11 +359,6 @@ def embed_ahead(vault: Vault, query: str) -> None:
         return
 
 
-def load_ahead(vault: Vault, *, rows: bool = False) -> None:
-    """Open the lessons' table and load what every search of it needs; `rows` is for many searches."""
-    vault.open_index().store.load(rows=rows)
-
-
 def searched(query: str) -> str:
     """Return the part of a query that is searched for."""
     whole = query.encode("utf-8", "replace").decode()  # half a character is no text for LanceDB
@@ -429,17 +402,14 @@ def embedder_for(
 
 def kept_vectors(vault: Vault, texts: Iterable[str]) -> dict[str, np.ndarray]:
     """Return the vectors of queries, kept for all of the user's vaults; none without an embedder."""
-    opened = vault.open_index()
-    embedder, _ = embedder_for(vault, opened)
     by_hash = {hash_of(text): text for text in texts}
-    if embedder is None or not by_hash:
-        return {}
-    cache = VectorCache(vault.config.home, f"{embedder.name} queries", opened.store.dimension)
     try:
-        vectors = cache.get_or_make(partial(map, embedder.embed_query), by_hash)
+        vectors = rows.kept_vectors(
+            vault, "queries", lambda embedder, some: map(embedder.embed_query, some), by_hash
+        )
     except EmbedderError:  # each search says why it has full text only
         return {}
-    return {text: vectors[key] for key, text in by_hash.items()}
+    return {by_hash[key]: vector for key, vector in vectors.items()}
 
 
 # A search page by page. A cursor says where the next page begins, in this search of this index.

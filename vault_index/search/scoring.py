@@ -246,17 +246,6 @@ def candidates(
     return Scored(hits, [(hit, f"silent_on: {hit.taught_prompt}") for hit in silent], has_more)
 
 
-def most_evidence(table: Reader, query: str, vector: np.ndarray | None) -> tuple[float, float]:
-    """Return the most evidence that a lesson has for a query: of all kinds, and of full text alone.
-
-    Exact words and taught prompts are no part of it, so they are not looked up.
-    """
-    lessons = _evidence(table, query, vector, None, CANDIDATES, Exact())
-    text = lessons.rows.text
-    both = (lessons.rows.cosine + text)[~lessons.is_piece]
-    return float(both.max()) if len(both) else 0.0, float(text.max(initial=0.0))
-
-
 def rank(hit: Hit) -> float:
     """Return what orders hits: the score, moved by up to 5% by the author's confidence."""
     return rank_of(hit.score, hit.confidence)
@@ -341,30 +330,22 @@ def _hits(
         for row, at in zip(rows, chosen, strict=True)
     ]
     wholes = evidence.rows.places[chosen].tolist()
-    if evidence.words.rows or evidence.words.unknown:
-        hits = [
-            _exact(hit, *evidence.words.rows.get(whole, (0.0, 0.0)), evidence.words.unknown)
-            for hit, whole in zip(hits, wholes, strict=True)
-        ]
+    words = evidence.words
+    for at, whole in enumerate(wholes if words.rows or words.unknown else ()):
+        about, passing = words.rows.get(whole, (0.0, 0.0))
+        exact, no_reason = about + passing, passing + words.unknown
+        score = hits[at].score + exact
+        hits[at] = replace(hits[at], score=score, exact=exact, no_reason=no_reason)
     if not acting.fires and not acting.silent:
         return hits
     prompts = [acting.fires.get(whole) or acting.silent.get(whole) for whole in wholes]
     taken = iter(table.take([prompt[1] for prompt in prompts if prompt]))
-    return [
-        _taught(hit, next(taken)["text"], prompt[0] if whole in acting.fires else 0.0)
-        if prompt
-        else hit
-        for hit, whole, prompt in zip(hits, wholes, prompts, strict=True)
-    ]
-
-
-def _exact(hit: Hit, about: float, passing: float, unknown: float) -> Hit:
-    exact = about + passing
-    return replace(hit, score=hit.score + exact, exact=exact, no_reason=passing + unknown)
-
-
-def _taught(hit: Hit, prompt: str, cosine: float) -> Hit:
-    return replace(hit, score=hit.score + cosine, taught=cosine, taught_prompt=prompt)
+    for at, (whole, prompt) in enumerate(zip(wholes, prompts, strict=True)):
+        if prompt:
+            cosine, text = prompt[0] if whole in acting.fires else 0.0, next(taken)["text"]
+            score = hits[at].score + cosine
+            hits[at] = replace(hits[at], score=score, taught=cosine, taught_prompt=text)
+    return hits
 
 
 def _skill(row: Mapping[str, Any], cosine: float, full_text: float) -> Hit:
@@ -380,9 +361,8 @@ def _skill(row: Mapping[str, Any], cosine: float, full_text: float) -> Hit:
 # Rare is relative: the weights grow with the logarithm of the number of lessons. Measured on 300
 # prompts with an identifier and on halves, tenths and fiftieths of the development notes.
 
-ABOUT = (
-    0.10  # of the score, for each unit of rarity (7.1 for one lesson of 1,870, 1.4 for one of 5)
-)
+# of the score, for each unit of rarity (7.1 for one lesson of 1,870, 1.4 for one of 5)
+ABOUT = 0.10
 PASSING = 0.05
 UNKNOWN = 0.10  # for each identifier or short phrase that no lesson has
 MOST = 0.7  # that all exact words of a query add to a lesson

@@ -6,13 +6,11 @@ Near its `silent_on` it stays out, whatever its score. The nearer prompt decides
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from vault_index.check.finding import WARNING, Finding, line_of_key
-from vault_index.embed.cache import VectorCache
 from vault_index.errors import LessonError
 from vault_index.index import rows
 from vault_index.index.rows import FIRES, SILENT, hash_of_prompt
@@ -27,6 +25,7 @@ if TYPE_CHECKING:
 
     from vault_index.search.hit import Hit
     from vault_index.store.reader import Families, Reader
+    from vault_index.store.schema import LessonRow
     from vault_index.vault import Vault
 
 # The cosine from which a prompt is near a taught one. Of 400 pairs by an author who has not seen the
@@ -59,18 +58,10 @@ def acting(families: Families, places: np.ndarray, cosines: np.ndarray) -> Taugh
             prompt = float(cosines[row]), int(places[row])
             nearest[kind][whole] = max(prompt, nearest[kind].get(whole, prompt))
     fires, silent = nearest[FIRES], nearest[SILENT]
-    return Taught(
-        {
-            whole: prompt
-            for whole, prompt in fires.items()
-            if prompt[0] > _cosine(silent, whole) + SAME
-        },
-        {
-            whole: prompt
-            for whole, prompt in silent.items()
-            if prompt[0] + SAME >= _cosine(fires, whole)
-        },
-    )
+    for whole in fires.keys() & silent.keys():
+        loser = silent if fires[whole][0] > silent[whole][0] + SAME else fires
+        del loser[whole]
+    return Taught(fires, silent)
 
 
 def equal(table: Reader, query: str, where: str | None) -> tuple[np.ndarray, np.ndarray]:
@@ -101,10 +92,6 @@ def nearest_sections(hits: Iterable[Hit]) -> list[Hit]:
     ]
 
 
-def _cosine(prompts: dict[int, tuple[float, int]], whole: int) -> float:
-    return prompts[whole][0] if whole in prompts else -1.0
-
-
 # A lesson beside the others: whether the vault has it already, and fires at the same prompts.
 #
 # `against_index` asks the index, in the watcher where there is one.
@@ -112,6 +99,7 @@ def _cosine(prompts: dict[int, tuple[float, int]], whole: int) -> float:
 # Four pairs of the evaluation set's 1,870 notes are above it: three say the same, one nearly.
 DUPLICATE_COSINE = 0.9
 CANDIDATES = 64  # passages, of which several may be of the same lesson
+_BATCH = 256  # rows that are embedded between two reports of progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +139,10 @@ def findings(vault: Vault, paths: Sequence[str]) -> Iterator[Finding]:
 def _duplicates(vault: Vault, lessons: list[Lesson], path: str) -> Iterator[Finding]:
     """Report for each of these lessons the one elsewhere that is most like it."""
     written = [lesson for lesson in lessons if lesson.text.strip()]
-    for lesson, vector in zip(written, vectors(vault, written, path), strict=False):
-        for cosine, row in nearest(vault, vector):
+    firsts = [rows.of_lesson(lesson, shown(path), None)[0] for lesson in written]
+    made = vectors(vault, firsts)
+    for lesson, first in zip(written, firsts, strict=True) if made else ():
+        for cosine, row in nearest(vault, made[first["content_hash"]]):
             if row["path"] != shown(path):
                 like = f"{cosine:.0%} like {row['path']} ({row['title']!r:.60})"
                 message = f"{lesson.title!r:.60} is {like}: add to that one instead?"
@@ -175,19 +165,21 @@ def nearest(
             yield cosine, row
 
 
-def vectors(vault: Vault, lessons: list[Lesson], path: str) -> list[np.ndarray]:
-    """Return the vector of each lesson's first passage; none without an embedder."""
-    opened = vault.open_index()
-    embedder = vault.embedder
-    if embedder is None or embedder.name != opened.embedder or not lessons:
-        return []
-    firsts = [rows.of_lesson(lesson, shown(path), None)[0] for lesson in lessons]
-    contents = {row["content_hash"]: row for row in firsts}
-    name, dimension = f"{embedder.name} {rows.RECIPE}", opened.store.dimension
-    cache = VectorCache(vault.config.home, name, dimension)
-    known = opened.store.vectors(contents)
-    by_hash = cache.get_or_make(partial(rows.embed, embedder), contents, known)
-    return [by_hash[row["content_hash"]] for row in firsts]
+def vectors(
+    vault: Vault,
+    firsts: Sequence[LessonRow],
+    progress: Callable[[int, int], None] = lambda _done, _all: None,
+) -> dict[str, np.ndarray]:
+    """Return the vectors of rows by their content hash, kept for the index; none without an embedder."""
+    by_hash = {row["content_hash"]: row for row in firsts}
+    hashes = list(by_hash)
+    made: dict[str, np.ndarray] = {}
+    for start in range(0, len(hashes), _BATCH):
+        some = {key: by_hash[key] for key in hashes[start : start + _BATCH]}
+        known = vault.open_index().store.vectors(some)
+        made |= rows.kept_vectors(vault, rows.RECIPE, rows.embed, some, known)
+        progress(len(made), len(hashes))
+    return made
 
 
 def _clashes(vault: Vault, lesson: Lesson, path: str, text: str) -> Iterator[Finding]:

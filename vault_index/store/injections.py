@@ -143,12 +143,8 @@ def _note(folder: Path, event: str, **values: Any) -> None:
     """Append a line, with the time; in a read-only vault none."""
     line = {"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "event": event, **values}
     data = json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
-    with suppress(OSError):
-        handle = index_files.open_folder(str(folder))
-        try:
-            log.append(handle, FILE, data, max_bytes=MAX_BYTES, old=OLD_FILE)
-        finally:
-            os.close(handle)
+    with suppress(OSError), ownership.opened(folder) as handle:
+        log.append(handle, FILE, data, max_bytes=MAX_BYTES, old=OLD_FILE)
 
 
 def records(folder: Path) -> Iterator[dict[str, Any]]:

@@ -145,10 +145,7 @@ def version(index: Path) -> files.Stamp:
 
     Two changes may fall into one tick of the clock, but each is a new file.
     """
-    try:
-        return files.stamp_of((index / _FILE).lstat())
-    except OSError:
-        return 0, 0, 0, 0
+    return files.stamp(index / _FILE) or (0, 0, 0, 0)
 
 
 def written(index: Path) -> float:
@@ -210,8 +207,7 @@ def mark_dirty(index: Path, paths: Iterable[str]) -> None:
     removes them, and derived tables as stale. Without the mark a lesson that was deleted, or put
     back as it was, before the next sync would keep the rows of the sync that was killed.
     """
-    with files.writing(index):
-        files.replace_file(index / _DIRTY, json.dumps(sorted(paths)).encode())
+    files.replace_file(index / _DIRTY, json.dumps(sorted(paths)).encode())
 
 
 def is_dirty(index: Path) -> bool:

@@ -77,7 +77,7 @@ def claim(folder: Path) -> None:
         if is_ours(folder):
             return
         folder.mkdir(mode=0o700, exist_ok=True)
-        with _opened(folder) as handle:
+        with opened(folder) as handle:
             os.fchmod(handle, 0o700)
             for name in os.listdir(handle):  # noqa: PTH208  # of the folder that is open, by no path
                 if _NAMES.fullmatch(name) and not _is_record(handle, name):
@@ -92,7 +92,7 @@ def open_file(path: Path, flags: int = os.O_RDONLY) -> int:
     Raises OSError for a link, also in the place of its folder, for what is no file, and for a file
     that has a second name or is somebody else's.
     """
-    with _opened(path.parent) as handle:
+    with opened(path.parent) as handle:
         return index_files.open_in(handle, path.name, flags)
 
 
@@ -113,7 +113,7 @@ def is_folder(path: Path) -> bool:
 def make_folder(path: Path) -> None:
     """Make a folder below `.vault_index` unless it is there. Raises OSError for a link to one."""
     path.mkdir(mode=0o700, exist_ok=True)
-    with _opened(path):
+    with opened(path):
         return
 
 
@@ -145,11 +145,9 @@ def _is_tracked(folder: Path) -> bool:
     file = git.index_file(folder.parent)
     if file is None:
         return False
-    try:
-        is_now = file.stat()
-    except OSError:  # nothing was ever added
+    now = files.stamp(file)
+    if not now:  # nothing was ever added
         return False
-    now = (is_now.st_mtime_ns, is_now.st_ctime_ns, is_now.st_ino, is_now.st_size)
     before = _asked.get(folder)
     if before is None or before[0] != now:
         before = now, git.is_tracked(folder.parent, folder.name)
@@ -182,7 +180,8 @@ def _key() -> Iterator[bytes]:
 
 
 @contextmanager
-def _opened(folder: Path | str) -> Iterator[int]:
+def opened(folder: Path | str) -> Iterator[int]:
+    """Open a folder, and no link to one, for as long as its descriptor is used. Raises OSError."""
     handle = index_files.open_folder(str(folder))
     try:
         yield handle
@@ -260,5 +259,4 @@ def has(home: Path, name: str) -> bool:
 def add(home: Path, name: str) -> None:
     """Release the text of this hash for this user. Raises WriteError."""
     private.make_folder(home / _FOLDER)
-    with files.writing(home / _FOLDER):
-        files.replace_file(home / _FOLDER / name, b"")
+    files.replace_file(home / _FOLDER / name, b"")

@@ -99,7 +99,7 @@ class CurrentVault:
     def _stamp_settings(self) -> object:
         home = index_files.home_folder(os.environ)
         places = self.root / index_files.FOLDER / index_files.SETTINGS, Path(home) / "config.toml"
-        return [stamp(place) for place in places]
+        return [files.stamp(place) for place in places]
 
 
 class SharedEmbedder:
@@ -119,15 +119,7 @@ class SharedEmbedder:
         return place
 
 
-def stamp(file: Path) -> tuple[int, ...]:
-    """Return a value that differs after any change of a file; () without the file."""
-    try:
-        return files.stamp_of(file.stat())
-    except OSError:
-        return ()
-
-
 def stamp_package() -> list[tuple[str, tuple[int, ...]]]:
     """Return what an upgrade of this package changes: sizes and mtimes. A backup sets ctimes."""
     folder = Path(vault_index.__file__).parent
-    return sorted((str(file), stamp(file)[:2]) for file in folder.rglob("*.py"))
+    return sorted((str(file), files.stamp(file)[:2]) for file in folder.rglob("*.py"))

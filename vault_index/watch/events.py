@@ -85,7 +85,7 @@ class FileEvents:
 
     def check(self) -> None:
         """Turn to polling if some folder is not watched: watchdog does not report the limit."""
-        if not self.polling and self._watches() < _folders(self.folder):
+        if not self.polling and self._watches() < sum(1 for _ in os.walk(self.folder)):
             self._poll("the system's limit on watches is reached")
 
     def _poll(self, why: str) -> None:
@@ -247,10 +247,6 @@ class _ProcessHooks(logging.Handler):
 
 
 _hooks = _ProcessHooks()
-
-
-def _folders(folder: Path) -> int:
-    return sum(1 for _ in os.walk(folder))
 
 
 def _remote(folder: Path) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from vault_index import api, config
+from vault_index import api, config, files
 from vault_index.embed import download
 from vault_index.errors import IndexStateError, VaultError
 from vault_index.hotpath import index_files, start
@@ -23,7 +23,7 @@ from vault_index.journal import backlog, projects
 from vault_index.journal.journal import PENDING, Journal
 from vault_index.transcripts import reading
 from vault_index.watch import warming
-from vault_index.watch.current import SharedEmbedder, stamp
+from vault_index.watch.current import SharedEmbedder
 
 SETTLE_SECONDS = 1.0  # an agent writes the end of a turn after its hook began
 TIDY_SECONDS = 30.0  # without a write, before old versions of the index are cleaned away
@@ -108,7 +108,7 @@ class JournalWatch:
     @property
     def journal(self) -> Journal:
         """The journal with the user's settings as they are now. Raises SettingsError."""
-        settings = stamp(self._settings), download.is_ready(self._settings.parent)
+        settings = files.stamp(self._settings), download.is_ready(self._settings.parent)
         if self._opened is None or self._opened[0] != settings:
             self._opened = settings, self._embedder.lend(Journal(config.load()))
         return self._opened[1]
@@ -192,7 +192,7 @@ class JournalWatch:
             self._unjudged = True
             self._tidy = self._tidy and not self._settling
             if not self._settling and backlog.ended(self.journal):
-                start.start_process(str(self.journal.folder))  # learns from them, or lets them go
+                start.start_capture(str(self.journal.folder))  # learns from them, or lets them go
             warming.trim()
         else:
             self._tidy = self._reading.index.tidy(self.journal)
@@ -221,7 +221,7 @@ class JournalWatch:
             return False
         sizes = {path: _size(path) for path in transcripts}
         if len(sizes) > MANY_FILES or sum(sizes.values()) > MANY_BYTES:
-            start.start_process(str(journal.folder))
+            start.start_capture(str(journal.folder))
             return False
         if self._reading.catch_up(journal, self._report):
             self._sizes = sizes

@@ -10,24 +10,26 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from vault_index import files
-from vault_index.errors import VaultError
-from vault_index.hotpath import index_files, protocol, start
+from vault_index.errors import BusyError, VaultError, WriteError
+from vault_index.hotpath import protocol, start
 from vault_index.hotpath.start import LOCK, LOG, VAULT_LOCK
 from vault_index.store import ownership
+from vault_index.vault import Vault, open_vault
 from vault_index.watch import page
 
-__all__ = [
-    "LOCK", "LOG", "VAULT_LOCK", "folder", "is_running", "open_and_wait", "open_in_background",
-    "serve", "status", "stop", "stop_serving", "take_lock", "take_vault",
-]  # fmt: skip
+__all__ = ["LOCK", "LOG", "VAULT_LOCK"]
 
 START_SECONDS = 30  # to load the model and the tables: one on a quick machine
 STOP_SECONDS = 5  # for a watcher to end by itself; then it is killed
+LISTEN_SECONDS = 15  # for it to listen; one that does not by then is hung
+REPAIR_SECONDS = 30  # to build a first or a damaged index of a thousand lessons
+POLL_SECONDS = 0.1
 OPEN_SECONDS = 1  # for a watcher that runs to open another vault, or to hear that it ends
 _STOP_OLD = b'{"protocol": 6, "ask": "stop"}\n'  # of 0.8.0, which had a process for each vault
 
@@ -54,19 +56,12 @@ def open_in_background(root: Path, index: Path) -> bool:
     with files.writing(index):
         ownership.claim(index)
     with _opened() as handle:
-        lock = start.take_lock_in(handle)
-        if lock is None:
-            with contextlib.suppress(protocol.NoWatcher, protocol.NoAnswer):
-                opened = protocol.ask(str(root), {"ask": "open"}, OPEN_SECONDS)
-                return bool(opened["opened"])
-            return False
-        try:
-            if not start.may_start(lock):
-                return False
-            start.spawn(str(root), handle, lock)
-        finally:
-            os.close(lock)
-    return True
+        pid = start.start_once(handle, start.watch(str(root)), start.RESTART_SECONDS)
+    if pid is not None:
+        return bool(pid)
+    with contextlib.suppress(protocol.NoWatcher, protocol.NoAnswer):
+        return bool(protocol.ask(str(root), {"ask": "open"}, OPEN_SECONDS)["opened"])
+    return False
 
 
 def open_and_wait(root: Path, index: Path) -> tuple[dict[str, Any], bool]:
@@ -81,8 +76,55 @@ def open_and_wait(root: Path, index: Path) -> tuple[dict[str, Any], bool]:
         state = status(root)
         if state is not None:
             return state, started
-        time.sleep(0.1)
+        time.sleep(POLL_SECONDS)
     raise VaultError(f"the watcher of {root} did not start", f"read {folder() / LOG}")
+
+
+def ask_started(root: str, question: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Ask until the watcher answers, started if need be, for a process that stays; None where none will.
+
+    `root` is "" for the journal, for which none is started. Raises BusyError where an answer takes long.
+    """
+    vault = open_vault(root) if root else None
+    began, was_opened = time.monotonic(), False
+    while time.monotonic() - began < REPAIR_SECONDS:
+        try:
+            return protocol.ask(root, question, protocol.WATCHER_SECONDS)
+        except protocol.NoWatcher as error:
+            refuses = was_opened and isinstance(error, protocol.NotOpen)
+            if vault is None or refuses or not _opens(vault):
+                return None
+            if time.monotonic() - began > LISTEN_SECONDS:
+                raise _busy() from None
+            was_opened = True
+        except (protocol.Gone, protocol.DeclinedForNow):
+            if vault is None or not vault.files()[0]:  # it builds no first index of no lessons
+                return None
+        except protocol.Declined:
+            return None
+        except protocol.NoAnswer:
+            raise _busy() from None
+        time.sleep(POLL_SECONDS)
+    raise BusyError("the watcher still builds the index", "ask again in a minute")
+
+
+def _opens(vault: Vault) -> bool:
+    """Whether a watcher runs or starts, for settings that let anybody start one."""
+    try:
+        if vault.config.watch.autostart:
+            open_in_background(vault.root, vault.index_dir)
+            return is_running()
+    except WriteError:  # a read-only vault has no watcher
+        pass
+    return False
+
+
+def _busy() -> BusyError:
+    """Return the error for a watcher that does not answer in time, with its model in memory."""
+    return BusyError(
+        f"the watcher did not answer within {protocol.WATCHER_SECONDS} s",
+        "ask again; if it stays so, end it with `lessons watch --stop`",
+    )
 
 
 def serve(root: Path, index: Path, port: int) -> tuple[str, bool]:
@@ -143,22 +185,20 @@ def status(root: Path) -> dict[str, Any] | None:
 
 def stop() -> bool:
     """End the watcher: ask it, then send signals. Whether there was one. Raises WriteError."""
-
-    def ask() -> None:
-        protocol.ask("", {"ask": "stop"}, timeout=OPEN_SECONDS)
-
+    ask = partial(protocol.ask, "", {"ask": "stop"}, OPEN_SECONDS)
     return _end(folder() / LOCK, is_running, ask)
 
 
 def is_running() -> bool:
     """Whether the lock is held: a watcher runs, starts or ends."""
-    if not ownership.is_folder(folder()):
-        return False
-    descriptor = take_lock()
-    if descriptor is None:
-        return True
-    os.close(descriptor)
-    return False
+    return ownership.is_folder(folder()) and _is_held(take_lock())
+
+
+def _is_held(taken: int | None) -> bool:
+    """Whether another process has a lock that we tried to take; ours is let go."""
+    if taken is not None:
+        os.close(taken)
+    return taken is None
 
 
 def take_vault(root: Path, index: Path) -> int:
@@ -183,11 +223,8 @@ def take_vault(root: Path, index: Path) -> int:
 
 
 def _take_vault(index: Path) -> int | None:
-    handle = index_files.open_folder(str(index))
-    try:
+    with ownership.opened(index) as handle:
         return start.take_lock_in(handle, VAULT_LOCK)
-    finally:
-        os.close(handle)
 
 
 def _end_old(root: Path, index: Path) -> bool:
@@ -196,18 +233,12 @@ def _end_old(root: Path, index: Path) -> bool:
     if not places:  # it is no such watcher that holds the lock
         return False
 
-    def is_held() -> bool:
-        lock = _take_vault(index)
-        if lock is not None:
-            os.close(lock)
-        return lock is None
-
     def ask() -> None:
         with contextlib.closing(protocol.connect(places, OPEN_SECONDS)) as line:
             line.sendall(_STOP_OLD)
             protocol.receive(line, time.monotonic() + OPEN_SECONDS)
 
-    return _end(index / VAULT_LOCK, is_held, ask)
+    return _end(index / VAULT_LOCK, lambda: _is_held(_take_vault(index)), ask)
 
 
 def _old_places(root: Path) -> tuple[str, str]:
@@ -217,7 +248,7 @@ def _old_places(root: Path) -> tuple[str, str]:
     return f"{real}/.vault_index/watch.sock", f"{protocol.runtime_folder()}/{named}"
 
 
-def _end(lock: Path, is_held: Callable[[], bool], ask: Callable[[], None]) -> bool:
+def _end(lock: Path, is_held: Callable[[], bool], ask: Callable[[], object]) -> bool:
     """End the process that holds a lock: ask it, then send signals. Whether there was one."""
     if not is_held():
         return False

@@ -6,20 +6,18 @@ import contextlib
 import json
 import socket
 import socketserver
-import stat
 import threading
 import time
 from collections.abc import Callable, Mapping
-from os import getuid
 from pathlib import Path
 from typing import Any
 
 from vault_index.errors import VaultError, WriteError
+from vault_index.files import private
 from vault_index.hotpath import protocol
 
-QUEUE = (
-    256  # connections that wait to be accepted: a hundred hooks in a second are no reason to refuse
-)
+# connections that wait to be accepted: a hundred hooks in a second are no reason to refuse
+QUEUE = 256
 PATIENCE_SECONDS = 2.0  # for a question to arrive
 MAX_CONNECTIONS = 512  # at work; more wait in the queue; of one vault, `vault_watch.MAX_WAITING`
 FULL_SECONDS = 0.05  # between two tries to accept where no file descriptor is left
@@ -127,22 +125,14 @@ def _reply(asked: bytes, answer: Answer) -> dict[str, Any]:
 
 
 def _listen(answer: Answer) -> _Connections:
-    problem: OSError | None = None
+    problem: OSError | WriteError | None = None
     for place in protocol.places():
         try:
-            _make_private(Path(place).parent)
+            private.make_folder(Path(place).parent)
             Path(place).unlink(missing_ok=True)
             return _Connections(place, answer)
-        except OSError as error:
+        except (OSError, WriteError) as error:
             problem = error
     raise WriteError(
         f"no socket can be made in {protocol.folder()}: {problem}", "check its permissions"
     )
-
-
-def _make_private(folder: Path) -> None:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if str(folder) == protocol.runtime_folder():
-        made = folder.lstat()
-        if made.st_uid != getuid() or not stat.S_ISDIR(made.st_mode) or made.st_mode & 0o077:
-            raise PermissionError(f"{folder} is not ours alone")

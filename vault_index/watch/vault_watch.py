@@ -1,7 +1,7 @@
 """One vault in the watcher: it reindexes on save and keeps everything that a search needs loaded.
 
 A loop in a thread of its own: gather what happened, ask `schedule` what is due, do it. Questions are
-answered beside it (`questions`). Small changes are indexed here. Many at once, a rebuild and the floor
+answered beside it (`Questions`). Small changes are indexed here. Many at once, a rebuild and the floor
 are left to a `lessons index` of lower priority: the embedder's use of all processors and LanceDB's
 memory are then not those of the process that answers.
 """
@@ -16,19 +16,22 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from vault_index import api
+from vault_index import api, files, git
 from vault_index.errors import IndexStateError, VaultError
 from vault_index.hotpath import index_files
+from vault_index.index import reconcile
+from vault_index.search import failures, floor
 from vault_index.store import injections, ownership
+from vault_index.store.sync import Stats
 from vault_index.vault import open_vault
-from vault_index.watch import background_index, launch, schedule
+from vault_index.watch import background_index, launch, schedule, warming
 from vault_index.watch.background_index import Job
 from vault_index.watch.current import CurrentVault, SharedEmbedder
 from vault_index.watch.events import FileEvents
-from vault_index.watch.passes import Passes, Progress
 from vault_index.watch.schedule import Due, Outcome, Passed
 
 MAX_WAITING = 128  # questions to one vault: more are declined, and other vaults are answered
@@ -36,6 +39,10 @@ OPEN_SECONDS = 8.0  # that a question waits while its vault is opened; the comma
 REOPEN_SECONDS = 3.0  # a vault that cannot be opened is not tried again with each prompt
 JUDGING_SECONDS = 2.0  # at a time, for what agents did with their lessons: prompts come first
 JUDGING_PAUSE_SECONDS = 30.0
+FILES_AT_ONCE = 8  # changed files that are indexed in this process: about 0.2 s
+PATIENCE_SECONDS = 3.0  # that a question waits while another process writes
+OWN_PATIENCE_SECONDS = 8.0  # and while this one does; the command that asks waits for ten
+POLL_SECONDS = 0.2  # between two looks whether another process is to be waited for
 EXPIRE_SECONDS = 86_400.0  # between two looks for proposals that are kept long enough
 
 
@@ -60,6 +67,7 @@ class VaultWatch:
         self._waiting = threading.BoundedSemaphore(MAX_WAITING)
         self._index: Job | None = None
         self._fetch: Job | None = None
+        self._reflog: Path | None = None
         self._events = FileEvents(root / index_files.FOLDER, self._say)
         self._progress = Progress(self._say)
         self._asked = 0  # questions at the last look
@@ -115,7 +123,6 @@ class VaultWatch:
     def _open(self) -> None:
         """Open the vault and load what a search needs; from then on it answers."""
         self._current = CurrentVault(self.root, self._say, self._embedder)
-        self._passes = Passes(self._current, self._progress)
         self._state = schedule.started(time.monotonic())
         self._questions = Questions(
             self._current, self._progress, self._events, lambda: self._state.waits_for_others
@@ -141,7 +148,7 @@ class VaultWatch:
                 passed = self._do(due)
             except Exception as error:  # noqa: BLE001  # the next may go well
                 self._progress.complain(f"{type(error).__name__}: {error}")
-                passed = Passed(Outcome.FAILED, head=self._passes.head)
+                passed = Passed(Outcome.FAILED, head=self._head)
             self._state = schedule.after(self._state, time.monotonic(), due, passed)
 
     def _say(self, message: str) -> None:
@@ -178,7 +185,7 @@ class VaultWatch:
             model_due=self._fetch is None and current.model_is_due(),
             lessons_gone=not current.vault.lessons_dir.is_dir(),
             polling=self._events.polling,
-            head=self._passes.head,
+            head=self._head,
             stop=stop,
         )
 
@@ -227,15 +234,55 @@ class VaultWatch:
             case schedule.Task.REOPEN:
                 self._current.reopen()
             case schedule.Task.TIDY:
-                return self._passes.tidy()
+                return self._tidy()
         return None
 
+    @property
+    def _head(self) -> object:
+        """Return what differs after each commit, checkout and reset, without asking git."""
+        return () if self._reflog is None else files.stamp(self._reflog)
+
     def _pass(self, *, full: bool) -> Passed:
-        passed = self._passes.run(full=full)
+        """Take in what was saved; with `full`, also do all that can wait."""
+        if full:
+            self._reflog = git.reflog(self.root)
+        head, began = self._head, time.monotonic()
+        self._progress.begin()
+        passed = Passed(Outcome.DONE)
+        if self._current.vault.lessons_dir.is_dir():  # else it may come back
+            passed = self._reconcile(full=full)
+            warming.trim()
         failed = passed.outcome is Outcome.FAILED and self._index is None
         if passed.outcome is Outcome.DONE or failed:  # no use in waiting for what failed
             self._progress.finish()
-        return passed
+        return replace(passed, seconds=time.monotonic() - began, head=head)
+
+    def _reconcile(self, *, full: bool) -> Passed:
+        vault = self._current.vault
+        try:
+            stats = reconcile.sync(vault, at_most=FILES_AT_ONCE, wait=False, full=full)
+            self._progress.take(stats)
+            if stats.busy:
+                return Passed(Outcome.BUSY)
+            if stats.pending:
+                return Passed(Outcome.TOO_MUCH)
+            floor_stale = floor.is_stale(vault) or failures.is_stale(vault)
+            if stats.wrote:  # before a question waits for it; the old version is free then
+                warming.load_tables(vault)
+            return Passed(Outcome.DONE, wrote=stats.wrote, floor_stale=floor_stale)
+        except IndexStateError as error:
+            self._progress.complain(error.message)
+            return Passed(Outcome.FAILED if error.newer else Outcome.TOO_MUCH)
+        except VaultError as error:
+            self._progress.complain(error.message)
+            return Passed(Outcome.FAILED)
+
+    def _tidy(self) -> Passed:
+        """Clean old versions away; those that are too young for it, later."""
+        is_tidy = False
+        with contextlib.suppress(VaultError):
+            is_tidy = reconcile.tidy(self._current.vault)
+        return Passed(Outcome.DONE if is_tidy else Outcome.BUSY)
 
     def _start_index(self, *options: str) -> None:
         if self._index is not None:
@@ -316,7 +363,7 @@ class VaultWatch:
             self._judging.release()
 
 
-# Which questions the watcher answers, and how fresh the answers are.
+# How far the passes are, which questions the watcher answers, and how fresh the answers are.
 #
 # A search right after saving finds what was saved: a `fresh` question waits for a pass that begins after
 # it. The watcher declines a question, so that the caller answers it itself, if the settings have just
@@ -326,6 +373,84 @@ class VaultWatch:
 AT_ONCE = (os.cpu_count() or 1) + 1  # searches: more of them only get in each other's way
 
 Answer = Mapping[str, Any]
+
+
+class Progress:
+    """Passes that began and ended, and what came of them. `last` and `trouble` are for people."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self.last = ""  # what the last pass that wrote did
+        self.trouble = ""  # why the last pass failed
+        self.problems: list[str] = []  # files that are not in the index as they are
+        self._say = say
+        self._started = time.monotonic()
+        self._begun = 0
+        self._finished = 0
+        self._changed = threading.Condition()
+
+    @property
+    def has_finished_any(self) -> bool:
+        """Whether a pass was ever finished."""
+        return self._finished > 0
+
+    def begin(self) -> None:
+        """Note that a pass begins."""
+        with self._changed:
+            self._begun += 1
+
+    def finish(self) -> None:
+        """Note that what was saved before the last pass began is in the index, or cannot be."""
+        with self._changed:
+            self._finished = self._begun
+            self._changed.notify_all()
+
+    def wait_for_next(
+        self, hurry: Callable[[], None], waits_for_others: Callable[[], bool]
+    ) -> bool:
+        """Call for a pass that begins from now on, and wait for its end. Whether it came soon."""
+        with self._changed:
+            wanted = self._begun + 1  # a pass that runs now may have looked too early
+            hurry()
+            began = time.monotonic()
+            while self._finished < wanted:
+                now = time.monotonic()
+                end = began + (PATIENCE_SECONDS if waits_for_others() else OWN_PATIENCE_SECONDS)
+                if now >= end:
+                    return False
+                self._changed.wait(min(end - now, POLL_SECONDS))
+        return True
+
+    def take(self, stats: Stats) -> None:
+        """Keep and log what a pass came to."""
+        problems = [f"{one.path}:{one.line}: {one.message}" for one in stats.problems]
+        if not stats.busy and not stats.pending:
+            self.trouble = ""
+            self.problems = [f"warning: {problem}" for problem in problems]
+        if stats.wrote:
+            self.last = f"{stats} in {stats.seconds:.2f} s"
+            self.say("\n".join([self.last, *problems]))
+
+    def take_printed(self, printed: str, *, succeeded: bool) -> None:
+        """Keep and log what a background index printed."""
+        self.say(printed)
+        self.last = printed.rpartition("\n")[2] or self.last
+        self.trouble = "" if succeeded else self.last
+
+    def complain(self, message: str) -> None:
+        """Keep and log why something failed, once."""
+        if message != self.trouble:
+            self.say(f"error: {message}")
+        self.trouble = message
+
+    def say(self, message: str) -> None:
+        """Log a message, which may be empty."""
+        if message:
+            self._say(message)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `lessons watch --status` shows of it."""
+        seconds = round(time.monotonic() - self._started)
+        return {"seconds": seconds, "last": self.last, "trouble": self.trouble}
 
 
 class Questions:

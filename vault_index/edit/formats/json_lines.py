@@ -22,7 +22,6 @@ from vault_index.edit.formats.lesson_file import (
 from vault_index.errors import LessonError
 from vault_index.lesson import category
 from vault_index.lesson.category import heading_of
-from vault_index.lesson.file import MAX_BYTES
 from vault_index.lesson.frontmatter import MAX_NESTING
 
 _TEXT_KEYS = ("text", "content", "body", "lesson")
@@ -78,26 +77,22 @@ def _values(data: bytes, path: str) -> Iterator[tuple[str, int, Any]]:
     A line that is not JSON yields its LessonError. Lines have no limit together. Raises LessonError for
     an array that is not JSON, or too long.
     """
-    if len(data) > MAX_BYTES and not data.lstrip(_BLANKS).startswith(b"["):
-        for line, raw in enumerate(data.split(b"\n"), start=1):
-            try:
-                written = text_of(raw, path)
-                if written.strip():
-                    yield path, line, _json(written, path, line)
-            except LessonError as error:
-                yield path, line, LessonError(error.message, line, error.hint)
-        return
-    text = text_of(data, path)
-    whole = _json(text, path, 1) if text.lstrip().startswith("[") else None
-    if isinstance(whole, list):
-        for number, value in enumerate(whole, start=1):
-            yield f"{path}: object {number}", 1, value
-        return
-    if whole is not None and isinstance(_json(text.partition("\n")[0], path, 1), LessonError):
-        raise whole
-    for line, written in enumerate(text.split("\n"), start=1):
-        if written.strip():
-            yield path, line, _json(written, path, line)
+    if data.lstrip(_BLANKS).startswith(b"["):
+        text = text_of(data, path)
+        whole = _json(text, path, 1)
+        if isinstance(whole, list):
+            for number, value in enumerate(whole, start=1):
+                yield f"{path}: object {number}", 1, value
+            return
+        if isinstance(_json(text.partition("\n")[0], path, 1), LessonError):
+            raise whole
+    for line, raw in enumerate(data.split(b"\n"), start=1):
+        try:
+            written = text_of(raw, path)
+            if written.strip():
+                yield path, line, _json(written, path, line)
+        except LessonError as error:
+            yield path, line, LessonError(error.message, line, error.hint)
 
 
 def _json(written: str, path: str, line: int) -> Any:

@@ -162,7 +162,8 @@ def read_markdown(data: bytes, path: str) -> list[Draft]:
 
     Raises LessonError, with the line, for what no vault could read.
     """
-    return draft_of(text_of(data, path), path, " ".join(_words(stem_of(path))))
+    words = stem_of(path).replace("_", " ").replace("-", " ").split()
+    return draft_of(text_of(data, path), path, " ".join(words))
 
 
 def draft_of(text: str, path: str, file_title: str) -> list[Draft]:
@@ -193,10 +194,6 @@ def _with_title(data: bytes, path: str, title: str) -> bytes:
         return set_keys(data, {"title": title}, path)
     except LessonError:  # frontmatter that cannot be edited; the file name will be the title
         return data
-
-
-def _words(name: str) -> list[str]:
-    return name.replace("_", " ").replace("-", " ").split()
 
 
 # Notes of an Obsidian vault: markdown with wikilinks, embeds, callouts, comments and inline tags.

@@ -141,7 +141,7 @@ def fetch_model(source: Path | None) -> None:
     from vault_index.embed import download
 
     home = config.home_folder()
-    came = download.attempt(home, source=source, say=asking.note, progress=sys.stderr.isatty())
+    came = download.fetch(home, source=source, say=asking.note, progress=sys.stderr.isatty())
     output.say(f"{download.folder(home)}: {came}")
 
 

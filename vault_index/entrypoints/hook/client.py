@@ -244,7 +244,7 @@ def _after_turn(event: dict[str, object]) -> None:
     if spool.note_end(event, folder) and not spool.watcher_hears():
         from vault_index.hotpath import start
 
-        start.start_process(spool.place_of())
+        start.start_capture(spool.place_of())
 
 
 def _worth_asking(event: dict[str, object]) -> bool:

@@ -15,7 +15,7 @@ from vault_index.index import reconcile
 from vault_index.journal.journal import INDEX, Journal
 from vault_index.recall import select, sessions
 from vault_index.recall.respond import respond
-from vault_index.search import floor, query
+from vault_index.search import floor
 from vault_index.store import injections
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import background_index, launch, warming
@@ -48,7 +48,7 @@ def answer(
         with warming.embedding(vault, prompt):
             has_index = _bring_up_to_date(vault)
             if has_index and prompt:
-                query.load_ahead(vault)
+                vault.open_index().store.load()
         if has_index:
             ms = 1000 * (time.monotonic() - began)
             return respond(vault, event, by="process", ms=ms, text_only=text_only)

@@ -29,7 +29,6 @@ from vault_index.errors import VaultError
 from vault_index.hotpath import index_files, spool
 from vault_index.store import manifest
 from vault_index.vault import open_vault
-from vault_index.watch.current import stamp
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -256,7 +255,7 @@ class VaultClient:
     def _stamp_settings(self) -> object:
         home = Path(index_files.home_folder(os.environ))
         places = self.root / index_files.FOLDER / index_files.SETTINGS, home / "config.toml"
-        return [stamp(place) for place in places]
+        return [files.stamp(place) for place in places]
 
 
 async def _client_in(request: Request) -> VaultClient:

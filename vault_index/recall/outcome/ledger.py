@@ -205,8 +205,7 @@ def save(folder: Path, ledger: Ledger) -> None:
         "sessions": ledger.sessions,
         "open": entries,
     }
-    with files.writing(folder / FILE):
-        files.replace_file(folder / FILE, json.dumps(values, ensure_ascii=False).encode())
+    files.replace_file(folder / FILE, json.dumps(values, ensure_ascii=False).encode())
 
 
 def _short(entry: Entry) -> dict[str, Any]:
