@@ -30,9 +30,8 @@ class WithDefault(InOrder):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the name of the first command before what names none."""
-        default, *others = self.commands
-        if not args or args[0] not in (*others, "-h", "--help"):
-            args = [default, *args]
+        if not args or args[0] not in (*self.commands, "-h", "--help"):
+            args = [next(iter(self.commands)), *args]
         return super().parse_args(ctx, args)
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -1,0 +1,774 @@
+"""Each feature that the product promises, tried at a door: a table with a row a feature."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from click.testing import CliRunner
+from mcp import Client
+from mcp_types import TextContent
+
+from tests.support.commands import run
+from tests.support.conversations import about_redirects, about_retries
+from tests.support.files import commit, write
+from tests.support.homes import add_model, make_home
+from tests.support.places import REPO, TESTS
+from tests.support.serving import Serving, serving
+from vault_index.edit import init
+from vault_index.entrypoints.cli import main
+from vault_index.entrypoints.mcp.agent import Agent
+from vault_index.entrypoints.mcp.tools import build
+
+pytestmark = pytest.mark.slow
+
+HEAP = """\
+---
+title: Node runs out of memory in the CI build
+categories: [devops/ci-cd, development/frontend]
+tags: [ci, node]
+type: bug_fix
+confidence: 5
+created: 2026-03-01
+fires_on: [the bundle step is killed]
+silent_on: [what is a heap data structure]
+fires_on_error: ["FATAL ERROR: Reached heap limit Allocation failed"]
+applies_to: ["webpack/**"]
+---
+When the frontend build in CI dies with heap out of memory, set NODE_OPTIONS=--max-old-space-size=4096.
+
+## Why
+
+The runner has two gigabytes, and the bundler asks for three.
+"""
+VPN = """\
+---
+title: Staging deploys need the VPN
+categories: [devops/deployment]
+tags: [vpn]
+type: project_rule
+confidence: 4
+created: 2026-09-01
+---
+The deploy job hangs at connecting unless the runner is on the VPN: set VPN=1 in the job.
+"""
+SECTIONS = """\
+---
+tags: [redis]
+categories: [data/redis]
+---
+## Lesson: Redis evicts keys silently
+
+With allkeys-lru, Redis evicts session keys under memory pressure; use volatile-lru for sessions.
+
+## Lesson: The dashboards want UTC
+categories: [ops/monitoring]
+tags: [grafana]
+
+Grafana shifts the night's figures by two hours unless the panel's time zone is UTC.
+"""
+SKILL = """\
+---
+name: release-notes
+description: Write release notes from merged pull requests. Use when somebody prepares a release.
+categories: [docs/releases]
+---
+# Release notes
+
+List the merged pull requests since the last tag, and group them by label.
+"""
+ASKED = "our build dies with heap out of memory"
+HEAP_ID = "devops/ci-cd/heap"
+
+
+@dataclass(frozen=True)
+class World:
+    """A vault with all kinds of content, in a user's home with a journal, and its server."""
+
+    root: Path
+    home: Path
+    http: Serving
+    records: tuple[str, ...]
+
+    def filled(self, text: str) -> str:
+        """Return a question with the ids of this world."""
+        return text.replace("{session}", self.records[0][:8]).replace("{record}", self.records[0])
+
+
+@dataclass(frozen=True)
+class Row:
+    """A feature, the door at which it is tried, what is asked there, and what the answer has."""
+
+    feature: str
+    door: str
+    question: str
+    answer: str
+    given: dict[str, Any] = field(default_factory=dict)
+    code: int = 0
+
+
+def typed(feature: str, line: str, answer: str, code: int = 0, stdin: str = "") -> Row:
+    return Row(feature, "command", line, answer, {"stdin": stdin}, code)
+
+
+def sent(feature: str, request: str, answer: str, body: Any = None, code: int = 200) -> Row:
+    return Row(feature, "http", request, answer, {"json": body} if body is not None else {}, code)
+
+
+def called(feature: str, tool: str, answer: str, code: int = 0, **given: Any) -> Row:
+    return Row(feature, "mcp", tool, answer, given, code)
+
+
+def hooked(feature: str, answer: str, **event: Any) -> Row:
+    return Row(feature, "hook", "", answer, event)
+
+
+COMMANDS = (
+    typed("search", f"search {ASKED}", r"^\S*\s*Node runs out of memory.*\d+%|heap"),
+    typed("search -n", f"search -n 1 --json {ASKED}", r'"lesson_id": ?"devops/ci-cd/heap"'),
+    typed("search -n, limit", f"search -n 0 {ASKED}", "not in the range 1<=x<=1000", 2),
+    typed("search --category", "search -c devops/deployment --json deploy", "deployment/vpn"),
+    typed("search --category, a parent", "search -c devops --json deploy", "deployment/vpn"),
+    typed("search --category, unknown", "search -c devop deploy", "did you mean|devops", 1),
+    typed("search --tag", "search --tag vpn --json deploy", "deployment/vpn"),
+    typed("search --tag, unknown", "search --tag vnp deploy", "vpn", 1),
+    typed("search --type", "search --type project_rule --json deploy", "deployment/vpn"),
+    typed("search --type, unknown", "search --type rule deploy", "project_rule", 1),
+    typed("search --since", "search --since 2026-06-01 --json deploy", "deployment/vpn"),
+    typed("search --until", f"search --until 2026-06-01 --json {ASKED}", '"hits"'),
+    typed("search --since, no date", "search --since soonish deploy", "no date 'soonish'", 1),
+    typed("search --min-score", f"search --min-score 0.99 --json {ASKED}", r'"hits": ?\[\]'),
+    typed("search --explain", f"search --explain {ASKED}", "similar|cosine|words|evidence"),
+    typed("search --in", 'search --in "intro to ai" --json chunk', "chunking"),
+    typed("search --in, unknown", "search --in quokka chunk", "quokka", 1),
+    typed("search --lesson", 'search --in "intro to ai" --lesson 3 --json passage', "Retrieval"),
+    typed("search --lesson, unknown", 'search --in "intro to ai" --lesson 7 x', "0, 1, 3", 1),
+    typed("search --kind skills", "search --kind skills --json release notes", "release-notes"),
+    typed(
+        "search skills by category", "search --kind skills -c docs --json notes", "docs/releases"
+    ),
+    typed("search --all", "search --all uploader retry", "(?s)^Lessons.*Sessions"),
+    typed("search --neighbours", 'search --in "intro to ai" --neighbours 1 --json chunk', '"hits"'),
+    typed("search --at", f"search --at HEAD --json {ASKED}", HEAP_ID),
+    typed("search --at, unknown", f"search --at nowhere {ASKED}", "nowhere", 1),
+    typed("search for a rare word", "search --json allkeys-lru", "Redis evicts"),
+    typed("search for a phrase", """search --json '"bundler asks for three"'""", HEAP_ID),
+    typed("ask", "ask how long may a chunk be", "(?i)chunk"),
+    typed("ask --json", f"ask --json {ASKED}", '"passages"'),
+    typed("ask --in", 'ask --in "intro to ai" --json chunk', "chunking"),
+    typed("ask --lesson", 'ask --in "intro to ai" --lesson 3 --json passage', "retrieval"),
+    typed("ask --category", "ask -c devops --json deploy", "deployment/vpn"),
+    typed("ask --session", "ask --session audit --json deploy to staging", '"passages"'),
+    typed("ask --no-stream", "ask --no-stream deploy to staging hangs", "VPN"),
+    typed("ask without a model, far away", "ask how do I bake rye bread", "(?i)floor|know|near"),
+    typed("show", f"show {HEAP_ID}", "NODE_OPTIONS"),
+    typed("show a title", 'show "Staging deploys need the VPN"', "VPN=1"),
+    typed("show the end of an id", "show vpn", "VPN=1"),
+    typed("show a document", "show courses/introduction-to-ai", "(?s)Retrieval.*Welcome"),
+    typed("show a document by its title", 'show "Introduction to AI"', "Welcome"),
+    typed("show relations", f"show {HEAP_ID} --json", '"related"'),
+    typed("show when a lesson was used", f"show {HEAP_ID} --json", '"last_used"'),
+    typed("show --json", f"show {HEAP_ID} --json", r'"fires_on": ?\[\s*"the bundle step'),
+    typed("show a section", 'show "The dashboards want UTC"', "(?s)grafana|ops/monitoring"),
+    typed("show --at", f"show --at HEAD {HEAP_ID}", "NODE_OPTIONS"),
+    typed("show, unknown", "show no-such-lesson", "no-such-lesson", 1),
+    typed("list", "list", "devops/ci-cd/heap"),
+    typed("list -c", "list -c devops/deployment --json", "deployment/vpn"),
+    typed("list --tag", "list --tag grafana --json", "dashboards-want-utc|UTC"),
+    typed("list --type", "list --type bug_fix --json", HEAP_ID),
+    typed("list --since", "list --since 30d --json", "data|tulips|course|redis|ai"),
+    typed("list --sort", "list --sort confidence -n 1 --json", HEAP_ID),
+    typed("list --reverse", "list --sort created --reverse --json", HEAP_ID),
+    typed("list --page", "list -n 1 --page 2 --json", '"id"'),
+    typed("log", f"log {HEAP_ID}", "the vault"),
+    typed("new", "new 'Audit of new' -c ops/new --text 'A quokka sleeps.'", "ops/new"),
+    typed("add", "add --title 'Audit of add' -c ops/add -", "ops/add", stdin="A wombat digs."),
+    typed("add --text", "add --title 'Audit of text' --text 'An emu runs.' -c ops/add", "ops/add"),
+    typed(
+        "add --tag, --type, --confidence",
+        "add --title 'Audit of tags' --text 'A dingo barks.' -c ops/add --tag dog"
+        " --type bug_fix --confidence 4",
+        "ops/add",
+    ),
+    typed("add --type, unknown", "add --title T --text x --type bug", "bug_fix", 1),
+    typed("add --confidence, limit", "add --title T --text x --confidence 6", "1<=x<=5", 2),
+    typed(
+        "add --fires-on, --silent-on, --applies-to",
+        "add --title 'Audit of prompts' --text 'A galah screams.' -c ops/add"
+        " --fires-on 'why is the galah loud' --silent-on 'bird song' --applies-to 'birds/**'",
+        "ops/add",
+    ),
+    typed(
+        "add --commit",
+        "add --commit --title 'Audit of commit' --text 'A numbat eats termites.' -c ops/add",
+        "ops/add",
+    ),
+    typed(
+        "add refuses a secret",
+        "add --title Key --text 'the key is AKIAIOSFODNN7EXAMQLE of the account'",
+        "(?i)secret|key",
+        1,
+    ),
+    typed("edit, unknown", "edit no-such-lesson", "no-such-lesson", 1),
+    typed("rm, unknown", "rm --yes no-such-lesson", "no-such-lesson", 1),
+    typed("move, unknown", "move no-such-lesson ops", "no-such-lesson", 1),
+    typed("import, the plan", f"import {REPO / 'README.md'}", "(?i)lesson|inbox"),
+    typed("import --as", f"import --as markdown {REPO / 'README.md'} --json", r"\{"),
+    typed("import of a course, again", f"import {TESTS}/courses/introduction_to_ai.txt", "."),
+    typed("categories", "categories", r"(?s)devops.*ci-cd"),
+    typed("categories tree", "categories tree --json", "devops/ci-cd"),
+    typed("categories rename, the plan", "categories rename data db", "db"),
+    typed("categories rename, unknown", "categories rename zoo db", "zoo", 1),
+    typed("categories propose", "categories propose --json", r"\{|\["),
+    typed("recall", f"recall {ASKED}", "<lessons>"),
+    typed("recall, a taught prompt", "recall the bundle step is killed", "<lessons>"),
+    typed("recall, a silent prompt", "recall what is a heap data structure", r"^(?!<lessons>)"),
+    typed("recall --json", f"recall --json {ASKED}", r"\{"),
+    typed("recall names the nearest", "recall how do I bake rye bread", "(?i)floor|nothing|near"),
+    typed(
+        "recall --error",
+        "recall --error npm run build",
+        "Node runs out of memory",
+        stdin="FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory\n",
+    ),
+    typed("teach, the dry error", "teach 'a prompt' --fires no-such-lesson", "no-such-lesson", 1),
+    typed("teach", "teach 'ship to staging now' --fires vpn", "(?i)fires|vpn"),
+    typed("teach --not", "teach 'weather tomorrow' --not vpn", "(?i)vpn|out"),
+    typed("teach --undo", "teach 'never taught this' --fires vpn --undo", "was not in"),
+    typed("teach --error", "teach --error 'ssh: connect timed out' --fires vpn", "(?i)vpn"),
+    typed("teach --last", "teach --last 99 --fires vpn", "(?i)prompt|last", 1),
+    typed("last", "last", "."),
+    typed("last -n, limit", "last -n 101", "1<=x<=100", 2),
+    typed("check", "check", "."),
+    typed("check a path", f"check lessons/{HEAP_ID}.md", "(?i)ok|no |0|1 "),
+    typed("check --all", "check --all --json", r"\{|\["),
+    typed("check --staged", "check --staged", "^"),
+    typed("check --stale", "check --stale", "."),
+    typed("check --confirm", "check --confirm no-such-lesson", "no-such-lesson", 1),
+    typed("status", "status", "(?i)lessons"),
+    typed("status --json", "status --json", '"lessons"|"vault"'),
+    typed("status --check", "status --check --json", ".", 1),
+    typed("init", "init again", "."),
+    typed("index", "index", "."),
+    typed("index --no-wait", "index --no-wait", "."),
+    typed("config", "config", "prompt_lessons"),
+    typed("config show", "config show --json", '"prompt_lessons"'),
+    typed("config set, unknown", "config set prompt_lesson 2", "prompt_lessons", 1),
+    typed("config set, no value of it", "config set prompt_lessons many", "prompt_lessons", 1),
+    typed("model show", "model show", "minilm"),
+    typed("model", "model", "minilm"),
+    typed("model fetch, again", "model fetch", "."),
+    typed("review list", "review list", "Audit of a proposal"),
+    typed("review list --json", "review list --json", '"id"'),
+    typed("review, unknown", "review accept 00000000", "00000000", 1),
+    typed("review reject, unknown", "review reject 00000000", "00000000", 1),
+    typed("remember", "remember --title 'A thing' --text 'Bilbies dig spirals.'", "."),
+    typed("remember, no title", "remember --text x", "--title", 2),
+    typed("learn --dry-run", "learn --session {session} --dry-run", "."),
+    typed("learn --why", "learn --session {session} --why", "."),
+    typed("learn --commit", "learn --commit HEAD --dry-run", "."),
+    typed("learn --files", "learn --files store/upload.py --dry-run", "."),
+    typed("learn --session, unknown", "learn --session ffffffff", "ffffffff", 1),
+    typed("skills candidates", "skills candidates", "."),
+    typed("skills build --dry-run", "skills build --dry-run", "."),
+    typed("skills build --to", "skills build --dry-run --to claude", "."),
+    typed("skills build, unknown", "skills build no-such-tag", "no-such-tag", 1),
+    typed("journal search", "journal search redirect query", "redirect"),
+    typed("journal search --kind", "journal search --kind prompt redirect", "redirect"),
+    typed("journal search --file", "journal search --file store/login.py", "."),
+    typed("journal search -p", "journal search -p mailer uploader retry", "(?i)retries|retry"),
+    typed("journal search -p all", "journal search -p all uploader retry", "(?i)retr"),
+    typed("journal search, unknown project", "journal search -p maler x", "mailer", 1),
+    typed("journal search --type, unknown", "journal search --type bug x", "bugfix", 1),
+    typed("journal search --concept, unknown", "journal search --concept x x", "gotcha", 1),
+    typed("journal search --since", "journal search --since yesterday redirect", "redirect"),
+    typed("journal search --explain", "journal search --explain redirect", "redirect"),
+    typed("journal timeline", "journal timeline {record}", "redirect"),
+    typed("journal timeline, words of time", "journal timeline 'last tuesday'", "."),
+    typed("journal timeline --format", "journal timeline --format full {record}", "redirect"),
+    typed("journal timeline, unknown", "journal timeline 99999999-p1", "99999999-p1", 1),
+    typed("journal show", "journal show {record}", "redirect"),
+    typed("journal show a session", "journal show {session}", "redirect"),
+    typed("journal show, unknown", "journal show 99999999", "99999999", 1),
+    typed("journal sessions", "journal sessions", "(?i)redirect"),
+    typed("journal sessions -p", "journal sessions -p mailer --json", '"title"'),
+    typed("journal import --dry-run", "journal import --dry-run", "."),
+    typed("journal status", "journal status", "(?i)session|record"),
+    typed("journal forget, unknown", "journal forget --yes --session 99999999", "nothing"),
+    typed("uninstall, nothing", "uninstall gemini", "."),
+    typed("install, unknown", "install emacs", "claude", 2),
+    typed("help", "help", "search"),
+    typed("help --all", "help --all", "journal forget|uninstall"),
+    typed("help of a command", "help search", "--category"),
+    typed("a mistyped command", "serach x", "search", 2),
+    typed("--version", "--version", r"\d+\.\d+\.\d+"),
+    typed("--vault after the command", f"search --vault . --json {ASKED}", HEAP_ID),
+    typed("--json after the words", f"search {ASKED} --json", HEAP_ID),
+    typed("mcp --http, limits", "mcp --http --port 70000", "0<=x<=65535", 2),
+    typed("serve, limits", "serve --port 70000", "0<=x<=65535", 2),
+    typed("eval", "eval queries.jsonl", "(?i)recall"),
+    typed("eval --json", "eval --json queries.jsonl", r"\{"),
+    typed("eval --errors", "eval --errors failures.jsonl", "."),
+    typed("sync without a remote", "sync", ".", 1),
+)
+
+HIT = r'"id":"devops/ci-cd/heap","title":"Node runs'
+HTTP = (
+    sent("query", "POST /api/query", HIT, {"prompt": ASKED}),
+    sent("query by GET", f"GET /api/query?prompt={ASKED}", HIT),
+    sent("a hit's passage", "POST /api/query", '"passage":"', {"prompt": ASKED}),
+    sent("a hit's path", "POST /api/query", '"source_file":"lessons/', {"prompt": ASKED}),
+    sent("query top_k", "POST /api/query", HIT, {"prompt": ASKED, "top_k": 1}),
+    sent("query top_k, limit", "POST /api/query", "top_k", {"prompt": "x", "top_k": 0}, 422),
+    sent(
+        "query categories",
+        "POST /api/query",
+        "deployment/vpn",
+        {"prompt": "deploy", "categories": ["devops/deployment"], "min_score": -1},
+    ),
+    sent(
+        "query document, lesson",
+        "POST /api/query",
+        "Retrieval",
+        {"prompt": "passages", "document": "intro to ai", "lesson": 3, "min_score": -1},
+    ),
+    sent(
+        "query lesson, unknown",
+        "POST /api/query",
+        "0, 1, 3",
+        {"prompt": "x", "document": "intro to ai", "lesson": 7},
+        422,
+    ),
+    sent("query min_score", "POST /api/query", r'"lessons":\[\]', {"prompt": "x", "min_score": 1}),
+    sent(
+        "query skills",
+        "POST /api/query",
+        '"trigger"',
+        {"prompt": "prepare release notes", "collections": ["skills"], "min_score": -1},
+    ),
+    sent(
+        "query sessions",
+        "POST /api/query",
+        '"sessions":',
+        {"prompt": "retry", "collections": ["sessions"]},
+    ),
+    sent("query, an unknown field", "POST /api/query", "top_k", {"prompt": "x", "topk": 1}, 422),
+    sent("query, an empty prompt", "POST /api/query", "prompt", {"prompt": ""}, 422),
+    sent("query, no JSON", "POST /api/query", "error", None, 422),
+    sent("a whole lesson", f"GET /api/lessons/{HEAP_ID}", r"(?s)NODE_OPTIONS.*two gigabytes"),
+    sent("a lesson's own prompts", f"GET /api/lessons/{HEAP_ID}", "the bundle step is killed"),
+    sent("a lesson, unknown", "GET /api/lessons/no/such", "error", code=404),
+    sent(
+        "ingest",
+        "POST /api/ingest",
+        '"status":"ingested"',
+        {"id": "audit/ingest", "text": "A cassowary kicks.", "categories": ["audit"]},
+    ),
+    sent("ingest, no text", "POST /api/ingest", "text", {"id": "audit/none"}, 422),
+    sent("ingest, an unknown field", "POST /api/ingest", "text", {"texts": "x"}, 422),
+    sent(
+        "ingest, an id that is there",
+        "POST /api/ingest",
+        '"status":"updated"',
+        {"id": "audit/again", "text": "A lyrebird sings twice.", "categories": ["audit"]},
+    ),
+    sent(
+        "ingest, classified",
+        "POST /api/ingest",
+        '"categories":',
+        {"text": "The CI pipeline's runner needs a bigger heap for the frontend bundle."},
+    ),
+    sent(
+        "ingest of a secret",
+        "POST /api/ingest",
+        "(?i)secret|key",
+        {"id": "audit/key", "text": "use AKIAIOSFODNN7EXAMQLE for the bucket of the audit"},
+        422,
+    ),
+    sent(
+        "bulk, a bad record",
+        "POST /api/ingest/bulk",
+        "(?i)error",
+        {"lessons": [{"id": "audit/bulk", "text": "A possum climbs."}, {"text": ""}]},
+    ),
+    sent("bulk, nothing", "POST /api/ingest/bulk", "lessons", {}, 422),
+    sent(
+        "change the text",
+        "PUT /api/lessons/audit/again",
+        '"updated"',
+        {"text": "A lyrebird imitates a chainsaw."},
+    ),
+    sent(
+        "change title, tags, type",
+        "PUT /api/lessons/audit/again",
+        '"updated"',
+        {"title": "Lyrebirds imitate", "tags": ["bird"], "type": "bug_fix"},
+    ),
+    sent("change, an unknown field", "PUT /api/lessons/audit/again", "tags", {"tag": "x"}, 422),
+    sent("change, unknown", "PUT /api/lessons/no/such", "error", {"text": "x"}, 404),
+    sent("delete, unknown", "DELETE /api/lessons/no/such", "error", code=404),
+    sent("ask", "POST /api/ask", '"passages":', {"query": ASKED}),
+    sent(
+        "ask session_id",
+        "POST /api/ask",
+        '"session_id":"mine"',
+        {"query": "deploy", "session_id": "mine"},
+    ),
+    sent(
+        "ask document, lesson",
+        "POST /api/ask",
+        "retrieval",
+        {"query": "passages", "document": "intro to ai", "lesson": 3},
+    ),
+    sent(
+        "ask category", "POST /api/ask", "deployment/vpn", {"query": "deploy", "category": "devops"}
+    ),
+    sent("ask, an unknown field", "POST /api/ask", "query", {"question": "x"}, 422),
+    sent("courses", "GET /api/courses", r'"total_courses":1.*"Introduction to AI"'),
+    sent("categories", "GET /api/categories", "devops"),
+    sent("health", "GET /api/health", '"status":"(ok|degraded)"'),
+    sent("journal search", "GET /api/journal/search?query=redirect", "redirect"),
+    sent(
+        "journal search, unknown type",
+        "GET /api/journal/search?query=x&type=bug",
+        "bugfix",
+        code=422,
+    ),
+    sent(
+        "journal search, unknown project",
+        "GET /api/journal/search?query=x&project=maler",
+        "mailer",
+        code=422,
+    ),
+    sent("journal timeline", "GET /api/journal/timeline?anchor={record}", "redirect"),
+    sent(
+        "journal timeline, unknown",
+        "GET /api/journal/timeline?anchor=99999999-p1",
+        "error",
+        code=404,
+    ),
+    sent("journal sessions", "GET /api/journal/sessions?project=mailer", '"title":'),
+    sent("openapi", "GET /openapi.json", "/api/ingest/bulk"),
+    sent("page: search", "GET /", "<html"),
+    sent("page: hits", f"GET /page/search?q={ASKED}", "would be injected"),
+    sent("page: hits of a category", "GET /page/search?q=deploy&category=devops/deployment", "VPN"),
+    sent("page: the tree", "GET /page/search/tree", "devops"),
+    sent("page: a lesson", f"GET /lesson/{HEAP_ID}", "Node runs out of memory"),
+    sent("page: a lesson, unknown", "GET /lesson/no/such", ".", code=404),
+    sent("page: ask", "GET /ask", "<html"),
+    sent("page: suggested questions", "GET /page/ask/suggested", "<button"),
+    sent("page: documents", "GET /documents", "<html"),
+    sent("page: the list of documents", "GET /page/documents/list", "Introduction to AI"),
+    sent("page: vault", "GET /vault", "<html"),
+    sent("page: overview", "GET /page/vault/overview", "(?i)lesson"),
+    sent("page: review", "GET /review", "<html"),
+    sent("page: proposals", "GET /page/private/review/list", "Audit of a proposal"),
+    sent("page: agents", "GET /agents", "<html"),
+    sent("page: prompts", "GET /page/private/agents/list", "."),
+    sent("page: journal", "GET /journal", "<html"),
+    sent("page: days of the journal", "GET /page/private/journal/days", "."),
+    sent("an unknown route", "GET /api/nothing", "error", code=404),
+    sent("a write without the token", "!POST /api/ingest", "token", {"text": "x"}, 401),
+    sent("the journal without the token", "!GET /api/journal/sessions", "token", code=401),
+    sent("a query without the token", "!POST /api/query", HIT, {"prompt": ASKED}),
+)
+
+MCP = (
+    called("learn_search", "learn_search", r"(?s)<lessons>.*id: devops/ci-cd/heap", query=ASKED),
+    called("learn_search type", "learn_search", "vpn", query="deploy", type="project_rule"),
+    called("learn_search type, unknown", "learn_search", "project_rule", 1, query="x", type="rule"),
+    called("learn_search category", "learn_search", "vpn", query="deploy", category="devops"),
+    called(
+        "learn_search category, unknown", "learn_search", "try other", query="x", category="devop"
+    ),
+    called("learn_search min_confidence", "learn_search", "heap", query=ASKED, min_confidence=5),
+    called(
+        "learn_search min_confidence, limit",
+        "learn_search",
+        "min_confidence",
+        1,
+        query="x",
+        min_confidence=6,
+    ),
+    called("learn_search limit", "learn_search", "cursor=", query=ASKED, limit=1),
+    called(
+        "learn_search document, lesson",
+        "learn_search",
+        "(?i)retrieval",
+        query="passages",
+        document="intro to ai",
+        lesson=3,
+    ),
+    called(
+        "learn_search lesson, unknown",
+        "learn_search",
+        "0, 1, 3",
+        1,
+        query="x",
+        document="intro to ai",
+        lesson=7,
+    ),
+    called("learn_search project", "learn_search", "maler|mailer", 1, query="x", project="maler"),
+    called("learn_search cursor, wrong", "learn_search", "cursor", 1, query="x", cursor="zzz"),
+    called("learn_search, unknown field", "learn_search", "category", 1, query="x", categories="y"),
+    called("learn_get", "learn_get", "two gigabytes", id=HEAP_ID),
+    called("learn_get a record", "learn_get", "redirect", id="{record}"),
+    called("learn_get, unknown", "learn_get", "no-such-lesson", id="no-such-lesson"),
+    called("learn_status", "learn_status", "(?i)bug_fix|lessons"),
+    called("learn_trigger commits", "learn_trigger", ".", scope="commit", target="HEAD"),
+    called("learn_trigger session", "learn_trigger", ".", scope="session", target="{session}"),
+    called(
+        "learn_trigger requested",
+        "learn_trigger",
+        ".",
+        scope="session",
+        target="{session}",
+        requested=False,
+    ),
+    called(
+        "remember",
+        "remember",
+        "(?i)review|propos",
+        title="Bandicoots",
+        text="Bandicoots dig.",
+        category="ops",
+        tags=["animal"],
+        fires_on=["who digs at night"],
+    ),
+    called("remember, no text", "remember", "text", 1, title="T"),
+    called("search_journal", "search_journal", "redirect", query="login redirect"),
+    called("search_journal, the latest", "search_journal", "redirect"),
+    called("search_journal kind", "search_journal", ".", query="redirect", kind="observation"),
+    called("search_journal type, unknown", "search_journal", "bugfix", 1, query="x", type="bug"),
+    called(
+        "search_journal concept, unknown", "search_journal", "gotcha", 1, query="x", concept="x"
+    ),
+    called("search_journal file", "search_journal", "login", file="store/login.py"),
+    called("search_journal around", "search_journal", "redirect", around="{record}"),
+    called(
+        "search_journal around, unknown", "search_journal", "99999999-p1", 1, around="99999999-p1"
+    ),
+    called("search_journal project", "search_journal", "(?i)retr", query="retry", project="mailer"),
+    called(
+        "search_journal project all", "search_journal", "(?i)retr", query="retry", project="all"
+    ),
+    called(
+        "search_journal since, limit",
+        "search_journal",
+        "redirect",
+        query="redirect",
+        since="30d",
+        limit=1,
+    ),
+    called("an unknown tool", "learn_serach", "learn_serach", 1),
+)
+
+HOOKS = (
+    hooked(
+        "a prompt gets its lesson",
+        "Node runs out",
+        hook_event_name="UserPromptSubmit",
+        prompt=ASKED,
+    ),
+    hooked(
+        "a taught prompt",
+        "Node runs out",
+        hook_event_name="UserPromptSubmit",
+        prompt="the bundle step is killed",
+    ),
+    hooked(
+        "a silent prompt",
+        "^$",
+        hook_event_name="UserPromptSubmit",
+        prompt="what is a heap data structure",
+    ),
+    hooked("a prompt without a lesson", "^$", hook_event_name="UserPromptSubmit", prompt="thanks"),
+    hooked("a prompt typed by hand", "Node runs out", prompt=ASKED),
+    hooked(
+        "the start of a session",
+        "Staging deploys",
+        hook_event_name="SessionStart",
+        source="startup",
+    ),
+    hooked("an event that is none", "^$", hook_event_name="Nothing"),
+)
+# a feature that works in part, and the reason
+PARTIAL = {
+    "show a document by its title": "a document is named by its file: a title names a lesson",
+    "show relations": "a lesson links to others in its text alone",
+    "show when a lesson was used": "the list of the uses of a lesson has the day, not its summary",
+    "skills build --to": "a built skill is copied by hand to where an agent loads it",
+}
+
+
+def settings_of_docs() -> Iterator[tuple[str, str]]:
+    """Yield each setting of docs/settings.md that has a default, with it."""
+    for line in (REPO / "docs" / "settings.md").read_text().splitlines():
+        row = re.match(r"\| `([\w.]+)` \| `(.+?)` \|", line)
+        if row:
+            yield row[1], row[2]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, model_home: Path) -> Iterator[World]:
+    top = tmp_path_factory.mktemp("audit")
+    home, root = make_home(top / "home"), top / "team"
+    add_model(home, model_home)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(home))
+        patch.setenv("LESSONS_HOME", str(home))
+        init.init(root)
+        run("git", "init", "-q", "-b", "main", cwd=root)
+        for path, text in (
+            (f"{HEAP_ID}.md", HEAP),
+            ("devops/deployment/vpn.md", VPN),
+            ("data/redis.md", SECTIONS),
+            ("audit/again.md", "---\ntitle: Lyrebirds\n---\nA lyrebird sings.\n"),
+        ):
+            write(root / "lessons" / path, text)
+        write(root / "skills" / "release-notes" / "SKILL.md", SKILL)
+        write(
+            root / "queries.jsonl",
+            json.dumps({"query": ASKED, "relevant": [HEAP_ID], "kind": "near"}),
+        )
+        failure = {"command": "npm run build", "error": "Reached heap limit", "relevant": [HEAP_ID]}
+        write(root / "failures.jsonl", json.dumps({**failure, "kind": "near"}))
+        write(root / "store" / "upload.py", "RETRIES = 5\n")
+        write(home / "journal" / "recorded", "*\n")
+        (top / "mailer").mkdir()
+        about_redirects(root)
+        about_retries(top / "mailer")
+        course = TESTS / "courses" / "introduction_to_ai.txt"
+        run("lessons", "import", "--write", course, cwd=root)
+        commit(root, "the vault")
+        run("lessons", "index", cwd=root)
+        run("lessons", "journal", "import", "--since", "all", cwd=root)
+        run(
+            "lessons",
+            "remember",
+            "--title",
+            "Audit of a proposal",
+            "--text",
+            "Kangaroos hop.",
+            cwd=root,
+        )
+        hits = run("lessons", "journal", "search", "--json", "redirect", cwd=root).json
+        with serving(root, home) as server:
+            yield World(root, home, server, tuple(hit["id"] for hit in hits["hits"]))
+
+
+@pytest.fixture
+def world(made: World, own_world: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    monkeypatch.setenv("HOME", str(made.home))
+    monkeypatch.setenv("LESSONS_HOME", str(made.home))
+    monkeypatch.chdir(made.root)
+    return made
+
+
+def _marked(rows: tuple[Row, ...]) -> list[Any]:
+    """Return the rows by their features; one that works in part has its reason."""
+    return [
+        pytest.param(
+            row,
+            id=row.feature,
+            marks=[pytest.mark.xfail(reason=PARTIAL[row.feature], strict=True)]
+            if row.feature in PARTIAL
+            else [],
+        )
+        for row in rows
+    ]
+
+
+@pytest.mark.parametrize("row", _marked(COMMANDS))
+def test_the_command_line_has(row: Row, world: World) -> None:
+    words = shlex.split(world.filled(row.question))
+    done = CliRunner().invoke(main, words, input=row.given["stdin"])
+    assert done.exit_code == row.code, done.output
+    assert re.search(row.answer, done.output or "\n", re.MULTILINE), done.output
+
+
+@pytest.mark.parametrize("row", _marked(HTTP))
+def test_http_has(row: Row, world: World) -> None:
+    method, _, path = world.filled(row.question).partition(" ")
+    done = world.http.ask(method.lstrip("!"), path, token=method[0] != "!", **row.given)
+    assert done.status_code == row.code, done.text
+    assert re.search(row.answer, done.text), done.text
+
+
+@pytest.mark.parametrize("row", _marked(MCP))
+def test_mcp_has(row: Row, world: World) -> None:
+    given = {
+        key: world.filled(value) if isinstance(value, str) else value
+        for key, value in row.given.items()
+    }
+
+    async def ask() -> tuple[bool, str]:
+        async with Client(build(Agent(str(world.root)))) as client:
+            result = await client.call_tool(row.question, given)
+            (content,) = result.content
+            assert isinstance(content, TextContent)
+            return bool(result.is_error), content.text
+
+    is_error, text = anyio.run(ask)
+    assert (is_error, bool(re.search(row.answer, text))) == (bool(row.code), True), text
+
+
+@pytest.mark.parametrize("row", _marked(HOOKS))
+def test_the_hook_has(row: Row, world: World) -> None:
+    event = {"session_id": row.feature, "cwd": str(world.root), **row.given}
+    done = run("lessons-hook", cwd=world.root, stdin=json.dumps(event))
+    assert re.search(row.answer, done.out), done
+
+
+@pytest.mark.parametrize(("key", "default"), list(settings_of_docs()))
+def test_a_setting_is_set_and_shown(
+    key: str, default: str, made: World, own_world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(made.root)
+    monkeypatch.delenv("LESSONS_WATCH_AUTOSTART")
+    done = CliRunner().invoke(main, ["config", "set", key, default.strip('"')])
+    assert done.exit_code == 0, done.output
+    listed = json.loads(CliRunner().invoke(main, ["config", "show", "--json"]).stdout)
+    (shown,) = [each for each in listed if each["name"] == key]
+    assert json.dumps(shown["value"]) == default
+    assert shown["origin"] == str(own_world / "config.toml")
+
+
+def test_nothing_that_the_docs_list_is_left_out() -> None:
+    commands = re.findall(r"\| `lessons ([^`]+)` \|", (REPO / "docs/commands.md").read_text())
+    typed_lines = [row.question for row in COMMANDS]
+    elsewhere = {
+        "hook",
+        "open",
+        "watch",
+        "config edit",
+        "model remove",
+        "review each",
+        "review",
+        "journal",
+    }
+    assert [
+        command
+        for command in commands
+        if command not in elsewhere and not any(line.startswith(command) for line in typed_lines)
+    ] == []
+    docs = (REPO / "docs/mcp.md").read_text()
+    called_with = {(row.question, key) for row in MCP for key in row.given}
+    tool, documented = "", set()
+    for line in docs.splitlines():
+        if heading := re.match(r"\| \*\*`(\w+)`\*\*", line):
+            tool = heading[1]
+        elif tool and (name := re.match(r"\| `(\w+)` \|", line)):
+            documented.add((tool, name[1]))
+    assert documented - called_with <= {
+        (tool, name)
+        for tool in ("learn_get", "learn_status", "search_journal")
+        for name in ("project", "cursor")
+    }
