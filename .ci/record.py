@@ -69,6 +69,7 @@ def draw(typed: list[tuple[str, str]]) -> str:
             delays += [now] * max(1, len(rows))
             console.print(Text.from_ansi(line))
     svg = console.export_svg(title="lessons", unique_id="quick-start")
+    svg = re.sub(r"(?s)@font-face {.*?}", "", svg)  # loads nothing from elsewhere
     rules = "".join(
         f'[clip-path="url(#quick-start-line-{number})"]{{animation:show 0s {delay:.2f}s both}}'
         for number, delay in enumerate(delays)
