@@ -80,7 +80,7 @@ def search_command(
     else:
         answer = asking.ask_as_of(named, at, api.search.find(query=asked))
         asking.note(f"note: as of commit {answer['commit'][:10]}")
-    if not (answer["hits"] or at):
+    if not (answer["hits"] or at or "skills" in asked.kinds):  # which have categories of their own
         asking.refuse_unknown(named, asked.categories, asked.filters.tags, asked.filters.type)
     found: dict[str, Any] = {}
     if everything:
