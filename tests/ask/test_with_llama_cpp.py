@@ -11,7 +11,7 @@ from tests.support.files import MakeVault, lesson_text
 from tests.support.homes import shared_folder
 from tests.support.llama_server import shared_model
 
-CONTEXT = 352  # tokens: the question, and a few more
+LIMIT = 16  # tokens of an answer
 ASKED = "how do we roll back a staging deploy?"
 
 
@@ -26,8 +26,10 @@ def test_a_model_that_comes_to_no_end_leaves_the_passages(
 ) -> None:
     monkeypatch.setenv("LESSONS_EMBEDDER", "none")
     vault = make_vault({"rollback.md": lesson_text("Rollbacks", "Run `make rollback` on staging.")})
-    with shared_model(shared_folder(tmp_path_factory) / "language-model", CONTEXT) as url:
-        settings = f'[llm]\nopenai_url = "{url}"\n[ask]\nmodel = "openai:gemma"\n'
+    with shared_model(shared_folder(tmp_path_factory) / "language-model") as url:
+        settings = (
+            f'[llm]\nopenai_url = "{url}"\nmax_tokens = {LIMIT}\n[ask]\nmodel = "openai:gemma"\n'
+        )
         (own_world / "config.toml").write_text(settings)
         asked = run("lessons", "ask", ASKED, "--json", cwd=vault.root, check=False)
     answer = asked.json
