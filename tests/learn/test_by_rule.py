@@ -54,7 +54,7 @@ def is_sound(entry: Entry, made: Material) -> None:
         assert any(quote in text for text in made.texts), quote
     assert 1 <= len(entry.fires_on) <= 3
     assert all(any(fires in said.text for said in made.prompts) for fires in entry.fires_on)
-    assert entry.silent_on
+    assert all(any(silent in said.text for said in made.prompts) for silent in entry.silent_on)
     assert not set(entry.silent_on) & set(entry.fires_on)
 
 

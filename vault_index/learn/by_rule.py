@@ -103,7 +103,7 @@ def _complete(
     if not entry.title or not quotes or not fires:
         return None
     silent = _silent_on(material, " ".join([subject, *fires]))
-    whole = replace(entry, fires_on=fires, silent_on=(silent,), quotes=quotes, by_rule=True)
+    whole = replace(entry, fires_on=fires, silent_on=silent, quotes=quotes, by_rule=True)
     return points, whole
 
 
@@ -537,12 +537,6 @@ _COMMON = vocabulary.STOP_WORDS | frozenset(
 )
 _OUTPUT = re.compile(r"::|\S@\S|<[^>]+>|\s{3,}|\.\.\.$|[%$] \S+/|\[[\w/]+ [0-9a-f]{7,}\]")
 _ERROR = _any("error|fatal|denied|exception|cannot|failed")
-# where the session had no prompt on another subject
-_ELSEWHERE = (
-    "Write a friendly welcome mail for new customers",
-    "Which colours suit the landing page of a bakery?",
-    "Translate the holiday greeting into Portuguese",
-)
 _LANGUAGES = {
     **{name: name for name in "go java php swift c cpp sql vue css html yaml toml".split()},
     **{"py": "python", "rs": "rust", "ts": "typescript", "tsx": "typescript", "js": "javascript"},
@@ -596,16 +590,15 @@ def _error_in(prompt: str) -> str:
     return line if is_error else ""
 
 
-def _silent_on(material: Material, text: str) -> str:
-    """Return a prompt on another subject, of the session if it has one."""
+def _silent_on(material: Material, text: str) -> tuple[str, ...]:
+    """Return the session's longest prompt on another subject, if it has one."""
     subject = _words(text)
     others = [
         texts[0]
         for at, texts in _requests(material)
         if len(_words(texts[0])) > 3 and not _words(material.prompts[at].text) & subject
     ]
-    elsewhere = next((each for each in _ELSEWHERE if not _words(each) & subject), _ELSEWHERE[0])
-    return max(others, key=lambda each: len(_words(each)), default=elsewhere)
+    return tuple(sorted(others, key=lambda each: -len(_words(each)))[:1])
 
 
 def _requests(material: Material) -> list[tuple[int, list[str]]]:
