@@ -11,13 +11,12 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from vault_index import files
 from vault_index.errors import VaultError
 from vault_index.hotpath import chatter
-from vault_index.search import query, unindexed
+from vault_index.search import query, scoring, unindexed
 from vault_index.search.query import Query
 from vault_index.search.scoring import FULL_TEXT_WEIGHT
 from vault_index.store import ownership
@@ -145,8 +144,8 @@ def is_stale(vault: Vault) -> bool:
 def fit(vault: Vault, progress: Callable[[int, int], None] = lambda _done, _all: None) -> Floor:
     """Fit the floors to the index as it is, and keep them beside it. Raises WriteError.
 
-    Takes about 3 s on 1,870 lessons: 250 prompts are searched. If only the skills are others than
-    before, only their floor is fitted.
+    250 prompts are searched: 0.4 s of a processor on 40 lessons, 1.5 s on 1,870. If only the skills are
+    others than before, only their floor is fitted.
     """
     opened = vault.open_index()
     prompts = [prompt for prompt in foreign_prompts() if not chatter.why_skipped(prompt)]
@@ -165,14 +164,18 @@ def _fit_lessons(
     vault: Vault, prompts: Sequence[str], progress: Callable[[int, int], None]
 ) -> Floor:
     """Return the floors of the lessons, and the lowest for skills."""
-    lessons = vault.open_index().lessons
-    vault.open_index().store.load(rows=True)  # or each search reads its rows: twice the time
-    searched = partial(query.run, vault)
-    scores, texts = _best_scores(vault, prompts, searched, progress)
+    opened = vault.open_index()
+    opened.store.load()
+
+    def most_evidence(prompt: str) -> tuple[float, float]:
+        vector, _ = query.query_vector(vault, opened, prompt)
+        return scoring.most_evidence(opened.store, prompt, vector)
+
+    scores, texts = _best_scores(vault, prompts, most_evidence, progress)
     return Floor(
-        vectors=quantile(scores, share_of(lessons)),
+        vectors=quantile(scores, share_of(opened.lessons)),
         full_text=quantile(texts, QUANTILE),
-        lessons=lessons,
+        lessons=opened.lessons,
         prompts=len(prompts),
     )
 
@@ -182,8 +185,13 @@ def _fit_skills(
 ) -> Floor:
     """Return a floor with those of the skills."""
     vault.open_index().skills.load(rows=True)
-    searched = partial(query.skills, vault)
-    scores, texts = _best_scores(vault, prompts, searched, progress)
+
+    def most_evidence(prompt: str) -> tuple[float, float]:
+        best = query.skills(vault, Query(prompt, k=1))
+        alone = best if best.text_only else query.skills(vault, Query(prompt, k=1, text_only=True))
+        return _highest(best), _highest(alone)
+
+    scores, texts = _best_scores(vault, prompts, most_evidence, progress)
     return replace(
         floor,
         skills=max(SKILLS_LOWEST, quantile(scores, SKILLS_QUANTILE)),
@@ -194,7 +202,7 @@ def _fit_skills(
 def _best_scores(
     vault: Vault,
     prompts: Sequence[str],
-    searched: Callable[[Query], query.Results],
+    most_evidence: Callable[[str], tuple[float, float]],
     progress: Callable[[int, int], None],
 ) -> tuple[list[float], list[float]]:
     """Return the best score of anything for each prompt: with vectors, and of full text alone."""
@@ -204,11 +212,9 @@ def _best_scores(
     for number, prompt in enumerate(prompts, start=1):
         if vault.embedder is not None and prompt in vectors:
             vault.last_query = (vault.embedder.name, prompt), vectors[prompt]
-        best = searched(Query(prompt, k=1))
-        scores.append(_highest(best))
-        if not best.text_only:
-            best = searched(Query(prompt, k=1, text_only=True))
-        texts.append(_highest(best))
+        score, text = most_evidence(prompt)
+        scores.append(score)
+        texts.append(text)
         progress(number, len(prompts))
     return scores, texts
 

@@ -246,6 +246,17 @@ def candidates(
     return Scored(hits, [(hit, f"silent_on: {hit.taught_prompt}") for hit in silent], has_more)
 
 
+def most_evidence(table: Reader, query: str, vector: np.ndarray | None) -> tuple[float, float]:
+    """Return the most evidence that a lesson has for a query: of all kinds, and of full text alone.
+
+    Exact words and taught prompts are no part of it, so they are not looked up.
+    """
+    lessons = _evidence(table, query, vector, None, CANDIDATES, Exact())
+    text = lessons.rows.text
+    both = (lessons.rows.cosine + text)[~lessons.is_piece]
+    return float(both.max()) if len(both) else 0.0, float(text.max(initial=0.0))
+
+
 def rank(hit: Hit) -> float:
     """Return what orders hits: the score, moved by up to 5% by the author's confidence."""
     return rank_of(hit.score, hit.confidence)
