@@ -334,6 +334,13 @@ HTTP = (
         {"prompt": "deploy", "categories": ["devops/deployment"], "min_score": -1},
     ),
     sent(
+        "query categories, unknown",
+        "POST /api/query",
+        "run it again with devops",
+        {"prompt": "deploy", "categories": ["devop"]},
+        422,
+    ),
+    sent(
         "query document, lesson",
         "POST /api/query",
         "Retrieval",
@@ -486,7 +493,7 @@ MCP = (
     called("learn_search type, unknown", "learn_search", "project_rule", 1, query="x", type="rule"),
     called("learn_search category", "learn_search", "vpn", query="deploy", category="devops"),
     called(
-        "learn_search category, unknown", "learn_search", "try other", query="x", category="devop"
+        "learn_search category, unknown", "learn_search", "devops", 1, query="x", category="devop"
     ),
     called("learn_search min_confidence", "learn_search", "heap", query=ASKED, min_confidence=5),
     called(

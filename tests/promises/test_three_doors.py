@@ -204,6 +204,48 @@ def test_a_session_has_a_title_and_counts_what_was_asked(doors: Doors) -> None:
     assert "summarise the errors in last night's log of the mailer  1 prompt, " in listed
 
 
+def test_an_unknown_category_names_the_nearest_at_each_door(doors: Doors) -> None:
+    error = "no lesson has the category 'devop'\nrun it again with devops"
+    body = {"prompt": "heap", "categories": ["devop"]}
+    request = ("POST", "/api/query", body)
+    words = ["search", "-c", "devop", "heap"]
+    assert doors.refused(words, request, "learn_search", query="heap", category="devop") == (
+        [error] * 3
+    )
+
+
+@pytest.mark.parametrize("narrowed", [[], ["devops"]])
+def test_a_search_finds_the_same_lessons_in_the_same_order(
+    doors: Doors, narrowed: list[str]
+) -> None:
+    asked = "raise the heap of the build"
+    options = [word for each in narrowed for word in ("-c", each)]
+    typed = run("lessons", "search", "--json", *options, asked, cwd=doors.root).json["hits"]
+    body = {"prompt": asked, "categories": narrowed, "min_score": -1}
+    answer = doors.http.ask("POST", "/api/query", json=body).json()["lessons"]
+    said = doors.tool("learn_search", query=asked, limit=5, category="".join(narrowed))
+    ids = [hit["lesson_id"] for hit in typed]
+    assert ids[0] == "devops/heap"
+    assert [hit["id"] for hit in answer] == ids
+    above = re.findall(r"  id: (.*)", said)  # what is below the floor is not for an agent
+    assert above
+    assert above == ids[: len(above)]
+
+
+def test_a_whole_lesson_and_the_categories_are_the_same_at_each_door(doors: Doors) -> None:
+    typed = run("lessons", "show", "devops/heap", "--json", cwd=doors.root).json
+    answer = doors.http.ask("GET", "/api/lessons/devops/heap").json()
+    assert (answer["title"], answer["text"]) == (typed["title"], typed["text"])
+    assert typed["text"] in doors.tool("learn_get", id="devops/heap")
+    tree = run("lessons", "categories", "--json", cwd=doors.root).json
+    sent = doors.http.ask("GET", "/api/categories").json()
+    said = doors.tool("learn_status")
+    for name in ("devops", "ops"):
+        assert name in str(tree)
+        assert name in str(sent)
+        assert name in said
+
+
 # what do we know about it: lessons and sessions together
 
 

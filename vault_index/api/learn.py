@@ -65,13 +65,14 @@ def search(
         phrases=True,
     )
     results, following = find_page(vault, asked, cursor)
+    if not results.hits and not cursor:
+        entries.refuse_unknown(vault, asked.categories)
     hits = select.only_trusted(vault, results.hits)
     # a lesson that is named by its number needs to reach none
     least = floor.in_force(vault, text_only=bool(results.text_only)) if lesson is None else None
     if not cursor:
-        above = [hit for hit in hits if hit.is_above(least)]
-        used = [(hit.lesson_id, hit.score) for hit in above[:COUNTED]]
-        _count(vault, SEARCH, query, used, began)
+        used = [(hit.lesson_id, hit.score) for hit in hits if hit.is_above(least)]
+        _count(vault, SEARCH, query, used[:COUNTED], began)
     return {
         "hits": [hit.as_json() for hit in hits],
         "next": following,

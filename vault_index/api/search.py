@@ -11,7 +11,7 @@ from vault_index import status
 from vault_index.api.question import Caller, command, question
 from vault_index.index import classifier
 from vault_index.recall import failed, respond, select
-from vault_index.search import documents, failures, floor, taught
+from vault_index.search import documents, entries, failures, floor, taught
 from vault_index.search.query import HITS, Query, every_kind, neighbours
 from vault_index.text import failure
 from vault_index.text.failure import Failure
@@ -64,6 +64,8 @@ def for_program(vault: Vault, query: Query) -> dict[str, Any]:
     if query.within:  # what is withheld is neither searched nor named
         query = replace(query, within=documents.resolve(vault, query.within, for_agent=True).path)
     results = every_kind(vault, _asked(vault, query))
+    if not results.hits and "lessons" in query.kinds:
+        entries.refuse_unknown(vault, query.categories)
     return {"hits": [hit.as_json() for hit in results.hits], **_searched_with(vault, results)}
 
 

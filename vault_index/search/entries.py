@@ -10,7 +10,7 @@ from vault_index import files
 from vault_index.errors import VaultError
 from vault_index.index import diff, listing
 from vault_index.lesson import edits, file, parse
-from vault_index.lesson.category import CategoryPath, checked, counts, own_counts
+from vault_index.lesson.category import CategoryPath, checked, counts, normalise, own_counts
 from vault_index.store import filters
 from vault_index.store.schema import LEVELS
 
@@ -332,6 +332,20 @@ def categories(
         known = _lessons(vault, ("lesson_id", "categories"))
     filed = [lesson["categories"] for lesson in known]
     return own_counts(filed) if own else counts(filed)
+
+
+def refuse_unknown(vault: Vault, names: Iterable[str]) -> None:
+    """Raise VaultError for a category that no lesson has, with the nearest; for a search without hits."""
+    import difflib
+
+    if not (asked := [normalise(name) for name in names]):
+        return
+    there = categories(vault)
+    for name in asked:
+        if name not in there:
+            near = difflib.get_close_matches(name, list(there), 1, 0.6)
+            hint = f"run it again with {near[0]}" if near else "see `lessons categories`"
+            raise VaultError(f"no lesson has the category {name!r}", hint)
 
 
 def tally(vault: Vault) -> dict[CategoryPath, int]:
