@@ -610,7 +610,7 @@ HOOKS = (
 PARTIAL = {
     "show a document by its title": "a document is named by its file: a title names a lesson",
     "show relations": "a lesson links to others in its text alone",
-    "show when a lesson was used": "the list of the uses of a lesson has the day, not its summary",
+    "show when a lesson was used": "uses are counted, and the day of the latest is not shown yet",
     "skills build --to": "a built skill is copied by hand to where an agent loads it",
 }
 
