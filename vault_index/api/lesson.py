@@ -14,6 +14,7 @@ from vault_index.errors import VaultError
 from vault_index.lesson.file import LessonFile
 from vault_index.lesson.frontmatter import metadata_of
 from vault_index.search import entries
+from vault_index.store import injections
 
 if TYPE_CHECKING:
     from vault_index.search.entries import Entry
@@ -106,10 +107,11 @@ def page(vault: Vault, name: str) -> dict[str, Any]:
 @question
 def tally(vault: Vault, id: str) -> dict[str, Any]:
     """Return the `outcome` of a lesson's injections: `injected`, `taken`, `ignored`, `contradicted`,
-    `unknown`.
+    `unknown`; and when an agent last got it as `last_used`, "" for never.
     """
     outcome = _loaded("recall.outcome")
-    return {"outcome": asdict(outcome.tally(vault).get(id, outcome.Tally()))}
+    tally = asdict(outcome.tally(vault).get(id, outcome.Tally()))
+    return {"outcome": tally, "last_used": injections.last_used(vault.index_dir, id)}
 
 
 @question

@@ -244,6 +244,13 @@ def uses(folder: Path) -> Counter[str]:
     return _used(list(records(folder)))
 
 
+def last_used(folder: Path, lesson: str) -> str:
+    """Return when agents last got a lesson, in ISO 8601; "" for never."""
+    lines = with_names_of_now(list(records(folder)))
+    times = (str(line.get("time", "")) for line in lines if lesson in line["lessons"])
+    return max(times, default="")
+
+
 def _used(kept: Sequence[Mapping[str, Any]]) -> Counter[str]:
     now = with_names_of_now(kept)
     return Counter(lesson for search in now for lesson in search["lessons"])

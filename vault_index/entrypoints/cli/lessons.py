@@ -237,9 +237,10 @@ def show_command(named: str | None, lesson_id: str | None, at: str | None, as_js
         values = {"name": client.name_in_vault(named, lesson_id)}
         entry = asking.ask_as_of(named, at, api.lesson.show(**values))["entry"]
     asked = api.lesson.tally(id=entry["id"])
-    outcome = {} if at else asking.ask(named, asked, as_is=True)["outcome"]
+    used = {} if at else asking.ask(named, asked, as_is=True)
+    outcome = used.get("outcome", {})
     if as_json:
-        entry |= {"outcome": outcome} if outcome else {}
+        entry |= used
         entry.pop("file_hash", None)
         output.json(entry)
         return
@@ -251,7 +252,7 @@ def show_command(named: str | None, lesson_id: str | None, at: str | None, as_js
     if entry.get("applies_to"):
         output.say(f"at edits of {', '.join(entry['applies_to'])}")
     if outcome and outcome["injected"]:
-        output.say(status.outcome_line(outcome))
+        output.say(f"{status.outcome_line(outcome)}; last {used['last_used'][:10] or 'unknown'}")
     if entry["withheld"]:
         asking.note(f"warning: hooks leave it out: {entry['withheld']}")
     output.say()
@@ -259,11 +260,19 @@ def show_command(named: str | None, lesson_id: str | None, at: str | None, as_js
 
 
 def _parts_of(named: str | None, name: str) -> list[dict[str, Any]]:
-    """Return the lessons of the document of this name or path; [] if there is no such document."""
-    listed = asking.ask(named, api.lesson.select(), names_only=True)["entries"]
+    """Return the lessons of the document of this title or path, in their order; [] for no document."""
+    listed = asking.ask(named, api.lesson.select())["entries"]
     end = client.name_in_vault(named, name).removesuffix(".md").removeprefix("lessons/")
-    of_file = [each["id"] for each in listed if each["id"].partition("#")[0] == end]
-    return [asking.entry(named, id) for id in of_file] if len(of_file) > 1 else []
+    title = name.casefold()
+    of_file = [
+        each["id"]
+        for each in listed
+        if each["id"].partition("#")[0] == end or each["document"].casefold() == title
+    ]
+    if len(of_file) < 2:
+        return []
+    parts = asking.ask(named, api.lesson.page(name=of_file[0]))["of_file"]
+    return [asking.entry(named, part["id"]) for part in parts]
 
 
 def _show_document(parts: list[dict[str, Any]], as_json: bool) -> None:
