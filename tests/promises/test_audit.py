@@ -609,7 +609,6 @@ HOOKS = (
 # a feature that works in part, and the reason
 PARTIAL = {
     "show relations": "a lesson links to others in its text alone",
-    "skills build --to": "a built skill is copied by hand to where an agent loads it",
 }
 
 

@@ -50,7 +50,9 @@ def places(path, follow):
 def note(event, args):
     if event == "subprocess.Popen":
         return [os.fsdecode(args[0] or args[1][0])]
-    if event in ("os.system", "os.exec", "os.posix_spawn", "os.startfile", "pty.spawn"):
+    if event == "os.posix_spawn":
+        return [os.fsdecode(args[0])]
+    if event in ("os.system", "os.exec", "os.startfile", "pty.spawn"):
         return [repr(args)]
     if event == "open":
         path, _, flags = args

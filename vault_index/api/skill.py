@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import api
 from vault_index.api.question import Caller, command, question
-from vault_index.learn.skills import build, cluster, triggers
+from vault_index.learn.skills import build, cluster, deploy, triggers
 
 if TYPE_CHECKING:
     from vault_index.check.finding import Finding
@@ -63,3 +64,17 @@ def build_ready(
                 each["triggers"] = rates[each["tag"]]
     failed = sum(each.state == build.FAILED for each in done)
     return {"skills": listed, "failed": failed, "dry_run": dry_run}
+
+
+@command
+def deploy_built(vault: Vault, caller: Caller, project: str = "") -> dict[str, str]:
+    """Copy the built skills to Claude Code, the user's or a project's: the state by folder."""
+    del caller
+    return deploy.copy(vault, deploy.folder_for(Path(project) if project else None))
+
+
+@command
+def withdraw_built(vault: Vault, caller: Caller, project: str = "") -> dict[str, str]:
+    """Remove the copies that `deploy_built` made: the state by folder."""
+    del vault, caller
+    return deploy.remove(deploy.folder_for(Path(project) if project else None))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import click
@@ -10,6 +11,8 @@ import click
 from vault_index import api
 from vault_index.entrypoints.cli import asking, options, output
 from vault_index.entrypoints.words import count
+
+in_project = click.option("--project", is_flag=True, help="In this project's .claude/skills.")
 
 
 @click.group("skills", cls=options.InOrder, epilog="Example: lessons skills build --dry-run")
@@ -40,23 +43,60 @@ def candidates_command(named: str | None, as_json: bool) -> None:
 @click.argument("tags", nargs=-1, metavar="[TAG]...")
 @click.option("--dry-run", is_flag=True, help="Show what would be written.")
 @click.option("--force", is_flag=True, help="Set files aside that were changed by hand, and build.")
+@click.option("--to", "agent", type=click.Choice(["claude"]), help="Copy all to this agent, too.")
+@in_project
 @options.as_json
 @click.pass_obj
 def build_command(
-    named: str | None, tags: tuple[str, ...], dry_run: bool, force: bool, as_json: bool
+    named: str | None,
+    tags: tuple[str, ...],
+    dry_run: bool,
+    force: bool,
+    agent: str | None,
+    project: bool,
+    as_json: bool,
 ) -> None:
     """Write the skills that are ready, or those of these tags.
 
     They come into skills/learned-TAG/ of the vault; commit them as you would your own. A skill that did
-    not change stays byte for byte, and changes made by hand are kept.
+    not change stays byte for byte, and changes made by hand are kept. --to claude copies all that were
+    built to where Claude Code loads skills, in your own folder or in this project's.
     """
     built = asking.ask(named, api.skill.build_ready(tags=list(tags), dry_run=dry_run, force=force))
     if as_json:
         output.json(built["skills"])
     else:
         _show(built)
+    if agent and not dry_run:
+        _show_states(asking.ask(named, api.skill.deploy_built(project=_folder(project))), as_json)
     if built["failed"]:
         raise SystemExit(1)
+
+
+@command.command("remove", epilog="Example: lessons skills remove --from claude")
+@click.option("--from", "agent", type=click.Choice(["claude"]), required=True, help="The agent.")
+@in_project
+@options.as_json
+@click.pass_obj
+def remove_command(named: str | None, agent: str, project: bool, as_json: bool) -> None:
+    """Remove the copies that `build --to` made; those that you changed stay."""
+    del agent
+    states = asking.ask(named, api.skill.withdraw_built(project=_folder(project)))
+    if as_json:
+        output.json(states)
+        return
+    _show_states(states, as_json)
+    if not states:
+        asking.note("no copies of built skills are there")
+
+
+def _folder(project: bool) -> str:
+    return str(Path.cwd()) if project else ""
+
+
+def _show_states(states: dict[str, str], as_json: bool) -> None:
+    for path, state in states.items() if not as_json else ():
+        output.say(output.styled(path, bold=True), f"  {state}")
 
 
 def _show(built: dict[str, Any]) -> None:

@@ -83,7 +83,11 @@ def _some(ids: list[str]) -> str:
 
 def existing(vault: Vault) -> dict[str, Existing]:
     """Return the skills that were built, by tag. Links are not followed."""
-    top = vault.root / FOLDER
+    return built_in(vault.root / FOLDER)
+
+
+def built_in(top: Path) -> dict[str, Existing]:
+    """Return the built skills of a folder, by tag. Links are not followed."""
     there: dict[str, Existing] = {}
     for folder in [] if top.is_symlink() else sorted(top.glob(f"{PREFIX}*")):
         if folder.is_symlink() or not folder.is_dir():
