@@ -70,8 +70,9 @@ def test_each_kind_of_change_is_counted(make_vault: MakeVault) -> None:
         "Heap",
         "Something else.",
         "db",
+        "db",
         "five",
-    ]  # db: a category
+    ]  # db: a category, for its place and for the classifier
     assert ids(vault) == ["a", "d", "db/lock", "e"]
     assert str(stats).startswith("1 added, 1 changed, 1 moved, 1 removed, 1 unchanged")
 
