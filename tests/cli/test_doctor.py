@@ -194,6 +194,8 @@ def test_a_release_under_the_name_of_before(
     former = "Metadata-Version: 2.4\nName: vault-index\nVersion: 0.7.0\n"
     write(tmp_path / "packages/vault_index-0.7.0.dist-info/METADATA", former)
     monkeypatch.syspath_prepend(tmp_path / "packages")
+    assert not [each for each in doctor.examine(None) if each.about == "package"]
+    write(tmp_path / "packages/vault_index-0.7.0.dist-info/RECORD", "vault_index/__init__.py,,\n")
     (trouble,) = (each for each in doctor.examine(None) if each.about == "package")
     assert trouble.what.startswith("vault-index 0.7.0 is installed beside lessons-vault")
     assert trouble.fix.startswith("pip uninstall vault-index")

@@ -607,9 +607,7 @@ HOOKS = (
     hooked("an event that is none", "^$", hook_event_name="Nothing"),
 )
 # a feature that works in part, and the reason
-PARTIAL = {
-    "show relations": "a lesson links to others in its text alone",
-}
+PARTIAL: dict[str, str] = {}
 
 
 def settings_of_docs() -> Iterator[tuple[str, str]]:

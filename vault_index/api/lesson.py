@@ -121,6 +121,12 @@ def nearest(vault: Vault, id: str, most: int = 5) -> dict[str, Any]:
 
 
 @question
+def related(vault: Vault, id: str) -> dict[str, Any]:
+    """List what a lesson is related to: `related`, each with `kind`, `name` and `id` or ""."""
+    return {"related": _loaded("search.contents").related(vault, _entry(vault, id))}
+
+
+@question
 def prompts(vault: Vault, id: str) -> dict[str, Any]:
     """List a lesson's own prompts: `prompts`, each with `prompt`, `is_silent` and whether it `passes`.
 

@@ -132,6 +132,8 @@ def _package(_vault: Vault) -> Iterator[Trouble]:
     """Look for a release of before, whose removal would take files of this one along."""
     with suppress(metadata.PackageNotFoundError):
         former = metadata.distribution("vault-index")
+        if former.read_text("RECORD") is None:  # what an old build left in a checkout
+            return
         what = (
             f"vault-index {former.version} is installed beside lessons-vault, with the same files"
         )

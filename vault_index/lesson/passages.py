@@ -207,7 +207,8 @@ def number_line(number: int, link: str) -> str:
 
 PROBLEM, WHEN, WHEN_NOT = "Problem", "When to apply", "When not to apply"
 TRADE_OFFS, RELATED = "Trade-offs", "Related"
-RELATIONS = ("related", "alternative", "prerequisite", "supersedes")
+SUPERSEDES = "supersedes"
+RELATIONS = ("related", "alternative", "prerequisite", SUPERSEDES)
 _HEADING = re.compile(
     rf"^## ({'|'.join((PROBLEM, WHEN, WHEN_NOT, TRADE_OFFS, RELATED))})[ \t]*$", re.MULTILINE
 )

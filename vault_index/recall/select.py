@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vault_index import git
+from vault_index import files, git
+from vault_index.errors import VaultError
 from vault_index.hotpath import chatter
 from vault_index.journal.journal import Journal
 from vault_index.lesson import file
@@ -229,6 +230,7 @@ def _above_floor(
             before = best.get(hit.lesson_id)
             if hit.reason >= least and (before is None or hit.score > before.score):
                 best[hit.lesson_id] = hit
+    best = _without_superseded(vault, best)
     untaught = (hit.score for hit in best.values() if not hit.taught)
     least_beside = share_of_first * max(untaught, default=0.0)
     fresh = [
@@ -243,6 +245,24 @@ def _above_floor(
         nearest = max([*best.values()] or near, key=lambda hit: hit.score, default=None)
         return Injection("", floor=least, silent=silent, near=nearest)
     return Injection("", hits, floor=least)
+
+
+def _without_superseded(vault: Vault, hits: dict[str, Hit]) -> dict[str, Hit]:
+    """Return the hits, by id, without those that another one of them says to supersede."""
+    if len(hits) < 2:
+        return hits
+    gone: set[str] = set()
+    for hit in hits.values():
+        try:
+            data = files.read_file(vault.root / hit.path)
+        except VaultError:  # deleted since it was indexed
+            continue
+        if b"- supersedes: " in data:  # few have it, and the parts of a text take a while to load
+            from vault_index.lesson import passages
+
+            links = passages.parts_of(data.decode("utf-8", "replace")).related
+            gone |= {name.casefold() for kind, name in links if kind == passages.SUPERSEDES}
+    return {id: hit for id, hit in hits.items() if not gone & {id.casefold(), hit.title.casefold()}}
 
 
 def _usable(vault: Vault, text: str, k: int, text_only: bool) -> _Usable:

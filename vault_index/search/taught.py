@@ -11,12 +11,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from vault_index.check.finding import WARNING, Finding, line_of_key
-from vault_index.errors import LessonError
+from vault_index.errors import LessonError, VaultError
 from vault_index.index import rows
 from vault_index.index.rows import FIRES, SILENT, hash_of_prompt
-from vault_index.lesson import category
+from vault_index.lesson import category, passages
 from vault_index.lesson.file import MAX_BYTES, decode
 from vault_index.lesson.parse import Lesson, parse_file
+from vault_index.search import entries
 from vault_index.store import filters
 from vault_index.vault import shown
 
@@ -132,6 +133,7 @@ def findings(vault: Vault, paths: Sequence[str]) -> Iterator[Finding]:
         except (OSError, LessonError):  # deleted, or reported by another rule
             continue
         yield from _duplicates(vault, lessons, path)
+        yield from _dead_links(vault, lessons, path)
         for lesson in lessons[:1]:  # the prompts are those of the file
             yield from _clashes(vault, lesson, path, text)
 
@@ -148,6 +150,23 @@ def _duplicates(vault: Vault, lessons: list[Lesson], path: str) -> Iterator[Find
                 message = f"{lesson.title!r:.60} is {like}: add to that one instead?"
                 yield Finding(shown(path), 1, "near-duplicate", message, WARNING)
                 break
+
+
+def _dead_links(vault: Vault, lessons: Sequence[Lesson], path: str) -> Iterator[Finding]:
+    """Yield a warning for each lesson that one says to supersede and that is not there."""
+    named = {
+        name
+        for lesson in lessons
+        for kind, name in passages.parts_of(lesson.text).related
+        if kind == passages.SUPERSEDES
+    }
+    known = entries.entries(vault) if named else []
+    for name in sorted(named):
+        try:
+            entries.named(name, known)
+        except VaultError:
+            message = f"it supersedes {name!r:.80}, and no lesson is called so"
+            yield Finding(shown(path), 1, "relation", message, WARNING)
 
 
 def nearest(

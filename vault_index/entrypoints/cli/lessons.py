@@ -239,8 +239,9 @@ def show_command(named: str | None, lesson_id: str | None, at: str | None, as_js
     asked = api.lesson.tally(id=entry["id"])
     used = {} if at else asking.ask(named, asked, as_is=True)
     outcome = used.get("outcome", {})
+    links = [] if at else asking.ask(named, api.lesson.related(id=entry["id"]))["related"]
     if as_json:
-        entry |= used
+        entry |= {**used, "related": links}
         entry.pop("file_hash", None)
         output.json(entry)
         return
@@ -251,6 +252,9 @@ def show_command(named: str | None, lesson_id: str | None, at: str | None, as_js
     output.say(f"[{filed}] {entry['path']} · {by}" + (f", {when[:10]}" if when else ""))
     if entry.get("applies_to"):
         output.say(f"at edits of {', '.join(entry['applies_to'])}")
+    for link in links:
+        if link["id"]:
+            output.say(f"{link['kind']}: lessons show {link['id']}")
     if outcome and outcome["injected"]:
         output.say(f"{status.outcome_line(outcome)}; last {used['last_used'][:10] or 'unknown'}")
     if entry["withheld"]:
