@@ -239,7 +239,8 @@ def show_command(named: str | None, lesson_id: str | None, at: str | None, as_js
     asked = api.lesson.tally(id=entry["id"])
     used = {} if at else asking.ask(named, asked, as_is=True)
     outcome = used.get("outcome", {})
-    links = [] if at else asking.ask(named, api.lesson.related(id=entry["id"]))["related"]
+    has_links = not at and "\n## Related\n" in entry["text"]  # else only the file is read
+    links = asking.ask(named, api.lesson.related(id=entry["id"]))["related"] if has_links else []
     if as_json:
         entry |= {**used, "related": links}
         entry.pop("file_hash", None)
