@@ -327,4 +327,4 @@ def test_commands_are_listed_in_sections_and_no_summary_is_cut_off(tmp_path: Pat
             line[:-1] for line in shown.splitlines() if line in {f"{one}:" for one in SECTIONS}
         ]
         assert heads == [*SECTIONS]
-        assert re.search(r"\n  show +Print one lesson\.\n", shown)
+        assert re.search(r"\n  show +Print one lesson, or a document whole\.\n", shown)

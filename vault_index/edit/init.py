@@ -10,7 +10,7 @@ from vault_index.lesson import category
 from vault_index.vault import FOLDER, INDEX, SETTINGS
 
 _SETTINGS = """\
-# This vault's settings; every key is optional. `lessons status` shows what is in force.
+# This vault's settings; every key is optional. `lessons config` shows what is in force.
 
 # prompt_lessons = 3             # at most so many lessons a prompt
 # prompt_tokens = 600            # at most so many tokens a prompt (4 characters each)

@@ -197,7 +197,9 @@ def list_command(
     if not sys.stdout.isatty():
         output.rows((entry["id"], output.TAB, entry["title"]) for entry in entries)
         return
-    width = min(60, max((output.columns(entry["title"]) for entry in entries), default=0))
+    room = (output.screen_width() or 80) - 24  # a day, and the begin of a category
+    longest = max((output.columns(entry["title"]) for entry in entries), default=0)
+    width = min(60, max(room, 12), longest)
     output.rows(_row(entry, width) for entry in entries)
 
 
