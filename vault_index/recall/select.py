@@ -14,7 +14,7 @@ from vault_index import files, git
 from vault_index.errors import VaultError
 from vault_index.hotpath import chatter
 from vault_index.journal.journal import Journal
-from vault_index.lesson import file
+from vault_index.lesson import file, passages
 from vault_index.recall import block
 from vault_index.search import floor, scoring, unindexed
 from vault_index.search.hit import Hit
@@ -257,9 +257,7 @@ def _without_superseded(vault: Vault, hits: dict[str, Hit]) -> dict[str, Hit]:
             data = files.read_file(vault.root / hit.path)
         except VaultError:  # deleted since it was indexed
             continue
-        if b"- supersedes: " in data:  # few have it, and the parts of a text take a while to load
-            from vault_index.lesson import passages
-
+        if b"- supersedes: " in data:
             links = passages.parts_of(data.decode("utf-8", "replace")).related
             gone |= {name.casefold() for kind, name in links if kind == passages.SUPERSEDES}
     return {id: hit for id, hit in hits.items() if not gone & {id.casefold(), hit.title.casefold()}}
