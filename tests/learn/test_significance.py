@@ -155,7 +155,7 @@ def test_worked_cases(
 def test_the_settings_say_how_many_files_and_lines_count(
     origin: Path, tmp_path: Path, make_vault: Callable[..., Vault]
 ) -> None:
-    """Of a vault, through the settings in force."""
+    """Read a vault through the settings in force."""
     write(tmp_path / "vault.toml", "[learn]\nmin_files = 1\nmin_lines = 1\n")
     settings = load(tmp_path / "vault.toml", {"LESSONS_HOME": str(tmp_path)}).learn
     made = material(CASES[0], origin, tmp_path / "shop", make_vault())

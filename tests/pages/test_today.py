@@ -1,4 +1,4 @@
-"""Where one starts: what agents got, what was near, what waits, what is new, what failed; and writing."""
+"""The start page: what agents got, what was near, waits, is new and failed; and writing."""
 
 from __future__ import annotations
 
