@@ -157,6 +157,7 @@ def test_a_palette_goes_to_lessons_and_pages_and_a_key_lists_the_keys(
         page.keyboard.press("?")
         page.get_by_role("dialog", name="Keys").wait_for()
         page.keyboard.press("Escape")
+        page.get_by_role("dialog").wait_for(state="hidden")
         page.keyboard.press("Control+k")
-        page.keyboard.type("zxqv")
+        page.get_by_role("dialog", name="Go to").get_by_role("searchbox").fill("zxqv")
         page.get_by_text("Nothing has these words.").wait_for()

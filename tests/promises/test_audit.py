@@ -279,6 +279,7 @@ COMMANDS = (
     typed("skills candidates", "skills candidates", "."),
     typed("skills build --dry-run", "skills build --dry-run", "."),
     typed("skills build --to", "skills build --dry-run --to claude", "."),
+    typed("skills remove", "skills remove --from claude --json", r"^\{\}"),
     typed("skills build, unknown", "skills build no-such-tag", "no-such-tag", 1),
     typed("journal search", "journal search redirect query", "redirect"),
     typed("journal search --kind", "journal search --kind prompt redirect", "redirect"),
