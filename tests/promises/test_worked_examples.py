@@ -233,7 +233,7 @@ def test_every_command_is_a_question_or_command_of_the_api() -> None:
     assert commands - machine == set(questions)
     in_python = {
         "import": "import_transcripts", "index": "bring_up_to_date", "forget": "erase",
-        "build": "build_ready",
+        "build": "build_ready", "remove": "withdraw_built",
     }  # fmt: skip
     for group in ("journal", "skills"):
         offered = run("lessons", group, "--help", cwd=Path.cwd()).out.split("Commands:")[1]
