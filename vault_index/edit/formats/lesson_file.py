@@ -89,7 +89,7 @@ def first_sentence(text: str) -> str:
     return cut(sentence.rstrip(" :"))
 
 
-_CLAUSE = re.compile(r"(.{1,78}[^\s:;,(])(?:[:;,](?=\s)| [-–—(])")  # noqa: RUF001  # the longest
+_CLAUSE = re.compile(r"(.{1,78}[^\s:;,(])(?:[:;,](?=\s)| [-–—(])")  # noqa: RUF001  # dashes of prose; the longest
 _CLAUSE_WORDS = 4
 
 

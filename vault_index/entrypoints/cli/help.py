@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from vault_index.entrypoints.cli import output
@@ -14,18 +16,20 @@ from vault_index.errors import NoVaultError
 @click.pass_context
 def command(ctx: click.Context, words: tuple[str, ...], every: bool) -> None:
     """Show the help of a command, or list every command."""
-    group = ctx.find_root().command
-    main = ctx.find_root()
-    assert isinstance(group, click.Group)
-    if words or not every:
-        for word in words:
-            name, group, _ = group.resolve_command(main, [word])  # type: ignore[assignment]  # or fails
-            main = click.Context(group, main, name)
-        output.text(group.get_help(main))
+    about = ctx.find_root()
+    if every and not words:
+        formatter = about.make_formatter()
+        main: Any = about.command  # whose class is in the module that loads this one
+        main.format_sections(about, formatter, every=True)
+        output.text(formatter.getvalue().strip())
         return
-    formatter = main.make_formatter()
-    group.format_sections(main, formatter, every=True)  # type: ignore[attr-defined]  # of `main`
-    output.text(formatter.getvalue().strip())
+    for word in words:
+        group = about.command
+        if not isinstance(group, click.Group):
+            ctx.fail(f"there is no command {word!r} below {about.command_path!r}")
+        name, command, _ = group.resolve_command(about, [word])  # fails for an unknown one
+        about = click.Context(command or group, about, name)
+    output.text(about.get_help())
 
 
 def show_next_step(named: str | None) -> None:

@@ -82,8 +82,7 @@ def add_command(
 
     FILE is markdown; `-` reads stdin. Without FILE and text, `lessons new` goes on at a terminal.
     """
-    is_typed = not (source or text) and sys.stdin.isatty() and sys.stderr.isatty()
-    if is_typed:
+    if not (source or text) and sys.stdin.isatty() and sys.stderr.isatty():
         text, head["title"], head["categories"] = _dialogue(
             named, head["title"], head["categories"]
         )

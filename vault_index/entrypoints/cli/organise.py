@@ -6,6 +6,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 import click
@@ -172,7 +173,7 @@ def import_command(
         output.json(answer)
     else:
         _as_table(answer["items"], write)
-    names = {os.path.basename(each).lower() for each in sources}  # noqa: PTH119
+    names = {PurePath(each).name.lower() for each in sources}
     if names & {"claude.md", "agents.md"} and not as_json:
         asking.note("note: agents read this file at every prompt already; keep in it what every")
         asking.note("      session must know, and take out what is a lesson now")

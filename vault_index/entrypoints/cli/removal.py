@@ -89,14 +89,10 @@ def _vaults(named: str | None) -> Iterator[Step]:
         yield from _git_settings(root)
     except GitError:
         return
-    ours = [
-        root / git_hooks.FOLDER / name
-        for name, text in git_hooks.HOOKS.items()
-        if (root / git_hooks.FOLDER / name).is_file()
-        and (root / git_hooks.FOLDER / name).read_text("utf-8", "replace") == text
-    ]
-    for hook in ours:
-        yield Step(f"{hook}: a git hook, which is in your repository", hook.unlink)
+    for name, text in git_hooks.HOOKS.items():
+        hook = root / git_hooks.FOLDER / name
+        if hook.is_file() and hook.read_text("utf-8", "replace") == text:
+            yield Step(f"{hook}: a git hook, which is in your repository", hook.unlink)
 
 
 def _git_settings(root: Path) -> Iterator[Step]:

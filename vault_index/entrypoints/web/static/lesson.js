@@ -131,13 +131,15 @@ document.addEventListener("submit", async (event) => {
   event.preventDefault();
   const values = Object.fromEntries(new FormData(event.target));
   opened.hidden = false;
+  saving = true; // nothing is asked of a lesson that is about to have another id
   await tried(opened, async () => {
     const answer = await (await send(change, { id, ...values })).json();
     opened.hidden = true;
     event.target.hidden = true;
-    if (answer.id !== id) location.assign(addressOf(answer.id));
-    else await loadBody();
+    if (answer.id !== id) return location.assign(addressOf(answer.id));
+    return loadBody();
   });
+  saving = false;
 });
 
 // Delete the lesson; the page stays, with a button that takes it back.
