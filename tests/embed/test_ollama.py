@@ -23,8 +23,10 @@ def server() -> Iterator[OllamaServer]:
         yield serving
 
 
-def embedder(server: OllamaServer, model: str = "nomic-embed-text") -> OllamaEmbedder:
-    return OllamaEmbedder(model, f"127.0.0.1:{server.port}", timeout=0.5)
+def embedder(
+    server: OllamaServer, model: str = "nomic-embed-text", timeout: float = 30
+) -> OllamaEmbedder:
+    return OllamaEmbedder(model, f"127.0.0.1:{server.port}", timeout=timeout)
 
 
 def test_unit_vectors_in_the_order_of_the_texts(server: OllamaServer) -> None:
@@ -81,7 +83,7 @@ def test_every_fault_is_one_line_that_says_what_to_do(
 def test_a_server_that_dawdles_is_given_up(server: OllamaServer) -> None:
     server.delay = 1
     with pytest.raises(EmbedderError, match=r"did not answer in 0\.5 s") as caught:
-        embedder(server).embed_query("text")
+        embedder(server, timeout=0.5).embed_query("text")
     assert caught.value.hint
 
 

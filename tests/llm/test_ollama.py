@@ -44,8 +44,8 @@ def model(server: OllamaServer, tmp_path: Path) -> Model:
     return model_at(f"127.0.0.1:{server.port}", tmp_path)
 
 
-def model_at(host: str, home: Path, sleep: Sleep = lambda _: None) -> Model:
-    backend = OllamaBackend("llama3.2", host, timeout=0.5)
+def model_at(host: str, home: Path, sleep: Sleep = lambda _: None, timeout: float = 30) -> Model:
+    backend = OllamaBackend("llama3.2", host, timeout=timeout)
     return MeteredModel(backend, Allowance(Config(home=home)), sleep)
 
 
@@ -186,8 +186,9 @@ def test_every_fault_is_one_line_that_says_what_to_do(
 
 
 @pytest.mark.slow
-def test_a_server_that_dawdles_may_have_worked(server: OllamaServer, model: Model) -> None:
+def test_a_server_that_dawdles_may_have_worked(server: OllamaServer, tmp_path: Path) -> None:
     server.delay = 1
+    model = model_at(f"127.0.0.1:{server.port}", tmp_path, timeout=0.5)
     with pytest.raises(ModelCallError, match=r"did not answer in 0\.5 s") as caught:
         model.complete("", "text")
     assert not isinstance(caught.value, ModelAwayError)

@@ -132,14 +132,15 @@ document.addEventListener("submit", async (event) => {
   const values = Object.fromEntries(new FormData(event.target));
   opened.hidden = false;
   saving = true; // nothing is asked of a lesson that is about to have another id
-  await tried(opened, async () => {
+  const done = await tried(opened, async () => {
     const answer = await (await send(change, { id, ...values })).json();
     opened.hidden = true;
     event.target.hidden = true;
-    if (answer.id !== id) return location.assign(addressOf(answer.id));
+    if (answer.id !== id) return location.assign(addressOf(answer.id)); // the page ends saving
+    saving = false;
     return loadBody();
   });
-  saving = false;
+  if (!done) saving = false;
 });
 
 // Delete the lesson; the page stays, with a button that takes it back.
