@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.support.browser import NARROW, barriers, keep, visiting
 from tests.support.commands import run
-from tests.support.files import commit, lesson_text, write
+from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.serving import Serving, serving
 from tests.support.shown_vaults import HOSTILE, TEXT_ONLY, ShownVault, shown_vault
 from vault_index.store import injections
@@ -70,7 +71,9 @@ def test_the_week_is_on_one_page_that_anybody_can_use(
         for words in ("2 prompts, 1 with a lesson", "Raise the heap", SLOW, "Rotate the key", FULL):
             assert words in said
         assert "51%, floor 55%" in said
+        assert "last today " in said
         assert page.locator("#added .rows li").count() == 2  # of Bob, and not what Ada wrote
+        assert page.locator("#added h3").all_inner_texts() == ["New 2"]
         assert page.locator("main img").count() == 0
         assert page.evaluate("document.documentElement.scrollWidth") <= page.evaluate("innerWidth")
         box = page.locator("header").bounding_box()
@@ -164,3 +167,64 @@ def test_a_palette_goes_to_lessons_and_pages_and_a_key_lists_the_keys(
         page.keyboard.press("Control+k")
         page.get_by_role("dialog", name="Go to").get_by_role("searchbox").fill("zxqv")
         page.get_by_text("Nothing has these words.").wait_for()
+
+
+def test_only_what_still_needs_somebody_is_shown(make_vault: MakeVault, own_world: Path) -> None:
+    vault = make_vault(
+        {
+            "ops/cache.md": lesson_text("Mount the cache", "Of docker."),
+            "ops/full.md": "---\nfires_on_error: [disk quota reached]\n---\nPrune the disk.\n",
+        }
+    )
+    run("lessons", "index", cwd=vault.root, env=TEXT_ONLY)
+    folder, given = vault.index_dir, [("ops/cache", 0.9)]
+
+    def asked(event: str, prompt: str, lessons: Any = (), **more: Any) -> None:
+        injections.record(folder, event, "s1", prompt, lessons, [], 0.5, 9.0, "process", **more)
+
+    for said in ("no space left on device", "connection refused by host", "disk quota reached"):
+        for _ in range(2):
+            asked(injections.FAILURE, said, said=said)
+    asked(injections.FAILURE, "no space left on device", given, said="no space left on device")
+    asked(injections.PROMPT, "far away", said="far away", silent="below", near=("ops/cache", 0.2))
+    asked(injections.PROMPT, "nearby", said="nearby", silent="below", near=("ops/cache", 0.4))
+    asked(injections.PROMPT, "nearby", said="nearby", silent="below", near=("ops/cache", 0.45))
+    asked(injections.PROMPT, "taught", said="taught", silent="below", near=("ops/cache", 0.4))
+    key = injections.key_of("taught")
+    injections.mark(folder, "ops/cache", "s1", key, key, "fires_on", False)
+    with serving(vault.root, own_world, **TEXT_ONLY) as server:
+        shown = server.ask("GET", "/page/private/today").text
+        assert "connection refused by host" in shown
+        assert "no space left on device" not in shown, "its next time had a lesson"
+        assert "disk quota reached" not in shown, "a lesson would come now"
+        assert shown.count("nearby") == 1, "each prompt once"
+        assert "45%, floor 50%" in shown, "as it was last"
+        assert "far away" not in shown
+        assert "<q>taught" not in shown
+
+
+def test_what_colleagues_wrote_is_new_or_changed(make_vault: MakeVault, own_world: Path) -> None:
+    old = "---\ntitle: Long there\ncreated: 2020-01-01\n---\nOf docker.\n"
+    vault = make_vault({"ops/old.md": old, "ops/new.md": lesson_text("Just written", "Of git.")})
+    commit(vault.root)
+    run("git", "config", "user.name", "Another", cwd=vault.root)
+    with serving(vault.root, own_world, **TEXT_ONLY) as server:
+        shown = server.ask("GET", "/page/today/added", token=False).text
+    new, _, changed = shown.partition("<h3>Changed")
+    assert "Just written" in new
+    assert "Long there" not in new
+    assert "Long there" in changed
+
+
+def test_an_old_address_of_a_search_goes_on_and_no_other(served: Serving) -> None:
+    for query, status in (("q=heap", 307), ("c=ops", 307), ("utm_source=chat", 200), ("", 200)):
+        answer = served.ask("GET", f"/?{query}", token=False)
+        assert (query, answer.status_code) == (query, status)
+
+
+def test_a_proposal_links_to_itself(browser: Browser, served: Serving, shown: ShownVault) -> None:
+    shown.propose("Rotate the logs", "Rotate the logs of the server each day, before it is full.")
+    with visiting(browser, served) as visit:
+        for title in ("Rotate the logs", "Rotate the key"):
+            visit.go("/").get_by_role("link", name=title).click()
+            visit.page.locator("#card-title").get_by_text(title).wait_for()

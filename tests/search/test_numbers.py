@@ -1,9 +1,8 @@
-"""The vault in numbers: categories, types, and growth by week or month."""
+"""The vault in numbers: categories, types, and growth by day."""
 
 from __future__ import annotations
 
 from datetime import date
-from itertools import pairwise
 
 import pytest
 
@@ -33,31 +32,27 @@ def text_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LESSONS_EMBEDDER", "none")
 
 
-def test_a_young_vault_grows_by_weeks(make_vault: MakeVault) -> None:
-    vault = made(make_vault, "2026-11-02", "2026-11-22", "2026-11-23", "2026-11-23", "")
+def test_a_vault_grows_by_days(make_vault: MakeVault) -> None:
+    vault = made(make_vault, "2026-11-02", "2026-11-22", "2026-11-22", "2026-11-05", "")
     growth = contents.count(vault, TODAY)["growth"]
-    assert growth["unit"] == "week"
-    assert [(step["begins"], step["new"], step["all"]) for step in growth["steps"]] == [
+    assert [(each["day"], each["new"], each["all"]) for each in growth["days"]] == [
         ("2026-11-02", 1, 1),
-        ("2026-11-09", 0, 1),
-        ("2026-11-16", 1, 2),
-        ("2026-11-23", 2, 4),
+        ("2026-11-05", 1, 2),
+        ("2026-11-22", 2, 4),
+        ("2026-11-23", 0, 4),
     ]
-    assert (growth["earlier"], growth["undated"]) == (0, 1)
+    assert growth["undated"] == 1
 
 
-def test_an_old_vault_grows_by_months_and_no_date_makes_it_longer_than_three_years(
-    make_vault: MakeVault,
-) -> None:
-    vault = made(make_vault, "0001-01-01", "2026-10-31", "2026-11-01", "9999-12-31")
+def test_no_date_makes_the_growth_longer_than_three_years(make_vault: MakeVault) -> None:
+    vault = made(make_vault, "0001-01-01", "2026-10-31", "2026-11-23", "9999-12-31")
     growth = contents.count(vault, TODAY)["growth"]
-    assert (growth["unit"], len(growth["steps"])) == ("month", contents.MAX_BARS)
-    assert growth["steps"][-2:] == [
-        {"begins": "2026-10-01", "new": 1, "all": 2},
-        {"begins": "2026-11-01", "new": 1, "all": 3},
+    assert [(each["day"], each["new"], each["all"]) for each in growth["days"]] == [
+        ("2023-11-24", 0, 1),
+        ("2026-10-31", 1, 2),
+        ("2026-11-23", 1, 3),
     ]
-    assert (growth["earlier"], growth["undated"]) == (1, 1)
-    assert all(early["begins"] < late["begins"] for early, late in pairwise(growth["steps"]))
+    assert growth["undated"] == 1
 
 
 def test_lessons_and_documents_are_counted_in_and_below_each_category(
@@ -85,4 +80,4 @@ def test_lessons_and_documents_are_counted_in_and_below_each_category(
 def test_an_empty_vault_has_numbers_too(make_vault: MakeVault) -> None:
     counted = contents.count(made(make_vault), TODAY)
     assert (counted["lessons"], counted["categories"]) == (0, [])
-    assert counted["growth"]["steps"] == [{"begins": "2026-11-23", "new": 0, "all": 0}]
+    assert counted["growth"]["days"] == [{"day": "2026-11-23", "new": 0, "all": 0}]

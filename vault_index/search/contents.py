@@ -51,8 +51,7 @@ def counted(vault: Vault, name: str = "") -> list[tuple[Document, int, bool]]:
 
 # A vault in numbers: how many lessons and documents there are, of which categories, since when.
 
-MAX_BARS = 36  # of growth: months, or weeks of a vault that is younger
-WEEKS_UP_TO = 26  # weeks of age
+MAX_DAYS = 3 * 365  # of growth
 MAX_AUTHORS = 20  # those with most lessons
 _COUNTED = ("path", "categories", "created_at", "updated_at")
 
@@ -93,43 +92,21 @@ def _ordered(tally: Mapping[str, int]) -> list[tuple[str, int]]:
 
 
 def _growth(moments: Iterable[datetime | None], today: date) -> dict[str, Any]:
-    """Return how many lessons were new in each `unit` (week | month): `steps`, oldest first.
+    """Return the `days` on which lessons were new, oldest first, and today.
 
-    A step has the day that it `begins`, how many were `new` and how many there are in `all` at its
-    end. `earlier` are from before the first step; `undated` have no date, or one that is to come.
+    A day has its date as `day`, how many were `new` and how many there are in `all` at its end. Days
+    before the first of the last MAX_DAYS are in its `all` alone; `undated` have no date, or one that
+    is to come.
     """
-    days = [moment.date() if moment else None for moment in moments]
-    past = Counter(day for day in days if day and day <= today)
-    undated = len(days) - past.total()
-    oldest = min(past, default=today)
-    is_young = today - oldest <= timedelta(weeks=WEEKS_UP_TO)
-    begins = [_week(today) if is_young else today.replace(day=1)]
-    while begins[-1] > oldest and len(begins) < MAX_BARS:
-        before = begins[-1] - timedelta(days=1)
-        begins.append(_week(before) if is_young else before.replace(day=1))
-    begins.reverse()
-    new: Counter[date] = Counter()
-    earlier = 0
-    for day, count in past.items():
-        begin = _week(day) if is_young else day.replace(day=1)
-        if begin < begins[0]:
-            earlier += count
-        else:
-            new[begin] += count
-    steps, total = [], earlier
-    for begin in begins:
-        total += new[begin]
-        steps.append({"begins": begin.isoformat(), "new": new[begin], "all": total})
-    return {
-        "unit": "week" if is_young else "month",
-        "steps": steps,
-        "earlier": earlier,
-        "undated": undated,
-    }
-
-
-def _week(day: date) -> date:
-    return day - timedelta(days=day.weekday())
+    dates = [moment.date() if moment else None for moment in moments]
+    past = Counter(day for day in dates if day and day <= today)
+    first = max(min(past, default=today), today - timedelta(days=MAX_DAYS))
+    total = sum(count for day, count in past.items() if day < first)
+    days = []
+    for day in sorted({first, *(day for day in past if day > first), today}):
+        total += past[day]
+        days.append({"day": day.isoformat(), "new": past[day], "all": total})
+    return {"days": days, "undated": len(dates) - past.total()}
 
 
 # What is around a lesson: the others of its file, and those that are most like it.

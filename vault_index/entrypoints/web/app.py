@@ -161,7 +161,7 @@ def application(
         responses=REFUSALS,
     )
     app.state.client = client
-    render.name_vault(client.root.name)
+    app.add_middleware(render.WithName, name=client.root.name)
     app.state.live = Live(client)
     app.state.keys = keys
     refusal.add_handlers(app, note, render.refused)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping
+from contextvars import ContextVar
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter
@@ -21,6 +22,9 @@ from markupsafe import Markup
 
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.text.quote import visible
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 CSP = (
     "default-src 'none'; script-src 'self'{script}; style-src 'self'{styles}; img-src 'self'; "
@@ -62,23 +66,42 @@ def _environment() -> Environment:
     )
     environment.globals |= {"navigation": NAVIGATION, "static": address_of, "within": _within}
     environment.globals |= {"lesson": address_of_lesson, "icon": _icon}
-    environment.globals["vault"] = {"name": "Lessons", "colour": COLOURS[0]}
     return environment
 
 
-def name_vault(name: str) -> None:
-    """Have all pages of this process show the name of their vault, and its colour."""
+class Shown(NamedTuple):
+    """A vault as its pages show it."""
+
+    name: str
+    colour: str
+
+
+_shown: ContextVar[Shown] = ContextVar("shown")  # each request has it: see WithName
+
+
+def shown_vault(name: str) -> Shown:
+    """Return a vault's name as it is shown, and its colour."""
     number = hashlib.sha256(name.encode("utf-8", "replace")).digest()[0]
-    colour = COLOURS[number % len(COLOURS)]
-    _environment().globals["vault"] = {
-        "name": visible(name.encode("utf-8", "replace").decode()),
-        "colour": colour,
-    }
+    return Shown(visible(name.encode("utf-8", "replace").decode()), COLOURS[number % len(COLOURS)])
+
+
+class WithName:
+    """Has the pages of an application show its vault: a process may serve several."""
+
+    def __init__(self, app: ASGIApp, name: str) -> None:
+        self._app = app
+        self._vault = shown_vault(name)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        _shown.set(self._vault)
+        await self._app(scope, receive, send)
 
 
 def page(template: str, *, at: str, title: str, status: int = 200, **values: Any) -> HTMLResponse:
     """Return a page; `at` is the address of its entry in the navigation, or ""."""
-    text = _environment().get_template(template).render(at=at, title=title, **values)
+    values |= {"at": at, "title": title, "vault": _shown.get()}
+    text = _environment().get_template(template).render(**values)
     return HTMLResponse(text, status, headers={**HEADERS, "content-security-policy": _policy()})
 
 
@@ -139,8 +162,7 @@ def address_with(path: str, **values: Any) -> str:
 @routes.get("/icon.svg")
 async def tab_icon() -> Response:
     """Return the icon of the vault's tab, in its colour."""
-    vault: Any = _environment().globals["vault"]
-    icon = _static()["icon.svg"].replace(COLOURS[0].encode(), vault["colour"].encode())
+    icon = _static()["icon.svg"].replace(COLOURS[0].encode(), _shown.get().colour.encode())
     return Response(icon, media_type="image/svg+xml", headers=HEADERS)
 
 

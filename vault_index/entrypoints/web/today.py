@@ -17,15 +17,21 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from vault_index import api
 from vault_index.entrypoints.web.agents import shown_record
 from vault_index.entrypoints.web.render import address_with, fragment, page
-from vault_index.entrypoints.web.vault_client import Client
+from vault_index.entrypoints.web.vault_client import Client, VaultClient
 from vault_index.git import author_name
 from vault_index.search.hit import percent_of
+from vault_index.store.moments import local
 
 PRIVATE = "/page/private/today"
 DAYS = 7
 MAX_RECORDS = 300  # of the week that are looked through
 SHOWN = 5  # of each kind; a link goes to all
 MIN_FAILURES = 2  # of one command, without a lesson
+MIN_NEAR = 0.5  # of the floor: what scores less was not near
+OLD_SEARCH = frozenset(
+    {"q", "c", "kind", "n"}
+)  # of an address, when the page of searching was at /
+OUTCOMES = ("taken", "ignored", "contradicted")
 
 routes = APIRouter(include_in_schema=False)
 
@@ -33,7 +39,7 @@ routes = APIRouter(include_in_schema=False)
 @routes.get("/")
 def today(request: Request) -> Response:
     """Show the page; an old address of a search goes to that search."""
-    if request.url.query:
+    if OLD_SEARCH & request.query_params.keys():
         return RedirectResponse(f"/search?{request.url.query}")
     return page("today.html", at="/", title="Today")
 
@@ -51,7 +57,12 @@ def added(client: Client) -> HTMLResponse:
         and entry["author"] != own
         and not entry["withheld"]
     ]
-    return fragment("today_added.html", lessons=others[:SHOWN], count=len(others))
+    parts = [
+        ("New", [each for each in others if (each["created_at"] or "") >= since]),
+        ("Changed", [each for each in others if (each["created_at"] or "") < since]),
+    ]
+    shown = [(name, lessons[:SHOWN], len(lessons)) for name, lessons in parts if lessons]
+    return fragment("today_added.html", parts=shown, count=len(others))
 
 
 @routes.get(PRIVATE)
@@ -59,7 +70,7 @@ def mine(client: Client) -> HTMLResponse:
     """Show what agents got this week, what was near, what waits and what failed again and again."""
     answer = client.ask(api.injection.select(since=_since(), limit=MAX_RECORDS))
     proposals, notes = client.look(api.proposal.select())
-    records = [shown_record(each) for each in answer["records"]]
+    records = [{**shown_record(each), "when": _when(each["time"])} for each in answer["records"]]
     near = [each for each in records if _can_be_taught(each)]
     return fragment(
         "today_mine.html",
@@ -68,7 +79,8 @@ def mine(client: Client) -> HTMLResponse:
         near=_apart(near)[:SHOWN],
         proposals=proposals["proposals"][:SHOWN],
         waiting=len(proposals["proposals"]),
-        failures=_repeated(records)[:SHOWN],
+        failures=_without_lesson(client, _repeated(records)),
+        outcomes=OUTCOMES,
         percent_of=percent_of,
         address_with=address_with,
         notes=notes,
@@ -79,37 +91,70 @@ def _since() -> str:
     return (datetime.now(UTC) - timedelta(days=DAYS)).isoformat(timespec="seconds")
 
 
+def _when(at: str) -> str:
+    """Return a moment of this week as people say it: today 12:50, or Mon 23 Nov."""
+    day = local(at, "%a %d %b")
+    return local(at, "today %H:%M") if day == datetime.now().strftime("%a %d %b") else day
+
+
 def _can_be_taught(record: Mapping[str, Any]) -> bool:
-    """Whether nothing came for a prompt, and a lesson that is there was near."""
-    near = record["near"]
+    """Whether nothing came for a prompt, and a lesson that is there was near; both not taught yet."""
+    near, floor = record["near"], record["floor"]
     is_silent = not record["lessons"] and not record["skills"]
-    return bool(is_silent and record["can_be_marked"] and near and near["is_there"])
+    if not (is_silent and record["can_be_marked"] and near and near["is_there"]):
+        return False
+    is_near = floor is None or near["score"] is None or near["score"] >= MIN_NEAR * floor
+    return is_near and not near["taught"]
 
 
 def _apart(records: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return records with each prompt once, the nearest first."""
-    once = {(record["prompt"], record["near"]["id"]): record for record in records}
+    """Return records with each prompt once, as it came last, the nearest first."""
+    once: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for record in records:  # the latest first
+        once.setdefault((record["prompt"], record["near"]["id"]), record)
     return sorted(once.values(), key=lambda record: -(record["near"]["score"] or 0))
 
 
 def _by_lesson(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the lessons that agents got, with how often and how often they were taken."""
+    """Return the lessons that agents got, with how often, and what they did with each."""
     lessons: dict[str, dict[str, Any]] = {}
     for record in records:
         for lesson in record["lessons"]:
-            counted = lessons.setdefault(lesson["id"], {**lesson, "times": 0, "taken": 0})
+            counts = {"times": 0, **dict.fromkeys(OUTCOMES, 0)}
+            counted = lessons.setdefault(lesson["id"], {**lesson, **counts})
             counted["times"] += 1
-            counted["taken"] += lesson["outcome"] == "taken"
+            if lesson["outcome"] in OUTCOMES:
+                counted[lesson["outcome"]] += 1
             counted.setdefault("when", record["when"])
     return sorted(lessons.values(), key=lambda lesson: (-lesson["taken"], -lesson["times"]))
 
 
 def _repeated(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the failures that came several times and got no lesson, the most frequent first."""
+    """Return the failures that came several times and got no lesson, the most frequent first.
+
+    One that got a lesson since is left out.
+    """
     failures: dict[str, dict[str, Any]] = {}
-    for record in records:
-        if record["kind"] == "error" and record["text"] and not record["lessons"]:
+    helped: set[str] = set()
+    for record in records:  # the latest first
+        if record["kind"] == "error" and record["lessons"]:
+            helped.add(record["prompt"])
+        elif record["kind"] == "error" and record["text"] and record["prompt"] not in helped:
             first = {"text": record["text"], "when": record["when"], "times": 0}
             failures.setdefault(record["prompt"], first)["times"] += 1
     often = [failure for failure in failures.values() if failure["times"] >= MIN_FAILURES]
     return sorted(often, key=lambda failure: -failure["times"])
+
+
+def _without_lesson(
+    client: VaultClient, failures: Iterable[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the first of the failures for which no lesson would come now: one may be written since."""
+    shown: list[dict[str, Any]] = []
+    for failure in failures:
+        answer, _ = client.look(api.search.recall_failure(output=failure["text"]))
+        if not answer["hits"]:
+            shown.append(failure)
+        if len(shown) == SHOWN:
+            break
+    return shown

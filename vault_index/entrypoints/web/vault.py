@@ -5,7 +5,8 @@ Lessons are counted for anybody. Texts that agents received and the state of thi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -22,7 +23,7 @@ from vault_index.vault import open_vault
 
 PRIVATE = "/page/private/vault"
 MAX_ROWS = 200  # of a table; the line below it says how many more there are
-WIDTH, HEIGHT, GAP = 720, 140, 2  # of the plot, in its own units
+WIDTH, HEIGHT = 720, 140  # of the plot, in its own units
 LABEL = 11  # columns that a line of `lessons status` begins with
 TROUBLE = ("problem", "hook log")
 SETTINGS = ("setting", "defaults")
@@ -50,7 +51,8 @@ def overview(client: Client) -> HTMLResponse:
         missing=client.shown_error(health["text_only"]),
         shown_categories=numbers["categories"][:MAX_ROWS],
         most=max((each["lessons"] for each in numbers["categories"]), default=1),
-        bars=list(_bars(growth["steps"])),
+        line=_line(growth["days"]),
+        new_days=[each for each in reversed(growth["days"]) if each["new"]][:MAX_ROWS],
         size=(WIDTH, HEIGHT),
     )
 
@@ -106,21 +108,17 @@ def check(client: Client) -> HTMLResponse:
     )
 
 
-def _bars(steps: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield a bar for each step of growth: those from before, and the new ones on top of them."""
-    most = max((step["all"] for step in steps), default=0) or 1
-    width = WIDTH / max(1, len(steps))
-    for number, step in enumerate(steps):
-        top, new = (HEIGHT * step[name] / most for name in ("all", "new"))
-        yield {
-            **step,
-            "x": round(number * width, 1),
-            "width": round(width - GAP, 1),
-            "y": round(HEIGHT - top, 1),
-            "new_height": round(new, 1),
-            "base": round(HEIGHT - top + new, 1),
-            "height": round(top - new, 1),
-        }
+def _line(days: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the growth as a path, and as the area below it: a step on each day with a new lesson."""
+    dates = [date.fromisoformat(each["day"]) for each in days]
+    span = max(1, (dates[-1] - dates[0]).days)
+    most = max(1, days[-1]["all"])
+    path = ""
+    for day, each in zip(dates, days, strict=True):
+        x, y = (WIDTH * (day - dates[0]).days / span, HEIGHT * (1 - each["all"] / most))
+        path += f"H{x:.1f}V{y:.1f}" if path else f"M0 {y:.1f}"
+    path += f"H{WIDTH}"  # where all came today
+    return {"path": path, "area": f"{path}V{HEIGHT}H0Z"}
 
 
 # The page of documents: courses and collections, found by half-remembered names, with their

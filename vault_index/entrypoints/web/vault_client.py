@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from fastapi import Depends, Request
 
@@ -41,6 +41,15 @@ FILES = frozenset({"files", "files_read", "files_modified"})  # keys of lists of
 _FOLDERS = re.compile(r"(?<![\w.~/])/(?:[^\s/'\":;,]+/)+")
 
 
+class Deletion(NamedTuple):
+    """A lesson that a page deleted, and the bytes of its file before and after."""
+
+    id: str
+    path: str
+    before: bytes
+    after: bytes | None
+
+
 class VaultClient:
     """Asks the vault for the routes. Errors are a Refusal that names no folder of the machine."""
 
@@ -50,6 +59,7 @@ class VaultClient:
         self.turn = asyncio.Lock()  # of requests that write
         self.typed = asyncio.Semaphore(TYPED_AT_ONCE)
         self.answers = asyncio.Semaphore(ANSWERS)  # of questions that wait for models
+        self.deletions: dict[str, Deletion] = {}  # that can be taken back, the oldest first
         self.is_ending = False  # the server ends: no model is waited for
         self._vault = vault
         self._settings = self._stamp_settings()

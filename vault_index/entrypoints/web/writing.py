@@ -7,10 +7,8 @@ this server runs: it keeps the bytes of the last files.
 from __future__ import annotations
 
 import secrets
-from collections import OrderedDict
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query
 from fastapi.responses import HTMLResponse
@@ -22,7 +20,7 @@ from vault_index.entrypoints.web.markdown import html_of
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.render import fragment, page
 from vault_index.entrypoints.web.shapes import Id, Text
-from vault_index.entrypoints.web.vault_client import Client, VaultClient
+from vault_index.entrypoints.web.vault_client import Client, Deletion, VaultClient
 from vault_index.lesson.file import MAX_BYTES
 from vault_index.lesson.parse import TYPES, id_of
 
@@ -71,17 +69,6 @@ class UndoBody(BaseModel):
     """A deletion, as its answer named it."""
 
     deletion: Id
-
-
-class _Deletion(NamedTuple):
-    root: Path
-    id: str
-    path: str
-    before: bytes
-    after: bytes | None
-
-
-_deletions: OrderedDict[str, _Deletion] = OrderedDict()
 
 
 @routes.get("/new")
@@ -141,20 +128,22 @@ def delete(client: Client, body: Named) -> dict[str, str]:
     if entry["id"] != body.id:
         raise Refusal(404, "there is no lesson of this id", "load the page again")
     before = _read(client, entry["path"])
+    if before is None:
+        raise Refusal(404, "the file of this lesson is gone", "load the page again")
     client.change(api.edit.delete_lesson(name=body.id), lambda changed: [changed.path])
     deletion = secrets.token_urlsafe(12)
     after = _read(client, entry["path"])
-    _deletions[deletion] = _Deletion(client.root, body.id, entry["path"], before or b"", after)
-    while len(_deletions) > MAX_UNDO:
-        _deletions.popitem(last=False)
+    client.deletions[deletion] = Deletion(body.id, entry["path"], before, after)
+    while len(client.deletions) > MAX_UNDO:
+        del client.deletions[next(iter(client.deletions))]
     return {"deletion": deletion, "title": entry["title"]}
 
 
 @routes.post(f"{PRIVATE}/undo", dependencies=[Depends(one_at_a_time)])
 def undo(client: Client, body: UndoBody) -> dict[str, str]:
     """Take a deletion back: the file has the same bytes again."""
-    gone = _deletions.get(body.deletion)
-    if gone is None or gone.root != client.root:
+    gone = client.deletions.get(body.deletion)
+    if gone is None:
         raise Refusal(410, "this deletion is too old to be taken back here", "git has the file")
     command = api.edit.restore_lesson(
         path=gone.path,
@@ -162,7 +151,7 @@ def undo(client: Client, body: UndoBody) -> dict[str, str]:
         after=None if gone.after is None else gone.after.decode("utf-8", "surrogateescape"),
     )
     client.change(command, lambda path: [path])
-    del _deletions[body.deletion]
+    del client.deletions[body.deletion]
     return {"id": gone.id}
 
 

@@ -10,6 +10,7 @@ let limit = 0;
 let deciding = false;
 
 const items = () => [...list.querySelectorAll("button[data-id]")];
+let linked = location.hash.slice(1); // the proposal that a link named
 const place = () => items().findIndex((item) => item.dataset.id === current);
 
 // Run a task; what is refused is said in one line, and false comes back. The line stays until the next
@@ -54,7 +55,9 @@ async function reload(index = place(), options = {}) {
 
 async function begin(index, options) {
   const all = items();
-  const kept = place();
+  const named = items().findIndex((item) => item.dataset.id === linked);
+  const kept = place() < 0 ? named : place();
+  linked = "";
   if (!all.length) {
     current = "";
     card.replaceChildren();
