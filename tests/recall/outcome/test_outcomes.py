@@ -17,6 +17,7 @@ from tests.support.commands import run
 from tests.support.conversations import Conversation
 from tests.support.files import commit, lesson_text
 from tests.support.homes import clock_ran
+from tests.support.serving import serving
 from vault_index.index import reconcile
 from vault_index.journal import capture
 from vault_index.journal.journal import Journal
@@ -237,13 +238,15 @@ def test_a_vault_without_an_index_or_records(make_vault: Callable[..., Vault]) -
 
 
 @pytest.mark.slow
-def test_the_line_of_status_and_of_show(team: Vault) -> None:
+def test_status_show_and_today_say_it(team: Vault, own_world: Path) -> None:
     a_session_that_takes_it(team)
     shown = run("lessons", "show", "heap", cwd=team.root).out
     assert "injected 1 time: 1 taken, 0 ignored, 0 contradicted, 0 unknown" in shown
     entry = json.loads(run("lessons", "show", "heap", "--json", cwd=team.root).out)
     assert entry["outcome"]["taken"] == 1
     assert "outcome    injected 1 time: 1 taken" in run("lessons", "status", cwd=team.root).out
+    with serving(team.root, own_world, LESSONS_EMBEDDER="none") as server:
+        assert ">taken 1<" in server.ask("GET", "/page/private/today").text
 
 
 def steps_of(folder: Path, *lines: dict[str, Any]) -> list[story.Step]:
