@@ -48,6 +48,7 @@ _ENVIRONMENT = {
 _CHOICES = {"embedder": ("minilm", "ollama", "none"), "trust": ("all", "committed-only")}
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 Cosine = float
+Share = float
 Weights = str
 Variable = str
 Positive = int
@@ -134,6 +135,13 @@ class SearchTable:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasureTable:
+    """The settings of `[measure]`."""
+
+    holdout: Share = 0.0  # share of lessons that sessions are not told, to measure their worth
+
+
+@dataclass(frozen=True, slots=True)
 class SkillsTable:
     """The settings of `[skills]`."""
 
@@ -171,6 +179,7 @@ class Config:
     learn: LearnTable = LearnTable()
     search: SearchTable = SearchTable()
     skills: SkillsTable = SkillsTable()
+    measure: MeasureTable = MeasureTable()
     taxonomy: tuple[str, ...] = ()  # category paths this vault uses; empty: the default ones
     keywords: Mapping[str, str] = field(default_factory=dict)  # phrase -> category
     unknown_keys: tuple[UnknownKey, ...] = ()  # keys of files that need an edit
@@ -435,6 +444,7 @@ _KINDS: dict[str, tuple[Callable[[Any], Any], str, str]] = {
     "Positive": (_positive, "a whole number, 1 or more", ""),
     "float": (_number, "a number, 0 or more", ""),
     "float | None": (lambda value: _number(value, least=-1e9), "a number", ""),
+    "Share": (lambda value: _number(value, most=0.9), "a share, 0 to 0.9", "0.1 is every tenth"),
     "Cosine": (lambda value: _number(value, most=1), "a cosine, 0 to 1", ""),
     "Temperature": (lambda value: _number(value, most=2), "a number, 0 to 2", ""),
     "str": (lambda value: _is_a(str, value), "a string", ""),

@@ -38,7 +38,7 @@ def select(
     `since` ISO 8601; `only_prompts` leaves out the starts of sessions. A record's `text` is the prompt if
     a file still has it; the `near` of a silence is the lesson that came nearest to the `floor`. `lessons`
     have `score`, `outcome`, the list they were `taught` it in, and `is_taught`: whether a taught prompt
-    fired them. See `injected.page`.
+    fired them; `held` are lessons that were held back by chance. See `injected.page`.
     """
     if only not in injected.ONLY:
         raise VaultError(f"no kind of record {only!r:.40}", "choose answered or silent")

@@ -16,7 +16,7 @@ from vault_index.learn.material import SESSION
 from vault_index.lesson import parse
 from vault_index.lesson.category import DEFAULT_CONFIDENCE
 from vault_index.proposals import review
-from vault_index.recall import select
+from vault_index.recall import holdout, select
 from vault_index.search import entries, floor, query
 from vault_index.search.query import Query, find_page
 from vault_index.store import filters, injections
@@ -41,12 +41,14 @@ def search(
     cursor: str = "",
     document: str = "",
     lesson: int | None = None,
+    session: str = "",
 ) -> dict[str, Any]:
     """Find lessons, a page of them: `hits` as `search` returns them, and `next`, a cursor or "".
 
     `category` is one with all below it, `document` a title, and `lesson` a number in it. A lesson that
     names no confidence has the middle one, 3. A `limit` of 0 is the number in the settings, or 10.
-    Lessons that hooks may not inject are left out.
+    Lessons that hooks may not inject are left out. `held` are the ids of those that hooks hold back from
+    this `session`, to measure what lessons are worth.
     """
     began = time.monotonic()
     _check_search(query, type, category, cursor)
@@ -80,12 +82,16 @@ def search(
         "text_only": results.text_only,
         "embedder": vault.config.embedder,
         "place": "",
+        "held": [hit.lesson_id for hit in hits if holdout.plan(vault, session).holds(hit)],
     }
 
 
 @question
-def get(vault: Vault, name: str) -> dict[str, Any]:
-    """Return one lesson: `entry` as `show` does, or None and `near`, [id, title] of some like it."""
+def get(vault: Vault, name: str, session: str = "") -> dict[str, Any]:
+    """Return one lesson: `entry` as `show` does, or None and `near`, [id, title] of some like it.
+
+    `held` is whether hooks hold it back from the `session`: see `search`.
+    """
     began = time.monotonic()
     if not isinstance(name, str) or not name.strip():
         raise VaultError("no lesson is named", "give the id that a search returned")
@@ -99,7 +105,10 @@ def get(vault: Vault, name: str) -> dict[str, Any]:
         message = f"{entry['id']} is kept from agents: {kept_back}"
         raise VaultError(message, f"ask a person to look at it: `lessons show {entry['id']}`")
     _count(vault, GET, "", [(entry["id"], 1.0)], began)
-    return {"entry": as_json(entry), "near": []}
+    is_held = entry["type"] != holdout.RULE and holdout.is_held(
+        vault.config.measure.holdout if session else 0.0, session, entry["id"]
+    )
+    return {"entry": as_json(entry), "near": [], "held": is_held}
 
 
 @question

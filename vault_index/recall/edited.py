@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from vault_index import git
 from vault_index.index.rows import MAX_TAUGHT_CHARS
 from vault_index.journal.redact import glob_matcher, redact
-from vault_index.recall import block, select, sessions
+from vault_index.recall import block, holdout, select, sessions
 from vault_index.recall.select import Injection
 from vault_index.search.hit import Hit
 from vault_index.store import filters, injections, schema
@@ -44,12 +44,17 @@ def select_lesson(vault: Vault, event: dict[str, Any]) -> Injection:
     fresh = [lesson for lesson in lessons if lesson not in had]
     where = filters.all_of(filters.wholes_of(fresh), filters.FOR_AGENTS)
     rows = vault.open_index().store.rows(schema.LESSONS.shown, where)
-    hits = select.only_trusted(vault, [Hit.of_lesson(row, 1.0, 0.0) for row in rows])
+    plan = holdout.plan(vault, str(event["session_id"]), is_new=bool(event.get("agent_id")))
+    every = select.only_trusted(vault, [Hit.of_lesson(row, 1.0, 0.0) for row in rows])
+    hits = [hit for hit in every if not plan.is_over(hit)]
     first = sorted(hits, key=lambda hit: fresh.index(hit.lesson_id))[:1]
     if not first:
         return Injection("", silent="nothing new")
     said = redact(path)[:MAX_TAUGHT_CHARS]
-    return Injection(block.at_edit(first[0]), first, about=path, said=said)
+    if plan.holds(first[0]):
+        silent = holdout.SILENT
+        return Injection("", silent=silent, about=path, said=said, held=first, plan=plan)
+    return Injection(block.at_edit(first[0]), first, about=path, said=said, plan=plan)
 
 
 def _lessons_for(vault: Vault, path: str) -> list[str]:

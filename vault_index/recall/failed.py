@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index.index.rows import MAX_TAUGHT_CHARS
 from vault_index.journal.redact import redact
-from vault_index.recall import block, select, sessions
+from vault_index.recall import block, holdout, select, sessions
+from vault_index.recall.holdout import Plan
 from vault_index.recall.select import Injection
 from vault_index.search import failures
 from vault_index.store import injections
@@ -30,14 +31,28 @@ _LOOKED_AT = 5  # hits, of which some may not be trusted
 def answer(vault: Vault, event: dict[str, Any], text_only: bool) -> Injection:
     """Return what the failure that an event reports should get."""
     failed = failure.read(str(event.get("command") or ""), str(event.get("error") or ""))
-    times = sessions.times_told(vault, event, injections.key_of(failed.signature))
-    injection = select_lesson(vault, failed, times=times, text_only=text_only)
+    key = injections.key_of(failed.signature)
+    times = sessions.times_told(vault, event, key)
+    plan = plan_of(vault, event, key)
+    injection = select_lesson(vault, failed, times=times, text_only=text_only, plan=plan)
     said = redact(failed.lines[0] if failed.lines else failed.command)[:MAX_TAUGHT_CHARS]
     return replace(injection, about=failed.signature, said=said)
 
 
+def plan_of(vault: Vault, event: dict[str, Any], key: str) -> Plan:
+    """Return what may be held back at a failure: nothing at one that the session met before."""
+    plan = holdout.plan(vault, str(event.get("session_id") or ""))
+    is_again = key in plan.before or (plan.share and sessions.times_told(vault, event, key))
+    return holdout.NONE if is_again else plan
+
+
 def select_lesson(
-    vault: Vault, failed: Failure, *, times: int = 0, text_only: bool = False
+    vault: Vault,
+    failed: Failure,
+    *,
+    times: int = 0,
+    text_only: bool = False,
+    plan: Plan = holdout.NONE,
 ) -> Injection:
     """Return what a failure should get that the session was told about so many `times`."""
     answer = failures.find(vault, failed, _LOOKED_AT, text_only=text_only)
@@ -48,5 +63,9 @@ def select_lesson(
         return Injection("", floor=least, silent=silent, near=next(iter(answer.hits), None))
     if times >= TIMES:
         return Injection("", floor=answer.floor, silent="told twice already", near=trusted[0])
+    plan = holdout.NONE if answer.taught else plan
+    if plan.holds(trusted[0]):
+        silent = holdout.SILENT
+        return Injection("", floor=answer.floor, silent=silent, held=trusted, plan=plan)
     text = block.at_failure(trusted[0], vault.config.prompt_tokens, AGAIN if times else "")
-    return Injection(text, trusted, floor=answer.floor)
+    return Injection(text, trusted, floor=answer.floor, plan=plan)

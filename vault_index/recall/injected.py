@@ -55,7 +55,7 @@ class Chosen:
 
     def has(self, record: Mapping[str, Any]) -> bool:
         """Whether a record is wanted."""
-        lessons = [*record["lessons"], str(record.get("near") or "")]
+        lessons = [*record["lessons"], *(record.get("held") or ()), str(record.get("near") or "")]
         is_silent = not (record["lessons"] or record.get("skills"))
         return (
             str(record.get("session") or "").startswith(self.session)
@@ -182,6 +182,7 @@ class _Known:
         self._marks, self._came_again = marks, came_again
         near = {str(each.get("near") or "") for each in some}
         shown = {lesson for each in some for lesson in each["lessons"]}
+        shown |= {lesson for each in some for lesson in each.get("held") or ()}
         asked = {_prompt_of(each) for each in some}
         taught = {lesson for session, key, lesson in marks if (session, key) in asked}
         ids = sorted((shown | near | taught) - {""})
@@ -222,6 +223,12 @@ class _Known:
                     "is_taught": lesson in (record.get("taught") or ()),
                 }
                 for lesson, score in zip(lessons, scores, strict=False)
+            ],
+            "held": [
+                {**self._lesson(lesson), "score": score}
+                for lesson, score in zip(
+                    record.get("held") or (), record.get("held_scores") or (), strict=False
+                )
             ],
             "skills": [
                 {"name": name, "score": score}

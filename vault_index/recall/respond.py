@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vault_index.index import skills
-from vault_index.recall import block, edited, failed, select, sessions, subagents
+from vault_index.recall import block, edited, failed, holdout, select, sessions, subagents
 from vault_index.recall.select import Injection
 from vault_index.recall.sessions import file_of, forget_given, forget_old, given, remember
 from vault_index.search import failures
@@ -45,12 +45,13 @@ def respond(
     if name == "SessionStart" and source not in vault.config.session_sources:
         if source == COMPACT:
             forget_given(vault, str(event.get("session_id") or ""))
-        return None
+        return _message(holdout.notice(vault))
     session = str(event.get("session_id") or "")
     if name == subagents.START:
         return _start_subagent(vault, event, since, by)
     injection = _injection(vault, event, session, text_only, from_files)
-    if time.monotonic() > until or (name == edited.EVENT and not injection.text):
+    is_nothing = not (injection.text or injection.held)
+    if time.monotonic() > until or (name == edited.EVENT and is_nothing):
         return None
     if session and not sessions.claim(file_of(vault, session), event, since):
         return None
@@ -63,14 +64,18 @@ def respond(
     injections.record(vault.index_dir, name, session, **record, by=by)
     if source == COMPACT:
         forget_given(vault, session)
-    if not injection.text:
-        return None
-    if name in (failed.EVENT, edited.EVENT):
+    held = [hit.lesson_id for hit in injection.held]
+    at = [record["key"]] if held and name == failed.EVENT else []
+    sessions.note_held(vault, session, [*held, *at])
+    notice = _message(holdout.notice(vault) if name == "SessionStart" else "")
+    if name == edited.EVENT or (name == failed.EVENT and injection.text):
         sessions.note_told(vault, event, record["key"])
+    if not injection.text:
+        return notice
     remember(vault, session, str(event.get("agent_id") or ""), ids)
     is_shown = name in _WITH_RECEIPT and vault.config.receipt and shown
     seen = {"systemMessage": block.receipt(shown)} if is_shown else {}
-    return _output(name, injection.text) | seen
+    return _output(name, injection.text) | seen | (notice or {})
 
 
 def _start_subagent(
@@ -83,11 +88,17 @@ def _start_subagent(
     told = subagents.take(vault, event)
     if told is None:
         return None
+    sessions.note_held(vault, session, (told["record"]["arms"] or {}).get("held", ()))
     injections.record(vault.index_dir, subagents.START, session, **told["record"], by=by)
     if not told["text"]:
         return None
     remember(vault, session, str(event.get("agent_id") or ""), told["ids"])
     return _output(subagents.START, told["text"])
+
+
+def _message(line: str) -> dict[str, Any] | None:
+    """Return a line for the person alone as the hook's answer; None for ""."""
+    return {"systemMessage": line} if line else None
 
 
 def _output(event: str, text: str) -> dict[str, Any]:
@@ -110,6 +121,7 @@ def _record(event: dict[str, Any], injection: Injection, ms: float) -> dict[str,
         "near": (near.lesson_id, near.reason) if near else None,
         "taught": [hit.lesson_id for hit in injection.hits if hit.taught],
         "said": injection.said,
+        "arms": injection.plan.arms(injection.hits, injection.held),
     }
 
 
@@ -123,8 +135,9 @@ def _injection(
         return edited.select_lesson(vault, event)
     is_subagent = event["hook_event_name"] == subagents.ASKED  # a new one was told nothing yet
     already = given(vault, session) if not is_subagent else {}
+    plan = holdout.plan(vault, session, is_new=is_subagent)
     if from_files:
-        return select.from_files(vault, str(event.get("prompt") or ""), already)
+        return select.from_files(vault, str(event.get("prompt") or ""), already, plan)
     project = Path(str(event.get("cwd") or "."))
     skills.register(vault, project)
     if event["hook_event_name"] == "SessionStart":
@@ -132,6 +145,10 @@ def _injection(
         failures.want(vault)
         if event.get("source") == COMPACT:
             return select.after_compaction(vault, already)
-        return select.for_session(vault, project, already, session=session, text_only=text_only)
+        return select.for_session(
+            vault, project, already, session=session, text_only=text_only, plan=plan
+        )
     prompt = str(event.get("prompt") or "")
-    return select.for_prompt(vault, prompt, already, project=project, text_only=text_only)
+    return select.for_prompt(
+        vault, prompt, already, project=project, text_only=text_only, plan=plan
+    )

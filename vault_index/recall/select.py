@@ -15,7 +15,8 @@ from vault_index.errors import VaultError
 from vault_index.hotpath import chatter
 from vault_index.journal.journal import Journal
 from vault_index.lesson import file, passages
-from vault_index.recall import block
+from vault_index.recall import block, holdout
+from vault_index.recall.holdout import RULE, Plan
 from vault_index.search import floor, scoring, unindexed
 from vault_index.search.hit import Hit
 from vault_index.search.query import Query
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 COMPANION_SHARE = 0.75
 NOTHING = "nothing above the floor"
 _WITHHELD = " is left out: "
-RULE = "project_rule"  # the type of lessons that a session begins with
 MAX_RULES = 20  # more are no rules that anybody keeps in mind
 
 
@@ -46,6 +46,8 @@ class Injection:
     near: Hit | None = None  # of a silence: the lesson that came nearest to the floor
     about: str = ""  # the record knows it by this, else by its prompt: a signature, a path
     said: str = ""  # by which people know it, without secrets: a line of output, a path
+    held: Sequence[Hit] = ()  # lessons that would have come, and are held back by the plan
+    plan: Plan = holdout.NONE
 
 
 def without_withheld(silent: str) -> str:
@@ -70,38 +72,47 @@ def for_prompt(
     *,
     project: Path | None = None,
     text_only: bool = False,
+    plan: Plan = holdout.NONE,
 ) -> Injection:
     """Return what a prompt should get: up to three lessons and a skill above their floors.
 
     `already` are the ids that this session received before. `project` is the folder that the prompt
-    was typed in, which may have skills. `text_only` saves the time to embed the prompt.
+    was typed in, which may have skills. `text_only` saves the time to embed the prompt. The `plan` says
+    which lessons are held back.
     """
     reason = chatter.why_skipped(prompt)
     if reason:
         return Injection("", silent=reason)
     config = vault.config
     injection = _above_floor(
-        vault, [prompt], config.prompt_lessons, already, COMPANION_SHARE, text_only=text_only
-    )
+        vault, [prompt], config.prompt_lessons, already, COMPANION_SHARE,
+        text_only=text_only, plan=plan,
+    )  # fmt: skip
     suggested = _suggested(vault, prompt, project, already, text_only)
-    return _rendered(injection, suggested, config.prompt_tokens)
+    return _rendered(injection, suggested, config.prompt_tokens, plan=plan)
 
 
-def from_files(vault: Vault, prompt: str, already: Collection[str] = ()) -> Injection:
+def from_files(
+    vault: Vault, prompt: str, already: Collection[str] = (), plan: Plan = holdout.NONE
+) -> Injection:
     """Return what a prompt should get where there is no index: from the files, by their words."""
     reason = chatter.why_skipped(prompt)
     if reason:
         return Injection("", silent=reason)
     config = vault.config
-    wanted = config.prompt_lessons + len(already)
+    wanted = config.prompt_lessons + len(already) + len(plan.before)
     every, files = unindexed.find(vault, prompt, wanted)
     least = floor.before_fit(files)
     hits = [hit for hit in only_trusted(vault, every) if hit.score >= least]
-    fresh = [hit for hit in hits if hit.lesson_id not in already][: config.prompt_lessons]
+    fresh = [hit for hit in hits if hit.lesson_id not in already and not plan.is_over(hit)]
+    fresh = fresh[: config.prompt_lessons]
     silent = "" if fresh else "nothing new" if hits else NOTHING
     near = next(iter(every), None)
     return _rendered(
-        Injection("", fresh, floor=least, silent=silent, near=near), [], config.prompt_tokens
+        Injection("", fresh, floor=least, silent=silent, near=near),
+        [],
+        config.prompt_tokens,
+        plan=plan,
     )
 
 
@@ -112,6 +123,7 @@ def for_session(
     *,
     session: str = "",
     text_only: bool = False,
+    plan: Plan = holdout.NONE,
 ) -> Injection:
     """Return what the start of a session in a project should get, by what the project is doing.
 
@@ -130,12 +142,14 @@ def for_session(
     room = max(0, config.session_lessons - len(rules))
     had = [*already, *(hit.lesson_id for hit in rules)]
     injection = (
-        _above_floor(vault, asked, room, had, text_only=text_only) if room else Injection("")
+        _above_floor(vault, asked, room, had, text_only=text_only, plan=plan)
+        if room
+        else Injection("")
     )
     if rules:
         injection = replace(injection, hits=[*rules, *injection.hits], silent="")
     done = block.section(Journal(config), project, session)
-    return _rendered(injection, [], config.token_budget, done)
+    return _rendered(injection, [], config.token_budget, done, plan)
 
 
 def after_compaction(vault: Vault, already: Collection[str]) -> Injection:
@@ -182,13 +196,19 @@ def without_vault(config: Config, project: Path, session: str) -> Injection:
 
 
 def _rendered(
-    injection: Injection, suggested: Sequence[Hit], max_tokens: int, done: str = ""
+    injection: Injection,
+    suggested: Sequence[Hit],
+    max_tokens: int,
+    done: str = "",
+    plan: Plan = holdout.NONE,
 ) -> Injection:
-    """Render the hits, the suggested skills and what was `done` as one block."""
-    if not injection.hits and not suggested and not done:
-        return injection
-    text = block.injection(injection.hits, max_tokens, suggested, done)
-    return Injection(text, injection.hits, suggested, injection.floor)
+    """Render the hits that are not held back, the suggested skills and what was `done` as one block."""
+    hits, held = plan.split(injection.hits)
+    if not hits and not suggested and not done:
+        silent = holdout.SILENT if held else injection.silent
+        return replace(injection, hits=hits, held=held, silent=silent, plan=plan)
+    text = block.injection(hits, max_tokens, suggested, done)
+    return Injection(text, hits, suggested, injection.floor, held=held, plan=plan)
 
 
 def _suggested(
@@ -214,6 +234,7 @@ def _above_floor(
     share_of_first: float = 0.0,
     *,
     text_only: bool = False,
+    plan: Plan = holdout.NONE,
 ) -> Injection:
     """Search for queries: the best `k` lessons above the floor."""
     best: dict[str, Hit] = {}
@@ -221,7 +242,7 @@ def _above_floor(
     least: float | None = None
     near: list[Hit] = []
     for text in queries:
-        wanted = k + len(already) + (EXTRA_HITS if is_restricted(vault) else 0)
+        wanted = k + len(already) + len(plan.before) + (EXTRA_HITS if is_restricted(vault) else 0)
         usable = _usable(vault, text, wanted, text_only)
         least = usable.floor
         left_out |= usable.left_out
@@ -234,7 +255,9 @@ def _above_floor(
     untaught = (hit.score for hit in best.values() if not hit.taught)
     least_beside = share_of_first * max(untaught, default=0.0)
     fresh = [
-        hit for hit in best.values() if hit.lesson_id not in already and hit.score >= least_beside
+        hit
+        for hit in best.values()
+        if hit.lesson_id not in already and hit.score >= least_beside and not plan.is_over(hit)
     ]
     fresh.sort(key=lambda hit: (-scoring.rank(hit), hit.lesson_id))
     hits = fresh[:k]

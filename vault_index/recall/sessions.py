@@ -64,6 +64,25 @@ def note_told(vault: Vault, event: Mapping[str, object], about: str) -> None:
         _append(_told_in(vault, event), [_line_of(event, about)])
 
 
+def held(vault: Vault, session: str) -> list[str]:
+    """Return what was held back from a session: lessons, and failures by their key."""
+    try:
+        return ownership.read_text(_held_in(vault, session)).splitlines()
+    except (OSError, UnicodeDecodeError):
+        return []
+
+
+def note_held(vault: Vault, session: str, names: Iterable[str]) -> None:
+    """Note what is held back from a session."""
+    if session and (lines := list(names)):
+        _append(_held_in(vault, session), lines)
+
+
+def _held_in(vault: Vault, session: str) -> Path:
+    file = file_of(vault, session)
+    return file.with_name(f"{file.name}.held")
+
+
 def _told_in(vault: Vault, event: Mapping[str, object]) -> Path:
     file = file_of(vault, str(event.get("session_id") or ""))
     return file.with_name(f"{file.name}.told")

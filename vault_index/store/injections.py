@@ -84,6 +84,7 @@ def record(
     taught: Sequence[str] = (),
     said: str = "",
     key: str = "",
+    arms: Mapping[str, Any] | None = None,
 ) -> None:
     """Note a search for an agent. Never raises: a read-only vault has no record.
 
@@ -91,7 +92,8 @@ def record(
     the lesson that came nearest to the `floor`. `ms` is from the start to the answer, `by` the process
     that gave it: watcher, process, learn. `taught` are the lessons that a taught prompt fired, and `said`
     is a redacted line of what a failure printed, whose signature `prompt` is. `key` is the hash of a
-    prompt, where only that is known.
+    prompt, where only that is known. `arms` has the lessons that were `held` back, with `held_scores`,
+    those `drawn` to be told, and the `share` that is held back.
     """
     optional = {
         "silent": silent,
@@ -99,6 +101,7 @@ def record(
         "near_score": round(near[1], 4) if near else None,
         "taught": list(taught),
         "said": said,
+        **(arms or {}),
     }
     _note(
         folder,
@@ -227,6 +230,9 @@ def with_names_of_now(kept: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]
         more: dict[str, Any] = {
             "lessons": [renamed(str(lesson), names) for lesson in line["lessons"]]
         }
+        for name in ("held", "drawn"):
+            if isinstance(line.get(name), list):
+                more[name] = [renamed(str(lesson), names) for lesson in line[name]]
         for name in ("near", "lesson"):
             if isinstance(line.get(name), str):
                 more[name] = renamed(line[name], names)

@@ -124,7 +124,9 @@ def _printed(agent: str, answer: Any) -> str:
         return protocol.dumps(answer)
     from vault_index.hotpath import agents
 
-    output = answer["hookSpecificOutput"]
+    output = answer.get("hookSpecificOutput")
+    if not output:  # a line for the person, which no other agent shows
+        return ""
     return agents.answer(agent, output["hookEventName"], output["additionalContext"])
 
 

@@ -41,10 +41,15 @@ def search_results(answer: Mapping[str, Any]) -> str:
     if not hits:
         said = f"No lesson is about this. The nearest are below {percent_of(answer['floor'])}%:"
         return "\n".join([said, fenced(below), " ".join([*notes, "Next: go on without."])])
+    if held := [line(hit.lesson_id) for hit in hits if hit.lesson_id in answer["held"]]:
+        notes.append(f"{_HELD}: {', '.join(held)}.")
     notes.append("Whole text: learn_get(id).")
     if answer["next"] and not below:
         notes.append(f"More: the same search with cursor={answer['next']!r}.")
     return "\n".join([fenced([*_hits(hits), *_less(below)]), " ".join(notes)])
+
+
+_HELD = "Held out in this session, so hooks do not say it, to measure what lessons are worth"
 
 
 def _less(below: Sequence[str]) -> list[str]:
@@ -69,7 +74,7 @@ def lesson(name: str, answer: Mapping[str, Any], cursor: str = "") -> str:
         )
     body, end = _page(text, start)
     lines = [_about(entry), *quote.lines(quote.closed(quote.defused(body)))]
-    shown = fenced(lines)
+    shown = fenced(lines) + (f"\n{_HELD}." if answer["held"] else "")
     if end < len(text):
         shown += f"\n{end} of {len(text)} characters. The rest: the same call with cursor='{end}'."
     return shown

@@ -79,6 +79,7 @@ class LessonTools:
             cursor=cursor,
             document=document,
             lesson=lesson,
+            session=self._agent.session,
         )
         return texts.search_results(self._agent.ask(question, project))
 
@@ -91,7 +92,7 @@ class LessonTools:
                 anchor=id, before=0, after=0, full=True, **self._agent.where(project)
             )
             return texts.timeline(self._agent.ask_journal(asked), full=True)
-        answer = self._agent.ask(api.learn.get(name=id), project)
+        answer = self._agent.ask(api.learn.get(name=id, session=self._agent.session), project)
         return texts.lesson(id, answer, cursor)
 
     def learn_status(self, context: Context[Any, Any], project: Project = "") -> str:
