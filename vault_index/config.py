@@ -43,6 +43,7 @@ _ENVIRONMENT = {
     "LESSONS_EMBEDDER": "embedder",
     "LESSONS_OLLAMA_MODEL": "ollama_model",
     "OLLAMA_HOST": "ollama_host",
+    "LESSONS_INDEX_SHARED": "index.shared",
     "LESSONS_WATCH_AUTOSTART": "watch.autostart",
 }
 _CHOICES = {"embedder": ("minilm", "ollama", "none"), "trust": ("all", "committed-only")}
@@ -53,6 +54,7 @@ Weights = str
 Variable = str
 Positive = int
 Temperature = float | None
+Uri = str
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,13 @@ class WatchTable:
     """The settings of `[watch]`."""
 
     autostart: bool = True  # hooks start the watcher when there is none; [watch] autostart
+
+
+@dataclass(frozen=True, slots=True)
+class IndexTable:
+    """The settings of `[index]`."""
+
+    shared: Uri = ""  # where a team's vectors are taken from and published: s3://..., a folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +182,7 @@ class Config:
     ] = ()  # names or addresses: hooks inject what they committed last
     trusted_keys: tuple[str, ...] = ()  # fingerprints: hooks inject what was signed with them
     watch: WatchTable = WatchTable()
+    index: IndexTable = IndexTable()
     journal: JournalTable = JournalTable()
     llm: LlmTable = LlmTable()
     ask: AskTable = AskTable()
@@ -422,6 +432,20 @@ def _weights(value: Any) -> str:
     return str(value)
 
 
+def _uri(value: Any) -> str:
+    """Return the address of a store; no part of it is a secret, and a folder is named in full."""
+    text = str(_is_a(str, value))
+    scheme, mark, rest = text.partition("://")
+    if mark and (not rest or "@" in rest.partition("/")[0] or "?" in rest or scheme == "db"):
+        raise ValueError
+    if mark or not text:
+        return text
+    folder = Path(text).expanduser()
+    if not folder.is_absolute():
+        raise ValueError
+    return str(folder)
+
+
 def _texts(value: Any) -> tuple[str, ...]:
     return tuple(_is_a(str, each) for each in _is_a(list, value))
 
@@ -449,6 +473,11 @@ _KINDS: dict[str, tuple[Callable[[Any], Any], str, str]] = {
     "Temperature": (lambda value: _number(value, most=2), "a number, 0 to 2", ""),
     "str": (lambda value: _is_a(str, value), "a string", ""),
     "Variable": (_variable, "the name of a variable", "the key itself is in the environment"),
+    "Uri": (
+        _uri,
+        "the address of an object store, or a folder",
+        'write it like "s3://bucket/prefix" or "/srv/team"; credentials are in the environment',
+    ),
     "Weights": (
         _weights,
         "four whole numbers",

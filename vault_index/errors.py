@@ -6,6 +6,7 @@
     ├── LessonError            a lesson file that does not parse or cannot be edited; knows its line
     ├── IndexStateError        the index is missing, damaged, or from a newer version
     ├── ForeignIndexError      what is in the place of the index is not this user's: it is not touched
+    ├── StoreError             a store of published tables is not there, not reached or not usable
     ├── EmbedderError          the embedder cannot embed
     │   └── ModelError         the built-in model is not here, or its files are not the right ones
     ├── ModelCallError         a language model did not answer as it was asked to
@@ -64,6 +65,10 @@ class IndexStateError(VaultError):
 
 class ForeignIndexError(VaultError):
     """The folder in the place of the index is a link, tracked by git, or somebody else's."""
+
+
+class StoreError(VaultError):
+    """A store of published tables cannot be used: not reached, not allowed, or not of this kind."""
 
 
 class EmbedderError(VaultError):

@@ -258,6 +258,8 @@ COMMANDS = (
     typed("init", "init again", "."),
     typed("index", "index", "."),
     typed("index --no-wait", "index --no-wait", "."),
+    typed("index --publish, no address", "index --publish", "index.shared", 1),
+    typed("index.shared, a secret", "config set index.shared s3://a:b@c/d", "environment", 1),
     typed("config", "config", "prompt_lessons"),
     typed("config show", "config show --json", '"prompt_lessons"'),
     typed("config set, unknown", "config set prompt_lesson 2", "prompt_lessons", 1),

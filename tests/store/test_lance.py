@@ -143,7 +143,8 @@ def test_both_make_the_same_table(tmp_path: Path) -> None:
     assert kinds[0] == kinds[1]
     assert other.indexed() == {*single, *LEVELS, FULL_TEXT, IDENTIFIERS}
     assert in_order(one.scan(None)) == in_order(other.scan(None))
-    assert one.count_versions() == other.count_versions()
+    # the key of ours is there from the first version on
+    assert one.count_versions() == other.count_versions() - 1
     for word in WORDS:
         scores = [door.matches(word, FULL_TEXT, 100, None)["_score"].to_pylist() for door in made]
         assert sorted(scores[0]) == sorted(scores[1])

@@ -49,6 +49,16 @@ def index(
 
 
 @command
+def publish(vault: Vault, caller: Caller) -> dict[str, Any]:
+    """Bring the index up to date and publish its vectors: see `index.publish`; with its `stats`."""
+    from vault_index.index import publish as publishing
+
+    stats: Any = caller.index(vault, read_all=True)
+    done = publishing.publish(vault, caller.progress_of("publishing vectors"))
+    return {**done, "stats": asdict(stats)}
+
+
+@command
 def report(vault: Vault, caller: Caller) -> dict[str, Any]:
     """Return the state of a vault: see `status.of`."""
     del caller

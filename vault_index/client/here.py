@@ -75,6 +75,8 @@ def bring_up_to_date(
         fetch_model(vault.config, on_note)
     progress = partial(on_progress, "indexing lessons")
     stats = reconcile.sync(vault, rebuild=rebuild, wait=wait, read_all=read_all, progress=progress)
+    if stats.shared:
+        on_note(f"note: {stats.shared}; embedded here")
     if not stats.busy and (floor.is_stale(vault) or failures.is_stale(vault)):
         fit_floor(vault, on_progress)
     return stats

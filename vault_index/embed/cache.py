@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import sqlite3
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 T = TypeVar("T")
+Shared = Callable[[Mapping[str, Any], Callable[[list[Any]], Any]], Mapping[str, "np.ndarray"]]
 
 FILE = "vectors.sqlite3"
 MAX_VECTORS = 100_000  # 1.6 KB each with minilm; the oldest tenth goes when there are more
@@ -36,14 +37,24 @@ CREATE TABLE IF NOT EXISTS vectors (
 class VectorCache:
     """The vectors of one embedder. `home` is the user's folder.
 
-    One that is not `trusted` is written and never read: for who asks for a rebuild.
+    One that is not `trusted` is written and never read: for who asks for a rebuild. `shared` returns
+    vectors that others made, of contents by hash that are made in this way (`store.shared`).
     """
 
-    def __init__(self, home: Path, embedder: str, dimension: int, *, trusted: bool = True) -> None:
+    def __init__(
+        self,
+        home: Path,
+        embedder: str,
+        dimension: int,
+        *,
+        trusted: bool = True,
+        shared: Shared | None = None,
+    ) -> None:
         self._file = home / FILE
         self._trusted = trusted
         self._embedder = embedder
         self._dimension = dimension
+        self._shared = shared
         self.made = 0  # vectors, by `get_or_make`
 
     def get(self, contents: Collection[str]) -> dict[str, np.ndarray]:
@@ -73,12 +84,18 @@ class VectorCache:
         contents: Mapping[str, T],
         known: Mapping[str, np.ndarray] = MappingProxyType({}),
     ) -> dict[str, np.ndarray]:
-        """Return the vectors of all contents, by hash; those neither `known` nor kept are made, and kept.
+        """Return the vectors of all contents, by hash; those neither `known`, kept nor shared are made.
 
-        `make` returns float32[dimension] for each of a list; its errors pass through. `made` counts.
+        New ones are kept. `make` returns float32[dimension] for each of a list; its errors pass through.
         """
         vectors = {**known, **self.get(contents.keys() - known.keys())}
         missing = {key: what for key, what in contents.items() if key not in vectors}
+        if missing and self._shared is not None:
+            taken = self._shared(missing, make)
+            if taken:
+                self.put(taken)
+            vectors |= taken
+            missing = {key: what for key, what in missing.items() if key not in taken}
         if missing:
             new = dict(zip(missing, make([*missing.values()]), strict=True))
             self.put(new)

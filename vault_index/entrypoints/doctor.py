@@ -22,15 +22,17 @@ from vault_index.errors import (
     ForeignIndexError,
     IndexStateError,
     SettingsError,
+    StoreError,
     VaultError,
 )
 from vault_index.hotpath import index_files
-from vault_index.index import skills
+from vault_index.index import reconcile, skills
 from vault_index.journal import archive
 from vault_index.journal.journal import Journal
 from vault_index.search import floor
 from vault_index.share import git_hooks
 from vault_index.store import injections, manifest, moments, ownership
+from vault_index.store.shared import refused_before
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch
 
@@ -113,7 +115,18 @@ def examine(named: str | None) -> list[Trouble]:
         return [Trouble("settings", error.message, _edit(file) if file.is_file() else error.hint)]
     except VaultError as error:
         return [Trouble("vault", error.message, "lessons init")]
-    parts = (_package, _settings, _index, _lessons, _model, _agent, _journal, _watcher, _git)
+    parts = (
+        _package,
+        _settings,
+        _index,
+        _lessons,
+        _model,
+        _shared,
+        _agent,
+        _journal,
+        _watcher,
+        _git,
+    )
     return [trouble for part in parts for trouble in _guarded(part, vault)]
 
 
@@ -213,6 +226,22 @@ def _model(vault: Vault) -> Iterator[Trouble]:
         )
         what = f"the index was built {with_what}, the embedder is {embedder.name}"
         yield Trouble("model", what, "lessons index")
+
+
+def _shared(vault: Vault) -> Iterator[Trouble]:
+    """Look whether vectors come from `[index] shared`, and what was refused of them."""
+    uri = vault.config.index.shared
+    if not uri or vault.embedder is None:
+        return
+    noted = refused_before(vault.config.home)
+    if noted.get("uri") == uri:
+        for row in noted["rows"][:SHOWN]:
+            what = f"{uri}: refused row {row}"
+            yield Trouble("index", what, "ask who publishes there; it was embedded here")
+    try:
+        reconcile.shared_of(vault).count()
+    except StoreError as error:
+        yield Trouble("index", error.message, error.hint)
 
 
 def _degraded(vault: Vault, missing: str) -> str:

@@ -17,6 +17,7 @@ from vault_index.index import classifier, documents, listing, rows, skills
 
 if TYPE_CHECKING:
     from vault_index.store.manifest import Manifest
+    from vault_index.store.shared import SharedVectors
     from vault_index.store.table import Table
     from vault_index.vault import Vault
 
@@ -34,11 +35,11 @@ class Sources:
     manifest: Manifest
     use_cache: bool  # whether to believe the vectors that are kept for all of the user's vaults
 
-    def cache(self, recipe: str) -> VectorCache:
+    def cache(self, recipe: str, shared: SharedVectors | None = None) -> VectorCache:
         """Return the vectors that are kept, of those that were embedded in one way."""
         name = f"{self.manifest.embedder} {recipe}"
         home, dimension = self.vault.config.home, self.manifest.dimension
-        return VectorCache(home, name, dimension, trusted=self.use_cache)
+        return VectorCache(home, name, dimension, trusted=self.use_cache, shared=shared)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from vault_index.store.table import Table
 
 if TYPE_CHECKING:
     from vault_index.embed.cache import VectorCache
+    from vault_index.store.shared import SharedVectors
     from vault_index.vault import Vault
 
 BATCH_PASSAGES = 512  # about six seconds of embedding between two commits
@@ -42,6 +43,7 @@ class SyncOptions:
     ask_git: bool
     read_all: bool
     progress: Progress
+    is_hurried: bool = False
 
 
 def sync(
@@ -63,10 +65,11 @@ def sync(
     scores are a little off, and proposals and documents are of before, until a full pass.
     With `ask_git=False`, as in a pass that is not full, authors and dates of commits are filled in
     by the next sync that asks. `read_all` compares the content of every file, whatever its stat.
+    Only a caller without `at_most` takes vectors from `[index] shared`: a hook waits for no network.
 
     Raises WriteError, EmbedderError, and IndexStateError for an index of a newer version.
     """
-    options = SyncOptions(full, full and ask_git, read_all, progress)
+    options = SyncOptions(full, full and ask_git, read_all, progress, at_most is not None)
     return Lessons(vault, options).sync(rebuild=rebuild, wait=wait, at_most=at_most)
 
 
@@ -125,18 +128,30 @@ class Lessons(Source[Diff, Stats]):
         injections.rename(vault.index_dir, _renamed(before, changes, read))
         lessons = Table(work.index, before.dimension)
         sources = Sources(vault, lessons, before, use_cache=work.reason != ASKED_FOR)
-        cache = sources.cache(rows.RECIPE)
-        after = self._write(sources, cache, read, changes.removed)
+        shared = self._shared(sources)
+        cache = sources.cache(rows.RECIPE, shared)
+        after = self._write(sources, cache, shared, read, changes.removed)
         sources = replace(sources, manifest=replace(after, head=authors.head))
         stats = replace(_count(before, changes, read), embedded=cache.made)
+        if shared is not None:
+            shared.note_refused()
+            stats = replace(stats, taken=shared.taken, shared=shared.trouble or shared.refusals)
         after, stats = self._refresh_derived(sources, stats, self._due(work))
         manifest.save(work.index, after, even_if_same=False)
         return replace(stats, problems=diff.problems(after, changes.skipped))
+
+    def _shared(self, sources: Sources) -> SharedVectors | None:
+        """Return the vectors that a team shares, for who has time to ask, and no wish to doubt."""
+        uri, embedder = self.vault.config.index.shared, self.vault.embedder
+        if not uri or embedder is None or self.options.is_hurried or not sources.use_cache:
+            return None
+        return shared_of(self.vault)
 
     def _write(
         self,
         sources: Sources,
         cache: VectorCache,
+        shared: SharedVectors | None,
         read: Sequence[ReadFile],
         removed: Collection[str],
     ) -> Manifest:
@@ -154,8 +169,9 @@ class Lessons(Source[Diff, Stats]):
             known = len(there | cache.get(hashes - there).keys())
 
         def tell(_batch: Sequence[ReadFile], _rows: int) -> None:
-            if cache.made:
-                self.options.progress(cache.made, max(cache.made, len(hashes) - known))
+            done = cache.made + (shared.taken if shared else 0)
+            if done:
+                self.options.progress(done, max(done, len(hashes) - known))
 
         return writer.write(before, read, changed, removed, tell)
 
@@ -180,6 +196,16 @@ class Lessons(Source[Diff, Stats]):
                 skills = stats.skills if done.skills is None else done.skills
                 stats = replace(stats, refiled=stats.refiled + done.refiled, skills=skills)
         return sources.manifest, stats
+
+
+def shared_of(vault: Vault) -> SharedVectors:
+    """Return the vectors at `[index] shared` of the vault's embedder. Raises EmbedderError."""
+    from vault_index.store.shared import SharedVectors
+
+    assert vault.embedder is not None
+    recipe = f"{vault.embedder.name} {rows.RECIPE}"
+    config = vault.config
+    return SharedVectors(config.index.shared, recipe, vault.embedder.dimension, config.home)
 
 
 def _count(before: Manifest, changes: Diff, read: Sequence[ReadFile]) -> Stats:

@@ -11,14 +11,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
 from vault_index import native
-from vault_index.errors import IndexStateError, VaultError, WriteError
+from vault_index.errors import IndexStateError, StoreError, VaultError, WriteError
 from vault_index.native import NotUnderstood, wait
 
 if TYPE_CHECKING:
@@ -28,7 +29,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MAX_WORD = 100  # bytes of a word that is indexed whole
+NO_TABLE = "nothing is published there"
 MAX_DAMAGE_CHARS = 160  # of what LanceDB says of an index, without its path
+# of the field that is the key: what `set_unenforced_primary_key` would write
+_KEY = "lance-schema:unenforced-primary-key:position"
 _ALWAYS = 0.0  # seconds: see what other processes committed
 # what it comes to when something is not there any more, or takes other arguments
 _MISFITS = (NotUnderstood, ImportError, AttributeError, TypeError, LookupError)
@@ -36,35 +40,97 @@ _MISFITS = (NotUnderstood, ImportError, AttributeError, TypeError, LookupError)
 _introduced = False  # whether the module has found what it takes for asyncio
 
 
-@contextmanager
-def lance_errors(index: Path) -> Iterator[None]:
-    """Turn the errors of LanceDB - RuntimeError, ValueError, OSError - into our two kinds.
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A place of published tables, by its URI; its credentials are in the environment."""
 
-    Raises VaultError for a module that this one was not written for.
+    uri: str
+    seconds: float = 10.0  # that a call may wait
+
+    def __str__(self) -> str:
+        return self.uri
+
+    @property
+    def options(self) -> dict[str, str] | None:
+        """The options of an object store, which would try for minutes; None for a local folder."""
+        if "://" not in self.uri:
+            return None
+        seconds = f"{self.seconds:.0f}"
+        return {
+            "connect_timeout": f"{min(3.0, self.seconds):.0f}s",
+            "timeout": f"{seconds}s",
+            "client_max_retries": "2",
+            "client_retry_timeout": seconds,
+        }
+
+
+Place = Path | Remote
+
+
+@contextmanager
+def lance_errors(index: Place) -> Iterator[None]:
+    """Turn the errors of LanceDB - RuntimeError, ValueError, OSError - into our kinds.
+
+    Raises VaultError for a module that this one was not written for; StoreError for a `Remote`.
     """
     try:
         yield
+    except (NotUnderstood, RuntimeError, ValueError, OSError) as error:
+        if isinstance(index, Remote):
+            raise StoreError(f"{index.uri}: {_reason(str(error))}", STORE_HINT) from error
+        _raise_of_index(error, index)
     except _MISFITS as misfit:
-        raise VaultError(
-            f"this release of LanceDB cannot be used: {type(misfit).__name__}: {misfit}",
-            "run `pip install 'lancedb==0.40.*'`",
-        ) from misfit
-    except (RuntimeError, ValueError, OSError) as error:
-        message = " ".join(str(error).split())
-        for sign, problem in (
-            ("no space left", "the disk is full"),
-            ("read-only file system", "the file system is read-only"),
-            ("permission denied", "permission denied"),
-        ):
-            if sign in message.lower():
-                raise WriteError(
-                    f"cannot write {index}: {problem}",
-                    "free some space or make the folder writable",
-                ) from None
-        raise IndexStateError(
-            f"the index at {index} is damaged: {_damage(error, index)}",
-            "run `lessons index --rebuild`",
-        ) from error
+        raise _misfit(misfit) from misfit
+
+
+def _misfit(error: Exception) -> VaultError:
+    """Return the error for a module that this one was not written for."""
+    return VaultError(
+        f"this release of LanceDB cannot be used: {type(error).__name__}: {error}",
+        "run `pip install 'lancedb==0.40.*'`",
+    )
+
+
+STORE_HINT = "check the address, the network and the credentials in your environment"
+_REASONS = {  # what an object store says, in its words -> in a few
+    "access denied": ("status: 403", "status: 401", "accessdenied", "permission denied"),
+    "no such bucket": ("nosuchbucket",),
+    "not reached": ("kind: connect", "dns error", "connection refused"),
+    "the connection was cut": ("incompletemessage", "connection reset", "closed before"),
+    "no answer in time": ("timedout", "timed out", "no answer in"),
+    "no credentials": ("nocredentials", "169.254.169.254"),
+    NO_TABLE: ("was not found",),
+}
+
+
+def _reason(said: str) -> str:
+    """Return the error of a store in a few words."""
+    lower = said.lower()
+    for reason, signs in _REASONS.items():
+        if any(sign in lower for sign in signs):
+            return reason
+    return " ".join(said.split())[:MAX_DAMAGE_CHARS]
+
+
+def _raise_of_index(error: Exception, index: Path) -> NoReturn:
+    """Raise our error for one of an index on this machine."""
+    if isinstance(error, NotUnderstood):
+        raise _misfit(error) from error
+    message = " ".join(str(error).split())
+    for sign, problem in (
+        ("no space left", "the disk is full"),
+        ("read-only file system", "the file system is read-only"),
+        ("permission denied", "permission denied"),
+    ):
+        if sign in message.lower():
+            raise WriteError(
+                f"cannot write {index}: {problem}",
+                "free some space or make the folder writable",
+            ) from None
+    raise IndexStateError(
+        f"the index at {index} is damaged: {_damage(error, index)}",
+        "run `lessons index --rebuild`",
+    ) from error
 
 
 def _damage(error: Exception, index: Path) -> str:
@@ -96,21 +162,22 @@ class LanceTable:
     """
 
     def __init__(
-        self, folder: Path, name: str, *, pinned: bool = False, check: Callable[[], None]
+        self, folder: Place, name: str, *, pinned: bool = False, check: Callable[[], None]
     ) -> None:
         self.folder = folder
         self._name = name
         self._pinned = pinned
         self._check = check
         self._opened: Any = None
+        self._wait = _waiting_for(folder)
 
     @property
     def _table(self) -> Any:
         if self._opened is None:
             self._check()
-            table = wait(_connect(self.folder).open_table, self._name)
+            table = self._wait(_connect(self.folder).open_table, self._name)
             if self._pinned:
-                wait(table.checkout, wait(table.version))
+                self._wait(table.checkout, self._wait(table.version))
             self._opened = table
         return self._opened
 
@@ -127,9 +194,12 @@ class LanceTable:
 
         `texts` are a column of prose and one of whole words between spaces, "" for none.
         """
-        made = wait(_connect(self.folder).create_empty_table, self._name, "create", schema)
-        # without a key two processes that insert the same new ids duplicate them
-        wait(made.set_unenforced_primary_key, [key])
+        # without a key two processes that insert the same new ids duplicate them; it is made with the
+        # table, so that nobody sees one without
+        named = schema.field(key).with_metadata({_KEY: "1"})
+        schema = schema.set(schema.get_field_index(key), named)
+        connection = _connect(self.folder)
+        made = self._wait(connection.create_empty_table, self._name, "create", schema)
         configs = [
             *((column, BTree()) for column in single),
             *((column, LabelList()) for column in lists),
@@ -137,7 +207,7 @@ class LanceTable:
         ]
         for column, config in configs:
             if column:
-                wait(
+                self._wait(
                     made.create_index,
                     column, index=config, replace=True, wait_timeout=None, name=None, train=True,
                 )  # fmt: skip
@@ -146,19 +216,19 @@ class LanceTable:
     @_with_our_errors
     def version(self) -> int:
         """Return the version that this handle reads."""
-        return int(wait(self._table.version))
+        return int(self._wait(self._table.version))
 
     @_with_our_errors
     def count(self) -> int:
         """Return the number of rows."""
-        return int(wait(self._table.count_rows, None))
+        return int(self._wait(self._table.count_rows, None))
 
     @_with_our_errors
     def scan(
         self, columns: Sequence[str] | None, where: str | None = None, *, ids: bool = False
     ) -> pa.Table:
         """Return columns (None: all) of the rows that a filter names; with `ids` also `_rowid`."""
-        return _rows(self._table.query(), columns, where, ids)
+        return self._rows(self._table.query(), columns, where, ids)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield columns and `_rowid` of all rows, some thousands at a time."""
@@ -166,14 +236,16 @@ class LanceTable:
             query = self._table.query()
             query.select_columns(list(columns))
             query.with_row_id()
-            yield from _stream(wait(query.execute, max_batch_length=None, timeout=None))
+            yield from _stream(
+                self._wait(query.execute, max_batch_length=None, timeout=None), self._wait
+            )
 
     @_with_our_errors
     def matches(self, text: str, column: str, limit: int, where: str | None) -> pa.Table:
         """Return `_score` (BM25) and `_rowid` of the rows that match any word of a text."""
         query = self._table.query().nearest_to_text({"query": MatchQuery(text, column)})
         query.limit(limit)
-        return _rows(query, ["_score"], where, True, batch_rows=limit)
+        return self._rows(query, ["_score"], where, True, batch_rows=limit)
 
     @_with_our_errors
     def take(self, row_ids: Sequence[int], columns: Sequence[str]) -> pa.Table:
@@ -181,19 +253,22 @@ class LanceTable:
         query = self._table.take_row_ids(list(row_ids))
         query.with_row_id()
         query.select_columns(list(columns))
-        return _read(wait(query.execute))
+        return _read(self._wait(query.execute), self._wait)
 
     @_with_our_errors
-    def merge(self, rows: pa.Table, key: str, *, delete: bool) -> None:
-        """Write rows in the place of those with the same key, in one commit; `delete` all others."""
+    def merge(self, rows: pa.Table, key: str, *, delete: bool, update: bool = True) -> None:
+        """Write rows in one commit, in the place of those with the same key; `delete` all others.
+
+        Without `update` those that are there stay as they are.
+        """
         import pyarrow as pa
 
         _refuse_holes(rows)
         # with the table's own schema, whose metadata names the key
-        rows = pa.Table.from_arrays(rows.columns, schema=wait(self._table.schema))
+        rows = pa.Table.from_arrays(rows.columns, schema=self._wait(self._table.schema))
         how = {
             "on": [key],
-            "when_matched_update_all": True,
+            "when_matched_update_all": update,
             "when_matched_update_all_condition": None,
             "when_not_matched_insert_all": True,
             "when_not_matched_by_source_delete": delete,
@@ -204,69 +279,84 @@ class LanceTable:
             "use_lsm": None,
             "validate_single_shard": True,
         }
-        wait(self._table.execute_merge_insert, rows.to_reader(), how)
+        self._wait(self._table.execute_merge_insert, rows.to_reader(), how)
 
     @_with_our_errors
     def delete(self, where: str) -> None:
         """Take out the rows that a filter names, in one commit."""
-        wait(self._table.delete, where)
+        self._wait(self._table.delete, where)
 
     @_with_our_errors
     def optimize(self, older_than: timedelta | None) -> None:
         """Fold new rows into the indexes, and drop versions that are older than this."""
         milliseconds = None if older_than is None else round(1000 * older_than.total_seconds())
-        wait(self._table.optimize, cleanup_since_ms=milliseconds, delete_unverified=False)
+        self._wait(self._table.optimize, cleanup_since_ms=milliseconds, delete_unverified=False)
 
     @_with_our_errors
     def count_versions(self) -> int:
         """Return the number of versions that are kept."""
-        return len(wait(self._table.list_versions))
+        return len(self._wait(self._table.list_versions))
+
+    def _rows(
+        self,
+        query: Any,
+        columns: Sequence[str] | None,
+        where: str | None,
+        ids: bool,
+        *,
+        batch_rows: int | None = None,
+    ) -> pa.Table:
+        """Run a query; each batch of its rows is a wait for another thread (LanceDB's own are small)."""
+        if columns is not None:
+            query.select_columns(list(columns))
+        if where is not None:
+            query.where(where)
+        if ids:
+            query.with_row_id()
+        return _read(
+            self._wait(query.execute, max_batch_length=batch_rows, timeout=None), self._wait
+        )
 
 
-def _connect(folder: Path) -> Any:
+def _waiting_for(place: Place) -> Callable[..., Any]:
+    """Return how calls are waited for: those to another machine not for ever."""
+    return partial(wait, seconds=place.seconds) if isinstance(place, Remote) else wait
+
+
+def _connect(place: Place) -> Any:
     """Connect to a folder, which fails for no other reason than that the module is another."""
     global _introduced
-    options = (None, None, None, None, _ALWAYS, None, None, None)
+    is_remote = isinstance(place, Remote)
+    uri = place.uri if isinstance(place, Remote) else str(place.absolute())
+    storage = place.options if isinstance(place, Remote) else None
+    options = (None, None, None, None, _ALWAYS, None, storage, None)
     for name in ("LANCE_LOG", "LANCEDB_LOG"):  # warnings on stderr: of new tables, of its exit
         os.environ.setdefault(name, "error")
     try:
         module = native.load("lancedb", "_lancedb")
-        first = wait if _introduced else native.introduce
-        connection = first(module.connect, str(folder.absolute()), *options)
+        first = _waiting_for(place) if _introduced else native.introduce
+        if is_remote and not _introduced:  # which is not to wait for a network
+            native.introduce(module.connect, "memory://", *options[:6], None, None)
+            first = _waiting_for(place)
+        connection = first(module.connect, uri, *options)
     except Exception as error:
+        if is_remote:
+            raise
         raise NotUnderstood(f"{type(error).__name__}: {error}") from error
     _introduced = True
     return connection
 
 
-def _rows(
-    query: Any,
-    columns: Sequence[str] | None,
-    where: str | None,
-    ids: bool,
-    *,
-    batch_rows: int | None = None,
-) -> pa.Table:
-    """Run a query; each batch of its rows is a wait for another thread (LanceDB's own are small)."""
-    if columns is not None:
-        query.select_columns(list(columns))
-    if where is not None:
-        query.where(where)
-    if ids:
-        query.with_row_id()
-    return _read(wait(query.execute, max_batch_length=batch_rows, timeout=None))
-
-
-def _read(stream: Any) -> pa.Table:
+def _read(stream: Any, waits: Callable[..., Any]) -> pa.Table:
     import pyarrow as pa
 
-    return pa.Table.from_batches(list(_stream(stream)), schema=stream.schema)
+    return pa.Table.from_batches(list(_stream(stream, waits)), schema=stream.schema)
 
 
-def _stream(stream: Any) -> Iterator[pa.RecordBatch]:
+def _stream(stream: Any, waits: Callable[..., Any]) -> Iterator[pa.RecordBatch]:
     while True:
         try:
-            yield wait(stream.__anext__)
+            yield waits(stream.__anext__)
         except StopAsyncIteration:
             return
 

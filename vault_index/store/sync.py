@@ -66,6 +66,8 @@ class Stats:
     removed: int = 0
     unchanged: int = 0
     embedded: int = 0
+    taken: int = 0  # passages whose vectors came from `[index] shared`
+    shared: str = ""  # why vectors were not taken from there, or which were refused
     refiled: int = 0  # passages of lessons whose category the classifier now proposes otherwise
     skills: int | None = None  # how many there are, if any of them changed
     pending: int = 0  # files left for later: more than the caller has time for
@@ -85,7 +87,8 @@ class Stats:
         parts = [f"{getattr(self, name)} {name}" for name in names if getattr(self, name)]
         if self.skills is not None:
             parts.append(f"{self.skills} skills")
-        return f"{', '.join(parts) or 'no lessons'}; {self.embedded} embedded"
+        taken = f", {self.taken} taken" if self.taken else ""
+        return f"{', '.join(parts) or 'no lessons'}; {self.embedded} embedded{taken}"
 
 
 class Embedding(Protocol):

@@ -156,6 +156,7 @@ def remove_model() -> None:
 
 @click.command("index", epilog="Example: lessons index --rebuild")
 @click.option("--rebuild", is_flag=True, help="Build a new index beside it, then swap.")
+@click.option("--publish", is_flag=True, help="Publish its vectors to `index.shared`.")
 @click.option("--no-wait", is_flag=True, help="Do nothing if another process is indexing.")
 @click.option("--no-fetch", is_flag=True, hidden=True)  # for the watcher, which does it beside this
 @click.option("--floor", "only_floor", is_flag=True, hidden=True)  # for the watcher
@@ -164,6 +165,7 @@ def remove_model() -> None:
 def index_command(
     named: str | None,
     rebuild: bool,
+    publish: bool,
     no_wait: bool,
     no_fetch: bool,
     only_floor: bool,
@@ -177,6 +179,9 @@ def index_command(
         from vault_index.client import here
 
         here.fit_floor(client.open_vault(named), client.silent)
+        return
+    if publish:
+        _publish(named, as_json)
         return
     built = _rebuild_journal(named) if rebuild and not no_fetch else ""
     if built and not _has_vault(named):
@@ -203,6 +208,15 @@ def index_command(
         output.say(built)
     for problem in stats["problems"]:
         output.say(f"{problem['path']}:{problem['line']}: {problem['message']}")
+
+
+def _publish(named: str | None, as_json: bool) -> None:
+    """Publish the index, and say what came of it."""
+    done = asking.ask(named, api.state.publish())
+    if as_json:
+        output.json(done)
+        return
+    output.say(f"{done['uri']}: {done['added']} vectors added, {done['vectors']} in all")
 
 
 def _has_vault(named: str | None) -> bool:

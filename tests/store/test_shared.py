@@ -1,0 +1,334 @@
+"""Vectors that a team shares: published once, taken by laptops, and never believed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support import lancedb_package
+from tests.support.commands import BIN, run
+from tests.support.embedders import WordEmbedder
+from tests.support.files import lesson_text, write
+from tests.support.indexed import with_words
+from tests.support.object_store import URI, ObjectStore, object_store
+from vault_index.edit import init
+from vault_index.errors import SettingsError, StoreError, VaultError
+from vault_index.index import publish, reconcile, rows
+from vault_index.store.shared import SharedVectors, refuse_unsafe, table_name
+from vault_index.vault import Vault, open_vault
+
+WORDS = "heap lock pipe cache queue token index merge branch deploy".split()
+
+
+def texts(count: int, first: int = 0) -> dict[str, str]:
+    return {
+        f"topic/lesson-{n}.md": lesson_text(
+            f"Lesson {n}",
+            f"The {WORDS[n % 10]} of service {n} wants {WORDS[n // 10 % 10]} {n * 7}.",
+        )
+        for n in range(first, first + count)
+    }
+
+
+def vault_at(root: Path, lessons: Mapping[str, str], uri: str | Path) -> Vault:
+    if not (root / "lessons").exists():
+        init.init(root)
+    for path, text in lessons.items():
+        write(root / "lessons" / path, text)
+    home = root.parent / f"home-of-{root.name}"
+    home.mkdir(exist_ok=True)
+    vault = open_vault(
+        root, environ={**os.environ, "LESSONS_HOME": str(home), "LESSONS_INDEX_SHARED": str(uri)}
+    )
+    with_words(vault)
+    return vault
+
+
+def embedded(vault: Vault) -> list[str]:
+    embedder = vault.embedder
+    assert isinstance(embedder, WordEmbedder)
+    return embedder.documents
+
+
+def publish_all(vault: Vault) -> dict[str, Any]:
+    reconcile.sync(vault)
+    return publish.publish(vault, lambda _done, _all: None)
+
+
+def vectors_of(vault: Vault) -> dict[str, np.ndarray]:
+    there, matrix = vault.open_index().store.rows_and_vectors(("id",))
+    assert matrix is not None
+    return {row["id"]: vector for row, vector in zip(there, matrix, strict=True)}
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[ObjectStore]:
+    with object_store() as running:
+        yield running
+
+
+def at(store: ObjectStore, patch: pytest.MonkeyPatch, place: str) -> str:
+    """Return an address of its own in the store, with the environment set to reach it."""
+    for name, value in store.env.items():
+        patch.setenv(name, value)
+    return f"{URI}/{place}"
+
+
+def test_a_laptop_takes_vectors_and_makes_the_same_index(tmp_path: Path) -> None:
+    lessons = texts(40)
+    publisher = vault_at(tmp_path / "ci", lessons, tmp_path / "shared")
+    assert publish_all(publisher)["added"] == 40
+    laptop = vault_at(tmp_path / "laptop", lessons, tmp_path / "shared")
+    stats = reconcile.sync(laptop)
+    assert (stats.taken, stats.embedded, stats.shared) == (40, 0, "")
+    ours, theirs = vectors_of(publisher), vectors_of(laptop)
+    assert ours.keys() == theirs.keys()
+    assert all((ours[id] == theirs[id]).all() for id in ours)
+    assert publish_all(publisher)["added"] == 0  # again changes nothing
+
+
+def test_only_what_nobody_published_is_embedded(tmp_path: Path) -> None:
+    publish_all(vault_at(tmp_path / "ci", texts(40), tmp_path / "shared"))
+    laptop = vault_at(tmp_path / "laptop", texts(45), tmp_path / "shared")
+    stats = reconcile.sync(laptop)
+    assert (stats.taken, stats.embedded) == (40, 5)
+    assert publish_all(laptop) == {"uri": str(tmp_path / "shared"), "added": 5, "vectors": 45}
+
+
+def test_a_hook_and_a_rebuild_ask_nobody(tmp_path: Path) -> None:
+    publish_all(vault_at(tmp_path / "ci", texts(40), tmp_path / "shared"))
+    laptop = vault_at(tmp_path / "laptop", texts(40), tmp_path / "shared")
+    assert reconcile.sync(laptop, at_most=100).taken == 0
+    assert reconcile.sync(laptop, rebuild=True).taken == 0
+
+
+def test_without_a_place_or_a_network_nothing_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    laptop = vault_at(tmp_path / "laptop", texts(40), tmp_path / "nowhere")
+    stats = reconcile.sync(laptop)
+    assert (stats.taken, stats.embedded) == (0, 40)
+    assert "nothing is published there" in stats.shared
+    assert not (tmp_path / "nowhere").exists()
+    monkeypatch.setenv("AWS_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    away = vault_at(tmp_path / "away", texts(40), URI)
+    stats = reconcile.sync(away)
+    assert (stats.taken, stats.embedded, stats.shared) == (0, 40, f"{URI}: not reached")
+
+
+def poison(uri: Path, recipe: str, id: str, column: str, value: object) -> None:
+    table = lancedb_package.connect(uri).open_table(table_name(recipe))
+    table.update(where=f"id = '{id}'", values={column: value})
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "reason"),
+    [
+        ("vector", [2.0] + [0.0] * 63, "its length is 2"),
+        ("vector", [0.0] * 64, "its length is 0"),
+        ("embedder", "another", "it is of the embedder 'another'"),
+    ],
+)
+def test_a_poisoned_row_is_refused_and_named(
+    tmp_path: Path, column: str, value: object, reason: str
+) -> None:
+    lessons, uri = texts(40), tmp_path / "shared"
+    publisher = vault_at(tmp_path / "ci", lessons, uri)
+    publish_all(publisher)
+    where = "lesson_id = 'topic/lesson-3'"
+    (row,) = publisher.open_index().store.rows(("content_hash",), where)
+    poison(uri, f"words {rows.RECIPE}", row["content_hash"], column, value)
+    laptop = vault_at(tmp_path / "laptop", lessons, uri)
+    stats = reconcile.sync(laptop)
+    assert (stats.taken, stats.embedded) == (39, 1)
+    assert stats.shared == f"{uri}: refused row {row['content_hash']}: {reason}"
+    assert (
+        vectors_of(laptop)["topic/lesson-3@0"] == vectors_of(publisher)["topic/lesson-3@0"]
+    ).all()
+
+
+def test_vectors_of_other_texts_are_refused(tmp_path: Path) -> None:
+    lessons, uri = texts(40), tmp_path / "shared"
+    publish_all(vault_at(tmp_path / "ci", lessons, uri))
+    table = lancedb_package.connect(uri).open_table(table_name(f"words {rows.RECIPE}"))
+    table.update(values={"vector": [1.0] + [0.0] * 63})  # unit vectors, of no text here
+    stats = reconcile.sync(vault_at(tmp_path / "laptop", lessons, uri))
+    assert (stats.taken, stats.embedded) == (0, 40)
+    assert "it is not the vector of its text" in stats.shared
+
+
+def test_an_embedder_sees_only_its_own_vectors(tmp_path: Path) -> None:
+    lessons, uri = texts(40), tmp_path / "shared"
+    publish_all(vault_at(tmp_path / "ci", lessons, uri))
+    laptop = vault_at(tmp_path / "laptop", lessons, uri)
+    with_words(laptop, WordEmbedder("other words", 32))
+    assert reconcile.sync(laptop).taken == 0
+
+
+@pytest.mark.parametrize(
+    "wrong", ["s3://user:key@bucket/x", "s3://bucket?token=1", "relative/path", "db://x", "s3://"]
+)
+def test_an_address_holds_no_secret(tmp_path: Path, wrong: str) -> None:
+    with pytest.raises(SettingsError):
+        vault_at(tmp_path / "vault", {}, wrong)
+
+
+def test_a_vault_cannot_choose_a_bucket(tmp_path: Path) -> None:
+    vault_at(tmp_path / "vault", {}, "")
+    file = tmp_path / "vault" / "lessons" / "vault.toml"
+    file.write_text('[index]\nshared = "s3://theirs/x"\n')
+    vault = open_vault(tmp_path / "vault")
+    assert vault.config.index.shared == ""
+    assert any("index.shared" in str(each) for each in vault.config.unknown_keys)
+
+
+# against a server of S3
+
+
+@pytest.mark.slow
+def test_two_publishers_at_once_make_no_duplicate(
+    tmp_path: Path, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uri = at(store, monkeypatch, "two")
+    vaults = [vault_at(tmp_path / f"ci-{n}", texts(60, 20 * n), uri) for n in range(2)]
+    for vault in vaults:
+        reconcile.sync(vault)
+    errors: list[VaultError] = []
+
+    def work(vault: Vault) -> None:
+        try:
+            publish.publish(vault, lambda _done, _all: None)
+        except VaultError as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(vault,)) for vault in vaults]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    shared = SharedVectors(uri, f"words {rows.RECIPE}", 64, tmp_path)
+    assert shared.count() == 80
+    for n in range(3):
+        stats = reconcile.sync(vault_at(tmp_path / f"laptop-{n}", texts(80), uri))
+        assert (stats.taken, stats.embedded, stats.shared) == (80, 0, "")
+
+
+@pytest.mark.slow
+def test_a_wrong_key_and_a_cut_connection_are_a_line(
+    tmp_path: Path, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uri = at(store, monkeypatch, "cut")
+    publish_all(vault_at(tmp_path / "ci", texts(40), uri))
+    store.is_cut = True
+    try:
+        stats = reconcile.sync(vault_at(tmp_path / "laptop", texts(40), uri))
+    finally:
+        store.is_cut = False
+    assert (stats.taken, stats.embedded) == (0, 40)
+    assert stats.shared in (f"{uri}: the connection was cut", f"{uri}: not reached")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "somebody-else")
+    stats = reconcile.sync(vault_at(tmp_path / "other", texts(40), uri))
+    assert (stats.taken, stats.embedded, stats.shared) == (0, 40, f"{uri}: access denied")
+    with pytest.raises(StoreError, match="access denied"):
+        publish_all(vault_at(tmp_path / "ci", texts(41), uri))
+
+
+@pytest.mark.slow
+def test_a_store_without_conditions_is_refused(
+    tmp_path: Path, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uri = at(store, monkeypatch, "unsafe")
+    refuse_unsafe(uri)
+    store.ignores_conditions = True
+    try:
+        vault = vault_at(tmp_path / "ci", texts(40), uri)
+        with pytest.raises(StoreError, match="ignores If-None-Match"):
+            publish_all(vault)
+    finally:
+        store.ignores_conditions = False
+    assert publish_all(vault)["added"] == 40  # and nothing was written before
+
+
+@pytest.mark.slow
+def test_a_killed_publisher_leaves_a_table_that_the_next_completes(
+    tmp_path: Path, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uri = at(store, monkeypatch, "killed")
+    vault = vault_at(tmp_path / "ci", texts(400), uri)
+    reconcile.sync(vault)
+    code = (
+        "import sys; from pathlib import Path; from tests.store import test_shared as t;"
+        "from vault_index.store import shared; shared.ROWS = 20;"
+        "v = t.vault_at(Path(sys.argv[1]), {}, sys.argv[2]);"
+        "t.publish.publish(v, lambda done, of: print(done, flush=True))"
+    )
+    for lines in (1, 4, 9):
+        process = subprocess.Popen(
+            [BIN / "python", "-c", code, str(vault.root), uri],
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=Path(__file__).parents[2],
+        )
+        assert process.stdout is not None
+        for _ in range(lines):
+            assert process.stdout.readline()
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+    publish.publish(vault, lambda _done, _all: None)
+    shared = SharedVectors(uri, f"words {rows.RECIPE}", 64, tmp_path)
+    assert shared.count() == 400
+    stats = reconcile.sync(vault_at(tmp_path / "laptop", texts(400), uri))
+    assert (stats.taken, stats.embedded, stats.shared) == (400, 0, "")
+
+
+@pytest.mark.slow
+def test_the_command_publishes_and_says_what(
+    tmp_path: Path, with_model: Path, store: ObjectStore
+) -> None:
+    env = {**store.env, "LESSONS_INDEX_SHARED": f"{URI}/command"}
+    root = tmp_path / "vault"
+    run("lessons", "init", root, cwd=tmp_path)
+    for path, text in texts(40).items():
+        write(root / "lessons" / path, text)
+    no_place = run("lessons", "index", "--publish", cwd=root, check=False)
+    assert no_place.code == 1
+    assert no_place.err.splitlines()[-2:] == [
+        "Error: no place to publish to is set",
+        "Try: lessons config set index.shared s3://bucket/prefix",
+    ]
+    done = run("lessons", "index", "--publish", cwd=root, env=env)
+    assert done.out == f"{URI}/command: 40 vectors added, 40 in all\n"
+    again = run("lessons", "index", "--publish", "--json", cwd=root, env=env).json
+    assert (again["added"], again["vectors"]) == (0, 40)
+    (with_model / "vectors.sqlite3").unlink()
+    other = tmp_path / "laptop"
+    run("git", "clone", "-q", root, other, cwd=tmp_path, check=False)
+    run("lessons", "init", other, cwd=tmp_path)
+    for path, text in texts(40).items():
+        write(other / "lessons" / path, text)
+    stats = json.loads(run("lessons", "index", "--json", cwd=other, env=env).out)
+    assert (stats["taken"], stats["embedded"]) == (40, 0)
+    wrong = run(
+        "lessons",
+        "status",
+        "--check",
+        cwd=other,
+        env={**env, "AWS_ACCESS_KEY_ID": "x"},
+        check=False,
+    )
+    assert f"{URI}/command: access denied" in wrong.out

@@ -1,0 +1,288 @@
+"""Vectors that a team shares: a LanceDB table at a URI, by the hash of what each vector is of.
+
+Who publishes (`lessons index --publish`, in CI) fills the table of an embedder; laptops take vectors
+from it and embed the rest. Nothing that comes from there is believed: a vector has the right length,
+is a unit vector, of a text that this machine has, by the same embedder; and of each batch a few texts
+are embedded here, too, and compared. What fails is refused and named, and embedded here.
+
+A store that does not keep "write only if it is not there" loses rows silently, so `refuse_unsafe`
+tries that before the first row is written.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from datetime import timedelta
+from pathlib import Path
+from secrets import SystemRandom, token_hex
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from vault_index import files
+from vault_index.errors import StoreError, VaultError
+from vault_index.lesson.file import hash_of
+from vault_index.store import filters
+from vault_index.store.lance import NO_TABLE, STORE_HINT, LanceTable, Remote
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+T = TypeVar("T")
+
+LEAST = 32  # vectors that are asked for: fewer are embedded in less time than a store answers
+PROBES = 8  # of a batch that was taken, embedded here as well
+LEAST_LIKE = 0.9  # cosine with the vector that was made here: processors differ by 0.01
+LENGTH = 0.01  # that a unit vector may be longer or shorter
+PUBLISH_SECONDS = 300.0  # for a call of who publishes: a commit, or folding rows into the index
+KEEP_VERSIONS = timedelta(hours=1)  # no laptop reads one version for longer
+AT_ONCE = 500  # hashes in a filter
+ROWS = 5_000  # of a commit: 8 MB
+REFUSED = "shared.json"  # in the user's folder: what was refused last
+MAX_REFUSED = 20
+_SCHEME = re.compile(r"[a-z0-9+]+://")
+_NO_PROBE = ("file://", "memory://", "s3+ddb://")  # a file system and DynamoDB keep the condition
+
+
+class SharedVectors:
+    """The table of one embedder at a URI. `home` is the user's folder; `recipe` names the embedder."""
+
+    def __init__(self, uri: str, recipe: str, dimension: int, home: Path) -> None:
+        self.uri = uri
+        self.recipe = recipe
+        self.dimension = dimension
+        self._home = home
+        self._table = LanceTable(Remote(uri), table_name(recipe), check=self._check)
+        self.taken = 0
+        self.trouble = ""  # why nothing is taken any more
+        self.refused: list[str] = []  # rows, with the reason
+
+    def __call__(
+        self, contents: Mapping[str, T], make: Callable[[list[T]], Iterable[np.ndarray]]
+    ) -> dict[str, np.ndarray]:
+        """Return the vectors of contents, by hash, that are there and can be believed. Raises nothing."""
+        if len(contents) < LEAST or self.trouble:
+            return {}
+        try:
+            vectors = self._take(contents)
+        except VaultError as error:
+            self.trouble = error.message
+            return {}
+        for key in SystemRandom().sample(sorted(vectors), min(PROBES, len(vectors))):
+            (own,) = make([contents[key]])
+            if float(vectors[key] @ own) < LEAST_LIKE:
+                self._refuse(key, "it is not the vector of its text")
+                self.trouble = f"{self.uri}: refused row {key}: it is not the vector of its text"
+                return {}
+        self.taken += len(vectors)
+        return vectors
+
+    def _take(self, wanted: Collection[str]) -> dict[str, np.ndarray]:
+        vectors: dict[str, np.ndarray] = {}
+        hashes = sorted(wanted)
+        for start in range(0, len(hashes), AT_ONCE):
+            some = hashes[start : start + AT_ONCE]
+            rows = self._table.scan(("id", "embedder", "vector"), filters.any_of("id", some))
+            asked = set(some)
+            for row in rows.to_pylist():
+                if why := self._wrong(row, asked):
+                    self._refuse(str(row["id"]), why)
+                else:
+                    vectors[row["id"]] = _array(row["vector"])
+        return vectors
+
+    def _wrong(self, row: Mapping[str, Any], asked: Collection[str]) -> str:
+        """Return why a row cannot be believed, "" if it can."""
+        import numpy as np
+
+        if row["id"] not in asked:
+            return "nobody asked for its text"
+        if row["embedder"] != self.recipe:
+            return f"it is of the embedder {str(row['embedder'])[:80]!r}"
+        if row["vector"] is None or len(row["vector"]) != self.dimension:
+            return f"it has not {self.dimension} numbers"
+        vector = _array(row["vector"])
+        length = float(np.linalg.norm(vector)) if np.isfinite(vector).all() else 0.0
+        return "" if abs(length - 1) <= LENGTH else f"its length is {length:.3g}"
+
+    def _refuse(self, row: str, why: str) -> None:
+        self.refused.append(f"{row[:80]}: {why}")
+
+    @property
+    def refusals(self) -> str:
+        """What was refused, in a line; "" for nothing."""
+        if not self.refused:
+            return ""
+        more = f" and {len(self.refused) - 1} more" if len(self.refused) > 1 else ""
+        return f"{self.uri}: refused row {self.refused[0]}{more}"
+
+    def note_refused(self) -> None:
+        """Keep the rows that were refused for `status --check`, or forget those of before."""
+        file = self._home / REFUSED
+        if self.refused:
+            noted = {"uri": self.uri, "rows": self.refused[:MAX_REFUSED]}
+            files.replace_file(file, json.dumps(noted).encode())
+        elif self.taken:
+            file.unlink(missing_ok=True)
+
+    def count(self) -> int:
+        """Count the vectors. Raises StoreError."""
+        return self._table.count()
+
+    def _check(self) -> None:
+        """Raise StoreError for a folder that is not there: LanceDB would make it."""
+        if not _SCHEME.match(self.uri) and not Path(self.uri).is_dir():
+            raise StoreError(
+                f"{self.uri}: {NO_TABLE}", "run `lessons index --publish` where it fits"
+            )
+
+    def publish(
+        self,
+        vectors: Iterable[tuple[list[str], np.ndarray]],
+        progress: Callable[[int], None] = lambda _done: None,
+    ) -> int:
+        """Add the vectors, (hashes, float32[n, dimension]), that are not there; return how many.
+
+        `progress` gets how many were looked at. Two who publish at once make no duplicate. Raises
+        StoreError.
+        """
+        table = publishing(
+            self.uri, table_name(self.recipe), lambda: _schema(self.dimension), ("id",)
+        )
+        there = set(table.scan(("id",))["id"].to_pylist())
+        added = done = 0
+        for hashes, matrix in _batched(vectors):
+            new = [at for at, key in enumerate(hashes) if key not in there]
+            if new:
+                rows = _rows([hashes[at] for at in new], self.recipe, matrix[new])
+                table.merge(rows, "id", delete=False, update=False)
+            added += len(new)
+            done += len(hashes)
+            progress(done)
+        if added:
+            table.optimize(KEEP_VERSIONS)
+        return added
+
+
+def refused_before(home: Path) -> dict[str, Any]:
+    """Return `uri` and `rows` of what was refused last; {} for nothing."""
+    try:
+        noted = json.loads((home / REFUSED).read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return noted if isinstance(noted, dict) else {}
+
+
+def table_name(recipe: str) -> str:
+    """Return the name of the table of an embedder: `vectors_minilm_l6_v2_int8_title_25_prose_3f2a`."""
+    plain = re.sub(r"[^a-z0-9]+", "_", recipe.lower()).strip("_")
+    return f"vectors_{plain[:60]}_{hash_of(recipe)[:4]}"
+
+
+def publishing(
+    uri: str, name: str, schema: Callable[[], pa.Schema], single: Collection[str], **more: Any
+) -> LanceTable:
+    """Return a table for who publishes, made with its indexes if it is not there. Raises StoreError."""
+    if not _SCHEME.match(uri):
+        with files.writing(Path(uri)):
+            Path(uri).mkdir(parents=True, exist_ok=True)
+    remote = Remote(uri, PUBLISH_SECONDS)
+    table = LanceTable(remote, name, check=lambda: None)
+    try:
+        table.version()
+    except StoreError as error:
+        if NO_TABLE not in error.message:
+            raise
+        refuse_unsafe(uri)
+        try:
+            table.create(
+                schema(), "id", more.get("texts", ("", "")), [*single], more.get("lists", ())
+            )
+        except StoreError:  # another one made it at the same time
+            table = LanceTable(remote, name, check=lambda: None)
+            table.version()
+    return table
+
+
+def refuse_unsafe(uri: str) -> None:
+    """Raise StoreError for a store that does not refuse a second write of "only if it is not there"."""
+    if not _SCHEME.match(uri) or uri.startswith(_NO_PROBE):
+        return
+    try:
+        import obstore
+        from obstore.store import from_url
+    except ImportError:
+        raise StoreError(
+            f"{uri}: to publish there needs obstore", "pip install 'lessons-vault[publish]'"
+        ) from None
+    name = f".probe-{token_hex(8)}"
+    try:
+        store = from_url(
+            uri, retry_config={"max_retries": 2, "retry_timeout": timedelta(seconds=10)}
+        )
+        obstore.put(store, name, b"1", mode="create")
+        try:
+            obstore.put(store, name, b"2", mode="create")
+        except obstore.exceptions.AlreadyExistsError:
+            return
+        finally:
+            obstore.delete(store, name)
+    except Exception as error:  # its errors have no other class in common  # noqa: BLE001
+        raise StoreError(f"{uri}: {type(error).__name__}: {_line(error)}", STORE_HINT) from None
+    raise StoreError(
+        f"{uri}: the store ignores If-None-Match, so two who publish would lose rows",
+        "use a store that keeps conditional writes, such as S3, GCS or Azure",
+    )
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())[:160]
+
+
+def _schema(dimension: int) -> pa.Schema:
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            pa.field("id", pa.string(), nullable=False),
+            pa.field("embedder", pa.string()),
+            pa.field("vector", pa.list_(pa.float32(), dimension)),
+        ]
+    )
+
+
+def _rows(hashes: list[str], recipe: str, matrix: np.ndarray) -> pa.Table:
+    import numpy as np
+    import pyarrow as pa
+
+    numbers = pa.array(np.ascontiguousarray(matrix, np.float32).reshape(-1))
+    vectors = pa.FixedSizeListArray.from_arrays(numbers, matrix.shape[1])
+    columns = [pa.array(hashes), pa.array([recipe] * len(hashes)), vectors]
+    return pa.Table.from_arrays(columns, schema=_schema(matrix.shape[1]))
+
+
+def _batched(
+    vectors: Iterable[tuple[list[str], np.ndarray]],
+) -> Iterator[tuple[list[str], np.ndarray]]:
+    """Yield the vectors some thousands at a time, each hash once."""
+    import numpy as np
+
+    kept: dict[str, np.ndarray] = {}
+    written: set[str] = set()
+    for hashes, matrix in vectors:
+        for key, vector in zip(hashes, matrix, strict=True):
+            if key not in written:
+                written.add(key)
+                kept[key] = vector
+            if len(kept) == ROWS:
+                yield [*kept], np.array([*kept.values()])
+                kept = {}
+    if kept:
+        yield [*kept], np.array([*kept.values()])
+
+
+def _array(vector: Any) -> np.ndarray:
+    import numpy as np
+
+    return np.asarray(vector, np.float32)
