@@ -55,6 +55,7 @@ Variable = str
 Positive = int
 Temperature = float | None
 Uri = str
+Prices = Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,9 @@ class LlmTable:
     temperature: Temperature = None  # 0..2; unset: 0, and the server's own for Anthropic and claude
     openai_key_variable: Variable = "OPENAI_API_KEY"  # the variable that holds the key
     anthropic_key_variable: Variable = "ANTHROPIC_API_KEY"  # the same for the Messages API
+    prices: Prices = field(
+        default_factory=dict
+    )  # model -> { input, output }: dollars per million tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -454,6 +458,15 @@ def _phrases(value: Any) -> dict[str, str]:
     return {phrase: _is_a(str, each) for phrase, each in _is_a(Mapping, value).items()}
 
 
+def _prices(value: Any) -> dict[str, dict[str, float]]:
+    prices = {}
+    for model, price in _is_a(Mapping, value).items():
+        if {*_is_a(Mapping, price)} != {"input", "output"}:
+            raise ValueError
+        prices[model] = {name: _number(each) for name, each in price.items()}
+    return prices
+
+
 def _is_a(kind: type | tuple[type, ...], value: Any) -> Any:
     """Return a value of this kind. Raises TypeError for another."""
     if not isinstance(value, kind):
@@ -484,6 +497,11 @@ _KINDS: dict[str, tuple[Callable[[Any], Any], str, str]] = {
         'write it like "60/30/5/5": vector, full text, confidence, use; "" for none',
     ),
     "tuple[str, ...]": (_texts, "a list of strings", ""),
+    "Prices": (
+        _prices,
+        "a table of prices",
+        '[llm.prices] with a line a model: "openai:gpt-x" = { input = 2.5, output = 10 }',
+    ),
     "Mapping[str, str]": (_phrases, 'a table of phrase = "category"', ""),
     "Path | None": (lambda value: Path(_is_a((str, Path), value)).expanduser(), "a path", ""),
 }

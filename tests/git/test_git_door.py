@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.commands import BIN, run
 from tests.support.files import commit, lesson_text, write
+from vault_index import git
 
 HEAP = "our build dies with heap out of memory"
 # each setting names a program that leaves a mark; {mark} is the program
@@ -248,3 +249,19 @@ def test_helpers_of_the_user_stay() -> None:
         ("credential.https://example.org.helper", "!tool"),
     ]
     assert instead(said[:2], filters=True) == []
+
+
+def test_the_author_of_commits_is_named_as_git_names_him(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("git", "init", "-q", cwd=tmp_path)
+    for key, value in (("user.name", "Ada"), ("author.name", "Countess"), ("", "Grace")):
+        if key:
+            monkeypatch.delenv("GIT_AUTHOR_NAME", raising=False)
+            run("git", "config", key, value, cwd=tmp_path)
+        else:
+            monkeypatch.setenv("GIT_AUTHOR_NAME", value)
+        write(tmp_path / "who", value)
+        commit(tmp_path, value)
+        said = run("git", "log", "-1", "--format=%an", cwd=tmp_path).out.strip()
+        assert git.author_name(tmp_path) == said == value

@@ -47,6 +47,10 @@ When the frontend build in CI dies with heap out of memory, set NODE_OPTIONS=--m
 ## Why
 
 The runner has two gigabytes, and the bundler asks for three.
+
+## Related
+
+- prerequisite: Staging deploys need the VPN
 """
 VPN = """\
 ---
@@ -150,6 +154,7 @@ COMMANDS = (
     typed("search --in, unknown", "search --in quokka chunk", "quokka", 1),
     typed("search --lesson", 'search --in "intro to ai" --lesson 3 --json passage', "Retrieval"),
     typed("search --lesson, unknown", 'search --in "intro to ai" --lesson 7 x', "0, 1, 3", 1),
+    typed("search --related-to", "search --related-to vpn --json heap", HEAP_ID),
     typed("search --kind skills", "search --kind skills --json release notes", "release-notes"),
     typed(
         "search skills by category", "search --kind skills -c docs --json notes", "docs/releases"
@@ -184,6 +189,7 @@ COMMANDS = (
     typed("list --tag", "list --tag grafana --json", "dashboards-want-utc|UTC"),
     typed("list --type", "list --type bug_fix --json", HEAP_ID),
     typed("list --since", "list --since 30d --json", "data|tulips|course|redis|ai"),
+    typed("list --related-to", "list --related-to vpn --json", HEAP_ID),
     typed("list --sort", "list --sort confidence -n 1 --json", HEAP_ID),
     typed("list --reverse", "list --sort created --reverse --json", HEAP_ID),
     typed("list --page", "list -n 1 --page 2 --json", '"id"'),
@@ -241,7 +247,7 @@ COMMANDS = (
     typed("teach, the dry error", "teach 'a prompt' --fires no-such-lesson", "no-such-lesson", 1),
     typed("teach", "teach 'ship to staging now' --fires vpn", "(?i)fires|vpn"),
     typed("teach --not", "teach 'weather tomorrow' --not vpn", "(?i)vpn|out"),
-    typed("teach --undo", "teach 'never taught this' --fires vpn --undo", "was not in"),
+    typed("teach --undo", "teach 'never taught this' --fires vpn --undo", "was not taught this", 1),
     typed("teach --error", "teach --error 'ssh: connect timed out' --fires vpn", "(?i)vpn"),
     typed("teach --last", "teach --last 99 --fires vpn", "(?i)prompt|last", 1),
     typed("last", "last", "."),
@@ -250,6 +256,13 @@ COMMANDS = (
     typed("check a path", f"check lessons/{HEAP_ID}.md", "(?i)ok|no |0|1 "),
     typed("check --all", "check --all --json", r"\{|\["),
     typed("check --staged", "check --staged", "^"),
+    typed("check --against", "check --against HEAD", r"\d+ lessons? changed, \d+ prompts tried"),
+    typed("check --against, unknown", "check --against nowhere", "no commit 'nowhere'", 1),
+    typed(
+        "check --prompts", "check --against HEAD --prompts queries.jsonl --json", r'"prompts": ?\d'
+    ),
+    typed("check --format github", "check --format github --against HEAD", "prompts tried"),
+    typed("check --comment", "check --comment x.md", "need --against", 2),
     typed("check --stale", "check --stale", "."),
     typed("check --confirm", "check --confirm no-such-lesson", "no-such-lesson", 1),
     typed("status", "status", "(?i)lessons"),
@@ -304,7 +317,7 @@ COMMANDS = (
     typed("journal sessions -p", "journal sessions -p mailer --json", '"title"'),
     typed("journal import --dry-run", "journal import --dry-run", "."),
     typed("journal status", "journal status", "(?i)session|record"),
-    typed("journal forget, unknown", "journal forget --yes --session 99999999", "nothing"),
+    typed("journal forget, unknown", "journal forget --yes --session 99999999", "no session", 1),
     typed("uninstall, nothing", "uninstall gemini", "."),
     typed("install, unknown", "install emacs", "claude", 2),
     typed("help", "help", "search"),
@@ -469,6 +482,7 @@ HTTP = (
     sent("page: search", "GET /", "<html"),
     sent("page: hits", f"GET /page/search?q={ASKED}", "would be injected"),
     sent("page: hits of a category", "GET /page/search?q=deploy&category=devops/deployment", "VPN"),
+    sent("page: relations", "GET /page/lesson/near?id=devops/deployment/vpn", "Prerequisite of"),
     sent("page: the tree", "GET /page/search/tree", "devops"),
     sent("page: a lesson", f"GET /lesson/{HEAP_ID}", "Node runs out of memory"),
     sent("page: a lesson, unknown", "GET /lesson/no/such", ".", code=404),
@@ -524,6 +538,13 @@ MCP = (
         query="x",
         document="intro to ai",
         lesson=7,
+    ),
+    called(
+        "learn_search related_to",
+        "learn_search",
+        "devops/deployment/vpn",
+        query="deploy",
+        related_to=HEAP_ID,
     ),
     called("learn_search project", "learn_search", "maler|mailer", 1, query="x", project="maler"),
     called("learn_search cursor, wrong", "learn_search", "cursor", 1, query="x", cursor="zzz"),

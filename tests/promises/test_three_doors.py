@@ -30,6 +30,7 @@ PROGRAM = "7c1e4a53-9d0b-4f6f-8f5f-9a113f2a91c0"
 PROXY = (
     "The ingress drops websocket connections after a minute unless the proxy's timeout is raised."
 )
+NAMES_HEAP = "A runner has 4 GB of memory.\n\n## Related\n\n- prerequisite: Heap\n- related: queues"
 TULIPS = (
     "Course Title: Tulips\n\nLesson 4: Bulbs in winter\nBulbs rest in the cold before they bloom.\n"
 )
@@ -87,6 +88,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, model_home: Path) -> Iterat
         other.mkdir()
         about_redirects(root)
         about_retries(other)
+        write(root / "lessons/devops/memory.md", lesson_text("Memory", NAMES_HEAP))
         long = Conversation(other, "long").asks(f"Please have the mailer {'try again ' * 20}")
         long.says("Shall it wait between them?").asks("Yes, for two seconds")
         program = Talk(session=PROGRAM, folder=str(other), entrypoint="sdk-cli")
@@ -230,6 +232,33 @@ def test_a_search_finds_the_same_lessons_in_the_same_order(
     above = re.findall(r"  id: (.*)", said)  # what is below the floor is not for an agent
     assert above
     assert above == ids[: len(above)]
+
+
+@pytest.mark.parametrize(("name", "related"), [("heap", "memory"), ("devops/memory", "heap")])
+def test_a_search_follows_relations_both_ways_at_each_door(
+    doors: Doors, name: str, related: str
+) -> None:
+    asked, ids = "the memory of the build", [f"devops/{related}"]
+    words = ["search", "--json", "--related-to", name, asked]
+    typed = run("lessons", *words, cwd=doors.root).json["hits"]
+    assert [hit["lesson_id"] for hit in typed] == ids
+    body = {"prompt": asked, "related_to": name, "min_score": -1}
+    answer = doors.http.ask("POST", "/api/query", json=body).json()["lessons"]
+    assert [hit["id"] for hit in answer] == ids
+    assert re.findall(
+        r"(?m)^(?:  id: |- )(devops/\w+)", doors.tool("learn_search", query=asked, related_to=name)
+    ) == ids  # fmt: skip
+    listed = run("lessons", "list", "--json", "--related-to", name, cwd=doors.root).json
+    assert [each["id"] for each in listed] == ids
+    page = doors.http.ask("GET", f"/page/lesson/near?id=devops/{name.rpartition('/')[2]}").text
+    assert f'<a href="/lesson/devops/{related}">' in page.partition("</dl>")[0]
+
+
+def test_a_relation_to_an_unknown_lesson_is_an_error_at_each_door(doors: Doors) -> None:
+    request = ("POST", "/api/query", {"prompt": "heap", "related_to": "quokka"})
+    words = ["search", "heap", "--related-to", "quokka"]
+    errors = doors.refused(words, request, "learn_search", query="heap", related_to="quokka")
+    assert errors == ["no lesson 'quokka'\nsee their ids with `lessons list`"] * 3
 
 
 def test_a_whole_lesson_and_the_categories_are_the_same_at_each_door(doors: Doors) -> None:

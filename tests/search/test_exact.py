@@ -88,6 +88,17 @@ def test_what_is_quoted_must_stand_in_a_hit_of_a_search(vault: Vault) -> None:
     assert query.run(vault, Query('"on conflict do everything"', phrases=True)).hits == []
 
 
+@pytest.mark.slow
+def test_a_quoted_flag_is_found_without_its_dashes_and_with_a_value(make_vault: MakeVault) -> None:
+    heap = "Raise it: NODE_OPTIONS=--max-old-space-size=4096."
+    other = "The option no-max-old-space-size is another one."
+    vault = make_vault({"heap.md": lesson_text("Heap", heap), "other.md": lesson_text("O", other)})
+    reconcile.sync(vault)
+    for asked in ('"max-old-space-size"', '"--max-old-space-size"', '"max-old-space-size=4096"'):
+        hits = query.run(vault, Query(asked, phrases=True)).hits
+        assert [hit.lesson_id for hit in hits] == ["heap"], asked
+
+
 @pytest.mark.parametrize("asked", ['conflict "->"', 'conflict "or"', "conflict `(` or `[`"])
 def test_marks_without_a_word_leave_out_no_lesson(vault: Vault, asked: str) -> None:
     hits = query.run(vault, Query(asked, phrases=True)).hits

@@ -6,6 +6,7 @@ import fcntl
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,6 +27,7 @@ def test_a_summary(tmp_path: Path) -> None:
     summed = injections.summary(tmp_path, ["a", "b", "c", "d"])
     assert (summed["prompts"], summed["answered"]) == (11, 10)
     assert summed["most_used"] == [("a", 11), ("b", 10)]
+    assert {id for id, _ in summed["last_used"]} == {"a", "b"}
     assert (summed["never_used"], summed["some_never_used"]) == (2, ["c", "d"])
     assert (summed["p50_ms"], summed["p90_ms"]) == (5, 9)
 
@@ -106,3 +108,21 @@ def test_one_that_waited_while_another_moved_the_full_file_loses_nothing(
     monkeypatch.setattr(fcntl, "flock", moved_while_waiting)
     note(tmp_path, "late")
     assert [one["lessons"] for one in injections.records(tmp_path)] == [["late"]]
+
+
+def test_when_lessons_were_used_first_and_last_under_the_names_of_now(tmp_path: Path) -> None:
+    lines: list[dict[str, Any]] = [
+        {"time": "2026-03-02T10:00:00Z", "event": "UserPromptSubmit", "lessons": ["old"]},
+        {"time": "2026-03-03T10:00:00Z", "event": "Rename", "lessons": [], "renamed": {"old": "a"}},
+        {"time": "2026-03-05T10:00:00Z", "event": "UserPromptSubmit", "lessons": ["a", "b"]},
+    ]
+    write(tmp_path / injections.FILE, "".join(f"{json.dumps(each)}\n" for each in lines))
+    (tmp_path / injections.FILE).chmod(0o600)
+    assert injections.times_of(tmp_path) == {
+        "a": ("2026-03-02T10:00:00Z", "2026-03-05T10:00:00Z"),
+        "b": ("2026-03-05T10:00:00Z", "2026-03-05T10:00:00Z"),
+    }
+    assert injections.total(lines, ["a"])["last_used"] == [
+        ("b", "2026-03-05T10:00:00Z"),
+        ("a", "2026-03-05T10:00:00Z"),
+    ]

@@ -42,11 +42,13 @@ def search(
     document: str = "",
     lesson: int | None = None,
     session: str = "",
+    related_to: str = "",
 ) -> dict[str, Any]:
     """Find lessons, a page of them: `hits` as `search` returns them, and `next`, a cursor or "".
 
-    `category` is one with all below it, `document` a title, and `lesson` a number in it. A lesson that
-    names no confidence has the middle one, 3. A `limit` of 0 is the number in the settings, or 10.
+    `category` is one with all below it, `document` a title, and `lesson` a number in it, `related_to` a
+    lesson that names those wanted, or that they name. A lesson that names no confidence has the middle
+    one, 3. A `limit` of 0 is the number in the settings, or 10.
     Lessons that hooks may not inject are left out. `held` are the ids of those that hooks hold back from
     this `session`, to measure what lessons are worth.
     """
@@ -61,6 +63,7 @@ def search(
         categories=(category,) if category else (),
         within=document,
         lesson=lesson,
+        related_to=related_to,
         filters=filters.Filter(type=type, min_confidence=min_confidence),
         for_agent=True,
         weighted=True,
@@ -127,6 +130,7 @@ def status(vault: Vault) -> dict[str, Any]:
         "by_type": dict(sorted(opened.store.tally("type", filters.WHOLE).items())),
         "by_category": entries.tally(vault),
         "most_used": [list(each) for each in used["most_used"]],
+        "last_used": [list(each) for each in used["last_used"]],
         "never_used": used["never_used"],
         "some_never_used": used["some_never_used"],
         "proposals": review.count(vault),

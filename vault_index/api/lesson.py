@@ -39,6 +39,7 @@ def select(
     reverse: bool = False,
     limit: int | None = None,
     offset: int = 0,
+    related_to: str = "",
 ) -> dict[str, Any]:
     """List the lessons: `entries`. `since` is ISO 8601, the others as in `search.entries`."""
     return _listed(
@@ -51,6 +52,7 @@ def select(
         reverse=reverse,
         limit=limit,
         offset=offset,
+        related_to=related_to,
     )  # fmt: skip
 
 
@@ -111,7 +113,8 @@ def tally(vault: Vault, id: str) -> dict[str, Any]:
     """
     outcome = _loaded("recall.outcome")
     tally = asdict(outcome.tally(vault).get(id, outcome.Tally()))
-    return {"outcome": tally, "last_used": injections.last_used(vault.index_dir, id)}
+    _, last = injections.times_of(vault.index_dir).get(id, ("", ""))
+    return {"outcome": tally, "last_used": last}
 
 
 @question
@@ -121,9 +124,12 @@ def nearest(vault: Vault, id: str, most: int = 5) -> dict[str, Any]:
 
 
 @question
-def related(vault: Vault, id: str) -> dict[str, Any]:
-    """List what a lesson is related to: `related`, each with `kind`, `name` and `id` or ""."""
-    return {"related": _loaded("search.contents").related(vault, _entry(vault, id))}
+def related(vault: Vault, id: str, both: bool = False) -> dict[str, Any]:
+    """List what a lesson is related to: `related`, each with `kind`, `name` and `id` or "".
+
+    With `both`, also the lessons that name it.
+    """
+    return {"related": entries.related(vault, _entry(vault, id), both=both)}
 
 
 @question
@@ -220,6 +226,8 @@ def from_files(
             vault, values["name"], names_only=names_only, prompts=prompts
         )
         return None if lesson is None else ({"entry": as_json(lesson[0])}, lesson[1].problems)
+    if values.get("related_to"):
+        return None
     names_only = names_only and not values.get("category")
     dates = bool(values.get("since")) or values.get("order") in ("created", "updated")
     listed = entries.from_files(vault, names_only=names_only, dates=dates)

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 from vault_index import status
 from vault_index.api.question import Caller, command, question
 from vault_index.index import classifier
+from vault_index.lesson.file import hash_of
 from vault_index.recall import failed, respond, select
-from vault_index.search import documents, entries, failures, floor, taught
+from vault_index.search import documents, entries, failures, floor, query, taught
 from vault_index.search.query import HITS, Query, every_kind, neighbours
+from vault_index.store import filters
 from vault_index.text import failure
 from vault_index.text.failure import Failure
 
@@ -140,6 +142,34 @@ def _injected(injection: select.Injection) -> dict[str, Any]:
         "silent": injection.silent,
         "near": injection.near.as_json() if injection.near and not injection.text else None,
     }
+
+
+@question
+def taught_lessons(vault: Vault) -> dict[str, Any]:
+    """Return the `lessons` that agents may get, by id: `title`, `digest`, and `prompts` that fire it."""
+    where = filters.all_of(filters.WHOLE, filters.FOR_AGENTS)
+    columns = ("lesson_id", "title", "text", "fires_on", "silent_on")
+    lessons = {}
+    for row in vault.open_index().store.rows(columns, where):
+        fires, silent = list(row["fires_on"] or ()), list(row["silent_on"] or ())
+        digest = hash_of(row["title"], row["text"], *fires, "", *silent)
+        about = {"title": row["title"], "digest": digest, "prompts": fires}
+        lessons[str(row["lesson_id"])] = about
+    return {"lessons": lessons}
+
+
+@question
+def fired(vault: Vault, prompts: Sequence[str]) -> dict[str, Any]:
+    """Return the ids of the lessons that an agent would get for each prompt: `fired`, by prompt.
+
+    `text_only` says why words alone were searched, "" if they were not.
+    """
+    found = {
+        prompt: [hit.lesson_id for hit in select.for_prompt(vault, prompt).hits]
+        for prompt in prompts
+    }
+    text_only = query.embedder_for(vault, vault.open_index())[1]
+    return {"fired": found, "text_only": text_only}
 
 
 @command

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from vault_index import api, check
+from vault_index import api, check, git
 from vault_index.api import codec
 from vault_index.api.question import Caller, command
 from vault_index.check import pattern
@@ -27,18 +27,26 @@ FILES_AT_ONCE = 50  # in one question to the watcher
 
 @command
 def check_files(
-    vault: Vault, caller: Caller, paths: Sequence[str] = (), staged: bool = False
+    vault: Vault,
+    caller: Caller,
+    paths: Sequence[str] = (),
+    staged: bool = False,
+    since: str = "",
 ) -> dict[str, Any]:
     """Check lesson files: `findings`, how many `files` and `errors`, `shown` as lines.
 
     `paths` are absolute, of files or folders; without any it is the whole vault or, `staged`, what the
-    next commit adds or changes. A check of staged files has a limit of processor time: a commit must end.
+    next commit adds or changes; `since`, what is not as it was at a commit. A check of staged files has
+    a limit of processor time: a commit must end.
     """
     if staged:
         # git stages names that the vault passes over, because they are not UTF-8
         candidates = [
             replace(candidate, path=printable(candidate.path)) for candidate in check.staged(vault)
         ]
+    elif since:
+        changed = set(git.changed_since(vault.root, since))
+        candidates = [each for each in check.everything(vault) if each.shown in changed]
     elif paths:
         candidates = check.named(vault, paths)
     else:

@@ -143,6 +143,13 @@ def staged(folder: Path) -> list[str]:
     return list(filter(None, names.split("\0")))
 
 
+def changed_since(folder: Path, commit: str) -> list[str]:
+    """List files below a folder that are not as they were at a commit, relative to the folder."""
+    how = ("--name-only", "-z", "--no-renames", "--no-ext-diff", "--diff-filter=AMT", commit)
+    names = ask(repository(folder), "diff", *how, "--relative", "--", ".", folder=folder)
+    return list(filter(None, names.split("\0")))
+
+
 def staged_content(folder: Path, path: str, limit: int) -> bytes:
     """Return a file of a folder as the next commit will have it; b"" if it is not in the index.
 

@@ -155,6 +155,16 @@ def resolve(folder: Path, revision: str) -> str:
     return command(folder, "rev-parse", *name, check=False).removeprefix("--end-of-options\n")
 
 
+def fork_point(folder: Path, revision: str) -> str:
+    """Return the last commit that HEAD and a revision share; of a shallow clone the revision's own.
+
+    "" if the revision names no commit.
+    """
+    commit = resolve(folder, revision)
+    shared = command(folder, "merge-base", "HEAD", commit, check=False) if commit else ""
+    return shared or commit
+
+
 def count(folder: Path, *commits: str) -> int:
     """Count commits, named as for `git rev-list`: `a..b`, or `a --not b`."""
     return int(command(folder, "rev-list", "--count", *commits, "--", check=False) or 0)

@@ -268,11 +268,14 @@ def is_full(message: str) -> bool:
 
 def author_name(folder: Path) -> str:
     """Return the name that commits of the user have in a repository; "" without one."""
+    if name := os.environ.get("GIT_AUTHOR_NAME", "").strip():  # git asks it first, too
+        return name
     try:
         settings = _settings(top_of(folder) or folder)
     except OSError:
         return ""
-    return next((each.value for each in reversed(settings) if each.key == "user.name"), "")
+    values = {each.key: each.value for each in settings}
+    return values.get("author.name") or values.get("user.name", "")
 
 
 def user_setting(folder: Path, key: str) -> str:

@@ -133,14 +133,20 @@ def was_analysed(config: Config, vault: str, session: str) -> bool:
 def summary(config: Config, vault: str = "") -> dict[str, Any]:
     """Sum up the runs, of one vault or all: how many, `by_status`, what they made and took.
 
-    `last` is the time of the last one, `trouble` what went wrong in it.
+    `last` is the time of the last one, `trouble` what went wrong in it; `failed` counts those in which
+    something did, or that died. Where no model said its cost, the user's `[llm.prices]` do.
     """
     there = [each for each in runs(config) if vault in ("", each.vault)]
-    usage = sum((_usage(each.usage) for each in there), Usage())
+    usage = sum((_priced(config, each) for each in there), Usage())
+    now = datetime.now(UTC)
     last = there[-1] if there else None
     return {
         "runs": len(there),
         "by_status": dict(Counter(each.status for each in there)),
+        "failed": sum(
+            each.status in TROUBLED or (each.status == BEGUN and not _is_running(each, now))
+            for each in there
+        ),
         "proposed": sum(len(each.proposals) for each in there),
         "dropped": dict(sum((Counter(each.dropped) for each in there), Counter[str]())),
         "usage": asdict(usage),
@@ -156,9 +162,15 @@ def folder_of(config: Config) -> Path:
     return config.home / FOLDER
 
 
-def _usage(values: Mapping[str, Any]) -> Usage:
+def _priced(config: Config, run: Run) -> Usage:
+    """Return what a run took; without a cost of its own, at the price of its model, if that is set."""
     names = Usage.__dataclass_fields__
-    return Usage(**{name: value for name, value in values.items() if name in names})
+    usage = Usage(**{name: value for name, value in run.usage.items() if name in names})
+    price = config.llm.prices.get(run.by)
+    if usage.cost is not None or price is None:
+        return usage
+    dollars = usage.input_tokens * price["input"] + usage.output_tokens * price["output"]
+    return replace(usage, cost=dollars / 1e6)
 
 
 def _write(config: Config, run: Run) -> None:

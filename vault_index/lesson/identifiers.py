@@ -101,7 +101,8 @@ def is_about(mark: str, title: str, text: str) -> bool:
 
 
 def _times(mark: str, folded: str) -> int:
-    return len(re.findall(rf"(?<![\w-]){re.escape(mark)}(?!\w)", folded))
+    before = r"(?<![\w-])(?:--?)?"  # a flag may be named without its dashes
+    return len(re.findall(rf"{before}{re.escape(mark)}(?!\w)", folded))
 
 
 def _words(chunk: str) -> list[str]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from vault_index.errors import VaultError
 from vault_index.index.documents import DOCUMENT
-from vault_index.lesson import category, passages
+from vault_index.lesson import category
 from vault_index.lesson.category import COURSES
-from vault_index.search import documents, entries, query, taught
+from vault_index.search import documents, query, taught
 from vault_index.search.query import Query
 from vault_index.store import filters
 from vault_index.store.manifest import NO_EMBEDDER
@@ -140,20 +139,3 @@ def _vector(vault: Vault, id: str) -> np.ndarray | None:
     rows = opened.store.rows(("content_hash",), filters.wholes_of([id]))
     vectors = opened.store.vectors([row["content_hash"] for row in rows])
     return next(iter(vectors.values()), None)
-
-
-def related(vault: Vault, entry: Entry) -> list[dict[str, str]]:
-    """Return what a lesson is related to: `kind`, `name` as written, and the `id` of that lesson or "".
-
-    A name is the id, the end of the id or the whole title of a lesson; else it is a subject.
-    """
-    links = passages.parts_of(entry.get("text", "")).related
-    known = entries.entries(vault) if links else []
-    return [{"kind": kind, "name": name, "id": _id_of(name, known)} for kind, name in links]
-
-
-def _id_of(name: str, known: Sequence[Entry]) -> str:
-    try:
-        return entries.named(name, known)["id"]
-    except VaultError:
-        return ""

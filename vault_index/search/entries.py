@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from vault_index import files
 from vault_index.errors import VaultError
 from vault_index.index import diff, listing
-from vault_index.lesson import edits, file, parse
+from vault_index.lesson import edits, file, parse, passages
 from vault_index.lesson.category import CategoryPath, checked, counts, normalise, own_counts
 from vault_index.store import filters
 from vault_index.store.schema import LEVELS
@@ -152,11 +152,13 @@ def entries(
     reverse: bool = False,
     limit: int | None = None,
     offset: int = 0,
+    related_to: str = "",
     known: Sequence[Entry] | None = None,
 ) -> list[Entry]:
     """List the lessons without their texts. `known` are all of them, for a caller that has read them.
 
-    `category` narrows to those in or below it, `since` to those created or committed then or later.
+    `category` narrows to those in or below it, `since` to those created or committed then or later,
+    `related_to` to those that a lesson of this name names, or that name it.
     Times and confidence are sorted latest and highest first. Raises IndexStateError without an
     index, VaultError for an unknown order.
     """
@@ -175,6 +177,9 @@ def entries(
         lessons = [lesson for lesson in lessons if lesson["type"] == type]
     if since:
         lessons = [lesson for lesson in lessons if _last(lesson) >= since]
+    if related_to:
+        kept = around(vault, related_to)
+        lessons = [lesson for lesson in lessons if lesson["id"] in kept]
     keys: dict[str, Any] = {
         "title": lambda lesson: (lesson["title"].lower(), lesson["id"]),
         "created": lambda lesson: -_seconds(lesson["created_at"]),
@@ -404,3 +409,47 @@ def _last(entry: Entry) -> datetime:
 
 def _seconds(time: datetime | None) -> float:
     return time.timestamp() if time else 0.0
+
+
+# Relations: what a lesson names under `## Related`, and the lessons that name it there.
+
+_INVERSE = {passages.SUPERSEDES: "superseded by", "prerequisite": "prerequisite of"}
+
+
+def related(vault: Vault, entry: Entry, *, both: bool = False) -> list[dict[str, str]]:
+    """Return what a lesson is related to: `kind`, `name` as written, and the `id` of that lesson or "".
+
+    A name is the id, the end of the id or the whole title of a lesson; else it is a subject. With
+    `both`, the lessons follow that name this one, but for withheld ones: with its kind from here.
+    """
+    links = passages.parts_of(entry.get("text", "")).related
+    if not (links or both):
+        return []
+    known = entries(vault)
+    named_here = [{"kind": kind, "name": name, "id": _id_of(name, known)} for kind, name in links]
+    return [*named_here, *(_naming(vault, entry, known) if both else ())]
+
+
+def around(vault: Vault, name: str) -> list[str]:
+    """Return the ids of the lessons that one names, and of those that name it. Raises as `entry` does."""
+    links = related(vault, entry(vault, name, beginnings=True), both=True)
+    return sorted({link["id"] for link in links if link["id"]})
+
+
+def _naming(vault: Vault, entry: Entry, known: Sequence[Entry]) -> Iterator[dict[str, str]]:
+    """Yield the relations of other lessons to one."""
+    where = filters.all_of(filters.WHOLE, filters.FOR_AGENTS, filters.with_text("## Related"))
+    title, path = entry["title"].casefold(), {entry["id"]: entry["path"]}
+    for row in vault.open_index().store.rows(("lesson_id", "text"), where):
+        for kind, name in passages.parts_of(row["text"]).related:
+            may_mean = name.casefold() == title or matches(name, path)
+            if may_mean and _id_of(name, known) == entry["id"]:
+                id = str(row["lesson_id"])
+                yield {"kind": _INVERSE.get(kind, kind), "name": id, "id": id}
+
+
+def _id_of(name: str, known: Sequence[Entry]) -> str:
+    try:
+        return named(name, known)["id"]
+    except VaultError:
+        return ""

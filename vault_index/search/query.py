@@ -17,7 +17,7 @@ from vault_index.index import rows
 from vault_index.index.skills import NOT_FOR, visible
 from vault_index.lesson import category
 from vault_index.lesson.file import hash_of
-from vault_index.search import documents, scoring
+from vault_index.search import documents, entries, scoring
 from vault_index.search.hit import Hit, Passage, below, first_of
 from vault_index.store import filters, injections
 from vault_index.store.filters import EVERYTHING, Filter
@@ -75,6 +75,7 @@ class Query:
     floor: float | None = None  # hits with less reason to be injected are left out: `Hit.reason`
     phrases: bool = False  # what is quoted in the text must stand in a lesson
     lesson: int | None = None  # number of a lesson of the document `within`
+    related_to: str = ""  # the name of a lesson: only those that it names, or that name it
 
     def __post_init__(self) -> None:
         unknown = sorted(set(self.kinds) - set(KINDS))
@@ -218,6 +219,8 @@ def run(vault: Vault, query: Query) -> Results:
     tests = [filters.below(paths)] if paths else []
     tests += [documents.within(place)] if place else []
     tests += [filters.of_lessons([place.lesson])] if place and place.lesson else []
+    if query.related_to:
+        tests.append(filters.of_lessons(entries.around(vault, query.related_to)))
     tests += [filters.FOR_AGENTS] if query.for_agent else []
     where = filters.all_of(*tests, *query.filters.where())
     return replace(_search(vault, vault.open_index().store, query, where), place=place)

@@ -166,6 +166,11 @@ def of_lessons(lesson_ids: Iterable[str]) -> str:
     return any_of("lesson_id", lesson_ids)
 
 
+def with_text(text: str) -> str:
+    """Return the condition for rows whose text has this one."""
+    return f"contains(text, {quoted(text)})"
+
+
 def wholes_of(lesson_ids: Iterable[str]) -> str:
     """Return the condition for the rows of these lessons that are the whole of each."""
     return f"{WHOLE} AND {of_lessons(lesson_ids)}"

@@ -250,11 +250,19 @@ def uses(folder: Path) -> Counter[str]:
     return _used(list(records(folder)))
 
 
-def last_used(folder: Path, lesson: str) -> str:
-    """Return when agents last got a lesson, in ISO 8601; "" for never."""
-    lines = with_names_of_now(list(records(folder)))
-    times = (str(line.get("time", "")) for line in lines if lesson in line["lessons"])
-    return max(times, default="")
+def times_of(folder: Path) -> dict[str, tuple[str, str]]:
+    """Return when agents first and last got each lesson, in ISO 8601, as far as the record goes."""
+    return _times(with_names_of_now(list(records(folder))))
+
+
+def _times(lines: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
+    times: dict[str, tuple[str, str]] = {}
+    for line in lines:
+        at = str(line.get("time") or "")
+        for lesson in line["lessons"]:
+            first, last = times.get(lesson, (at, at))
+            times[lesson] = min(first, at), max(last, at)
+    return times
 
 
 def _used(kept: Sequence[Mapping[str, Any]]) -> Counter[str]:
@@ -284,8 +292,10 @@ def total(
 ) -> dict[str, Any]:
     """Sum up records, oldest first; `known` as for `summary`, `again` as for `came_again`."""
     prompts = [search for search in kept if search.get("event") == PROMPT]
-    times = sorted(search["ms"] for search in prompts if isinstance(search.get("ms"), (int, float)))
+    took = sorted(search["ms"] for search in prompts if isinstance(search.get("ms"), (int, float)))
     used = _used(kept)
+    times = _times(with_names_of_now(kept))
+    lately = sorted(((last, id) for id, (_, last) in times.items()), reverse=True)
     never = [id for id in known if id not in used]
     failed = [search for search in kept if search.get("event") == FAILURE]
     return {
@@ -298,9 +308,10 @@ def total(
         "failures": len(failed),
         "failures_answered": sum(bool(search["lessons"]) for search in failed),
         "came_again": sum(came_again(failed, again).values()),
-        "p50_ms": times[len(times) // 2] if times else None,
-        "p90_ms": times[int(0.9 * len(times))] if times else None,
+        "p50_ms": took[len(took) // 2] if took else None,
+        "p90_ms": took[int(0.9 * len(took))] if took else None,
         "most_used": used.most_common(SHOWN),
+        "last_used": [(id, last) for last, id in lately[:SHOWN]],
         "never_used": len(never),
         "some_never_used": never[:SHOWN],
     }

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -191,7 +192,10 @@ def test_the_reference_has_every_part_and_a_table_of_contents(team: Vault) -> No
     assert anchors == [render.anchor(heading) for heading in headings]
     assert len(headings) == len(BY_TAG[TAG])
     first = text.split("\n## 1. ")[1].split("\n## 2. ")[0]
-    assert "Confidence: 5 of 5. Uses: 2. Type: code_pattern." in first
+    today = datetime.now(UTC).date()
+    assert f"Confidence: 5 of 5. Uses: 2 since {today}. Type: code_pattern." in first
+    skill = (folder(team) / "SKILL.md").read_text()
+    assert re.search(rf"When this was built, agents had got them \d+ times since {today}\.", skill)
     assert re.findall(r"(?m)^### (.+)$", first) == [
         *("Problem", "Solution", "When to apply", "When not to apply"),
         *("Trade-offs", "Examples", "Related"),

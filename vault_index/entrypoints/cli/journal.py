@@ -12,6 +12,7 @@ import click
 from vault_index import api
 from vault_index.entrypoints.cli import asking, options, output
 from vault_index.entrypoints.words import count, journal
+from vault_index.errors import VaultError
 from vault_index.store import moments
 
 Values = Mapping[str, Any]
@@ -326,6 +327,10 @@ def forget_command(ctx: click.Context, /, yes: bool, as_json: bool, **named: str
     if not yes and sys.stdin.isatty() and not output.confirm(f"forget {chosen}?"):
         raise click.Abort
     answer = asking.ask(ctx.obj, api.journal.erase(**values))
+    counts = ("records", "sessions", "beside", "left")
+    if values["session"] and not any(answer[name] for name in counts):
+        where = f"no session {values['session']!r:.80} in the journal that matches"
+        raise VaultError(where, "see their ids: lessons journal sessions")
     if as_json:
         output.json(answer)
         return

@@ -163,6 +163,7 @@ def _source(source: str | None, title: str, text: str) -> bytes:
 @click.option("--tag", help="Only with this tag.", shell_complete=completion.tags)
 @options.lesson_type("Only of this type: ")
 @options.since_changed
+@options.related_to
 @click.option(
     *("--sort", "order"),
     default="id",
@@ -511,6 +512,9 @@ def teach_command(
     if record:
         values |= {"session": record["session"], "key": record["prompt"]}
     done = asking.ask(named, api.injection.teach_lesson(**values))
+    if undo and not done["changed"]:
+        hint = f"see what is: lessons show --json {done['id']}"
+        raise VaultError(f"{done['id']} was not taught this", hint)
     if as_json:
         output.json(done)
         return
@@ -551,7 +555,7 @@ def _line_of_journal(named: str | None) -> str:
 
 def _said(done: dict[str, Any], undo: bool) -> str:
     if undo:
-        return f"{'taken out of' if done['changed'] else 'it was not in'} {done['id']}"
+        return f"taken out of {done['id']}"
     what = "fires at" if done["kind"].startswith(FIRES) else "stays out at"
     again = "" if done["changed"] else " (as taught before)"
     if done["kind"].endswith("_error"):

@@ -71,6 +71,15 @@ lesson_number = click.option(
 )
 
 
+related_to = click.option(
+    "--related-to",
+    metavar="ID",
+    default="",
+    shell_complete=completion.ids,
+    help="Only what a lesson names under Related, or what names it.",
+)
+
+
 def lesson(*, required: bool = True) -> Decorator:
     """Return the argument that names a lesson; one that is not required may be picked."""
     metavar = "ID" if required else "[ID]"

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 )
 @click.option("--in", "within", metavar="NAME", help="Only in this document or category, by name.")
 @options.lesson_number
+@options.related_to
 @click.option(
     "--kind",
     "kinds",
@@ -112,8 +113,10 @@ def _query(
     narrowing = ("tags", "type", "since", "until")
     only = {name: value for name in narrowing if (value := options.pop(name))}
     only |= {"tags": list(only["tags"])} if "tags" in only else {}
-    if (options["within"] or only) and kinds and "lessons" not in kinds:
-        raise click.UsageError("--in, --tag, --type, --since and --until are for lessons")
+    of_lessons = options["within"] or options["related_to"] or only
+    if of_lessons and kinds and "lessons" not in kinds:
+        named_options = "--in, --related-to, --tag, --type, --since and --until"
+        raise click.UsageError(f"{named_options} are for lessons")
     options |= {"k": options["k"] or 0, "filters": filters.from_json(only)}
     project = project_of(named) if "skills" in kinds else ""
     return Query(text, kinds=kinds or ("lessons",), project=project, **options), only

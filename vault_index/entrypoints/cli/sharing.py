@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -45,19 +46,42 @@ def sync_command(named: str | None, as_json: bool) -> None:
 @click.option("--all", "everything", is_flag=True, help="The whole vault (the default).")
 @click.option("--stale", is_flag=True, help="List lessons that only cost or lost their subject.")
 @click.option("--confirm", is_flag=True, help="Note in the lessons ID that they hold.")
+@click.option(
+    "--against", metavar="REV", default="", help="What changed since REV, and its effect."
+)
+@click.option(
+    "--prompts",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="With --against: prompts to try besides the taught ones, a line each.",
+)
+@click.option(
+    "--comment",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="With --against: write a pull request's comment to this file.",
+)
+@click.option(
+    "--format",
+    "form",
+    default="text",
+    type=click.Choice(["text", "github"]),
+    help="How findings are printed: github annotates a pull request.",
+)
 @options.as_json
 @click.option("--error-status", default=1, hidden=True, help="The exit status for what is wrong.")
 @click.pass_obj
 @output.paged()
 def check_command(
     named: str | None,
+    /,
     names: tuple[str, ...],
     staged: bool,
     everything: bool,
     stale: bool,
     confirm: bool,
+    against: str,
     as_json: bool,
     error_status: int,
+    **options: Any,
 ) -> None:
     """Check frontmatter, secrets, prompt injection, duplicates.
 
@@ -69,9 +93,17 @@ def check_command(
     a section into that of its whole file; --stale then compares with the repository of that day. A
     lesson that hooks hold back, because it reads like orders to an agent, they give again: to your
     agents, for this text.
+
+    --against REV checks what changed since the commit that is shared with REV, and says at which prompts
+    a changed lesson fires now and did not before, and the other way round: of the taught prompts of both
+    states, and of those in a file.
     """
-    if sum((bool(names) and not confirm, staged, everything, stale, confirm)) > 1:
-        raise click.UsageError("choose one of PATHS, --staged, --all, --stale and --confirm")
+    chosen = (bool(names) and not confirm, staged, everything, stale, confirm, bool(against))
+    if sum(chosen) > 1:
+        choices = "PATHS, --staged, --all, --stale, --confirm and --against"
+        raise click.UsageError(f"choose one of {choices}")
+    if not against and (options["prompts"] or options["comment"]):
+        raise click.UsageError("--prompts and --comment need --against")
     if stale:
         _list_stale(named, as_json)
         return
@@ -82,7 +114,11 @@ def check_command(
         if not os.path.exists(name):  # noqa: PTH110  # Path's raises for long names
             raise click.UsageError(f"Path {name!r} does not exist.")
     try:
-        has_errors = _check(named, names, staged=staged, as_json=as_json)
+        has_errors = (
+            _check_against(named, against, as_json=as_json, **options)
+            if against
+            else _check(named, names, staged=staged, as_json=as_json, form=options["form"])
+        )
     except VaultError as error:
         if error_status == 1:
             raise
@@ -93,22 +129,109 @@ def check_command(
         raise SystemExit(error_status)
 
 
-def _check(named: str | None, paths: tuple[str, ...], *, staged: bool, as_json: bool) -> bool:
+def _check(
+    named: str | None, paths: tuple[str, ...], *, staged: bool, as_json: bool, form: str
+) -> bool:
     """Check and print; whether there are errors."""
     places = [os.path.abspath(path) for path in paths]  # noqa: PTH100  # Path.absolute keeps `..`
     checked = asking.ask(named, api.share.check_files(paths=places, staged=staged))
-    findings, errors = checked["findings"], checked["errors"]
+    errors = checked["errors"]
     if as_json:
-        output.json(findings)
+        output.json(checked["findings"])
     else:
-        for line in checked["shown"]:
-            output.say(line)
-        if findings or not staged:
-            counts = f"{count(errors, 'error')}, {count(len(findings) - errors, 'warning')}"
-            output.say(f"{count(checked['files'], 'file')} checked: {counts}", err=True)
+        _print_findings(named, checked, form, counts=bool(checked["findings"]) or not staged)
     if errors and staged:
         asking.note("not committed; fix it, or commit without the check: git commit --no-verify")
     return bool(errors)
+
+
+def _print_findings(
+    named: str | None, checked: dict[str, Any], form: str, *, counts: bool = True
+) -> None:
+    """Print the findings of a check, then how many there are."""
+    from vault_index import git
+    from vault_index.entrypoints.words import fired
+
+    errors = checked["errors"]
+    shown = checked["shown"]
+    if form == "github":
+        root = client.open_vault(named).root.resolve()
+        below = root.relative_to((git.top_of(root) or root).resolve()).as_posix()
+        prefix = "" if below == "." else f"{below}/"
+        shown = [fired.annotation(each, prefix) for each in checked["findings"]]
+    for line in shown:
+        output.say(line)
+    if counts:
+        warnings = count(len(shown) - errors, "warning")
+        said = f"{count(checked['files'], 'file')} checked: {count(errors, 'error')}, {warnings}"
+        output.say(said, err=True)
+
+
+MAX_PROMPTS = 1000  # that are tried in both states
+
+
+def _check_against(
+    named: str | None,
+    revision: str,
+    *,
+    prompts: Path | None,
+    comment: Path | None,
+    form: str,
+    as_json: bool,
+) -> bool:
+    """Check what changed since a revision, and show its effect; whether there are errors."""
+    from vault_index import git
+    from vault_index.entrypoints.words import fired
+
+    commit = git.fork_point(client.open_vault(named).root, revision)
+    if not commit:
+        hint = "fetch it first, or name a commit, tag or branch"
+        raise VaultError(f"no commit {revision!r:.80}", hint)
+    checked = asking.ask(named, api.share.check_files(since=commit))
+    lines = prompts.read_text("utf-8", "replace").splitlines() if prompts else []
+    sample = [each.strip() for each in lines if each.strip() and not each.startswith("#")]
+    before, now = _states(named, commit, sample)
+    changed, tried = fired.changes(before, now), len(now["fired"])
+    if comment:
+        text = fired.comment(changed, tried, checked["errors"], now["text_only"])
+        comment.write_text(text, "utf-8")
+    if as_json:
+        shown = {"commit": commit, "prompts": tried, "lessons": changed}
+        output.json({**shown, "findings": checked["findings"]})
+    else:
+        _print_findings(named, checked, form)
+        for line in fired.lines(changed, tried):
+            output.say(line)
+    return bool(checked["errors"])
+
+
+def _states(
+    named: str | None, commit: str, sample: list[str]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the lessons at a commit and now, and those that fire at each prompt: `words.fired`.
+
+    The prompts are those that are taught in either state, and a sample.
+    """
+    from vault_index import git
+
+    vault = client.open_vault(named)
+    was_there = bool(git.tree(vault.lessons_dir, commit))
+    states: list[dict[str, Any]] = [{"lessons": {}, "fired": {}}, {}]
+    for turn in ("lessons", "fired"):
+        taught = [
+            prompt
+            for state in states
+            for lesson in state.get("lessons", {}).values()
+            for prompt in lesson["prompts"]
+        ]
+        tried = list(dict.fromkeys([*taught, *sample]))[:MAX_PROMPTS]
+        asked: api.Question[Any] = (
+            api.search.taught_lessons() if turn == "lessons" else api.search.fired(prompts=tried)
+        )
+        states[1] |= asking.ask(named, asked, settled=True)
+        if was_there:
+            states[0] |= asking.ask_as_of(named, commit, asked)
+    return states[0], states[1]
 
 
 def _list_stale(named: str | None, as_json: bool) -> None:

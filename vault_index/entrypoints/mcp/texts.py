@@ -96,6 +96,8 @@ def status(answer: Mapping[str, Any], *, private: bool) -> str:
 def _private(answer: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of a status that only the user of this machine may read."""
     yield f"most used: {_counted(answer['most_used'])}"
+    lately = (f"{line(id)} {line(at)[:10]}" for id, at in answer["last_used"])
+    yield f"used lately: {', '.join(lately) or 'none'}"
     yield f"never used: {answer['never_used']}{_some(answer['some_never_used'])}"
     yield f"proposals waiting: {answer['proposals']}" + _HOW_TO_ACCEPT * bool(answer["proposals"])
     if learned := answer.get("learning"):

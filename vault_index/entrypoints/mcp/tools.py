@@ -65,6 +65,7 @@ class LessonTools:
         cursor: Cursor = "",
         document: Annotated[str, _about("only in this course, by title", **_NAME)] = "",
         lesson: Annotated[int | None, _about("its number in the document", ge=0, le=10**9)] = None,
+        related_to: Annotated[str, _about("an id: what it names, or what names it", **_NAME)] = "",
     ) -> str:
         """Find lessons of the team on a problem, best first: title, id, source, score, passage.
 
@@ -80,6 +81,7 @@ class LessonTools:
             document=document,
             lesson=lesson,
             session=self._agent.session,
+            related_to=related_to,
         )
         return texts.search_results(self._agent.ask(question, project))
 

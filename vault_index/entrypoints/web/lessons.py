@@ -209,6 +209,7 @@ def query(client: Client, request: Request, body: QueryBody) -> JSONResponse:
     asked = searches.Query(
         *(body.prompt, k, tuple(body.categories or ()), body.document, kinds),
         lesson=body.lesson,
+        related_to=body.related_to,
     )
     settled = bool(body.document)  # the names of documents follow a save later
     answer = client.ask(api.search.for_program(query=asked), status=422, settled=settled)
@@ -389,9 +390,11 @@ def body(client: Client, request: Request, id: LessonId) -> HTMLResponse:
 @page_routes.get(f"{PUBLIC}/near")
 @page_routes.get(f"{PRIVATE}/near")
 def near(client: Client, request: Request, id: LessonId) -> HTMLResponse:
-    """Show the lessons that are most like it."""
+    """Show what it names as related, what names it, and the lessons that are most like it."""
     _required_entry(client, request, id)
-    return fragment("lesson_near.html", lessons=client.ask(api.lesson.nearest(id=id))["lessons"])
+    links = client.ask(api.lesson.related(id=id, both=True))["related"]
+    lessons = client.ask(api.lesson.nearest(id=id))["lessons"]
+    return fragment("lesson_near.html", links=links, lessons=lessons)
 
 
 @page_routes.get(f"{PUBLIC}/prompts")
@@ -419,9 +422,12 @@ def patch(client: Client, id: LessonId, commit: Annotated[Id, Query()]) -> HTMLR
 @page_routes.get(f"{PRIVATE}/outcome")
 def outcome(client: Client, id: LessonId) -> HTMLResponse:
     """Show what became of its injections."""
-    tally = client.ask(api.lesson.tally(id=id))["outcome"]
+    used = client.ask(api.lesson.tally(id=id))
+    tally = used["outcome"]
     rows = [(name, tally[name], meaning) for name, meaning in OUTCOMES]
-    return fragment("lesson_outcome.html", rows=rows, any=any(tally.values()))
+    return fragment(
+        "lesson_outcome.html", rows=rows, any=any(tally.values()), last=used["last_used"]
+    )
 
 
 @page_routes.get(f"{PRIVATE}/edit")

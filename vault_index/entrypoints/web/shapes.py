@@ -87,7 +87,8 @@ def no_field(name: str, fields: Iterable[str]) -> str:
 class QueryBody(Body):
     """A search. With `collections` the answer is `{"results": {...}}`; `sessions` need the token.
 
-    `document` narrows it to one, by a name that may be half remembered, and `lesson` to a number in it.
+    `document` narrows it to one, by a name that may be half remembered, and `lesson` to a number in it;
+    `related_to` to the lessons that one names as related, or that name it.
     Without `top_k` the settings' `[search] hits` count, if there are any.
     """
 
@@ -96,6 +97,7 @@ class QueryBody(Body):
     categories: Categories | None = None
     document: Document = ""
     lesson: LessonNumber | None = None
+    related_to: Id = ""
     min_score: Annotated[float, Field(allow_inf_nan=False)] | None = 0.4
     collections: Annotated[list[Collection], Field(min_length=1, max_length=3)] | None = None
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from vault_index.entrypoints.words import count, journal, spent
 from vault_index.search.hit import percent_of
-from vault_index.store.moments import ago
+from vault_index.store import moments
 
 Values = Mapping[str, Any]
 MAX_NAMES = 5  # of settings, in a line
@@ -58,7 +58,7 @@ def _index(state: Values) -> Iterator[str]:
         yield f"index      {index['error']}"
         return
     lessons, files = count(state["lessons"], "lesson"), count(index["files"], "file")
-    size, age = f"{index['bytes'] / 1e6:.1f} MB", ago(index["age_seconds"])
+    size, age = f"{index['bytes'] / 1e6:.1f} MB", moments.ago(index["age_seconds"])
     yield f"index      {lessons} in {files}, {size}, written {age}"
     floor = index["floor"]
     fitted = "not fitted yet: run `lessons index`" if floor is None else f"{percent_of(floor)}%"
@@ -87,7 +87,8 @@ def _learning(state: Values) -> Iterator[str]:
     took = f"; {spent(state['usage'])}" if state["usage"]["calls"] else ""
     auto = ", at the end of sessions" if state["auto"] else ""
     runs, made = count(state["runs"], "run"), count(state["proposed"], "proposal")
-    yield f"learning   {runs}, {made}{took}{auto}"
+    failed = f", {state['failed']} failed" if state["failed"] else ""
+    yield f"learning   {runs}{failed}, {made}{took}{auto}"
     if state["trouble"]:
         yield f"problem    learning: {state['trouble']}"
 
@@ -123,6 +124,9 @@ def _used(injected: Values) -> Iterator[str]:
     )
     for lesson_id, times in injected["most_used"][:3]:
         yield f"{times:>8}x  {lesson_id}"
+    if injected["last_used"]:
+        lately = (f"{id} ({moments.local(at)[:10]})" for id, at in injected["last_used"][:3])
+        yield f"lately     {', '.join(lately)}"
     if injected["never_used"]:
         some = ", ".join(injected["some_never_used"][:3])
         yield f"never used {injected['never_used']} lessons, such as {some}"
@@ -160,7 +164,7 @@ def setting_value(value: Any) -> str:
     if value is None:
         return "unset"
     if isinstance(value, dict):
-        return f"{len(value)} phrases"
+        return f"{len(value)} entries"
     if isinstance(value, (list, tuple)) and len(value) > 3:
         return f"{len(value)} entries"
     return json.dumps(value, ensure_ascii=False, default=str)

@@ -48,6 +48,7 @@ class Pattern:
     silent_on: tuple[str, ...]
     categories: tuple[str, ...] = ()
     uses: int = 0
+    since: str = ""  # when an agent first got it, as far as the record goes; ISO 8601
 
     @property
     def parts(self) -> Parts:
@@ -86,6 +87,11 @@ class Cluster:
     def uses(self) -> int:
         """Return how often agents got its lessons, together."""
         return sum(each.uses for each in self.patterns)
+
+    @property
+    def since(self) -> str:
+        """Return the day on which an agent first got one of its lessons, "" for never."""
+        return min((each.since[:10] for each in self.patterns if each.since), default="")
 
     @cached_property
     def nearness(self) -> float:
@@ -146,7 +152,7 @@ def _patterns(vault: Vault) -> Iterator[Pattern]:
     only = filters.Filter(type=TYPE).where()
     rows = table.rows(_COLUMNS, filters.all_of(filters.WHOLE, filters.FOR_AGENTS, *only))
     trusted = select.trusted_files(vault, {(row["path"], row["file_hash"]) for row in rows})
-    uses = injections.uses(vault.index_dir)
+    uses, times = injections.uses(vault.index_dir), injections.times_of(vault.index_dir)
     for row in rows:
         if (row["path"], row["file_hash"]) in trusted:
             yield Pattern(
@@ -161,6 +167,7 @@ def _patterns(vault: Vault) -> Iterator[Pattern]:
                 silent_on=tuple(row["silent_on"] or ()),
                 categories=tuple(row["categories"] or ()),
                 uses=uses.get(row["lesson_id"], 0),
+                since=times.get(row["lesson_id"], ("", ""))[0],
             )
 
 

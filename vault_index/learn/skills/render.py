@@ -143,6 +143,7 @@ def files_of(cluster: Cluster, commit: str, by: Templates) -> Files:
         summary=(
             f"{_count(len(cluster.patterns))} that people of this project accepted as lessons about"
             f" {cluster.tag}, with a mean confidence of {cluster.confidence:.1f} of 5."
+            f" When this was built, {_used(cluster.uses, cluster.since)}."
         ),
         areas="\n".join(_areas(cluster.patterns)),
     )
@@ -202,7 +203,7 @@ def _section(template: str, number: int, pattern: Pattern) -> str:
         number=number,
         title=line(pattern.title, 100),
         confidence=pattern.confidence,
-        uses=pattern.uses,
+        uses=f"{pattern.uses} since {pattern.since[:10]}" if pattern.since else pattern.uses,
         type=pattern.type,
         id=line(pattern.id).replace("`", "'"),
         sections="\n\n".join(
@@ -230,6 +231,11 @@ def _parts(pattern: Pattern) -> Iterator[tuple[str, str]]:
 
 def _count(number: int) -> str:
     return "1 pattern" if number == 1 else f"{number} patterns"
+
+
+def _used(uses: int, since: str) -> str:
+    times = "once" if uses == 1 else f"{uses} times"
+    return f"agents had got them {times} since {since}" if since else "no agent had got any of them"
 
 
 def _filled(template: str, **values: object) -> str:

@@ -1,0 +1,110 @@
+"""The prompts at which lessons come since a change and before it: for a pull request, in words.
+
+A state of the vault is `{"lessons": {id: {title, digest}}, "fired": {prompt: [ids]}}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from vault_index.entrypoints.words import count
+from vault_index.text.blocks import shorten_line
+from vault_index.text.quote import visible_line
+
+MARK = "<!-- lessons check -->"  # begins a comment, so that the next run replaces it
+SHOWN = 10  # prompts of a lesson; lessons that did not change themselves
+MAX_LESSONS = 50
+MAX_CHARS = 120  # of a prompt or a title
+NEW, CHANGED, REMOVED, SAME = "new", "changed", "removed", "not changed"
+
+Values = Mapping[str, Any]
+
+
+def changes(before: Values, now: Values) -> list[dict[str, Any]]:
+    """Return the lessons that changed, and others that come elsewhere now: the first ones first.
+
+    Each has `id`, `title`, `state` (NEW, CHANGED, REMOVED, SAME), and prompts: `newly`, `no_longer`.
+    """
+    were, are = before["lessons"], now["lessons"]
+    found: list[dict[str, Any]] = []
+    for id in sorted({*were, *are}):
+        state = SAME if id in were and id in are else NEW if id in are else REMOVED
+        if state == SAME and were[id]["digest"] != are[id]["digest"]:
+            state = CHANGED
+        had, has = ([p for p, ids in each["fired"].items() if id in ids] for each in (before, now))
+        newly = [prompt for prompt in has if prompt not in had]
+        no_longer = [prompt for prompt in had if prompt not in has]
+        if state != SAME or newly or no_longer:
+            title = (are.get(id) or were[id])["title"]
+            about = {"id": id, "title": title, "state": state}
+            found.append({**about, "newly": newly, "no_longer": no_longer})
+    return sorted(found, key=lambda each: each["state"] == SAME)
+
+
+def lines(changed: Sequence[Values], prompts: int) -> Iterator[str]:
+    """Yield the changes for a terminal."""
+    yield _sum(changed, prompts)
+    for each in changed:
+        yield f"{visible_line(each['title'])} ({each['id']}, {each['state']})"
+        yield from (f"  {what}: {prompt}" for what, some in _fires(each) for prompt in some)
+
+
+def comment(changed: Sequence[Values], prompts: int, errors: int, text_only: str) -> str:
+    """Return the changes as the comment of a pull request, in markdown; all texts are data in it."""
+    blocks = [f"{MARK}\n### Lessons of this pull request", _sum(changed, prompts)]
+    if errors:
+        blocks.append(f"`lessons check` has {count(errors, 'error')}: see the annotations.")
+    of_itself = [each for each in changed if each["state"] != SAME]
+    others = [each for each in changed if each["state"] == SAME][:SHOWN]
+    for each in of_itself[:MAX_LESSONS]:
+        head = f"**{_code(each['title'])}** ({_code(each['id'])}, {each['state']})"
+        blocks.append("\n".join([head, *_items(each)]))
+    if len(of_itself) > MAX_LESSONS:
+        blocks.append(f"and {len(of_itself) - MAX_LESSONS} more lessons")
+    if others:
+        blocks.append("Lessons that did not change themselves:")
+        blocks += ["\n".join([_code(each["id"]), *_items(each)]) for each in others]
+    if text_only:
+        blocks.append(f"By words alone: {visible_line(text_only)}.")
+    return "\n\n".join(blocks) + "\n"
+
+
+def _sum(changed: Sequence[Values], prompts: int) -> str:
+    number = sum(each["state"] != SAME for each in changed)
+    return f"{count(number, 'lesson')} changed, {count(prompts, 'prompt')} tried."
+
+
+def _items(each: Values) -> Iterator[str]:
+    for what, some in _fires(each):
+        shown = ", ".join(map(_code, some[:SHOWN]))
+        more = f", and {len(some) - SHOWN} more" if len(some) > SHOWN else ""
+        yield f"- {what} {shown}{more}"
+    if not any(some for _, some in _fires(each)):
+        yield (
+            "- fires at the same prompts as before"
+            if each["state"] != REMOVED
+            else "- fired at none"
+        )
+
+
+def _fires(each: Values) -> list[tuple[str, Sequence[str]]]:
+    both = (("newly fires at", each["newly"]), ("no longer fires at", each["no_longer"]))
+    return [(what, some) for what, some in both if some]
+
+
+def _code(text: str) -> str:
+    """Return a text as code: nothing in it is markdown, or calls anybody by name."""
+    return f"`{shorten_line(visible_line(text).replace('`', chr(39)), MAX_CHARS)}`"
+
+
+def annotation(finding: Values, prefix: str = "") -> str:
+    """Return a finding as a command of GitHub's workflows; `prefix` leads to the vault's root."""
+    head = f"file={_escaped(prefix + finding['path'], ':,')},line={max(1, finding['line'])}"
+    kind = "error" if finding["severity"] == "error" else "warning"
+    title = _escaped(finding["rule"], ":,")
+    return f"::{kind} {head},title={title}::{_escaped(finding['message'])}"
+
+
+def _escaped(text: str, more: str = "") -> str:
+    return "".join(f"%{ord(char):02X}" if char in f"%\r\n{more}" else char for char in text)
