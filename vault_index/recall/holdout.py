@@ -2,7 +2,7 @@
 
 A hash of session and lesson decides, so a pair is on one side for good, in every process and at every
 door. Rules of the project, what somebody taught, and failures that a session met before are never held
-back. What would have been said is recorded, and `recall.outcome.impact` compares the two sides.
+back. The record has what would have been said, and `recall.outcome.impact` compares the two sides.
 """
 
 from __future__ import annotations

@@ -224,12 +224,7 @@ class _Known:
                 }
                 for lesson, score in zip(lessons, scores, strict=False)
             ],
-            "held": [
-                {**self._lesson(lesson), "score": score}
-                for lesson, score in zip(
-                    record.get("held") or (), record.get("held_scores") or (), strict=False
-                )
-            ],
+            "held": self._held(record),
             "skills": [
                 {"name": name, "score": score}
                 for name, score in zip(skills, scores[len(lessons) :], strict=False)
@@ -242,6 +237,11 @@ class _Known:
             "ms": ms if isinstance(ms, (int, float)) else None,
             "by": str(record.get("by") or ""),
         }
+
+    def _held(self, record: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return the lessons that were held back."""
+        scored = zip(record.get("held") or (), record.get("held_scores") or (), strict=False)
+        return [{**self._lesson(lesson), "score": score} for lesson, score in scored]
 
     def _others(self, session: str, key: str, shown: Collection[str]) -> list[dict[str, Any]]:
         """Return what a prompt was taught about lessons that are not shown with it."""

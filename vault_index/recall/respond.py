@@ -56,26 +56,36 @@ def respond(
     if session and not sessions.claim(file_of(vault, session), event, since):
         return None
     record = _record(event, injection, ms + 1000 * (time.monotonic() - began))
-    shown = [*injection.hits, *injection.skills]
-    ids = [hit.lesson_id for hit in shown]
     if name == subagents.ASKED:
+        ids = [hit.lesson_id for hit in (*injection.hits, *injection.skills)]
         subagents.leave(vault, event, {"text": injection.text, "ids": ids, "record": record})
         return None
     injections.record(vault.index_dir, name, session, **record, by=by)
     if source == COMPACT:
         forget_given(vault, session)
-    held = [hit.lesson_id for hit in injection.held]
-    at = [record["key"]] if held and name == failed.EVENT else []
-    sessions.note_held(vault, session, [*held, *at])
     notice = _message(holdout.notice(vault) if name == "SessionStart" else "")
+    told = _told(vault, event, injection, record["key"])
+    return (told or {}) | (notice or {}) or None
+
+
+def _told(
+    vault: Vault, event: dict[str, Any], injection: Injection, key: str
+) -> dict[str, Any] | None:
+    """Return an injection as the hook's answer, and note what the session is told and what not."""
+    name, session = str(event["hook_event_name"]), str(event.get("session_id") or "")
+    held = [hit.lesson_id for hit in injection.held]
+    at = [key] if held and name == failed.EVENT else []
+    sessions.note_held(vault, session, [*held, *at])
     if name == edited.EVENT or (name == failed.EVENT and injection.text):
-        sessions.note_told(vault, event, record["key"])
+        sessions.note_told(vault, event, key)
     if not injection.text:
-        return notice
+        return None
+    shown = [*injection.hits, *injection.skills]
+    ids = (hit.lesson_id for hit in shown)
     remember(vault, session, str(event.get("agent_id") or ""), ids)
     is_shown = name in _WITH_RECEIPT and vault.config.receipt and shown
     seen = {"systemMessage": block.receipt(shown)} if is_shown else {}
-    return _output(name, injection.text) | seen | (notice or {})
+    return _output(name, injection.text) | seen
 
 
 def _start_subagent(
