@@ -21,8 +21,8 @@ from vault_index.entrypoints.mcp.tools import build
 DOCS = REPO / "docs"
 # the last one takes all away
 _ORDER = (
-    "first-hour teach edit organise share journal agents errors mcp impact proposals ask learn page http python"
-    " tune large how-it-works questions privacy index debug remove"
+    "first-hour teach edit organise share journal agents errors mcp impact proposals ask learn page http"
+    " python tune large how-it-works questions privacy index debug remove"
 ).split()
 GENERATED = ("settings", "commands")
 

@@ -46,11 +46,9 @@ def search(
 ) -> dict[str, Any]:
     """Find lessons, a page of them: `hits` as `search` returns them, and `next`, a cursor or "".
 
-    `category` is one with all below it, `document` a title, and `lesson` a number in it, `related_to` a
-    lesson that names those wanted, or that they name. A lesson that names no confidence has the middle
-    one, 3. A `limit` of 0 is the number in the settings, or 10.
-    Lessons that hooks may not inject are left out. `held` are the ids of those that hooks hold back from
-    this `session`, to measure what lessons are worth.
+    `category` has all below it, `document` is a title, `lesson` a number in it, and `related_to` a lesson
+    that names those wanted, or that they name. A lesson without a confidence has 3. A `limit` of 0 is
+    as set, or 10. `held` are ids held back from this `session`.
     """
     began = time.monotonic()
     _check_search(query, type, category, cursor)
@@ -58,26 +56,18 @@ def search(
     _check_number("limit", limit, MAX_HITS)
     _check_number("min_confidence", min_confidence, MAX_CONFIDENCE)
     asked = Query(
-        query,
-        limit,
-        categories=(category,) if category else (),
-        within=document,
-        lesson=lesson,
-        related_to=related_to,
-        filters=filters.Filter(type=type, min_confidence=min_confidence),
-        for_agent=True,
-        weighted=True,
-        phrases=True,
-    )
+        query, limit, categories=(category,) if category else (), within=document, lesson=lesson,
+        related_to=related_to, filters=filters.Filter(type=type, min_confidence=min_confidence),
+        for_agent=True, weighted=True, phrases=True,
+    )  # fmt: skip
     results, following = find_page(vault, asked, cursor)
     if not results.hits and not cursor:
         entries.refuse_unknown(vault, asked.categories)
     hits = select.only_trusted(vault, results.hits)
     # a lesson that is named by its number needs to reach none
     least = floor.in_force(vault, text_only=bool(results.text_only)) if lesson is None else None
-    if not cursor:
-        used = [(hit.lesson_id, hit.score) for hit in hits if hit.is_above(least)]
-        _count(vault, SEARCH, query, used[:COUNTED], began)
+    used = [(hit.lesson_id, hit.score) for hit in hits if hit.is_above(least) and not cursor]
+    _count(vault, SEARCH, query, used[:COUNTED], began)
     return {
         "hits": [hit.as_json() for hit in hits],
         "next": following,
