@@ -53,7 +53,8 @@ COMMANDS = frozenset(
     "learn.trigger lesson.diff lesson.history proposal.accept proposal.cards proposal.edit "
     "proposal.merge proposal.reject proposal.remember proposal.select search.recall_failure "
     "share.check_files share.log share.sync skill.build_ready skill.deploy_built "
-    "skill.withdraw_built state.index state.measure state.publish state.report state.settings".split()
+    "skill.withdraw_built state.index state.measure state.publish_index state.report "
+    "state.settings".split()
 )  # fmt: skip
 
 __all__ = [

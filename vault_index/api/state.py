@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from vault_index import status
 from vault_index.api.question import Caller, command
 from vault_index.edit import add, init
+from vault_index.index import publish
 from vault_index.search import evaluate, failures
 from vault_index.share import git_hooks
 from vault_index.vault import open_vault
@@ -49,12 +50,10 @@ def index(
 
 
 @command
-def publish(vault: Vault, caller: Caller) -> dict[str, Any]:
+def publish_index(vault: Vault, caller: Caller) -> dict[str, Any]:
     """Bring the index up to date and publish its vectors: see `index.publish`; with its `stats`."""
-    from vault_index.index import publish as publishing
-
     stats: Any = caller.index(vault, read_all=True)
-    done = publishing.publish(vault, caller.progress_of("publishing vectors"))
+    done = publish.publish(vault, caller.progress_of("publishing vectors"))
     return {**done, "stats": asdict(stats)}
 
 

@@ -24,12 +24,12 @@ from vault_index.lesson.parse import id_of
 from vault_index.store import injections, manifest, ownership
 from vault_index.store.manifest import Manifest, ReadFile
 from vault_index.store.schema import LESSONS
+from vault_index.store.shared import SharedVectors
 from vault_index.store.sync import ASKED_FOR, Progress, Source, Stats, Work, Writer
 from vault_index.store.table import Table
 
 if TYPE_CHECKING:
     from vault_index.embed.cache import VectorCache
-    from vault_index.store.shared import SharedVectors
     from vault_index.vault import Vault
 
 BATCH_PASSAGES = 512  # about six seconds of embedding between two commits
@@ -200,8 +200,6 @@ class Lessons(Source[Diff, Stats]):
 
 def shared_of(vault: Vault) -> SharedVectors:
     """Return the vectors at `[index] shared` of the vault's embedder. Raises EmbedderError."""
-    from vault_index.store.shared import SharedVectors
-
     assert vault.embedder is not None
     recipe = f"{vault.embedder.name} {rows.RECIPE}"
     config = vault.config

@@ -1,9 +1,9 @@
 """Vectors that a team shares: a LanceDB table at a URI, by the hash of what each vector is of.
 
-Who publishes (`lessons index --publish`, in CI) fills the table of an embedder; laptops take vectors
-from it and embed the rest. Nothing that comes from there is believed: a vector has the right length,
+CI fills the table of an embedder (`lessons index --publish`); laptops take vectors from it and embed
+the rest. Nothing that comes from there is believed: a vector has the right length,
 is a unit vector, of a text that this machine has, by the same embedder; and of each batch a few texts
-are embedded here, too, and compared. What fails is refused and named, and embedded here.
+are embedded here, too, and compared. A row that fails is refused and named, its text embedded here.
 
 A store that does not keep "write only if it is not there" loses rows silently, so `refuse_unsafe`
 tries that before the first row is written.
@@ -12,11 +12,12 @@ tries that before the first row is written.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
-from secrets import SystemRandom, token_hex
+from random import SystemRandom
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from vault_index import files
@@ -111,7 +112,7 @@ class SharedVectors:
 
     @property
     def refusals(self) -> str:
-        """What was refused, in a line; "" for nothing."""
+        """The rows that were refused, in a line; "" for none."""
         if not self.refused:
             return ""
         more = f" and {len(self.refused) - 1} more" if len(self.refused) > 1 else ""
@@ -214,9 +215,10 @@ def refuse_unsafe(uri: str) -> None:
         from obstore.store import from_url
     except ImportError:
         raise StoreError(
-            f"{uri}: to publish there needs obstore", "pip install 'lessons-vault[publish]'"
+            f"{uri}: to publish there needs obstore",
+            "run `pip install 'lessons-vault[publish]'`",
         ) from None
-    name = f".probe-{token_hex(8)}"
+    name = f".probe-{os.urandom(8).hex()}"
     try:
         store = from_url(
             uri, retry_config={"max_retries": 2, "retry_timeout": timedelta(seconds=10)}

@@ -212,7 +212,7 @@ def index_command(
 
 def _publish(named: str | None, as_json: bool) -> None:
     """Publish the index, and say what came of it."""
-    done = asking.ask(named, api.state.publish())
+    done = asking.ask(named, api.state.publish_index())
     if as_json:
         output.json(done)
         return
