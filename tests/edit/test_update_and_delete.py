@@ -70,6 +70,9 @@ def test_the_title_of_a_section_makes_its_id(deploys: Vault) -> None:
     update.write(deploys, "deploys#roll-back-by-tag", title="Roll back by digest")
     reconcile.sync(deploys)
     assert entries.entry(deploys, "deploys#roll-back-by-digest")["text"] == "Never by branch."
+    update.write(deploys, "deploys#roll-back-by-digest", title="By digest", fires_on=["undo it"])
+    reconcile.sync(deploys)
+    assert entries.entry(deploys, "deploys#by-digest")["fires_on"] == ["undo it"]
 
 
 def test_a_title_that_is_a_heading(make_vault: MakeVault) -> None:

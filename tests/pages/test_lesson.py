@@ -157,7 +157,7 @@ def test_it_fits_a_telephone(browser: Browser, served: Serving) -> None:
             page = opened(visit.go(path))
             assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
         opened(visit.go("/lesson/build/heap")).get_by_role("button", name="Edit here").click()
-        page.locator("#file").wait_for()
+        page.locator("#fields").wait_for()
         assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
         keep(page, "lesson-narrow")
 
@@ -180,6 +180,7 @@ def test_a_hostile_lesson_is_harmless(browser: Browser, served: Serving, axe: st
         assert links == ["https://tracker.example/pixel.gif"]
         assert barriers(page, axe) == []
         page.get_by_role("button", name="Edit here").click()
+        page.get_by_role("button", name="The whole file").click()
         assert page.locator("#file").input_value() == HOSTILE
         page.get_by_role("button", name="Check").click()
         page.locator("#said li, #said strong").first.wait_for()
@@ -238,6 +239,7 @@ class Editing:
         self.page = page
         page.goto(page.url.split("/lesson/")[0] + f"/lesson/{id}", wait_until="networkidle")
         page.get_by_role("button", name="Edit here").click()
+        page.get_by_role("button", name="The whole file").click()
         self.file = page.locator("#file")
         self.file.wait_for()
         self.said = page.locator("#said")
@@ -284,6 +286,81 @@ def test_a_lesson_is_edited_in_place(
         )
 
 
+def test_fields_are_edited_and_the_rest_of_the_file_stays(
+    browser: Browser, served: Serving, scratch: Path, axe: str
+) -> None:
+    with visiting(browser, served) as visit:
+        page = opened(visit.go(f"/lesson/{id_of(scratch)}"))
+        page.get_by_role("button", name="Edit here").click()
+        page.get_by_label("Tags").fill("node\nci")
+        page.get_by_label("Confidence").select_option("4")
+        page.get_by_label("Comes at prompts such as").fill("the build dies")
+        page.get_by_label("Comes at the first edit").fill("migrations/**")
+        assert "not saved yet" in page.locator("#editing").inner_text()
+        assert barriers(page, axe) == []
+        keep(page, "lesson-fields")
+        page.get_by_role("button", name="Preview").click()
+        page.locator("#said").get_by_text("Second.").wait_for()
+        page.get_by_role("button", name="Save").click()
+        page.get_by_text("migrations/**").wait_for()
+        data = scratch.read_bytes()
+        assert data.startswith(b"---\r\ntitle: Scratch   # of ours\r\n")
+        assert data.endswith(b"\r\n---\r\nFirst.\r\nSecond.\r\n")
+        for line in (b"tags: [node, ci]", b"confidence: 4", b"fires_on: [the build dies]"):
+            assert b"\r\n" + line + b"\r\n" in data
+        page.get_by_role("button", name="Edit here").click()
+        page.locator("#fields").get_by_label("Title").fill("Another title")
+        page.get_by_label("Tags").fill("")
+        page.get_by_label("Confidence").select_option("not said")
+        page.get_by_label("What was learned").fill("All is new.")
+        page.keyboard.press("Control+s")
+        page.get_by_role("heading", level=1, name="Another title").wait_for()
+        data = scratch.read_bytes()
+        assert b"title: Another title   # of ours" in data
+        assert data.endswith(b"---\r\nAll is new.\r\n")
+        assert b"tags" not in data
+        assert b"confidence" not in data
+
+
+def test_fields_of_a_file_that_somebody_saved_are_not_lost(
+    browser: Browser, served: Serving, scratch: Path
+) -> None:
+    with visiting(browser, served) as visit:
+        page = opened(visit.go(f"/lesson/{id_of(scratch)}"))
+        page.get_by_role("button", name="Edit here").click()
+        page.locator("#fields").get_by_label("Title").fill("Mine")
+        theirs = scratch.read_bytes() + b"Theirs.\r\n"
+        scratch.write_bytes(theirs)
+        page.get_by_role("button", name="Save").click()
+        page.get_by_text("Somebody saved this file since you opened it").wait_for()
+        assert scratch.read_bytes() == theirs
+        visit.errors.clear()  # the browser notes each answer of status 4xx
+        page.get_by_role("button", name="Keep mine").click()
+        page.get_by_role("button", name="Save").click()
+        page.get_by_role("heading", level=1, name="Mine").wait_for()
+        assert scratch.read_bytes() == theirs.replace(b"title: Scratch", b"title: Mine")
+
+
+def test_a_section_with_another_title_has_another_address(
+    browser: Browser, served: Serving, world: Path
+) -> None:
+    file = world / "team/lessons/course.md"
+    before = file.read_text("utf-8")
+    with visiting(browser, served) as visit:
+        page = opened(visit.go("/lesson/course%23second"))
+        page.get_by_role("button", name="Edit here").click()
+        page.locator("#fields").get_by_label("Title").fill("Middle")
+        page.get_by_label("Comes at prompts such as").fill("go on with it")
+        page.get_by_role("button", name="Save").click()
+        page.wait_for_url("**/lesson/course%23middle")
+        page.get_by_role("heading", level=1, name="Middle").wait_for()
+        assert file.read_text("utf-8") == before.replace(
+            "## Lesson: Second\n", "## Lesson: Middle\nfires_on: [go on with it]\n\n"
+        )
+        page.wait_for_load_state("networkidle")
+    file.write_text(before, "utf-8")
+
+
 def test_an_error_is_not_saved(browser: Browser, served: Serving, scratch: Path) -> None:
     before = scratch.read_bytes()
     with visiting(browser, served) as visit:
@@ -316,7 +393,7 @@ def test_a_file_that_somebody_else_saved_is_kept(
         assert scratch.read_bytes() == theirs
         assert barriers(editing.page, axe) == []
         visit.errors.clear()  # the browser notes each answer of status 4xx
-        editing.press("Keep mine: the next save replaces the file")
+        editing.press("Keep mine: the next save writes it")
         editing.page.keyboard.press("Control+s")
         editing.page.get_by_text("Mine.").wait_for()
         assert scratch.read_bytes().endswith(b"Second.\r\nMine.\r\n")
@@ -350,6 +427,7 @@ def test_a_change_of_the_vault_is_shown_but_not_under_the_hands_of_whoever_edits
             polling=1000,
         )
         page.get_by_role("button", name="Edit here").click()
+        page.get_by_role("button", name="The whole file").click()
         page.locator("#file").fill("Mine.\n")
         scratch.write_text("---\ntitle: Scratch\n---\nSaved once more.\n")
         page.evaluate(changed)

@@ -11,7 +11,7 @@ from vault_index import api, git
 from vault_index.api.question import Caller, command
 from vault_index.edit import add, categories, import_lessons, save, update
 from vault_index.index.classifier import Proposal
-from vault_index.lesson import parse
+from vault_index.lesson import edits, parse
 from vault_index.vault import SETTINGS
 
 if TYPE_CHECKING:
@@ -110,9 +110,20 @@ def update_lesson(
     source: str | None = None,
     fires_on: Sequence[str] | None = None,
     silent_on: Sequence[str] | None = None,
+    fires_on_error: Sequence[str] | None = None,
+    applies_to: Sequence[str] | None = None,
+    seen: str | None = None,
 ) -> Changed:
-    """Change a lesson, named as for `show`: see `update.write`."""
+    """Change a lesson, named as for `show`: see `update.write`. A section has another id by its title.
+
+    With `seen` its file is written only if it still says that: see `file.read`.
+    """
     entry = _shown(caller, name)
+
+    def refuse_others(_file: Path, _data: bytes) -> None:
+        save.refuse_changed(vault, entry["path"], str(seen))
+
+    before = (vault.root / entry["path"]).read_bytes() if "#" in entry["id"] else b""
     path = update.write(
         vault,
         name,
@@ -125,9 +136,13 @@ def update_lesson(
         source=source,
         fires_on=fires_on,
         silent_on=silent_on,
+        fires_on_error=fires_on_error,
+        applies_to=applies_to,
         shown=entry,
+        first=None if seen is None else refuse_others,
     )
-    return Changed(entry["id"], str(path))
+    id = edits.id_after(entry["id"], before, path.read_bytes()) if before else entry["id"]
+    return Changed(id, str(path))
 
 
 @command

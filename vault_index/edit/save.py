@@ -46,14 +46,19 @@ def write(vault: Vault, path: str, text: str, seen: str) -> Path:
     Raises ChangedError if it says something else, VaultError for an error that a commit would refuse,
     LinkError, LessonError, WriteError.
     """
-    file = _file(vault, path)
-    before = _content(file, path)
-    if _shown(before, path) != seen:
-        raise ChangedError(f"{path} was saved since it was opened here", "compare the two")
+    before = refuse_changed(vault, path, seen)
     if not text.strip():
         raise VaultError("a lesson needs some text", "delete the file instead: `lessons rm ID`")
     data = _encoded(with_ends_of(LessonFile.of(before, path), text), path)
     return update.put(vault, path, data, before)
+
+
+def refuse_changed(vault: Vault, path: str, seen: str) -> bytes:
+    """Return the bytes of a lesson file. Raises ChangedError if it no longer says what was `seen`."""
+    before = _content(_file(vault, path), path)
+    if _shown(before, path) != seen:
+        raise ChangedError(f"{path} was saved since it was opened here", "compare the two")
+    return before
 
 
 def restore(vault: Vault, path: str, before: bytes, after: bytes | None) -> Path:

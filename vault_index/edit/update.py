@@ -36,11 +36,13 @@ def write(
     fires_on: Sequence[str] | None = None,
     silent_on: Sequence[str] | None = None,
     fires_on_error: Sequence[str] | None = None,
+    applies_to: Sequence[str] | None = None,
     shown: entries.Entry | None = None,
     unchanged: bool = False,
     first: First | None = None,
 ) -> Path:
-    """Change a lesson and return its file's path. None leaves a value as it is; an empty list removes it.
+    """Change a lesson and return its file's path. None leaves a value as it is; an empty list removes
+    it, and so does a confidence of 0.
 
     `name` is its id, its path, or the end of either, and `shown` its entry for a caller that has it:
     with `unchanged` a lesson whose title or text is no longer that of the entry stays as it is.
@@ -65,12 +67,15 @@ def write(
         "fires_on": fires_on,
         "silent_on": silent_on,
         "fires_on_error": fires_on_error,
+        "applies_to": applies_to,
     }
     # an empty value removes its key
     keys = {key: value or None for key, value in keys.items() if value is not None}
     own = (None, None) if slug else (title, text)
     keys |= _replaced(data, entry, categories is not None, *own)
     data = edits.set_text(data, slug, text, title, entry["path"])
+    if slug:  # another title is another name
+        slug = edits.id_after(entry["id"], before, data).rpartition("#")[2]
     return put(vault, entry["path"], with_keys(data, slug, keys, entry["path"]), before, first)
 
 
@@ -144,7 +149,7 @@ def _refuse(
     """Raise VaultError for a value that a lesson cannot have."""
     if type and type not in TYPES:
         raise VaultError(f"no type {type!r}", f"choose one of {', '.join(TYPES)}")
-    if confidence is not None and not 1 <= confidence <= 5:
+    if confidence and not 1 <= confidence <= 5:
         raise VaultError(f"confidence is 1 to 5, not {confidence}")
     if text is not None and not text.strip():
         raise VaultError("a lesson needs some text", f"delete it with `lessons rm {name}`")

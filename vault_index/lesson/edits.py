@@ -51,6 +51,15 @@ def set_text(data: bytes, slug: str, text: str | None, title: str | None, path: 
     return after
 
 
+def id_after(id: str, before: bytes, after: bytes) -> str:
+    """Return the id that a section has after an edit: that of the section in its place."""
+    path, _, slug = id.partition("#")
+    old, new = (
+        [name for name, _ in slugs_of(LessonFile.of(data, path))] for data in (before, after)
+    )
+    return f"{path}#{new[old.index(slug)]}" if slug in old and len(old) == len(new) else id
+
+
 def without(data: bytes, slug: str, path: str) -> bytes | None:
     """Return a file's bytes without a lesson; None if no lesson remains. Raises LessonError.
 

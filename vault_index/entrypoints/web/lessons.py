@@ -430,18 +430,6 @@ def outcome(client: Client, id: LessonId) -> HTMLResponse:
     )
 
 
-@page_routes.get(f"{PRIVATE}/edit")
-def edit(client: Client, id: LessonId) -> HTMLResponse:
-    """Show its file, to be edited."""
-    answer = _asked(client, id)
-    if answer["entry"] is None:
-        raise Refusal(404, "there is no such lesson", "load the page again")
-    path = answer["entry"]["path"]
-    text = client.ask(api.file.read(path=path), status=422)
-    lessons = len(answer["of_file"])
-    return fragment("lesson_edit.html", path=path, text=text, lessons=lessons)
-
-
 @page_routes.post(f"{PRIVATE}/check")
 def check(client: Client, body: FileBody) -> HTMLResponse:
     """Show what `lessons check` would find in a text."""

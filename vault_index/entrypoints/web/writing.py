@@ -15,7 +15,13 @@ from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
 from vault_index import api, files
-from vault_index.entrypoints.web.lessons import PRIVATE, FileText, Named, one_at_a_time
+from vault_index.entrypoints.web.lessons import (
+    PRIVATE,
+    FileText,
+    LessonId,
+    Named,
+    one_at_a_time,
+)
 from vault_index.entrypoints.web.markdown import html_of
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.render import fragment, page
@@ -24,12 +30,13 @@ from vault_index.entrypoints.web.vault_client import Client, Deletion, VaultClie
 from vault_index.lesson.file import MAX_BYTES
 from vault_index.lesson.parse import TYPES, id_of
 
+FIELDS = ("title", "text", "type", "tags", "fires_on", "silent_on", "applies_to")  # of a new lesson
 MAX_UNDO = 20  # deletions that can be taken back
-MAX_PROMPTS = 20  # lines of a field
+MAX_LINES = 100  # of a field
 
 routes = APIRouter(include_in_schema=False)
 Line = Annotated[Text, Field(max_length=500)]
-Lines = Annotated[list[Line], Field(max_length=MAX_PROMPTS)]
+Lines = Annotated[list[Line], Field(max_length=MAX_LINES)]
 
 
 class NewBody(BaseModel):
@@ -39,10 +46,12 @@ class NewBody(BaseModel):
     text: FileText
     category: Line = ""
     type: Line = ""
+    confidence: Annotated[int, Field(ge=0, le=5)] = 0
     tags: Lines = []
     fires_on: Lines = []
     silent_on: Lines = []
     fires_on_error: Lines = []
+    applies_to: Lines = []
     commit: bool = False
 
 
@@ -65,6 +74,22 @@ class RetitleBody(Named):
     title: Line
 
 
+class FieldsBody(Named):
+    """Fields of a lesson that somebody changed, and the text of its file as the page had it."""
+
+    seen: FileText
+    title: Line | None = None
+    text: FileText | None = None
+    categories: Lines | None = None
+    type: Line | None = None
+    confidence: Annotated[int, Field(ge=0, le=5)] | None = None
+    tags: Lines | None = None
+    fires_on: Lines | None = None
+    silent_on: Lines | None = None
+    fires_on_error: Lines | None = None
+    applies_to: Lines | None = None
+
+
 class UndoBody(BaseModel):
     """A deletion, as its answer named it."""
 
@@ -78,7 +103,8 @@ def new(client: Client, error: Annotated[Text, Query(max_length=500)] = "") -> H
         categories = sorted(client.ask_cached(api.lesson.count())["counts"])
     except Refusal:
         categories = []  # one can be typed
-    values: dict[str, Any] = {"categories": categories, "types": TYPES, "error": error}
+    it = {**dict.fromkeys(FIELDS, ""), "fires_on_error": [error], "confidence": 0}
+    values: dict[str, Any] = {"categories": categories, "types": TYPES, "it": it}
     has_git = (client.root / ".git").exists()
     return page("new.html", at="", title="New lesson", has_git=has_git, **values)
 
@@ -86,12 +112,44 @@ def new(client: Client, error: Annotated[Text, Query(max_length=500)] = "") -> H
 @routes.post(f"{PRIVATE}/new", dependencies=[Depends(one_at_a_time)])
 def create(client: Client, body: NewBody) -> dict[str, str]:
     """Write a new lesson; return its id."""
-    values = body.model_dump(exclude={"category"})
+    values = {**body.model_dump(exclude={"category"}), "confidence": body.confidence or None}
     categories = [body.category] if body.category.strip() else []
     command = api.edit.add_lesson(categories=categories, **values)
     path = client.change(command, lambda path: [path])
     below = path.removeprefix(f"{client.root}/").partition("/")[2]
     return {"id": id_of(below)}
+
+
+@routes.get(f"{PRIVATE}/edit")
+def edit(client: Client, id: LessonId) -> HTMLResponse:
+    """Show its fields, and its file, to be edited."""
+    answer = client.ask(api.lesson.page(name=id), status=404, settled=True)
+    entry = answer["entry"]
+    if entry is None:
+        raise Refusal(404, "there is no such lesson", "load the page again")
+    text = client.ask(api.file.read(path=entry["path"]), status=422)
+    confidence = _confidence(dict(answer["metadata"]))
+    values: dict[str, Any] = {"it": {**entry, "confidence": confidence}, "types": TYPES}
+    values |= {"path": entry["path"], "file": text, "lessons": len(answer["of_file"])}
+    return fragment("lesson_edit.html", **values)
+
+
+def _confidence(written: Mapping[str, Any]) -> int:
+    """Return the confidence that a file names, 0 for none."""
+    said = "".join(written.get("confidence", ()))
+    return int(said) if said in tuple("12345") else 0
+
+
+@routes.post(f"{PRIVATE}/fields", dependencies=[Depends(one_at_a_time)])
+def change_fields(client: Client, body: FieldsBody) -> dict[str, str]:
+    """Write the fields that somebody changed into a lesson; return its id, which may be another."""
+    values = body.model_dump(exclude={"id"}, exclude_none=True)
+    if not values.get("title", "-").strip():
+        raise Refusal(422, "a lesson needs a title", "type one")
+    changed = client.change(
+        api.edit.update_lesson(name=body.id, **values), lambda changed: [changed.path]
+    )
+    return {"id": changed.id}
 
 
 @routes.post(f"{PRIVATE}/preview")
@@ -117,8 +175,8 @@ def retitle(client: Client, body: RetitleBody) -> dict[str, str]:
     if not body.title.strip():
         raise Refusal(422, "a lesson needs a title", "type one")
     command = api.edit.update_lesson(name=body.id, title=body.title.strip())
-    client.change(command, lambda changed: [changed.path])
-    return {"id": body.id, "title": body.title.strip()}
+    changed = client.change(command, lambda changed: [changed.path])
+    return {"id": changed.id, "title": body.title.strip()}
 
 
 @routes.post(f"{PRIVATE}/delete", dependencies=[Depends(one_at_a_time)])

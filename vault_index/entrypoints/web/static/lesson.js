@@ -1,5 +1,6 @@
 // The page of a lesson: its parts after the first paint, its diffs on demand, its file to edit.
 
+import { changesOf, valuesOf } from "./fields.js";
 import { Refused, load, notice, request } from "./page.js";
 
 const place = document.getElementById("lesson");
@@ -8,11 +9,15 @@ const mine = "/page/private/lesson";
 const body = document.getElementById("body");
 const editing = document.getElementById("editing");
 let seen = null; // the file as the editor was opened with it; null while nobody edits
+let before = {}; // the fields as the editor was opened with them
 let saving = false;
 
 const named = (address) => `${address}?id=${encodeURIComponent(id)}`;
 const file = () => document.getElementById("file");
-const isDirty = () => seen !== null && file() !== null && file().value !== seen;
+const fields = () => document.getElementById("fields");
+const isWhole = () => fields().hidden; // the whole file is edited, and not its fields
+const changed = () => (isWhole() ? file().value !== seen : Object.keys(changesOf(fields(), before)).length > 0);
+const isDirty = () => seen !== null && file() !== null && changed();
 
 function say(element, text) {
   const said = document.createElement("p");
@@ -49,8 +54,28 @@ async function startEditing() {
   if (!(await tried(editing, () => load(editing, named(`${mine}/edit`))))) return;
   document.getElementById("edit").disabled = true;
   seen = file().value;
+  before = valuesOf(fields());
+  show(false);
+  fields().elements.title.focus();
+}
+
+// Show the whole file, or the fields; what was changed in the other is left.
+function show(whole) {
+  fields().hidden = whole;
+  document.getElementById("whole").hidden = !whole;
+  document.getElementById("check").hidden = !whole;
+  document.getElementById("switch").setAttribute("aria-pressed", whole);
+  document.getElementById("state").textContent = "";
+  if (!whole) return;
   file().focus();
   file().setSelectionRange(0, 0);
+}
+
+async function switchEditor() {
+  if (isDirty() && !confirm("Leave your changes unsaved?")) return;
+  const whole = !isWhole();
+  await startEditing();
+  show(whole);
 }
 
 function stopEditing() {
@@ -83,12 +108,20 @@ async function showChanges() {
 }
 
 async function save() {
-  if (saving) return;
+  if (saving || (!isWhole() && !fields().reportValidity())) return;
   saving = true;
   const said = document.getElementById("said");
-  const text = file().value;
   try {
-    await send("save", { path: file().dataset.path, text, seen });
+    if (isWhole()) await send("save", { path: file().dataset.path, text: file().value, seen });
+    else if (changed()) {
+      const answer = await send("fields", { id, seen, ...changesOf(fields(), before) });
+      const now = (await answer.json()).id;
+      if (now !== id) {
+        seen = null;
+        location.assign(addressOf(now));
+        return;
+      }
+    }
     stopEditing();
     notice("Saved.");
     await loadBody();
@@ -126,6 +159,10 @@ const opened = document.getElementById("opened");
 const addressOf = (lesson) => `/lesson/${lesson.split("/").map(encodeURIComponent).join("/")}`;
 
 document.addEventListener("submit", async (event) => {
+  if (event.target === fields()) {
+    event.preventDefault();
+    return save();
+  }
   const { change } = event.target.dataset;
   if (!change) return;
   event.preventDefault();
@@ -164,7 +201,8 @@ async function remove() {
 
 async function preview() {
   const said = document.getElementById("said");
-  const values = { path: file().dataset.path, text: file().value };
+  const text = isWhole() ? file().value : fields().elements.text.value;
+  const values = { path: file().dataset.path, text };
   await tried(said, () => load(said, `${mine}/preview`, { method: "POST", body: values }));
 }
 
@@ -176,6 +214,7 @@ const actions = {
   edit: startEditing,
   open: openInEditor,
   save,
+  switch: switchEditor,
   check,
   cancel: () => {
     if (!isDirty() || confirm("Leave your changes unsaved?")) stopEditing();
@@ -183,9 +222,10 @@ const actions = {
   "keep-mine": () => {
     seen = document.getElementById("theirs").value;
     document.getElementById("changed").replaceChildren();
-    file().focus();
+    (isWhole() ? file() : fields().elements.text).focus();
   },
   "take-theirs": () => {
+    if (!isWhole()) return startEditing();
     seen = file().value = document.getElementById("theirs").value;
     document.getElementById("changed").replaceChildren();
     file().focus();
@@ -205,7 +245,7 @@ document.addEventListener("keydown", (event) => {
 });
 
 document.addEventListener("input", (event) => {
-  if (event.target === file()) {
+  if (seen !== null && editing.contains(event.target)) {
     document.getElementById("state").textContent = isDirty() ? "not saved yet" : "";
   }
 });

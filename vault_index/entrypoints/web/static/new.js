@@ -1,5 +1,6 @@
 // The form for a new lesson: its fields become the frontmatter, and a preview shows its text.
 
+import { valuesOf } from "./fields.js";
 import { Refused, load, request } from "./page.js";
 
 const form = document.getElementById("new");
@@ -16,21 +17,10 @@ async function tried(work) {
   }
 }
 
-function values() {
-  const body = {};
-  for (const field of form.elements) {
-    if (!field.name) continue;
-    const lines = field.value.split("\n").map((line) => line.trim());
-    if (field.type === "checkbox") body[field.name] = field.checked;
-    else body[field.name] = "lines" in field.dataset ? lines.filter(Boolean) : field.value;
-  }
-  return body;
-}
-
 form.addEventListener("submit", (event) => {
   event.preventDefault();
   tried(async () => {
-    const answer = await request("/page/private/lesson/new", { method: "POST", body: values() });
+    const answer = await request("/page/private/lesson/new", { method: "POST", body: valuesOf(form) });
     const { id } = await answer.json();
     location.assign(`/lesson/${id.split("/").map(encodeURIComponent).join("/")}`);
   });
