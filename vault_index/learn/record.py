@@ -134,7 +134,7 @@ def summary(config: Config, vault: str = "") -> dict[str, Any]:
     """Sum up the runs, of one vault or all: how many, `by_status`, what they made and took.
 
     `last` is the time of the last one, `trouble` what went wrong in it; `failed` counts those in which
-    something did, or that died. Where no model said its cost, the user's `[llm.prices]` do.
+    something did, or that died. The cost is what models said it was, else by the user's `[llm.prices]`.
     """
     there = [each for each in runs(config) if vault in ("", each.vault)]
     usage = sum((_priced(config, each) for each in there), Usage())
