@@ -19,7 +19,7 @@ from mcp_types import TextContent
 from tests.support.commands import run
 from tests.support.conversations import about_redirects, about_retries
 from tests.support.files import commit, write
-from tests.support.homes import add_model, make_home
+from tests.support.homes import add_model, locked, make_home, shared_folder
 from tests.support.places import REPO, TESTS
 from tests.support.serving import Serving, serving
 from vault_index.edit import init
@@ -62,7 +62,23 @@ confidence: 4
 created: 2026-09-01
 ---
 The deploy job hangs at connecting unless the runner is on the VPN: set VPN=1 in the job.
+
+## Related
+
+- supersedes: the old gateway
 """
+PATTERN = """\
+---
+title: {}
+categories: [backend]
+tags: [retries]
+type: code_pattern
+confidence: 4
+created: 2026-08-01
+---
+{}
+"""
+STAGED = "---\ntitle: A key\n---\nThe key is AKIAIOSFODNN7EXAMQLE of the account.\n"
 SECTIONS = """\
 ---
 tags: [redis]
@@ -146,7 +162,7 @@ COMMANDS = (
     typed("search --type", "search --type project_rule --json deploy", "deployment/vpn"),
     typed("search --type, unknown", "search --type rule deploy", "project_rule", 1),
     typed("search --since", "search --since 2026-06-01 --json deploy", "deployment/vpn"),
-    typed("search --until", f"search --until 2026-06-01 --json {ASKED}", '"hits"'),
+    typed("search --until", f"search --until 2026-06-01 --json {ASKED}", r'"only": ?\{\s*"until"'),
     typed("search --since, no date", "search --since soonish deploy", "no date 'soonish'", 1),
     typed("search --min-score", f"search --min-score 0.99 --json {ASKED}", r'"hits": ?\[\]'),
     typed("search --explain", f"search --explain {ASKED}", "similar|cosine|words|evidence"),
@@ -178,8 +194,8 @@ COMMANDS = (
     typed("show the end of an id", "show vpn", "VPN=1"),
     typed("show a document", "show courses/introduction-to-ai", "(?s)Welcome.*Retrieval"),
     typed("show a document by its title", 'show "Introduction to AI"', "Welcome"),
-    typed("show relations", f"show {HEAP_ID} --json", '"related"'),
-    typed("show when a lesson was used", f"show {HEAP_ID} --json", '"last_used"'),
+    typed("show relations", f"show {HEAP_ID} --json", r'"id": ?"devops/deployment/vpn"'),
+    typed("show when a lesson was used", f"show {HEAP_ID} --json", r'"last_used": ?"20'),
     typed("show --json", f"show {HEAP_ID} --json", r'"fires_on": ?\[\s*"the bundle step'),
     typed("show a section", 'show "The dashboards want UTC"', "(?s)grafana|ops/monitoring"),
     typed("show --at", f"show --at HEAD {HEAP_ID}", "NODE_OPTIONS"),
@@ -188,11 +204,11 @@ COMMANDS = (
     typed("list -c", "list -c devops/deployment --json", "deployment/vpn"),
     typed("list --tag", "list --tag grafana --json", "dashboards-want-utc|UTC"),
     typed("list --type", "list --type bug_fix --json", HEAP_ID),
-    typed("list --since", "list --since 30d --json", "data|tulips|course|redis|ai"),
+    typed("list --since", "list --since 30d --json", r'"id": ?"data/redis#'),
     typed("list --related-to", "list --related-to vpn --json", HEAP_ID),
     typed("list --sort", "list --sort confidence -n 1 --json", HEAP_ID),
     typed("list --reverse", "list --sort created --reverse --json", HEAP_ID),
-    typed("list --page", "list -n 1 --page 2 --json", '"id"'),
+    typed("list --page", "list -c devops -n 1 --page 2 --json", "deployment/vpn"),
     typed("log", f"log {HEAP_ID}", "the vault"),
     typed("new", "new 'Audit of new' -c ops/new --text 'A quokka sleeps.'", "ops/new"),
     typed("add", "add --title 'Audit of add' -c ops/add -", "ops/add", stdin="A wombat digs."),
@@ -226,17 +242,25 @@ COMMANDS = (
     typed("rm, unknown", "rm --yes no-such-lesson", "no-such-lesson", 1),
     typed("move, unknown", "move no-such-lesson ops", "no-such-lesson", 1),
     typed("import, the plan", f"import {REPO / 'README.md'}", "(?i)lesson|inbox"),
-    typed("import --as", f"import --as markdown {REPO / 'README.md'} --json", r"\{"),
-    typed("import of a course, again", f"import {TESTS}/courses/introduction_to_ai.txt", "."),
+    typed(
+        "import --as",
+        f"import --as markdown {REPO / 'README.md'} --json",
+        r'"title": ?"Lessons: the memory',
+    ),
+    typed(
+        "import of a course, again",
+        f"import {TESTS}/courses/introduction_to_ai.txt",
+        r"^1 there already",
+    ),
     typed("categories", "categories", r"(?s)devops.*ci-cd"),
     typed("categories tree", "categories tree --json", "devops/ci-cd"),
-    typed("categories rename, the plan", "categories rename data db", "db"),
+    typed("categories rename, the plan", "categories rename data db", "db/redis"),
     typed("categories rename, unknown", "categories rename zoo db", "zoo", 1),
-    typed("categories propose", "categories propose --json", r"\{|\["),
+    typed("categories propose", "categories propose --json", r'^\{\s*"proposals": ?\['),
     typed("recall", f"recall {ASKED}", "<lessons>"),
     typed("recall, a taught prompt", "recall the bundle step is killed", "<lessons>"),
-    typed("recall, a silent prompt", "recall what is a heap data structure", r"^(?!<lessons>)"),
-    typed("recall --json", f"recall --json {ASKED}", r"\{"),
+    typed("recall, a silent prompt", "recall what is a heap data structure", "^silent: "),
+    typed("recall --json", f"recall --json {ASKED}", r'"lesson_id": ?"devops/ci-cd/heap"'),
     typed("recall names the nearest", "recall how do I bake rye bread", "(?i)floor|nothing|near"),
     typed(
         "recall --error",
@@ -250,12 +274,12 @@ COMMANDS = (
     typed("teach --undo", "teach 'never taught this' --fires vpn --undo", "was not taught this", 1),
     typed("teach --error", "teach --error 'ssh: connect timed out' --fires vpn", "(?i)vpn"),
     typed("teach --last", "teach --last 99 --fires vpn", "(?i)prompt|last", 1),
-    typed("last", "last", "."),
+    typed("last", "last", "^ +Node runs out of memory in the CI build"),
     typed("last -n, limit", "last -n 101", "1<=x<=100", 2),
-    typed("check", "check", "."),
-    typed("check a path", f"check lessons/{HEAP_ID}.md", "(?i)ok|no |0|1 "),
-    typed("check --all", "check --all --json", r"\{|\["),
-    typed("check --staged", "check --staged", "^"),
+    typed("check", "check", r"relation: warning: it supersedes 'the old gateway'"),
+    typed("check a path", f"check lessons/{HEAP_ID}.md", "^1 file checked: 0 errors"),
+    typed("check --all", "check --all --json", r'"rule": ?"relation"'),
+    typed("check --staged", "check --staged", "lessons/audit/staged.md:4: error: secret|secret", 1),
     typed("check --against", "check --against HEAD", r"\d+ lessons? changed, \d+ prompts tried"),
     typed("check --against, unknown", "check --against nowhere", "no commit 'nowhere'", 1),
     typed(
@@ -263,14 +287,16 @@ COMMANDS = (
     ),
     typed("check --format github", "check --format github --against HEAD", "prompts tried"),
     typed("check --comment", "check --comment x.md", "need --against", 2),
-    typed("check --stale", "check --stale", "."),
+    typed("check --stale", "check --stale", "^no lesson needs another look"),
     typed("check --confirm", "check --confirm no-such-lesson", "no-such-lesson", 1),
-    typed("status", "status", "(?i)lessons"),
-    typed("status --json", "status --json", '"lessons"|"vault"'),
-    typed("status --check", "status --check --json", ".", 1),
-    typed("init", "init again", "."),
-    typed("index", "index", "."),
-    typed("index --no-wait", "index --no-wait", "."),
+    typed("status", "status", r"^lately .*devops/ci-cd/heap \(20"),
+    typed("status --json", "status --json", r'"most_used": ?\[\s*\[\s*"devops/ci-cd/heap"'),
+    typed("status --check", "status --check --json", "no agent runs the hooks", 1),
+    typed("init", "init again", "again is a vault$"),
+    typed("index", "index", r"^\d+ unchanged.* embedded in"),
+    typed(
+        "index --no-wait", "index --no-wait", r"unchanged.* embedded in|another process is indexing"
+    ),
     typed("index --publish, no address", "index --publish", "index.shared", 1),
     typed("index.shared, a secret", "config set index.shared s3://a:b@c/d", "environment", 1),
     typed("config", "config", "prompt_lessons"),
@@ -279,26 +305,50 @@ COMMANDS = (
     typed("config set, no value of it", "config set prompt_lessons many", "prompt_lessons", 1),
     typed("model show", "model show", "minilm"),
     typed("model", "model", "minilm"),
-    typed("model fetch, again", "model fetch", "."),
+    typed("model fetch, again", "model fetch", "already there"),
     typed("review list", "review list", "Audit of a proposal"),
     typed("review list --json", "review list --json", '"id"'),
     typed("review, unknown", "review accept 00000000", "00000000", 1),
     typed("review reject, unknown", "review reject 00000000", "00000000", 1),
-    typed("remember", "remember --title 'A thing' --text 'Bilbies dig spirals.'", "."),
+    typed(
+        "remember",
+        "remember --title 'A thing' --text 'Bilbies dig spirals.'",
+        r"^[0-9a-f]{8} waiting: A thing",
+    ),
     typed("remember, no title", "remember --text x", "--title", 2),
-    typed("learn --dry-run", "learn --session {session} --dry-run", "."),
-    typed("learn --why", "learn --session {session} --why", "."),
-    typed("learn --commit", "learn --commit HEAD --dry-run", "."),
-    typed("learn --files", "learn --files store/upload.py --dry-run", "."),
+    typed(
+        "learn --dry-run",
+        "learn --session {session} --dry-run",
+        "no model is asked: rules make drafts",
+    ),
+    typed(
+        "learn --why",
+        "learn --session {session} --why",
+        r"^\+3  repair: `pytest tests/test_login.py` failed, then passed",
+    ),
+    typed(
+        "learn --commit",
+        "learn --commit HEAD --dry-run",
+        r"^\d points of 5: not worth it by itself",
+    ),
+    typed(
+        "learn --files",
+        "learn --files store/upload.py --dry-run",
+        r"^0 points of 5: not worth it by itself",
+    ),
     typed("learn --session, unknown", "learn --session ffffffff", "ffffffff", 1),
-    typed("skills candidates", "skills candidates", "."),
-    typed("skills build --dry-run", "skills build --dry-run", "."),
-    typed("skills build --to", "skills build --dry-run --to claude", "."),
+    typed("skills candidates", "skills candidates", r"^retries  lessons 2/2, confidence 4\.0/4\.0"),
+    typed("skills build --dry-run", "skills build --dry-run", r"learned-retries"),
+    typed("skills build --to", "skills build --dry-run --to claude", r"learned-retries"),
     typed("skills remove", "skills remove --from claude --json", r"^\{\}"),
     typed("skills build, unknown", "skills build no-such-tag", "no-such-tag", 1),
     typed("journal search", "journal search redirect query", "redirect"),
     typed("journal search --kind", "journal search --kind prompt redirect", "redirect"),
-    typed("journal search --file", "journal search --file store/login.py", "."),
+    typed(
+        "journal search --file",
+        "journal search --file store/login.py",
+        r"^1\. \[bugfix\] The redirect dropped the query",
+    ),
     typed("journal search -p", "journal search -p mailer uploader retry", "(?i)retries|retry"),
     typed("journal search -p all", "journal search -p all uploader retry", "(?i)retr"),
     typed("journal search, unknown project", "journal search -p maler x", "mailer", 1),
@@ -307,7 +357,7 @@ COMMANDS = (
     typed("journal search --since", "journal search --since yesterday redirect", "redirect"),
     typed("journal search --explain", "journal search --explain redirect", "redirect"),
     typed("journal timeline", "journal timeline {record}", "redirect"),
-    typed("journal timeline, words of time", "journal timeline 'last tuesday'", "."),
+    typed("journal timeline, words of time", "journal timeline 'last tuesday'", "^> last tuesday"),
     typed("journal timeline --format", "journal timeline --format full {record}", "redirect"),
     typed("journal timeline, unknown", "journal timeline 99999999-p1", "99999999-p1", 1),
     typed("journal show", "journal show {record}", "redirect"),
@@ -315,10 +365,10 @@ COMMANDS = (
     typed("journal show, unknown", "journal show 99999999", "99999999", 1),
     typed("journal sessions", "journal sessions", "(?i)redirect"),
     typed("journal sessions -p", "journal sessions -p mailer --json", '"title"'),
-    typed("journal import --dry-run", "journal import --dry-run", "."),
-    typed("journal status", "journal status", "(?i)session|record"),
+    typed("journal import --dry-run", "journal import --dry-run", "nothing new, 2 there already"),
+    typed("journal status", "journal status", r"^.*2 sessions"),
     typed("journal forget, unknown", "journal forget --yes --session 99999999", "no session", 1),
-    typed("uninstall, nothing", "uninstall gemini", "."),
+    typed("uninstall, nothing", "uninstall gemini", "settings.json: there were no hooks"),
     typed("install, unknown", "install emacs", "claude", 2),
     typed("help", "help", "search"),
     typed("help --all", "help --all", "journal forget|uninstall"),
@@ -330,9 +380,9 @@ COMMANDS = (
     typed("mcp --http, limits", "mcp --http --port 70000", "0<=x<=65535", 2),
     typed("serve, limits", "serve --port 70000", "0<=x<=65535", 2),
     typed("eval", "eval queries.jsonl", "(?i)recall"),
-    typed("eval --json", "eval --json queries.jsonl", r"\{"),
-    typed("eval --errors", "eval --errors failures.jsonl", "."),
-    typed("sync without a remote", "sync", ".", 1),
+    typed("eval --json", "eval --json queries.jsonl", r'"recall@1": ?1\.0'),
+    typed("eval --errors", "eval --errors failures.jsonl", r"^hit@1 +1\.000"),
+    typed("sync without a remote", "sync", "there is no remote to share the vault with", 1),
 )
 
 HIT = r'"id":"devops/ci-cd/heap","title":"Node runs'
@@ -379,7 +429,7 @@ HTTP = (
     sent(
         "query sessions",
         "POST /api/query",
-        '"sessions":',
+        r'"sessions":\[\{',
         {"prompt": "retry", "collections": ["sessions"]},
     ),
     sent("query, an unknown field", "POST /api/query", "top_k", {"prompt": "x", "topk": 1}, 422),
@@ -418,7 +468,7 @@ HTTP = (
     sent(
         "bulk, a bad record",
         "POST /api/ingest/bulk",
-        "(?i)error",
+        r'"ingested":1,"errors":\[\{"index":1',
         {"lessons": [{"id": "audit/bulk", "text": "A possum climbs."}, {"text": ""}]},
     ),
     sent("bulk, nothing", "POST /api/ingest/bulk", "lessons", {}, 422),
@@ -485,7 +535,7 @@ HTTP = (
     sent("page: relations", "GET /page/lesson/near?id=devops/deployment/vpn", "Prerequisite of"),
     sent("page: the tree", "GET /page/search/tree", "devops"),
     sent("page: a lesson", f"GET /lesson/{HEAP_ID}", "Node runs out of memory"),
-    sent("page: a lesson, unknown", "GET /lesson/no/such", ".", code=404),
+    sent("page: a lesson, unknown", "GET /lesson/no/such", "No such lesson", code=404),
     sent("page: ask", "GET /ask", "<html"),
     sent("page: suggested questions", "GET /page/ask/suggested", "<button"),
     sent("page: documents", "GET /documents", "<html"),
@@ -495,9 +545,9 @@ HTTP = (
     sent("page: review", "GET /review", "<html"),
     sent("page: proposals", "GET /page/private/review/list", "Audit of a proposal"),
     sent("page: agents", "GET /agents", "<html"),
-    sent("page: prompts", "GET /page/private/agents/list", "."),
+    sent("page: prompts", "GET /page/private/agents/list", "Node runs out of memory"),
     sent("page: journal", "GET /journal", "<html"),
-    sent("page: days of the journal", "GET /page/private/journal/days", "."),
+    sent("page: days of the journal", "GET /page/private/journal/days", r"2 sessions on \d+ days"),
     sent("an unknown route", "GET /api/nothing", "error", code=404),
     sent("a write without the token", "!POST /api/ingest", "token", {"text": "x"}, 401),
     sent("the journal without the token", "!GET /api/journal/sessions", "token", code=401),
@@ -553,14 +603,26 @@ MCP = (
     called("learn_get a record", "learn_get", "redirect", id="{record}"),
     called("learn_get, unknown", "learn_get", "no-such-lesson", id="no-such-lesson"),
     called("learn_status", "learn_status", "(?i)bug_fix|lessons"),
-    called("learn_trigger commits", "learn_trigger", ".", scope="commit", target="HEAD"),
-    called("learn_trigger session", "learn_trigger", ".", scope="session", target="{session}"),
+    called(
+        "learn_trigger commits",
+        "learn_trigger",
+        r"^No lesson was proposed \(.*points of 5\)",
+        scope="commit",
+        target="HEAD",
+    ),
+    called(
+        "learn_trigger session",
+        "learn_trigger",
+        "The redirect dropped the query|learned already",
+        scope="session",
+        target="{session}",
+    ),
     called(
         "learn_trigger requested",
         "learn_trigger",
-        ".",
-        scope="session",
-        target="{session}",
+        "not worth it",
+        scope="commit",
+        target="HEAD",
         requested=False,
     ),
     called(
@@ -576,7 +638,13 @@ MCP = (
     called("remember, no text", "remember", "text", 1, title="T"),
     called("search_journal", "search_journal", "redirect", query="login redirect"),
     called("search_journal, the latest", "search_journal", "redirect"),
-    called("search_journal kind", "search_journal", ".", query="redirect", kind="observation"),
+    called(
+        "search_journal kind",
+        "search_journal",
+        r"(?s)\A(?!.*\[prompt\]).*\[bugfix\] The redirect dropped the query",
+        query="redirect",
+        kind="observation",
+    ),
     called("search_journal type, unknown", "search_journal", "bugfix", 1, query="x", type="bug"),
     called(
         "search_journal concept, unknown", "search_journal", "gotcha", 1, query="x", concept="x"
@@ -644,50 +712,72 @@ def settings_of_docs() -> Iterator[tuple[str, str]]:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory, model_home: Path) -> Iterator[World]:
-    top = tmp_path_factory.mktemp("audit")
-    home, root = make_home(top / "home"), top / "team"
-    add_model(home, model_home)
+    """The world of this module, which all processes that run its tests share; each has a server."""
+    top = shared_folder(tmp_path_factory) / "audit"
+    home, root = top / "home", top / "team"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(home))
         patch.setenv("LESSONS_HOME", str(home))
-        init.init(root)
-        run("git", "init", "-q", "-b", "main", cwd=root)
-        for path, text in (
-            (f"{HEAP_ID}.md", HEAP),
-            ("devops/deployment/vpn.md", VPN),
-            ("data/redis.md", SECTIONS),
-            ("audit/again.md", "---\ntitle: Lyrebirds\n---\nA lyrebird sings.\n"),
-        ):
-            write(root / "lessons" / path, text)
-        write(root / "skills" / "release-notes" / "SKILL.md", SKILL)
-        write(
-            root / "queries.jsonl",
-            json.dumps({"query": ASKED, "relevant": [HEAP_ID], "kind": "near"}),
-        )
-        failure = {"command": "npm run build", "error": "Reached heap limit", "relevant": [HEAP_ID]}
-        write(root / "failures.jsonl", json.dumps({**failure, "kind": "near"}))
-        write(root / "store" / "upload.py", "RETRIES = 5\n")
-        write(home / "journal" / "recorded", "*\n")
-        (top / "mailer").mkdir()
-        about_redirects(root)
-        about_retries(top / "mailer")
-        course = TESTS / "courses" / "introduction_to_ai.txt"
-        run("lessons", "import", "--write", course, cwd=root)
-        commit(root, "the vault")
-        run("lessons", "index", cwd=root)
-        run("lessons", "journal", "import", "--since", "all", cwd=root)
-        run(
-            "lessons",
-            "remember",
-            "--title",
-            "Audit of a proposal",
-            "--text",
-            "Kangaroos hop.",
-            cwd=root,
-        )
-        hits = run("lessons", "journal", "search", "--json", "redirect", cwd=root).json
+        patch.setenv("LESSONS_WATCH_AUTOSTART", "false")
+        with locked(top):
+            if not (top / "hits.json").exists():
+                add_model(make_home(home), model_home)
+                patch.chdir(_folder_of_vault(root, home))
+                hits = _filled(root)
+                (top / "hits.json").write_text(hits)
+        hits = json.loads((top / "hits.json").read_text())
         with serving(root, home) as server:
             yield World(root, home, server, tuple(hit["id"] for hit in hits["hits"]))
+
+
+def _folder_of_vault(root: Path, home: Path) -> Path:
+    """Write the files of the world."""
+    init.init(root)
+    run("git", "init", "-q", "-b", "main", cwd=root)
+    least = "\n[skills]\nleast_lessons = 2\nleast_uses = 0\n"
+    settings = root / "lessons" / "vault.toml"
+    settings.write_text(settings.read_text() + least)
+    for path, text in (
+        (f"{HEAP_ID}.md", HEAP),
+        ("devops/deployment/vpn.md", VPN),
+        ("data/redis.md", SECTIONS),
+        ("backend/backoff.md", PATTERN.format("Wait between tries", "Double the pause.")),
+        ("backend/jitter.md", PATTERN.format("Spread the tries", "Add a random part to it.")),
+        ("audit/again.md", "---\ntitle: Lyrebirds\n---\nA lyrebird sings.\n"),
+    ):
+        write(root / "lessons" / path, text)
+    write(root / "skills" / "release-notes" / "SKILL.md", SKILL)
+    asked = {"query": ASKED, "relevant": [HEAP_ID], "kind": "near"}
+    write(root / "queries.jsonl", json.dumps(asked))
+    failure = {"command": "npm run build", "error": "Reached heap limit", "relevant": [HEAP_ID]}
+    write(root / "failures.jsonl", json.dumps({**failure, "kind": "near"}))
+    write(root / "store" / "upload.py", "RETRIES = 5\n")
+    write(home / "journal" / "recorded", "*\n")
+    (root.parent / "mailer").mkdir()
+    about_redirects(root)
+    about_retries(root.parent / "mailer")
+    return root
+
+
+def _filled(root: Path) -> str:
+    """Fill the world by the commands themselves, in this process; return a search of its journal."""
+
+    def lessons(*words: str) -> str:
+        done = CliRunner().invoke(main, words)
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    lessons("import", "--write", str(TESTS / "courses" / "introduction_to_ai.txt"))
+    commit(root, "the vault")
+    lessons("index")
+    lessons("journal", "import", "--since", "all")
+    lessons("remember", "--title", "Audit of a proposal", "--text", "Kangaroos hop.")
+    event = {"session_id": "first", "cwd": str(root), "prompt": ASKED}
+    run("lessons-hook", cwd=root, stdin=json.dumps(event))
+    staged = write(root / "lessons" / "audit" / "staged.md", STAGED)
+    run("git", "add", staged, cwd=root)
+    staged.write_text("---\ntitle: A key\n---\nAsk Ada for the key.\n")  # on the disk alone
+    return lessons("journal", "search", "--json", "redirect")
 
 
 @pytest.fixture
