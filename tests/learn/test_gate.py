@@ -231,7 +231,7 @@ def test_a_lesson_that_was_there_and_did_not_come_is_taught_the_prompt() -> None
     for known in ({"fires_on": [PROMPT]}, {"silent_on": [f"{PROMPT} please"]}, {"withheld": "x"}):
         other = answers(proposal_compare=same, lesson_show={"entry": {**lesson, **known}})
         assert gate.admit(entry_of(), around(ask=other)) == gate.LESSON
-    commits = a_material(prompts=(), scope=COMMITS, session="")
+    commits = a_material(scope=COMMITS, session="")
     assert gate.admit(entry_of(), around(ask=there, material=commits)) == gate.LESSON
 
 

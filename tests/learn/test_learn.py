@@ -273,8 +273,9 @@ def test_no_more_than_the_settings_allow_become_proposals(
 
 
 def test_what_nobody_asked_for_has_to_be_worth_it(team: Vault, server: OllamaServer) -> None:
-    calm = tuple(each for each in a_material().moments if each.kind != FAILED)
-    small = a_material(moments=calm, prompts=(), repairs=(), subjects=(), digest="small")
+    there = [replace(each, is_correction=False) for each in a_material().moments]
+    calm = tuple(each for each in there if each.kind != FAILED)
+    small = a_material(moments=calm, subjects=(), digest="small")
     answer = learn(team, small, asked_by=record.NOBODY)
     assert answer["status"] == record.NOT_WORTH
     assert answer["significance"]["points"] < answer["threshold"]
@@ -283,7 +284,7 @@ def test_what_nobody_asked_for_has_to_be_worth_it(team: Vault, server: OllamaSer
     for asked_by in (record.PERSON, record.AGENT):  # on request it is asked all the same
         answer = learn(team, small, asked_by=asked_by, force=True)
         assert answer["status"] == record.NOTHING
-    failed = a_material(prompts=(), repairs=(), subjects=(), digest="failed")
+    failed = a_material(moments=tuple(there[:-2]), subjects=(), digest="failed")
     answer = learn(team, failed, asked_by=record.NOBODY)  # however few points it has
     assert answer["significance"]["points"] < answer["threshold"]
     assert answer["significance"]["sign"] == "`pytest tests/test_login.py` failed"

@@ -39,9 +39,11 @@ def project(tmp_path: Path) -> Path:
 
 
 def all_text(material: Material) -> str:
-    said = [text for prompt in material.prompts for text in (prompt.answers, *prompt.did)]
-    repairs = [text for each in material.repairs for text in (each.command, each.conclusion)]
-    return "\n".join([*material.texts, *said, *repairs, *map(str, material.changes)])
+    return "\n".join([*material.texts, material.diff, *map(str, material.changes)])
+
+
+def said(material: Material) -> list[str]:
+    return [each.text for each in material.moments if each.kind == timeline.PERSON]
 
 
 def test_a_session_that_failed_and_passed(project: Path) -> None:
@@ -49,16 +51,10 @@ def test_a_session_that_failed_and_passed(project: Path) -> None:
     talk = about_redirects(project, began=datetime.now(UTC) + timedelta(seconds=1))
     write(project / "store/login.py", "redirect(path + query)\n")
     material = gather.session(vault, taken(talk))
-    (prompt,) = material.prompts
-    assert prompt.text == "The login redirect loses the query string, please correct that"
-    assert prompt.record == f"{talk.id[:8]}-p1"
-    (repair,) = material.repairs
-    assert repair.command == "pytest tests/test_login.py"
-    assert "FAILED test_redirect_keeps_query" in repair.failed
-    assert repair.passed == "1 passed"
-    assert repair.files == ("store/login.py",)
-    assert repair.change == "store/login.py\n-redirect(path)\n+redirect(path + query)"
-    assert repair.conclusion.startswith("The redirect dropped the query because")
+    assert said(material) == ["The login redirect loses the query string, please correct that"]
+    assert [*timeline.repairs(material.moments)] == [(1, 3)]
+    assert material.moments[1].text == "FAILED test_redirect_keeps_query"
+    assert material.moments[2].text == "-redirect(path)\n+redirect(path + query)"
     assert [(change.path, change.kind) for change in material.changes] == [
         ("store/login.py", CHANGED)
     ]
@@ -77,12 +73,10 @@ def test_a_session_that_failed_and_passed(project: Path) -> None:
 def test_a_correction_and_what_it_answers(project: Path) -> None:
     vault = a_vault(project)
     material = gather.session(vault, taken(about_retries(project)))
-    asked, corrected = material.prompts
-    assert not asked.is_correction
-    assert corrected.is_correction
-    assert "Three retries with exponential backoff" in corrected.answers
-    assert corrected.files == ("store/upload.py",)
-    assert material.narrative[corrected.first].startswith("The uploader retries five times")
+    asked, told, corrected, edited, _ = material.moments
+    assert (asked.is_correction, corrected.is_correction) == (False, True)
+    assert "Three retries with exponential backoff" in told.text
+    assert edited.about == "store/upload.py"
 
 
 def test_the_last_session_of_this_project(project: Path, tmp_path: Path) -> None:
@@ -119,12 +113,33 @@ def test_without_its_transcript_the_journal_is_enough(project: Path) -> None:
     session = taken(talk)
     talk.file.unlink()
     material = gather.session(vault, session)
-    assert [prompt.text for prompt in material.prompts] == [
-        "The login redirect loses the query string, please correct that"
-    ]
-    (repair,) = material.repairs
-    assert "FAILED test_redirect_keeps_query" in repair.failed
-    assert repair.files == ("store/login.py",)
+    assert said(material) == ["The login redirect loses the query string, please correct that"]
+    ((failed, passed),) = timeline.repairs(material.moments)
+    assert "FAILED test_redirect_keeps_query" in material.moments[failed].text
+    between = material.moments[failed + 1 : passed]
+    assert [(each.kind, each.about) for each in between] == [(timeline.EDIT, "store/login.py")]
+
+
+@pytest.mark.parametrize("has_transcript", [True, False], ids=["transcript", "journal alone"])
+def test_what_is_excluded_later_is_not_learned_from(project: Path, has_transcript: bool) -> None:
+    vault = a_vault(project)
+    talk = about_redirects(project)
+    talk.asks("Now look at plans/launch.md and say when we begin")
+    talk.edits("plans/launch.md", "June", "the 4th of May")
+    talk.edits("store/old.py", "x = 1", "x = 2")
+    talk.runs("cat plans/launch.md && false", "We begin on the 4th of May", failed=True)
+    talk.says("I wrote the day of the launch into plans/launch.md.")
+    session = taken(talk)
+    if not has_transcript:
+        talk.file.unlink()
+    assert "plans/launch.md" in all_text(gather.session(vault, session))
+    write(vault.config.home / "config.toml", '[journal]\nexclude = ["plans/*"]\n')
+    material = gather.session(Vault(project, load(project / "lessons/vault.toml")), session)
+    text = all_text(material)
+    assert "launch.md" not in text
+    assert "4th of May" not in text
+    assert "Now look at [left out] and say when we begin" in text
+    assert {each.about for each in material.moments} >= {"store/login.py", "store/old.py"}
 
 
 def test_without_a_repository_the_edits_are_the_diff(tmp_path: Path, make_vault: MakeVault) -> None:
@@ -147,9 +162,7 @@ def test_a_record_that_a_person_deleted_is_not_learned_from(project: Path) -> No
     end = text.index("<!-- record", begin + 9)
     file.write_text(text[:begin] + text[end:])
     material = gather.session(vault, session)
-    assert [prompt.text for prompt in material.prompts] == [
-        "How many times should the uploader retry?"
-    ]
+    assert said(material) == ["How many times should the uploader retry?"]
     assert not [each for each in material.moments if "RETRIES" in each.text or "five" in each.text]
 
 

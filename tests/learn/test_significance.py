@@ -15,7 +15,8 @@ from tests.support.files import write
 from tests.support.projects import a_project, commit
 from vault_index.config import LearnTable, load
 from vault_index.learn import gather, significance
-from vault_index.learn.material import Material, Repair, Said
+from vault_index.learn.material import Material
+from vault_index.learn.timeline import EDIT, FAILED, PERSON, RAN, REFUSED, Moment
 from vault_index.vault import Vault
 
 BEFORE = {
@@ -33,9 +34,13 @@ WITH_DISCOUNT = (
     "def total(items):\n    return sum(items)\n\n\ndef discount(price):\n    return price\n"
 )
 SMALL = {"shop/pay.py": "from shop.cart import total\n\nprint(total([2]))\n"}
-CORRECTED = Said("No, use euros", "I use dollars.", is_correction=True)
-REFUSED = Said("not on this branch", "I push now.", is_refusal=True)
-REPAIR = Repair("pytest -q", "1 failed", "1 passed")
+CORRECTED = (Moment(PERSON, "No, use euros", is_correction=True),)
+REFUSAL = (Moment(PERSON, "not on this branch"), Moment(FAILED, REFUSED, "git push"))
+REPAIR = (
+    Moment(FAILED, "1 failed", "pytest -q"),
+    Moment(EDIT, "", "a.py"),
+    Moment(RAN, "", "pytest -q"),
+)
 
 
 @dataclass(frozen=True)
@@ -47,8 +52,7 @@ class Case:
     files: Mapping[str, str] = field(default_factory=lambda: SMALL)
     moved: tuple[str, str] | None = None
     subject: str = "Charge two"
-    prompts: Sequence[Said] = ()
-    repairs: Sequence[Repair] = ()
+    moments: Sequence[Moment] = ()
 
 
 def lines(count: int) -> str:
@@ -106,9 +110,10 @@ CASES = [
         {"architecture": 4},
         {"shop/cart.py": "def total(items, tax):\n    return sum(items) + tax\n"},
     ),
-    Case("two corrections", {"corrections": 1}, prompts=(CORRECTED, CORRECTED)),
-    Case("one correction, one refusal", {"refusal": 1}, prompts=(CORRECTED, REFUSED)),
-    Case("failed, then passed", {"repair": 3}, repairs=(REPAIR, REPAIR)),
+    Case("two corrections", {"corrections": 1}, moments=CORRECTED * 2),
+    Case("one correction, one refusal", {"refusal": 1}, moments=CORRECTED + REFUSAL),
+    Case("failed, then passed", {"repair": 3}, moments=REPAIR * 2),
+    Case("failed, and passed without a change", {}, moments=REPAIR[::2]),
     Case(
         "all of it",
         {
@@ -120,8 +125,7 @@ CASES = [
             "go.mod": "module shop\n\ngo 1.24\n\nrequire example.org/money v1.2.3\n",
         },
         subject="Refactoring: security of payments improved",
-        prompts=(CORRECTED, CORRECTED, REFUSED, REFUSED),
-        repairs=(REPAIR,),
+        moments=(*CORRECTED * 2, *REFUSAL * 2, *REPAIR),
     ),
 ]
 
@@ -139,7 +143,7 @@ def material(case: Case, origin: Path, folder: Path, vault: Vault) -> Material:
         run("git", "mv", *case.moved, cwd=folder)
     commit(folder, case.subject)
     made = gather.commits(vault, "HEAD", folder)
-    return replace(made, prompts=tuple(case.prompts), repairs=tuple(case.repairs))
+    return replace(made, moments=tuple(case.moments))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -13,7 +13,7 @@ from tests.support.commands import run
 from tests.support.files import commit, lesson_text, write
 from tests.support.serving import Serving, serving
 from tests.support.shown_vaults import HOSTILE, TEXT_ONLY, ShownVault, shown_vault
-from vault_index.proposals import draft
+from vault_index.proposals import draft, points
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -236,6 +236,22 @@ def test_the_evidence_is_shown_as_text_and_nothing_keeps_people_from_it(
         assert page.evaluate("document.documentElement.scrollWidth") <= page.evaluate("innerWidth")
         assert barriers(page, axe) == []
         keep(page, f"review-{look}-everything")
+
+
+def test_a_point_to_look_at_is_dismissed(
+    browser: Browser, served: Serving, shown: ShownVault, axe: str
+) -> None:
+    points.keep(shown.vault, [points.Point("you said", "we ship on Tuesdays", project="shop")])
+    id = shown.propose("Restart it", "Restart the staging server after each change of its DNS.")
+    with visiting(browser, served) as visit:
+        page = visit.go("/review")
+        assert "shop · you said: “we ship on Tuesdays”" in page.locator("#list").inner_text()
+        page.get_by_role("button", name="Dismiss").click()
+        page.get_by_role("button", name="Dismiss").wait_for(state="detached")
+        assert page.get_by_role("heading", name="Restart it").is_visible()
+        assert barriers(page, axe) == []
+    assert points.waiting(shown.vault) == []
+    assert waiting(shown) == [id]
 
 
 def test_without_the_key_no_word_of_a_proposal_is_shown(

@@ -310,6 +310,7 @@ COMMANDS = (
     typed("review list --json", "review list --json", '"id"'),
     typed("review, unknown", "review accept 00000000", "00000000", 1),
     typed("review reject, unknown", "review reject 00000000", "00000000", 1),
+    typed("review reject, no such point", "review reject p0000000", "p0000000", 1),
     typed(
         "remember",
         "remember --title 'A thing' --text 'Bilbies dig spirals.'",

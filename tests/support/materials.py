@@ -8,7 +8,7 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
-from vault_index.learn.material import CHANGED, SESSION, FileChange, Material, Repair, Said
+from vault_index.learn.material import CHANGED, SESSION, FileChange, Material
 from vault_index.learn.timeline import AGENT, EDIT, FAILED, PERSON, RAN, Moment
 from vault_index.llm import backend
 from vault_index.llm.backend import Question, Reply, Take, Usage
@@ -43,7 +43,7 @@ MOMENTS = (
     Moment(PERSON, PROMPT),
     Moment(FAILED, "AssertionError: /home != /home?next=cart\n1 failed in 0.12s", CHECK),
     Moment(AGENT, "I will change the rewrite rule in nginx.conf."),
-    Moment(PERSON, CORRECTION),
+    Moment(PERSON, CORRECTION, is_correction=True),
     Moment(
         EDIT,
         '+    assert redirect("/home", query="next=cart").url == "/home?next=cart"',
@@ -69,26 +69,6 @@ def a_material(**changes: Any) -> Material:
         session=SESSION_ID,
         began="2026-11-20T14:02:33Z",
         ended="2026-11-20T14:09:00Z",
-        prompts=(
-            Said(PROMPT),
-            Said(
-                CORRECTION,
-                answers="I will change the rewrite rule in nginx.conf.",
-                is_correction=True,
-            ),
-        ),
-        repairs=(
-            Repair(
-                command="pytest tests/test_login.py",
-                failed="AssertionError: /home != /home?next=cart\n1 failed in 0.12s",
-                passed="1 passed in 0.10s",
-                files=("store/login.py",),
-                change="-    return redirect(path)\n"
-                "+    return redirect(path + request.query_string())",
-                conclusion="after_login() built the address from the path alone.",
-            ),
-        ),
-        narrative=("The redirect dropped the query since it was built from the path alone.",),
         subjects=("Fix the login redirect",),
         changes=(
             FileChange("docs/login.md", CHANGED, 1, 0),

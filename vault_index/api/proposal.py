@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from vault_index import api
@@ -13,7 +13,7 @@ from vault_index.errors import VaultError
 from vault_index.index import classifier
 from vault_index.lesson.category import DEFAULT_CONFIDENCE, UNCATEGORIZED
 from vault_index.lesson.parse import Lesson, id_of
-from vault_index.proposals import draft, fingerprint, review, similarity
+from vault_index.proposals import draft, fingerprint, points, review, similarity
 from vault_index.proposals.accept import (
     addition_of,
     as_lesson,
@@ -93,6 +93,13 @@ def cards(vault: Vault, caller: Caller, id: str = "", session: str = "") -> dict
 
 
 @command
+def hints(vault: Vault, caller: Caller, session: str = "") -> dict[str, Any]:
+    """List the `points` to look at that rules found, oldest first: see `proposals.points`."""
+    del caller
+    return {"points": [asdict(each) for each in points.waiting(vault, session)]}
+
+
+@command
 def edit(vault: Vault, caller: Caller, id: str, text: str, seen: str) -> dict[str, Any]:
     """Write the edited `source` of a proposal, of which the editor got `seen`: the proposal.
 
@@ -155,7 +162,15 @@ def accept(
 
 @command
 def reject(vault: Vault, caller: Caller, id: str) -> dict[str, Any]:
-    """Take a proposal away for good, its `id` and `title`: the same, however worded, stays away."""
+    """Take a proposal away for good, its `id` and `title`: the same, however worded, stays away.
+
+    A point to look at goes in the same way, its quote as the title.
+    """
+    if points.is_id(id):
+        point = points.dismiss(vault, id)
+        if point is None:
+            raise VaultError(f"no point {id!r:.80} waits", "see their ids with `lessons review`")
+        return {"id": point.id, "title": point.quote}
     proposal = review.find(vault, id, broken=True)
     values = {"title": proposal.title, "text": proposal.text}
     compared: dict[str, Any] = {}

@@ -72,7 +72,8 @@ def proven(
 
 def origin(quotes: Iterable[str], material: Material) -> dict[str, Any]:
     """Return where a proposal is from, as it keeps it: the project, the day, who says each quote."""
-    said = [(CHECK, text) for each in material.repairs for text in (each.failed, each.passed)]
+    repaired = [material.moments[failed].text for failed, _ in timeline.repairs(material.moments)]
+    said = [(CHECK, text) for text in repaired]
     said += [(each.kind, f"{each.about}\n{each.text}") for each in material.moments]
     spoken = [(kind, text) for kind, whole in said for text in texts_of([whole])]
     kinds = [

@@ -23,12 +23,13 @@ from vault_index.journal.record import private_id
 from vault_index.journal.redact import redact
 from vault_index.learn import evidence
 from vault_index.learn.material import SESSION, Entry, Material
-from vault_index.learn.timeline import EDIT, FAILED, NEW_FILE
+from vault_index.learn.timeline import CHANGES, FAILED
 from vault_index.lesson import category, parse, passages
 from vault_index.proposals import draft, fingerprint, review
 from vault_index.proposals.draft import Proposal
 from vault_index.store import injections
 from vault_index.text import failure
+from vault_index.transcripts import vocabulary
 
 TITLE_WORDS = (5, 10)
 CONFIDENCE = (1, 5)
@@ -130,7 +131,7 @@ def admit(entry: Entry, context: Context) -> Admitted | str:
 def words_of(material: Material) -> frozenset[str]:
     """Return words of the project: the parts of the names of changed files."""
     paths = [path for change in material.changes for path in (change.path, change.before)]
-    paths += [each.about for each in material.moments if each.kind in (EDIT, NEW_FILE)]
+    paths += [each.about for each in material.moments if each.kind in CHANGES]
     words = {word for path in paths for word in re.split(r"[^A-Za-z0-9]+", path) if len(word) > 3}
     return frozenset(words | {material.project})
 
@@ -161,7 +162,7 @@ def _title(title: str) -> str:
     text = " ".join(title.strip().rstrip(".").split())
     ends = [len(text), *(match.start() for match in reversed([*_BREAK.finditer(text)]))]
     pieces = (text[:end].strip() for end in ends)
-    cut = next((each for each in pieces if least <= len(each.split()) <= most), "")
+    cut = next((each for each in pieces if least <= vocabulary.word_count(each) <= most), "")
     return cut if cut == text else cut.rstrip(",;:.( \u2013\u2014-")
 
 

@@ -23,7 +23,6 @@ from vault_index.errors import VaultError
 from vault_index.hotpath.log import MAX_SESSION_CHARS
 from vault_index.journal import archive, capture, projects
 from vault_index.journal.journal import Journal
-from vault_index.journal.observe import edges
 from vault_index.journal.record import OBSERVATION, PROMPT, Command, Record, Session
 from vault_index.journal.redact import Exclude, redact
 from vault_index.learn import diff, timeline
@@ -36,30 +35,22 @@ from vault_index.learn.material import (
     SESSION,
     FileChange,
     Material,
-    Repair,
-    Said,
 )
 from vault_index.learn.timeline import Moment
 from vault_index.store import injections
-from vault_index.transcripts import events, reading, signs, tools, vocabulary
+from vault_index.transcripts import events, reading, signs, tools
 from vault_index.transcripts.tools import Edit
-from vault_index.transcripts.turns import Call, Turn, Turns
+from vault_index.transcripts.turns import Turn, Turns
 from vault_index.vault import FOLDER, Vault
 
 LAST = "last"  # the latest session of a project
-MAX_NARRATIVE = 400_000  # characters; of a longer one the end is taken
 MAX_SUBJECTS = 50
 MAX_FILE = 512 * 1024  # bytes of a file that is named
 MAX_LINES = 2_000  # of a text that is compared line by line; a longer one is all new
-MAX_CHANGE = 6_000  # characters of a change that goes with a prompt or a repair
-MAX_COMMAND = 300  # characters of a command that changed something
-MAX_DID = 3  # calls before a prompt that say what it is about
 _COMMITTED_WITHIN = timedelta(hours=1)  # after the end of a session
 _LATEST = 20  # sessions of a project among which is one that no agent started
 _TRANSCRIPTS = 200  # changed last, among which one of a project is looked for
 _ELSEWHERE = ("/tmp/", "/var/", "/private/", "/dev/")  # of no project
-
-_Change = tuple[str, list[str]]  # a path, "" for a command, and lines with - and +
 
 
 def session(vault: Vault, name: str, folder: Path | None = None) -> Material:
@@ -70,29 +61,25 @@ def session(vault: Vault, name: str, folder: Path | None = None) -> Material:
     config = vault.config
     chosen = _find_session(Journal(config), name, folder or vault.root)
     globs = (*config.learn.exclude, *config.journal.exclude)
-    played = None
+    exclude, is_wanted = Exclude(globs), diff.wanted(globs)
+    chosen, played = exclude.apply(chosen), None
     with contextlib.suppress(OSError):  # the transcript is gone
         if chosen.transcript:
             played = replay(Path(chosen.transcript), chosen.agent)
-    exclude, is_wanted = Exclude(globs), diff.wanted(globs)
-    there = _recorded(played, chosen, exclude) if played else _from_records(chosen)
+    there = _recorded(played, chosen) if played else _of_records(chosen)
     changed = _during(vault, chosen) or _by_edits(played, chosen, is_wanted)
-    subjects = [*there.subjects, *map(_subject, changed.messages)]
+    subjects = [*(played.subjects if played else ()), *map(_subject, changed.messages)]
     return _with_digest(
         Material(
             *(SESSION, chosen.id, chosen.project),
             session=chosen.id,
             began=chosen.began,
             ended=chosen.ended,
-            moments=tuple(_allowed_moments(there, chosen, exclude, is_wanted)),
-            prompts=tuple(there.prompts),
-            narrative=_bounded(there.narrative),
-            repairs=tuple(there.repairs),
+            moments=tuple(_allowed(there, chosen, exclude, is_wanted)),
             subjects=tuple(dict.fromkeys(subjects))[:MAX_SUBJECTS],
             changes=changed.changes,
             diff=changed.text,
             injected=_injected(vault, chosen.id),
-            refused=there.refused,
             novel=changed.novel,
             notes=changed.notes,
         )
@@ -157,15 +144,6 @@ def files(vault: Vault, paths: Sequence[str], folder: Path | None = None) -> Mat
     return _with_digest(
         Material(FILES, target, place.name, there, changes=tuple(changes), diff=text)
     )
-
-
-def _bounded(narrative: Sequence[str]) -> tuple[str, ...]:
-    """Return texts of which those before the last MAX_NARRATIVE characters are empty."""
-    texts, room = list[str](), MAX_NARRATIVE
-    for text in reversed(narrative):
-        room -= len(text)
-        texts.append(text if room >= 0 else "")  # the numbers of the others are as they were
-    return tuple(texts[::-1])
 
 
 def _subject(message: str) -> str:
@@ -339,181 +317,51 @@ def _summed(path: str, edits: Sequence[tuple[Edit, list[str]]]) -> FileChange:
 # A session as its transcript or its records have it.
 
 
+def _is_of_project(path: str) -> bool:
+    return not path.startswith(_ELSEWHERE) and "/.claude/" not in f"/{path}"
+
+
 @dataclass(slots=True)
 class Replay:
     """The course of a session. `edits` are those that were done, each with its path and lines."""
 
-    uuids: list[str] = field(default_factory=list)  # of the prompts
-    prompts: list[Said] = field(default_factory=list)
-    narrative: list[str] = field(default_factory=list)
-    repairs: list[Repair] = field(default_factory=list)
     subjects: list[str] = field(default_factory=list)
     edits: list[tuple[str, Edit, list[str]]] = field(default_factory=list)
-    refused: int = 0
     turns: list[tuple[str, list[Moment]]] = field(default_factory=list)  # with the prompt's uuid
 
 
 def replay(file: Path, agent: str) -> Replay:
     """Return a session as its transcript has it. Raises OSError."""
-    turns, player = Turns(redact), _Player()
+    turns, there, folder = Turns(redact), Replay(), ""
     for event in reading.read_events(file, agent):
-        player.folder = player.folder or event.folder
-        player.replay.refused += event.is_refused
+        folder = folder or event.folder
         if turn := turns.take(event):
-            player.add(turn)
+            _add(there, turn, folder)
     if turn := turns.end():
-        player.add(turn)
-    player.replay.repairs += player.repairs()
-    return player.replay
+        _add(there, turn, folder)
+    return there
 
 
-class _Player:
-    """Collects what turns have."""
-
-    def __init__(self) -> None:
-        self.replay = Replay()
-        self.folder = ""
-        self._calls: list[tuple[int, Call]] = []  # each with the number of its prompt
-        self._changes: dict[int, list[_Change]] = {}  # by the identity of the call
-        self._texts: list[tuple[int, str]] = []  # each with the count of calls before it
-
-    def add(self, turn: Turn) -> None:
-        prompt, replay = turn.prompt, self.replay
-        if prompt and events.is_internal(prompt.text):
-            return
-        said = self._said(turn, prompt) if prompt and prompt.text else None
-        number = len(replay.prompts) - (said is None)
-        changes: list[_Change] = []
-        lines = {id(call): self._lines(call) for call in turn.calls if call.edits}
-        replay.turns.append((prompt.uuid if prompt else "", [*timeline.moments(turn, lines)]))
-        for step in turn.steps:
-            if isinstance(step, Call):
-                self._calls.append((number, step))
-                replay.subjects += signs.commits(step)
-                changes += self._changed(step)
-            elif not step.is_question:
-                replay.narrative.append(step.text)
-                self._texts.append((len(self._calls), step.text))
-        if prompt and said:
-            paths = tuple(dict.fromkeys(path for path, _ in changes))
-            replay.prompts.append(replace(said, change=_joined(changes), files=paths))
-            replay.uuids.append(prompt.uuid)
-
-    def _said(self, turn: Turn, prompt: events.Event) -> Said:
-        is_refusal = prompt.kind == events.REFUSAL
-        before = [call for _, call in self._calls[-12:] if call.kind != tools.TODO]
-        refused = [call for call in before if call.result_uuid == prompt.uuid]
-        before = refused if is_refusal and refused else before[-MAX_DID:]
-        return Said(
-            prompt.text,
-            turn.context,
-            is_correction=not is_refusal and signs.is_correction(turn),
-            is_refusal=is_refusal,
-            origin=prompt.kind,
-            did=tuple(map(self._shown, before)),
-            first=len(self.replay.narrative),
-        )
-
-    def _shown(self, call: Call) -> str:
-        """Return a call as a line: its tool, and the command or file."""
-        named = [self._path(path, call) for path in tools.files_of(call.input)]
-        about = call.command or ", ".join(named[:2])
-        return vocabulary.one_line(f"{call.tool}: {about}" if about else call.tool, 200)
-
-    def _path(self, path: str, call: Call) -> str:
-        return tools.relative_path(path, self.folder, call.folder)
-
-    def _lines(self, call: Call) -> list[tuple[str, str]]:
-        """Return the paths that an edit changes, or was to change, each with its lines as a text."""
-        return [
-            (redact(self._path(edit.path, call)), "\n".join(_changed_lines(edit)))
-            for edit in call.edits
-        ]
-
-    def _changed(self, call: Call) -> list[_Change]:
-        """Return the paths that an edit changed, each with its lines, and note them."""
-        if not signs.is_done_edit(call) or not signs.is_change(call):
-            return []
-        changes = []
+def _add(there: Replay, turn: Turn, folder: str) -> None:
+    """Add what a turn has, unless this product began it."""
+    prompt = turn.prompt
+    if prompt and events.is_internal(prompt.text):
+        return
+    changes: dict[int, list[tuple[str, str]]] = {}
+    for call in turn.calls:
+        there.subjects += signs.commits(call)
         for edit in call.edits:
-            path, lines = redact(self._path(edit.path, call)), _changed_lines(edit)
-            self.replay.edits.append((path, edit, lines))
-            changes.append((path, lines))
-        self._changes[id(call)] = changes
-        return changes
-
-    def repairs(self) -> Iterator[Repair]:
-        """Yield the checks that failed and passed, each with what was changed in between."""
-        calls = [call for _, call in self._calls]
-        places = {id(call): place for place, call in enumerate(calls)}
-        for repair in signs.repairs(calls):
-            begin, end = places[id(repair.failed)], places[id(repair.passed)]
-            between = [
-                change for call in calls[begin + 1 : end] for change in self._changes_by(call)
-            ]
-            if repair.passed.command != repair.failed.command:
-                between.append(_ran(repair.passed))
-            first = self._first_failure(begin)
-            number = self._calls[first][0]
-            before = [call for other, call in self._calls[:first] if other == number]
-            texts = [text for place, text in self._texts if begin < place <= end + 2]
-            yield Repair(
-                command=repair.failed.command,
-                failed=edges(repair.failed.text),
-                passed=edges(_clean(repair.passed.printed)),
-                files=tuple(dict.fromkeys(path for path, _ in between if path)),
-                change=_joined(between),
-                conclusion=vocabulary.cause(texts),
-                prompt=number,
-                is_own=any(map(signs.is_change, before)),
-            )
-
-    def _changes_by(self, call: Call) -> list[_Change]:
-        if call.kind == tools.SHELL and signs.is_change(call):
-            return [_ran(call)]
-        return self._changes.get(id(call), [])
-
-    def _first_failure(self, place: int) -> int:
-        """Return where the check that failed at a place failed first, since it passed."""
-        check = tools.same_as(self._calls[place][1].command)
-        for at in range(place - 1, -1, -1):
-            call = self._calls[at][1]
-            if call.kind == tools.SHELL and call.is_done and call.command:
-                if tools.same_as(call.command) != check:
-                    continue
-                if not signs.failed(call):
-                    break
-                place = at
-        return place
-
-
-def _ran(call: Call) -> _Change:
-    """Return a command as the change of no file."""
-    return "", [f"$ {vocabulary.head(call.command, MAX_COMMAND)}"]
-
-
-def _clean(text: str) -> str:
-    return redact(events.without_own_text(text))
-
-
-def _joined(changes: Iterable[_Change]) -> str:
-    """Return changes as one text, each under the path of its file, within a bound."""
-    parts: list[str] = []
-    room, last = MAX_CHANGE, ""
-    for path, lines in changes:
-        head = [path] if path not in ("", last) else []
-        for line in [*head, *lines]:
-            room -= len(line) + 1
-            if room < 0:
-                return "\n".join([*parts, "[...]"])
-            parts.append(line)
-        last = path
-    return "\n".join(parts)
+            path = redact(tools.relative_path(edit.path, folder, call.folder))
+            lines = _changed_lines(edit)
+            changes.setdefault(id(call), []).append((path, "\n".join(lines)))
+            if signs.is_done_edit(call) and signs.is_change(call):
+                there.edits.append((path, edit, lines))
+    there.turns.append((prompt.uuid if prompt else "", [*timeline.moments(turn, changes)]))
 
 
 def _changed_lines(edit: Edit) -> list[str]:
     """Return the lines of an edit with - and +, redacted, without those that stay."""
-    old, new = _clean(edit.old).splitlines(), _clean(edit.new).splitlines()
+    old, new = (redact(events.without_own_text(text)).splitlines() for text in (edit.old, edit.new))
     if len(old) + len(new) > MAX_LINES:
         return [*(f"-{line}" for line in old), *(f"+{line}" for line in new)]
     result = []
@@ -524,105 +372,57 @@ def _changed_lines(edit: Edit) -> list[str]:
     return result
 
 
-def _from_records(session: Session) -> Replay:
-    """Return a session by the journal's records alone."""
-    there = Replay()
-    for record in session.records:
-        there.turns.append(("", [*_moments_of_record(record)]))
-        if record.kind == PROMPT:
-            text, answers = record.text, record.context
-            is_refusal = record.origin == events.REFUSAL
-            corrects = not is_refusal and signs.corrects(text, answers, record.origin)
-            said = Said(text, answers, corrects, is_refusal, record.id, record.origin)
-            there.prompts.append(replace(said, first=len(there.narrative)))
-        elif record.kind == OBSERVATION:
-            there.repairs += _repairs_in(record, len(there.prompts) - 1)
-            there.narrative += [record.text] if record.text else []
-    there.refused = sum(said.is_refusal for said in there.prompts)
-    return there
-
-
-def _moments_of_record(record: Record) -> Iterator[Moment]:
-    if record.kind == PROMPT:
-        yield Moment(timeline.PERSON, record.text)
-    elif record.kind == OBSERVATION:
-        for command in record.commands:
-            kind = timeline.FAILED if command.failed else timeline.RAN
-            yield Moment(kind, command.output, command.text)
-        yield from (Moment(timeline.FAILED, error, "a call") for error in record.errors)
-        yield from (Moment(timeline.EDIT, "", path) for path in record.files_modified)
-        yield from [Moment(timeline.AGENT, record.text)] if record.text else []
-
-
-def _repairs_in(record: Record, number: int) -> Iterator[Repair]:
-    """Yield the checks of an observation that failed and passed."""
-    waiting: dict[str, Command] = {}
-    for command in record.commands if record.files_modified else ():
-        check = tools.same_as(command.text)
-        if command.failed and tools.is_check(command.text):
-            waiting[check] = command
-        elif command.status == 0 and check in waiting:
-            yield Repair(
-                command.text,
-                waiting.pop(check).output,
-                "",
-                files=record.files_modified,
-                conclusion=vocabulary.cause([record.text]),
-                prompt=number,
-            )
-
-
-def _recorded(played: Replay, session: Session, exclude: Exclude) -> Replay:
-    """Return a replay as far as the journal's records still have it, without excluded files."""
+def _recorded(played: Replay, session: Session) -> Iterator[Moment]:
+    """Yield the moments of a transcript as far as the journal's records still have them."""
     prompts = {uuid: each for each in session.records if each.kind == PROMPT for uuid in each.uuids}
     told = "\n\n".join(each.text for each in session.records if each.kind == OBSERVATION)
-    there = Replay(subjects=played.subjects, edits=played.edits, refused=played.refused)
-    firsts = [0]
-    for text in played.narrative:
-        there.narrative += [text] if text in told else []
-        firsts.append(len(there.narrative))
-    numbers = {-1: -1}
-    for number, (uuid, typed) in enumerate(zip(played.uuids, played.prompts, strict=True)):
-        if record := prompts.get(uuid):
-            numbers[number] = len(there.prompts)
-            said = _allowed(typed, session, exclude)
-            said = replace(said, text=record.text, answers=record.context, record=record.id)
-            there.prompts.append(replace(said, first=firsts[said.first]))
     for uuid, moments in played.turns:
-        if uuid in prompts or not uuid:
-            there.turns.append((uuid, [*_recorded_moments(moments, prompts.get(uuid), told)]))
-    for repair in played.repairs:
-        if repair.prompt in numbers:
-            allowed_repair = _allowed_repair(repair, session, exclude)
-            there.repairs.append(replace(allowed_repair, prompt=numbers[repair.prompt]))
-    return there
+        record = prompts.get(uuid)
+        for each in moments if record or not uuid else ():
+            if each.kind == timeline.PERSON and record:
+                yield replace(each, text=record.text)
+            elif each.kind != timeline.AGENT or each.text in told or _is_plan(each, record):
+                yield each
 
 
-def _recorded_moments(
-    moments: Iterable[Moment], record: Record | None, told: str
-) -> Iterator[Moment]:
-    """Yield moments with a prompt as it is recorded, and of the agent's texts those that are."""
-    for each in moments:
-        if each.kind == timeline.PERSON and record:
-            yield replace(each, text=record.text)
-        elif (
-            each.kind != timeline.AGENT
-            or each.text in told
-            or (record and each.text == record.text)
-        ):
-            yield each
+def _is_plan(moment: Moment, record: Record | None) -> bool:
+    """Whether a moment is the prompt that the agent wrote for itself."""
+    return record is not None and moment.text == record.text
 
 
-def _allowed_moments(
-    there: Replay, session: Session, exclude: Exclude, is_wanted: Callable[[str], bool]
+def _of_records(session: Session) -> Iterator[Moment]:
+    """Yield the moments of a session by the journal's records alone.
+
+    These have no order of edits among commands: they come after the last that failed.
+    """
+    for record in session.records:
+        if record.kind == PROMPT:
+            is_refusal, origin = record.origin == events.REFUSAL, record.origin
+            corrects = not is_refusal and signs.corrects(record.text, record.context, origin)
+            yield Moment(timeline.PERSON, record.text, origin=origin, is_correction=corrects)
+        elif record.kind == OBSERVATION:
+            edits = [Moment(timeline.EDIT, "", path) for path in record.files_modified]
+            ran = [
+                Moment(timeline.FAILED if each.failed else timeline.RAN, each.output, each.text)
+                for each in record.commands
+            ]
+            last = max(
+                (at + 1 for at, each in enumerate(record.commands) if each.failed), default=0
+            )
+            yield from (*ran[:last], *edits, *ran[last:])
+            yield from (Moment(timeline.FAILED, error, "a call") for error in record.errors)
+            yield from [Moment(timeline.AGENT, record.text)] if record.text else []
+
+
+def _allowed(
+    there: Iterable[Moment], session: Session, exclude: Exclude, is_wanted: Callable[[str], bool]
 ) -> Iterator[Moment]:
     """Yield the moments of a session that tell nothing of excluded files."""
-    moments = [each for _, of_turn in there.turns for each in of_turn]
+    moments = [*there]
     bare = Record("", OBSERVATION, 0, "", "", "")
-    edits = (timeline.EDIT, timeline.NEW_FILE)
     records = [
         replace(bare, files_modified=(each.about,))
-        if each.kind in edits
+        if each.kind in timeline.CHANGES
         else replace(bare, commands=(Command(each.about, output=each.text),))
         if each.about
         else bare
@@ -633,43 +433,8 @@ def _allowed_moments(
         if record.commands:
             (command,) = record.commands
             yield replace(each, about=command.text, text=command.output)
-        elif each.kind not in edits:
+        elif each.kind in timeline.CHANGES:
+            is_allowed = record.files_modified and _is_of_project(each.about)
+            yield from [each] if is_allowed and is_wanted(each.about) else []
+        else:
             yield each
-        elif record.files_modified and _is_of_project(each.about):
-            yield from [each] if is_wanted(each.about) else []
-
-
-def _is_of_project(path: str) -> bool:
-    return not path.startswith(_ELSEWHERE) and "/.claude/" not in f"/{path}"
-
-
-def _allowed(said: Said, session: Session, exclude: Exclude) -> Said:
-    """Return a prompt without what was changed of excluded files."""
-    left = _without_excluded(session, exclude, said.files, map(Command, said.did))
-    change = said.change if left.files_modified == said.files else ""
-    did = tuple(command.text for command in left.commands)
-    return replace(said, files=left.files_modified, change=change, did=did)
-
-
-def _allowed_repair(repair: Repair, session: Session, exclude: Exclude) -> Repair:
-    """Return a repair without outputs and changes that may be of excluded files."""
-    outputs = [Command(repair.command, output=text) for text in (repair.failed, repair.passed)]
-    left = _without_excluded(session, exclude, repair.files, outputs)
-    failed, passed = left.commands
-    return replace(
-        repair,
-        command=failed.text,
-        failed=failed.output,
-        passed=passed.output,
-        files=left.files_modified,
-        change=repair.change if left.files_modified == repair.files else "",
-    )
-
-
-def _without_excluded(
-    session: Session, exclude: Exclude, paths: tuple[str, ...], commands: Iterable[Command]
-) -> Record:
-    bare = Record(*("", OBSERVATION, 0, "", "", ""), files_modified=paths, commands=tuple(commands))
-    if not bare.files_modified and not bare.commands:
-        return bare
-    return exclude.apply(replace(session, records=(bare,))).records[0]

@@ -17,36 +17,6 @@ ADDED, CHANGED, REMOVED, MOVED = "added", "changed", "removed", "moved"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """A prompt of a person. `answers` is the end of what the agent had said before."""
-
-    text: str
-    answers: str = ""
-    is_correction: bool = False  # of the agent, in words
-    is_refusal: bool = False  # of a tool call, with the reason
-    record: str = ""  # id of the journal's record
-    origin: str = ""  # the kind of its event: `events.PROMPT`, `REFUSAL`, `PLAN`...
-    did: tuple[str, ...] = ()  # the last calls of the agent before it, a line each
-    first: int = 0  # which text of the narrative is the first after it
-    change: str = ""  # of the texts that the agent changed then: lines with - and +
-    files: tuple[str, ...] = ()  # that it changed then
-
-
-@dataclass(frozen=True, slots=True)
-class Repair:
-    """A check that failed and passed after changes. Outputs are first and last lines."""
-
-    command: str
-    failed: str  # what it printed when it failed
-    passed: str  # "" where nothing was kept
-    files: tuple[str, ...] = ()  # changed in between, relative to the project
-    change: str = ""  # of the texts in between: lines with - and +
-    conclusion: str = ""  # what the agent said about the cause
-    prompt: int = -1  # which of the prompts it belongs to; -1: before the first
-    is_own: bool = False  # the agent had changed files for that prompt before the check failed
-
-
-@dataclass(frozen=True, slots=True)
 class FileChange:
     """A file in the diff. `lines_added` and `lines_removed` are 0 for a binary file."""
 
@@ -61,8 +31,7 @@ class FileChange:
 class Material:
     """A piece of work. `target` is a session's id, revisions (`A..B`), or paths.
 
-    A model is sent the `moments`, nothing else. `diff` is unified, without ignored paths. `narrative`
-    is what the agent said, in its order.
+    Rules and models read the `moments`, nothing else. `diff` is unified, without ignored paths.
     `injected` has the ids of lessons that the session was given, each with the hash of the prompt at
     which it came first, "" for the session's start.
     """
@@ -74,14 +43,10 @@ class Material:
     session: str = ""  # the agent's id of it
     began: str = ""  # ISO 8601
     ended: str = ""
-    prompts: tuple[Said, ...] = ()
-    repairs: tuple[Repair, ...] = ()
-    narrative: tuple[str, ...] = ()
     subjects: tuple[str, ...] = ()  # of commits
     changes: tuple[FileChange, ...] = ()
     diff: str = ""
     injected: Mapping[str, str] = field(default_factory=dict)
-    refused: int = 0  # calls of tools that the user refused, with a reason or without
     novel: tuple[str, ...] = ()  # endings and folders of code that are new in the repository
     notes: tuple[str, ...] = ()  # from which commit the diff is and why, and what a bound left out
     digest: str = ""  # of all texts: the same material is not learned from twice

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from vault_index.files.private import alone, make_folder
 from vault_index.hotpath import index_files
 from vault_index.journal import archive, backlog, expiry
 from vault_index.journal.journal import Journal
+from vault_index.journal.record import private_id
 from vault_index.journal.redact import redact
 from vault_index.learn import (
     by_rule,
@@ -41,7 +42,8 @@ from vault_index.learn.record import Run
 from vault_index.learn.significance import Significance
 from vault_index.learn.stages import Plan, Request
 from vault_index.llm.backend import Usage
-from vault_index.proposals import review
+from vault_index.proposals import points, review
+from vault_index.proposals.points import Point
 from vault_index.transcripts import vocabulary
 from vault_index.vault import Vault
 
@@ -106,6 +108,7 @@ class _Work:
             "sends": str(self.plan),
             "proposals": [],
             "dropped": [],
+            "points": [],
             "usage": asdict(self.model.usage if self.model else Usage()),
             "trouble": "",
             "hint": "",
@@ -129,11 +132,12 @@ def learn(
 
     Return `status`, one of `record`'s; the `significance` with its addends; the `plan` of what is
     sent; `proposals` by id and title, each with a category that is new in the vault or "", and the
-    prompts that were `left_out` with the reason; `dropped` as [title, reason]; the `usage`, and
-    `trouble` where a model failed. A request counts whatever the significance is, with `force`
-    also where the same was learned before. A session that ended is learned from once. With
-    `dry_run` nothing is sent or written, and `text` is all that would be sent, or would be to a
-    model if none is set; `tokens` is another budget than that of the settings. Raises VaultError.
+    prompts that were `left_out` with the reason; `dropped` as [title, reason]; `points` to look at that
+    rules found: see `proposals.points`; the `usage`, and `trouble` where a model failed. A request
+    counts whatever the significance is, with `force` also where the same was learned before. A session
+    that ended is learned from once. With `dry_run` nothing is sent or written, and `text` is all that
+    would be sent, or would be to a model if none is set; `tokens` is another budget than that of the
+    settings. Raises VaultError.
     """
     material = _material(vault, scope, target, folder)
     if tokens:
@@ -240,27 +244,37 @@ def _analyse(work: _Work) -> dict[str, Any]:
     if not any(text.strip() for text in work.material.texts):
         return work.answer(status=record.NOTHING)
     try:
-        entries = _entries(work)
+        entries, hints = _entries(work)
     except ModelCallError as error:
         status = _STATUS.get(type(error), record.FAILED)
         return work.answer(status=status, trouble=redact(error.message), hint=error.hint)
     proposals, dropped = _propose(work, entries)
     is_full = any(each["reason"] == FULL for each in dropped)
     status = record.PROPOSED if proposals else record.NOTHING
+    new = points.keep(work.vault, _told(work, hints))
     outcome = {"status": status, "proposals": proposals, "dropped": dropped}
+    outcome["points"] = [asdict(each) for each in new]
     return work.answer(**{**outcome, **(_FULL if is_full else {})})
 
 
-def _entries(work: _Work) -> list[Entry]:
+def _entries(work: _Work) -> tuple[list[Entry], list[Point]]:
     """Return what a model, or rules without one, made of the material. Raises ModelCallError."""
     if work.model is None:
-        return by_rule.entries(work.material)
+        return by_rule.read(work.seen.moments)
     work.caller.note(f"sending {work.plan}")
 
     def progress(done: int, of: int) -> None:
         work.caller.progress("analysing", done, of)
 
-    return stages.run(work.model, work.seen, work.vault.config, work.request, progress)
+    return stages.run(work.model, work.seen, work.vault.config, work.request, progress), []
+
+
+def _told(work: _Work, hints: Iterable[Point]) -> Iterator[Point]:
+    """Yield hints with their session and who said them."""
+    for each in hints:
+        origin = evidence.origin([each.quote], work.seen)
+        (speaker,), session = origin.pop("speakers"), private_id(work.seen.session)
+        yield replace(each, **origin, speaker=speaker, session=session)
 
 
 def _propose(
@@ -285,7 +299,7 @@ def _propose(
 def _texts(work: _Work) -> Sequence[str]:
     """Return the texts in which quotes must stand: what a model was sent, and all for a rule."""
     if work.model is None:
-        return work.material.texts
+        return work.seen.texts
     return [timeline.plain(stages.shown(work.seen, work.vault.config, work.request))]
 
 

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from vault_index.config import LearnTable
-from vault_index.learn import diff
+from vault_index.learn import diff, timeline
 from vault_index.learn.material import MOVED, FileChange, Material
 from vault_index.learn.timeline import FAILED, HOOK, REFUSED
 from vault_index.transcripts import vocabulary
@@ -161,9 +161,10 @@ def score(material: Material, settings: LearnTable = USUAL) -> Significance:
     parts = [part for part in _parts(material.diff) if is_wanted(part.path)]
     lines = sum(change.lines_added + change.lines_removed for change in changes)
     subject = next(filter(_SUBJECT.search, material.subjects), "")
-    corrections = sum(said.is_correction for said in material.prompts)
-    refused = material.refused or sum(said.is_refusal for said in material.prompts)
-    repair = material.repairs[0].command if material.repairs else ""
+    there = material.moments
+    corrections = sum(each.is_correction for each in there)
+    refused = sum(each.kind == FAILED and each.text.startswith(REFUSED) for each in there)
+    repair = next((there[failed].about for failed, _ in timeline.repairs(there)), "")
     candidates = (
         ("files", 3, f"{len(changes)} files" if len(changes) >= settings.min_files else ""),
         ("lines", 2, f"{lines} lines" if lines >= settings.min_lines else ""),

@@ -31,6 +31,7 @@ from vault_index.transcripts.turns import Call, Said, Turn
 PERSON, AGENT, RAN, FAILED = "PERSON", "AGENT", "RAN", "FAILED"
 EDIT, NEW_FILE, COMMIT = "EDIT", "NEW FILE", "COMMIT"
 KINDS = (PERSON, AGENT, RAN, FAILED, EDIT, NEW_FILE, COMMIT)
+CHANGES = (EDIT, NEW_FILE)
 CHARS_A_TOKEN = 4
 OPEN, CLOSE = "<material>", "</material>"
 LEFT_OUT = "[left out: an order to an agent]"
@@ -57,6 +58,8 @@ class Moment:
     about: str = ""
     is_routine: bool = False  # a command that only reads, a failure of a tool that says nothing
     part: int = 0  # of the diff of a file: later ones go first
+    origin: str = ""  # of what a person said: the kind of its event, such as `events.REFUSAL`
+    is_correction: bool = False  # of the agent, by a person's words
 
 
 # From turns to moments.
@@ -68,11 +71,12 @@ def moments(turn: Turn, changes: Mapping[int, Sequence[tuple[str, str]]]) -> Ite
     if prompt and prompt.text:
         if prompt.kind == events.PLAN:  # the agent wrote it
             yield Moment(AGENT, prompt.text)
-        elif prompt.kind in events.TYPED:
-            sign = "!" if prompt.kind == events.SHELL_COMMAND else ""
-            yield Moment(PERSON, f"{sign}{prompt.text}")
         else:
-            yield Moment(PERSON, f"(a program) {prompt.text}")
+            sign = "!" if prompt.kind == events.SHELL_COMMAND else ""
+            sign = sign if prompt.kind in events.TYPED else "(a program) "
+            corrects = prompt.kind != events.REFUSAL and signs.is_correction(turn)
+            text = f"{sign}{prompt.text}"
+            yield Moment(PERSON, text, origin=prompt.kind, is_correction=corrects)
     asides = [(aside.place, aside) for aside in turn.asides]
     steps = [*enumerate(turn.steps)]
     for _, step in sorted([*asides, *steps], key=lambda each: each[0]):
@@ -100,6 +104,22 @@ def _of_call(call: Call, changes: Sequence[tuple[str, str]]) -> Iterator[Moment]
         yield Moment(RAN, "", call.command, not tells)
     for (path, text), edit in zip(changes, call.edits, strict=False):
         yield Moment(NEW_FILE if edit.is_whole else EDIT, text, path)
+
+
+def repairs(there: Sequence[Moment]) -> Iterator[tuple[int, int]]:
+    """Yield the places of what failed last, and of where it passed after a change."""
+    waiting: dict[str, tuple[int, int]] = {}
+    changed = 0
+    for place, each in enumerate(there):
+        changed += each.kind in CHANGES or (each.kind == RAN and tools.is_change(each.about))
+        check = tools.same_as(each.about.removeprefix("!")) if each.about else ""
+        if each.kind == FAILED and check and not each.text.startswith(REFUSED):
+            if tools.is_check(each.about) or check not in waiting:
+                waiting[check] = place, changed
+        elif each.kind == RAN and check in waiting:
+            failed, before = waiting.pop(check)
+            if changed > before:
+                yield failed, place
 
 
 # From a diff to moments.
@@ -142,7 +162,7 @@ class _Piece(NamedTuple):
 ROUTINE, CHANGED, SAID, CHECKED, CONCLUDED, BROKEN, TYPED = range(7)
 _WORTH = {
     **{PERSON: TYPED, COMMIT: TYPED, FAILED: BROKEN, RAN: CHECKED},
-    **dict.fromkeys((EDIT, NEW_FILE), CHANGED),
+    **dict.fromkeys(CHANGES, CHANGED),
 }
 _PERSON_SHARE, _FAILED_SHARE = 0.5, 0.35  # of the room, above which such texts are cut shorter
 _SCALES = (1.0, 0.7, 0.5, 0.35, 0.25, 0.15)

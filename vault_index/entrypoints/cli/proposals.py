@@ -98,13 +98,16 @@ def _closing(answer: dict[str, Any]) -> str:
     made, dropped = len(answer["proposals"]), len(answer["dropped"])
     entries = "1 entry" if dropped == 1 else f"{dropped} entries"
     left = f"; {entries} dropped" if dropped else ""
+    points = count(len(answer["points"]), "point") + " to look at" if answer["points"] else ""
+    left = f"{left}{_took(answer)}"
     if made:
-        return f"{count(made, 'proposal')} to review: `lessons review`{left}{_took(answer)}"
+        hints = f", {points}" if points else ""
+        return f"{count(made, 'proposal')} to review{hints}: `lessons review`{left}"
     if answer["status"] == "learned already":
         return AGAIN
     if answer["status"] == "running already":
         return "another process learns the same right now"
-    return f"nothing was worth a proposal{left}{_took(answer)}"
+    return f"nothing was worth a proposal{f'; {points}: `lessons review`' if points else ''}{left}"
 
 
 def _took(answer: dict[str, Any]) -> str:
@@ -185,29 +188,34 @@ def review_command() -> None:
 def review_each(
     named: str | None, proposal_id: str | None, session: str, commit: bool, as_json: bool
 ) -> None:
-    """Review what waits, one after the other: what `lessons review` does."""
+    """Review what waits, one after the other: what `lessons review` does.
+
+    At the end come the points to look at: hints that rules found, without a draft.
+    """
+    from vault_index.entrypoints.cli import reviewing
+
     values = {"id": proposal_id or "", "session": session}
+    hints: list[dict[str, Any]] = []
+    if not proposal_id:
+        hints = asking.ask(named, api.proposal.hints(session=session))["points"]
     if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         listed = asking.ask(named, api.proposal.cards(**values))["proposals"]
-        _list(listed, as_json, details=bool(proposal_id))
-        return
-    waiting = asking.ask(named, api.proposal.select(**values))["proposals"]
-    if not waiting:
+        if as_json:
+            cards = ({**each, "is_point": False} for each in listed)
+            output.json([*cards, *({**each, "is_point": True} for each in hints)])
+            return
+        _list(listed, details=bool(proposal_id))
+    elif listed := asking.ask(named, api.proposal.select(**values))["proposals"]:
+        reviewing.Review(named, [each["id"] for each in listed], commit).run()
+    if not listed:
         asking.note("no proposals wait")
-        return
+    if hints:
+        reviewing.show_points(hints)
+
+
+def _list(waiting: list[dict[str, Any]], *, details: bool) -> None:
     from vault_index.entrypoints.cli import reviewing
 
-    reviewing.Review(named, [each["id"] for each in waiting], commit).run()
-
-
-def _list(waiting: list[dict[str, Any]], as_json: bool, *, details: bool) -> None:
-    from vault_index.entrypoints.cli import reviewing
-
-    if as_json:
-        output.json(waiting)
-        return
-    if not waiting:
-        asking.note("no proposals wait")
     for number, proposal in enumerate(waiting):
         if number:
             output.say()
@@ -281,7 +289,8 @@ def accept(
 def reject(named: str | None, proposal_ids: tuple[str, ...], session: str, as_json: bool) -> None:
     """Remove proposals for good: nothing like them comes back.
 
-    ID is the id of a proposal or its beginning: see `lessons review list`. Its text is not kept.
+    ID is the id of a proposal or its beginning: see `lessons review list`. Its text is not kept. The
+    id of a point to look at takes that away.
     """
     each_proposal(
         named,

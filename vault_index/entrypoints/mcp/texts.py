@@ -130,18 +130,21 @@ def proposal(answer: Mapping[str, Any]) -> str:
 def learned(answer: Mapping[str, Any]) -> str:
     """Return what was learned: proposals by id and title, or why nothing was proposed."""
     status, points = line(answer["status"]), answer["significance"]["points"]
+    hints = len(answer["points"])
+    told = f" `lessons review` shows {hints} points to look at." if hints else ""
     if not answer["proposals"]:
         why = f": {line(answer['trouble'])}" if answer["trouble"] else ""
         dropped = f" {len(answer['dropped'])} were dropped." if answer["dropped"] else ""
         return (
             f"No lesson was proposed ({status}{why}; {points} points of {answer['threshold']})."
-            f"{dropped} Next: go on; the user can look with `lessons learn --why --dry-run`."
+            f"{dropped}{told} Next: go on; the user can look with `lessons learn --why --dry-run`."
         )
     named = [f"- {line(each['id'])}: {line(each['title'])}" for each in answer["proposals"]]
     return "\n".join(
         [
             fenced(named, _OF_PROPOSALS),
-            "They are no lessons yet. Tell the user to run `lessons review`: only a person accepts.",
+            "They are no lessons yet. Tell the user to run `lessons review`: only a person accepts."
+            f"{told}",
         ]
     )
 
