@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from html.parser import HTMLParser
 
@@ -9,11 +10,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vault_index.entrypoints.web import markdown
 from vault_index.entrypoints.web.markdown import MAX_CHARS, html_of
 
 PATH = "lessons/devops/heap.md"
 TAGS = {
-    *("p", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "em", "strong", "code", "pre"),
+    *(
+        "p",
+        "span",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "ul",
+        "ol",
+        "li",
+        "blockquote",
+        "em",
+        "strong",
+        "code",
+        "pre",
+    ),
     *("a", "hr", "br", "small", "div", "table", "thead", "tbody", "tr", "th", "td"),
 }
 ATTRIBUTES = {
@@ -23,6 +40,7 @@ ATTRIBUTES = {
     ("pre", "tabindex"),
     ("div", "tabindex"),
     ("div", "class"),
+    ("span", "class"),
 }
 TRICKS = [
     "<script>alert(1)</script>",
@@ -116,7 +134,10 @@ def read(text: str) -> Read:
     page = Read(html_of(text, PATH))
     assert set(page.tags) <= TAGS
     assert {(tag, name) for tag, name, _ in page.attributes} <= ATTRIBUTES
-    assert {value for _, name, value in page.attributes if name == "class"} <= {"scroll"}
+    classes = {(tag, value) for tag, name, value in page.attributes if name == "class"}
+    of_code = {value for tag, value in classes if tag == "span"}
+    assert {value for tag, value in classes if tag != "span"} <= {"scroll"}
+    assert all(re.fullmatch("[a-z0-9]{1,3}", str(value)) for value in of_code)
     assert not page.open
     assert not page.others
     for link in page.links:
@@ -224,3 +245,61 @@ def test_a_very_long_text_ends_with_how_much_is_left_out() -> None:
     page = read("word\n" * 50_000)
     assert len(page.words) < MAX_CHARS + 100
     assert page.words.rstrip().endswith("more characters are in the file.")
+
+
+def test_code_is_coloured_and_stays_what_it_says() -> None:
+    shown = html_of("```sh\nNODE_OPTIONS=1 npm run build  # <b>\n```\n")
+    assert '<span class="c1"># &lt;b&gt;</span>' in shown
+    assert re.sub("<[^>]+>", "", shown).strip() == "shNODE_OPTIONS=1 npm run build  # &lt;b&gt;"
+    plain = html_of("```nosuch\nx = 1\n```\n")
+    assert '<pre tabindex="0"><code>x = 1\n</code></pre>' in plain
+
+
+@pytest.mark.parametrize("text", ["\t\n", "e.", "a", "(", "'''", "{%", "<<A\n", "a: ", "=("])
+def test_hostile_code_is_coloured_within_a_moment(text: str) -> None:
+    began = time.process_time()
+    for language in sorted(markdown.LANGUAGES):
+        html_of(f"```{language}\n{text * (markdown.MAX_CODE // len(text))}\n```\n")
+    assert time.process_time() - began < 0.5 * len(markdown.LANGUAGES)
+
+
+DEEP = "Some words first. " * 30 + "Raise the `heap` of **node** now. " + "More words. " * 60
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (
+            "# Title\n\nRaise **the** `heap`.",
+            "<p>Raise <strong>the</strong> <code><mark>heap</mark></code>.</p>",
+        ),
+        ("One.\n\n```sh\nheap 1\n```\n", "<pre><code>heap<span"),
+        (
+            "One.\n\n- a\n- the [heap](https://x.example)\n",
+            "<ul>\n<li>a</li>\n<li>the <mark>heap</mark></li>\n</ul>",
+        ),
+        (DEEP, "Raise the <code><mark>heap</mark></code> of <strong>node</strong> now."),
+        ("Nothing of it.", "<p>Nothing of it.</p>"),
+        ("## Part of heap\n\nIt.", "<p><strong>Part of <mark>heap</mark></strong></p>\n<p>It.</p>"),
+    ],
+)  # fmt: skip
+def test_an_excerpt_is_laid_out_around_the_first_marked_word(text: str, shown: str) -> None:
+    excerpt = markdown.excerpt_of(text, 320, re.compile("heap"), "Title")
+    assert shown in excerpt
+    assert len(re.sub("<[^>]+>", "", excerpt)) < 400
+    assert "`" not in excerpt
+    for tag in ("p", "ul", "li", "strong", "code", "pre"):
+        assert excerpt.count(f"<{tag}>") == excerpt.count(f"</{tag}>")
+
+
+@given(st.text(alphabet="ab `*_[]()#>-|\n0.1!~\\<&", max_size=300))
+def test_no_excerpt_of_any_marks_leaves_a_tag_open(text: str) -> None:
+    excerpt = markdown.excerpt_of(text, 40, re.compile("b"))
+    tags = re.findall(r"<(/?)(\w+)", excerpt)
+    opened: list[str] = []
+    for ends, tag in tags:
+        if ends:
+            assert opened.pop() == tag
+        elif tag not in ("br", "hr"):
+            opened.append(tag)
+    assert not opened

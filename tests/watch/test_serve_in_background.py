@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,10 +15,11 @@ import pytest
 
 import vault_index
 from tests.support.commands import run
-from tests.support.files import MakeVault, lesson_text
+from tests.support.files import MakeVault, lesson_text, write
 from tests.support.watchers import soon
+from vault_index.edit import init
 from vault_index.entrypoints import guard
-from vault_index.vault import Vault
+from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch, page
 
 pytestmark = pytest.mark.slow
@@ -34,9 +36,8 @@ def served(vault: Vault) -> str:
     """Serve a vault in the background on a free port, and return its address."""
     said = run("lessons", "serve", "--background", "--port", "0", cwd=vault.root).out
     assert said.startswith(f"serving {vault.root} on http://127.0.0.1:")
-    wanted = page.wish()
-    assert wanted is not None
-    return f"http://127.0.0.1:{wanted.port}"
+    (port,) = [wanted.port for wanted in page.wishes() if wanted.root == str(vault.root)]
+    return f"http://127.0.0.1:{port}"
 
 
 def answers(address: str) -> bool:
@@ -46,15 +47,14 @@ def answers(address: str) -> bool:
         return False
 
 
-def test_it_serves_until_it_is_stopped(team: Vault, make_vault: MakeVault) -> None:
+def test_it_serves_until_it_is_stopped(team: Vault) -> None:
     address = served(team)
     assert answers(address)
     port = address.rpartition(":")[2]
     again = run("lessons", "serve", "--background", "--port", port, cwd=team.root)
     assert again.out.startswith(f"already serving {team.root} on {address}")
     assert f"serves {address}" in run("lessons", "watch", "--status", cwd=team.root).out
-    other = make_vault({"sand.md": lesson_text("Sand", "Sift it.")})
-    refused = run("lessons", "serve", "--background", cwd=other.root, check=False)
+    refused = run("lessons", "serve", "--background", cwd=team.root, check=False)
     assert refused.code == 1
     assert refused.err.splitlines() == [
         f"Error: {team.root} is served on {address}", "Try: end that: lessons serve --stop",
@@ -65,6 +65,37 @@ def test_it_serves_until_it_is_stopped(team: Vault, make_vault: MakeVault) -> No
     nothing = run("lessons", "serve", "--stop", cwd=team.root).out
     assert nothing == "nothing is served in the background\n"
     assert launch.is_running(), "the watcher goes on"
+
+
+def test_two_vaults_are_served_and_a_page_leads_to_the_other_with_its_key(
+    team: Vault, tmp_path: Path
+) -> None:
+    root = tmp_path / "sand"
+    init.init(root)
+    write(root / "lessons/sieve.md", lesson_text("Sieve the sand", "Twice."))
+    addresses = served(team), served(open_vault(root))
+    assert all(map(answers, addresses))
+    assert addresses[1] in run("lessons", "watch", "--status", cwd=root).out
+    token = (Path(os.environ["LESSONS_HOME"]) / "token").read_text().strip()
+    path = "/page/private/vaults"
+    with httpx.Client(trust_env=False, timeout=60, base_url=addresses[0]) as page_of_team:
+        assert page_of_team.get(path).status_code == 401
+        page_of_team.headers["authorization"] = f"Bearer {token}"
+        menu = page_of_team.get(path).text
+        assert re.findall(r">\s*([\w]+)\s*<small", menu) == ["sand"]
+        (other,) = re.findall(r'data-vault="(\w+)"', menu)
+        assert page_of_team.post(path, json={"vault": "0" * 12}).status_code == 404
+        went = page_of_team.post(path, json={"vault": other}).json()["address"]
+    assert went.startswith(f"{addresses[1]}/#once=")
+    code = went.partition("=")[2]
+    with httpx.Client(trust_env=False, timeout=60, base_url=addresses[1]) as page_of_sand:
+        key = page_of_sand.post("/page/key", json={"code": code}).json()["key"]
+        page_of_sand.headers["authorization"] = f"Bearer {key}"
+        assert page_of_sand.get("/page/private/today").is_success
+        assert "<title>Today · sand</title>" in page_of_sand.get("/").text
+    assert "<title>Today · team</title>" in httpx.get(addresses[0], trust_env=False).text
+    stopped = run("lessons", "serve", "--stop", cwd=team.root).out
+    assert stopped == f"stopped serving {', '.join(addresses)}\n"
 
 
 def test_the_next_watcher_serves_again(team: Vault) -> None:
@@ -79,7 +110,7 @@ def test_the_next_watcher_serves_again(team: Vault) -> None:
     assert (stopped.out, "lessons serve --stop" in stopped.err) == ("stopped\n", True)
     assert not answers(address)
     assert run("lessons", "serve", "--stop", cwd=team.root).out == f"stopped serving {address}\n"
-    assert page.wish() is None
+    assert page.wishes() == []
 
 
 def test_it_goes_on_after_an_upgrade(
@@ -89,13 +120,12 @@ def test_it_goes_on_after_an_upgrade(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "lib"))
     start = [sys.executable, "-m", "vault_index", "serve", "--background", "--port", "0"]
     subprocess.run(start, cwd=team.root, check=True, capture_output=True)
-    wanted, before = page.wish(), launch.status(team.root)
+    (wanted,), before = page.wishes(), launch.status(team.root)
     with (tmp_path / "lib/vault_index/errors.py").open("a") as newer:
         newer.write("# another version\n")
     log = launch.folder() / launch.LOG
     soon(lambda: log.read_text().count(f"serving {team.root} on") == 2)
     after = launch.status(team.root)
-    assert wanted is not None
     assert before is not None
     assert after is not None
     assert after["pid"] == before["pid"], "it went on in its place"
@@ -111,7 +141,7 @@ def test_a_busy_port_is_an_error_and_no_wish(team: Vault) -> None:
     assert refused.err.startswith(
         f"Error: cannot listen on 127.0.0.1:{port}: address already in use"
     )
-    assert page.wish() is None
+    assert page.wishes() == []
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="systemd")

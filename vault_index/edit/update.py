@@ -59,23 +59,18 @@ def write(
     _refuse(name, title, text, type, confidence)
     data = before = entries.content(vault, entry, unchanged=unchanged)
     keys: dict[str, Any] = {
+        **{"tags": tags, "type": type, "confidence": confidence},
         "categories": categories and list(filter(None, map(category.normalise, categories))),
-        "tags": tags,
-        "type": type,
-        "confidence": confidence,
         "source": None if source is None else " ".join(source.split()),
-        "fires_on": fires_on,
-        "silent_on": silent_on,
-        "fires_on_error": fires_on_error,
-        "applies_to": applies_to,
+        **{"fires_on": fires_on, "silent_on": silent_on},
+        **{"fires_on_error": fires_on_error, "applies_to": applies_to},
     }
     # an empty value removes its key
     keys = {key: value or None for key, value in keys.items() if value is not None}
     own = (None, None) if slug else (title, text)
     keys |= _replaced(data, entry, categories is not None, *own)
     data = edits.set_text(data, slug, text, title, entry["path"])
-    if slug:  # another title is another name
-        slug = edits.id_after(entry["id"], before, data).rpartition("#")[2]
+    slug = slug and edits.id_after(entry["id"], before, data).rpartition("#")[2]
     return put(vault, entry["path"], with_keys(data, slug, keys, entry["path"]), before, first)
 
 

@@ -70,7 +70,7 @@ def _watch_on(words: list[str]) -> None:
     from vault_index.watch.current import stamp_package
 
     lock = int(words[4])
-    if watch(Path(words[1]), lock, _log) != watcher.UPGRADED or page.wish() is None:
+    if watch(Path(words[1]), lock, _log) != watcher.UPGRADED or not page.wishes():
         return
     before = None
     while (now := stamp_package()) != before or not now:  # an installer is at work

@@ -127,13 +127,13 @@ def _busy() -> BusyError:
     )
 
 
-def serve(root: Path, index: Path, port: int) -> tuple[str, bool]:
+def serve(root: Path, index: Path, port: int, *, another: bool = False) -> tuple[str, bool]:
     """Have the watcher serve a vault; return the address, and whether that began here.
 
-    Raises VaultError, also where something else is served.
+    With `another` it may be another port. Raises VaultError.
     """
     open_and_wait(root, index)
-    question = {"ask": "serve", "port": port}
+    question = {"ask": "serve", "port": port, "another": another}
     try:
         answer = protocol.ask(str(root), question, START_SECONDS)
     except (protocol.NoWatcher, protocol.NoAnswer) as error:
@@ -153,7 +153,7 @@ def stop_serving() -> str:
         if address:
             return address
     wanted = page.forget()
-    return f"http://127.0.0.1:{wanted.port}" if wanted else ""
+    return ", ".join(f"http://127.0.0.1:{each.port}" for each in wanted)
 
 
 @contextlib.contextmanager

@@ -1,6 +1,6 @@
 """The page and the HTTP routes in the watcher, for as long as its user wants them served.
 
-The wish is a file beside the watcher's lock: the next watcher, after an upgrade, a kill or a login,
+The wishes are a file beside the watcher's lock: the next watcher, after an upgrade, a kill or a login,
 serves again. The server is a door, which this room does not know: `entrypoints.background` brings it.
 """
 
@@ -36,23 +36,24 @@ Open = Callable[[Path, int], Served]  # the root of a vault, and a port; raises 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """The vault and the port to be served."""
+    """A vault and the port on which it is to be served."""
 
     root: str
     port: int
 
 
-def wish() -> Wish | None:
+def wishes() -> list[Wish]:
     """Return what this user wants served in the background."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         values = json.loads(_file().read_bytes())
-        return Wish(str(values["root"]), int(values["port"]))
-    return None
+        each = values.get("served", [values])  # 0.8.0 served a single vault
+        return [Wish(str(wanted["root"]), int(wanted["port"])) for wanted in each]
+    return []
 
 
-def forget() -> Wish | None:
+def forget() -> list[Wish]:
     """Serve nothing from now on; return what was to be served."""
-    wanted = wish()
+    wanted = wishes()
     with files.writing(_file()):
         _file().unlink(missing_ok=True)
     return wanted
@@ -63,72 +64,75 @@ def _file() -> Path:
 
 
 class Page:
-    """The page that one watcher serves; `address` is "" while it serves nothing."""
+    """The pages that one watcher serves, each vault on a port of its own."""
 
     def __init__(self, open_: Open | None, say: Callable[[str], None]) -> None:
         self._open = open_
         self._say = say
-        self._served: Served | None = None
-        self._root = ""
+        self._served: dict[str, Served] = {}
         self._changing = threading.Lock()
-        self._trouble = ""
+        self._troubles: dict[str, str] = {}
 
-    @property
-    def address(self) -> str:
-        """Return where it serves."""
-        served = self._served
-        return served.address if served else ""
+    def addresses(self) -> dict[str, str]:
+        """Return where it serves which vault, by its root."""
+        return {root: served.address for root, served in tuple(self._served.items())}
 
-    def serve(self, root: str, port: int) -> dict[str, Any]:
-        """Serve a vault from now on, and after the next start. Raises VaultError."""
+    def serve(self, root: str, port: int, *, another: bool = False) -> dict[str, Any]:
+        """Serve a vault from now on, and after the next start. Raises VaultError.
+
+        Port 0 is the one that it is served on, else a free one; with `another` so is a port that is busy.
+        """
         with self._changing:
-            served = self._served
-            if served and (root != self._root or port not in (0, _port(served.address))):
-                raise VaultError(
-                    f"{self._root} is served on {served.address}", "end that: lessons serve --stop"
-                )
-            if served is None:
-                self._begin(root, port)
+            address = self.addresses().get(root, "")
+            if address and not another and port not in (0, _port(address)):
+                raise VaultError(f"{root} is served on {address}", "end that: lessons serve --stop")
+            if not address:
+                self._begin(root, port, another=another)
             private.make_folder(_file().parent)
-            values = {"root": root, "port": _port(self.address)}
-            files.replace_file(_file(), f"{json.dumps(values)}\n".encode())
-            return {"address": self.address, "began": served is None}
+            wanted = {each.root: each.port for each in wishes()}
+            wanted |= {each: _port(at) for each, at in self.addresses().items()}
+            values = [{"root": each, "port": at} for each, at in wanted.items()]
+            files.replace_file(_file(), f"{json.dumps({'served': values})}\n".encode())
+            return {"address": self.addresses()[root], "began": not address}
 
     def stop(self) -> dict[str, Any]:
-        """Serve nothing any more; return the address that was served."""
-        address = self.address
+        """Serve nothing any more; return the addresses that were served."""
+        addresses = ", ".join(self.addresses().values())
         forget()
         self.close()
-        return {"address": address}
+        return {"address": addresses}
 
     def look(self) -> None:
-        """Serve what is wanted, if nothing is: after a start, or once its port is free."""
-        wanted = None if self._served else wish()
-        if wanted is None:
-            return
-        with self._changing:
-            try:
-                if self._served is None:
-                    self._begin(wanted.root, wanted.port)
-                self._trouble = ""
-            except VaultError as error:
-                if error.message != self._trouble:
-                    self._say(f"error: the page is not served: {error.message}")
-                self._trouble = error.message
+        """Serve what is wanted and is not served: after a start, or once its port is free."""
+        for wanted in wishes():
+            if wanted.root in self._served:
+                continue
+            with self._changing:
+                try:
+                    if wanted.root not in self._served:
+                        self._begin(wanted.root, wanted.port)
+                    self._troubles.pop(wanted.root, None)
+                except VaultError as error:
+                    if error.message != self._troubles.get(wanted.root):
+                        self._say(f"error: the page is not served: {error.message}")
+                    self._troubles[wanted.root] = error.message
 
     def close(self) -> None:
-        """Stop serving; the wish stays."""
+        """Stop serving; the wishes stay."""
         with self._changing:
-            served, self._served = self._served, None
-            if served is not None:
-                served.close()
+            for root in tuple(self._served):
+                self._served.pop(root).close()
 
-    def _begin(self, root: str, port: int) -> None:
+    def _begin(self, root: str, port: int, *, another: bool = False) -> None:
         if self._open is None:
             raise VaultError("this watcher serves no page", "end it: lessons watch --stop")
-        self._served = self._open(Path(root), port)
-        self._root = root
-        self._say(f"serving {root} on {self.address}")
+        try:
+            self._served[root] = self._open(Path(root), port)
+        except VaultError:
+            if not another:
+                raise
+            self._served[root] = self._open(Path(root), 0)
+        self._say(f"serving {root} on {self._served[root].address}")
 
 
 def _port(address: str) -> int:

@@ -94,7 +94,7 @@ class Watcher:
             return "its socket is gone"
         if stamp_package() != self._package:
             return UPGRADED
-        if self._open_vaults() or self._page.address:
+        if self._open_vaults() or self._page.addresses():
             self._used = time.monotonic()
         elif time.monotonic() - self._used > LINGER_SECONDS:
             return "no vault is open"
@@ -148,7 +148,8 @@ class Watcher:
         if question.get("settings") != self.settings:
             return {"declined": "the watcher was started with other settings"}
         if name == "serve":
-            return self._page.serve(root, int(question["port"]))
+            another = question.get("another") is True
+            return self._page.serve(root, int(question["port"]), another=another)
         if name == "serve no more":
             return self._page.stop()
         if name == "grown":
@@ -170,7 +171,7 @@ class Watcher:
             "pid": os.getpid(),
             "version": metadata.version("lessons-vault"),
             "socket": self._server.place,
-            "serves": self._page.address,
+            "serves": self._page.addresses().get(str(watch.root), ""),
             **watch.status(),
             "vaults": sorted(str(each.root) for each in self._open_vaults()),
             "seconds": round(time.monotonic() - self._began),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import shlex
 import signal
@@ -145,6 +146,7 @@ def _serve(
     *,
     opens: bool,
     background: bool,
+    another: bool = False,
 ) -> None:
     from vault_index.entrypoints import guard
     from vault_index.entrypoints.web import app, server
@@ -162,7 +164,7 @@ def _serve(
         secret = guard.load_token(vault.config.home)
     address = guard.address_of(host, port)
     if background:
-        port, address = 1, _serve_in_background(vault, port)
+        port, address = 1, _serve_in_background(vault, port, another=another)
     code = app.ask_running(address, secret, str(vault.root)) if opens and port else ""
     if code:
         _open(f"{address}/#once={code}")
@@ -187,12 +189,13 @@ def open_command(named: str | None) -> None:
     from vault_index.entrypoints.web import app
 
     vault = client.open_vault(named)
-    address = guard.address_of(DEFAULT_HOST, HTTP_PORT)
-    code = app.ask_running(address, guard.load_token(vault.config.home), str(vault.root))
+    address, code = guard.address_of(DEFAULT_HOST, HTTP_PORT), ""
+    with contextlib.suppress(VaultError):  # another vault is served there
+        code = app.ask_running(address, guard.load_token(vault.config.home), str(vault.root))
     if code:
         _open(f"{address}/#once={code}")
     else:
-        _serve(named, HTTP_PORT, DEFAULT_HOST, None, opens=True, background=True)
+        _serve(named, HTTP_PORT, DEFAULT_HOST, None, opens=True, background=True, another=True)
 
 
 def _stop_serving() -> None:
@@ -202,11 +205,11 @@ def _stop_serving() -> None:
     output.say(f"stopped serving {address}" if address else "nothing is served in the background")
 
 
-def _serve_in_background(vault: Vault, port: int) -> str:
+def _serve_in_background(vault: Vault, port: int, *, another: bool) -> str:
     """Have the watcher serve a vault, say so, and return the address. Raises VaultError."""
     from vault_index.watch import launch
 
-    address, began = launch.serve(vault.root, vault.index_dir, port)
+    address, began = launch.serve(vault.root, vault.index_dir, port, another=another)
     verb = "serving" if began else "already serving"
     output.say(f"{verb} {vault.root} on {address}, until `lessons serve --stop`")
     return address

@@ -306,7 +306,7 @@ def watch_command(named: str | None, how: str | None, as_json: bool) -> None:
     if how == "stop":  # wherever it is typed
         from vault_index.watch import launch, page
 
-        wanted = page.wish()
+        wanted = page.wishes()
         output.say("stopped" if launch.stop() else "there was no watcher")
         if wanted:
             asking.note(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
@@ -35,6 +35,16 @@ MAX_BRACKETS = 5_000
 MAX_NESTING = 40  # what is deeper is left out
 TOP = 3  # the level of a text's highest heading: the page has levels 1 and 2
 LOWEST = 6
+# Code is coloured in these languages, as long as that takes a moment whatever it says.
+LANGUAGES = frozenset(
+    "bash sh shell zsh console python py pycon javascript js typescript ts jsx tsx json yaml yml toml "
+    "ini html css sql go rust java kotlin c cpp csharp ruby php swift docker dockerfile diff xml nginx "
+    "terraform hcl powershell lua graphql".split()
+)
+MAX_CODE = 2_000  # characters of a block
+MAX_COLOURED = 10_000  # characters of a text
+EXCERPT_LINES = 6  # of code
+BEFORE_CHARS = 80  # of an excerpt before the first word that is marked
 
 _OWN_PAGE = re.compile(r"/(?:\?|lesson/|documents$|ask$)")
 _MAIL = re.compile(r"[^\s@<>\"]+@[^\s@<>\"]+")
@@ -56,6 +66,83 @@ def html_of(text: str, path: str = "") -> Markup:
     if left:
         html += Markup("<p><em>{} more characters are in the file.</em></p>").format(f"{left:,}")
     return html
+
+
+def excerpt_of(text: str, chars: int, marked: re.Pattern[str] | None, title: str = "") -> Markup:
+    """Return a piece of a markdown text as HTML, from the first marked word on, with all of them marked.
+
+    A heading that repeats the title is left out; links are their words.
+    """
+    shown, _ = _bounded(text[: 10 * MAX_PROSE])
+    parser = _parser()
+    env: dict[str, Any] = {"path": "", "links": [], "lower": 0, "marked": marked, "excerpt": True}
+    tokens = parser.parse(visible(shown), env)
+    if len(tokens) > 2 and tokens[0].type == "heading_open" and tokens[1].content == title:
+        del tokens[:3]
+    start, seek = _begin_of(tokens, marked)
+    cut = list(_cut(tokens[start:], marked if seek else None, chars))
+    return Markup(parser.renderer.render(cut, parser.options, env))
+
+
+def _begin_of(tokens: Sequence[Token], marked: re.Pattern[str] | None) -> tuple[int, bool]:
+    """Return the token that an excerpt begins with, and whether its first marked word is far in it."""
+    block, before = 0, 0
+    for number, token in enumerate(tokens):
+        if token.level == 0 and token.nesting >= 0:
+            block, before = number, 0
+        match = marked.search(token.content) if marked and token.content else None
+        if match is None:
+            before += len(token.content)
+        elif before + match.start() <= BEFORE_CHARS:
+            return block, False
+        else:
+            return number - (token.type in ("inline", "prose")), match.start() > BEFORE_CHARS
+    return 0, False
+
+
+def _cut(tokens: Sequence[Token], seek: re.Pattern[str] | None, room: int) -> Iterator[Token]:
+    """Yield tokens until their texts fill the room, and the ends of what is open then."""
+    opened: list[Token] = []
+    for token in tokens:
+        if token.nesting == 1:
+            opened.append(token)
+        elif token.nesting == -1:
+            if not opened:  # its beginning is before the excerpt
+                continue
+            opened.pop()
+        elif token.content:
+            room, seek = room - _shorten(token, seek, room), None
+        yield token
+        if room <= 0:
+            break
+    for token in reversed(opened):
+        yield Token(token.type.replace("_open", "_close"), token.tag, -1)
+
+
+def _shorten(token: Token, seek: re.Pattern[str] | None, room: int) -> int:
+    """Cut the text of a token to a window, around what is sought in it; return how long it is."""
+    parts = [part for part in token.children or [token] if part.content]
+    text = "".join(part.content for part in parts)
+    match = seek.search(text) if seek else None
+    skipped = max(0, match.start() - BEFORE_CHARS) if match else 0
+    if token.type in ("fence", "code_block"):
+        lines = token.content.splitlines()
+        first = token.content.count("\n", 0, skipped)
+        kept = lines[first : first + EXCERPT_LINES]
+        more = first + EXCERPT_LINES < len(lines)
+        token.content = "\n".join(line[:200] for line in kept) + ("\n…" if more else "")
+        return len(token.content)
+    at = taken = 0
+    for part in parts:
+        begin, end = max(0, skipped - at), max(0, skipped + room - at)
+        at += len(part.content)
+        whole, part.content = part.content, part.content[begin:end]
+        if begin and part.content:
+            part.content = f"… {part.content.partition(' ')[2] or part.content}"
+        if end < len(whole) and part.content:
+            part.content = f"{part.content.rpartition(' ')[0] or part.content} …"
+        taken += len(part.content)
+    return taken
 
 
 def _bounded(text: str) -> tuple[str, int]:
@@ -91,38 +178,58 @@ class _Renderer(RendererHTML):
     def renderToken(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
         """Write a tag."""
         token = tokens[idx]
+        if env.get("excerpt") and token.type.startswith("heading_"):
+            return "<p><strong>" if token.nesting == 1 else "</strong></p>\n"
         start = token.attrs.get("start")
         token.attrs = {} if start is None else {"start": int(start)}
         if token.type.startswith("heading_"):
             token.tag = f"h{min(LOWEST, int(token.tag[1]) + env['lower'])}"
         return super().renderToken(tokens, idx, options, env)
 
-    def table_open(self, *_: object) -> str:
+    def table_open(self, _tokens: object, _idx: int, _options: Any, env: Any) -> str:
         """Begin a block that scrolls, and can be reached by keyboard."""
+        if env.get("excerpt"):
+            return '<div class="scroll"><table>\n'
         return '<div class="scroll" tabindex="0"><table>\n'
 
     def table_close(self, *_: object) -> str:
         """End what a table began."""
         return "</table></div>\n"
 
-    def fence(self, tokens: Sequence[Token], idx: int, *_: object) -> str:
+    def fence(self, tokens: Sequence[Token], idx: int, _options: Any, env: Any) -> str:
         """Write a block of code, under the language that its author named."""
         token = tokens[idx]
         language = token.info.split()[0][:40] if token.info.strip() else ""
+        env["coloured"] = env.get("coloured", 0) + len(token.content)
+        is_short = len(token.content) <= MAX_CODE and env["coloured"] <= MAX_COLOURED
+        is_coloured = is_short and language.lower() in LANGUAGES
+        code = _coloured(token.content, language.lower()) if is_coloured else escape(token.content)
+        if env.get("excerpt"):
+            return f"<pre><code>{code}</code></pre>\n"
         label = f"<small>{escape(language)}</small>" if language else ""
-        return f'{label}<pre tabindex="0"><code>{escape(token.content)}</code></pre>\n'
+        return f'{label}<pre tabindex="0"><code>{code}</code></pre>\n'
 
-    def code_block(self, tokens: Sequence[Token], idx: int, *_: object) -> str:
+    def code_block(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
         """Write a block of code that is only indented."""
-        return self.fence(tokens, idx)
+        return self.fence(tokens, idx, options, env)
 
-    def prose(self, tokens: Sequence[Token], idx: int, *_: object) -> str:
+    def text(self, tokens: Sequence[Token], idx: int, _options: Any, env: Any) -> str:
+        """Write words, of an excerpt with those marked that were asked for."""
+        return _with_marks(tokens[idx].content, env.get("marked"))
+
+    def code_inline(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
+        """Write code within a line."""
+        return f"<code>{self.text(tokens, idx, options, env)}</code>"
+
+    def prose(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
         """Write a text whose marks were not looked at."""
-        return str(escape(tokens[idx].content))
+        return self.text(tokens, idx, options, env)
 
     def link_open(self, tokens: Sequence[Token], idx: int, _options: Any, env: Any) -> str:
         """Begin a link that may be one."""
-        address = _shown_address(str(tokens[idx].attrGet("href") or ""), env["path"])
+        is_link = not env.get("excerpt")
+        href = str(tokens[idx].attrGet("href") or "") if is_link else ""
+        address = _shown_address(href, env["path"])
         env["links"].append("</a>" if address else "")
         return _link(address) if address else ""
 
@@ -135,9 +242,29 @@ class _Renderer(RendererHTML):
         address = _shown_address(str(tokens[idx].attrGet("src") or ""), "")
         words = self.renderInlineAsText(tokens[idx].children or [], options, env)
         text = f"image: {words or address or 'without a description'}"
-        if any(env["links"]) or not address:
+        if any(env["links"]) or not address or env.get("excerpt"):
             return str(escape(text))
         return f"{_link(address)}{escape(text)}</a>"
+
+
+@functools.lru_cache(maxsize=256)
+def _coloured(code: str, language: str) -> str:
+    """Return code as HTML with a class for each kind of word."""
+    from pygments import highlight  # a tenth of a second
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import get_lexer_by_name
+
+    lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
+    return str(highlight(code, lexer, HtmlFormatter(nowrap=True)))
+
+
+def _with_marks(text: str, marked: re.Pattern[str] | None) -> str:
+    """Return a text as HTML with what matches in a mark of its own."""
+    html, end = "", 0
+    for match in marked.finditer(text) if marked else ():
+        html += f"{escape(text[end : match.start()])}<mark>{escape(match[0])}</mark>"
+        end = match.end()
+    return html + str(escape(text[end:]))
 
 
 def _link(address: str) -> str:

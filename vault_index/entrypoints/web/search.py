@@ -20,11 +20,13 @@ from urllib.parse import urlencode
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse
+from markupsafe import Markup
 
 from vault_index import api
 from vault_index.api import codec
 from vault_index.entrypoints.web.journal import PATHS
 from vault_index.entrypoints.web.lessons import is_shared
+from vault_index.entrypoints.web.markdown import excerpt_of
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.render import fragment, page
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
@@ -43,11 +45,8 @@ from vault_index.text.quote import clean
 # Hits as the page of searching draws them: words marked, terms of the score, the floor among them.
 
 EXCERPT_CHARS = 320
-BEFORE_CHARS = 80  # of an excerpt before the first word of the query
+NEAR = 0.5  # of the floor: where no hit scores as much, nothing matches
 MAX_WORDS = 30  # of a query that are marked
-SCANNED_CHARS = 20_000  # of a text, for these words
-
-_MARKUP = re.compile(r"^\s*(?:```.*|#{1,6} |[-*+] |> )|\*\*", re.MULTILINE)  # of an excerpt
 
 Part = tuple[str, bool]  # of a text; whether it is a word of the query
 
@@ -60,7 +59,7 @@ class Drawn:
     title: list[Part]
     path: str
     signed: str  # author and date
-    excerpt: list[Part]  # empty for a withheld one
+    excerpt: Markup  # empty for a withheld one
     is_injected: bool
     is_above: bool  # the floor
     terms: list[tuple[str, float]]  # of the score; they add up to it
@@ -117,26 +116,12 @@ def _drawn(
         _parts(title, marked),
         shown(hit.path),
         block.signed(clean(hit.author), hit).removeprefix(" · "),
-        [] if hit.withheld else excerpt(hit.text, marked),
+        Markup() if hit.withheld else excerpt_of(hit.text, EXCERPT_CHARS, marked, hit.title),
         hit.lesson_id in injected,
         least is not None and hit.reason >= least,
         hit.terms,
         list(zip(TERMS, hit.weighted, strict=False)),
     )
-
-
-def excerpt(text: str, marked: re.Pattern[str] | None) -> list[Part]:
-    """Return a piece of a text around the first word of the query, in parts."""
-    plain = " ".join(_MARKUP.sub(" ", clean(text[:SCANNED_CHARS])).replace("`", "").split())
-    match = marked.search(plain) if marked else None
-    first = max(0, match.start() - BEFORE_CHARS) if match else 0
-    if first:
-        first = plain.find(" ", first, match.start() if match else first) + 1 or first
-    piece = plain[first : first + EXCERPT_CHARS]
-    if first + EXCERPT_CHARS < len(plain):
-        piece = piece.rpartition(" ")[0] or piece
-        piece += " …"
-    return _parts(f"… {piece}" if first else piece, marked)
 
 
 def _pattern(query: str) -> re.Pattern[str] | None:
@@ -168,7 +153,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 SHOWN, MORE, MAX_SHOWN = 20, 40, 400  # hits: at first, with each "more", at most
 MAX_CATEGORIES = 20
 EMPTY: Mapping[str, Any] = {
-    **{"newest": None, "groups": [], "silent": "", "reduced": ""},
+    **{"newest": None, "groups": [], "silent": "", "reduced": "", "nearest": None},
     **{"sessions": [], "no_sessions": "", "headings": HEADINGS},
 }
 
@@ -265,12 +250,15 @@ def _contents(client: VaultClient, asked: Asked, *, private: bool = False) -> di
         if private or (is_shared(hit) and not hit["withheld"])
     ]
     floors = {"lessons": answer["floor"], "skills": answer["skills_floor"]}
+    is_near = any(hit.reason >= NEAR * (floors[hit.kind] or 0) for hit in hits)
+    is_near = is_near or bool(answer["text_only"])  # each hit has a word of it then
     is_reduced = answer["text_only"] and answer["embedder"] != "none"
     found = _sessions(client, asked, private=private) if asked.kind == "all" else {}
     return {
         **EMPTY,
         **found,
         "groups": with_floor(hits, floors, injected_in(recall), asked.text, client.shown),
+        "nearest": None if is_near or not hits else max(hit.percent for hit in hits),
         "count": len(hits) + len(found.get("sessions", ())),
         "has_more": len(answer["hits"]) >= asked.count < MAX_SHOWN,
         "more": asked.address(asked.count + MORE),

@@ -98,7 +98,7 @@ function chosen() {
 }
 
 function move(step) {
-  const links = [...results.querySelectorAll("a.title")];
+  const links = [...results.querySelectorAll("a.title")].filter((link) => link.checkVisibility());
   const next = links.indexOf(document.activeElement) + step;
   (links[Math.min(next, links.length - 1)] ?? box).focus();
 }
