@@ -60,6 +60,16 @@ def test_init_makes_a_vault_and_a_second_time_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_init_in_a_folder_of_a_repository_sets_up_its_vault(tmp_path: Path) -> None:
+    root, folder = tmp_path / "team", tmp_path / "team" / "src"
+    run("lessons", "init", root, cwd=tmp_path)
+    folder.mkdir()
+    assert run("lessons", "init", cwd=folder).out == f"{root} is a vault\n"
+    assert not [*folder.iterdir()]
+    assert f"{folder} is a vault" in run("lessons", "init", ".", cwd=folder).out  # a named folder
+
+
+@pytest.mark.slow
 def test_init_keeps_what_is_there(tmp_path: Path) -> None:
     run("git", "init", "-q", cwd=tmp_path)
     write(tmp_path / ".gitignore", "*.pyc")
@@ -145,7 +155,7 @@ def test_add_under_two_categories_files_it_under_the_first(make_vault: MakeVault
 def test_add_never_writes_over_a_lesson(make_vault: MakeVault) -> None:
     vault = make_vault({"heap.md": "mine"})
     assert refused(vault, "add", "--title", "Heap", "--text", "yours") == (
-        "Error: lessons/heap.md is there already\nTry: edit it, or give another --title\n"
+        "Error: lessons/heap.md is there already\nTry: edit it, or choose another --title\n"
     )
     assert (vault.lessons_dir / "heap.md").read_text() == "mine"
 

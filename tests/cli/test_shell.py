@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import shutil
 import sys
@@ -252,6 +253,58 @@ def test_what_is_typed_is_searched_for_and_the_only_one_is_it(team: Vault) -> No
     env = {"EDITOR": "echo opened"}
     code, shown = at_terminal("lessons", "edit", cwd=team.root, typed=[("stop:", "UTC\n")], env=env)
     assert re.search(r"opened .*/lessons/conventions.md", shown)
+
+
+@pytest.mark.slow
+def test_a_refused_text_stays_for_a_second_try(team: Vault, tmp_path: Path) -> None:
+    key = "AKIA" + "IOSFODNN7" + "ABCDEFG"
+    editor = tmp_path / "editor"
+    editor.write_text(f'#!/bin/sh\necho "Use {key} and wait." >> "$1"\n')
+    editor.chmod(0o755)
+    words = ("lessons", "new", "Wait for it", "-c", "devops/docker")
+    code, shown = at_terminal(*words, cwd=team.root, env={"EDITOR": str(editor)})
+    assert code == 1
+    plain = " ".join(shown.split())
+    draft = Path(plain.rpartition("-c devops/docker ")[2].strip())
+    assert draft.read_text() == f"Use {key} and wait.\n"
+    assert draft.stat().st_mode & 0o777 == 0o600
+    draft.write_text("Wait.\n")
+    run("lessons", "add", "--title", "Wait for it", "-c", "devops/docker", draft, cwd=team.root)
+    assert (team.lessons_dir / "devops/docker/wait-for-it.md").read_text().endswith("\nWait.\n")
+
+
+def test_no_editor_opens_for_a_lesson_that_is_there(team: Vault) -> None:
+    words = ("lessons", "new", "Layers", "-c", "devops/docker")
+    code, shown = at_terminal(*words, cwd=team.root, env={"EDITOR": "echo opened"})
+    assert (code, "is there already" in shown, "opened" in shown) == (1, True, False)
+
+
+def test_a_category_that_is_nearly_another_gets_a_note(team: Vault) -> None:
+    words = ("lessons", "add", "--title", "Pin it", "--text", "Pin the image.", "-c")
+    made = run(*words, "devops/dokcer", cwd=team.root)
+    assert made.err == "note: devops/dokcer is a new category; there is devops/docker, too\n"
+    assert not run(*words, "security", cwd=team.root).err
+    moved = run("lessons", "move", "security/pin-it", "devops/dockr", cwd=team.root)
+    assert "there is devops/docker, too" in moved.err
+
+
+def test_a_folder_that_names_no_subject_is_no_category(team: Vault) -> None:
+    words = ("lessons", "add", "--title", "Pin it", "--text", "Pin the image.", "-c", "misc")
+    ran = run(*words, cwd=team.root, check=False)
+    assert (ran.code, ran.err.splitlines()[0]) == (
+        1,
+        "Error: misc is no category: such a folder names no subject",
+    )
+
+
+def test_a_text_that_is_not_utf_8_is_one_line(team: Vault) -> None:
+    words = ("lessons", "add", "--title", "Bad", "--text", os.fsdecode(b"\xff bad"))
+    ran = run(*words, cwd=team.root, check=False)
+    assert (ran.code, ran.err.splitlines()[0].startswith("Error: "), "Traceback" in ran.err) == (
+        1,
+        True,
+        False,
+    )
 
 
 def test_nothing_typed_picks_nothing(team: Vault) -> None:

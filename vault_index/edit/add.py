@@ -39,7 +39,7 @@ def write(
     """
     wanted: dict[str, Any] = {"title": title, "type": type}
     wanted |= {key: list(each) if isinstance(each, tuple) else each for key, each in keys.items()}
-    filed = [path for path in map(category.normalise, categories) if path]
+    filed = [category.checked_folder(each) for each in categories if category.normalise(each)]
     if type and type not in parse.TYPES:
         raise VaultError(f"no type {type!r}", f"choose one of {', '.join(parse.TYPES)}")
     wanted["categories"] = filed if len(filed) > 1 else None
@@ -52,9 +52,15 @@ def write(
     path = place_of(vault, data, title=title, categories=filed)
     data = data if data.endswith(b"\n") else data + b"\n"
     if not _create(vault, path, data, first):
-        where = path.relative_to(vault.root)
-        raise VaultError(f"{where} is there already", "edit it, or give another --title")
+        refuse_existing(vault, path)
     return path
+
+
+def refuse_existing(vault: Vault, path: Path) -> None:
+    """Raise VaultError for a path of the vault that is there."""
+    if path.exists():
+        where = path.relative_to(vault.root)
+        raise VaultError(f"{where} is there already", "edit it, or choose another --title")
 
 
 def _create(vault: Vault, path: Path, data: bytes, first: First | None = None) -> bool:

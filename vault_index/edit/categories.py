@@ -13,7 +13,13 @@ from vault_index.edit import update
 from vault_index.errors import ChangedError, ForeignIndexError, VaultError, WriteError
 from vault_index.index.classifier import MAX_CATEGORIES, Proposal
 from vault_index.lesson import edits, parse
-from vault_index.lesson.category import UNCATEGORIZED, CategoryPath, checked, is_category, normalise
+from vault_index.lesson.category import (
+    UNCATEGORIZED,
+    CategoryPath,
+    checked,
+    checked_folder,
+    normalise,
+)
 from vault_index.lesson.file import LessonFile, hash_of_file
 from vault_index.lesson.frontmatter import own_of
 from vault_index.store import injections
@@ -51,15 +57,11 @@ def plan(vault: Vault, old: str, new: str) -> Plan:
     categories, a category below itself, nothing to move, a file that is in the way, and files that
     would move within, into or out of a git repository below the vault's folder.
     """
-    before, after = checked(old), checked(new)
+    before, after = checked(old), checked_folder(new)
     if before == after:
         raise VaultError(f"{old!r} and {new!r} are the same category: {before}")
     if after.startswith(f"{before}/"):
         raise VaultError(f"{before} cannot become {after}", "choose a name that is not below it")
-    if not is_category(after):
-        raise VaultError(
-            f"{after} is no category", "choose a name that says what its lessons are about"
-        )
     changes: list[Change] = []
     skipped: list[str] = []
     lessons = {file.path for file in vault.files()[0]}
@@ -88,9 +90,7 @@ def move(vault: Vault, path: str, category: str) -> Change:
     A first category that its frontmatter declares becomes the new one. Raises VaultError for a file of
     several lessons and for what `plan` refuses.
     """
-    filed = normalise(category)
-    if not filed or not is_category(filed):
-        raise VaultError(f"not a category: {category!r}", "name one such as devops/ci-cd")
+    filed = checked_folder(category)
     data = files.read_file(vault.lessons_dir / path)
     lessons = parse.parse_file(data, path)
     if len(lessons) > 1:

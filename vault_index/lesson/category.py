@@ -55,6 +55,15 @@ def checked(raw: str) -> CategoryPath:
     return path
 
 
+def checked_folder(raw: str) -> CategoryPath:
+    """Return the only spelling of a category that lessons may be filed under. Raises VaultError."""
+    path = checked(raw)
+    if not is_category(path):
+        hint = "name one such as devops/ci-cd, or none"
+        raise VaultError(f"{path} is no category: such a folder names no subject", hint)
+    return path
+
+
 def from_folder(path: str) -> CategoryPath | None:
     """Return the category that a file's folder names: `devops/ci-cd/heap.md` -> `devops/ci-cd`.
 

@@ -195,11 +195,11 @@ def refuse_stranger(packages: Path) -> None:
             )
 
 
-def nearest(name: str, names: Iterable[str]) -> str:
-    """Return the name that a mistyped one is nearest to; "" if it is near none."""
+def nearest(name: str, names: Iterable[str], least: float = 0.6) -> str:
+    """Return the name nearest to a mistyped name; "" if all are less like it than `least`, 0 to 1."""
     import difflib
 
-    return next(iter(difflib.get_close_matches(name, list(names), 1, 0.6)), "")
+    return next(iter(difflib.get_close_matches(name, list(names), 1, least)), "")
 
 
 def _end_with_threads(status: int) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
 from vault_index import api, client
 from vault_index.entrypoints.cli import output
 from vault_index.errors import VaultError
+
+if TYPE_CHECKING:
+    from vault_index.vault import Vault
 
 
 def note(message: str) -> None:
@@ -111,6 +114,19 @@ def refuse_unknown(
                 if near
                 else hint.get(kind, "see `lessons list --json`"),
             )
+
+
+def note_new_categories(vault: Vault, categories: Sequence[str]) -> None:
+    """Note each category that no folder has and that is spelled nearly like a category that is there."""
+    from vault_index.entrypoints.cli import nearest
+    from vault_index.lesson.category import normalise
+
+    there = set(vault.config.taxonomy)
+    top = vault.lessons_dir
+    there |= {str(path.relative_to(top)) for path in top.glob("**/") if path != top}
+    for path in map(normalise, categories):
+        if path and path not in there and (near := nearest(path, there, 0.85)):
+            note(f"note: {path} is a new category; there is {near}, too")
 
 
 def announce_model() -> None:

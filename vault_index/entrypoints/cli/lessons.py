@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 import sys
+import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -58,12 +61,13 @@ def new_command(
 
     Without TITLE and category it asks for them. With --text it opens no editor.
     """
-    named_title = " ".join(title)
-    if not text:
-        if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            raise click.UsageError("pass --text, or type it at a terminal")
-        text, named_title, head["categories"] = _dialogue(named, named_title, head["categories"])
-    _write(named, text.encode(), as_json, title=named_title, **head)
+    head["title"] = " ".join(title)
+    if text:
+        _write(named, os.fsencode(text), as_json, **head)
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise click.UsageError("pass --text, or type it at a terminal")
+    _write_typed(named, as_json, **head)
 
 
 @click.command(
@@ -83,15 +87,16 @@ def add_command(
     FILE is markdown; `-` reads stdin. Without FILE and text, `lessons new` goes on at a terminal.
     """
     if not (source or text) and sys.stdin.isatty() and sys.stderr.isatty():
-        text, head["title"], head["categories"] = _dialogue(
-            named, head["title"], head["categories"]
-        )
-    _write(named, _source(source, head["title"], text), as_json, **head)
+        _write_typed(named, as_json, **head)
+    else:
+        _write(named, _source(source, head["title"], text), as_json, **head)
 
 
 def _write(named: str | None, data: bytes, as_json: bool, **head: Any) -> None:
-    root = client.open_vault(named).root
+    vault = client.open_vault(named)
+    root = vault.root
     text = data.decode("utf-8", "surrogateescape")
+    asking.note_new_categories(vault, head["categories"])
     path = Path(asking.ask(named, api.edit.add_lesson(text=text, **head)))
     if as_json:
         output.json(asking.entry(named, str(path)))
@@ -105,13 +110,17 @@ _TEMPLATE = """\
 """
 
 
-def _dialogue(
-    named: str | None, title: str, categories: tuple[str, ...]
-) -> tuple[str, str, tuple[str, ...]]:
-    """Ask for what is missing of a lesson: its text, title and categories. Raises Abort."""
+def _write_typed(
+    named: str | None, as_json: bool, *, title: str, categories: tuple[str, ...], **head: Any
+) -> None:
+    """Ask for the title, the category and the text of a lesson, and write it.
+
+    A refused text stays in a file of the user's, for the command that the hint names. Raises Abort.
+    """
+    from vault_index.edit import add
     from vault_index.entrypoints import editor
 
-    root = client.open_vault(named).root
+    vault = client.open_vault(named)
     title = title or output.ask("title, as a whole phrase:").strip()
     if not title:
         raise click.Abort
@@ -122,11 +131,21 @@ def _dialogue(
         typed = output.ask("category, a number or a name such as devops/ci-cd:").strip()
         is_number = typed.isdecimal() and 1 <= int(typed) <= len(counts)
         categories = (counts[int(typed) - 1] if is_number else typed,) if typed else ()
-    text = editor.edit(_TEMPLATE, root)
+    add.refuse_existing(vault, add.place_of(vault, b"-", title=title, categories=categories))
+    text = editor.edit(_TEMPLATE, vault.root)
     text = re.sub(r"(?s)<!--.*?-->", "", text or "").strip()
     if not text:
         raise VaultError("nothing was written", f'lessons new "{title}"')
-    return text, title, categories
+    try:
+        _write(named, text.encode(), as_json, title=title, categories=categories, **head)
+    except VaultError as error:
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", prefix="lesson-", suffix=".md", delete=False
+        ) as draft:
+            draft.write(f"{text}\n")
+        filed = "".join(f" -c {shlex.quote(each)}" for each in categories)
+        command = f"lessons add --title {shlex.quote(title)}{filed} {draft.name}"
+        raise VaultError(error.message, f"correct {draft.name}, then: {command}") from None
 
 
 @click.command("move", epilog="Example: lessons move staging-deploys-need-the-vpn devops/releases")
@@ -136,8 +155,10 @@ def _dialogue(
 @click.pass_obj
 def move_command(named: str | None, lesson_id: str, category: str, as_json: bool) -> None:
     """Move a lesson to a category, with its past and its use."""
-    root = client.open_vault(named).root
+    vault = client.open_vault(named)
+    root = vault.root
     name = client.name_in_vault(named, lesson_id)
+    asking.note_new_categories(vault, [category])
     moved = asking.ask(named, api.edit.move_lesson(name=name, category=category))
     if as_json:
         output.json(moved)
@@ -147,7 +168,7 @@ def move_command(named: str | None, lesson_id: str, category: str, as_json: bool
 
 def _source(source: str | None, title: str, text: str) -> bytes:
     if text:
-        return text.encode()
+        return os.fsencode(text)
     if source and source != "-":
         try:
             return Path(source).read_bytes()

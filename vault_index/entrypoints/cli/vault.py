@@ -13,18 +13,20 @@ import click
 from vault_index import api, client
 from vault_index.entrypoints.cli import asking, install, options, output
 from vault_index.entrypoints.words import status
+from vault_index.hotpath import index_files
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
 
 
 @click.command("init", epilog="Example: lessons init ~/code/team")
-@click.argument("path", default=".", type=click.Path(file_okay=False, path_type=Path))
-def init_command(path: Path) -> None:
-    """Make a vault in the git repository at PATH, or start one."""
-    from vault_index import api
+@click.argument("path", required=False, type=click.Path(file_okay=False, path_type=Path))
+def init_command(path: Path | None) -> None:
+    """Make a vault in the git repository at PATH, or start one.
 
-    folder = path.absolute()
+    Without PATH it is the vault around this folder, if the repository has one, else this folder.
+    """
+    folder = path.absolute() if path else _vault_of_repository(Path.cwd())
     done = api.init(str(folder))
     for key, what in (
         ("repository", "started a git repository"),
@@ -41,6 +43,14 @@ def init_command(path: Path) -> None:
     output.say(f"{folder} is a vault")
     install.offer_recording(folder)
     asking.announce_model()
+
+
+def _vault_of_repository(folder: Path) -> Path:
+    """Return the root of the vault that a folder of a repository is in, else the folder."""
+    from vault_index import git
+
+    around, top = index_files.around(str(folder)), git.top_of(folder)
+    return Path(around) if around and top and git.top_of(Path(around)) == top else folder
 
 
 @click.group("config", cls=options.WithDefault, epilog="Example: lessons config --json")
