@@ -281,6 +281,8 @@ def test_what_only_an_active_environment_has_on_the_path(
 ) -> None:
     monkeypatch.setenv("VIRTUAL_ENV", str(BIN.parent))
     monkeypatch.setenv("PATH", f"{BIN}:/usr/bin:/bin")
+    assert troubles() == []  # git's own settings name the program
+    run("git", "config", "lessons.program", "/nowhere/lessons", cwd=team.root)
     (one,) = doctor.examine(None)
     assert one.about == "path"
     assert one.what.startswith("lessons is on the PATH only while the environment")

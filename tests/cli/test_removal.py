@@ -27,7 +27,7 @@ def test_everything_is_listed_and_removed(make_vault: MakeVault) -> None:
     listed = refused.out.splitlines()
     for agent in ("claude", "codex"):
         assert f"{agents.AGENTS[agent].place(None)}: the hooks for {agent}" in listed
-    assert f"{root / '.githooks/pre-commit'}: a git hook, which is in your repository" in listed
+    assert f"{root / '.githooks/pre-commit'}: a git hook" in listed
     assert agents.AGENTS["claude"].runs_hooks(agents.AGENTS["claude"].place(None))
     done = run("lessons", "uninstall", "--all", "--purge", "-y", cwd=root)
     assert done.out.splitlines()[-1] == "removed; lessons stay"
@@ -37,10 +37,23 @@ def test_everything_is_listed_and_removed(make_vault: MakeVault) -> None:
     assert not agents.AGENTS["codex"].place(None).exists() or not agents.AGENTS["codex"].runs_hooks(
         agents.AGENTS["codex"].place(None)
     )
-    for key in ("core.hooksPath", "merge.lessons.driver"):
+    for key in ("core.hooksPath", "merge.lessons.driver", "lessons.program"):
         assert run("git", "config", key, cwd=root, check=False).out == ""
     assert (root / "lessons/ops/heap.md").is_file()
     assert "nothing of this product is here\n" in run("lessons", "uninstall", "--all", cwd=root).out
+
+
+@pytest.mark.slow
+def test_what_is_in_the_repository_stays_for_the_team(make_vault: MakeVault) -> None:
+    root = make_vault({"heap.md": lesson_text("Heap", "Raise it.")}).root
+    run("lessons", "init", root, cwd=root)
+    run("git", "add", "-A", cwd=root)
+    run("git", "commit", "-q", "--no-verify", "-m", "start", cwd=root)
+    done = run("lessons", "uninstall", "--all", "-y", cwd=root)
+    assert (
+        "note: .githooks, .gitattributes and .gitignore stay: your repository has them" in done.err
+    )
+    assert run("git", "status", "--porcelain", cwd=root).out == ""
 
 
 @pytest.mark.parametrize("words", [[], ["--all", "claude"], ["claude", "--purge"]])

@@ -334,7 +334,9 @@ def _git(vault: Vault) -> Iterator[Trouble]:
     lacking = git_hooks.lacking(vault.root)
     if lacking:
         yield Trouble("git", lacking, "lessons init")
-    elif why := hook_settings.why_not_found("lessons"):
+    elif (why := hook_settings.why_not_found("lessons")) and not os.access(
+        git.setting(vault.root, git_hooks.PROGRAM), os.X_OK
+    ):
         yield Trouble("path", f"{why}: git hooks check nothing then", hook_settings.path_command())
 
 

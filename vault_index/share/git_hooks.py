@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,9 +21,11 @@ ATTRIBUTES = "lessons/**/*.md merge=lessons"
 # another one of that name. After any other status git's own merge takes over, which leaves ordinary
 # markers.
 CLEAN, CONFLICT, REFUSED = 90, 91, 92
+PROGRAM = "lessons.program"  # in the clone's own settings of git: for a shell without our PATH
+_LOOK = f"lessons=$(command -v lessons || git config {PROGRAM})"
 DRIVER = (
-    "if command -v lessons >/dev/null 2>&1; then"
-    f" lessons merge-driver --marker-size %L --clean-status {CLEAN} --conflict-status {CONFLICT}"
+    f'{_LOOK}; if [ -x "$lessons" ]; then'
+    f' "$lessons" merge-driver --marker-size %L --clean-status {CLEAN} --conflict-status {CONFLICT}'
     " %O %A %B 2>/dev/null; status=$?;"
     f" case $status in {CLEAN}) exit 0;; {CONFLICT}) exit 1;; esac;"
     ' echo "lessons: warning: lessons ended with status $status; git merges line by line" >&2;'
@@ -30,15 +33,16 @@ DRIVER = (
     " git merge-file --marker-size=%L -L ours -L base -L theirs %A %O %B || exit 1"
 )
 CHECK = f"""\
-command -v lessons >/dev/null 2>&1 || {{
+{_LOOK}
+[ -x "$lessons" ] || {{
   echo "lessons: warning: lessons were not checked, for the program is not on the PATH" >&2
   exit 0
 }}
 vault=${{0%/*}}/..
-said=$(lessons --vault "$vault" check --staged --error-status {REFUSED} 2>&1)
+said=$("$lessons" --vault "$vault" check --staged --error-status {REFUSED} 2>&1)
 status=$?
 if [ $status = 2 ]; then # a version before this hook: it has no such option
-  said=$(lessons --vault "$vault" check --staged 2>&1)
+  said=$("$lessons" --vault "$vault" check --staged 2>&1)
   status=$?
   [ $status = 1 ] && status={REFUSED}
 fi
@@ -54,11 +58,12 @@ _CHECK = f"""\
 #!/bin/sh
 # lessons: checks the lessons of the commit. Without it, once: git commit --no-verify
 {CHECK}"""
-_TELL = """\
+_TELL = f"""\
 #!/bin/sh
 # lessons: tells the watcher that lessons may have changed; waits for nothing, never fails
-command -v lessons-hook >/dev/null 2>&1 || exit 0
-(lessons-hook git "${0%/*}/.." </dev/null >/dev/null 2>&1 &)
+hook=$(command -v lessons-hook || echo "$(git config {PROGRAM})-hook")
+[ -x "$hook" ] || exit 0
+("$hook" git "${{0%/*}}/.." </dev/null >/dev/null 2>&1 &)
 exit 0
 """
 HOOKS = {
@@ -73,6 +78,8 @@ FORMER_HOOKS = {
     "9b35b927ce01bf601aabf880b93a3bb3b8e8611ec6052d71b66a8d82fbba7441",
     "8c4e9b75be277abe2be3498c7bf6633023a65b84523327821d23aa101ab42d33",
     "f3dbbe50cd4f998aa7931d9f70d31b4f4be4d0b57525b0de984ef668efc7eb21",
+    "d24e373aec942843dfbe51da1962642e0e8a7a162afb863554cc3f926f71f1f9",
+    "5faf129bbeae191912c217c3c7d82e8cc1ea0775c03e6329af80ce090568dec6",
 }
 
 
@@ -97,6 +104,8 @@ def set_up(root: Path) -> HooksResult:
     folder = root / FOLDER
     files.refuse_links(folder, root)
     driver = _set_up_driver(root)
+    if program := _program():
+        git.configure(root, PROGRAM, program)
     wanted = os.path.relpath(folder, git.top(root))
     configured = git.setting(root, "core.hooksPath")
     if configured and configured != wanted:
@@ -143,6 +152,12 @@ def lacking(root: Path) -> str:
     if git.setting(root, "merge.lessons.driver") != DRIVER:
         return "the merge driver is not set up, or that of another version"
     return ""
+
+
+def _program() -> str:
+    """Return the path of the command `lessons` that runs, or is beside Python; "" without one."""
+    beside = (Path(sys.argv[0]).absolute(), Path(sys.executable).parent / "lessons")
+    return next((str(path) for path in beside if path.name == "lessons" and path.is_file()), "")
 
 
 def _set_up_driver(root: Path) -> bool:

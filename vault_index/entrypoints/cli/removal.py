@@ -51,6 +51,8 @@ def run(named: str | None, *, purge: bool, yes: bool) -> None:
     if plugin := agents.enabled_by(Path.cwd()):
         asking.note(f"note: {agents.shown(plugin)} is removed by Claude Code itself:")
         asking.note(f"      claude plugin uninstall {agents.NAME}")
+    if steps:
+        asking.note("note: .githooks, .gitattributes and .gitignore stay: your repository has them")
     asking.note("the program itself: pip uninstall lessons-vault (or uv tool, or pipx)")
 
 
@@ -91,11 +93,15 @@ def _vaults(named: str | None) -> Iterator[Step]:
         return
     for name, text in git_hooks.HOOKS.items():
         hook = root / git_hooks.FOLDER / name
-        if hook.is_file() and hook.read_text("utf-8", "replace") == text:
-            yield Step(f"{hook}: a git hook, which is in your repository", hook.unlink)
+        is_ours = hook.is_file() and hook.read_text("utf-8", "replace") == text
+        if is_ours and not git.is_tracked(root, f"{git_hooks.FOLDER}/{name}"):
+            yield Step(f"{hook}: a git hook", hook.unlink)
 
 
 def _git_settings(root: Path) -> Iterator[Step]:
+    if git.setting(root, git_hooks.PROGRAM):
+        unset_program = ("config", "--local", "--unset", git_hooks.PROGRAM)
+        yield Step(f"{root}: git's {git_hooks.PROGRAM}", lambda: git.command(root, *unset_program))
     if git.setting(root, "merge.lessons.driver"):
         words = ("config", "--local", "--remove-section", "merge.lessons")
         yield Step(f"{root}: git's merge driver", lambda: git.command(root, *words))
