@@ -20,6 +20,7 @@ from vault_index.learn import record
 from vault_index.lesson import category
 from vault_index.proposals import review
 from vault_index.recall import outcome
+from vault_index.recall.outcome import impact
 from vault_index.search import entries, floor, query
 from vault_index.search.documents import places
 from vault_index.store import injections, manifest, ownership
@@ -138,7 +139,13 @@ def _outcomes(outcomes: outcome.Outcomes, ids: list[str]) -> dict[str, Any]:
         key=lambda each: (each["taken"] - 2 * each["contradicted"], -each["ignored"], each["id"])
     )
     worst = [each for each in there if each["contradicted"] or each["ignored"] >= WORTH_SAYING]
-    return sums | {"waiting": outcomes.waiting, "worst": worst[:SHOWN]}
+    pairs = impact.pairs(outcomes.ledger)
+    compared = impact.differences(impact.count(pairs)) if pairs else []
+    return sums | {
+        "waiting": outcomes.waiting,
+        "worst": worst[:SHOWN],
+        "impact": [each.as_json() for each in compared],
+    }
 
 
 def _embedder(vault: Vault) -> str:

@@ -41,7 +41,7 @@ SECTIONS = {
 }
 # the others: `lessons help --all`
 MORE = {
-    "Lessons and categories": "list log import categories recall eval",
+    "Lessons and categories": "list log import categories recall eval impact",
     "For agents and programs": "remember skills uninstall hook mcp serve",
     "This machine": "index watch model help",
 }
@@ -69,7 +69,7 @@ HOMES = {
         "search": "ask recall eval",
         "servers": "mcp serve open",
         "sharing": "sync check merge-driver",
-        "vault": "init status config index watch model",
+        "vault": "init status impact config index watch model",
     }.items()
     for command in commands.split()
 }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -293,6 +294,56 @@ def _print_troubles(troubles: Sequence[Mapping[str, str]]) -> None:
     for trouble in troubles:
         output.say(f"{trouble['about']:<9}", trouble["what"])
         output.say("   ", output.styled(trouble["fix"], bold=True))
+
+
+# `lessons impact`.
+
+
+@click.command("impact", epilog="Example: lessons impact --export ada.json")
+@click.argument(
+    "folder", metavar="[DIR]", required=False, type=click.Path(exists=True, file_okay=False)
+)
+@click.option("--export", "file", type=click.Path(dir_okay=False, writable=True), metavar="FILE.json",
+              help="Write counts alone: no text, and lessons of five sessions or more.")  # fmt: skip
+@options.as_json
+@click.pass_obj
+def impact_command(named: str | None, folder: str | None, file: str | None, as_json: bool) -> None:
+    """Compare sessions that were told lessons with those from which chance held them back.
+
+    `[measure] holdout` in your own settings starts it. With DIR, a folder of exports, it adds those up.
+    """
+    from vault_index import files
+
+    if folder and file:
+        raise click.UsageError("name DIR or --export, not both")
+    answer = asking.ask(
+        named, api.injection.impact(folder=str(Path(folder).absolute()) if folder else "")
+    )
+    if file:
+        files.replace_file(Path(file), json.dumps(answer["export"], indent=1).encode())
+        asking.note(f"wrote {file}: counts alone")
+    elif as_json:
+        output.json(answer)
+    else:
+        _print_impact(answer)
+
+
+def _print_impact(answer: Mapping[str, Any]) -> None:
+    measures = answer["measures"]
+    if not any(each["told"] or each["held"] for each in measures):
+        output.say("nothing is measured yet")
+        hint = "" if answer["holdout"] else ": lessons config set measure.holdout 0.1"
+        asking.note(
+            f"it begins with the next session{hint}" if answer["holdout"] else f"begin{hint}"
+        )
+        return
+    if answer["people"]:
+        output.say(f"of {answer['people']} exports")
+    for each in measures:
+        if each["told"] or each["held"]:
+            output.say(status.impact_line(each), indent=2)
+    if answer["waiting"]:
+        asking.note(f"{answer['waiting']} sessions are not judged yet: run it again")
 
 
 # `lessons watch`.

@@ -70,6 +70,7 @@ def state(client: Client) -> HTMLResponse:
         "vault_state.html",
         used=answer["injections"],
         outcomes=answer["outcomes"],
+        impact_line=status.impact_line,
         proposals=answer["proposals"],
         lessons=answer["lessons"],
         health=[*health, ("watcher", client.shown(status.watcher_line(answer["watcher"])))],

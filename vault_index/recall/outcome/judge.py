@@ -125,6 +125,12 @@ def judge(marks: Marks, had: Set[str], after: Sequence[Step], failure: str = "")
     return Verdict(TAKEN, tuple(sorted(used)))
 
 
+def is_done(marks: Marks, had: Set[str], after: Sequence[Step]) -> bool | None:
+    """Return whether what a lesson advises was done, told or not; None where nothing can show it."""
+    own = marks.without(had)
+    return _used(own, after)[0] is not None if own.can_prove else None
+
+
 def _used(own: Marks, after: Sequence[Step]) -> tuple[int | None, set[str]]:
     """Return the place of the step that proves that advice was followed, or None; and the signs."""
     used: set[str] = set()

@@ -31,7 +31,7 @@ from vault_index import files
 from vault_index.errors import VaultError, WriteError
 from vault_index.journal import archive, expiry, projects
 from vault_index.journal.journal import Journal
-from vault_index.recall.outcome import judge, story, words
+from vault_index.recall.outcome import impact, judge, story, words
 from vault_index.recall.outcome.judge import OUTCOMES, UNKNOWN
 from vault_index.recall.outcome.story import FAILED, TYPED, WROTE, Step
 from vault_index.recall.outcome.words import Marks
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 FOLDER, FILE = "outcomes", "ledger.json"
 VERSION = 2  # of the rules, too: sessions that an older one judged are judged again
 OPEN_DAYS = 45  # that an injection is kept by itself: agents keep transcripts for 30
+MAX_PAIRS = 50_000  # of those whose injections are only counted
 MAX_OPEN = 20_000  # injections, some 200 bytes each; the oldest are counted and go
 START = "SessionStart"
 # Events that push lessons; a lookup of an agent is no injection.
@@ -83,6 +84,11 @@ class Entry:
     verdicts: list[str] = field(default_factory=list)
     renamed: dict[str, str] = field(default_factory=dict)
     again: bool = False  # whether the failure came again: the hook saw it, or the transcript has it
+    held: list[str] = field(default_factory=list)  # lessons that chance held back
+    drawn: list[str] = field(default_factory=list)  # and those of `lessons` that it did not
+    share: float = 0.0  # of pairs that it holds back
+    values: dict[str, impact.Values] = field(default_factory=dict)  # of both: see `impact.measures`
+    is_final: bool = False  # whether they have what a week shows
 
 
 @dataclass(slots=True)
@@ -94,6 +100,7 @@ class Ledger:
     open: dict[str, Entry] = field(default_factory=dict)  # by key
     counted: dict[str, list[int]] = field(default_factory=dict)  # lesson -> OUTCOMES, again
     until: str = ""  # the time up to which injections are only counted
+    pairs: list[list[Any]] = field(default_factory=list)  # those before, as `impact.packed`
 
     def add(self, record: Mapping[str, Any]) -> None:
         """Add a record of the injections' file, once; change the names in those before it."""
@@ -104,6 +111,10 @@ class Ledger:
         entry.prompt = str(record.get("prompt") or "")
         entry.lessons = [str(lesson) for lesson in record["lessons"]]
         entry.verdicts = [""] * len(entry.lessons)
+        entry.held = [str(lesson) for lesson in record.get("held") or ()]
+        entry.drawn = [str(lesson) for lesson in record.get("drawn") or ()]
+        share = record.get("share")
+        entry.share = share if isinstance(share, float) and 0 < share < 1 else 0.0
         renamed = record.get("renamed")
         if isinstance(renamed, dict):
             entry.renamed = {str(old): str(new) for old, new in renamed.items()}
@@ -117,7 +128,14 @@ class Ledger:
         if not renamed:
             return
         for entry in self.open.values():
-            entry.lessons = [injections.renamed(lesson, renamed) for lesson in entry.lessons]
+            for name in ("lessons", "held", "drawn"):
+                old = getattr(entry, name)
+                setattr(entry, name, [injections.renamed(lesson, renamed) for lesson in old])
+            entry.values = {
+                injections.renamed(lesson, renamed): each for lesson, each in entry.values.items()
+            }
+        for row in self.pairs:
+            row[1] = injections.renamed(row[1], renamed)
         counted, self.counted = self.counted, {}
         for lesson, counts in counted.items():
             self._count(injections.renamed(lesson, renamed), counts)
@@ -130,6 +148,7 @@ class Ledger:
             theirs = other.open.get(key)
             if theirs and entry.session in other.sessions and all(theirs.verdicts):
                 entry.verdicts = list(theirs.verdicts)
+                entry.values, entry.is_final = dict(theirs.values), theirs.is_final
                 entry.again |= theirs.again
 
     def fold(self, before: str) -> None:
@@ -142,6 +161,8 @@ class Ledger:
             self.until = max(self.until, entry.time)
             for lesson, counts in _counts(entry):
                 self._count(lesson, counts)
+            self.pairs += map(impact.packed, impact.of_entry(entry))
+        self.pairs = self.pairs[-MAX_PAIRS:]
         there = {entry.session for entry in self.open.values()}
         self.sessions = {name: stamp for name, stamp in self.sessions.items() if name in there}
 
@@ -189,6 +210,7 @@ def load(folder: Path | None) -> Ledger:
                 for lesson, each in values["counted"].items()
             },
             until=str(values["until"]),
+            pairs=list(values.get("pairs") or ()),
         )
     except (ValueError, TypeError, KeyError, AttributeError):
         return Ledger()
@@ -203,6 +225,7 @@ def save(folder: Path, ledger: Ledger) -> None:
         "read": ledger.read,
         "counted": ledger.counted,
         "sessions": ledger.sessions,
+        "pairs": ledger.pairs,
         "open": entries,
     }
     files.replace_file(folder / FILE, json.dumps(values, ensure_ascii=False).encode())
@@ -214,6 +237,7 @@ def _short(entry: Entry) -> dict[str, Any]:
 
 def _key(entry: Entry) -> str:
     about = [entry.time, entry.event, entry.session, entry.prompt, entry.lessons, entry.renamed]
+    about += [entry.held] if entry.held else []  # the keys of before stay
     return blake2b(json.dumps(about).encode(), digest_size=8).hexdigest()
 
 
@@ -293,7 +317,7 @@ def _judge(
         if time.monotonic() > until:
             break
         try:
-            _judge_session(sessions.steps(session), entries, marks)
+            _judge_session(sessions.steps(session), entries, marks, sessions)
         except VaultError:  # no index yet: it is judged when there is one
             break
         book.sessions[session] = sessions.stamp(session)
@@ -315,7 +339,8 @@ def _take_in(vault: Vault, book: Ledger) -> bool:
         return False
     latest: dict[tuple[str, str], str] = {}  # of failures, told or not: session, signature -> time
     for record in injections.records(folder):
-        is_push = record.get("event") in EVENTS and record.get("session") and record["lessons"]
+        is_told = record["lessons"] or record.get("held")
+        is_push = record.get("event") in EVENTS and record.get("session") and is_told
         if is_push or record.get("event") == injections.RENAME:
             book.add(record)
         if record.get("event") == injections.FAILURE:
@@ -334,6 +359,7 @@ class _Sessions:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._latest = functools.cache(self._latest_in)
+        self._steps = functools.cache(self._steps_of_file)
 
     @cached_property
     def _stamps(self) -> Mapping[str, Sequence[tuple[str, files.Stamp]]]:
@@ -358,12 +384,15 @@ class _Sessions:
         """Return the sessions that changed since they were judged, with their injections."""
         entries: dict[str, list[Entry]] = {}
         for entry in book.open.values():
-            if entry.lessons:
+            if entry.lessons or entry.held:
                 entries.setdefault(entry.session, []).append(entry)
         return {
             session: of_session
             for session, of_session in entries.items()
             if not all(all(entry.verdicts) for entry in of_session)
+            or any(
+                entry.share and not entry.is_final and _is_a_week_old(entry) for entry in of_session
+            )
             # of a session that was forgotten since, the verdicts stay
             or ((stamp := self.stamp(session)) and book.sessions.get(session) != stamp)
         }
@@ -375,6 +404,20 @@ class _Sessions:
                 read = archive.read(self._folder / path)
                 if read.id == session:
                     return story.steps_of(read)
+        return []
+
+    def later_in_week(self, session: str) -> Iterable[Step]:
+        """Yield the steps of the other sessions of a project in the week from the day of one."""
+        for path, _ in self._files_of(session):
+            last = _day_of(path) + timedelta(days=impact.WEEK_DAYS)
+            for other in sorted(self._paths):
+                is_near = other.partition("/")[0] == path.partition("/")[0] and other != path
+                if is_near and _day_of(path) <= _day_of(other) <= last:
+                    yield from self._steps(other)
+
+    def _steps_of_file(self, path: str) -> list[Step]:
+        with suppress(VaultError):
+            return story.steps_of(archive.read(self._folder / path))
         return []
 
     def others(self, session: str, given: Set[str]) -> list[Set[str]]:
@@ -401,7 +444,22 @@ def _bare(name: str) -> str:
     return _NUMBER.sub("", name)
 
 
-def _judge_session(steps: Sequence[Step], entries: Iterable[Entry], marks: _Marks) -> None:
+def _day_of(path: str) -> datetime:
+    """Return the day of a session file, by its path."""
+    _, month, name = path.split("/")
+    try:
+        return datetime.fromisoformat(f"{month}-{name.partition('-')[0]}")
+    except ValueError:  # somebody renamed it
+        return datetime.min
+
+
+def _is_a_week_old(entry: Entry) -> bool:
+    return time.time() - _seconds(entry.time) > impact.WEEK_DAYS * 86_400
+
+
+def _judge_session(
+    steps: Sequence[Step], entries: Iterable[Entry], marks: _Marks, sessions: _Sessions
+) -> None:
     """Judge the injections of a session. Raises IndexStateError without an index."""
     for entry in entries:
         place = _place(entry, steps)
@@ -418,6 +476,14 @@ def _judge_session(steps: Sequence[Step], entries: Iterable[Entry], marks: _Mark
             UNKNOWN if own is None else judge.judge(own, had, after, failure).outcome
             for own in (marks.of(lesson, entry.session) for lesson in entry.lessons)
         ]
+        for lesson in dict.fromkeys([*entry.drawn, *entry.held]):
+            own = marks.of(lesson, entry.session)
+            entry.values[lesson] = impact.measures(own, had, steps, place, failure, turns)
+        entry.is_final = _is_a_week_old(entry)
+        if entry.values and entry.is_final:
+            again = impact.reworked(steps[place:], sessions.later_in_week(entry.session))
+            for each in entry.values.values():
+                each[-1] = again
 
 
 def _place(entry: Entry, steps: Sequence[Step]) -> int | None:
@@ -451,7 +517,7 @@ class _Marks:
         self._vault, self._sessions = vault, sessions
         self._given: dict[str, set[str]] = defaultdict(set)  # lesson -> sessions
         for entry in book.open.values():
-            for lesson in entry.lessons:
+            for lesson in (*entry.lessons, *entry.held):
                 self._given[lesson].add(entry.session)
         self._own = functools.cache(self._of_text)
 

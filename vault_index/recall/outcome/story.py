@@ -24,6 +24,7 @@ SEEN = "seen"  # what a call showed to the agent
 DOING = frozenset({RAN, WROTE})
 MAX_BYTES = 64 * 1024 * 1024  # of a transcript; of a longer one the journal's file has to do
 MAX_CHARS = 20_000  # of a step
+MIN_LINE_CHARS = 8  # of a line that is known again
 _OURS = "lessons "  # commands of this product look lessons up
 
 
@@ -38,6 +39,8 @@ class Step:
     key: str = (
         ""  # as the record of injections has it: of a typed text, or of a failure's signature
     )
+    came: frozenset[str] = frozenset()  # whole lines that an edit adds
+    gone: frozenset[str] = frozenset()  # and those that it takes out
 
 
 def steps_of(session: Session) -> list[Step]:
@@ -88,7 +91,8 @@ def _of_call(call: Event, result: Event | None) -> Iterator[Step]:
     elif kind == tools.EDIT:
         if is_error:
             return
-        yield Step(WROTE, text, call.at)
+        came, gone = changed_lines(tools.edits_of(call.input))
+        yield Step(WROTE, text, call.at, came=came, gone=gone)
     elif kind in (tools.READ, tools.SEARCH):
         yield Step(LOOKED, text, call.at)
         yield from _seen(result)
@@ -115,6 +119,19 @@ def _text_of_call(kind: str, values: Mapping[str, Any]) -> str:
     paths = dict.fromkeys(edit.path for edit in edits)
     lines = [*paths, *(new_lines(edit.old, edit.new) for edit in edits)]
     return events.without_own_text("\n".join(lines))[:MAX_CHARS]
+
+
+def changed_lines(edits: Iterable[tools.Edit]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the lines that edits add and take out, but for those too short to be told apart."""
+    came, gone = set[str](), set[str]()
+    for edit in edits:
+        old, new = (
+            {line.strip() for line in text.splitlines() if len(line.strip()) >= MIN_LINE_CHARS}
+            for text in (edit.old, edit.new)
+        )
+        came |= new - old
+        gone |= old - new
+    return frozenset(came), frozenset(gone)
 
 
 def new_lines(old: str, new: str) -> str:

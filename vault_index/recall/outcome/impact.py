@@ -1,0 +1,331 @@
+"""Compare sessions that were told lessons with those from which chance held them back.
+
+A pair is a lesson and a session to which chance gave it or not (`recall.holdout`); its first injection
+counts. `measures` says what followed, from the session's steps and without a model. Pairs are counted in
+cells, which are like sessions, so that those of a team add up without saying whose they are.
+
+The mean difference and its spread are those of a Bayesian bootstrap over whole sessions (Rubin, "The
+Bayesian bootstrap", Annals of Statistics 9, 1981), each side weighted by its chance, as the share may
+change. The interval may be looked at any day and stopped at any result: it is wide enough to be right on
+all days together nine times in ten, by the asymptotic confidence sequence of Waudby-Smith, Arbour, Sinha,
+Kennedy and Ramdas ("Time-uniform central limit theory", Annals of Statistics 52, 2024, theorem 2.2).
+Each outcome has its own interval, and nothing corrects for there being seven.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from hashlib import blake2b
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from vault_index.recall.outcome import judge
+from vault_index.recall.outcome.story import FAILED, RAN, REFUSED, TYPED, WROTE, Step
+from vault_index.transcripts import tools, vocabulary
+
+if TYPE_CHECKING:
+    from vault_index.recall.outcome.ledger import Ledger
+    from vault_index.recall.outcome.words import Marks
+
+DONE, AGAIN, CORRECTED, FAILURES = "done", "came again", "corrections", "failed calls"
+TURNS, MINUTES, REWORKED = "turns to pass", "minutes to pass", "reworked"
+MEASURES = (DONE, AGAIN, CORRECTED, FAILURES, TURNS, MINUTES, REWORKED)
+SHARES = (DONE, AGAIN, REWORKED)  # of pairs; the others are numbers of each
+MAX_MINUTES = 60  # until the checks pass; a session where they never do counts as that
+WEEK_DAYS = 7  # in which written lines may be taken out again
+LEVEL = 0.9
+LEAST = 50  # pairs on either side; before, nothing is said
+TUNED_FOR = 500  # sessions at which the interval is as narrow as it gets
+DRAWS, SEED = 2_000, 30
+FEW = 5  # sessions of a lesson that is named in an export
+TOO_FEW = "too few to say"
+_REVERTS = ("git revert", "git restore", "git checkout -- ", "git reset --hard", "git stash drop")
+
+Values = list[int | None]  # in the order of MEASURES; None where it does not apply, or not yet
+Cell = tuple[float, int, int, int, int]  # share, pairs told, their sum, pairs held back, their sum
+
+
+# What followed, of a session's steps.
+
+
+def measures(
+    marks: Marks | None, had: Set[str], steps: Sequence[Step], place: int, failure: str, turns: int
+) -> Values:
+    """Return what followed an injection at a place, but for what a week shows: None at its end."""
+    after = judge.turns_after(steps, place, turns)
+    keys = Counter(step.key for step in steps[place:] if step.kind == FAILED)
+    came_again = keys[failure] > 0 if failure else any(times > 1 for times in keys.values())
+    corrected = sum(
+        step.kind == REFUSED or (step.kind == TYPED and vocabulary.corrects(step.text))
+        for step in after
+    )
+    done = None if marks is None else judge.is_done(marks, had, after)
+    return [
+        None if done is None else int(done),
+        int(came_again),
+        corrected,
+        sum(step.kind == FAILED for step in after),
+        *_until_checks_pass(after, turns),
+        None,
+    ]
+
+
+def _until_checks_pass(after: Sequence[Step], most: int) -> Values:
+    """Return the turns and minutes until a check passes; None and None where none ran."""
+    turns, has_run, began = 0, False, after[0].at if after else ""
+    for step, following in pairwise([*after, Step("", "")]):
+        turns += step.kind == TYPED
+        if step.kind == RAN and tools.is_check(step.text):
+            has_run = True
+            if following.kind != FAILED:
+                return [turns, min(MAX_MINUTES, round(_seconds(began, step.at) / 60))]
+    return [most, MAX_MINUTES] if has_run else [None, None]
+
+
+def _seconds(began: str, ended: str) -> float:
+    try:
+        return (datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds()
+    except (ValueError, TypeError):
+        return 0.0
+
+
+def reworked(written: Sequence[Step], later: Iterable[Step]) -> int | None:
+    """Return whether lines that steps wrote were taken out by them or `later` ones; None without lines.
+
+    To undo a change by git counts, too.
+    """
+    own: set[str] = set()
+    for step in written:
+        if own & step.gone or (own and _reverts(step)):
+            return 1
+        own |= step.came if step.kind == WROTE else frozenset()
+    if not own:
+        return None
+    return int(any(own & step.gone for step in later))
+
+
+def _reverts(step: Step) -> bool:
+    return step.kind == RAN and any(words in step.text for words in _REVERTS)
+
+
+# Pairs, and what adds up.
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A lesson and a session, and what followed where it was held back or told."""
+
+    session: str
+    lesson: str
+    share: float
+    is_held: bool
+    values: Values
+
+
+def pairs(ledger: Ledger) -> list[Pair]:
+    """Return the pairs of a ledger, each by its first injection."""
+    once = {(pair.session, pair.lesson): pair for pair in map(_unpacked, ledger.pairs)}
+    for entry in sorted(ledger.open.values(), key=lambda entry: entry.time):
+        for pair in of_entry(entry):
+            once.setdefault((pair.session, pair.lesson), pair)
+    return list(once.values())
+
+
+def of_entry(entry: Any) -> list[Pair]:
+    """Return the pairs of an injection, as far as its session was read."""
+    held = set(entry.held)
+    return [
+        Pair(entry.session, lesson, entry.share, lesson in held, values)
+        for lesson, values in entry.values.items()
+    ]
+
+
+def packed(pair: Pair) -> list[Any]:
+    """Return a pair as a ledger keeps it."""
+    return [pair.session, pair.lesson, pair.share, int(pair.is_held), *pair.values]
+
+
+def _unpacked(row: Sequence[Any]) -> Pair:
+    return Pair(str(row[0]), str(row[1]), float(row[2]), bool(row[3]), list(row[4:]))
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """The cells of each measure with how many sessions each has, and [told, held back] of lessons."""
+
+    cells: Mapping[str, Mapping[Cell, int]]
+    lessons: Mapping[str, Sequence[int]]
+
+
+def count(several: Sequence[Pair]) -> Counts:
+    """Count pairs: sessions in which the same followed are one cell."""
+    by_session: dict[tuple[str, float], list[Pair]] = defaultdict(list)
+    lessons: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for pair in several:
+        by_session[pair.session, pair.share].append(pair)
+        lessons[pair.lesson][pair.is_held] += 1
+    cells: dict[str, Counter[Cell]] = {name: Counter() for name in MEASURES}
+    for (_, share), same in by_session.items():
+        for place, name in enumerate(MEASURES):
+            told = [
+                value
+                for pair in same
+                if not pair.is_held and (value := pair.values[place]) is not None
+            ]
+            held = [
+                value for pair in same if pair.is_held and (value := pair.values[place]) is not None
+            ]
+            if told or held:
+                cells[name][share, len(told), sum(told), len(held), sum(held)] += 1
+    return Counts(cells, lessons)
+
+
+def add(several: Iterable[Counts]) -> Counts:
+    """Add counts up, of several people."""
+    cells: dict[str, Counter[Cell]] = {name: Counter() for name in MEASURES}
+    lessons: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for each in several:
+        for name in MEASURES:
+            cells[name].update(each.cells.get(name, {}))
+        for lesson, numbers in each.lessons.items():
+            lessons[lesson] = [old + new for old, new in zip(lessons[lesson], numbers, strict=True)]
+    return Counts(cells, lessons)
+
+
+# The difference.
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A measure of both sides: means, told minus held back, and its interval; None before `LEAST`."""
+
+    measure: str
+    told: int
+    held: int
+    told_mean: float | None
+    held_mean: float | None
+    difference: float | None = None
+    interval: tuple[float, float] | None = None
+
+    @property
+    def says(self) -> str:
+        """Whether there is more or less of it where lessons were told, or too few cases to say."""
+        if self.interval is None or self.interval[0] <= 0 <= self.interval[1]:
+            return TOO_FEW
+        return "more" if self.interval[0] > 0 else "less"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {**asdict(self), "says": self.says, "is_share": self.measure in SHARES}
+
+
+def differences(counts: Counts) -> list[Difference]:
+    """Return the difference of each measure."""
+    return [difference(name, counts.cells.get(name, {})) for name in MEASURES]
+
+
+def difference(name: str, cells: Mapping[Cell, int]) -> Difference:
+    """Return the difference of a measure by its cells."""
+    import numpy as np
+
+    if not cells:
+        return Difference(name, 0, 0, None, None)
+    order = sorted(cells)
+    share, n_told, told, n_held, held = np.array(order, float).T
+    sessions = np.array([cells[cell] for cell in order], float)
+    # each pair weighs as much as its chance was small; a settled side has weight 0
+    by_told, by_held = 1 / (1 - share), 1 / np.maximum(share, 1e-9)
+    sides = [(n_told, told, by_told), (n_held, held, by_held)]
+    sums = [(float(sessions @ (n * w)), float(sessions @ (s * w))) for n, s, w in sides]
+    means = [total / pairs if pairs else None for pairs, total in sums]
+    number = [int(sessions @ n_told), int(sessions @ n_held)]
+    if min(number) < LEAST or means[0] is None or means[1] is None:
+        return Difference(name, number[0], number[1], means[0], means[1])
+    draws = np.random.default_rng(SEED)
+    weights = draws.gamma(sessions, size=(DRAWS, len(sessions)))
+    spread = _spread(sessions, sides)
+    drawn = []
+    for n, values, weight in sides:
+        # two sessions more, a spread above and below the mean of all: no side is without doubt
+        more = draws.exponential(size=(DRAWS, 2))
+        mean = (sums[0][1] + sums[1][1]) / (sums[0][0] + sums[1][0])
+        above = (
+            (more @ np.array([mean + spread, mean - spread])) * (weight @ sessions) / sessions.sum()
+        )
+        extra = more.sum(1) * (weight @ sessions) / sessions.sum()
+        drawn.append((weights @ (values * weight) + above) / (weights @ (n * weight) + extra))
+    reach = _reach(sessions.sum()) * float(np.std(drawn[0] - drawn[1]))
+    middle = means[0] - means[1]
+    interval = middle - reach, middle + reach
+    return Difference(name, number[0], number[1], means[0], means[1], middle, interval)
+
+
+def _spread(sessions: Any, sides: Sequence[tuple[Any, Any, Any]]) -> float:
+    """Return the spread of a pair's value about the mean of all, by the means of cells."""
+    import numpy as np
+
+    n = np.concatenate([side[0] for side in sides])
+    values = np.concatenate([side[1] for side in sides]) / np.maximum(n, 1)
+    weight = np.concatenate([sessions, sessions]) * n
+    mean = float(weight @ values) / float(weight.sum())
+    return math.sqrt(float(weight @ (values - mean) ** 2) / float(weight.sum()))
+
+
+def _reach(sessions: float) -> float:
+    """Return how many standard deviations an interval reaches that holds on all days together."""
+    seen = 7 * sessions / TUNED_FOR
+    return math.sqrt(2 * (1 + 1 / seen) * (math.log(seen + 1) / 2 - math.log(1 - LEVEL)))
+
+
+# What leaves the machine, if its user sends it: counts.
+
+VERSION, OTHERS = 1, "others"
+
+
+def name_of(lesson: str) -> str:
+    """Return the name of a lesson in an export, which only a vault that has the lesson can resolve."""
+    return blake2b(lesson.encode("utf-8", "replace"), digest_size=6).hexdigest()
+
+
+def exported(counts: Counts) -> dict[str, Any]:
+    """Return counts as JSON values, without a text: a lesson of few sessions is one of the others."""
+    lessons: dict[str, list[int]] = {}
+    for lesson, numbers in counts.lessons.items():
+        name = name_of(lesson) if sum(numbers) >= FEW else OTHERS
+        lessons[name] = [
+            old + new for old, new in zip(lessons.get(name, [0, 0]), numbers, strict=True)
+        ]
+    cells = {
+        name: [[*cell, times] for cell, times in sorted(each.items())]
+        for name, each in counts.cells.items()
+        if each
+    }
+    return {"version": VERSION, "cells": cells, "lessons": dict(sorted(lessons.items()))}
+
+
+def imported(values: Any) -> Counts:
+    """Return the counts of an export. Raises ValueError, TypeError or KeyError for anything else."""
+    if values["version"] != VERSION:
+        raise ValueError(f"version {values['version']}")
+    cells: dict[str, dict[Cell, int]] = {}
+    for name in MEASURES:
+        for share, n_told, told, n_held, held, times in values["cells"].get(name, ()):
+            whole = [_whole(each) for each in (n_told, told, n_held, held, times)]
+            if not (0 < share < 1 and whole[-1]):
+                raise ValueError("a cell is wrong")
+            cell = float(share), whole[0], whole[1], whole[2], whole[3]
+            cells.setdefault(name, {})[cell] = whole[4]
+    lessons = {str(name): [*map(_whole, pair)] for name, pair in values["lessons"].items()}
+    if any(len(numbers) != len((False, True)) for numbers in lessons.values()):
+        raise ValueError("a lesson is wrong")
+    return Counts(cells, lessons)
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 10**9:
+        raise ValueError("a number is wrong")
+    return value
