@@ -1,4 +1,4 @@
-"""Drafts without a model: what a person stated; what failed, why, and how it passed.
+"""Drafts without a model: what a person stated, or a failure, its cause, and how it passed.
 
 Rules see little of what a session teaches, and say it in the words that were said. So a draft is made of
 the surest alone: a sentence for what, one for why, some lines of the change, and the quote that it rests
@@ -49,7 +49,7 @@ def read(there: Sequence[Moment]) -> tuple[list[Entry], list[Point]]:
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """What a person typed, and all between the prompt before it and the next."""
+    """A prompt as it was typed, and all between the prompt before it and the next."""
 
     said: Moment
     before: tuple[Moment, ...]

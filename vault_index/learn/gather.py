@@ -17,9 +17,9 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from vault_index import files as file_access
 from vault_index import git
 from vault_index.errors import VaultError
+from vault_index.files import read_if_any
 from vault_index.hotpath.log import MAX_SESSION_CHARS
 from vault_index.journal import archive, capture, projects
 from vault_index.journal.journal import Journal
@@ -130,7 +130,7 @@ def files(vault: Vault, paths: Sequence[str], folder: Path | None = None) -> Mat
                 " it out or a tool made it",
                 "name files that git has, and that `exclude` of [journal] and [learn] allows",
             )
-        content = file_access.read_if_any(file)
+        content = read_if_any(file)
         if content is None or len(content) > MAX_FILE or b"\0" in content:
             raise VaultError(f"{named} is no text file to learn from", "name files with text")
         lines = content.decode("utf-8", "replace").splitlines()

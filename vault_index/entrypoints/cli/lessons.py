@@ -530,8 +530,7 @@ def teach_command(
     kind = f"{kind}_error" if is_error else kind
     name = client.name_in_vault(named, lesson) if lesson else asking.pick(named, text)
     values: dict[str, Any] = {"name": name, "kind": kind, "prompt": text, "undo": undo}
-    if record:
-        values |= {"session": record["session"], "key": record["prompt"]}
+    values |= {"session": record["session"], "key": record["prompt"]} if record else {}
     done = asking.ask(named, api.injection.teach_lesson(**values))
     if undo and not done["changed"]:
         hint = f"see what is: lessons show --json {done['id']}"
