@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from vault_index.api.question import question
-from vault_index.search import contents as numbers
-from vault_index.search.contents import counted
+from vault_index.search.contents import count, counted
 from vault_index.search.documents import Part, parts
 
 if TYPE_CHECKING:
@@ -60,8 +59,8 @@ def courses(vault: Vault) -> dict[str, Any]:
 
 @question
 def overview(vault: Vault) -> dict[str, Any]:
-    """Return the vault in numbers: see `numbers.of`."""
-    return numbers.count(vault, datetime.now(UTC).date())
+    """Return the vault in numbers: see `search.contents.count`."""
+    return count(vault, datetime.now(UTC).date())
 
 
 def _shown(lessons: Iterable[Part]) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 Rules see little of what a session teaches, and say it in the words that were said. So a draft is made of
 the surest alone: a sentence for what, one for why, some lines of the change, and the quote that it rests
-on. What is only a hint is a point to look at.
+on. A mere hint is a point to look at.
 """
 
 from __future__ import annotations

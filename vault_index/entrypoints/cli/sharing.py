@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -113,12 +115,18 @@ def check_command(
     for name in names:
         if not os.path.exists(name):  # noqa: PTH110  # Path's raises for long names
             raise click.UsageError(f"Path {name!r} does not exist.")
+    if against:
+        check = partial(_check_against, named, against, as_json=as_json, **options)
+    else:
+        form = options["form"]
+        check = partial(_check, named, names, staged=staged, as_json=as_json, form=form)
+    _exit_on_errors(check, error_status)
+
+
+def _exit_on_errors(check: Callable[[], bool], error_status: int) -> None:
+    """Exit with a status if a check has errors, or cannot be made."""
     try:
-        has_errors = (
-            _check_against(named, against, as_json=as_json, **options)
-            if against
-            else _check(named, names, staged=staged, as_json=as_json, form=options["form"])
-        )
+        has_errors = check()
     except VaultError as error:
         if error_status == 1:
             raise

@@ -308,7 +308,7 @@ def _print_troubles(troubles: Sequence[Mapping[str, str]]) -> None:
 @options.as_json
 @click.pass_obj
 def impact_command(named: str | None, folder: str | None, file: str | None, as_json: bool) -> None:
-    """Compare sessions that were told lessons with those from which chance held them back.
+    """Compare sessions with and without their lessons.
 
     `[measure] holdout` in your own settings starts it. With DIR, a folder of exports, it adds those up.
     """
