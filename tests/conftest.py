@@ -9,9 +9,10 @@ import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 
+import hypothesis
 import pytest
 
-from tests.support import claude_code
+from tests.support import claude_code, few_prompts
 from tests.support.commands import run
 from tests.support.files import write
 from tests.support.homes import (
@@ -32,6 +33,8 @@ REPOSITORY = REPO
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 OUTSIDE = ("claude_code", "other_agents", "browser", "language_model")  # programs of others
+hypothesis.settings.register_profile("busy machine", deadline=None)
+hypothesis.settings.load_profile("busy machine")
 NO_HURRY = ("LESSONS_DEADLINE_MS", "60000")  # hooks answer on a busy machine, too
 
 
@@ -61,6 +64,13 @@ def pytest_collection_modifyitems(
     yield  # what `-m` excludes is gone then
     workers: int = getattr(config, "workerinput", {}).get("workercount", 1)
     items[:] = _slow_first(items, workers)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Fit floors to few prompts before the fixtures of a test, unless a floor decides its result."""
+    asks_model = "model_home" in getattr(item, "fixturenames", ())
+    few_prompts.fit(not asks_model and item.get_closest_marker("floor") is None)
 
 
 def _slow_first(items: Sequence[pytest.Item], workers: int) -> list[pytest.Item]:

@@ -23,7 +23,6 @@ from tests.support.conversations import about_redirects, about_retries
 from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.indexed import kept_on
 from tests.support.places import TESTS
-from tests.support.warm import FEW_PROMPTS
 from vault_index.entrypoints.cli import FORMER, main
 from vault_index.vault import Vault
 
@@ -62,7 +61,6 @@ def team(
 ) -> Vault:
     """A committed vault of four lessons and a skill, and two sessions that an agent kept."""
     monkeypatch.setenv("PATH", f"{BIN}:{os.environ['PATH']}")
-    monkeypatch.setenv(FEW_PROMPTS, "1")
     monkeypatch.delenv("VIRTUAL_ENV", raising=False)  # `install` warns of an active environment
     for name in ("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"):
         monkeypatch.setenv(name, "2026-01-05T10:00:00Z")

@@ -25,7 +25,7 @@ from vault_index.entrypoints.mcp.tools import build
 from vault_index.store import injections
 from vault_index.vault import Vault
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.floor]
 # revision 2026-07-28 of the protocol, and those before it, which begin with a handshake
 in_both_modes = pytest.mark.parametrize("mode", ["auto", "legacy"])
 HEAP = "devops/ci-cd/node-heap"

@@ -27,6 +27,8 @@ from vault_index.search.hit import Hit
 from vault_index.text import quote
 from vault_index.vault import Vault, open_vault
 
+pytestmark = pytest.mark.floor
+
 TOPICS = {
     "heap": "Node build heap exhausted: raise max-old-space-size for webpack bundling.",
     "lock": "Postgres migrations block: set lock_timeout before alter table statements.",

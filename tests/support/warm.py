@@ -12,9 +12,11 @@ start or are killed.
 from __future__ import annotations
 
 import atexit
+import gc
 import importlib
 import json
 import os
+import pkgutil
 import select
 import signal
 import socket
@@ -26,21 +28,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import vault_index
+from tests.support import few_prompts
 from tests.support.places import REPO
 
 # what commands import, without anything that starts a thread: `lancedb`, `pyarrow`, `ctranslate2`
-MODULES = (
-    *("git", "yaml", "numpy", "frontmatter", "click"),
-    *("vault_index.api", "vault_index.check", "vault_index.edit.add", "vault_index.edit.init"),
-    *("vault_index.edit.categories", "vault_index.edit.update", "vault_index.edit.import_lessons"),
-    *("vault_index.edit.categories", "vault_index.edit.update", "vault_index.embed.download"),
-    *("vault_index.embed.minilm", "vault_index.index.classifier", "vault_index.index.reconcile"),
-    *("vault_index.index.skills", "vault_index.lesson.merge", "vault_index.recall.respond"),
-    *("vault_index.search.floor", "vault_index.share.git_hooks", "vault_index.share.history"),
-    *("vault_index.share.remote", "vault_index.status"),
-)
-
-FEW_PROMPTS = "TESTS_FEW_PROMPTS"  # in the environment of tests whose results no floor decides
+LIBRARIES = "git yaml numpy frontmatter click csv decimal hmac importlib.resources importlib.metadata".split()
+DOORS = ("vault_index.entrypoints.mcp", "vault_index.entrypoints.web", "vault_index.__main__")
 
 # isolated and without `site`: a start of 10 ms
 CLIENT = """\
@@ -158,12 +152,15 @@ def _receive(line: socket.socket, size: int) -> bytes:
 
 def serve(place: str) -> None:
     """Fork once for each request, until nobody is left at the other end of stdin."""
-    for name in ("vault_index.entrypoints.cli", *MODULES):  # first: it sets how numpy starts
+    importlib.import_module("vault_index.entrypoints.cli")  # first: it sets how numpy starts
+    for name in (*LIBRARIES, *_own_modules()):
         importlib.import_module(name)
     _load_patterns()
     tasks = Path("/proc/self/task")
     assert not tasks.is_dir() or len(list(tasks.iterdir())) == 1, "a module started a thread"
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    gc.collect()
+    gc.freeze()  # a collection in a fork would copy every page of what is loaded
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(place)
         door.listen(64)
@@ -176,11 +173,21 @@ def serve(place: str) -> None:
                     _watch_over(line)
 
 
-def _load_patterns() -> None:
-    """Check a text, so that the patterns of all checks are compiled before the first fork."""
-    from vault_index import check
+def _own_modules() -> list[str]:
+    """Return the modules of the package, without the doors that no command needs."""
+    modules = pkgutil.walk_packages(vault_index.__path__, "vault_index.")
+    return [module.name for module in modules if not module.name.startswith(DOORS)]
 
-    check.of_text(check.Candidate("a.md", b"Text.\n"))
+
+def _load_patterns() -> None:
+    """Compile the patterns of all checks before the first fork."""
+    from vault_index.check import Candidate, of_text, pattern
+
+    of_text(Candidate("a.md", b"Text.\n"))
+    for rule in [*pattern.load("secrets"), *pattern.load("prompt_injection")]:
+        for regex in rule.regex:
+            pattern._needed(regex)
+            pattern.compiled(regex)
 
 
 def _watch_over(line: socket.socket) -> None:
@@ -210,19 +217,10 @@ def _become(request: dict[str, Any], handles: list[int]) -> None:
         os.environ.clear()
         os.environ.update(request["env"])
         os.chdir(request["cwd"])
-        if FEW_PROMPTS in os.environ:
-            _fit_to_few_prompts()
+        few_prompts.fit(bool(os.environ.get(few_prompts.NAME)))
         code = _main(request["command"])
     finally:
         os._exit(code)
-
-
-def _fit_to_few_prompts() -> None:
-    """Let a floor be fitted to a tenth of the prompts: those of all take most of a command's time."""
-    from vault_index.search import floor
-
-    few = floor.foreign_prompts()[::10]
-    floor.foreign_prompts = lambda: few
 
 
 def _main(command: list[str]) -> int:
