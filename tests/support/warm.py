@@ -33,7 +33,9 @@ from tests.support import few_prompts
 from tests.support.places import REPO
 
 # what commands import, without anything that starts a thread: `lancedb`, `pyarrow`, `ctranslate2`
-LIBRARIES = "git yaml numpy frontmatter click csv decimal hmac importlib.resources importlib.metadata".split()
+LIBRARIES = (
+    "git yaml numpy frontmatter csv decimal hmac importlib.resources importlib.metadata".split()
+)
 DOORS = ("vault_index.entrypoints.mcp", "vault_index.entrypoints.web", "vault_index.__main__")
 
 # isolated and without `site`: a start of 10 ms
