@@ -70,7 +70,7 @@ def test_it_waits_and_everyone_sees_that(team: Vault) -> None:
 def test_no_agent_looks_it_up_before_it_is_confirmed(team: Vault) -> None:
     def by_itself() -> list[str]:
         answer = client.ask(team, api.learn.search(query=PROMPT, limit=5))
-        return [hit["lesson_id"] for hit in answer["hits"]]
+        return [hit.lesson_id for hit in answer.hits]
 
     get = api.learn.get(name="ops/zebra")
     assert by_itself() == []

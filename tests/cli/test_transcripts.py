@@ -97,7 +97,13 @@ def typed(command: str, vault: Vault) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.floor] if name in ("review", "teach") else [])
+        for name in COMMANDS  # those two show the floor
+    ],
+)
 def test_a_command_prints_what_its_transcript_says(
     team: Vault, name: str, request: pytest.FixtureRequest
 ) -> None:

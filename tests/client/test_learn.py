@@ -60,7 +60,7 @@ def test_pages_have_every_lesson_once(team: Vault) -> None:
                 team, api.learn.search(query="heap", limit=limit, min_confidence=1, cursor=cursor)
             )
             every += titles(page)
-            cursor = page["next"]
+            cursor = page["following"]
             assert len(page["hits"]) == limit or not cursor
             if not cursor:
                 break
@@ -69,7 +69,7 @@ def test_pages_have_every_lesson_once(team: Vault) -> None:
 
 @pytest.mark.slow
 def test_a_cursor_is_of_one_search_of_one_index(team: Vault) -> None:
-    cursor = ask(team, api.learn.search(query="heap", limit=5))["next"]
+    cursor = ask(team, api.learn.search(query="heap", limit=5))["following"]
     for other in ({"query": "service"}, {"limit": 6}, {"type": "bug_fix"}, {"category": "ops"}):
         with pytest.raises(VaultError, match="of another search") as refused:
             ask(team, api.learn.search(**{"query": "heap", "limit": 5, "cursor": cursor, **other}))
@@ -158,7 +158,7 @@ def test_use_is_counted_and_is_no_prompt(team: Vault) -> None:
     before = ask(team, api.state.report())["injections"]
     first = ask(team, api.learn.search(query="which heap is it"))
     assert len(first["hits"]) == 10
-    ask(team, api.learn.search(query="which heap is it", cursor=first["next"]))
+    ask(team, api.learn.search(query="which heap is it", cursor=first["following"]))
     ask(team, api.learn.search(query="no word of this matches anything"))
     ask(team, api.learn.get(name="heap-22"))
     ask(team, api.learn.get(name="missing"))
@@ -243,7 +243,7 @@ def test_the_watcher_answers_all_of_it(team: Vault) -> None:
     with watched(team):
         page = ask(team, api.learn.search(query="heap", limit=5))
         assert len(page["hits"]) == 5
-        assert ask(team, api.learn.search(query="heap", limit=5, cursor=page["next"]))["hits"]
+        assert ask(team, api.learn.search(query="heap", limit=5, cursor=page["following"]))["hits"]
         assert ask(team, api.learn.get(name="heap-3"))["entry"]
         proposed = ask(team, api.proposal.remember(title="Swap", text=SWAP))
         assert proposed["status"] == "waiting"
@@ -254,4 +254,4 @@ def test_the_watcher_answers_all_of_it(team: Vault) -> None:
         again = ask(team, api.proposal.remember(title="Swap", text=SWAP))
         assert again["status"] == "a lesson already"
         with pytest.raises(VaultError, match="of another search"):
-            ask(team, api.learn.search(query="other", limit=5, cursor=page["next"]))
+            ask(team, api.learn.search(query="other", limit=5, cursor=page["following"]))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from vault_index import api, client
+from vault_index.search.hit import HitList
 from vault_index.search.query import Query
 from vault_index.vault import Vault
 from vault_index.watch import launch
@@ -17,7 +18,7 @@ def vault(make_vault: Callable[..., Vault]) -> Vault:
     return make_vault()
 
 
-def search(vault: Vault) -> dict[str, object]:
+def search(vault: Vault) -> HitList:
     question = api.search.find(query=Query("heap out of memory"))
     return client.ask(vault, question, client.Options(start=True))
 
@@ -28,7 +29,7 @@ def test_a_question_starts_the_watcher(
 ) -> None:
     monkeypatch.delenv("LESSONS_WATCH_AUTOSTART")
     try:
-        assert search(vault)["hits"] == []
+        assert search(vault).hits == ()
         assert launch.status(vault.root)
     finally:
         launch.stop()
@@ -36,5 +37,5 @@ def test_a_question_starts_the_watcher(
 
 @pytest.mark.slow
 def test_no_watcher_starts_against_the_settings(vault: Vault) -> None:
-    assert search(vault)["hits"] == []
+    assert search(vault).hits == ()
     assert not launch.is_running()

@@ -42,7 +42,7 @@ def say(vault: Vault, **values: Any) -> dict[str, Any]:
 
 def injected(vault: Vault, prompt: str) -> list[str]:
     answer = client.ask(vault, api.search.recall(query=prompt))
-    return [hit["lesson_id"] for hit in answer["hits"]]
+    return [hit.lesson_id for hit in answer.hits]
 
 
 def content(vault: Vault) -> bytes:

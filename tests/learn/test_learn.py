@@ -142,8 +142,8 @@ def test_a_lesson_that_was_there_and_did_not_come_is_taught_the_prompt(
     assert (taught["changes"], taught["title"]) == (lesson["id"], lesson["title"])
     client.ask(team, api.proposal.accept(id=taught["id"]))
     found = client.ask(team, api.search.recall(query=prompt))
-    assert [hit["lesson_id"] for hit in found["hits"]] == [lesson["id"]]
-    assert found["hits"][0]["taught_prompt"] == prompt
+    assert [hit.lesson_id for hit in found.hits] == [lesson["id"]]
+    assert found.hits[0].taught_prompt == prompt
 
 
 def test_a_dry_run_sends_and_writes_nothing(team: Vault, server: OllamaServer) -> None:

@@ -15,6 +15,7 @@ from vault_index.config import Config, SearchTable, load, vault_problems
 from vault_index.errors import SettingsError
 from vault_index.index import reconcile
 from vault_index.search import floor, query
+from vault_index.search.hit import Hit
 from vault_index.search.query import Query
 from vault_index.store import injections
 from vault_index.vault import Vault, open_vault
@@ -34,11 +35,10 @@ def vault_with(make_vault: MakeVault, settings: str = "", **more: str) -> Vault:
     return vault
 
 
-def searched(vault: Vault, text: str = "build memory heap", **options: Any) -> list[dict[str, Any]]:
+def searched(vault: Vault, text: str = "build memory heap", **options: Any) -> tuple[Hit, ...]:
     with_words(vault)
     query = Query(text, 9, **options)
-    hits: list[dict[str, Any]] = api.answer(vault, api.search.find(query=query))["hits"]
-    return hits
+    return api.answer(vault, api.search.find(query=query)).hits
 
 
 def weights(text: str, least: float = 0.0) -> str:
@@ -72,14 +72,14 @@ def test_the_weights_are_shares(tmp_path: Path) -> None:
 def test_without_weights_nothing_differs(make_vault: MakeVault) -> None:
     vault = vault_with(make_vault)
     found = [hit.lesson_id for hit in query.find(vault, "build memory heap", 9)]
-    assert [hit["lesson_id"] for hit in searched(vault)] == found
-    assert not any("weighted" in hit for hit in searched(vault))
+    assert [hit.lesson_id for hit in searched(vault)] == found
+    assert not any(hit.weighted for hit in searched(vault))
 
 
 def test_each_weight_decides_by_itself(make_vault: MakeVault) -> None:
     sure = FILES["b.md"].replace("---\n", "---\nconfidence: 5\n", 1)
     vault = vault_with(make_vault, weights("0/0/1/0"), **{"b.md": sure})
-    assert searched(vault)[0]["lesson_id"] == "b"
+    assert searched(vault)[0].lesson_id == "b"
     write(vault.lessons_dir / "vault.toml", weights("0/0/0/1"))
     for id, times in (("c", 3), ("a", 1)):
         for _ in range(times):
@@ -88,19 +88,23 @@ def test_each_weight_decides_by_itself(make_vault: MakeVault) -> None:
                 vault.index_dir, injections.PROMPT, "s", "p", hits, [], 0, 1, "watcher"
             )
     found = searched(open_vault(vault.root))
-    assert [hit["lesson_id"] for hit in found] == ["c", "a", "b"]
-    assert [hit["weighted"] for hit in found] == [[0, 0, 0, 1], [0, 0, 0, 0.3333], [0, 0, 0, 0]]
+    assert [hit.lesson_id for hit in found] == ["c", "a", "b"]
+    assert [hit.as_json()["weighted"] for hit in found] == [
+        [0, 0, 0, 1],
+        [0, 0, 0, 0.3333],
+        [0, 0, 0, 0],
+    ]
     for by in ("1/0/0/0", "0/1/0/0"):
         write(vault.lessons_dir / "vault.toml", weights(by))
-        assert searched(open_vault(vault.root), "pipe writer")[0]["lesson_id"] == "c"
+        assert searched(open_vault(vault.root), "pipe writer")[0].lesson_id == "c"
 
 
 def test_what_is_less_like_the_query_is_no_hit(make_vault: MakeVault) -> None:
     vault = vault_with(make_vault, weights("60/30/5/5", 0.3))
-    assert {hit["lesson_id"] for hit in searched(vault)} == {"a", "b"}
+    assert {hit.lesson_id for hit in searched(vault)} == {"a", "b"}
     explained = Query("build memory heap", explain=True)
-    (dropped,) = api.answer(vault, api.search.find(query=explained))["dropped"]
-    assert dropped[0]["lesson_id"] == "c"
+    (dropped,) = api.answer(vault, api.search.find(query=explained)).dropped
+    assert dropped[0].lesson_id == "c"
     assert dropped[1] == "less than 0.30 like the query"
 
 
@@ -122,11 +126,11 @@ def test_pages_and_a_least_score(make_vault: MakeVault) -> None:
             query="build memory heap", limit=1, min_confidence=1, cursor=cursor
         )
         answer = api.answer(vault, asked)
-        pages += [hit["lesson_id"] for hit in answer["hits"]]
-        cursor = answer["next"]
+        pages += [hit.lesson_id for hit in answer.hits]
+        cursor = answer.following
     assert sorted(pages) == ["a", "b", "c"]
     assert cursor == ""
-    least = min(hit["score"] for hit in searched(vault))
+    least = min(hit.score for hit in searched(vault))
     assert len(searched(vault, min_score=least + 0.01)) == 2
 
 

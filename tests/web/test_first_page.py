@@ -45,4 +45,4 @@ def test_what_is_typed_gets_the_answers_of_a_search_and_of_a_recall(root: Path) 
         apart = open_vault(root)  # which keeps no answer of the other
         search = api.answer(apart, api.search.find(query=Query(text=text, k=20)))
         recall = api.answer(open_vault(root), api.search.recall(query=text))
-        assert typed == {"search": search, "recall": recall}
+        assert (typed.search, typed.recall) == (search, recall)

@@ -88,7 +88,7 @@ def test_the_settings_say_how_many_hits_a_search_has(served: Serving) -> None:
     write(served.root / "lessons/vault.toml", "[search]\nhits = 3\n")
     assert len(found(served, "heap")) == 3
     assert len(run("lessons", "search", "heap", "--json", cwd=served.root).json["hits"]) == 3
-    assert len(client.ask(served.root, api.learn.search(query="heap"))["hits"]) == 3
+    assert len(client.ask(served.root, api.learn.search(query="heap")).hits) == 3
     asked = {"prompt": "heap", "top_k": 4}
     answer = served.ask("POST", "/api/query", json=asked, token=False).json()
     assert len(answer["lessons"]) == 4

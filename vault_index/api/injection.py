@@ -89,7 +89,7 @@ def teach_lesson(
         now = failure_recalled(vault, caller, failure.read("", change.prompt))
     else:
         now = caller.ask(api.search.recall(query=change.prompt), settled=True)
-    comes = entry["id"] in [hit["lesson_id"] for hit in now["hits"]]
+    comes = entry["id"] in [hit.lesson_id for hit in now.hits]
     return {
         "id": entry["id"],
         "title": entry["title"],
@@ -98,7 +98,7 @@ def teach_lesson(
         "kind": kind,
         "changed": change.changed,
         "acts": undo or comes is (kind in (teach.FIRES, teach.FIRES_ON_ERROR)),
-        "silent": now["silent"],
+        "silent": now.silent,
     }
 
 

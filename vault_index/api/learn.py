@@ -18,6 +18,7 @@ from vault_index.lesson.category import DEFAULT_CONFIDENCE
 from vault_index.proposals import review
 from vault_index.recall import holdout, select
 from vault_index.search import entries, floor, query
+from vault_index.search.hit import HitList
 from vault_index.search.query import Query, find_page
 from vault_index.store import filters, injections
 
@@ -43,8 +44,8 @@ def search(
     lesson: int | None = None,
     session: str = "",
     related_to: str = "",
-) -> dict[str, Any]:
-    """Find lessons, a page of them: `hits` as `search` returns them, and `next`, a cursor or "".
+) -> HitList:
+    """Find lessons, a page of them, and the cursor of the `following` one.
 
     `category` has all below it, `document` is a title, `lesson` a number in it, and `related_to` a lesson
     that names those wanted, or that they name. A lesson without a confidence has 3. A `limit` of 0 is
@@ -68,15 +69,12 @@ def search(
     least = floor.in_force(vault, text_only=bool(results.text_only)) if lesson is None else None
     used = [(hit.lesson_id, hit.score) for hit in hits if hit.is_above(least) and not cursor]
     _count(vault, SEARCH, query, used[:COUNTED], began)
-    return {
-        "hits": [hit.as_json() for hit in hits],
-        "next": following,
-        "floor": least,
-        "text_only": results.text_only,
-        "embedder": vault.config.embedder,
-        "place": "",
-        "held": [hit.lesson_id for hit in hits if holdout.plan(vault, session).holds(hit)],
-    }
+    return HitList(
+        *(tuple(hits), results.text_only, vault.config.embedder),
+        floor=least,
+        following=following,
+        held=tuple(hit.lesson_id for hit in hits if holdout.plan(vault, session).holds(hit)),
+    )
 
 
 @question

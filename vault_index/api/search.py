@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, astuple, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from vault_index.index import classifier
 from vault_index.lesson.file import hash_of
 from vault_index.recall import failed, respond, select
 from vault_index.search import documents, entries, failures, floor, query, taught
+from vault_index.search.hit import HitList, Recall
 from vault_index.search.query import HITS, Query, every_kind, neighbours
 from vault_index.store import filters
 from vault_index.text import failure
@@ -23,15 +24,29 @@ if TYPE_CHECKING:
     from vault_index.vault import Vault
 
 
-@question
-def find(vault: Vault, query: Query) -> dict[str, Any]:
-    """Find lessons and skills: `hits`, `dropped` as [hit, why], `place`, `text_only`, `embedder`.
+@dataclass(frozen=True, slots=True)
+class SearchHealth:
+    """Whether a vault can be searched: rows of the `tables` by name, and how many `lessons`.
 
-    `floor` and `skills_floor` are those in force. With
-    `neighbours` each lesson has that many passages before and after the one that matched, as
-    [position, title, text].
+    `text_only` and `model` are as in a HitList; `degraded_since` is since when words alone are
+    searched, "" if they are not.
     """
-    return _found(vault, query)
+
+    tables: dict[str, int]
+    lessons: int
+    embedder: str
+    text_only: str
+    model: str
+    degraded_since: str
+
+
+@question
+def find(vault: Vault, query: Query) -> HitList:
+    """Find lessons and skills, with the floors in force.
+
+    With `neighbours`, each lesson has that many passages before and after the one that matched.
+    """
+    return _all_of(vault, query)
 
 
 def _asked(vault: Vault, query: Query) -> Query:
@@ -40,61 +55,57 @@ def _asked(vault: Vault, query: Query) -> Query:
     return replace(query, k=k, weighted=True, phrases=True)
 
 
-def _found(vault: Vault, query: Query) -> dict[str, Any]:
+def _all_of(vault: Vault, query: Query) -> HitList:
     asked = _asked(vault, query)
     results = every_kind(vault, asked)
-    hits = [hit.as_json() for hit in results.hits]
-    for hit, values in zip(results.hits, hits, strict=True):
-        if asked.neighbours and hit.kind == "lessons":
-            near = neighbours(vault, hit, asked.neighbours)
-            values["neighbours"] = [list(astuple(passage)) for passage in near]
     place, text_only = results.place, bool(results.text_only)
-    return {
-        "hits": hits,
-        "dropped": [[hit.as_json(), why] for hit, why in results.dropped],
-        "place": f"{place.title} ({place.path})" if place else "",
-        "floor": floor.in_force(vault, text_only=text_only),
-        "skills_floor": floor.for_skills(vault, text_only=text_only),
-        "text_only": results.text_only,
-        "embedder": vault.config.embedder,
-    }
+    around = [
+        tuple(neighbours(vault, hit, asked.neighbours)) if hit.kind == "lessons" else ()
+        for hit in (results.hits if asked.neighbours else ())
+    ]
+    return replace(
+        _listed(vault, results),
+        dropped=tuple(results.dropped),
+        neighbours=tuple(around),
+        place=f"{place.title} ({place.path})" if place else "",
+        floor=floor.in_force(vault, text_only=text_only),
+        skills_floor=floor.for_skills(vault, text_only=text_only),
+    )
+
+
+def _listed(vault: Vault, results: Results) -> HitList:
+    embedder = None if results.text_only else vault.embedder
+    model = embedder.name if embedder else ""
+    return HitList(tuple(results.hits), results.text_only, vault.config.embedder, model)
 
 
 @question
-def for_program(vault: Vault, query: Query) -> dict[str, Any]:
-    """Find lessons and skills for a program: `hits`, `text_only`, the `model` of the vectors or ""."""
+def for_program(vault: Vault, query: Query) -> HitList:
+    """Find lessons and skills for a program."""
     if query.within:  # what is withheld is neither searched nor named
         query = replace(query, within=documents.resolve(vault, query.within, for_agent=True).path)
     results = every_kind(vault, _asked(vault, query))
     if not results.hits and "lessons" in query.kinds:
         entries.refuse_unknown(vault, query.categories)
-    return {"hits": [hit.as_json() for hit in results.hits], **_searched_with(vault, results)}
+    return _listed(vault, results)
 
 
 @question
-def health(vault: Vault) -> dict[str, Any]:
-    """Search once, and count: rows of the `tables` by name, and `lessons`. Raises as a search does.
-
-    `degraded_since` is since when words alone are searched, as `text_only` says; "" if they are not.
-    """
+def health(vault: Vault) -> SearchHealth:
+    """Search once, and count. Raises as a search does."""
     vault.last_query = (
         None  # else the vector of the last time would answer for a model that is away
     )
-    results = every_kind(vault, Query("is anybody there", 1))
+    listed = _listed(vault, every_kind(vault, Query("is anybody there", 1)))
     opened = vault.open_index()
     tables = {
         table.schema.table: table.count() if table.exists() else 0
         for table in (opened.store, opened.documents, opened.skills)
     }
-    counts = {"tables": tables, "lessons": opened.lessons, "embedder": vault.config.embedder}
-    is_degraded = bool(results.text_only) and vault.config.embedder != "none"
+    is_degraded = bool(listed.text_only) and listed.embedder != "none"
     since = status.degraded(vault, is_now=is_degraded)
-    return {**counts, **_searched_with(vault, results), "degraded_since": since}
-
-
-def _searched_with(vault: Vault, results: Results) -> dict[str, str]:
-    embedder = None if results.text_only else vault.embedder
-    return {"text_only": results.text_only, "model": embedder.name if embedder else ""}
+    named = listed.embedder, listed.text_only, listed.model
+    return SearchHealth(tables, opened.lessons, *named, since)
 
 
 # Lessons beside each other: near-duplicates, and categories by likeness.
@@ -120,28 +131,15 @@ def classify(vault: Vault) -> dict[str, Any]:
 
 
 @question
-def recall(vault: Vault, query: str, project: str = "") -> dict[str, Any]:
-    """Return what an agent would get for a prompt: `text`, `hits`, `skills`, `floor`, `silent`, `near`.
-
-    `text` is "" for silence; `silent` then says why, and `near` is the nearest lesson, if any.
-    `project` is the folder the agent is in.
-    """
-    return _recalled(vault, query, project)
+def recall(vault: Vault, query: str, project: str = "") -> Recall:
+    """Return what an agent would get for a prompt; `project` is the folder the agent is in."""
+    return _recall(select.for_prompt(vault, query, project=Path(project) if project else None))
 
 
-def _recalled(vault: Vault, query: str, project: str = "") -> dict[str, Any]:
-    return _injected(select.for_prompt(vault, query, project=Path(project) if project else None))
-
-
-def _injected(injection: select.Injection) -> dict[str, Any]:
-    return {
-        "text": injection.text,
-        "hits": [hit.as_json() for hit in injection.hits],
-        "skills": [hit.as_json() for hit in injection.skills],
-        "floor": injection.floor,
-        "silent": injection.silent,
-        "near": injection.near.as_json() if injection.near and not injection.text else None,
-    }
+def _recall(injection: select.Injection) -> Recall:
+    lists = tuple(injection.hits), tuple(injection.skills)
+    near = None if injection.text else injection.near
+    return Recall(injection.text, *lists, injection.floor, injection.silent, near)
 
 
 @question
@@ -173,27 +171,31 @@ def fired(vault: Vault, prompts: Sequence[str]) -> dict[str, Any]:
 
 
 @command
-def recall_failure(vault: Vault, caller: Caller, output: str, command: str = "") -> dict[str, Any]:
+def recall_failure(vault: Vault, caller: Caller, output: str, command: str = "") -> Recall:
     """Return what an agent would get for a command that failed with this output: as `recall` does."""
     return failure_recalled(vault, caller, failure.read(command, output))
 
 
-def failure_recalled(vault: Vault, caller: Caller, what: Failure) -> dict[str, Any]:
+def failure_recalled(vault: Vault, caller: Caller, what: Failure) -> Recall:
     """Return the same for a failure; the index is brought up to date, the floor fitted if need be."""
     caller.index(vault, or_stale=True)
     if failures.load(vault) is None:
         failures.fit(vault, caller.progress_of("fitting the error floor"))
-    return _injected(failed.select_lesson(vault, what))
+    return _recall(failed.select_lesson(vault, what))
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """The answers to `find` and, for the same text, to `recall`."""
+
+    search: HitList
+    recall: Recall
 
 
 @question
-def live(vault: Vault, query: Query) -> dict[str, Any]:
-    """Return the answers to `find` and, for the same text, to `recall`.
-
-    For each key that somebody types: the second takes the vector and the matches of the first.
-    """
-    found = _found(vault, query)
-    return {"search": found, "recall": _recalled(vault, query.text)}
+def live(vault: Vault, query: Query) -> Typed:
+    """Return both for each key that somebody types: the second takes the vector of the first."""
+    return Typed(_all_of(vault, query), _recall(select.for_prompt(vault, query.text)))
 
 
 @question

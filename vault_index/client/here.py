@@ -155,11 +155,11 @@ def _has_index(vault: Vault) -> bool:
 def answer_as_of(
     vault: Vault,
     revision: str,
-    question: api.Question[Any],
+    question: api.Question[api.Answer],
     on_note: Note,
     on_progress: api.Progress,
-) -> dict[str, Any]:
-    """Answer `search.find` or `lesson.show` as of a commit, tag or date; `commit` is the one meant.
+) -> tuple[api.Answer, str]:
+    """Answer `search.find` or `lesson.show` as of a commit, tag or date; return the commit, too.
 
     The index of that commit is built once and kept for a while. Raises VaultError.
     """
@@ -169,10 +169,8 @@ def answer_as_of(
     read = api.from_files(past, question)
     if read is None:
         bring_up_to_date(past, on_note, on_progress)
-    answered = read[0] if read else api.answer(past, question)
-    hits = [*answered.get("hits", []), *(hit for hit, _ in answered.get("dropped", []))]
-    history.signed(vault, commit, [answered["entry"]] if "entry" in answered else hits)
-    return {**answered, "commit": commit}
+    answered: Any = read[0] if read else api.answer(past, question)
+    return history.signed(vault, commit, answered), commit
 
 
 # The journal, which is there without a vault.

@@ -156,6 +156,38 @@ class Hit:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class HitList:
+    """The hits of a search. `text_only` is why there were no vectors, "" if there were.
+
+    `floor` and `skills_floor` are those in force; `model` made the vectors, by the setting `embedder`.
+    """
+
+    hits: tuple[Hit, ...]
+    text_only: str = ""
+    embedder: str = ""
+    model: str = ""
+    floor: float | None = None
+    skills_floor: float | None = None
+    dropped: tuple[tuple[Hit, str], ...] = ()  # each with the reason
+    neighbours: tuple[tuple[Passage, ...], ...] = ()  # of each hit, where they were asked for
+    place: str = ""  # the document or category that was searched
+    following: str = ""  # the cursor of the next page
+    held: tuple[str, ...] = ()  # ids of those that the plan of the session holds back
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """What an agent would get: `text`, or "" for silence, and `silent` then says why."""
+
+    text: str
+    hits: tuple[Hit, ...]  # lessons
+    skills: tuple[Hit, ...]
+    floor: float | None
+    silent: str
+    near: Hit | None  # of a silence: the lesson that came nearest to the floor
+
+
 def percent_of(score: float) -> int:
     """Return a score or a floor for people, 0..99: the one scale that people see."""
     return max(0, min(99, round(100 * score)))

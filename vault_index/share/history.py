@@ -11,8 +11,9 @@ import shutil
 import tarfile
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from vault_index import files, git
 from vault_index.errors import GitError, LessonError, VaultError
 from vault_index.hotpath import index_files
 from vault_index.lesson import parse
+from vault_index.search.hit import Hit, HitList
 from vault_index.store import ownership
 from vault_index.vault import Vault, shown
 
@@ -100,12 +102,26 @@ def _section(content: bytes, path: str, slug: str) -> tuple[str, str] | None:
     return next(((each.title, each.text) for each in lessons if each.id.endswith(f"#{slug}")), None)
 
 
-def signed(vault: Vault, commit: str, hits: Iterable[dict[str, Any]]) -> None:
-    """Put author and date, as they were at a commit, into hits (as JSON) of `at`, which has none."""
-    for hit in hits:
-        change = git.last_change(vault.root, str(hit["path"]), commit)
-        if change is not None:
-            hit["author"], hit["updated_at"] = change.name, change.when
+def signed(vault: Vault, commit: str, answer: Any) -> Any:
+    """Return an answer of `at` with author and date as they were at a commit, which it has not.
+
+    It is a HitList, or has the `entry` of a lesson.
+    """
+    if isinstance(answer, HitList):
+        dropped = tuple((_signed(vault, commit, hit), why) for hit, why in answer.dropped)
+        hits = tuple(_signed(vault, commit, hit) for hit in answer.hits)
+        return replace(answer, hits=hits, dropped=dropped)
+    entry = answer["entry"]
+    if change := git.last_change(vault.root, entry["path"], commit):
+        entry |= {"author": change.name, "updated_at": change.when}
+    return answer
+
+
+def _signed(vault: Vault, commit: str, hit: Hit) -> Hit:
+    change = git.last_change(vault.root, hit.path, commit)
+    if change is None:
+        return hit
+    return replace(hit, author=change.name, updated_at=datetime.fromisoformat(change.when))
 
 
 def at(vault: Vault, revision: str) -> tuple[Vault, str]:

@@ -71,8 +71,10 @@ def ask(named: str | None, question: api.Question[api.Answer], **options: Any) -
         return client.ask(named, question, heard)
 
 
-def ask_as_of(named: str | None, revision: str, question: api.Question[Any]) -> dict[str, Any]:
-    """Ask for an answer as of a commit, tag or date."""
+def ask_as_of(
+    named: str | None, revision: str, question: api.Question[api.Answer]
+) -> tuple[api.Answer, str]:
+    """Ask for an answer as of a commit, tag or date; return the commit, too."""
     from vault_index.client import here
 
     vault = client.open_vault(named)
@@ -182,9 +184,9 @@ def _search(named: str | None, lessons: Sequence[Any], words: str) -> Sequence[A
     ]
     if matching:
         return matching
-    hits = ask(named, api.search.find(query=Query(words, MAX_SHOWN)))["hits"]
+    hits = ask(named, api.search.find(query=Query(words, MAX_SHOWN))).hits
     by_id = {lesson["id"]: lesson for lesson in lessons}
-    return [by_id[hit["lesson_id"]] for hit in hits if hit["lesson_id"] in by_id]
+    return [by_id[hit.lesson_id] for hit in hits if hit.lesson_id in by_id]
 
 
 def _show(shown: Sequence[Any], count: int, words: str) -> None:

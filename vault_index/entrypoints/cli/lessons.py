@@ -258,7 +258,7 @@ def show_command(named: str | None, lesson_id: str | None, at: str | None, as_js
             raise _as_deleted(named, lesson_id, error) from None
     else:
         values = {"name": client.name_in_vault(named, lesson_id)}
-        entry = asking.ask_as_of(named, at, api.lesson.show(**values))["entry"]
+        entry = asking.ask_as_of(named, at, api.lesson.show(**values))[0]["entry"]
     asked = api.lesson.tally(id=entry["id"])
     used = {} if at else asking.ask(named, asked, as_is=True)
     outcome = used.get("outcome", {})

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from vault_index import api
-from vault_index.api import codec
 from vault_index.entrypoints.cli import asking, options, output
 from vault_index.entrypoints.cli.output import project_of
 from vault_index.store import moments
 
 if TYPE_CHECKING:
-    from vault_index.search.hit import Hit
+    from vault_index.search.hit import Hit, HitList
     from vault_index.search.query import Query
 
 
@@ -72,23 +72,21 @@ def search_command(
     """
     from vault_index.entrypoints.cli import journal
     from vault_index.entrypoints.words import hits
-    from vault_index.search.hit import Hit
 
     asked, only = _query(named, " ".join(query), **options)
     if at is None:
         settled = bool(asked.within or "skills" in asked.kinds)
         answer = asking.ask(named, api.search.find(query=asked), settled=settled)
     else:
-        answer = asking.ask_as_of(named, at, api.search.find(query=asked))
-        asking.note(f"note: as of commit {answer['commit'][:10]}")
-    if not (answer["hits"] or at or "skills" in asked.kinds):  # which have categories of their own
+        answer, commit = asking.ask_as_of(named, at, api.search.find(query=asked))
+        asking.note(f"note: as of commit {commit[:10]}")
+    if not (answer.hits or at or "skills" in asked.kinds):  # which have categories of their own
         asking.refuse_unknown(named, asked.categories, asked.filters.tags, asked.filters.type)
     found: dict[str, Any] = {}
     if everything:
         found = asking.ask(named, api.journal.search(text=asked.text, k=asked.k, since=""))
-    floors = {"lessons": answer["floor"], "skills": answer["skills_floor"]}
     if as_json:
-        shown = _as_json(answer, asked, floors, only)
+        shown = _as_json(answer, asked, only)
         output.json(shown | ({"sessions": found["hits"]} if everything else {}))
         return
     if everything:
@@ -99,8 +97,7 @@ def search_command(
         output.row(output.styled(hits.HEADINGS["sessions"], bold=True))
         journal.print_hits(found)
     if asked.explain:
-        dropped = [(codec.from_json(Hit, hit), why) for hit, why in answer["dropped"]]
-        _explain([codec.from_json(Hit, hit) for hit in answer["hits"]], dropped, floors)
+        _explain(answer)
 
 
 def _query(
@@ -122,82 +119,76 @@ def _query(
     return Query(text, kinds=kinds or ("lessons",), project=project, **options), only
 
 
-def _as_json(
-    answer: dict[str, Any], asked: Query, floors: dict[str, Any], only: dict[str, Any]
-) -> dict[str, Any]:
-    shown: dict[str, Any] = {"hits": [_with_floor(hit, floors) for hit in answer["hits"]]}
-    shown |= {"floor": answer["floor"], "text_only": answer["text_only"]}
-    shown |= {"skills_floor": answer["skills_floor"]} if "skills" in asked.kinds else {}
-    shown |= {"in": answer["place"]} if asked.within else {}
+def _as_json(answer: HitList, asked: Query, only: dict[str, Any]) -> dict[str, Any]:
+    listed = [hit.as_json() | {"injected": _is_injected(hit, answer)} for hit in answer.hits]
+    for values, near in zip(listed, answer.neighbours, strict=False):
+        values["neighbours"] = [list(astuple(passage)) for passage in near]
+    shown: dict[str, Any] = {"hits": listed, "floor": answer.floor, "text_only": answer.text_only}
+    shown |= {"skills_floor": answer.skills_floor} if "skills" in asked.kinds else {}
+    shown |= {"in": answer.place} if asked.within else {}
     shown |= {"only": only} if only else {}
     if asked.explain:
-        shown["dropped"] = [{**hit, "why": why} for hit, why in answer["dropped"]]
+        shown["dropped"] = [{**hit.as_json(), "why": why} for hit, why in answer.dropped]
     return shown
 
 
-def _show(answer: dict[str, Any], kinds: tuple[str, ...]) -> None:
+def _show(answer: HitList, kinds: tuple[str, ...]) -> None:
     from vault_index.entrypoints.words import hits
-    from vault_index.search.hit import Hit
 
-    if answer["text_only"] and answer["embedder"] != "none":
-        asking.note(f"note: full text only: {answer['text_only']}")
-    if answer["place"]:
-        asking.note(f"in {answer['place']}")
-    if not answer["hits"]:
+    if answer.text_only and answer.embedder != "none":
+        asking.note(f"note: full text only: {answer.text_only}")
+    if answer.place:
+        asking.note(f"in {answer.place}")
+    if not answer.hits:
         asking.note(f"no {' or '.join(kinds)[:-1] or 'lesson'} matches")
     width = output.screen_width()
     silent_from = _silent_from(answer) if width else None
-    for number, values in enumerate(answer["hits"], start=1):
-        if number - 1 == silent_from:
-            about = f"below the floor ({100 * answer['floor']:.0f}%): hooks inject none of these"
+    around = answer.neighbours or [()] * len(answer.hits)
+    for number, (hit, near) in enumerate(zip(answer.hits, around, strict=True), start=1):
+        if number - 1 == silent_from and answer.floor is not None:
+            about = f"below the floor ({100 * answer.floor:.0f}%): hooks inject none of these"
             output.row(output.styled(f"--- {about} ---", dim=True))
-        near = values.pop("neighbours", [])
-        hit = codec.from_json(Hit, values)
         first, *rest = hits.lines(hit, number, min(100, width or 100))
         output.row(output.styled(first, bold=True))
         for line in rest:
             output.row(line)
         if hit.withheld:
             asking.note(f"warning: {hit.path}: hooks leave it out: {hit.withheld}")
-        for position, title, text in near:
-            mark = " <- found" if position == hit.position else ""
-            output.row(output.styled(f"--- {position}: {title}{mark}", dim=True))
-            output.text(text)
+        for passage in near:
+            mark = " <- found" if passage.position == hit.position else ""
+            output.row(output.styled(f"--- {passage.position}: {passage.title}{mark}", dim=True))
+            output.text(passage.text)
 
 
-def _silent_from(answer: dict[str, Any]) -> int | None:
+def _silent_from(answer: HitList) -> int | None:
     """Return the place of the first lesson from which on hooks would inject none, if there is one."""
     from vault_index.entrypoints.words import hits
 
-    floor = answer["floor"]
-    if floor is None:
+    if answer.floor is None:
         return None
-    scores = [hit["score"] for hit in answer["hits"] if hit["kind"] == "lessons"]
-    place = hits.silent_from([score >= floor for score in scores])
-    return place if place < len(scores) else None
+    above = [_is_injected(hit, answer) for hit in answer.hits if hit.kind == "lessons"]
+    place = hits.silent_from(above)
+    return place if place < len(above) else None
 
 
-def _with_floor(hit: dict[str, Any], floors: dict[str, float | None]) -> dict[str, Any]:
-    floor = floors[hit["kind"]]
-    return {**hit, "injected": floor is not None and hit["score"] >= floor}
+def _is_injected(hit: Hit, answer: HitList) -> bool:
+    """Whether a hook injects a hit: it scores as much as the floor of its kind."""
+    floor = answer.floor if hit.kind == "lessons" else answer.skills_floor
+    return floor is not None and hit.score >= floor
 
 
-def _explain(
-    found: list[Hit], dropped: list[tuple[Hit, str]], floors: dict[str, float | None]
-) -> None:
+def _explain(answer: HitList) -> None:
     from vault_index.entrypoints.words import hits
 
-    floor = floors["lessons"]
-    fitted = "not fitted yet" if floor is None else f"{floor:.3f}"
+    fitted = "not fitted yet" if answer.floor is None else f"{answer.floor:.3f}"
     output.say()
     output.say(f"floor {fitted}: a hook injects nothing that scores less")
-    if any(hit.kind == "skills" for hit in found) and floors["skills"] is not None:
-        output.say(f"floor of skills {floors['skills']:.3f}")
-    for hit in found:
-        floor = floors[hit.kind]
-        silent = "" if floor is not None and hit.score >= floor else ", below the floor"
+    if any(hit.kind == "skills" for hit in answer.hits) and answer.skills_floor is not None:
+        output.say(f"floor of skills {answer.skills_floor:.3f}")
+    for hit in answer.hits:
+        silent = "" if _is_injected(hit, answer) else ", below the floor"
         output.row(f"  {hits.evidence(hit)}{silent}: {hit.lesson_id}")
-    for hit, why in dropped[:10]:
+    for hit, why in answer.dropped[:10]:
         output.row(f"  {hits.evidence(hit)}, dropped, {why}: {hit.lesson_id}")
 
 
@@ -216,6 +207,8 @@ def recall_command(
 
     With --error, what it would get when a command failed: make 2>&1 | lessons recall --error make
     """
+    from vault_index.entrypoints.words import hits
+
     text = " ".join(query)
     if is_error:
         printed = sys.stdin.buffer.read().decode("utf-8", "replace")
@@ -227,23 +220,22 @@ def recall_command(
         raise click.UsageError("Missing argument 'QUERY...'.")
     if as_json:
         output.json(
-            {key: answer[key] for key in ("text", "hits", "skills", "floor", "silent", "near")}
+            {
+                "text": answer.text,
+                "hits": [hit.as_json() for hit in answer.hits],
+                "skills": [hit.as_json() for hit in answer.skills],
+                "floor": answer.floor,
+                "silent": answer.silent,
+                "near": answer.near and answer.near.as_json(),
+            }
         )
-    elif answer["text"]:
-        output.text(answer["text"])
+    elif answer.text:
+        output.text(answer.text)
     else:
-        asking.note(f"silent: {answer['silent']}{_nearest(answer)}")
-
-
-def _nearest(answer: dict[str, Any]) -> str:
-    """Return the nearest lesson of a silence, with its score and the floor."""
-    from vault_index.entrypoints.words import hits
-    from vault_index.search.hit import Hit
-
-    if not answer["near"] or answer["floor"] is None:
-        return ""
-    near = codec.from_json(Hit, answer["near"])
-    return f" {hits.nearest(near.title, near.score, answer['floor'])}"
+        nearest = ""
+        if answer.near and answer.floor is not None:
+            nearest = f" {hits.nearest(answer.near.title, answer.near.score, answer.floor)}"
+        asking.note(f"silent: {answer.silent}{nearest}")
 
 
 MAX_MISTAKES = 20  # prompts of `eval`

@@ -9,11 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from vault_index.api import codec
 from vault_index.entrypoints.words import journal, sentence, spent
 from vault_index.errors import VaultError
 from vault_index.recall import block
-from vault_index.search.hit import Hit, percent_of
+from vault_index.search.hit import Hit, HitList, percent_of
 from vault_index.store import moments
 from vault_index.text import quote
 
@@ -29,23 +28,22 @@ INTRO = (
 )
 
 
-def search_results(answer: Mapping[str, Any]) -> str:
+def search_results(answer: HitList) -> str:
     """Return hits, and how to get more; of those below the floor a few titles."""
-    every = [codec.from_json(Hit, hit) for hit in answer["hits"]]
-    hits = [hit for hit in every if hit.is_above(answer["floor"])]
-    below = [f"- {line(hit.lesson_id)}: {line(hit.title)} ({hit.percent}%)" for hit in every
+    hits = [hit for hit in answer.hits if hit.is_above(answer.floor)]
+    below = [f"- {line(hit.lesson_id)}: {line(hit.title)} ({hit.percent}%)" for hit in answer.hits
              if hit not in hits][:BELOW]  # fmt: skip
-    notes = [f"Full text only: {line(answer['text_only'])}."] if answer["text_only"] else []
-    if not every:
+    notes = [f"Full text only: {line(answer.text_only)}."] if answer.text_only else []
+    if not answer.hits:
         return " ".join(["No lesson matches.", *notes, "Next: try other words, or go on without."])
     if not hits:
-        said = f"No lesson is about this. The nearest are below {percent_of(answer['floor'])}%:"
+        said = f"No lesson is about this. The nearest are below {percent_of(answer.floor or 0)}%:"
         return "\n".join([said, fenced(below), " ".join([*notes, "Next: go on without."])])
-    if held := [line(hit.lesson_id) for hit in hits if hit.lesson_id in answer["held"]]:
+    if held := [line(hit.lesson_id) for hit in hits if hit.lesson_id in answer.held]:
         notes.append(f"{_HELD}: {', '.join(held)}.")
     notes.append("Whole text: learn_get(id).")
-    if answer["next"] and not below:
-        notes.append(f"More: the same search with cursor={answer['next']!r}.")
+    if answer.following and not below:
+        notes.append(f"More: the same search with cursor={answer.following!r}.")
     return "\n".join([fenced([*_hits(hits), *_less(below)]), " ".join(notes)])
 
 

@@ -17,6 +17,7 @@ from fastapi.responses import HTMLResponse, JSONResponse
 from pydantic import BaseModel, Field, ValidationError
 
 from vault_index import api, files
+from vault_index.api.search import SearchHealth
 from vault_index.entrypoints import editor
 from vault_index.entrypoints.guard import HAS_TOKEN, NO_TOKEN, TOKEN_HINT, is_loopback
 from vault_index.entrypoints.web.journal import without_paths
@@ -42,6 +43,7 @@ from vault_index.entrypoints.web.shapes import (
 )
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
 from vault_index.search import query as searches
+from vault_index.search.hit import Hit, HitList
 from vault_index.text.quote import visible
 
 STATUSES = {"taken": 409, "refused": 422, "failed": 507}
@@ -215,10 +217,10 @@ def query(client: Client, request: Request, body: QueryBody) -> JSONResponse:
     answer = client.ask(api.search.for_program(query=asked), status=422, settled=settled)
     least = _min_score(body, answer)
     hits: dict[str, list[dict[str, Any]]] = {kind: [] for kind in (*kinds, *named)}
-    for hit in answer["hits"]:
+    for hit in answer.hits:
         # hooks leave out what is withheld, too: a secret, or orders to the agent
-        if hit["score"] >= least and not hit["withheld"] and is_shared(hit):
-            hits[hit["kind"]].append(_shown(hit))
+        if hit.score >= least and not hit.withheld and is_shared(hit):
+            hits[hit.kind].append(_shown(hit))
     if SESSIONS in named:
         hits[SESSIONS] = _sessions(client, request, body.prompt, k)
     results: dict[str, Any] = {"results": {kind: hits[kind] for kind in named}}
@@ -263,10 +265,10 @@ def health(client: Client) -> JSONResponse:
     except Refusal as refusal:
         reason = "; ".join(filter(None, [refusal.error, refusal.hint]))
         return JSONResponse({"status": "unavailable", **state, "reason": reason}, 503)
-    state |= {"embedder": answer["embedder"], "tables": answer["tables"]}
-    state |= {"lesson_count": answer["lessons"], "model": _model(answer)}
-    if since := answer["degraded_since"]:
-        reason = client.shown_error(answer["text_only"])
+    state |= {"embedder": answer.embedder, "tables": answer.tables}
+    state |= {"lesson_count": answer.lessons, "model": _model(answer)}
+    if since := answer.degraded_since:
+        reason = client.shown_error(answer.text_only)
         return JSONResponse({"status": "degraded", **state, "reason": reason, "since": since})
     return JSONResponse({"status": "ok", **state})
 
@@ -281,37 +283,37 @@ def _sessions(client: VaultClient, request: Request, prompt: str, k: int) -> lis
     return found
 
 
-def _shown(hit: Mapping[str, Any]) -> dict[str, Any]:
+def _shown(hit: Hit) -> dict[str, Any]:
     """Return a hit with the fields of the API."""
     return {
-        "id": hit["lesson_id"],
-        "title": hit["title"],
-        "passage": hit["text"],
-        "text": hit["text"],
-        "score": hit["score"],
-        "categories": list(hit["categories"]),
-        "source_file": hit["path"],
-        "created_at": hit["created_at"],
-        **({"trigger": hit["trigger"]} if hit["kind"] == "skills" else {}),
+        "id": hit.lesson_id,
+        "title": hit.title,
+        "passage": hit.text,
+        "text": hit.text,
+        "score": round(hit.score, 4),
+        "categories": list(hit.categories),
+        "source_file": hit.path,
+        "created_at": hit.created_at and hit.created_at.isoformat(),
+        **({"trigger": hit.trigger} if hit.kind == "skills" else {}),
     }
 
 
-def is_shared(hit: Mapping[str, Any]) -> bool:
+def is_shared(hit: Hit) -> bool:
     """Whether a hit is the vault's: the user's own skills are not for whoever can ask a port."""
-    return bool(hit["kind"] == "lessons" or hit["type"] == "vault")
+    return hit.kind == "lessons" or hit.type == "vault"
 
 
-def _model(answer: Mapping[str, Any]) -> str:
-    return NO_MODEL if answer["text_only"] else str(answer["model"])
+def _model(answer: HitList | SearchHealth) -> str:
+    return NO_MODEL if answer.text_only else answer.model
 
 
-def _min_score(body: QueryBody, answer: Mapping[str, Any]) -> float:
+def _min_score(body: QueryBody, answer: HitList) -> float:
     """Return the score below which hits are left out; full text alone scores a tenth of the rest.
 
     A lesson that is named by its number needs to reach none.
     """
     by_default = "min_score" not in body.model_fields_set
-    needs_none = bool(answer["text_only"]) or body.lesson is not None
+    needs_none = bool(answer.text_only) or body.lesson is not None
     if body.min_score is None or (by_default and needs_none):
         return float("-inf")
     return body.min_score

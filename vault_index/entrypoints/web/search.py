@@ -23,7 +23,6 @@ from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
 from vault_index import api
-from vault_index.api import codec
 from vault_index.entrypoints.web.journal import PATHS
 from vault_index.entrypoints.web.lessons import is_shared
 from vault_index.entrypoints.web.markdown import excerpt_of
@@ -37,7 +36,7 @@ from vault_index.recall import block
 from vault_index.recall.outcome.words import plain_words
 from vault_index.recall.select import without_withheld
 from vault_index.search import query
-from vault_index.search.hit import Hit, percent_of
+from vault_index.search.hit import Hit, Recall, percent_of
 from vault_index.search.query import MAX_QUERY_CHARS, TERMS
 from vault_index.store.moments import local
 from vault_index.text.quote import clean
@@ -96,11 +95,10 @@ def with_floor(
     return groups
 
 
-def injected_in(recall: Mapping[str, Any]) -> set[str]:
+def injected_in(recall: Recall) -> set[str]:
     """Return the ids of what an agent would get: a lesson that the budget cut out is not in the text."""
-    lessons = [codec.from_json(Hit, hit) for hit in recall["hits"]]
-    within = {hit.lesson_id for hit in lessons if block.header(hit) in recall["text"]}
-    return within | {hit["lesson_id"] for hit in recall["skills"]}
+    within = {hit.lesson_id for hit in recall.hits if block.header(hit) in recall.text}
+    return within | {hit.lesson_id for hit in recall.skills}
 
 
 def _drawn(
@@ -243,16 +241,12 @@ def _contents(client: VaultClient, asked: Asked, *, private: bool = False) -> di
         return _newest(client, asked, private=private)
     wanted = query.Query(asked.text, asked.count, asked.categories, kinds=KINDS[asked.kind])
     typed = client.ask(api.search.live(query=wanted), status=422, at_once=True)
-    answer, recall = typed["search"], typed["recall"]
-    hits = [
-        codec.from_json(Hit, hit)
-        for hit in answer["hits"]
-        if private or (is_shared(hit) and not hit["withheld"])
-    ]
-    floors = {"lessons": answer["floor"], "skills": answer["skills_floor"]}
+    answer, recall = typed.search, typed.recall
+    hits = [hit for hit in answer.hits if private or (is_shared(hit) and not hit.withheld)]
+    floors = {"lessons": answer.floor, "skills": answer.skills_floor}
     is_near = any(hit.reason >= NEAR * (floors[hit.kind] or 0) for hit in hits)
-    is_near = is_near or bool(answer["text_only"])  # each hit has a word of it then
-    is_reduced = answer["text_only"] and answer["embedder"] != "none"
+    is_near = is_near or bool(answer.text_only)  # each hit has a word of it then
+    is_reduced = answer.text_only and answer.embedder != "none"
     found = _sessions(client, asked, private=private) if asked.kind == "all" else {}
     return {
         **EMPTY,
@@ -260,10 +254,10 @@ def _contents(client: VaultClient, asked: Asked, *, private: bool = False) -> di
         "groups": with_floor(hits, floors, injected_in(recall), asked.text, client.shown),
         "nearest": None if is_near or not hits else max(hit.percent for hit in hits),
         "count": len(hits) + len(found.get("sessions", ())),
-        "has_more": len(answer["hits"]) >= asked.count < MAX_SHOWN,
+        "has_more": len(answer.hits) >= asked.count < MAX_SHOWN,
         "more": asked.address(asked.count + MORE),
-        "silent": recall["silent"] if private else without_withheld(recall["silent"]),
-        "reduced": client.shown(answer["text_only"]) if is_reduced else "",
+        "silent": recall.silent if private else without_withheld(recall.silent),
+        "reduced": client.shown(answer.text_only) if is_reduced else "",
     }
 
 

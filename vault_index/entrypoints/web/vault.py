@@ -47,8 +47,8 @@ def overview(client: Client) -> HTMLResponse:
     return fragment(
         "vault_overview.html",
         **numbers,
-        degraded=moments.local(health["degraded_since"]),
-        missing=client.shown_error(health["text_only"]),
+        degraded=moments.local(health.degraded_since),
+        missing=client.shown_error(health.text_only),
         shown_categories=numbers["categories"][:MAX_ROWS],
         most=max((each["lessons"] for each in numbers["categories"]), default=1),
         line=_line(growth["days"]),
