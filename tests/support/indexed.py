@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support import few_prompts
 from tests.support.embedders import WordEmbedder
 from tests.support.files import lesson_text, write
 from vault_index.edit import init
@@ -65,6 +66,7 @@ def kept_on(
 
     Without an `embedder` both have that of their settings.
     """
+    shelf = shelf.with_name(shelf.name + os.environ[few_prompts.NAME])  # whose floor is another
     if not shelf.exists():
         first = make()
         if embedder:

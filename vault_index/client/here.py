@@ -159,7 +159,7 @@ def answer_as_of(
     on_note: Note,
     on_progress: api.Progress,
 ) -> tuple[api.Answer, str]:
-    """Answer `search.find` or `lesson.show` as of a commit, tag or date; return the commit, too.
+    """Answer a question as of a commit, tag or date; return the commit, too.
 
     The index of that commit is built once and kept for a while. Raises VaultError.
     """

@@ -103,16 +103,13 @@ def _section(content: bytes, path: str, slug: str) -> tuple[str, str] | None:
 
 
 def signed(vault: Vault, commit: str, answer: Any) -> Any:
-    """Return an answer of `at` with author and date as they were at a commit, which it has not.
-
-    It is a HitList, or has the `entry` of a lesson.
-    """
+    """Return an answer of `at` with author and date of its lessons as they were at a commit."""
     if isinstance(answer, HitList):
         dropped = tuple((_signed(vault, commit, hit), why) for hit, why in answer.dropped)
         hits = tuple(_signed(vault, commit, hit) for hit in answer.hits)
         return replace(answer, hits=hits, dropped=dropped)
-    entry = answer["entry"]
-    if change := git.last_change(vault.root, entry["path"], commit):
+    entry = answer.get("entry")
+    if entry and (change := git.last_change(vault.root, entry["path"], commit)):
         entry |= {"author": change.name, "updated_at": change.when}
     return answer
 

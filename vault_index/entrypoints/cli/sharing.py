@@ -238,7 +238,7 @@ def _states(
         )
         states[1] |= asking.ask(named, asked, settled=True)
         if was_there:
-            states[0] |= asking.ask_as_of(named, commit, asked)
+            states[0] |= asking.ask_as_of(named, commit, asked)[0]
     return states[0], states[1]
 
 

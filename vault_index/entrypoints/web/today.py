@@ -153,7 +153,7 @@ def _without_lesson(
     shown: list[dict[str, Any]] = []
     for failure in failures:
         answer, _ = client.look(api.search.recall_failure(output=failure["text"]))
-        if not answer["hits"]:
+        if not answer.hits:
             shown.append(failure)
         if len(shown) == SHOWN:
             break
