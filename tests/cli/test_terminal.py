@@ -170,6 +170,7 @@ def test_list_is_cut_where_the_terminal_ends(team: Vault, columns: int) -> None:
 # where hooks would be silent
 
 
+@pytest.mark.floor
 @pytest.mark.slow
 def test_search_marks_where_hooks_would_be_silent(team: Vault) -> None:
     (team.lessons_dir / "bad.md").unlink()

@@ -29,6 +29,7 @@ def test_the_readme_is_short() -> None:
     assert README.read_text("utf-8").count("\n") <= 150
 
 
+@pytest.mark.floor
 @pytest.mark.slow
 def test_the_story_is_what_is_printed(
     with_model: Path, tmp_path: Path, request: pytest.FixtureRequest

@@ -40,42 +40,42 @@ def library(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
 
 @pytest.mark.slow
 def test_courses_and_documents_are_listed_with_how_many_lessons_they_have(library: Vault) -> None:
-    listed = client.ask(library, api.document.select())["documents"]
-    assert [(each["kind"], each["title"], each["lessons"]) for each in listed] == [
+    listed = client.ask(library, api.document.select())
+    assert [(each.kind, each.title, each.lessons) for each in listed] == [
         ("course", "Containers for C# developers", 2),
         ("document", "Handbook", 2),
         ("course", "Introduction to AI", 3),
     ]
-    assert listed[2]["author"] == "Ada Lovelace"
-    assert listed[2]["link"] == "https://example.com/ai"
+    assert listed[2].author == "Ada Lovelace"
+    assert listed[2].link == "https://example.com/ai"
     named = client.ask(library, api.document.select(name="intoduction ai"))
-    assert named["documents"][0]["title"] == "Introduction to AI"
+    assert named[0].title == "Introduction to AI"
 
 
 @pytest.mark.slow
 def test_the_lessons_of_a_document_come_in_its_order_with_number_and_link(library: Vault) -> None:
-    listed = client.ask(library, api.document.select())["documents"]
-    path = {each["title"]: each["path"] for each in listed}
+    listed = client.ask(library, api.document.select())
+    path = {each.title: each.path for each in listed}
     asked = api.document.contents(path=path["Introduction to AI"])
-    lessons = client.ask(library, asked)["lessons"]
-    assert [(each["number"], each["title"], each["link"]) for each in lessons] == [
+    lessons = client.ask(library, asked)
+    assert [(each.number, each.title, each.link) for each in lessons] == [
         (0, "Welcome", "https://example.com/ai/0"),
         (1, "What is chunking", "https://example.com/ai/1"),
         (3, "Retrieval", ""),  # without a link
     ]
-    lessons = client.ask(library, api.document.contents(path=path["Handbook"]))["lessons"]
-    assert [each["title"] for each in lessons] == ["Zebra first", "Aardvark last"]
-    assert client.ask(library, api.document.contents(path="none.md"))["lessons"] == []
+    lessons = client.ask(library, api.document.contents(path=path["Handbook"]))
+    assert [each.title for each in lessons] == ["Zebra first", "Aardvark last"]
+    assert client.ask(library, api.document.contents(path="none.md")) == ()
 
 
 @pytest.mark.slow
 def test_what_hooks_leave_out_is_in_no_list(library: Vault) -> None:
     secret = "The password for the staging admin is Tr0ub4dor&3x"
     write(Path(library.lessons_dir) / "ops/handbook.md", HANDBOOK + secret)
-    listed = client.ask(library, api.document.select())["documents"]
-    assert "Handbook" not in [each["title"] for each in listed]
+    listed = client.ask(library, api.document.select())
+    assert "Handbook" not in [each.title for each in listed]
     asked = api.document.contents(path="lessons/ops/handbook.md")
-    assert client.ask(library, asked)["lessons"] == []
+    assert client.ask(library, asked) == ()
 
 
 @pytest.mark.slow
@@ -88,13 +88,11 @@ def test_a_course_is_a_document_whose_lessons_say_their_numbers(
     )
     talk = "## Lesson: Learn\n\nLesson learned.\n\n## Lesson: Count\n\nLesson 7 was long.\n"
     vault = make_vault({"shell.md": numbered, "talk.md": talk})
-    (course,) = client.ask(vault, api.document.courses())["courses"]
-    assert course["path"] == "lessons/shell.md"
-    assert [(each["number"], each["title"]) for each in course["lessons"]] == [
+    (course,) = client.ask(vault, api.document.courses())
+    assert course.path == "lessons/shell.md"
+    assert [(each.number, each.title) for each in course.lessons] == [
         (2, "Flags"),
         (5, "Traps"),
     ]
-    kinds = {
-        each["path"]: each["kind"] for each in client.ask(vault, api.document.select())["documents"]
-    }
+    kinds = {each.path: each.kind for each in client.ask(vault, api.document.select())}
     assert kinds == {"lessons/shell.md": "course", "lessons/talk.md": "document"}

@@ -2,72 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from vault_index.api.question import question
-from vault_index.search.contents import count, counted
-from vault_index.search.documents import Part, parts
+from vault_index.search.contents import COURSE, count, counted
+from vault_index.search.documents import Document, Part, parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from vault_index.vault import Vault
 
-DOCUMENT, COURSE = "document", "course"
-_FIELDS = ("path", "title", "description", "link", "author", "likeness")
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """A document whose lessons have numbers."""
+
+    path: str
+    title: str
+    link: str
+    author: str
+    lessons: tuple[Part, ...]
 
 
 @question
-def select(vault: Vault, name: str = "") -> dict[str, Any]:
-    """List the `documents` by title; with a `name` those that may be called so, or the nearest.
-
-    Each has `kind` (document | course), `path`, `title`, `description`, `link`, `author`, the number
-    of its `lessons`, and the `likeness` of its name (0..2).
-    """
-    listed = [
-        {
-            "kind": COURSE if is_course else DOCUMENT,
-            **{field: getattr(document, field) for field in _FIELDS},
-            "lessons": lessons,
-        }
-        for document, lessons, is_course in counted(vault, name)
-    ]
-    return {"documents": listed}
+def select(vault: Vault, name: str = "") -> tuple[Document, ...]:
+    """List the documents by title; with a `name` those that may be called so, or the nearest."""
+    return tuple(counted(vault, name))
 
 
 @question
-def contents(vault: Vault, path: str) -> dict[str, Any]:
-    """List the `lessons` of a document in their order: `id`, `title`, `number` or None, `link`."""
-    return {"lessons": _shown(parts(vault, [path])[path])}
+def contents(vault: Vault, path: str) -> tuple[Part, ...]:
+    """List the lessons of a document in their order."""
+    return _for_agents(parts(vault, [path])[path])
 
 
 @question
-def courses(vault: Vault) -> dict[str, Any]:
-    """List the `courses` by title: `path`, `link`, `author`, and their `lessons` as `contents` does."""
-    listed = [document for document, _, is_course in counted(vault) if is_course]
-    lessons = parts(vault, [document.path for document in listed])
-    fields = ("title", "path", "link", "author")
-    return {
-        "courses": [
-            {field: getattr(document, field) for field in fields}
-            | {"lessons": _shown(lessons[document.path])}
-            for document in listed
-        ]
-    }
+def courses(vault: Vault) -> tuple[Course, ...]:
+    """List the courses by title, with their lessons."""
+    listed = [document for document in counted(vault) if document.kind == COURSE]
+    lessons = parts(vault, [each.path for each in listed])
+    return tuple(
+        Course(each.path, each.title, each.link, each.author, _for_agents(lessons[each.path]))
+        for each in listed
+    )
 
 
 @question
 def overview(vault: Vault) -> dict[str, Any]:
-    """Return the vault in numbers: see `search.contents.count`."""
+    """Return the vault in numbers: see `count`."""
     return count(vault, datetime.now(UTC).date())
 
 
-def _shown(lessons: Iterable[Part]) -> list[dict[str, Any]]:
-    """Return what hooks do not leave out."""
-    fields = ("number", "title", "link", "id")
-    return [
-        {field: getattr(part, field) for field in fields}
-        for part in lessons
-        if not part.is_withheld
-    ]
+def _for_agents(lessons: Iterable[Part]) -> tuple[Part, ...]:
+    return tuple(part for part in lessons if not part.is_withheld)

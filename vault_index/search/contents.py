@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +23,11 @@ if TYPE_CHECKING:
     from vault_index.search.entries import Entry
     from vault_index.vault import Vault
 
+COURSE = "course"
 
-def counted(vault: Vault, name: str = "") -> list[tuple[Document, int, bool]]:
-    """Return the documents, each with how many lessons it has, and whether it is a course.
+
+def counted(vault: Vault, name: str = "") -> list[Document]:
+    """Return the documents with the number of their lessons; the `kind` of a course is COURSE.
 
     With a `name`, also half remembered or not typed to its end, they are those that may be called so, the
     likeliest first, and without any the nearest; else all, sorted by title. Lessons that hooks leave out
@@ -45,7 +48,12 @@ def counted(vault: Vault, name: str = "") -> list[tuple[Document, int, bool]]:
         kept = meant or kept[: documents.SHOWN]
     else:
         kept.sort(key=lambda place: (place.title.lower(), place.path))
-    return [(place, lessons[place.path], place.path in courses) for place in kept]
+    return [
+        replace(
+            place, kind=COURSE if place.path in courses else DOCUMENT, lessons=lessons[place.path]
+        )
+        for place in kept
+    ]
 
 
 # A vault in numbers: how many lessons and documents there are, of which categories, since when.

@@ -35,7 +35,7 @@ _COLUMNS = ("id", "path", "title", "description", "link", "author", "kind")
 class Document:
     """A document or a category of the vault, and how much a name is like its own (0..2)."""
 
-    kind: str  # document | category
+    kind: str  # document | category; where they are counted: document | course
     path: str  # of the document's file from the vault's root; or the category
     title: str
     description: str
@@ -43,6 +43,7 @@ class Document:
     author: str
     likeness: float = 0.0
     lesson: str = ""  # id of the one lesson of it that is meant
+    lessons: int = 0  # that agents may get, where they are counted
 
 
 def places(vault: Vault) -> list[Document]:

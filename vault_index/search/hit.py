@@ -178,7 +178,7 @@ class HitList:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """What an agent would get: `text`, or "" for silence, and `silent` then says why."""
+    """The text that an agent would get; "" for silence, and `silent` then says why."""
 
     text: str
     hits: tuple[Hit, ...]  # lessons

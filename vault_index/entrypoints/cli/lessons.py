@@ -521,9 +521,7 @@ def teach_command(
     if not text:
         raise VaultError("the text of this prompt was not kept", "type it: lessons teach PROMPT")
     if record.get("kind") == "file":
-        raise VaultError(
-            "this is an edit, and no prompt", "name the file in applies_to of a lesson"
-        )
+        raise VaultError("this is an edit, and no prompt", "name its file in a lesson's applies_to")
     if fires and silent:
         raise VaultError("both --fires and --not", "choose one of them")
     lesson, kind = (silent, SILENT) if silent else (fires, FIRES)

@@ -49,7 +49,7 @@ from vault_index.entrypoints.guard import (
 from vault_index.entrypoints.mcp import texts
 from vault_index.entrypoints.mcp.agent import Agent
 from vault_index.errors import VaultError
-from vault_index.text import quote as quotation
+from vault_index.text.quote import defused_line
 
 RESOURCE = "lesson://"
 # {tool: its arguments}; an empty value of another argument is none
@@ -171,7 +171,7 @@ class LessonsServer(MCPServer):
         """Call a tool, by a name of before, too; an error is an answer."""
         if not (may_call(name, arguments) or self.is_users(context)):
             return _error(
-                f"over HTTP, {quotation.defused_line(name)[:MAX_NAME]} needs the token, as does all "
+                f"over HTTP, {defused_line(name)[:MAX_NAME]} needs the token, as does all "
                 f"but {', '.join(TOOLS)} of this vault. Next: ask the user to {HEADER}."
             )
         if name in self._former:
@@ -206,7 +206,7 @@ class LessonsServer(MCPServer):
         try:
             return await super().get_prompt(name, arguments, context)
         except ValueError as error:
-            raise MCPError(INVALID_PARAMS, quotation.defused_line(str(error))) from None
+            raise MCPError(INVALID_PARAMS, defused_line(str(error))) from None
 
     async def _explain(self, name: str, error: ToolError) -> str:
         cause = error.__cause__
@@ -216,7 +216,7 @@ class LessonsServer(MCPServer):
             return await self._rejected(name, cause)
         if cause is None or isinstance(cause, ToolError):
             names = ", ".join(tool.name for tool in await self.list_tools())
-            return f"there is no tool {quotation.defused_line(name)!r}. Next: choose among {names}."
+            return f"there is no tool {defused_line(name)!r}. Next: choose among {names}."
         logger.error("tool %r failed", name, exc_info=cause)
         kind = type(cause).__name__
         return (
@@ -234,7 +234,7 @@ class LessonsServer(MCPServer):
 
     async def _refused(self, name: str, why: str) -> str:
         names = ", ".join(await self._arguments(name) or ()) or "no argument"
-        why = quotation.defused_line(why)
+        why = defused_line(why)
         return f"{name} cannot take that: {why}. Next: call it again; it takes {names}."
 
     async def _arguments(self, name: str) -> Collection[str] | None:
@@ -251,10 +251,8 @@ def _error(text: str) -> CallToolResult:
 
 def explained(error: VaultError) -> str:
     """Return an error as text for the model: what happened, and what to do about it."""
-    message = quotation.defused_line(error.message)
-    return (
-        f"{message}. Next: {quotation.defused_line(error.hint)}." if error.hint else f"{message}."
-    )
+    message = defused_line(error.message)
+    return f"{message}. Next: {defused_line(error.hint)}." if error.hint else f"{message}."
 
 
 # The resource of a lesson, and the prompts that a person calls.

@@ -45,7 +45,7 @@ from vault_index.errors import VaultError
 from vault_index.hotpath import index_files
 from vault_index.vault import open_vault
 from vault_index.watch import launch
-from vault_index.watch import page as watched
+from vault_index.watch.page import wishes
 from vault_index.watch.vault_watch import AT_ONCE
 
 # Open pages hear of changes: server-sent events.
@@ -333,7 +333,7 @@ def _roots(client: VaultClient) -> list[Path]:
     """Return the vaults that this user's watcher has open or serves, by name."""
     with client.refusing(422):
         state = launch.status(client.root) or {}
-    known = {*state.get("vaults", ()), *(wanted.root for wanted in watched.wishes())}
+    known = {*state.get("vaults", ()), *(wanted.root for wanted in wishes())}
     roots = {client.root, *(Path(root) for root in known)}
     there = [root for root in roots if (root / index_files.FOLDER / index_files.SETTINGS).is_file()]
     return sorted(there, key=lambda root: (root.name, root))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Request
@@ -249,9 +250,9 @@ def categories(client: Client) -> dict[str, Any]:
 @query_routes.get("/courses", response_model=CoursesAnswer)
 def courses(client: Client) -> dict[str, Any]:
     """List the documents with numbered lessons."""
-    listed = client.ask(api.document.courses(), settled=True)["courses"]
-    shown = [{**course, "lesson_count": len(course["lessons"])} for course in listed]
-    titles = [course["title"] for course in listed]
+    listed = client.ask(api.document.courses(), settled=True)
+    shown = [asdict(course) | {"lesson_count": len(course.lessons)} for course in listed]
+    titles = [course.title for course in listed]
     return {"total_courses": len(titles), "course_titles": titles, "courses": shown}
 
 

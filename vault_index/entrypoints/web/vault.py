@@ -6,8 +6,9 @@ Lessons are counted for anybody. Texts that agents received and the state of thi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse
@@ -18,9 +19,12 @@ from vault_index.entrypoints.web.render import fragment, page
 from vault_index.entrypoints.web.shapes import Text
 from vault_index.entrypoints.web.vault_client import Client
 from vault_index.entrypoints.words import status
+from vault_index.search.contents import COURSE
+from vault_index.search.documents import Document, Part
 from vault_index.store import moments
 from vault_index.vault import open_vault
 
+Place = TypeVar("Place", Document, Part)
 PRIVATE = "/page/private/vault"
 MAX_ROWS = 200  # of a table; the line below it says how many more there are
 WIDTH, HEIGHT = 720, 140  # of the plot, in its own units
@@ -144,11 +148,11 @@ def listed(
     client: Client, name: Name = "", limit: Annotated[int, Query(ge=1, le=100_000)] = AT_ONCE
 ) -> HTMLResponse:
     """Show the documents, or those that may be called so."""
-    found = client.ask(api.document.select(name=name))["documents"]
+    found = client.ask(api.document.select(name=name))
     return fragment(
         "documents_list.html",
         documents=[_linked(document) for document in found[:limit]],
-        courses=sum(document["kind"] == "course" for document in found),
+        courses=sum(document.kind == COURSE for document in found),
         count=len(found),
         name=name.strip(),
         next_limit=limit + AT_ONCE if len(found) > limit else 0,
@@ -158,10 +162,10 @@ def listed(
 @document_routes.get("/page/documents/contents")
 def contents(client: Client, path: Annotated[Text, Query(max_length=4000)]) -> HTMLResponse:
     """Show the lessons of a document."""
-    lessons = client.ask(api.document.contents(path=path))["lessons"]
+    lessons = client.ask(api.document.contents(path=path))
     return fragment("documents_contents.html", lessons=list(map(_linked, lessons)))
 
 
-def _linked(values: dict[str, Any]) -> dict[str, Any]:
+def _linked(place: Place) -> Place:
     """Return a document or lesson with a link only where it leads into the web."""
-    return {**values, "link": values["link"] if values["link"].lower().startswith(WEB) else ""}
+    return place if place.link.lower().startswith(WEB) else replace(place, link="")
