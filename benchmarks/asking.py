@@ -9,6 +9,12 @@ the prompts of the evaluation set that a lesson answers; the share is over those
 returns a labelled lesson at all: over the first 50 of these, and over all. 50 evenly spaced questions
 are shown, too, of which some 28 are found: a few points there are noise. Times are of this machine,
 without a model.
+
+    python -m benchmarks.asking --questions benchmarks/asking_questions.json
+
+asks the whole command: of a note, of several, deep in a long one, what none says, follow-ups, the
+journal. They were written from the notes (MIT) before anything was measured. A right passage is one that
+has the words of the answer. The scripted model searches for the question, with the one before it.
 """
 
 from __future__ import annotations
@@ -20,17 +26,23 @@ import re
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from benchmarks import instruments
 from benchmarks.instruments import Row
-from vault_index import api
+from tests.support.conversations import about_redirects, about_retries
+from tests.support.ollama_server import OllamaServer
+from tests.support.projects import taken
+from vault_index import api, client
 from vault_index.api import codec
 from vault_index.ask import respond
 from vault_index.ask.answer import ANSWERED, UNKNOWN, Answer
 from vault_index.ask.citations import check, words_of
 from vault_index.ask.passages import MAX_CHARS, NAME, SearchResult, Wanted, find
+from vault_index.config import AskTable
 from vault_index.embed import download
 from vault_index.llm.backend import TOOL, Question, Reply, Take, ToolCall
 from vault_index.search import evaluate, floor
@@ -80,6 +92,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure answers with sources.")
     parser.add_argument("--eval", type=Path, default=instruments.EVAL, help="the evaluation set")
     parser.add_argument("--json", type=Path, help="also write the figures here")
+    parser.add_argument("--questions", type=Path, metavar="FILE", help="only these, by the command")
     options = parser.parse_args()
     instruments.EVAL = options.eval
     with tempfile.TemporaryDirectory(prefix="lessons-asking-") as scratch:
@@ -87,8 +100,12 @@ def main() -> None:
         os.environ["LESSONS_WATCH_AUTOSTART"] = "false"
         download.fetch(Path(os.environ["LESSONS_HOME"]))
         vault = instruments.eval_vault(Path(scratch) / "eval")
-        prompts = evaluate.load(options.eval / "queries.jsonl")
-        rows = list(instruments.shown(_rows(vault, prompts)))
+        if options.questions:
+            os.environ["HOME"] = scratch
+            made = _by_command(vault, json.loads(options.questions.read_text("utf-8")))
+        else:
+            made = _rows(vault, evaluate.load(options.eval / "queries.jsonl"))
+        rows = list(instruments.shown(made))
     if options.json:
         figures = {what: {"value": figure, "unit": unit} for what, figure, unit in rows}
         options.json.write_text(json.dumps(figures, indent=2) + "\n")
@@ -114,6 +131,56 @@ def _rows(vault: Vault, prompts: list[LabelledPrompt]) -> Iterator[Row]:
     unknown = [_asked(vault, prompt, Reader()).status == UNKNOWN for prompt in others]
     yield f"{len(others)} prompts without an answer: the vault does not know", _share(unknown), ""
     yield from _times(vault, answerable[:QUESTIONS])
+
+
+def _by_command(vault: Vault, questions: list[dict[str, Any]]) -> Iterator[Row]:
+    """Ask each question by the command, of a scripted model that searches once, and twice."""
+    for talk in (about_retries(vault.root), about_redirects(vault.root)):
+        taken(talk)
+    kinds = list(dict.fromkeys(each["kind"] for each in questions))
+    with OllamaServer() as server:
+        os.environ["OLLAMA_HOST"] = server.url
+        server.answer = lambda _: "It is as the passages say [1]."
+        for searches in (1, 2):
+            config = replace(
+                vault.config, ask=AskTable(model="ollama:reader", max_searches=searches)
+            )
+            asked = Vault(vault.root, config)
+            right = {kind: list[bool]() for kind in kinds}
+            for each in questions:
+                server.calls = partial(_calls, each, searches)
+                right[each["kind"]].append(_is_right(asked, each))
+                if not right[each["kind"]][-1]:
+                    print(f"  {searches} searches: {each['asked'][-1]}")  # noqa: T201
+            for kind, those in right.items():
+                yield f"{kind}: right with {searches} searches, of {len(those)}", sum(those), ""
+            answerable = [one for kind in kinds if kind != UNANSWERABLE for one in right[kind]]
+            yield f"a right passage is sent, {searches} searches", _share(answerable), ""
+
+
+UNANSWERABLE = "unanswerable"
+
+
+def _calls(question: dict[str, Any], searches: int, body: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the searches that the model asks for next."""
+    after = [each["role"] for each in body["messages"]]
+    made = len(after) - 1 - max(at for at, role in enumerate(after) if role == "user")
+    kind = "journal" if question["kind"] == "journal" else "lessons"
+    turn = sum(role == "user" for role in after)
+    text = " ".join(question["asked"][:turn])
+    return [(NAME, json.dumps({"query": text, "kind": kind}))] if made < 2 * searches else []
+
+
+def _is_right(vault: Vault, question: dict[str, Any]) -> bool:
+    """Whether the words of the answer are in what is sent; of what no note says, all of it is weak."""
+    session = ""
+    for text in question["asked"]:
+        answer = client.ask(vault, api.asking.ask(query=text, session_id=session))
+        session = answer["session_id"]
+    passages = answer["passages"]
+    if question["kind"] == UNANSWERABLE:
+        return all(each["is_weak"] for each in passages)
+    return all(any(words in each["text"] for each in passages) for words in question["words"])
 
 
 def _outcome(vault: Vault, prompt: LabelledPrompt, model: Reader) -> tuple[bool, bool]:

