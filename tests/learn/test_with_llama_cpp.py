@@ -74,8 +74,7 @@ def test_an_answer_cites_what_was_found_and_nothing_else(team: Vault) -> None:
     asked = run("lessons", "ask", "how do we roll back?", "--json", cwd=team.root, check=False)
     answer = asked.json
     assert answer["status"] in ("answered", "unknown", "failed")
-    numbers = {str(each["number"]) for each in answer["passages"]}
-    assert numbers
+    numbers = {str(each["number"]) for each in answer["passages"]}  # none where it did not search
     sources = {str(each["number"]) for each in answer["sources"]}
     assert set(CITED.findall(answer["answer"])) <= sources <= numbers
     if answer["status"] == "failed":
