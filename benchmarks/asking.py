@@ -39,7 +39,7 @@ from tests.support.projects import taken
 from vault_index import api, client
 from vault_index.api import codec
 from vault_index.ask import respond
-from vault_index.ask.answer import ANSWERED, UNKNOWN, Answer
+from vault_index.ask.answer import ANSWERED, FAILED, UNKNOWN, Answer
 from vault_index.ask.citations import check, words_of
 from vault_index.ask.passages import MAX_CHARS, NAME, SearchResult, Wanted, find
 from vault_index.config import AskTable
@@ -139,12 +139,10 @@ def _by_command(vault: Vault, questions: list[dict[str, Any]]) -> Iterator[Row]:
         taken(talk)
     kinds = list(dict.fromkeys(each["kind"] for each in questions))
     with OllamaServer() as server:
-        os.environ["OLLAMA_HOST"] = server.url
-        server.answer = lambda _: "It is as the passages say [1]."
+        server.answer = lambda body: "" if server.calls(body) else "It is as the passages say [1]."
         for searches in (1, 2):
-            config = replace(
-                vault.config, ask=AskTable(model="ollama:reader", max_searches=searches)
-            )
+            ask = AskTable(model="ollama:reader", max_searches=searches)
+            config = replace(vault.config, ollama_host=server.url, ask=ask)
             asked = Vault(vault.root, config)
             right = {kind: list[bool]() for kind in kinds}
             for each in questions:
@@ -177,6 +175,7 @@ def _is_right(vault: Vault, question: dict[str, Any]) -> bool:
     for text in question["asked"]:
         answer = client.ask(vault, api.asking.ask(query=text, session_id=session))
         session = answer["session_id"]
+        assert answer["status"] != FAILED, answer["trouble"]
     passages = answer["passages"]
     if question["kind"] == UNANSWERABLE:
         return all(each["is_weak"] for each in passages)
