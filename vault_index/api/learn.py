@@ -174,7 +174,7 @@ def learn(
     tokens: int = 0,
     asked_by: str = record.PERSON,
 ) -> dict[str, Any]:
-    """Make proposals of what a session, commits or files taught: see `run.learn`."""
+    """Make proposals of what a session, commits, files or a pull request taught: see `run.learn`."""
     how = {"force": force, "dry_run": dry_run, "tokens": tokens, "asked_by": asked_by}
     return _learned(vault, caller, scope, target, folder, **how)
 

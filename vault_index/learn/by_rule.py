@@ -23,6 +23,7 @@ MAX_ENTRIES, MAX_POINTS = 3, 5  # of a session
 MAX_LINES, MAX_LINE, MAX_SENTENCE = 6, 160, 300  # of a change; characters
 STATED, NAMED, REPAIRED = 4.0, 4.0, 4.0  # points of a draft
 HINTED = 2.5  # points of a hint
+REVIEWED = 2.0  # points of a thread of a review: the change that followed says the rest
 # what a point is about
 SAID, REFUSAL, CAUSE = "you said", "you refused a call", "the agent named a cause"
 PASSED, BROKEN = "it failed, and passed later", "it failed"
@@ -168,6 +169,18 @@ def _stated(spans: Iterable[_Span]) -> Iterator[_Made]:
             yield points, what
         elif quote:
             yield points, Point(REFUSAL if said.origin == events.REFUSAL else SAID, quote)
+
+
+def of_review(there: Sequence[Moment]) -> list[Entry]:
+    """Return what the threads of a review taught, the most important first."""
+    made: list[tuple[float, Entry]] = []
+    for span in _spans(there):
+        scored = [(_points_of_statement(text, span), text) for text in _prose(span.said.text)]
+        points, text = max(scored, key=lambda pair: pair[0], default=(0.0, ""))
+        quote, title = vocabulary.verbatim(text, [span.said.text]) if text else "", _title(text)
+        if quote and title and points >= REVIEWED:
+            made.append((points, _entry("code_pattern", title, text, "", span.changes, [quote])))
+    return [entry for _, entry in sorted(made, key=lambda pair: -pair[0])]
 
 
 def _points_of_statement(sentence: str, span: _Span) -> float:

@@ -237,7 +237,8 @@ def _compared_with_all(entry: Entry, context: Context) -> Admitted:
         fires_on_error=entry.fires_on_error,
         quotes=entry.quotes,
         **evidence.origin(entry.quotes, context.material),
-        why=context.why,
+        why=entry.why or context.why,
+        applies_to=entry.applies_to,
         session=private_id(context.material.session),
         is_draft=entry.by_rule,
     )

@@ -69,7 +69,7 @@ def session(vault: Vault, name: str, folder: Path | None = None) -> Material:
     there = _recorded(played, chosen) if played else _of_records(chosen)
     changed = _during(vault, chosen) or _by_edits(played, chosen, is_wanted)
     subjects = [*(played.subjects if played else ()), *map(_subject, changed.messages)]
-    return _with_digest(
+    return with_digest(
         Material(
             *(SESSION, chosen.id, chosen.project),
             session=chosen.id,
@@ -100,7 +100,7 @@ def commits(vault: Vault, revisions: str, folder: Path | None = None) -> Materia
         )
     changed = diff.between(place, base, until, _wanted(vault, place))
     messages = [Moment(timeline.COMMIT, message) for message in changed.messages[:MAX_SUBJECTS]]
-    return _with_digest(
+    return with_digest(
         Material(
             *(COMMITS, revisions, place.name),
             moments=(*messages, *timeline.moments_of_diff(changed.text)),
@@ -141,7 +141,7 @@ def files(vault: Vault, paths: Sequence[str], folder: Path | None = None) -> Mat
     text = "".join(texts)[: diff.MAX_CHARS]
     target = " ".join(paths)
     there = tuple(timeline.moments_of_diff(text))
-    return _with_digest(
+    return with_digest(
         Material(FILES, target, place.name, there, changes=tuple(changes), diff=text)
     )
 
@@ -165,7 +165,8 @@ def _injected(vault: Vault, session: str) -> dict[str, str]:
     return given
 
 
-def _with_digest(material: Material) -> Material:
+def with_digest(material: Material) -> Material:
+    """Return a material with the digest of its texts."""
     text = "\0".join(material.texts)
     digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
     return replace(material, digest=digest)

@@ -12,7 +12,7 @@ from vault_index.learn.timeline import Moment
 from vault_index.lesson.category import DEFAULT_CONFIDENCE
 from vault_index.lesson.passages import Parts
 
-SESSION, COMMITS, FILES = "session", "commit", "files"
+SESSION, COMMITS, FILES, PULL = "session", "commit", "files", "pull"
 ADDED, CHANGED, REMOVED, MOVED = "added", "changed", "removed", "moved"
 
 
@@ -36,7 +36,7 @@ class Material:
     which it came first, "" for the session's start.
     """
 
-    scope: str  # SESSION | COMMITS | FILES
+    scope: str  # SESSION | COMMITS | FILES | PULL
     target: str
     project: str = ""
     moments: tuple[Moment, ...] = ()  # in the order of time
@@ -49,6 +49,7 @@ class Material:
     injected: Mapping[str, str] = field(default_factory=dict)
     novel: tuple[str, ...] = ()  # endings and folders of code that are new in the repository
     notes: tuple[str, ...] = ()  # from which commit the diff is and why, and what a bound left out
+    threads: tuple[tuple[str, str, str], ...] = ()  # of a review: text, file, what came of it
     digest: str = ""  # of all texts: the same material is not learned from twice
 
     @property
@@ -76,4 +77,6 @@ class Entry:
     fires_on_error: tuple[str, ...] = ()  # lines that a repaired failure printed
     quotes: tuple[str, ...] = ()
     changes: str = ""
+    applies_to: tuple[str, ...] = ()  # files
+    why: str = ""  # that it is worth it, where that is known of it alone
     by_rule: bool = False

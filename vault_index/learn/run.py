@@ -32,12 +32,13 @@ from vault_index.learn import (
     evidence,
     gate,
     gather,
+    pull_request,
     record,
     significance,
     stages,
     timeline,
 )
-from vault_index.learn.material import COMMITS, FILES, SESSION, Entry, Material
+from vault_index.learn.material import COMMITS, FILES, PULL, SESSION, Entry, Material
 from vault_index.learn.record import Run
 from vault_index.learn.significance import Significance
 from vault_index.learn.stages import Plan, Request
@@ -50,7 +51,7 @@ from vault_index.vault import Vault
 if TYPE_CHECKING:
     from vault_index.llm import Model
 
-SCOPES = (SESSION, COMMITS, FILES)
+SCOPES = (SESSION, COMMITS, FILES, PULL)
 RULES = "rules"  # what a run is by, without a model
 MANY = f"more than may be proposed of a session (learn.max_entries, at most {stages.MAX_ENTRIES})"
 FULL = record.FULL
@@ -234,6 +235,8 @@ def _material(vault: Vault, scope: str, target: str | Sequence[str], folder: str
         named = [path.strip() for path in paths if path.strip()]
         return gather.files(vault, named, place)
     name = target if isinstance(target, str) else " ".join(target)
+    if scope == PULL:
+        return gather.with_digest(pull_request.material(name))
     if scope == COMMITS:
         return gather.commits(vault, name or "HEAD", place)
     return gather.session(vault, name or gather.LAST, place)
@@ -245,6 +248,7 @@ def _analyse(work: _Work) -> dict[str, Any]:
         return work.answer(status=record.NOTHING)
     try:
         entries, hints = _entries(work)
+        entries = pull_request.with_threads(entries, work.material)
     except ModelCallError as error:
         status = _STATUS.get(type(error), record.FAILED)
         return work.answer(status=status, trouble=redact(error.message), hint=error.hint)
@@ -259,6 +263,8 @@ def _analyse(work: _Work) -> dict[str, Any]:
 
 def _entries(work: _Work) -> tuple[list[Entry], list[Point]]:
     """Return what a model, or rules without one, made of the material. Raises ModelCallError."""
+    if work.model is None and work.material.scope == PULL:
+        return by_rule.of_review(work.seen.moments), []
     if work.model is None:
         return by_rule.read(work.seen.moments)
     work.caller.note(f"sending {work.plan}")

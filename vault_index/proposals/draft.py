@@ -36,7 +36,7 @@ MAX_BY_CHARS = 80
 MIN_IDENTITY_WORDS = 8  # of a text: a shorter one may be said under many titles
 ID_BYTES = 4
 # in the frontmatter as a lesson has them, and in the key `proposal`
-_KEYS = ("tags", "type", "confidence", "fires_on", "silent_on", "fires_on_error")
+_KEYS = ("tags", "type", "confidence", "fires_on", "silent_on", "fires_on_error", "applies_to")
 _TEXTS = ("why", "session", "project", "day", "changes", "base", "added")
 _ABOUT = ("by", "findings", "near", "quotes", "speakers", *_TEXTS, "is_draft")
 # Who says a quote. What confirms a proposal is the first of these that says one.
@@ -71,6 +71,7 @@ class Proposal:
     confidence: int = DEFAULT_CONFIDENCE
     silent_on: tuple[str, ...] = ()
     fires_on_error: tuple[str, ...] = ()
+    applies_to: tuple[str, ...] = ()  # files
     quotes: tuple[str, ...] = ()
     speakers: tuple[str, ...] = ()
     why: str = ""

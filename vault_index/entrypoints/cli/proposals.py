@@ -22,6 +22,7 @@ AGAIN = "learned already; `lessons learn --again` does it once more"
 @click.option("--session", metavar="ID", help="A session: its id or its beginning. [default: last]")
 @click.option("--commit", metavar="REV|A..B", help="Commits.")
 @click.option("--files", multiple=True, metavar="PATH", help="A file as it is; several times.")
+@click.option("--pr", metavar="URL|FILE", help="The review of a pull request, by `gh`.")
 @click.option("--why", is_flag=True, help="Print what makes it worth it, and what was dropped.")
 @click.option("--again", is_flag=True, help="Learn again from the same material.")
 @click.option("--dry-run", is_flag=True, help="Only print how much would be sent, and to whom.")
@@ -34,6 +35,7 @@ def learn_command(
     session: str | None,
     commit: str | None,
     files: tuple[str, ...],
+    pr: str | None,
     why: bool,
     again: bool,
     dry_run: bool,
@@ -41,13 +43,14 @@ def learn_command(
     tokens: int | None,
     as_json: bool,
 ) -> None:
-    """Propose lessons from a session, commits or files.
+    """Propose lessons from a session, commits, files or a pull request.
 
     Rules make drafts, or the model in your settings ([learn] model) analyses what happened. Nothing is
-    a lesson before you accept it: see `lessons review`.
+    a lesson before you accept it: see `lessons review`. --pr reads threads in which a person's comment
+    led to a change, and dismissals with a reason.
     """
-    if sum(map(bool, (session, commit, files))) > 1:
-        raise click.UsageError("choose one of --session, --commit and --files")
+    if sum(map(bool, (session, commit, files, pr))) > 1:
+        raise click.UsageError("choose one of --session, --commit, --files and --pr")
     if show and not dry_run:
         raise click.UsageError("--show prints what would be sent: add --dry-run")
     values: dict[str, Any] = {"scope": "session", "target": session or "last"}
@@ -55,6 +58,8 @@ def learn_command(
         values = {"scope": "commit", "target": commit}
     elif files:
         values = {"scope": "files", "target": [str(Path(file).absolute()) for file in files]}
+    elif pr:
+        values = {"scope": "pull", "target": pr if "://" in pr else str(Path(pr).absolute())}
     values |= {"folder": str(Path.cwd()), "force": again, "dry_run": dry_run, "tokens": tokens or 0}
     try:
         answer = asking.ask(ctx.obj, api.learn.learn(**values))
@@ -255,6 +260,12 @@ def list_proposals(named: str | None, proposal_id: str | None, as_json: bool) ->
 @session_option
 @options.category("Where it belongs, instead of where it says.")
 @click.option("--commit", is_flag=True, help="Commit its file, and no other.")
+@click.option(
+    "--branch", metavar="NAME", default="", help="Commit it on a new branch, and stay there."
+)
+@click.option(
+    "--open-pr", is_flag=True, help="Push that branch, and open a draft pull request by `gh`."
+)
 @options.as_json
 @click.pass_obj
 def accept(
@@ -263,14 +274,27 @@ def accept(
     session: str,
     category: str,
     commit: bool,
+    branch: str,
+    open_pr: bool,
     as_json: bool,
 ) -> None:
     """Make proposals lessons, and print their paths.
 
     ID is the id of a proposal or its beginning: see `lessons review list`. One that is a change of a
-    lesson changes it.
+    lesson changes it. --open-pr alone names the branch for the first of them.
     """
+    from vault_index.share import github
+
     root = client.open_vault(named).root
+    chosen: list[dict[str, Any]] = []
+    if branch or open_pr:
+        asked = proposal_ids or ("",)
+        for id in asked:
+            values = {"id": id, "session": session}
+            chosen += asking.ask(named, api.proposal.select(**values))["proposals"]
+        branch, commit = branch or f"lessons/{chosen[0]['id'] if chosen else session}", True
+        github.begin_branch(root, branch)
+        asking.note(f"on the branch {branch}; go back with: git switch -")
     each_proposal(
         named,
         proposal_ids,
@@ -279,6 +303,10 @@ def accept(
         lambda id: api.proposal.accept(id=id, category=category, commit=commit),
         lambda accepted: from_here(root / accepted["path"], root),
     )
+    if open_pr:
+        titles = [each["title"] for each in chosen]
+        title = f"Add lesson: {titles[0]}" if len(titles) == 1 else f"Add {len(titles)} lessons"
+        asking.note(github.open_draft(root, branch, title, github.evidence(chosen)))
 
 
 @review_command.command("reject", epilog="Example: lessons review reject 3f9a")
@@ -346,7 +374,7 @@ def _show_proposal(proposal: dict[str, Any]) -> None:
     draft += f" · session {proposal['session']}" if proposal["session"] else ""
     until = f", expires {proposal['expires']}" if proposal["expires"] else ""
     output.say(f"[{filed}] {proposal['id']}{by}{draft}, {proposal['created'][:10]}{until}")
-    for name in ("tags", "fires_on", "silent_on", "fires_on_error", "quotes"):
+    for name in ("tags", "fires_on", "silent_on", "fires_on_error", "applies_to", "quotes"):
         if proposal[name]:
             output.say(f"{name}: {', '.join(proposal[name])}", indent=2)
     for finding in proposal["findings"]:

@@ -1,0 +1,83 @@
+"""What is asked of GitHub: through the user's own program `gh`, and only when somebody asks for it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from vault_index import git
+from vault_index.errors import VaultError
+from vault_index.text.quote import clean, visible_line
+
+SECONDS = 60  # for an answer of `gh`
+MAX_SAID = 200  # characters of an error
+
+
+def ask(host: str, path: str, *options: str) -> Any:
+    """Return what an address of GitHub's API answers, as JSON values. Raises VaultError."""
+    try:
+        return json.loads(_run(["api", "--hostname", host, path, *options]))
+    except (ValueError, RecursionError):
+        raise VaultError(f"gh gives no JSON for {path}", "look at `gh auth status`") from None
+
+
+def pages(host: str, path: str) -> list[Any]:
+    """Return the members of a list that is answered in pages. Raises VaultError."""
+    answered = ask(host, f"{path}?per_page=100", "--paginate", "--slurp")
+    return [each for page in answered if isinstance(page, list) for each in page]
+
+
+def begin_branch(root: Path, name: str) -> None:
+    """Begin a branch at what is checked out, and stay on it; changes that are not committed stay.
+
+    Raises GitError.
+    """
+    git.command(root, "switch", "--quiet", "--create", name)
+
+
+def open_draft(root: Path, branch: str, title: str, body: str) -> str:
+    """Push a branch and open a draft pull request of it; return its address. Raises VaultError."""
+    git.command(root, "push", "--quiet", "--set-upstream", "origin", branch)
+    options = ["--draft", "--head", branch, "--title", title, "--body", body]
+    return _run(["pr", "create", *options], root).strip()
+
+
+def evidence(proposals: Sequence[Mapping[str, Any]]) -> str:
+    """Return the text of a pull request: each proposal with what it rests on, as data."""
+    blocks = []
+    for each in proposals:
+        said = [f"### {_plain(each['title'])}", _plain(each["why"])]
+        said += [f"> {_plain(quote)}" for quote in each["quotes"]]
+        blocks.append("\n\n".join(filter(None, said)))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _plain(text: str) -> str:
+    """Return a text in a line that calls nobody by name and is no markup."""
+    line = visible_line(" ".join(text.split()))
+    return line.replace("@", "@\u200b").replace("<", "&lt;")
+
+
+def _run(arguments: Sequence[str], folder: Path | None = None) -> str:
+    try:
+        done = subprocess.run(
+            ["gh", *arguments],
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    except FileNotFoundError:
+        hint = "install gh and log in: gh auth login"
+        raise VaultError("GitHub's program gh is not on the PATH", hint) from None
+    except (OSError, subprocess.TimeoutExpired) as error:
+        why = error.strerror if isinstance(error, OSError) else f"no answer in {SECONDS} seconds"
+        raise VaultError(f"gh: {why}", "look at `gh auth status`") from None
+    if done.returncode:
+        said = " ".join(clean(done.stderr.decode("utf-8", "replace")).split())[:MAX_SAID]
+        raise VaultError(f"gh: {said or 'it failed'}", "look at `gh auth status`")
+    return done.stdout.decode("utf-8", "replace")
