@@ -78,6 +78,14 @@ created: 2026-08-01
 ---
 {}
 """
+GONE = """\
+---
+title: The wombat service restarts at noon
+fires_on: [when does the wombat service restart]
+anchors: [store/gone.py#retry]
+---
+It restarts at noon, by its timer.
+"""
 STAGED = "---\ntitle: A key\n---\nThe key is AKIAIOSFODNN7EXAMQLE of the account.\n"
 SECTIONS = """\
 ---
@@ -291,6 +299,11 @@ COMMANDS = (
     typed("recall, a taught prompt", "recall the bundle step is killed", "<lessons>"),
     typed("recall, a silent prompt", "recall what is a heap data structure", "^silent: "),
     typed("recall --json", f"recall --json {ASKED}", r'"lesson_id": ?"devops/ci-cd/heap"'),
+    typed(
+        "recall, a lesson whose code is gone",
+        "recall when does the wombat service restart",
+        "the code that it is about is gone",
+    ),
     typed("recall names the nearest", "recall how do I bake rye bread", "(?i)floor|nothing|near"),
     typed(
         "recall --error",
@@ -317,7 +330,9 @@ COMMANDS = (
     ),
     typed("check --format github", "check --format github --against HEAD", "prompts tried"),
     typed("check --comment", "check --comment x.md", "need --against", 2),
-    typed("check --stale", "check --stale", "^no lesson needs another look"),
+    typed(
+        "check --stale", "check --stale", "store/gone.py#retry is gone: hooks leave the lesson out"
+    ),
     typed("check --confirm", "check --confirm no-such-lesson", "no-such-lesson", 1),
     typed("status", "status", r"^lately .*devops/ci-cd/heap \(20"),
     typed("status --json", "status --json", r'"most_used": ?\[\s*\[\s*"devops/ci-cd/heap"'),
@@ -782,6 +797,7 @@ def _folder_of_vault(root: Path, home: Path) -> Path:
         ("data/redis.md", SECTIONS),
         ("backend/backoff.md", PATTERN.format("Wait between tries", "Double the pause.")),
         ("backend/jitter.md", PATTERN.format("Spread the tries", "Add a random part to it.")),
+        ("ops/gone.md", GONE),
         ("audit/again.md", "---\ntitle: Lyrebirds\n---\nA lyrebird sings.\n"),
     ):
         write(root / "lessons" / path, text)

@@ -115,8 +115,8 @@ _JUDGING_SECONDS = 600.0  # of somebody who asks for a report and sees how far i
 def stale_lessons(vault: Vault, caller: Caller) -> dict[str, Any]:
     """List why lessons should be looked at again: `reasons`, each with what to `do`, and `lessons`.
 
-    Each has `lesson`, `title`, `path`, `kind` (cost | contradicted | file | name | version | changed)
-    and `why`. `waiting` is how many sessions are not judged yet.
+    Each has `lesson`, `title`, `path`, `why` and `kind` (cost | contradicted | anchor | file | name |
+    version | changed). `waiting` is how many sessions are not judged yet.
     """
     caller.index(vault)
     judged = outcome.update(vault, _JUDGING_SECONDS, caller.progress_of("judging sessions"))

@@ -14,6 +14,7 @@ from vault_index.errors import VaultError
 from vault_index.lesson import category, edits
 from vault_index.lesson.file import OWN_KEYS, LessonFile
 from vault_index.lesson.parse import TYPES
+from vault_index.recall import anchors
 from vault_index.recall.outcome.stale import CONFIRMED
 from vault_index.search import entries
 from vault_index.store import ownership
@@ -176,7 +177,10 @@ def confirm(vault: Vault, entry: entries.Entry, day: date) -> Confirmed:
     LessonError for a file that cannot be edited, VaultError if it is another lesson by now, WriteError.
     """
     before = entries.content(vault, entry)
-    data = edits.set_keys(before, {CONFIRMED: day}, entry["path"])
+    keys: dict[str, Any] = {CONFIRMED: day}
+    if there := anchors.of_data(before, entry["path"]):
+        keys[anchors.KEY] = anchors.hashed(vault, there)
+    data = edits.set_keys(before, keys, entry["path"])
     file = put(vault, entry["path"], data, before)
     until = check.withheld(entry["path"].partition("/")[2], data, vault.config.home).until
     if until:

@@ -27,6 +27,7 @@ from vault_index.learn.timeline import CHANGES, FAILED
 from vault_index.lesson import category, parse, passages
 from vault_index.proposals import draft, fingerprint, review
 from vault_index.proposals.draft import Proposal
+from vault_index.recall import anchors
 from vault_index.store import injections
 from vault_index.text import failure
 from vault_index.transcripts import vocabulary
@@ -239,6 +240,10 @@ def _compared_with_all(entry: Entry, context: Context) -> Admitted:
         **evidence.origin(entry.quotes, context.material),
         why=entry.why or context.why,
         applies_to=entry.applies_to,
+        anchors=anchors.proposed(
+            context.material.diff,
+            "\n".join([entry.title, *entry.quotes, passages.text_of(entry.parts)]),
+        ),
         session=private_id(context.material.session),
         is_draft=entry.by_rule,
     )

@@ -25,6 +25,7 @@ from vault_index.lesson.category import normalise
 from vault_index.lesson.file import LessonFile, hash_of
 from vault_index.lesson.parse import parse_file
 from vault_index.proposals import draft, store
+from vault_index.recall import anchors
 
 if TYPE_CHECKING:
     from vault_index.proposals.draft import Proposal
@@ -213,7 +214,9 @@ def _update(step: _Step, entry: Entry, seen: str | None) -> Path:
 def _write(step: _Step, category: str) -> Path:
     """Write the lesson of a proposal, after a note of where in the proposal."""
     vault, session = step.vault, step.proposal.session
-    learned = {"source": SOURCE, "session": session} if session else {}
+    learned: dict[str, Any] = {"source": SOURCE, "session": session} if session else {}
+    if there := anchors.of_data(step.data, f"{step.id}.md"):
+        learned[anchors.KEY] = anchors.hashed(vault, there)
     source = edits.set_keys(step.data, {**learned, draft.KEY: None, "categories": None})
     chosen = [category] if category else list(parse_file(step.data, "new.md")[0].categories)
     if category and not normalise(category):

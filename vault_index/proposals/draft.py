@@ -72,6 +72,7 @@ class Proposal:
     silent_on: tuple[str, ...] = ()
     fires_on_error: tuple[str, ...] = ()
     applies_to: tuple[str, ...] = ()  # files
+    anchors: tuple[str, ...] = ()  # regions of the code that it is about
     quotes: tuple[str, ...] = ()
     speakers: tuple[str, ...] = ()
     why: str = ""
@@ -149,7 +150,9 @@ def to_bytes(proposal: Proposal) -> bytes:
         "near": [list(near) for near in proposal.near],
     }
     values[KEY] = {name: values[name] for name in _ABOUT if values[name]}
-    given = {name: values[name] for name in ("title", "categories", *_KEYS, "created", KEY)}
+    given = {
+        name: values[name] for name in ("title", "categories", *_KEYS, "anchors", "created", KEY)
+    }
     given = {name: value for name, value in given.items() if value}
     data = edits.set_keys(f"---\n---\n{proposal.text}\n".encode(), given)
     if len(parse_file(data, f"{proposal.id}.md")) != 1:
@@ -175,6 +178,7 @@ def from_bytes(id: str, data: bytes) -> Proposal:
         created=lesson.created.isoformat() if lesson.created else "",
         findings=_findings(about.get("findings")),
         near=_near(about.get("near")),
+        anchors=tuple(map(str, _list(edits.keys_of(data).get("anchors")))),
         quotes=tuple(map(str, _list(about.get("quotes")))),
         speakers=tuple(map(str, _list(about.get("speakers")))),
         is_draft=about.get("is_draft") is True,

@@ -38,6 +38,9 @@ _JOURNAL_INTRO = (
 _MARKED = f" Read {quote.MARK} as a less-than sign."  # so that code is copied as it was
 
 
+CHANGED = "the code that it is about changed since somebody confirmed it: "
+
+
 def injection(
     hits: Sequence[Hit], max_tokens: int, skills: Sequence[Hit] = (), journal: str = ""
 ) -> str:
@@ -84,6 +87,7 @@ def at_edit(hit: Hit) -> str:
     """Return the block for an edit: one lesson, in one line."""
     title, text, path = map(quote.defused_line, (named(hit), hit.text, hit.path))
     says = blocks.shorten_line(text, LINE_CHARS)
+    says += f" [{CHANGED}{quote.defused_line(hit.changed)[:200]}]" if hit.changed else ""
     intro = _INTRO + (_MARKED if "<" in hit.text else "")
     return "\n".join([FENCE_OPEN, intro, f"- {title[:200]}: {says} ({path[:300]})", FENCE_CLOSE])
 
@@ -120,12 +124,14 @@ def _suggestion(skill: Hit) -> str:
 
 
 def header(hit: Hit) -> str:
-    """Return the two lines above a lesson: categories, title and score; path, author and date."""
+    """Return the lines above a lesson: categories, title and score; path, author and date; a warning."""
     title = quote.defused_line(named(hit))[:200]
     filed = quote.defused_line(", ".join(hit.filed_under))[:200]
     path = quote.defused_line(hit.path)[:300]
     found = f"{hit.percent}%" if hit.score else hit.type.replace("_", " ") or "again"
-    return f"- [{filed}] {title} ({found})\n  {path}{signed(quote.defused_line(hit.author), hit)}"
+    changed = f"\n  {CHANGED}{quote.defused_line(hit.changed)[:200]}" if hit.changed else ""
+    by = signed(quote.defused_line(hit.author), hit)
+    return f"- [{filed}] {title} ({found})\n  {path}{by}{changed}"
 
 
 def receipt(hits: Sequence[Hit]) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from vault_index import git
 from vault_index.index.rows import MAX_TAUGHT_CHARS
 from vault_index.journal.redact import glob_matcher, redact
-from vault_index.recall import block, holdout, select, sessions
+from vault_index.recall import anchors, block, holdout, select, sessions
 from vault_index.recall.select import Injection
 from vault_index.search.hit import Hit
 from vault_index.store import filters, injections, schema
@@ -45,7 +45,8 @@ def select_lesson(vault: Vault, event: dict[str, Any]) -> Injection:
     where = filters.all_of(filters.wholes_of(fresh), filters.FOR_AGENTS)
     rows = vault.open_index().store.rows(schema.LESSONS.shown, where)
     plan = holdout.plan(vault, str(event["session_id"]), is_new=bool(event.get("agent_id")))
-    every = select.only_trusted(vault, [Hit.of_lesson(row, 1.0, 0.0) for row in rows])
+    trusted = select.only_trusted(vault, [Hit.of_lesson(row, 1.0, 0.0) for row in rows])
+    every = anchors.deliverable(vault, trusted)
     hits = [hit for hit in every if not plan.is_over(hit)]
     first = sorted(hits, key=lambda hit: fresh.index(hit.lesson_id))[:1]
     if not first:

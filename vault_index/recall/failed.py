@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index.index.rows import MAX_TAUGHT_CHARS
 from vault_index.journal.redact import redact
-from vault_index.recall import block, holdout, select, sessions
+from vault_index.recall import anchors, block, holdout, select, sessions
 from vault_index.recall.holdout import Plan
 from vault_index.recall.select import Injection
 from vault_index.search import failures
@@ -56,7 +56,7 @@ def select_lesson(
 ) -> Injection:
     """Return what a failure should get that the session was told about so many `times`."""
     answer = failures.find(vault, failed, _LOOKED_AT, text_only=text_only)
-    trusted = select.only_trusted(vault, answer.hits[:1])
+    trusted = anchors.deliverable(vault, select.only_trusted(vault, answer.hits[:1]))
     if not answer.is_above or not trusted:
         silent = answer.why_silent or select.NOTHING
         least = answer.floor if answer.floor < float("inf") else None

@@ -15,7 +15,7 @@ from vault_index.errors import VaultError
 from vault_index.hotpath import chatter
 from vault_index.journal.journal import Journal
 from vault_index.lesson import file, passages
-from vault_index.recall import block, holdout
+from vault_index.recall import anchors, block, holdout
 from vault_index.recall.holdout import RULE, Plan
 from vault_index.search import floor, scoring, unindexed
 from vault_index.search.hit import Hit
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 # cut loses no right lesson and takes out every tenth of those injected.
 COMPANION_SHARE = 0.75
 NOTHING = "nothing above the floor"
+_NO_CODE = "the code that it is about is gone: see `lessons check --stale`"
 _WITHHELD = " is left out: "
 MAX_RULES = 20  # more are no rules that anybody keeps in mind
 
@@ -103,7 +104,8 @@ def from_files(
     wanted = config.prompt_lessons + len(already) + len(plan.before)
     every, files = unindexed.find(vault, prompt, wanted)
     least = floor.before_fit(files)
-    hits = [hit for hit in only_trusted(vault, every) if hit.score >= least]
+    trusted = [hit for hit in only_trusted(vault, every) if hit.score >= least]
+    hits = anchors.deliverable(vault, trusted)
     fresh = [hit for hit in hits if hit.lesson_id not in already and not plan.is_over(hit)]
     fresh = fresh[: config.prompt_lessons]
     silent = "" if fresh else "nothing new" if hits else NOTHING
@@ -163,7 +165,8 @@ def after_compaction(vault: Vault, already: Collection[str]) -> Injection:
     again = again[-config.session_lessons :] if config.session_lessons else []
     where = filters.all_of(filters.wholes_of(again), filters.FOR_AGENTS)
     rows = vault.open_index().store.rows(schema.LESSONS.shown, where) if again else []
-    hits = only_trusted(vault, [Hit.of_lesson(row, 0.0, 0.0) for row in rows])
+    trusted = only_trusted(vault, [Hit.of_lesson(row, 0.0, 0.0) for row in rows])
+    hits = anchors.deliverable(vault, trusted)
     hits.sort(key=lambda hit: again.index(hit.lesson_id), reverse=True)
     if not rules and not hits:
         return Injection("", silent="nothing new")
@@ -174,7 +177,8 @@ def _rules(vault: Vault, already: Collection[str]) -> list[Hit]:
     """Return the rules of the project that an agent may get: the surest first, then the latest."""
     where = filters.all_of(filters.WHOLE, filters.FOR_AGENTS, *filters.Filter(type=RULE).where())
     rows = vault.open_index().store.rows(schema.LESSONS.shown, where)
-    hits = only_trusted(vault, [Hit.of_lesson(row, 0.0, 0.0) for row in rows])
+    trusted = only_trusted(vault, [Hit.of_lesson(row, 0.0, 0.0) for row in rows])
+    hits = anchors.deliverable(vault, trusted)
     fresh = [hit for hit in hits if hit.lesson_id not in already]
     fresh.sort(key=lambda hit: hit.lesson_id)
     fresh.sort(key=_changed, reverse=True)
@@ -260,9 +264,9 @@ def _above_floor(
         if hit.lesson_id not in already and hit.score >= least_beside and not plan.is_over(hit)
     ]
     fresh.sort(key=lambda hit: (-scoring.rank(hit), hit.lesson_id))
-    hits = fresh[:k]
+    hits = anchors.deliverable(vault, fresh[: 2 * k])[:k]
     if not hits:
-        silent = "nothing new" if best else NOTHING
+        silent = _NO_CODE if fresh else "nothing new" if best else NOTHING
         for path, why in () if best else sorted(left_out.items())[:1]:
             silent = f"{path}{_WITHHELD}{why}"
         nearest = max([*best.values()] or near, key=lambda hit: hit.score, default=None)

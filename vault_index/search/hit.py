@@ -57,6 +57,7 @@ class Hit:
     withheld: str = ""  # why hooks leave it out: an error that `lessons check` finds in its file
     position: int = 0  # of `text` among its file's passages; -1 for a long lesson as a whole
     weighted: tuple[float, ...] = ()  # the terms of `query.order`, if they ordered it
+    changed: str = ""  # the code that it is about, where that changed since it was confirmed
     suggestible: bool = True  # whether an agent may load the skill by itself; not in the JSON
 
     @property
@@ -108,6 +109,8 @@ class Hit:
                 values[name] = value.isoformat()
         if self.trigger:
             values["trigger"] = self.trigger
+        if self.changed:
+            values["changed"] = self.changed
         if self.weighted:
             values["weighted"] = [round(term, 4) for term in self.weighted]
         return values
@@ -196,7 +199,7 @@ def percent_of(score: float) -> int:
 _IN_JSON = tuple(
     field.name
     for field in fields(Hit)
-    if field.name not in ("file_hash", "suggestible", "weighted")
+    if field.name not in ("file_hash", "suggestible", "weighted", "changed")
 )
 _TEXTS = "title text type document link author file_hash withheld filed_by".split()
 

@@ -1,4 +1,4 @@
-"""What is asked of GitHub: through the user's own program `gh`, and only when somebody asks for it."""
+"""Questions to GitHub, by the user's own program `gh`, and only when somebody asks for it."""
 
 from __future__ import annotations
 

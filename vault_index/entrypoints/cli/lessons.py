@@ -530,15 +530,20 @@ def teach_command(
     values: dict[str, Any] = {"name": name, "kind": kind, "prompt": text, "undo": undo}
     values |= {"session": record["session"], "key": record["prompt"]} if record else {}
     done = asking.ask(named, api.injection.teach_lesson(**values))
-    if undo and not done["changed"]:
-        hint = f"see what is: lessons show --json {done['id']}"
-        raise VaultError(f"{done['id']} was not taught this", hint)
+    _refuse_undone(done, undo)
     if as_json:
         output.json(done)
         return
     output.say(_said(done, undo))
     if not done["acts"]:
         asking.note(f"it does not act yet: {done['silent'] or 'the lesson still comes'}")
+
+
+def _refuse_undone(done: dict[str, Any], undo: bool) -> None:
+    """Raise VaultError where there was nothing to take back."""
+    if undo and not done["changed"]:
+        hint = f"see what is: lessons show --json {done['id']}"
+        raise VaultError(f"{done['id']} was not taught this", hint)
 
 
 def _line_of_stdin() -> str:

@@ -43,7 +43,7 @@ def learn_command(
     tokens: int | None,
     as_json: bool,
 ) -> None:
-    """Propose lessons from a session, commits, files or a pull request.
+    """Propose lessons from a session, commits, files or a review.
 
     Rules make drafts, or the model in your settings ([learn] model) analyses what happened. Nothing is
     a lesson before you accept it: see `lessons review`. --pr reads threads in which a person's comment
@@ -374,7 +374,15 @@ def _show_proposal(proposal: dict[str, Any]) -> None:
     draft += f" · session {proposal['session']}" if proposal["session"] else ""
     until = f", expires {proposal['expires']}" if proposal["expires"] else ""
     output.say(f"[{filed}] {proposal['id']}{by}{draft}, {proposal['created'][:10]}{until}")
-    for name in ("tags", "fires_on", "silent_on", "fires_on_error", "applies_to", "quotes"):
+    for name in (
+        "tags",
+        "fires_on",
+        "silent_on",
+        "fires_on_error",
+        "applies_to",
+        "anchors",
+        "quotes",
+    ):
         if proposal[name]:
             output.say(f"{name}: {', '.join(proposal[name])}", indent=2)
     for finding in proposal["findings"]:

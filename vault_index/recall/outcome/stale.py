@@ -21,6 +21,7 @@ from vault_index import git
 from vault_index.errors import VaultError
 from vault_index.files import read_if_any
 from vault_index.lesson import edits
+from vault_index.recall import anchors
 from vault_index.recall.outcome import citations
 from vault_index.recall.outcome.citations import Cited
 from vault_index.store import filters
@@ -50,7 +51,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a lesson should be looked at. `kind`: cost | contradicted | file | name | version | changed."""
+    """Why a lesson should be looked at: its `kind` is that of `reasons`."""
 
     lesson: str
     title: str
@@ -102,6 +103,8 @@ def reasons(
 ) -> list[Reason]:
     """Return the reasons, by lesson. `tallies` counts outcomes, of some lessons since a day only.
 
+    The kinds are cost, contradicted, anchor, file, name, version, changed.
+
     Raises IndexStateError without an index.
     """
     rows = vault.open_index().store.rows(("lesson_id", "title", "text", "path"), filters.WHOLE)
@@ -111,6 +114,7 @@ def reasons(
         {row["lesson_id"]: confirmed[row["path"]] for row in rows if row["path"] in confirmed}
     )
     listed = [reason for row in rows for reason in _of_use(row, counted.get(row["lesson_id"]))]
+    listed += _of_anchors(vault, rows)
     past = git.look_back(vault.lessons_dir)
     if past:
         listed += _of_repository(vault, past, _lessons(vault, past, rows, confirmed), progress)
@@ -127,6 +131,22 @@ def _of_use(row: Mapping[str, Any], tally: Tally | None) -> Iterator[Reason]:
         yield lesson.reason("contradicted", why)
     elif judged >= NEVER_TAKEN and not tally.taken:
         yield lesson.reason("cost", f"injected {tally.injected} times, never taken", "rm")
+
+
+def _of_anchors(vault: Vault, rows: Sequence[Mapping[str, Any]]) -> Iterator[Reason]:
+    top = anchors.top_of(vault)
+    for row in rows:
+        try:
+            data = read_if_any(vault.root / row["path"]) or b""
+        except VaultError:  # `check` reports it
+            continue
+        lesson = _Lesson(row["lesson_id"], row["title"], row["path"])
+        for each in anchors.of_data(data, row["path"]):
+            state = anchors.state(top, each)
+            if state == anchors.GONE:
+                yield lesson.reason("anchor", f"{each.shown} is gone: hooks leave the lesson out")
+            elif state == anchors.CHANGED:
+                yield lesson.reason("anchor", f"{each.shown} changed since it was confirmed")
 
 
 def _lessons(

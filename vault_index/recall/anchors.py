@@ -1,0 +1,205 @@
+"""Anchors: the code that a lesson is about, compared at delivery with the day it was confirmed.
+
+    anchors: ["store/upload.py#retry@3f2a91c0", "Makefile"]
+
+names a file from the top of the vault's repository, a definition or heading in it, and the hash that the
+region had when the lesson was accepted or confirmed. A region is a definition with all that is indented
+below it, or a section of markdown; without a name it is the file. A lesson whose region changed says so
+in its line. Hooks leave out one whose region is gone, and `lessons check --stale` lists it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vault_index import files, git
+from vault_index.errors import VaultError
+from vault_index.lesson import edits
+
+if TYPE_CHECKING:
+    from vault_index.search.hit import Hit
+    from vault_index.vault import Vault
+
+KEY = "anchors"  # of a lesson's frontmatter
+MAX_ANCHORS = 5  # of a lesson; others are not looked at
+MAX_PROPOSED = 2
+MAX_BYTES = 512 * 1024  # of a file; of a longer one only the beginning counts
+SAME, CHANGED, GONE, NEW = "unchanged", "changed", "gone", "not confirmed"
+_FORM = re.compile(r"(?P<path>[^#@\s][^#]*?)(?:#(?P<name>[\w.$-]+))?(?:@(?P<hash>[0-9a-f]{8}))?")
+_WORDS = (
+    "def|class|function|func|fn|type|struct|interface|enum|trait|impl|const|let|var|module|proc"
+)
+_DEFINES = rf"(?:[\w@]+\s+)*?(?:{_WORDS})\s+(?:\([^)\n]*\)\s*)?"
+_CLOSES = re.compile(r"[\]})]|end\b")
+_KEY = re.compile(rb"(?m)^anchors:.*\n(?:[ \t\]-].*\n)*")
+_HEADING = re.compile(r"(#+)[ \t]+(.+?)[ \t]*")
+_NAME = re.compile(rf"^[-+ ]?\s*{_DEFINES}([A-Za-z_$][\w$]{{2,}})")
+_PATH = re.compile(r"\+\+\+ b/([^\t\n]+)")
+_HUNK = re.compile(r"@@ [^@\n]* @@ ?(.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A region of a file, from the top of the repository; `hash` is "" until it is confirmed."""
+
+    path: str
+    name: str = ""
+    hash: str = ""
+
+    def __str__(self) -> str:
+        return self.shown + (f"@{self.hash}" if self.hash else "")
+
+    @property
+    def shown(self) -> str:
+        """The anchor for people, without its hash."""
+        return self.path + (f"#{self.name}" if self.name else "")
+
+
+def parse(text: str) -> Anchor | None:
+    """Return the anchor that a text spells; None for a path that leads out, and for any other text."""
+    match = _FORM.fullmatch(text.strip())
+    if not match or match["path"].startswith(("/", "~")) or "\0" in text:
+        return None
+    if ".." in match["path"].split("/"):
+        return None
+    return Anchor(match["path"], match["name"] or "", match["hash"] or "")
+
+
+def of_data(data: bytes, path: str) -> list[Anchor]:
+    """Return the anchors of a lesson file, as many as count. One that does not parse has none."""
+    block = _KEY.search(data) if b"\nanchors:" in data else None
+    if block is None:
+        return []
+    try:  # the whole frontmatter would take three times as long
+        values = edits.keys_of(b"---\n" + block[0] + b"---\n", path).get(KEY)
+    except VaultError:
+        return []
+    texts = values if isinstance(values, list) else [values]
+    return [each for each in map(parse, map(str, texts)) if each][:MAX_ANCHORS]
+
+
+def top_of(vault: Vault) -> Path:
+    """Return the folder that anchors begin at."""
+    return git.top_of(vault.root) or vault.root
+
+
+def state(top: Path, anchor: Anchor) -> str:
+    """Return SAME, CHANGED, GONE, or NEW where nobody confirmed it."""
+    now = hash_of(top, anchor)
+    if not now:
+        return GONE
+    return NEW if not anchor.hash else SAME if anchor.hash == now else CHANGED
+
+
+def hash_of(top: Path, anchor: Anchor) -> str:
+    """Return the hash of a region as it is now, whatever its line ends; "" where it is gone."""
+    try:
+        files.refuse_links(top / anchor.path, top)
+        with (top / anchor.path).open("rb") as file:
+            text = file.read(MAX_BYTES).decode("utf-8", "replace")
+    except (VaultError, OSError, ValueError):
+        return ""
+    lines = region(text.splitlines(), anchor.name)
+    plain = "\n".join(line.rstrip() for line in lines).strip("\n")
+    return blake2b(plain.encode(), digest_size=4).hexdigest() if plain else ""
+
+
+def region(lines: Sequence[str], name: str) -> Sequence[str]:
+    """Return the lines of a definition or a section with a name, all of them without; [] for none."""
+    if not name:
+        return lines
+    last = re.escape(name.rpartition(".")[2])
+    defines = re.compile(rf"(?P<indent>\s*)(?:{_DEFINES}{last}\b|{last}\s*(?:\([^;]*\)\s*\{{|=|:))")
+    word, slug = name.rpartition(".")[2], _slug(name)
+    for at, line in enumerate(lines):
+        heading = _HEADING.fullmatch(line) if line[:1] == "#" else None
+        if heading and _slug(heading[2]) == slug:
+            return _section(lines, at, len(heading[1]))
+        if word in line and (match := defines.match(line)):
+            return _indented(lines, at, len(match["indent"]))
+    return []
+
+
+def _section(lines: Sequence[str], at: int, level: int) -> Sequence[str]:
+    for end in range(at + 1, len(lines)):
+        heading = _HEADING.fullmatch(lines[end])
+        if heading and len(heading[1]) <= level:
+            return lines[at:end]
+    return lines[at:]
+
+
+def _indented(lines: Sequence[str], at: int, indent: int) -> Sequence[str]:
+    end = at + 1
+    while end < len(lines):
+        line = lines[end]
+        is_deeper = not line.strip() or len(line) - len(line.lstrip()) > indent
+        is_head = (
+            not is_deeper and _CLOSES.match(line.lstrip()) and line.rstrip().endswith((":", "{"))
+        )
+        if not (is_deeper or is_head):
+            break
+        end += 1
+    closes = end < len(lines) and _CLOSES.match(lines[end].lstrip())
+    return lines[at : end + bool(closes)]
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^\w]+", "-", text.lower()).strip("-")
+
+
+def deliverable(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
+    """Return the hits whose regions are there, each with those that changed since it was confirmed."""
+    kept, top = [], None
+    for hit in hits:
+        states: list[tuple[str, str]] = []
+        if hit.kind == "lessons":
+            try:
+                data = files.read_file(vault.root / hit.path)
+            except VaultError:  # deleted since it was indexed
+                data = b""
+            if anchors := of_data(data, hit.path):
+                top = top or top_of(vault)
+                states = [(state(top, each), each.shown) for each in anchors]
+        if not any(each == GONE for each, _ in states):
+            changed = ", ".join(shown for each, shown in states if each == CHANGED)
+            kept.append(replace(hit, changed=changed) if changed else hit)
+    return kept
+
+
+def hashed(vault: Vault, anchors: Iterable[Anchor]) -> list[str]:
+    """Return anchors with the hashes that they have now; one that is gone stays as it is."""
+    top = top_of(vault)
+    return [
+        str(replace(each, hash=now) if (now := hash_of(top, each)) else each) for each in anchors
+    ]
+
+
+def proposed(diff: str, text: str) -> tuple[str, ...]:
+    """Return anchors for a lesson's text: definitions that a diff changed and that it names."""
+    found = []
+    for path, names in _changed(diff):
+        said = [name for name in names if re.search(rf"\b{re.escape(name)}\b", text)]
+        is_named = path in text or f"`{path.rpartition('/')[2]}`" in text
+        found += [f"{path}#{name}" for name in said] or ([path] if is_named else [])
+    return tuple(dict.fromkeys(found))[:MAX_PROPOSED]
+
+
+def _changed(diff: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the paths of a diff, each with the definitions that its hunks are in or change."""
+    path, names = "", list[str]()
+    for line in diff.splitlines():
+        if match := _PATH.fullmatch(line):
+            if path:
+                yield path, names
+            path, names = match[1], []
+            continue
+        hunk = _HUNK.match(line)
+        name = _NAME.match(hunk[1] if hunk else line if line[:1] in "+-" else "")
+        names += [name[1]] if name and not line.startswith("-") else []
+    if path:
+        yield path, names
