@@ -48,7 +48,7 @@ MODULES = (
 COMMANDS = frozenset(
     "asking.ask edit.accept edit.add_lesson edit.delete_lesson edit.import_from edit.ingest "
     "edit.move_lesson edit.rename edit.restore_lesson edit.update_lesson file.check file.diff "
-    "file.read file.write injection.confirm injection.impact injection.stale_lessons "
+    "file.read file.write injection.confirm injection.measure_impact injection.stale_lessons "
     "injection.teach_lesson journal.bring_up_to_date journal.erase journal.import_transcripts "
     "learn.learn learn.trigger lesson.diff lesson.history proposal.accept proposal.cards "
     "proposal.edit proposal.hints proposal.merge proposal.reject proposal.remember proposal.select "

@@ -15,8 +15,7 @@ from vault_index.api.search import failure_recalled
 from vault_index.edit import teach, update
 from vault_index.errors import VaultError
 from vault_index.recall import injected, outcome
-from vault_index.recall.outcome import impact as measuring
-from vault_index.recall.outcome import stale
+from vault_index.recall.outcome import impact, stale
 from vault_index.store import filters, injections
 from vault_index.text import failure
 
@@ -129,7 +128,7 @@ def stale_lessons(vault: Vault, caller: Caller) -> dict[str, Any]:
 
 
 @command
-def impact(vault: Vault, caller: Caller, folder: str = "") -> dict[str, Any]:
+def measure_impact(vault: Vault, caller: Caller, folder: str = "") -> dict[str, Any]:
     """Compare sessions that were told lessons with those from which they were held back.
 
     `measures` are as in `Difference`, `lessons` have `told` and `held` counts, `export` is what
@@ -140,21 +139,21 @@ def impact(vault: Vault, caller: Caller, folder: str = "") -> dict[str, Any]:
     caller.index(vault)
     judged = outcome.update(vault, _JUDGING_SECONDS, caller.progress_of("judging sessions"))
     if folder:
-        counts = measuring.add(every := [_export_in(file) for file in _exports_in(folder)])
+        counts = impact.add(every := [_export_in(file) for file in _exports_in(folder)])
     else:
-        counts, every = measuring.count(measuring.pairs(judged.ledger)), []
+        counts, every = impact.count(impact.pairs(judged.ledger)), []
     rows = vault.open_index().store.rows(("lesson_id", "title"), filters.WHOLE)
     named = {row["lesson_id"]: row for row in rows}
-    named |= {measuring.name_of(row["lesson_id"]): row for row in rows}
+    named |= {impact.name_of(row["lesson_id"]): row for row in rows}
     lessons = [
         {**named.get(lesson, {"lesson_id": lesson, "title": ""}), "told": told, "held": held}
         for lesson, (told, held) in counts.lessons.items()
     ]
     lessons.sort(key=lambda each: (-each["told"] - each["held"], each["lesson_id"]))
     return {
-        "measures": [each.as_json() for each in measuring.differences(counts)],
+        "measures": [each.as_json() for each in impact.differences(counts)],
         "lessons": lessons,
-        "export": measuring.exported(counts) if not folder else {},
+        "export": impact.exported(counts) if not folder else {},
         "people": len(every),
         "holdout": vault.config.measure.holdout,
         "waiting": judged.waiting,
@@ -168,9 +167,9 @@ def _exports_in(folder: str) -> list[Path]:
     return there
 
 
-def _export_in(file: Path) -> measuring.Counts:
+def _export_in(file: Path) -> impact.Counts:
     try:
-        return measuring.imported(json.loads(files.read_file(file)))
+        return impact.imported(json.loads(files.read_file(file)))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         hint = "name a folder of files that `lessons impact --export` wrote"
         raise VaultError(f"{file}: no export: {error}", hint) from None

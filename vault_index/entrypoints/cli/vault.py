@@ -317,7 +317,7 @@ def impact_command(named: str | None, folder: str | None, file: str | None, as_j
     if folder and file:
         raise click.UsageError("name DIR or --export, not both")
     answer = asking.ask(
-        named, api.injection.impact(folder=str(Path(folder).absolute()) if folder else "")
+        named, api.injection.measure_impact(folder=str(Path(folder).absolute()) if folder else "")
     )
     if file:
         files.replace_file(Path(file), json.dumps(answer["export"], indent=1).encode())
