@@ -121,8 +121,10 @@ def carry_out(
     repository, vault = place / "repository", place / "vault"
     _write(repository / "do", f"#!/bin/sh\n{run.task['script']}\n").chmod(0o755)
     _write(repository / "README.md", f"{run.task['name']}\n\n{NOTE}\n")
-    world = {**os.environ, "LESSONS_HOME": str(place / "home"), "LESSONS_VAULT": str(vault)}
-    world |= {**variables, "HOME": str(place / "home")} if variables else {}
+    world = {**os.environ, "LESSONS_VAULT": str(vault), "LESSONS_INTERNAL": "1"}  # in no journal
+    if variables:  # nobody's account is needed
+        home = str(place / "home")
+        world |= {**variables, "HOME": home, "LESSONS_HOME": home}
     world["PATH"] = os.pathsep.join([str(LESSONS.parent), world["PATH"]])
     _call(LESSONS, "init", vault, cwd=place, env=world)
     for task in tasks if run.arm == HOOKS else ():
@@ -145,10 +147,8 @@ def carry_out(
         said = done.stdout
     except subprocess.TimeoutExpired:
         said = ""
-    finally:
-        subprocess.run(
-            [LESSONS, "watch", "--stop"], cwd=vault, env=world, capture_output=True, check=False
-        )
+    if variables:  # the watcher is this run's own
+        subprocess.run([LESSONS, "watch", "--stop"], cwd=vault, env=world, check=False)
     passed = subprocess.run(
         ["sh", "-c", run.task["check"]], cwd=repository, capture_output=True, check=False
     )

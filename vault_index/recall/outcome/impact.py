@@ -88,7 +88,8 @@ def _until_checks_pass(after: Sequence[Step], most: int) -> Values:
 
 def _seconds(began: str, ended: str) -> float:
     try:
-        return (datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds()
+        took = datetime.fromisoformat(ended) - datetime.fromisoformat(began)
+        return max(0.0, took.total_seconds())  # times go backwards in many transcripts
     except (ValueError, TypeError):
         return 0.0
 
@@ -128,10 +129,11 @@ class Pair:
 
 def pairs(ledger: Ledger) -> list[Pair]:
     """Return the pairs of a ledger, each by its first injection."""
-    once = {(pair.session, pair.lesson): pair for pair in map(_unpacked, ledger.pairs)}
-    for entry in sorted(ledger.open.values(), key=lambda entry: entry.time):
-        for pair in of_entry(entry):
-            once.setdefault((pair.session, pair.lesson), pair)
+    there = sorted(ledger.open.values(), key=lambda entry: entry.time)
+    every = [*map(_unpacked, ledger.pairs), *(pair for entry in there for pair in of_entry(entry))]
+    once: dict[tuple[str, str], Pair] = {}
+    for pair in every:
+        once.setdefault((pair.session, pair.lesson), pair)
     return list(once.values())
 
 
