@@ -148,7 +148,9 @@ def carry_out(
     except subprocess.TimeoutExpired:
         said = ""
     if variables:  # the watcher is this run's own
-        subprocess.run([LESSONS, "watch", "--stop"], cwd=vault, env=world, check=False)
+        subprocess.run(
+            [LESSONS, "watch", "--stop"], cwd=vault, env=world, capture_output=True, check=False
+        )
     passed = subprocess.run(
         ["sh", "-c", run.task["check"]], cwd=repository, capture_output=True, check=False
     )
