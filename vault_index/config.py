@@ -170,8 +170,8 @@ class Config:
     home: Path  # the user's folder: settings, models, the log of hooks that found no vault
     vault: Path | None = None  # the vault used when none is found by walking up
     embedder: str = "minilm"  # minilm (built in) | ollama | none (full text only)
-    ollama_model: str = "nomic-embed-text"
-    ollama_host: str = "127.0.0.1:11434"
+    ollama_model: str = "nomic-embed-text"  # the embedding model of Ollama
+    ollama_host: str = "127.0.0.1:11434"  # the address of Ollama
     prompt_lessons: int = 3  # lessons per prompt, at most
     prompt_skills: int = 1  # skills per prompt, at most; 0 switches them off
     prompt_tokens: int = 600  # tokens per prompt, at most; a token is 4 characters

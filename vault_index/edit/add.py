@@ -37,6 +37,8 @@ def write(
     it has no text or what `lessons check` calls an error, the file exists, or its folder is in another
     git repository.
     """
+    if title and not (title := title.strip()):
+        raise VaultError("a lesson needs a title", "pass --title with some words")
     wanted: dict[str, Any] = {"title": title, "type": type}
     wanted |= {key: list(each) if isinstance(each, tuple) else each for key, each in keys.items()}
     filed = [category.checked_folder(each) for each in categories if category.normalise(each)]

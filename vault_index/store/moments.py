@@ -107,7 +107,8 @@ def ago(seconds: float) -> str:
     for unit, size in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
         if seconds >= 2 * size:
             return f"{seconds // size:.0f} {unit} ago"
-    return f"{max(0, seconds):.0f} seconds ago"
+    whole = round(max(0, seconds))
+    return f"{whole} second{'' if whole == 1 else 's'} ago"
 
 
 def local(at: str, form: str = TO_MINUTES) -> str:

@@ -57,6 +57,15 @@ FORMER = {
     "reject": "review reject",
     "stale": "check --stale",
 }
+# words of other programs
+SYNONYMS = {
+    **dict.fromkeys(("find", "grep", "query"), "search"),
+    **dict.fromkeys(("delete", "remove", "del"), "rm"),
+    **dict.fromkeys(("create", "write"), "new"),
+    **dict.fromkeys(("ls", "all"), "list"),
+    **dict.fromkeys(("web", "ui", "page"), "open"),
+    **dict.fromkeys(("cat", "view", "get"), "show"),
+}
 # command -> the module that has it; the others have a module of their name
 HOMES = {
     command: module
@@ -117,11 +126,13 @@ class _Group(click.Group):
         if name in FORMER:
             if not ctx.resilient_parsing:  # not while a shell completes a line
                 now = f"`lessons {FORMER[name]}`"
+                now += ", and `lessons move` moves a lesson" if name == "mv" else ""
                 output.say(f"note: `lessons {name}` is now {now}", err=True)
             args = [*FORMER[name].split(), *args[1:]]
         elif name not in self.list_commands(ctx) and not name.startswith("-"):
             names = self.list_commands(ctx) + list(FORMER)
-            near = f": did you mean {hint}?" if (hint := nearest(name, names)) else ""
+            hint = SYNONYMS.get(name) or nearest(name, names)
+            near = f": did you mean {hint}?" if hint else ""
             ctx.fail(f"No such command {name!r}{near}")
         return super().resolve_command(ctx, args)
 

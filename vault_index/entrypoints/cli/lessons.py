@@ -71,7 +71,7 @@ def new_command(
 
 
 @click.command(
-    "add", epilog='Example: echo "Raise the heap." | lessons add --title "Heap" -c devops/ci-cd -'
+    "add", epilog='Example: echo "Raise it." | lessons add --title Heap -c devops/ci-cd -'
 )
 @click.argument("source", required=False, metavar="[FILE|-]")
 @click.option(

@@ -26,7 +26,9 @@ def lines(state: Values) -> Iterator[str]:
     if state["categories"]:
         unfiled = state["unfiled"]
         proposed = (
-            f"; {unfiled} lessons are in none: see `lessons categories propose`" if unfiled else ""
+            f"; in none: {count(unfiled, 'lesson')}, see `lessons categories propose`"
+            if unfiled
+            else ""
         )
         yield f"categories {len(state['categories'])}{proposed}"
         documents, skills = count(state["documents"], "document"), count(state["skills"], "skill")
@@ -49,7 +51,8 @@ def _repository(repository: Values | None) -> str:
         return "not a repository: lessons have no author and no date"
     changed = repository["uncommitted"]
     dirty = f", {count(changed, 'file')} not committed" if changed else ""
-    return f"{repository['branch']} at {repository['head'] or 'no commit yet'}{dirty}"
+    at = f" at {repository['head']}" if repository["head"] else ", no commit yet"
+    return f"{repository['branch']}{at}{dirty}"
 
 
 def _index(state: Values) -> Iterator[str]:
