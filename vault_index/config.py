@@ -11,6 +11,7 @@ they are ignored, and `Config.unknown_keys` lists them.
 from __future__ import annotations
 
 import os
+import re
 import stat
 import tomllib
 from collections.abc import Callable, Mapping, Set
@@ -26,11 +27,12 @@ MAX_BYTES = 1024 * 1024  # of a settings file
 _MAX_SHOWN_CHARS = 80  # of a value or a key that is wrong
 DEFAULT = "default"  # the origin of a setting that nobody set
 # a setting is named as a settings file spells it with its table: `learn.model`
+PROPOSED = "vaults.above"  # a vault may only propose it
 VAULT_KEYS = frozenset(
     {"prompt_lessons", "prompt_skills", "prompt_tokens", "session_lessons", "token_budget"}
     | {"session_sources", "floor", "taxonomy", "keywords", "watch.autostart"}
     | {"learn.significance", "learn.min_files", "learn.min_lines", "learn.exclude"}
-    | {"search.weights", "search.hits", "search.min_similarity"}
+    | {PROPOSED, "search.weights", "search.hits", "search.min_similarity"}
     | {"skills.least_lessons", "skills.least_confidence", "skills.least_uses"}
 )
 _RENAMED = {
@@ -55,6 +57,7 @@ Variable = str
 Positive = int
 Temperature = float | None
 Uri = str
+Vaults = tuple[str, ...]
 Prices = Mapping[str, Mapping[str, float]]
 
 
@@ -83,6 +86,13 @@ class IndexTable:
     """The settings of `[index]`."""
 
     shared: Uri = ""  # where a team's vectors are taken from and published: s3://..., a folder
+
+
+@dataclass(frozen=True, slots=True)
+class VaultsTable:
+    """The settings of `[vaults]`."""
+
+    above: Vaults = ()  # vaults that prompts search as well, nearest first: folders, URL@tag
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +197,7 @@ class Config:
     trusted_keys: tuple[str, ...] = ()  # fingerprints: hooks inject what was signed with them
     watch: WatchTable = WatchTable()
     index: IndexTable = IndexTable()
+    vaults: VaultsTable = VaultsTable()
     journal: JournalTable = JournalTable()
     llm: LlmTable = LlmTable()
     ask: AskTable = AskTable()
@@ -196,6 +207,7 @@ class Config:
     measure: MeasureTable = MeasureTable()
     taxonomy: tuple[str, ...] = ()  # category paths this vault uses; empty: the default ones
     keywords: Mapping[str, str] = field(default_factory=dict)  # phrase -> category
+    proposed_above: Vaults = ()  # `vaults.above` as the vault proposes it: see `search.above`
     unknown_keys: tuple[UnknownKey, ...] = ()  # keys of files that need an edit
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)  # who set what
 
@@ -219,7 +231,7 @@ def _settings() -> dict[str, Field[Any]]:
     for each in fields(Config):
         if is_dataclass(each.default):
             named |= {f"{each.name}.{inner.name}": inner for inner in fields(each.default)}
-        elif each.name not in ("home", "unknown_keys", "origins"):
+        elif each.name not in ("home", "proposed_above", "unknown_keys", "origins"):
             named[each.name] = each
     return named
 
@@ -267,7 +279,8 @@ def load(
     if vault_toml is not None:
         shown = f"{index_files.FOLDER}/{index_files.SETTINGS}"
         values, problems = _allowed(_read(vault_toml, follow=False), shown)
-        config = _with(config, values, str(vault_toml))
+        proposed = values.pop(PROPOSED, ())
+        config = replace(_with(config, values, str(vault_toml)), proposed_above=tuple(proposed))
     user_file = str(config.home / "config.toml")
     values, unknown = _known(_read(Path(user_file)), user_file, frozenset(SETTINGS))
     config = replace(_with(config, values, user_file), unknown_keys=(*problems, *unknown))
@@ -450,6 +463,18 @@ def _uri(value: Any) -> str:
     return str(folder)
 
 
+def _vaults(value: Any) -> Vaults:
+    """Return vaults: folders by their whole path, and addresses of git, which hold no secret."""
+    entries = _texts(value)
+    for entry in entries:
+        scheme, mark, rest = entry.partition("://")
+        user = rest.partition("/")[0].rpartition("@")[0]
+        is_address = mark or re.match(r"[\w.-]+@[\w.-]+:", entry)
+        if not (entry.startswith(("/", "~")) or is_address) or scheme == "ext" or ":" in user:
+            raise ValueError
+    return entries
+
+
 def _texts(value: Any) -> tuple[str, ...]:
     return tuple(_is_a(str, each) for each in _is_a(list, value))
 
@@ -490,6 +515,11 @@ _KINDS: dict[str, tuple[Callable[[Any], Any], str, str]] = {
         _uri,
         "the address of an object store, or a folder",
         'write it like "s3://bucket/prefix" or "/srv/team"; credentials are in the environment',
+    ),
+    "Vaults": (
+        _vaults,
+        "a list of vaults",
+        'write it like ["~/code/team", "https://git.example.org/lessons.git@v12"]',
     ),
     "Weights": (
         _weights,

@@ -14,7 +14,8 @@ from vault_index.api.question import Caller, command
 from vault_index.check import pattern
 from vault_index.errors import VaultError
 from vault_index.learn.skills import render
-from vault_index.share import history, remote
+from vault_index.search import above
+from vault_index.share import clones, history, remote
 from vault_index.store import ownership
 from vault_index.vault import printable
 
@@ -86,9 +87,23 @@ def log(vault: Vault, caller: Caller, name: str) -> dict[str, Any]:
 def sync(vault: Vault, caller: Caller) -> dict[str, Any]:
     """Fetch, rebase or merge, push, and bring the index up to date: `remote.SyncResult`, `lessons`."""
     ownership.check(vault.index_dir)
+    clones.update(vault, caller.index, caller.note)
     result = remote.sync(vault)
     caller.index(vault, or_stale=True)  # a search right after this shows who wrote what came
     return {**asdict(result), "lessons": vault.open_index().lessons}
+
+
+@command
+def vaults(vault: Vault, caller: Caller, update: bool = False, accept: bool = False) -> Any:
+    """List the vaults that a prompt searches: `clones.listed`.
+
+    `accept` takes what the vault proposes; it and `update` fetch and index what is above.
+    """
+    if accept:
+        above.accept(vault)
+    if accept or update:
+        return clones.update(vault, caller.index, caller.note)
+    return clones.listed(vault)
 
 
 def _findings(

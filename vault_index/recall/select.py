@@ -17,7 +17,7 @@ from vault_index.journal.journal import Journal
 from vault_index.lesson import file, passages
 from vault_index.recall import anchors, block, holdout
 from vault_index.recall.holdout import RULE, Plan
-from vault_index.search import floor, scoring, unindexed
+from vault_index.search import above, floor, scoring, unindexed
 from vault_index.search.hit import Hit
 from vault_index.search.query import Query
 from vault_index.store import filters, schema
@@ -47,6 +47,7 @@ class Injection:
     near: Hit | None = None  # of a silence: the lesson that came nearest to the floor
     about: str = ""  # the record knows it by this, else by its prompt: a signature, a path
     said: str = ""  # by which people know it, without secrets: a line of output, a path
+    others: Sequence[Hit] = ()  # above the floor, and told before or silent for a taught prompt
     held: Sequence[Hit] = ()  # lessons that would have come, and are held back by the plan
     plan: Plan = holdout.NONE
 
@@ -64,6 +65,7 @@ class _Usable:
     left_out: dict[str, str]  # path of a file -> why
     floor: float
     near: Hit | None  # the best below the floor, where none is above it
+    silent: list[Hit]  # kept out by their `silent_on`
 
 
 def for_prompt(
@@ -89,6 +91,7 @@ def for_prompt(
         vault, [prompt], config.prompt_lessons, already, COMPANION_SHARE,
         text_only=text_only, plan=plan,
     )  # fmt: skip
+    injection = _with_above(vault, prompt, injection, already, text_only)
     suggested = _suggested(vault, prompt, project, already, text_only)
     return _rendered(injection, suggested, config.prompt_tokens, plan=plan)
 
@@ -245,12 +248,14 @@ def _above_floor(
     left_out: dict[str, str] = {}
     least: float | None = None
     near: list[Hit] = []
+    silenced: list[Hit] = []
     for text in queries:
         wanted = k + len(already) + len(plan.before) + (EXTRA_HITS if is_restricted(vault) else 0)
         usable = _usable(vault, text, wanted, text_only)
         least = usable.floor
         left_out |= usable.left_out
         near += [usable.near] if usable.near else []
+        silenced += usable.silent
         for hit in only_trusted(vault, usable.hits):
             before = best.get(hit.lesson_id)
             if hit.reason >= least and (before is None or hit.score > before.score):
@@ -265,13 +270,37 @@ def _above_floor(
     ]
     fresh.sort(key=lambda hit: (-scoring.rank(hit), hit.lesson_id))
     hits = anchors.deliverable(vault, fresh[: 2 * k])[:k]
+    others = [*(hit for hit in best.values() if hit not in hits), *silenced]
     if not hits:
         silent = _NO_CODE if fresh else "nothing new" if best else NOTHING
         for path, why in () if best else sorted(left_out.items())[:1]:
             silent = f"{path}{_WITHHELD}{why}"
         nearest = max([*best.values()] or near, key=lambda hit: hit.score, default=None)
-        return Injection("", floor=least, silent=silent, near=nearest)
-    return Injection("", hits, floor=least)
+        return Injection("", floor=least, silent=silent, near=nearest, others=others)
+    return Injection("", hits, floor=least, others=others)
+
+
+def _with_above(
+    vault: Vault, prompt: str, own: Injection, already: Collection[str], text_only: bool
+) -> Injection:
+    """Add the lessons of the vaults above, each past the floor and the trust of its own vault."""
+    if not above.opened(vault):
+        return own
+    k = vault.config.prompt_lessons
+
+    def search(place: above.Above, other: Vault) -> above.Answer:
+        mark = f"{place.name}:"
+        told = {id.removeprefix(mark) for id in already if id.startswith(mark)}
+        said = _above_floor(other, [prompt], k, told, COMPANION_SHARE, text_only=text_only)
+        return above.Answer(said.hits, said.others)
+
+    every = above.joined(vault, above.Answer(own.hits, own.others), search)
+    least = COMPANION_SHARE * max((hit.score for hit in every if not hit.taught), default=0.0)
+    fresh = [hit for hit in every if hit.lesson_id not in already and hit.score >= least]
+    fresh.sort(key=lambda hit: -scoring.rank(hit))  # the nearer first where that is equal
+    if not fresh:
+        return own
+    return replace(own, hits=fresh[:k], silent="")
 
 
 def _without_superseded(vault: Vault, hits: dict[str, Hit]) -> dict[str, Hit]:
@@ -302,7 +331,8 @@ def _usable(vault: Vault, text: str, k: int, text_only: bool) -> _Usable:
         if len(hits) >= k or len(results.hits) < wanted:
             left_out = {hit.path: hit.withheld for hit in results.hits if hit.withheld}
             near = next((hit for hit, _ in results.dropped if not results.hits), None)
-            return _Usable(hits[:k], left_out, least, near)
+            silent = [hit for hit, why in results.dropped if why.startswith("silent_on")]
+            return _Usable(hits[:k], left_out, least, near, silent)
         wanted *= 4
 
 

@@ -267,6 +267,29 @@ class Reader(Table):
         exact: np.ndarray = self._taken_vectors(places) @ vector if halves is None else halves
         return exact
 
+    def of_lessons(self, lesson_ids: Sequence[str]) -> dict[str, np.ndarray]:
+        """Return the vectors of whole lessons by their ids, float32[dimension]; none without vectors."""
+        there = self._wholes if self.dimension else {}
+        places = {id: there[id] for id in lesson_ids if id in there}
+        vectors = self._vectors if not self.is_large else None
+        if vectors is not None:
+            return {id: vectors[place] for id, place in places.items()}
+        import numpy as np
+
+        taken = self._taken_vectors(np.array([*places.values()], np.int64))
+        return dict(zip(places, taken, strict=True))
+
+    @cached_property
+    def _wholes(self) -> dict[str, int]:
+        """The place of each lesson's whole."""
+        rows = self._lance.scan(("lesson_id", "is_whole"), ids=True)
+        places = self.ids.searchsorted(rows["_rowid"].to_numpy()).tolist()
+        wholes = rows["is_whole"].to_pylist()
+        names = rows["lesson_id"].to_pylist()
+        return {
+            name: place for name, whole, place in zip(names, wholes, places, strict=True) if whole
+        }
+
     def nearest(self, vector: np.ndarray, limit: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the places of the rows nearest to a unit vector, int64[limit], and their cosines.
 

@@ -24,7 +24,7 @@ from vault_index import api, files, git
 from vault_index.errors import IndexStateError, VaultError
 from vault_index.hotpath import index_files
 from vault_index.index import reconcile
-from vault_index.search import failures, floor
+from vault_index.search import above, failures, floor
 from vault_index.store import injections, ownership
 from vault_index.store.sync import Stats
 from vault_index.vault import open_vault
@@ -75,6 +75,7 @@ class VaultWatch:
         self._stop = ""
         self._judging = threading.Lock()
         self._expired = -EXPIRE_SECONDS
+        self._loaded_above: dict[Path, object] = {}  # the tables of vaults above, by their roots
         self._thread = threading.Thread(target=self._run, daemon=True, name=f"vault {root.name}")
 
     def start(self) -> None:
@@ -251,6 +252,8 @@ class VaultWatch:
         passed = Passed(Outcome.DONE)
         if self._current.vault.lessons_dir.is_dir():  # else it may come back
             passed = self._reconcile(full=full)
+            if full:
+                self._take_in_above()
             warming.trim()
         failed = passed.outcome is Outcome.FAILED and self._index is None
         if passed.outcome is Outcome.DONE or failed:  # no use in waiting for what failed
@@ -276,6 +279,17 @@ class VaultWatch:
         except VaultError as error:
             self._progress.complain(error.message)
             return Passed(Outcome.FAILED)
+
+    def _take_in_above(self) -> None:
+        """Bring the indexes of the vaults above up to date, and keep them loaded."""
+        for _, other in above.opened(self._current.vault):
+            with contextlib.suppress(VaultError):
+                if reconcile.sync(other, at_most=FILES_AT_ONCE, wait=False).pending:
+                    background_index.start(other)
+                loaded = other.open_index().store
+                if self._loaded_above.get(other.root) is not loaded:
+                    warming.load_tables(other)
+                    self._loaded_above[other.root] = loaded
 
     def _tidy(self) -> Passed:
         """Clean old versions away; those that are too young for it, later."""

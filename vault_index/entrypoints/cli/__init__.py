@@ -43,7 +43,7 @@ SECTIONS = {
 MORE = {
     "Lessons and categories": "list log import categories recall eval impact",
     "For agents and programs": "remember skills uninstall hook mcp serve",
-    "This machine": "index watch model help",
+    "This machine": "index watch model vaults help",
 }
 HIDDEN = ["merge-driver"]
 # names of before, which go on working
@@ -77,7 +77,7 @@ HOMES = {
         "proposals": "learn remember review",
         "search": "ask recall eval",
         "servers": "mcp serve open",
-        "sharing": "sync check merge-driver",
+        "sharing": "sync check merge-driver vaults",
         "vault": "init status impact config index watch model",
     }.items()
     for command in commands.split()

@@ -42,6 +42,52 @@ def sync_command(named: str | None, as_json: bool) -> None:
         output.say(f"{count(done['uncommitted'], 'uncommitted file')} {were} not shared")
 
 
+@click.group("vaults", cls=options.WithDefault, epilog="Example: lessons vaults --json")
+def vaults_command() -> None:
+    """List the vaults that a prompt searches: this one and those above.
+
+    `vaults.above` in your own settings names them, nearest first; a vault may propose some.
+    """
+
+
+@vaults_command.command("show", epilog="Example: lessons vaults show --json")
+@options.as_json
+@click.pass_obj
+def show_vaults(named: str | None, as_json: bool) -> None:
+    """List them, with state and size."""
+    _print_vaults(asking.ask(named, api.share.vaults()), as_json)
+
+
+@vaults_command.command("update", epilog="Example: lessons vaults update")
+@options.as_json
+@click.pass_obj
+def update_vaults(named: str | None, as_json: bool) -> None:
+    """Fetch the clones of those above, and index them; `lessons sync` does that as well."""
+    _print_vaults(asking.ask(named, api.share.vaults(update=True)), as_json)
+
+
+@vaults_command.command("accept", epilog="Example: lessons vaults accept")
+@options.as_json
+@click.pass_obj
+def accept_vaults(named: str | None, as_json: bool) -> None:
+    """Accept the vaults that this one proposes, and fetch them.
+
+    Another proposal is asked about again.
+    """
+    _print_vaults(asking.ask(named, api.share.vaults(accept=True)), as_json)
+
+
+def _print_vaults(rows: list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        output.json(rows)
+        return
+    width = max(len(row["name"]) for row in rows)
+    for row in rows:
+        size = "" if row["lessons"] is None else f"{count(row['lessons'], 'lesson')}, "
+        size += "" if row["bytes"] is None else f"{row['bytes'] / 1e6:.1f} MB, "
+        output.say(f"{row['name']:<{width}}  {size}{row['state']}  ", row["entry"])
+
+
 @click.command("check", epilog="Example: lessons check --staged")
 @click.argument("names", metavar="[PATH|ID]...", nargs=-1, shell_complete=completion.ids)
 @click.option("--staged", is_flag=True, help="What the next commit adds or changes.")

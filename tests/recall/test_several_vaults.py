@@ -1,0 +1,247 @@
+"""A prompt in a project also gets lessons of the vaults above it: the team's, the organisation's."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.commands import run
+from tests.support.embedders import WordEmbedder
+from tests.support.files import commit, lesson_text, write
+from tests.support.indexed import with_words
+from vault_index.edit import init
+from vault_index.errors import SettingsError
+from vault_index.index import reconcile
+from vault_index.recall import select
+from vault_index.search import above, floor
+from vault_index.share import clones
+from vault_index.vault import Vault, open_vault
+
+HEAP = lesson_text(
+    "Heap of the build", "Raise the heap when the frontend build runs out of memory."
+)
+LOCK = lesson_text("Lock of migrations", "Migrations of postgres wait for a lock on the table.")
+CACHE = lesson_text("Cache of the proxy", "The nginx proxy serves a stale cache after a purge.")
+PROMPT = "the frontend build runs out of memory, raise the heap"
+
+
+@pytest.fixture(autouse=True)
+def _words_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+
+
+def vault_at(root: Path, lessons: Mapping[str, str]) -> Vault:
+    init.init(root)
+    for path, text in lessons.items():
+        write(root / "lessons" / path, text)
+    vault = open_vault(root)
+    reconcile.sync(vault)
+    floor.fit(vault)
+    return vault
+
+
+def stand_on(*entries: Path | str) -> None:
+    home = Path(os.environ["LESSONS_HOME"])
+    home.mkdir(exist_ok=True)
+    listed = json.dumps([str(entry) for entry in entries])
+    (home / "config.toml").write_text(f"[vaults]\nabove = {listed}\n")
+
+
+def told(project: Path, prompt: str = PROMPT, already: tuple[str, ...] = ()) -> list[str]:
+    return [hit.lesson_id for hit in select.for_prompt(open_vault(project), prompt, already).hits]
+
+
+def test_a_prompt_gets_a_lesson_of_the_team_marked_with_its_origin(tmp_path: Path) -> None:
+    vault_at(tmp_path / "project", {"db/lock.md": LOCK})
+    vault_at(tmp_path / "team", {"ci/heap.md": HEAP})
+    assert told(tmp_path / "project") == []
+    stand_on(tmp_path / "team")
+    injection = select.for_prompt(open_vault(tmp_path / "project"), PROMPT)
+    assert [hit.lesson_id for hit in injection.hits] == ["team:ci/heap"]
+    assert "\n  team: lessons/ci/heap.md" in injection.text
+    assert told(tmp_path / "project", already=("team:ci/heap",)) == []
+
+
+def test_the_nearer_vault_wins_a_near_duplicate(tmp_path: Path) -> None:
+    vault_at(tmp_path / "project", {"ci/ours.md": HEAP})
+    vault_at(tmp_path / "team", {"ci/heap.md": HEAP, "web/cache.md": CACHE})
+    vault_at(tmp_path / "org", {"ci/same.md": HEAP, "db/lock.md": LOCK})
+    stand_on(tmp_path / "team", tmp_path / "org")
+    assert told(tmp_path / "project") == ["ci/ours"]
+    # also where this session was told of it before
+    assert told(tmp_path / "project", already=("ci/ours",)) == []
+    assert told(tmp_path / "project", "the nginx proxy serves a stale cache") == ["team:web/cache"]
+
+
+def test_lessons_near_by_their_vectors_come_once(tmp_path: Path) -> None:
+    embedder = WordEmbedder()
+    other_words = HEAP.replace("Raise", "Please raise")
+    vaults = [init_with(tmp_path / name, text) for name, text in (("p", HEAP), ("t", other_words))]
+    for vault in vaults:
+        with_words(vault, embedder)
+        reconcile.sync(vault, rebuild=True)
+        floor.fit(vault)
+    stand_on(tmp_path / "t")
+    project = with_words_of(tmp_path / "p", embedder)
+    hits = select.for_prompt(project, PROMPT).hits
+    assert [hit.lesson_id for hit in hits] == ["ci/heap"]
+    assert embedder.queries.count(PROMPT) == 1
+
+
+def init_with(root: Path, text: str) -> Vault:
+    init.init(root)
+    write(root / "lessons" / "ci" / "heap.md", text)
+    return open_vault(root)
+
+
+def with_words_of(root: Path, embedder: WordEmbedder) -> Vault:
+    vault = open_vault(root)
+    with_words(vault, embedder)
+    return vault
+
+
+def test_a_silent_on_of_the_nearer_vault_holds_for_the_farther(tmp_path: Path) -> None:
+    quiet = HEAP.replace("---\n", f"---\nsilent_on: ['{PROMPT}']\n", 1)
+    vault_at(tmp_path / "project", {"ci/ours.md": quiet})
+    vault_at(tmp_path / "team", {"ci/heap.md": HEAP})
+    stand_on(tmp_path / "team")
+    assert told(tmp_path / "project") == []
+
+
+def test_a_vault_that_is_missing_or_has_no_index_changes_nothing(tmp_path: Path) -> None:
+    vault_at(tmp_path / "project", {"ci/ours.md": HEAP})
+    init.init(tmp_path / "new")
+    stand_on(tmp_path / "nowhere", tmp_path / "new", "https://git.example.org/x/lessons.git@v1")
+    assert told(tmp_path / "project") == ["ci/ours"]
+    states = {row["name"]: row["state"] for row in clones.listed(open_vault(tmp_path / "project"))}
+    assert states == {
+        "project": "ready",
+        "nowhere": "no vault there",
+        "new": "no index: run `lessons sync`",
+        "lessons": "not fetched: run `lessons sync`",
+    }
+
+
+def test_a_vault_proposes_and_the_user_accepts_once(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    vault_at(project, {"db/lock.md": LOCK})
+    vault_at(tmp_path / "team", {"ci/heap.md": HEAP})
+    settings = project / "lessons" / "vault.toml"
+    settings.write_text(f'[vaults]\nabove = ["{tmp_path / "team"}"]\n')
+    assert told(project) == []
+    shown = run("lessons", "vaults", cwd=project).out
+    assert f"proposed: run `lessons vaults accept`  {tmp_path / 'team'}" in shown
+    run("lessons", "vaults", "accept", cwd=project)
+    assert told(project) == ["team:ci/heap"]
+    settings.write_text(f'[vaults]\nabove = ["{tmp_path / "team"}", "{tmp_path / "other"}"]\n')
+    assert told(project) == []  # it is another list
+
+
+def git_vault(root: Path, lessons: Mapping[str, str]) -> Path:
+    init.init(root)
+    for path, text in lessons.items():
+        write(root / "lessons" / path, text)
+    commit(root, "lessons")
+    return root
+
+
+def git(root: Path, *words: str) -> str:
+    return run("git", *words, cwd=root).out
+
+
+def test_a_pinned_clone_stays_pinned_and_a_branch_is_followed(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    vault_at(project, {"db/lock.md": LOCK})
+    team = git_vault(tmp_path / "team", {"ci/heap.md": HEAP})
+    git(team, "tag", "v1")
+    first = git(team, "rev-parse", "HEAD").strip()
+    stand_on(f"file://{team}@v1", f"file://{team}")
+    rows = run("lessons", "vaults", "update", "--json", cwd=project).json
+    assert [(row["name"], row["lessons"]) for row in rows[1:]] == [("team", 1), ("team-2", 1)]
+    write(team / "lessons" / "web" / "cache.md", CACHE)
+    commit(team, "more")
+    git(team, "tag", "-f", "v1")
+    done = run("lessons", "vaults", "update", "--json", cwd=project)
+    assert [row["lessons"] for row in done.json[1:]] == [1, 2]
+    assert f"warning: team: the tag v1 moved to {git(team, 'rev-parse', 'HEAD')[:7]}" in done.err
+    assert f"kept {first[:7]}" in done.err
+    again = run("lessons", "vaults", "update", "--json", cwd=project)
+    assert [row["lessons"] for row in again.json[1:]] == [1, 2]
+    assert told(project, "the nginx proxy serves a stale cache") == ["team-2:web/cache"]
+
+
+def test_a_commit_is_pinned_and_an_unknown_name_is_a_note(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    vault_at(project, {"db/lock.md": LOCK})
+    team = git_vault(tmp_path / "team", {"ci/heap.md": HEAP})
+    first = git(team, "rev-parse", "HEAD").strip()
+    write(team / "lessons" / "web" / "cache.md", CACHE)
+    commit(team, "more")
+    stand_on(f"file://{team}@{first}", f"file://{team}@v9")
+    done = run("lessons", "vaults", "update", cwd=project)
+    assert "1 lesson, " in done.out
+    assert f"file://{team} has no v9" in done.err
+    (team / "lessons").rename(tmp_path / "away")  # what was fetched stays
+    assert told(project) == ["team:ci/heap"]
+
+
+@pytest.mark.parametrize(
+    "entry", ["relative", "ext::sh -c id", "ext://x", "https://me:token@host/x.git"]
+)
+def test_no_program_and_no_secret_in_an_entry(tmp_path: Path, entry: str) -> None:
+    vault_at(tmp_path / "project", {})
+    stand_on(entry)
+    with pytest.raises(SettingsError):
+        open_vault(tmp_path / "project")
+
+
+@pytest.mark.parametrize(
+    ("entry", "name", "url", "ref"),
+    [
+        ("https://git.example/x/lessons.git@v12", "lessons", "https://git.example/x/lessons.git", "v12"),
+        ("git@host.example:team/notes.git", "notes", "git@host.example:team/notes.git", ""),
+        ("git@host.example:team/notes.git@main", "notes", "git@host.example:team/notes.git", "main"),
+        ("ssh://git@host.example/team/notes", "notes", "ssh://git@host.example/team/notes", ""),
+        ("/srv/team@home", "team-home", "", ""),
+    ],
+)  # fmt: skip
+def test_an_entry_is_read(tmp_path: Path, entry: str, name: str, url: str, ref: str) -> None:
+    vault_at(tmp_path / "project", {})
+    (only,) = above.parsed(open_vault(tmp_path / "project").config, [entry])
+    assert (only.name, only.url, only.ref) == (name, url, ref)
+
+
+def test_trust_holds_in_each_vault(tmp_path: Path) -> None:
+    vault_at(tmp_path / "project", {"db/lock.md": LOCK})
+    vault_at(tmp_path / "team", {"ci/heap.md": HEAP})
+    stand_on(tmp_path / "team")
+    file = Path(os.environ["LESSONS_HOME"]) / "config.toml"
+    file.write_text('trust = "committed-only"\n' + file.read_text())
+    assert told(tmp_path / "project") == []  # nobody committed it
+    commit(tmp_path / "team", "lessons")
+    reconcile.sync(open_vault(tmp_path / "team"))
+    assert told(tmp_path / "project") == ["team:ci/heap"]
+
+
+def prompt_event(project: Path) -> dict[str, Any]:
+    return {
+        "hook_event_name": "UserPromptSubmit",
+        "session_id": "several",
+        "cwd": str(project),
+        "prompt": PROMPT,
+    }
+
+
+@pytest.mark.slow
+def test_the_hook_says_so_too(tmp_path: Path) -> None:
+    vault_at(tmp_path / "project", {"db/lock.md": LOCK})
+    vault_at(tmp_path / "team", {"ci/heap.md": HEAP})
+    stand_on(tmp_path / "team")
+    event = json.dumps(prompt_event(tmp_path / "project"))
+    answer = run("lessons-hook", cwd=tmp_path / "project", stdin=event).json
+    assert "team: lessons/ci/heap.md" in answer["hookSpecificOutput"]["additionalContext"]

@@ -1,0 +1,201 @@
+"""The vaults above a project's: a team's, an organisation's. The user names them, nearest first.
+
+An entry is a folder with a vault, or the address of a git repository with an optional tag, branch or
+commit after "@", of which `share.clones` keeps a clone in the user's folder. A vault may propose
+entries in its own settings; they count once the user has accepted the list as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from vault_index import files
+from vault_index.errors import VaultError
+from vault_index.lesson.file import hash_of
+from vault_index.search.hit import Hit
+from vault_index.search.taught import DUPLICATE_COSINE
+from vault_index.vault import FOLDER, SETTINGS, Vault, open_vault
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from vault_index.config import Config
+
+CLONES, ACCEPTED = "vaults", "vaults.json"  # in the user's folder
+MAX_ABOVE = 8  # vaults above one
+_GIT = re.compile(r"(?P<url>(?:[a-z+]+://[^/]*/|[\w.-]+@[\w.-]+:)[^@\s]+)(?:@(?P<ref>[\w./+-]+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Above:
+    """A vault above, by its entry. `name` marks what comes from it; `url` is "" for a folder."""
+
+    name: str
+    entry: str
+    root: Path
+    url: str = ""
+    ref: str = ""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether its files are on this machine."""
+        return (self.root / FOLDER / SETTINGS).is_file()
+
+
+def of(vault: Vault) -> list[Above]:
+    """Return the vaults above one, nearest first: those of the user, then those accepted for it."""
+    entries = [*vault.config.vaults.above]
+    proposed = vault.config.proposed_above
+    if proposed and accepted(vault.config).get(str(vault.root)) == list(proposed):
+        entries += proposed
+    return [each for each in parsed(vault.config, entries) if each.root != vault.root][:MAX_ABOVE]
+
+
+def parsed(config: Config, entries: Iterable[str]) -> list[Above]:
+    """Return the vaults that entries name, each once, with names that differ."""
+    vaults: dict[Path, Above] = {}
+    names: set[str] = set()
+    for entry in entries:
+        match = None if Path(entry).is_absolute() else _GIT.fullmatch(entry)
+        url, ref = (match["url"], match["ref"] or "") if match else ("", "")
+        plain = re.split(r"[/:]", url.rstrip("/"))[-1].removesuffix(".git")
+        folder = Path(entry).expanduser()
+        name = re.sub(r"[^\w.-]+", "-", plain if url else folder.name) or "vault"
+        root = config.home / CLONES / f"{name}-{hash_of(entry)[:8]}" if url else folder.resolve()
+        base, number = name, 1
+        while name in names:
+            number += 1
+            name = f"{base}-{number}"
+        if root not in vaults:
+            names.add(name)
+            vaults[root] = Above(name, entry, root, url, ref)
+    return [*vaults.values()]
+
+
+def accepted(config: Config) -> dict[str, list[str]]:
+    """Return the entries that the user accepted, by the vault that proposed them."""
+    try:
+        noted = json.loads((config.home / ACCEPTED).read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return noted if isinstance(noted, dict) else {}
+
+
+def accept(vault: Vault) -> None:
+    """Note that the user accepts what a vault proposes now; another list is asked about again."""
+    noted = {**accepted(vault.config), str(vault.root): list(vault.config.proposed_above)}
+    files.replace_file(vault.config.home / ACCEPTED, json.dumps(noted, indent=1).encode())
+
+
+_opened: WeakKeyDictionary[Vault, list[tuple[Above, Vault]]] = WeakKeyDictionary()
+
+
+def opened(vault: Vault) -> list[tuple[Above, Vault]]:
+    """Return the vaults above that are on this machine, opened once, with the embedder of this one."""
+    if not vault.config.vaults.above and not vault.config.proposed_above:
+        return []
+    wanted = [each for each in of(vault) if each.is_there]
+    known = _opened.get(vault, [])
+    if [above for above, _ in known] != wanted:
+        known = [(above, other) for above in wanted for other in _open(vault, above)]
+        _opened[vault] = known
+    return known
+
+
+def _open(vault: Vault, above: Above) -> Iterator[Vault]:
+    try:
+        other = open_vault(above.root)
+        if other.root.resolve() != above.root.resolve():  # a vault around the folder that was named
+            return
+        if other.config.embedder == vault.config.embedder:
+            other.__dict__["embedder"] = vault.embedder
+        yield other
+    except VaultError:  # `lessons vaults` says what is wrong with it
+        return
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The lessons of one vault for a prompt, each above that vault's floor.
+
+    `hits` are new to the session, `others` were told before or kept silent by `silent_on`.
+    """
+
+    hits: Sequence[Hit] = ()
+    others: Sequence[Hit] = ()
+
+
+def joined(vault: Vault, own: Answer, search: Callable[[Above, Vault], Answer]) -> list[Hit]:
+    """Return the hits of a vault, and those of the vaults above that no nearer one has as well.
+
+    A lesson that a nearer vault told before, or keeps silent, stays out of a farther one, too.
+    """
+    hits = list(own.hits)
+    nearer = _Nearer()
+    nearer.add(vault, [*own.hits, *own.others])
+    places = opened(vault)
+
+    def ask(place: tuple[Above, Vault]) -> Answer:
+        place[1].last_query = vault.last_query  # the prompt is embedded once
+        try:
+            return search(*place)
+        except VaultError:  # it has no index yet: `lessons vaults` says so
+            return Answer()
+
+    with ThreadPoolExecutor(len(places) or 1) as pool:  # most of a search is waiting for LanceDB
+        answers = list(pool.map(ask, places))
+    for (above, other), answer in zip(places, answers, strict=True):
+        fresh = nearer.without_duplicates(other, answer.hits)
+        nearer.add(other, [*answer.hits, *answer.others])
+        hits += [_marked(hit, above) for hit in fresh]
+    return hits
+
+
+def _marked(hit: Hit, above: Above) -> Hit:
+    """Return a hit that says which vault it is from."""
+    return replace(hit, lesson_id=f"{above.name}:{hit.lesson_id}", path=f"{above.name}: {hit.path}")
+
+
+class _Nearer:
+    """The lessons of nearer vaults, by their vectors and their texts."""
+
+    def __init__(self) -> None:
+        self._known: list[tuple[Vault, list[Hit]]] = []
+        self._texts: set[str] = set()
+
+    def add(self, vault: Vault, hits: list[Hit]) -> None:
+        """Take note of lessons of a vault."""
+        self._known += [(vault, hits)] if hits else []
+        self._texts |= {_plain(hit) for hit in hits}
+
+    def without_duplicates(self, vault: Vault, hits: Sequence[Hit]) -> list[Hit]:
+        """Return the hits of a farther vault that are no near-duplicates of what is nearer."""
+        fresh = [hit for hit in hits if _plain(hit) not in self._texts]
+        if not fresh or not self._known:
+            return fresh
+        vectors = _vectors(vault, fresh)
+        near = [each for other, known in self._known for each in _vectors(other, known).values()]
+
+        def is_near(hit: Hit) -> bool:
+            vector = vectors.get(hit.lesson_id)
+            return vector is not None and any(
+                len(each) == len(vector) and float(each @ vector) >= DUPLICATE_COSINE
+                for each in near
+            )
+
+        return [hit for hit in fresh if not is_near(hit)]
+
+
+def _plain(hit: Hit) -> str:
+    return " ".join(f"{hit.title} {hit.text}".casefold().split())
+
+
+def _vectors(vault: Vault, hits: Sequence[Hit]) -> dict[str, np.ndarray]:
+    return vault.open_index().store.of_lessons([hit.lesson_id for hit in hits])
