@@ -44,7 +44,9 @@ def sync_command(named: str | None, as_json: bool) -> None:
 
 @click.group("vaults", cls=options.WithDefault, epilog="Example: lessons vaults --json")
 def vaults_command() -> None:
-    """List the vaults that a prompt searches: this one and those above.
+    """List the vaults that a prompt searches.
+
+    They are this one and those above.
 
     `vaults.above` in your own settings names them, nearest first; a vault may propose some.
     """
