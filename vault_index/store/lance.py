@@ -93,6 +93,7 @@ def _misfit(error: Exception) -> VaultError:
 
 STORE_HINT = "check the address, the network and the credentials in your environment"
 _REASONS = {  # what an object store says, in its words -> in a few
+    "its region is unknown, set AWS_REGION": ("failed to resolve region",),
     "access denied": ("status: 403", "status: 401", "accessdenied", "permission denied"),
     "no such bucket": ("nosuchbucket",),
     "not reached": ("kind: connect", "dns error", "connection refused"),
