@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
@@ -262,7 +263,7 @@ def test_search_without_a_model_is_full_text(make_vault: MakeVault) -> None:
     assert ran.json["hits"][0]["cosine"] == 0
     assert ran.err.startswith(NO_MODEL)
     explained = lessons(vault, "search", "the build dies", "--explain").out
-    assert "cosine 0.000 + full text 0." in explained
+    assert "% = cosine 0.0% + full text " in explained
     assert "floor " in explained
 
 
@@ -454,3 +455,52 @@ def test_a_hash_in_a_file_name_is_no_section(make_vault: MakeVault) -> None:
     listed = run("lessons", "list", "--json", cwd=root).json
     assert {"a#b", "a%23b"} <= {entry["id"] for entry in listed}
     assert all("lesson_id" not in entry for entry in listed)
+
+
+def every_command(
+    command: click.Command, name: str = ""
+) -> Iterator[tuple[str, click.Command, list[str]]]:
+    """Yield each command with its name and all that its options are called."""
+    with click.Context(command) as context:
+        names = command.list_commands(context) if isinstance(command, click.Group) else []
+        called = [word for each in command.params for word in (*each.opts, *each.secondary_opts)]
+        yield name, command, called
+        for each in names:
+            below = command.get_command(context, each) if isinstance(command, click.Group) else None
+            assert below is not None
+            yield from every_command(below, f"{name} {each}".strip())
+
+
+def test_how_many_is_n_yes_is_y_and_a_share_is_a_percentage_everywhere() -> None:
+    commands = {name: (command, called) for name, command, called in every_command(main)}
+    assert len(commands) > 60
+    for name, (command, called) in commands.items():
+        for how_many in {"--limit", "-k", "--most", "--count"} & {*called}:
+            assert "-n" in called, f"{name} {how_many}"
+        assert ("-y" in called) == ("--yes" in called), name
+        for option in command.params:
+            assert not isinstance(option.type, (click.types.FloatParamType, click.FloatRange)), name
+    for name in ("rm", "uninstall", "serve", "journal forget"):  # those that ask
+        assert "-y" in commands[name][1]
+    for name in ("search", "last", "list", "journal search", "journal sessions"):
+        assert "-n" in commands[name][1]
+
+
+@pytest.mark.parametrize("typed", ["35", "35%", "0.35", ".35"])
+def test_a_least_score_is_a_percentage(make_vault: MakeVault, typed: str) -> None:
+    vault = make_vault(FILES)
+    ran = lessons(vault, "search", "heap", "--min-score", typed, "--explain", "--json")
+    assert "below 35.0%" in ran.out
+
+
+def test_a_mistyped_agent_or_kind_names_the_nearest(make_vault: MakeVault) -> None:
+    vault = make_vault(FILES)
+    for words, meant in (
+        (["install", "claud"], "claude"),
+        (["search", "--kind", "skil", "x"], "skills"),
+    ):
+        ran = lessons(vault, *words, check=False)
+        assert ran.code == 2
+        assert ran.err.rstrip().endswith(f"Did you mean '{meant}'?")
+    ran = lessons(vault, "search", "heap", "--min-score", "much", check=False)
+    assert "'much' is no percentage: type 35, or 35%" in ran.err

@@ -202,7 +202,7 @@ COMMANDS = (
     typed("search --since", "search --since 2026-06-01 --json deploy", "deployment/vpn"),
     typed("search --until", f"search --until 2026-06-01 --json {ASKED}", r'"only": ?\{\s*"until"'),
     typed("search --since, no date", "search --since soonish deploy", "no date 'soonish'", 1),
-    typed("search --min-score", f"search --min-score 0.99 --json {ASKED}", r'"hits": ?\[\]'),
+    typed("search --min-score", f"search --min-score 99% --json {ASKED}", r'"hits": ?\[\]'),
     typed("search --explain", f"search --explain {ASKED}", "similar|cosine|words|evidence"),
     typed("search --in", 'search --in "intro to ai" --json chunk', "chunking"),
     typed("search --in, unknown", "search --in quokka chunk", "quokka", 1),

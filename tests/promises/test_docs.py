@@ -22,6 +22,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "docs/settings.md": documents.settings_table,
     "docs/commands.md": documents.commands_table,
     "docs/mcp.md": documents.tools_table,
+    "docs/http.md": documents.routes_table,
     "ARCHITECTURE.md": lambda: "```\n" + "\n".join(LADDER) + "\n```",
 }
 FILES = [REPO / "README.md", REPO / "ARCHITECTURE.md", REPO / "CONTRIBUTING.md"]

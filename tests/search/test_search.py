@@ -20,7 +20,7 @@ from vault_index.index import reconcile
 from vault_index.lesson.category import normalise, prefixes
 from vault_index.search import entries, floor, scoring
 from vault_index.search import query as search
-from vault_index.search.hit import Hit
+from vault_index.search.hit import Hit, parts_of
 from vault_index.search.query import Query
 from vault_index.vault import Vault, open_vault
 
@@ -160,7 +160,7 @@ def test_min_score_leaves_out_and_says_so(many: Vault) -> None:
     assert {hit.lesson_id for hit in results.hits} == {
         hit.lesson_id for hit in every if hit.score >= least
     }
-    assert {why for _, why in results.dropped} == {f"below {least:.3f}"}
+    assert {why for _, why in results.dropped} == {f"below {parts_of(least)}"}
     cut = search.run(many, Query("heap", k=2))
     assert {why for _, why in cut.dropped} == {"not among the first 2"}
 

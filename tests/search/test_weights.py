@@ -105,7 +105,7 @@ def test_what_is_less_like_the_query_is_no_hit(make_vault: MakeVault) -> None:
     explained = Query("build memory heap", explain=True)
     (dropped,) = api.answer(vault, api.search.find(query=explained)).dropped
     assert dropped[0].lesson_id == "c"
-    assert dropped[1] == "less than 0.30 like the query"
+    assert dropped[1] == "less than 30% like the query"
 
 
 @pytest.mark.slow
@@ -138,7 +138,7 @@ def test_pages_and_a_least_score(make_vault: MakeVault) -> None:
 def test_explain_shows_the_terms(make_vault: MakeVault, with_model: Path) -> None:
     vault = make_vault({**FILES, "vault.toml": weights("60/30/5/5")})
     out = run("lessons", "search", "--explain", "the build is out of memory", cwd=vault.root).out
-    assert "0.930 = 0.600 vector + 0.300 full text + 0.030 confidence + 0.000 use; " in out
+    assert "93.0% = 60.0% vector + 30.0% full text + 3.0% confidence + 0.0% use; " in out
 
 
 def test_without_vectors_the_weights_rest(make_vault: MakeVault) -> None:

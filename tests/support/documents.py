@@ -11,12 +11,14 @@ from unittest import mock
 
 import anyio
 import click
+from fastapi import FastAPI
 
 from tests.support.places import REPO
 from vault_index import config
 from vault_index.entrypoints.cli import MORE, SECTIONS, main
 from vault_index.entrypoints.mcp.agent import Agent
 from vault_index.entrypoints.mcp.tools import build
+from vault_index.entrypoints.web import ask, journal, lessons
 
 DOCS = REPO / "docs"
 # the last one takes all away
@@ -87,6 +89,25 @@ def tools_table() -> str:
         for name, schema in tool.input_schema["properties"].items():
             rows.append(f"| `{name}` | {schema['description'].replace('|', 'or')} |")
     return "\n".join(rows).replace(".. |", ". |")
+
+
+def routes_table() -> str:
+    """Return a row for each HTTP route, with the fields that it takes."""
+    app = FastAPI()
+    for routes in (lessons.query_routes, lessons.routes, ask.routes, journal.routes):
+        app.include_router(routes)
+    described = app.openapi()
+    rows = ["| route | | fields |", "|---|---|---|"]
+    for path, methods in described["paths"].items():
+        for method, route in methods.items():
+            body = route.get("requestBody", {}).get("content", {}).get("application/json", {})
+            name = body.get("schema", {}).get("$ref", "").rpartition("/")[2]
+            schema = described["components"]["schemas"].get(name, {})
+            taken = [each["name"] for each in route.get("parameters", ()) if each["in"] == "query"]
+            fields = ", ".join(f"`{field}`" for field in schema.get("properties", taken))
+            about = " ".join(route["description"].partition("\n\n")[0].split())
+            rows.append(f"| `{method.upper()} {path}` | {about} | {fields} |")
+    return "\n".join(rows)
 
 
 def _spelled(value: object) -> str:

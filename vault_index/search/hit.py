@@ -61,6 +61,11 @@ class Hit:
     suggestible: bool = True  # whether an agent may load the skill by itself; not in the JSON
 
     @property
+    def id(self) -> str:
+        """The id of the lesson or skill."""
+        return self.lesson_id
+
+    @property
     def evidence(self) -> float:
         """The score that floors are fitted to: without exact words and what somebody taught."""
         return self.cosine + self.full_text
@@ -100,8 +105,11 @@ class Hit:
         return marked(self.categories, self.filed_by)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the hit as JSON values; dates are ISO 8601."""
-        values = {name: getattr(self, name) for name in _IN_JSON}
+        """Return the hit as JSON values, alike at every door; dates are ISO 8601.
+
+        `lesson_id` says the same as `id`, for a release.
+        """
+        values = {"id": self.lesson_id, **{name: getattr(self, name) for name in _IN_JSON}}
         for name, value in values.items():
             if isinstance(value, float):
                 values[name] = round(value, 4)
@@ -191,6 +199,11 @@ class Recall:
     near: Hit | None  # of a silence: the lesson that came nearest to the floor
 
 
+def parts_of(score: float) -> str:
+    """Return a score or a term of it in percent, with a digit more: so terms add up."""
+    return f"{100 * score:.1f}%"
+
+
 def percent_of(score: float) -> int:
     """Return a score or a floor for people, 0..99: the one scale that people see."""
     return max(0, min(99, round(100 * score)))
@@ -209,7 +222,7 @@ AnyHit = TypeVar("AnyHit")
 
 def below(score: float, least: float | None) -> str:
     """Return why a score is too low; "" if it is not."""
-    return f"below {least:.3f}" if least is not None and score < least else ""
+    return f"below {parts_of(least)}" if least is not None and score < least else ""
 
 
 def first_of(

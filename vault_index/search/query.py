@@ -18,7 +18,7 @@ from vault_index.index.skills import NOT_FOR, visible
 from vault_index.lesson import category
 from vault_index.lesson.file import hash_of
 from vault_index.search import documents, entries, scoring
-from vault_index.search.hit import Hit, Passage, below, first_of
+from vault_index.search.hit import Hit, Passage, below, first_of, percent_of
 from vault_index.store import filters, injections
 from vault_index.store.filters import EVERYTHING, Filter
 from vault_index.store.manifest import NO_EMBEDDER
@@ -120,7 +120,11 @@ def order(vault: Vault, candidates: Sequence[Hit]) -> tuple[list[Hit], list[tupl
     least = vault.config.search.min_similarity
     hits = [hit for hit in candidates if hit.cosine >= least]
     unlike = [
-        (hit, f"less than {least:.2f} like the query") for hit in candidates if hit.cosine < least
+        (hit, f"less than {percent_of(least)}% like the query")
+        for hit in candidates
+        if hit.cosine < least
+        for hit in candidates
+        if hit.cosine < least
     ]
     used = _uses(vault)
     most = max((used[hit.lesson_id] for hit in hits), default=0)

@@ -97,7 +97,7 @@ HOOKED = (
     "opencode",
 )  # a test holds that they are `agents`'
 
-agent_argument = click.argument("agent", type=click.Choice([*HOOKED, AGENTS_MD]))
+agent_argument = click.argument("agent", type=options.Choice([*HOOKED, AGENTS_MD]))
 scope_option = click.option(
     "--user/--project",
     "for_user",
@@ -207,7 +207,7 @@ def _install_section(for_user: bool | None, journal: bool) -> None:
 
 
 @click.command("uninstall", epilog="Example: lessons uninstall claude")
-@click.argument("agent", type=click.Choice([*HOOKED, AGENTS_MD]), required=False)
+@click.argument("agent", type=options.Choice([*HOOKED, AGENTS_MD]), required=False)
 @scope_option
 @click.option("--all", "everything", is_flag=True, help="List and remove all that is here.")
 @click.option("--purge", is_flag=True, help="With --all: the folder ~/.lessons, too.")

@@ -13,6 +13,7 @@ from vault_index import api
 from vault_index.entrypoints.cli import asking, options, output
 from vault_index.entrypoints.words import count, journal
 from vault_index.errors import VaultError
+from vault_index.search.hit import parts_of
 from vault_index.store import moments
 
 Values = Mapping[str, Any]
@@ -71,7 +72,7 @@ def command() -> None:
     "--kind",
     "kinds",
     multiple=True,
-    type=click.Choice(["prompt", "observation", "summary"]),
+    type=options.Choice(["prompt", "observation", "summary"]),
     help="Only these; repeatable.",
 )
 @project_options
@@ -112,8 +113,8 @@ def search_command(
         asking.note(f"note: full text only: {answer['text_only']}")
     print_hits(answer)
     for hit in answer["hits"] if only["explain"] else ():
-        terms = f"cosine {hit['cosine']:.3f} + full text {hit['full_text']:.3f}"
-        output.row(f"  {hit['score']:.3f} = {terms}: {hit['id']}")
+        terms = f"cosine {parts_of(hit['cosine'])} + full text {parts_of(hit['full_text'])}"
+        output.row(f"  {parts_of(hit['score'])} = {terms}: {hit['id']}")
     if answer["older"]:
         asking.note(f"{answer['older']} older: --since all")
 
@@ -127,7 +128,7 @@ def search_command(
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["index", "full"]),
+    type=options.Choice(["index", "full"]),
     default="index",
     show_default=True,
     help="A line each, or all that is known.",

@@ -189,7 +189,7 @@ def _source(source: str | None, title: str, text: str) -> bytes:
     *("--sort", "order"),
     default="id",
     show_default=True,
-    type=click.Choice(["id", "title", "created", "updated", "confidence"]),
+    type=options.Choice(["id", "title", "created", "updated", "confidence"]),
     help="Latest or highest first.",
 )
 @click.option("--reverse", is_flag=True, help="The other way round.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,16 @@ from vault_index.entrypoints.cli import completion
 from vault_index.store import moments
 
 Decorator = Callable[[Any], Any]
+
+
+class Choice(click.Choice[str]):
+    """One of some words; a mistyped one is told which was meant."""
+
+    def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:
+        """Return the error for a word that is none of them."""
+        near = get_close_matches(str(value), list(self.choices), 1, 0.6)
+        message = super().get_invalid_choice_message(value, ctx)
+        return f"{message} Did you mean {near[0]!r}?" if near else message
 
 
 class InOrder(click.Group):
@@ -51,6 +62,24 @@ class WithDefault(InOrder):
 
 yes = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def percent(name: str, about: str) -> Decorator:
+    """Return an option for a percentage, `35` or `35%`; the command gets a fraction, or None.
+
+    A fraction is still taken, as .35.
+    """
+    return click.option(name, metavar="PERCENT", callback=_fraction, help=about)
+
+
+def _fraction(_context: object, _option: object, typed: str | None) -> float | None:
+    if typed is None:
+        return None
+    try:
+        number = float(typed.removesuffix("%"))
+    except ValueError:
+        raise click.BadParameter(f"{typed!r} is no percentage: type 35, or 35%") from None
+    return number if abs(number) <= 1 and not typed.endswith("%") else number / 100
 
 
 def date(name: str, read: Callable[[str], str], about: str) -> Decorator:

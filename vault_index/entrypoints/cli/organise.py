@@ -133,7 +133,7 @@ MAX_ITEMS = 200  # items of a long table, on a terminal
 @click.option(
     "--as",
     "format",
-    type=click.Choice(["markdown", "jsonl", "bullets", "course", "obsidian"]),
+    type=options.Choice(["markdown", "jsonl", "bullets", "course", "obsidian"]),
     help="The format; without: guessed.",
 )
 @options.category("For lessons that name none; without: inbox.")

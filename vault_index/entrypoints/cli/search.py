@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @options.lesson_type("Only of this type: ")
 @options.since_changed
 @options.date("--until", moments.until, "Only as old as that, or older.")
-@click.option("--min-score", type=float, help="Leave out what scores less.")
+@options.percent("--min-score", "Leave out what scores less: 35, or 35%.")
 @click.option(
     "--explain", is_flag=True, help="Show each term of the scores, and what was left out."
 )
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     "--kind",
     "kinds",
     multiple=True,
-    type=click.Choice(["lessons", "skills"]),
+    type=options.Choice(["lessons", "skills"]),
     help="What to find; repeatable; without: lessons.",
 )
 @click.option("--all", "everything", is_flag=True, help="Also in the sessions of the journal.")
@@ -179,12 +179,13 @@ def _is_injected(hit: Hit, answer: HitList) -> bool:
 
 def _explain(answer: HitList) -> None:
     from vault_index.entrypoints.words import hits
+    from vault_index.search.hit import parts_of
 
-    fitted = "not fitted yet" if answer.floor is None else f"{answer.floor:.3f}"
+    fitted = "not fitted yet" if answer.floor is None else parts_of(answer.floor)
     output.say()
     output.say(f"floor {fitted}: a hook injects nothing that scores less")
     if any(hit.kind == "skills" for hit in answer.hits) and answer.skills_floor is not None:
-        output.say(f"floor of skills {answer.skills_floor:.3f}")
+        output.say(f"floor of skills {parts_of(answer.skills_floor)}")
     for hit in answer.hits:
         silent = "" if _is_injected(hit, answer) else ", below the floor"
         output.row(f"  {hits.evidence(hit)}{silent}: {hit.lesson_id}")
@@ -315,7 +316,9 @@ def _line(values: dict[str, Any]) -> str:
 
 
 def _figure(value: Any) -> str:
-    return "-" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
+    return (
+        "-" if value is None else f"{100 * value:.1f}%" if isinstance(value, float) else str(value)
+    )
 
 
 # `lessons ask`.

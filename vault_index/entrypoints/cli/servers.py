@@ -30,7 +30,7 @@ MCP_PORT = 7732  # beside that of `lessons serve`
 )
 @click.option(
     "--tools",
-    type=click.Choice(["lessons", "journal", "all"]),
+    type=options.Choice(["lessons", "journal", "all"]),
     default="all",
     show_default=True,
     help="Which tools; those of the journal are there while it is on.",
@@ -107,6 +107,7 @@ HTTP_PORT = 7731
 @click.option("--stop", "how", flag_value="stop", help="End what --background serves.")
 @click.option("--at-login", "how", flag_value="at-login", help="Serve from each login on.")
 @click.option("--remove", is_flag=True, help="With --at-login: take it back.")
+@options.yes
 @click.pass_obj
 def serve_command(
     named: str | None,
@@ -116,6 +117,7 @@ def serve_command(
     opens: bool,
     how: str | None,
     remove: bool,
+    yes: bool,
 ) -> None:
     """Serve the page and the HTTP routes to this machine.
 
@@ -133,7 +135,7 @@ def serve_command(
     if how == "stop":
         _stop_serving()
     elif how == "at-login":
-        _at_login(client.open_vault(named), port or HTTP_PORT, remove=remove)
+        _at_login(client.open_vault(named), port or HTTP_PORT, remove=remove, yes=yes)
     else:
         _serve(named, port, host, token_file, opens=opens, background=how == "background")
 
@@ -215,7 +217,7 @@ def _serve_in_background(vault: Vault, port: int, *, another: bool) -> str:
     return address
 
 
-def _at_login(vault: Vault, port: int, *, remove: bool) -> None:
+def _at_login(vault: Vault, port: int, *, remove: bool, yes: bool) -> None:
     """Show the file that serves from the login on, write it, and put it in force where that works."""
     from vault_index.entrypoints import login
 
@@ -226,7 +228,7 @@ def _at_login(vault: Vault, port: int, *, remove: bool) -> None:
     output.say(f"{file.path}:")
     for line in file.text.splitlines():
         output.say(f"  {line}".rstrip())
-    if sys.stdin.isatty() and not output.confirm("write it?"):
+    if not yes and sys.stdin.isatty() and not output.confirm("write it?"):
         asking.note("nothing written")
         return
     file.write()

@@ -113,7 +113,7 @@ def _print_vaults(rows: list[dict[str, Any]], as_json: bool) -> None:
     "--format",
     "form",
     default="text",
-    type=click.Choice(["text", "github"]),
+    type=options.Choice(["text", "github"]),
     help="How findings are printed: github annotates a pull request.",
 )
 @options.as_json

@@ -43,7 +43,7 @@ def candidates_command(named: str | None, as_json: bool) -> None:
 @click.argument("tags", nargs=-1, metavar="[TAG]...")
 @click.option("--dry-run", is_flag=True, help="Show what would be written.")
 @click.option("--force", is_flag=True, help="Set files aside that were changed by hand, and build.")
-@click.option("--to", "agent", type=click.Choice(["claude"]), help="Copy all to this agent, too.")
+@click.option("--to", "agent", type=options.Choice(["claude"]), help="Copy all to this agent, too.")
 @in_project
 @options.as_json
 @click.pass_obj
@@ -74,7 +74,7 @@ def build_command(
 
 
 @command.command("remove", epilog="Example: lessons skills remove --from claude")
-@click.option("--from", "agent", type=click.Choice(["claude"]), required=True, help="The agent.")
+@click.option("--from", "agent", type=options.Choice(["claude"]), required=True, help="The agent.")
 @in_project
 @options.as_json
 @click.pass_obj

@@ -44,6 +44,7 @@ LANGUAGES = frozenset(
 MAX_CODE = 2_000  # characters of a block
 MAX_COLOURED = 10_000  # characters of a text
 EXCERPT_LINES = 6  # of code
+MIN_ROOM = 60  # characters: a text that would be cut to less is left out
 BEFORE_CHARS = 80  # of an excerpt before the first word that is marked
 
 _OWN_PAGE = re.compile(r"/(?:\?|lesson/|documents$|ask$)")
@@ -111,6 +112,8 @@ def _cut(tokens: Sequence[Token], seek: re.Pattern[str] | None, room: int) -> It
                 continue
             opened.pop()
         elif token.content:
+            if len(token.content) > room < MIN_ROOM:
+                break
             room, seek = room - _shorten(token, seek, room), None
         yield token
         if room <= 0:

@@ -103,18 +103,39 @@ class QueryBody(Body):
 
 
 class Found(BaseModel):
-    """A lesson or skill. `passage` is the best of its passages, `source_file` its file from the vault's
-    root; `text` is the passage, too. `GET /api/lessons/{id}` has the whole.
+    """A lesson or skill, as `lessons search --json` has it. `passage`, the best of its passages, is
+    `text`, too, and `source_file`, from the vault's root, `path`. `GET /api/lessons/{id}` has the whole.
+
+    `score` is the sum of `cosine`, `full_text`, `exact` and `taught`; `lesson_id` says the same as `id`.
     """
 
     id: str
+    lesson_id: str
+    kind: Literal["lessons", "skills"]
     title: str
     passage: str
     text: str
     score: float
     categories: list[str]
+    filed_by: str
+    tags: list[str]
+    type: str
+    confidence: int
+    path: str
     source_file: str
+    document: str
+    link: str
+    author: str
     created_at: str | None
+    updated_at: str | None
+    position: int
+    cosine: float
+    full_text: float
+    exact: float
+    no_reason: float
+    taught: float
+    taught_prompt: str
+    withheld: str
     trigger: str | None = None  # of a skill: what calls it
 
 
@@ -147,21 +168,31 @@ class QueryAnswer(BaseModel):
 
 
 class Lesson(BaseModel):
-    """A whole lesson. `source_file` is its file from the vault's root."""
+    """A whole lesson, as `lessons show --json` has it. `path` and `source_file` are its file from the
+    vault's root.
+    """
 
     id: str
     title: str
+    document: str
     text: str
     categories: list[str]
+    filed_by: str
     tags: list[str]
     type: str
     confidence: int
+    path: str
     source_file: str
+    link: str
     author: str
     created_at: str | None
     updated_at: str | None
+    withheld: str
     fires_on: list[str]
     silent_on: list[str]
+    fires_on_error: list[str]
+    silent_on_error: list[str]
+    applies_to: list[str]
 
 
 class IngestBody(Body):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vault_index.recall.block import named, signed
-from vault_index.search.hit import Hit, percent_of
+from vault_index.search.hit import Hit, parts_of, percent_of
 from vault_index.search.query import TERMS
 from vault_index.text.quote import clean, visible_line
 
@@ -25,11 +25,13 @@ def lines(hit: Hit, number: int, width: int = 100) -> list[str]:
 
 def evidence(hit: Hit) -> str:
     """Return the terms of a hit's score in one line."""
-    parts = f"{hit.score:.3f} = {' + '.join(f'{name} {term:.3f}' for name, term in hit.terms)}"
+    terms = " + ".join(f"{name} {parts_of(term)}" for name, term in hit.terms)
+    parts = f"{parts_of(hit.score)} = {terms}"
     if hit.no_reason:
-        parts += f", of which {hit.reason:.3f} counts for the floor"
-    terms = (f"{term:.3f} {name}" for term, name in zip(hit.weighted, TERMS, strict=False))
-    by_weights = f"{sum(hit.weighted):.3f} = {' + '.join(terms)}; " if hit.weighted else ""
+        parts += f", of which {parts_of(hit.reason)} counts for the floor"
+    weighted = zip(hit.weighted, TERMS, strict=False)
+    order = " + ".join(f"{parts_of(term)} {name}" for term, name in weighted)
+    by_weights = f"{parts_of(sum(hit.weighted))} = {order}; " if hit.weighted else ""
     return f"{by_weights}{parts}, confidence {hit.confidence}"
 
 

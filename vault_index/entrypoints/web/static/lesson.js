@@ -52,7 +52,7 @@ async function loadBody() {
 async function startEditing() {
   editing.hidden = false;
   if (!(await tried(editing, () => load(editing, named(`${mine}/edit`))))) return;
-  document.getElementById("edit").disabled = true;
+  body.hidden = document.getElementById("actions").hidden = true;
   seen = file().value;
   before = valuesOf(fields());
   show(false);
@@ -82,9 +82,8 @@ function stopEditing() {
   seen = null;
   editing.replaceChildren();
   editing.hidden = true;
-  const button = document.getElementById("edit");
-  button.disabled = false;
-  button.focus();
+  body.hidden = document.getElementById("actions").hidden = false;
+  document.getElementById("edit").focus();
 }
 
 const send = (name, values) => request(`${mine}/${name}`, { method: "POST", body: values });

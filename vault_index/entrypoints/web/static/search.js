@@ -53,8 +53,10 @@ async function show() {
     line.textContent = error.message;
     results.replaceChildren(line);
   }
-  const line = results.querySelector("[data-said]")?.dataset.said ?? "";
+  const place = results.querySelector("[data-said]");
+  const line = place?.dataset.said ?? "";
   const said = document.getElementById("said");
+  said.classList.toggle("unseen", Boolean(place?.textContent.trim())); // the hits say it themselves
   if (said.textContent !== line) said.textContent = line;
 }
 
