@@ -81,6 +81,11 @@ def test_the_week_is_on_one_page_that_anybody_can_use(
         assert box["height"] < 70
         assert barriers(page, axe) == []
         keep(page, f"today-{look}")
+        page.locator(".vaults summary").click()
+        page.get_by_text("No other vault is open.").wait_for()
+        assert barriers(page, axe) == []
+        page.keyboard.press("Escape")
+        page.get_by_text("No other vault is open.").wait_for(state="hidden")
 
 
 def test_without_the_key_only_what_is_shared_is_shown(browser: Browser, served: Serving) -> None:

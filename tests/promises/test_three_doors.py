@@ -240,6 +240,13 @@ def test_a_search_finds_the_same_lessons_in_the_same_order(
     assert above == ids[: len(above)]
 
 
+def test_a_page_says_that_nothing_matches_nonsense(doors: Doors) -> None:
+    shown = doors.http.ask("GET", "/page/search?q=zxqv+flurble+gnarp").text
+    assert re.search(r"Nothing matches: what is nearest scores \d+%", shown)
+    assert shown.index('<details class="far">') < shown.index('class="title"')
+    assert "Nothing matches" not in doors.http.ask("GET", "/page/search?q=heap+of+the+build").text
+
+
 @pytest.mark.parametrize(("name", "related"), [("heap", "memory"), ("devops/memory", "heap")])
 def test_a_search_follows_relations_both_ways_at_each_door(
     doors: Doors, name: str, related: str
