@@ -19,7 +19,7 @@ class Choice(click.Choice[str]):
     """One of some words; a mistyped one is told which was meant."""
 
     def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:
-        """Return the error for a word that is none of them."""
+        """Return the error for any other word."""
         near = get_close_matches(str(value), list(self.choices), 1, 0.6)
         message = super().get_invalid_choice_message(value, ctx)
         return f"{message} Did you mean {near[0]!r}?" if near else message
