@@ -80,11 +80,11 @@ created: 2026-08-01
 """
 GONE = """\
 ---
-title: The wombat service restarts at noon
-fires_on: [when does the wombat service restart]
+title: The quarterly ledger is closed at noon
+fires_on: [when is the quarterly ledger closed]
 anchors: [store/gone.py#retry]
 ---
-It restarts at noon, by its timer.
+It is closed at noon, by its timer.
 """
 STAGED = "---\ntitle: A key\n---\nThe key is AKIAIOSFODNN7EXAMQLE of the account.\n"
 SECTIONS = """\
@@ -301,7 +301,7 @@ COMMANDS = (
     typed("recall --json", f"recall --json {ASKED}", r'"lesson_id": ?"devops/ci-cd/heap"'),
     typed(
         "recall, a lesson whose code is gone",
-        "recall when does the wombat service restart",
+        "recall when is the quarterly ledger closed",
         "the code that it is about is gone",
     ),
     typed("recall names the nearest", "recall how do I bake rye bread", "(?i)floor|nothing|near"),
@@ -592,6 +592,16 @@ HTTP = (
     sent("page: hits", f"GET /page/search?q={ASKED}", "would be injected"),
     sent("page: hits of a category", "GET /page/search?q=deploy&category=devops/deployment", "VPN"),
     sent("page: relations", "GET /page/lesson/near?id=devops/deployment/vpn", "Prerequisite of"),
+    sent(
+        "page: when a lesson was used",
+        f"GET /page/private/lesson/outcome?id={HEAP_ID}",
+        r"Last given to an agent on \d{4}-\d\d-\d\d",
+    ),
+    sent(
+        "page: lessons used lately",
+        "GET /page/private/vault/state",
+        r"(?s)Used lately.*devops/ci-cd/heap",
+    ),
     sent("page: the tree", "GET /page/search/tree", "devops"),
     sent("page: a lesson", f"GET /lesson/{HEAP_ID}", "Node runs out of memory"),
     sent("page: a lesson, unknown", "GET /lesson/no/such", "No such lesson", code=404),
