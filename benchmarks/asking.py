@@ -142,7 +142,8 @@ def _by_command(vault: Vault, questions: list[dict[str, Any]]) -> Iterator[Row]:
         server.answer = lambda body: "" if server.calls(body) else "It is as the passages say [1]."
         for searches in (1, 2):
             ask = AskTable(model="ollama:reader", max_searches=searches)
-            config = replace(vault.config, ollama_host=server.url, ask=ask)
+            llm = replace(vault.config.llm, calls_a_day=1_000)
+            config = replace(vault.config, ollama_host=server.url, ask=ask, llm=llm)
             asked = Vault(vault.root, config)
             right = {kind: list[bool]() for kind in kinds}
             for each in questions:

@@ -35,9 +35,8 @@ from vault_index.search.evaluate import LabelledPrompt
 from vault_index.transcripts import reading
 from vault_index.vault import Vault
 
-CONTEXT = 8_192  # tokens
-BUDGET, MAX_ANSWER = 4_000, 900  # tokens that are sent, and of an answer
-SESSIONS, QUESTIONS = 10, 12
+CONTEXT = 6_144  # tokens
+BUDGET, MAX_ANSWER = 3_000, 700  # tokens that are sent, and of an answer
 _NUMBER = re.compile(r"\[(\d{1,3})\]")
 
 
@@ -47,6 +46,8 @@ def main() -> None:
     parser.add_argument("--model", type=Path, required=True, help="a model in the format GGUF")
     parser.add_argument("--eval", type=Path, default=instruments.EVAL, help="the evaluation set")
     parser.add_argument("--sessions", type=Path, help="a folder with transcripts")
+    parser.add_argument("--most", type=int, default=10, help="sessions, and questions of a kind")
+    parser.add_argument("--threads", type=int, default=1, help="more are slower on a busy machine")
     options = parser.parse_args()
     instruments.EVAL = options.eval
     with tempfile.TemporaryDirectory(prefix="lessons-model-") as scratch:
@@ -55,25 +56,27 @@ def main() -> None:
         home = Path(os.environ["LESSONS_HOME"])
         download.fetch(home)
         made = instruments.eval_vault(Path(scratch) / "eval")
-        with llama_server(options.model, CONTEXT, threads=os.cpu_count() or 1) as address:
+        with llama_server(options.model, CONTEXT, options.threads) as address:
             name = f"openai:{options.model.stem}"
             config = Config(
                 home=home,
                 learn=LearnTable(model=name, tokens=BUDGET),
-                llm=LlmTable(openai_url=f"{address}/v1", max_tokens=MAX_ANSWER),
+                llm=LlmTable(openai_url=f"{address}/v1", max_tokens=MAX_ANSWER, calls_a_day=1_000),
             )
             vault = Vault(made.root, config)
-            list(instruments.shown(asked(vault, name, options.eval / "queries.jsonl")))
             if options.sessions:
-                list(instruments.shown(learned(vault, options.sessions)))
+                list(instruments.shown(learned(vault, options.sessions, options.most)))
+            queries = options.eval / "queries.jsonl"
+            list(instruments.shown(asked(vault, name, queries, options.most)))
 
 
-def learned(vault: Vault, folder: Path) -> Iterator[Row]:
+def learned(vault: Vault, folder: Path, most: int) -> Iterator[Row]:
     """Learn from the shortest sessions in which something failed, one answer each."""
-    materials = sorted(_materials(folder), key=lambda each: sum(map(len, each.texts)))[:SESSIONS]
+    materials = sorted(_materials(folder), key=lambda each: sum(map(len, each.texts)))[:most]
     counts, reasons = Counter[str](), Counter[str]()
     for material in materials:
         answer = run.learn_from(vault, _caller(vault), material, force=True)
+        print(f"  {material.target[:8]}: {answer['status']} {answer['trouble']}", flush=True)  # noqa: T201
         counts[f"ended as {answer['status']!r}"] += 1
         counts["calls"] += answer["usage"]["calls"]
         counts["entries"] += len(answer["proposals"]) + len(answer["dropped"])
@@ -110,17 +113,19 @@ def _caller(vault: Vault) -> run.Caller:
     return run.Caller(lambda _: None, lambda *_: None, ask)
 
 
-def asked(vault: Vault, name: str, file: Path) -> Iterator[Row]:
+def asked(vault: Vault, name: str, file: Path, most: int) -> Iterator[Row]:
     """Ask what a note answers, and what none does."""
     prompts = evaluate.load(file)
     for what, there in (
         ("answerable", [each for each in prompts if each.relevant]),
         ("unanswerable", [each for each in prompts if not each.relevant]),
     ):
-        some = [there[number * len(there) // QUESTIONS] for number in range(QUESTIONS)]
+        some = [there[number * len(there) // most] for number in range(most)]
         counts = Counter[str]()
         for prompt in some:
-            counts.update(_judged(prompt, *_answer(vault, name, prompt.query)))
+            answer, written = _answer(vault, name, prompt.query)
+            print(f"  {prompt.query}: {answer.text[:300]!r}", flush=True)  # noqa: T201
+            counts.update(_judged(prompt, answer, written))
         for which, count in sorted(counts.items()):
             yield f"ask, {len(some)} {what}: {which}", count, ""
 

@@ -15,7 +15,7 @@ from vault_index.ask.passages import MAX_PASSAGES, SearchResult, Wanted
 from vault_index.errors import SettingsError, VaultError
 from vault_index.journal import archive, projects
 from vault_index.journal.journal import Journal
-from vault_index.journal.record import PROMPT
+from vault_index.journal.record import OBSERVATION, PROMPT
 from vault_index.journal.redact import redact
 from vault_index.store import moments
 
@@ -202,25 +202,27 @@ def _record(caller: Caller, number: int, hit: Mapping[str, Any]) -> Passage:
 
 
 def _with_answer(caller: Caller, hit: Mapping[str, Any]) -> str:
-    """Return the text of a record; a question of the agent comes with what the person said to it.
+    """Return the text of a record with what answers it: a question of the agent, a person's request.
 
-    The question alone reads like a decision, and the person may have said the opposite.
+    The question alone reads like a decision, and the person may have said the opposite; a request says
+    nothing of what came of it.
     """
     text = str(hit["text"])
+    wanted, word = PROMPT, "The person answered"
     try:
         if hit["kind"] == PROMPT:
             (record,) = caller.ask(api.journal.show(name=hit["id"]))["records"]
-            if text not in record["context"]:
-                return text
-            return f"The agent said: {text}\n\nThe person: {record['text'][:MAX_ANSWER_CHARS]}"
-        if not _ASKED.search(text):
+            if text in record["context"]:
+                return f"The agent said: {text}\n\nThe person: {record['text'][:MAX_ANSWER_CHARS]}"
+            wanted, word = OBSERVATION, "What came of it"
+        elif not _ASKED.search(text):
             return text
         later = caller.ask(api.journal.timeline(anchor=hit["id"], before=0, after=5))["records"]
     except VaultError:  # it went meanwhile
         return text
     for record in later[1:]:
-        if record["session"] == hit["session"] and record["kind"] == PROMPT:
-            return f"{text}\n\nThe person answered: {record['text'][:MAX_ANSWER_CHARS]}"
+        if record["session"] == hit["session"] and record["kind"] == wanted:
+            return f"{text}\n\n{word}: {record['text'][:MAX_ANSWER_CHARS]}"
     return text
 
 
