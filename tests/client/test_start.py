@@ -12,6 +12,8 @@ from vault_index.search.query import Query
 from vault_index.vault import Vault
 from vault_index.watch import launch
 
+pytestmark = pytest.mark.no_arithmetic
+
 
 @pytest.fixture
 def vault(make_vault: Callable[..., Vault]) -> Vault:

@@ -35,6 +35,8 @@ from vault_index.store import injections
 from vault_index.vault import Vault
 from vault_index.watch import launch
 
+pytestmark = pytest.mark.no_arithmetic
+
 HEAP = "our build dies with heap out of memory"
 PATIENT = {"LESSONS_DEADLINE_MS": "30000"}
 AUTOSTART = {"LESSONS_WATCH_AUTOSTART": "true"}

@@ -26,7 +26,7 @@ from vault_index.hotpath.start import RESTART_SECONDS
 from vault_index.vault import Vault
 from vault_index.watch import launch
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.no_arithmetic]
 HEAP = "our build dies with heap out of memory"
 NATIVE = ("lancedb", "pyarrow", "numpy", "ctranslate2", "tokenizers")
 

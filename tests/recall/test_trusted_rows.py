@@ -14,6 +14,8 @@ from vault_index.recall import select
 from vault_index.search import query
 from vault_index.vault import Vault, open_vault
 
+pytestmark = pytest.mark.no_arithmetic
+
 BROKEN = "---\ntitle: fine\ntags: one: two\n---\ntext\n"
 UNTRUSTED = HEAP.replace("Raise", "Never mind, raise")
 
