@@ -58,7 +58,7 @@ def test_a_misspelt_name_finds_the_course_and_its_lessons(
         page.get_by_label("Name, as you remember it").type("intoduction to ai")
         page.get_by_text("1 called like this").wait_for()
         assert page.url.endswith("?name=intoduction%20to%20ai")
-        page.locator("summary").click()
+        page.locator("#documents summary").click()
         lessons = page.locator(".lessons li")
         lessons.first.wait_for()
         assert [line.split("\n")[0] for line in lessons.all_inner_texts()][:2] == [
@@ -81,12 +81,12 @@ def test_a_document_that_was_opened_stays_open_when_a_late_list_arrives(
         page.route("**/page/documents/list?**", lambda route: waiting.append(route))
         with page.expect_request("**/page/documents/list?**"):
             page.get_by_label("Name, as you remember it").fill("containers for")
-        page.locator("summary").click()
+        page.locator("#documents summary").click()
         page.locator(".lessons li").first.wait_for()
-        page.evaluate("document.querySelector('details').dataset.old = 'yes'")
+        page.evaluate("document.querySelector('#documents details').dataset.old = 'yes'")
         waiting.pop().continue_()
-        page.locator("details[data-old]").wait_for(state="detached")
-        assert page.locator("details[open]").count() == 1
+        page.locator("#documents details[data-old]").wait_for(state="detached")
+        assert page.locator("#documents details[open]").count() == 1
 
 
 def test_a_name_is_part_of_the_address_and_of_none_the_nearest_are_shown(
@@ -102,16 +102,16 @@ def test_a_name_is_part_of_the_address_and_of_none_the_nearest_are_shown(
 def test_more_than_a_hundred_are_shown_on_demand(browser: Browser, served: Serving) -> None:
     with visiting(browser, served) as visit:
         page = visit.go("/documents")
-        assert page.locator("details").count() == 100
+        assert page.locator("#documents details").count() == 100
         page.get_by_role("button", name="Show more").press("Enter")
-        page.locator("details").nth(122).wait_for()
+        page.locator("#documents details").nth(122).wait_for()
         assert page.get_by_role("button", name="Show more").count() == 0
 
 
 def test_what_a_document_says_of_itself_is_text(browser: Browser, served: Serving) -> None:
     with visiting(browser, served, size=NARROW) as visit:
         page = visit.go("/documents?name=onerror")
-        page.locator("summary").click()
+        page.locator("#documents summary").click()
         page.locator(".lessons li").first.wait_for()
         assert page.title() == "Documents · team"
         assert page.locator("main img, main script").count() == 0
@@ -125,7 +125,7 @@ def test_nothing_keeps_people_from_using_it(
 ) -> None:
     with visiting(browser, served, scheme=scheme) as visit:
         page = visit.go("/documents?name=intro")
-        page.locator("summary").first.focus()
+        page.locator("#documents summary").first.focus()
         page.keyboard.press("Enter")
         page.locator(".lessons li").first.wait_for()
         assert barriers(page, axe) == []
@@ -138,7 +138,7 @@ def test_it_fits_a_telephone(browser: Browser, served: Serving) -> None:
         assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
         page.get_by_label("Name, as you remember it").fill("intro to ai")
         page.get_by_text("called like this").wait_for()
-        page.locator("summary").first.click()
+        page.locator("#documents summary").first.click()
         page.locator(".lessons li").first.wait_for()
         keep(page, "documents-narrow")
 
