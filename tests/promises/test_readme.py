@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import run
+from tests.support.commands import path_with_forks, run
 from tests.support.conversations import about_retries
 from tests.support.places import REPO
 
@@ -29,7 +29,6 @@ def test_the_readme_is_short() -> None:
     assert README.read_text("utf-8").count("\n") <= 150
 
 
-@pytest.mark.floor
 @pytest.mark.slow
 def test_the_story_is_what_is_printed(
     with_model: Path, tmp_path: Path, request: pytest.FixtureRequest
@@ -46,7 +45,7 @@ def test_the_story_is_what_is_printed(
         block = ""
         for command in commands:
             typed = command.format(id=proposal)
-            out = run("bash", "-c", typed, cwd=shop).out.rstrip()
+            out = run("bash", "-c", typed, cwd=shop, env={"PATH": path_with_forks()}).out.rstrip()
             proposal = proposal or out[:8]
             block += f"$ {typed}\n{out}\n"
         blocks.append(block)
