@@ -195,7 +195,7 @@ def test_a_card_says_who_confirms_it_and_what_is_in_the_way(team: Vault) -> None
     assert (card["quote"], card["speaker"]) == (QUOTE, "a check")
     title, origin, summary, quote, state = run("lessons", "review", cwd=team.root).out.splitlines()
     assert title.startswith("Rotate the key")
-    assert origin == "shop · 2026-11-20 · confirmed by a check"
+    assert origin == "shop · 2026-11-20 · seen in a check"
     assert summary == TEXT
     assert quote == f"“{QUOTE}”, a check"
     assert state == "ready: goes to ops"

@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import Any
 
 from vault_index.lesson import passages
-from vault_index.proposals.draft import AGENT
+from vault_index.proposals.draft import AGENT, CHECK
 from vault_index.text import blocks
 
 MAX_PLACE = 3  # as many as a hook injects
@@ -30,11 +30,10 @@ def line(proposal: Values) -> str:
 
 
 def origin(card: Values) -> str:
-    """Return the project, the day, and what confirms a proposal."""
-    if card["speaker"] == AGENT:
-        word = "the agent's word"
-    elif card["speaker"]:
-        word = f"confirmed by {card['speaker']}"
+    """Return the project, the day, and whose words a proposal rests on."""
+    if card["speaker"]:
+        words = {AGENT: "the agent's word", CHECK: "seen in a check"}
+        word = words.get(card["speaker"], f"in the words of {card['speaker']}")
     else:  # it was proposed as it is, with no session to look at
         word = f"proposed by {card['by']}" if card["by"] else ""
     return " · ".join(filter(None, (card["project"], card["day"], word)))
