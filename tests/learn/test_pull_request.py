@@ -195,6 +195,21 @@ def test_accepted_ones_go_on_a_branch_and_into_a_draft_only_when_asked(
     assert pushed.split() == [f"lessons/{second}"]
 
 
+@pytest.mark.slow
+def test_a_branch_with_a_secret_is_not_pushed(team: Vault, gh: Path, tmp_path: Path) -> None:
+    run("lessons", "learn", "--pr", URL, cwd=team.root)
+    write(team.lessons_dir / "ops/key.md", "The key is AKIAIOSFODNN7EXAMQLE of the account.\n")
+    commit(team.root, "an accident")
+    run("git", "init", "-q", "--bare", tmp_path / "origin", cwd=tmp_path)
+    run("git", "remote", "add", "origin", tmp_path / "origin", cwd=team.root)
+    first = run("lessons", "review", "list", "--json", cwd=team.root).json[0]["id"]
+    done = run("lessons", "review", "accept", first, "--open-pr", cwd=team.root, check=False)
+    assert done.code == 1
+    assert "Error: not pushed: commit" in done.err
+    assert run("git", "branch", "--list", cwd=tmp_path / "origin").out == ""
+    assert not (gh / "pull").exists()
+
+
 def test_what_is_no_pull_request_is_an_error(team: Vault, gh: Path, tmp_path: Path) -> None:
     for target, error in (
         (tmp_path / "nothing.json", "there is no file"),

@@ -6,12 +6,17 @@ import json
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vault_index import git
 from vault_index.errors import VaultError
+from vault_index.share import remote
 from vault_index.text.quote import clean, visible_line
 
+if TYPE_CHECKING:
+    from vault_index.vault import Vault
+
+ORIGIN = "origin"
 SECONDS = 60  # for an answer of `gh`
 MAX_SAID = 200  # characters of an error
 
@@ -38,11 +43,14 @@ def begin_branch(root: Path, name: str) -> None:
     git.command(root, "switch", "--quiet", "--create", name)
 
 
-def open_draft(root: Path, branch: str, title: str, body: str) -> str:
-    """Push a branch and open a draft pull request of it; return its address. Raises VaultError."""
-    git.command(root, "push", "--quiet", "--set-upstream", "origin", branch)
+def open_draft(vault: Vault, branch: str, title: str, body: str) -> str:
+    """Push a branch and open a draft pull request of it; return its address.
+
+    Raises VaultError, also for a secret in what would be pushed.
+    """
+    remote.push(vault, git.top(vault.root), branch, ORIGIN, branch)
     options = ["--draft", "--head", branch, "--title", title, "--body", body]
-    return _run(["pr", "create", *options], root).strip()
+    return _run(["pr", "create", *options], vault.root).strip()
 
 
 def evidence(proposals: Sequence[Mapping[str, Any]]) -> str:

@@ -69,7 +69,7 @@ def sync(vault: Vault) -> SyncResult:
         try:
             _fetch(top, remote, there, upstream)
             if _take_in(top, branch, upstream, done):
-                done.pushed = _push(vault, top, branch, remote, there)
+                done.pushed = push(vault, top, branch, remote, there)
                 return done
         except GitError as error:
             if not is_race(error):
@@ -211,7 +211,7 @@ def _move(top: Path, branch: str, old: str, tip: str) -> None:
             raise
 
 
-def _push(vault: Vault, top: Path, branch: str, remote: str, there: str) -> int:
+def push(vault: Vault, top: Path, branch: str, remote: str, there: str) -> int:
     """Push commits that the remote lacks and return their number. VaultError for a secret in them."""
     ours, upstream = f"refs/heads/{branch}", git.resolve(top, f"refs/remotes/{remote}/{there}")
     unknown = (ours, "--not", f"--remotes={remote}")

@@ -306,7 +306,9 @@ def accept(
     if open_pr:
         titles = [each["title"] for each in chosen]
         title = f"Add lesson: {titles[0]}" if len(titles) == 1 else f"Add {len(titles)} lessons"
-        asking.note(github.open_draft(root, branch, title, github.evidence(chosen)))
+        asking.note(
+            github.open_draft(client.open_vault(named), branch, title, github.evidence(chosen))
+        )
 
 
 @review_command.command("reject", epilog="Example: lessons review reject 3f9a")
