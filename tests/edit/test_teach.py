@@ -129,6 +129,26 @@ def test_a_file_that_was_saved_meanwhile_stays(
     assert file.read_bytes() == b"Saved.\n"
 
 
+def test_of_two_prompts_taught_at_once_the_file_keeps_the_first(
+    team: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second is refused: it would go into a list as it was before the first."""
+    entry, redact = entries.entry(team, "heap"), teach.redact
+
+    def redact_late(prompt: str) -> str:
+        monkeypatch.setattr(teach, "redact", redact)
+        teach.write(team, entry, "a colleague's words", teach.SILENT)
+        return redact(prompt)
+
+    monkeypatch.setattr(teach, "redact", redact_late)
+    with pytest.raises(ChangedError):
+        teach.write(team, entry, BATTERY, teach.SILENT)
+    assert b"a colleague's words" in content(team)
+    teach.write(team, entry, BATTERY, teach.SILENT)
+    assert b"a colleague's words" in content(team)
+    assert BATTERY.encode() in content(team)
+
+
 def test_frontmatter_that_nobody_edits_by_program_is_left(team: Vault) -> None:
     (team.lessons_dir / "ops/lock.md").write_bytes(b"---\n{title: Lock}\n---\nIt waits.\n")
     with pytest.raises(LessonError):

@@ -47,11 +47,11 @@ def write(vault: Vault, entry: entries.Entry, prompt: str, kind: str) -> Change:
     Raises VaultError for a prompt that hooks do not search for, that is too long or holds a secret,
     LessonError for a file that cannot be edited, ChangedError if it was saved meanwhile.
     """
-    prompt = " ".join(prompt.split())
-    lists = _lists(vault, entry)
+    prompt, before = " ".join(prompt.split()), entries.content(vault, entry)
+    lists = _lists(before, entry)
     _refuse(prompt, lists[kind], entry["path"], kind)
     moved = _has(lists[_OTHER[kind]], prompt)
-    return _move(vault, entry, prompt, lists, _OTHER[kind], kind, moved=moved)
+    return _move(vault, entry, prompt, before, _OTHER[kind], kind, moved=moved)
 
 
 def undo(
@@ -62,13 +62,12 @@ def undo(
     Raises LessonError and ChangedError as `write` does.
     """
     prompt = " ".join(prompt.split())
-    to = _OTHER[kind] if moved else ""
-    return _move(vault, entry, prompt, _lists(vault, entry), kind, to, moved=moved)
+    to, before = _OTHER[kind] if moved else "", entries.content(vault, entry)
+    return _move(vault, entry, prompt, before, kind, to, moved=moved)
 
 
-def _lists(vault: Vault, entry: entries.Entry) -> dict[str, list[str]]:
-    below = entry["path"].partition("/")[2]
-    lessons = parse.parse_file(entries.content(vault, entry), below)
+def _lists(content: bytes, entry: entries.Entry) -> dict[str, list[str]]:
+    lessons = parse.parse_file(content, entry["path"].partition("/")[2])
     slug = entry["id"].partition("#")[2]
     lesson = next((each for each in lessons if each.id.partition("#")[2] == slug), lessons[0])
     return {kind: list(getattr(lesson, kind)) for kind in (*PROMPTS, *ERRORS)}
@@ -78,19 +77,19 @@ def _move(
     vault: Vault,
     entry: entries.Entry,
     prompt: str,
-    lists: dict[str, list[str]],
+    before: bytes,
     out: str,
     into: str,
     *,
     moved: bool,
 ) -> Change:
-    """Take a prompt out of a list of a lesson's file, and put it into another, if one is named."""
+    """Take a prompt out of a list of a file as it is `before`, and put it into another, if one is named."""
+    lists = _lists(before, entry)
     after: dict[str, list[str]] = {}
     if _has(lists[out], prompt):
         after[out] = [each for each in lists[out] if not _has([each], prompt)]
     if into and not _has(lists[into], prompt):
         after[into] = [*lists[into], prompt]
-    before = entries.content(vault, entry)
     keys = {kind: prompts or None for kind, prompts in after.items()}
     data = update.with_keys(before, entry["id"].partition("#")[2], keys, entry["path"])
     file = update.put(vault, entry["path"], data, before)
