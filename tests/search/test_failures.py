@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.files import lesson_text, write
 from vault_index import index
+from vault_index.recall import block
 from vault_index.search import evaluate, failures, floor
 from vault_index.text import failure
 from vault_index.vault import Vault
@@ -71,7 +72,10 @@ def test_the_lesson_that_quotes_the_message_is_first_and_above_the_floor(vault: 
     ],
 )
 def test_a_failure_without_an_answer_gets_nothing(vault: Vault, command: str, output: str) -> None:
-    assert not failures.find(vault, failure.read(command, output)).is_above
+    found = failures.find(vault, failure.read(command, output))
+    assert not found.is_above
+    for near in found.hits[:1]:  # a silence names the figure that was compared with the floor
+        assert near.score == found.strength < found.floor
 
 
 @pytest.mark.slow
@@ -127,11 +131,14 @@ def test_a_taught_line_fires_without_a_floor_and_a_silent_one_keeps_out(
         "devops/vpn",
         "dial tcp 10.0.0.7:5432: i/o timeout",
     )
+    assert (found.hits[0].percent, found.hits[0].taught_prompt) == (99, found.taught)
+    assert "(99%)" in block.header(found.hits[0])
     failures.fit(vault)
     message = "Error: another operation (install/upgrade/rollback) is in progress"
     assert failures.find(vault, failure.read("helm upgrade", message)).is_above
     found = failures.find(vault, failure.read("helm upgrade", f"{message} by a person"))
     assert not found.is_above
+    assert (found.hits, found.why_silent) == ([], "silent_on_error of devops/helm")
 
 
 @pytest.mark.slow

@@ -83,7 +83,7 @@ def _move(
     *,
     moved: bool,
 ) -> Change:
-    """Take a prompt out of a list of a file as it is `before`, and put it into another, if one is named."""
+    """Take a prompt out of a list of a file as `before`, and put it into another, if one is named."""
     lists = _lists(before, entry)
     after: dict[str, list[str]] = {}
     if _has(lists[out], prompt):

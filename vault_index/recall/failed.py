@@ -57,15 +57,15 @@ def select_lesson(
     """Return what a failure should get that the session was told about so many `times`."""
     answer = failures.find(vault, failed, _LOOKED_AT, text_only=text_only)
     trusted = anchors.deliverable(vault, select.only_trusted(vault, answer.hits[:1]))
+    least = answer.floor if answer.floor < float("inf") else None
     if not answer.is_above or not trusted:
-        silent = answer.why_silent or select.NOTHING
-        least = answer.floor if answer.floor < float("inf") else None
-        return Injection("", floor=least, silent=silent, near=next(iter(answer.hits), None))
+        silent, near = answer.why_silent or select.NOTHING, next(iter(trusted), None)
+        return Injection("", floor=least, silent=silent, near=near)
     if times >= TIMES:
-        return Injection("", floor=answer.floor, silent="told twice already", near=trusted[0])
+        return Injection("", floor=least, silent="told twice already", near=trusted[0])
     plan = holdout.NONE if answer.taught else plan
     if plan.holds(trusted[0]):
         silent = holdout.SILENT
-        return Injection("", floor=answer.floor, silent=silent, held=trusted, plan=plan)
+        return Injection("", floor=least, silent=silent, held=trusted, plan=plan)
     text = block.at_failure(trusted[0], vault.config.prompt_tokens, AGAIN if times else "")
-    return Injection(text, trusted, floor=answer.floor, plan=plan)
+    return Injection(text, trusted, floor=least, plan=plan)

@@ -16,7 +16,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +74,10 @@ class Fitted:
     errors: dict[str, int] = field(default_factory=dict)  # in foreign failures
     foreign: int = 0  # how many these are
 
+    def floor(self, *, text_only: bool) -> float:
+        """Return the floor with vectors, or for full text alone."""
+        return self.full_text if text_only else self.vectors
+
     def rarity(self, word: str) -> float:
         """Return how much it says that a lesson has a word: the logarithm of how few have it."""
         return math.log((self.lessons + 1) / (self.words.get(word, 1) + 0.5))
@@ -88,19 +92,22 @@ class Fitted:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The hits for a failure, best first; `strength` is that of the first, to compare with `floor`."""
+    """The hits for a failure, best first. The score of the first is its `strength`, as `floor` is."""
 
     hits: list[Hit]
     strength: float = 0.0
     floor: float = float("inf")
     taught: str = ""  # the line of the first hit's `fires_on_error` that the output has
-    silenced: list[tuple[Hit, str]] = field(default_factory=list)
     why_silent: str = ""
 
     @property
     def is_above(self) -> bool:
         """Whether the first hit may be injected."""
-        return bool(self.hits) and not self.why_silent and self.strength > self.floor
+        return (
+            bool(self.hits)
+            and not self.why_silent
+            and (bool(self.taught) or self.strength > self.floor)
+        )
 
 
 def find(vault: Vault, failed: Failure, k: int = 5, *, text_only: bool = False) -> Answer:
@@ -109,18 +116,19 @@ def find(vault: Vault, failed: Failure, k: int = 5, *, text_only: bool = False) 
     fires, silent = _acting(taught[FIRES], failed), _acting(taught[SILENT], failed)
     fitted = load(vault)
     if fires:
-        return Answer(_rows(vault, [*fires])[:k], 1.0, 0.0, next(iter(fires.values())))
+        least = fitted.floor(text_only=text_only) if fitted else float("inf")
+        return Answer(_taught_hits(vault, fires)[:k], 1.0, least, next(iter(fires.values())))
     if failed.is_none:
         return Answer([], why_silent="nothing failed that says why")
     if fitted is None:
         return Answer([], why_silent="no floor is fitted yet")
     answer = _search(vault, fitted, failed, k, {} if text_only else _vectors(vault, failed))
-    dropped = [(hit, silent[hit.lesson_id]) for hit in answer.hits if hit.lesson_id in silent]
-    hits = [hit for hit in answer.hits if hit.lesson_id not in silent]
-    why = "a line of its silent_on_error" if dropped and dropped[0][0] is answer.hits[0] else ""
-    if not why and hits and failed.is_assertion and not _names(fitted, failed, hits[0]):
+    if answer.hits and answer.hits[0].lesson_id in silent:
+        return replace(answer, hits=[], why_silent=f"{SILENT} of {answer.hits[0].lesson_id}")
+    hits, why = [hit for hit in answer.hits if hit.lesson_id not in silent], ""
+    if hits and failed.is_assertion and not _names(fitted, failed, hits[0]):
         why = "a test says that the code is wrong"
-    return Answer(hits, answer.strength, answer.floor, silenced=dropped, why_silent=why)
+    return replace(answer, hits=hits, why_silent=why)
 
 
 def taught_lines(vault: Vault) -> dict[str, dict[str, list[str]]]:
@@ -155,10 +163,13 @@ def _acting(lines: dict[str, list[str]], failed: Failure) -> dict[str, str]:
     return {lesson: line for line, lesson in best}
 
 
-def _rows(vault: Vault, ids: Sequence[str]) -> list[Hit]:
+def _taught_hits(vault: Vault, fires: dict[str, str]) -> list[Hit]:
+    """Return the hits of lessons, by the taught line that fires each, in the order of these."""
+    ids = [*fires]
     rows = vault.open_index().store.rows(schema.LESSONS.shown, filters.wholes_of(ids))
     hits = [Hit.of_lesson(row, 0.0, 0.0) for row in rows]
-    return sorted(hits, key=lambda hit: ids.index(hit.lesson_id))
+    hits.sort(key=lambda hit: ids.index(hit.lesson_id))
+    return [replace(hit, score=1.0, taught=1.0, taught_prompt=fires[hit.lesson_id]) for hit in hits]
 
 
 def _search(
@@ -192,8 +203,8 @@ def _search(
     strength += RARE_WORDS * evidence.rare + MESSAGE * message.total
     if vector is None and not evidence.rare:  # the same command says nothing of why it failed
         strength = 0.0
-    least = fitted.full_text if vector is None else fitted.vectors
-    return Answer([hit for _, hit, _ in best[:k]], strength, least)
+    hits = [replace(hit, score=strength), *(other for _, other, _ in best[1:k])]
+    return Answer(hits, strength, fitted.floor(text_only=vector is None))
 
 
 @dataclass(frozen=True, slots=True)

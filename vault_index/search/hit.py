@@ -26,7 +26,8 @@ class Hit:
     `cosine` is -1..1 (0 without an embedder); `full_text` is 0.01 x BM25; `exact` is what rare words of
     the query add, and `no_reason` the part of the score that finds a lesson and does not inject it: words
     in passing, and what words that no lesson has take off. `taught` is the cosine of the lesson's taught
-    prompt that fires, `taught_prompt`, else 0. `text` is the best passage. `confidence` only orders hits
+    prompt that fires, `taught_prompt`, else 0. The score of the first hit for a failed command is its
+    strength instead (`search.failures`). `text` is the best passage. `confidence` only orders hits
     of like score: it is not in `score`. A skill's `title` is its name, its `text` what it is for and its
     `type` where it is from: vault, user or project.
     """
