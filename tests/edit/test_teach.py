@@ -14,6 +14,7 @@ from vault_index import api, client, files
 from vault_index.edit import teach
 from vault_index.errors import ChangedError, LessonError, VaultError
 from vault_index.index import reconcile
+from vault_index.journal.redact import redact
 from vault_index.search import entries
 from vault_index.store import injections
 from vault_index.vault import Vault
@@ -133,14 +134,14 @@ def test_of_two_prompts_taught_at_once_the_file_keeps_the_first(
     team: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second is refused: it would go into a list as it was before the first."""
-    entry, redact = entries.entry(team, "heap"), teach.redact
+    entry = entries.entry(team, "heap")
 
     def redact_late(prompt: str) -> str:
-        monkeypatch.setattr(teach, "redact", redact)
+        monkeypatch.setattr("vault_index.edit.teach.redact", redact)
         teach.write(team, entry, "a colleague's words", teach.SILENT)
         return redact(prompt)
 
-    monkeypatch.setattr(teach, "redact", redact_late)
+    monkeypatch.setattr("vault_index.edit.teach.redact", redact_late)
     with pytest.raises(ChangedError):
         teach.write(team, entry, BATTERY, teach.SILENT)
     assert b"a colleague's words" in content(team)
