@@ -121,8 +121,9 @@ def test_the_floor_is_a_quantile_of_what_foreign_prompts_score(make_vault: MakeV
     vault = with_topics(make_vault)
     assert floor.in_force(vault) is None  # none was fitted: hooks are silent
     fitted = floor.fit(vault)
-    assert floor.in_force(vault) == fitted.vectors
-    assert floor.in_force(vault, text_only=True) == fitted.full_text
+    assert floor.in_force(vault) == max(fitted.vectors, floor.LOWEST)
+    least = floor.before_fit(fitted.lessons)
+    assert floor.in_force(vault, text_only=True) == max(fitted.full_text, least)
     best = best_foreign_scores(vault)
     assert fitted.prompts == len(best)
     assert fitted.vectors == pytest.approx(floor.quantile(best, floor.share_of(fitted.lessons)))

@@ -107,7 +107,7 @@ def from_files(
     wanted = config.prompt_lessons + len(already) + len(plan.before)
     every, files = unindexed.find(vault, prompt, wanted)
     least = floor.before_fit(files)
-    trusted = [hit for hit in only_trusted(vault, every) if hit.score >= least]
+    trusted = [hit for hit in only_trusted(vault, every) if hit.is_above(least)]
     hits = anchors.deliverable(vault, trusted)
     fresh = [hit for hit in hits if hit.lesson_id not in already and not plan.is_over(hit)]
     fresh = fresh[: config.prompt_lessons]

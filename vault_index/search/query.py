@@ -17,7 +17,7 @@ from vault_index.index import rows
 from vault_index.index.skills import NOT_FOR, visible
 from vault_index.lesson import category
 from vault_index.lesson.file import hash_of
-from vault_index.search import documents, entries, scoring
+from vault_index.search import documents, entries, scoring, unindexed
 from vault_index.search.hit import Hit, Passage, below, first_of, percent_of
 from vault_index.store import filters, injections
 from vault_index.store.filters import EVERYTHING, Filter
@@ -326,6 +326,8 @@ def _search(vault: Vault, table: Reader, query: Query, where: str | None) -> Res
         None if query.explain else query.floor,
     )
     candidates = scored.hits[query.offset - first :]
+    if vector is None:
+        candidates = [unindexed.only_by_own_words(text, hit) for hit in candidates]
     cut = _cut(query, candidates, why)
     has_more = scored.has_more or len(candidates) > query.k
     return replace(cut, dropped=cut.dropped + scored.silent, has_more=has_more)

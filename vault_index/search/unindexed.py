@@ -62,6 +62,25 @@ def stem_of(word: str) -> str:
     return word
 
 
+# Where words alone are searched a lesson needs two of a prompt's own: one says little, and a small vault
+# cannot tell which words are rare. In vaults of a lesson 3.2% of the prompts that it does not answer get
+# it, not 11.5, and 67% of the others, not 72; in vaults of 10 it is 10 and 13%, 65 and 65.
+OWN_WORDS = 2
+# stems of what more than 2% of the foreign prompts say
+_COMMON = frozenset(
+    """go pleas one mov 2 tim keep first last chang lik look back com second leav day call get 3 two
+    night writ add pag mak old without user tabl endpoint row show every key""".split()
+)
+
+
+def only_by_own_words(prompt: str, hit: Hit) -> Hit:
+    """Return a hit of full text; what it shares of a prompt is no reason if it is but a word."""
+    own, text = ({*map(stem_of, words_of(each))} for each in (prompt, f"{hit.title} {hit.text}"))
+    if len((own & text) - _COMMON) >= OWN_WORDS:
+        return hit
+    return replace(hit, no_reason=hit.no_reason + hit.full_text)
+
+
 READ_SECONDS = 0.7  # for reading files: a hook has two seconds for all
 PARSED = 4  # files for each hit that is wanted: some of them hold several lessons, or are withheld
 _TAUGHT = ("fires_on", "silent_on")
@@ -102,6 +121,7 @@ def find(vault: Vault, prompt: str, k: int) -> tuple[list[Hit], int]:
             words = wanted.findall(f"{row['fulltext']}".lower())
             score = score_of(Counter(map(stem_of, words)), len(row["fulltext"].encode()))
             hits += _hit(row, prompt, score)
+    hits = [only_by_own_words(prompt, hit) for hit in hits]
     hits.sort(key=lambda hit: (-rank(hit), hit.lesson_id))
     return list(_usable(vault, hits, data, k)), len(data)
 

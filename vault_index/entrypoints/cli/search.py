@@ -235,7 +235,7 @@ def recall_command(
     else:
         nearest = ""
         if answer.near and answer.floor is not None:
-            nearest = f" {hits.nearest(answer.near.title, answer.near.score, answer.floor)}"
+            nearest = f" {hits.nearest(answer.near.title, answer.near.reason, answer.floor)}"
         asking.note(f"silent: {answer.silent}{nearest}")
 
 
