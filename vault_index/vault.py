@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from vault_index import embed, files
 from vault_index.config import Config, load
 from vault_index.errors import IndexStateError, NoVaultError
-from vault_index.files import Stamp
-from vault_index.hotpath import index_files
+from vault_index.files import Stamp, private
+from vault_index.hotpath import index_files, protocol
 from vault_index.store import manifest, ownership
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 FOLDER, SETTINGS = index_files.FOLDER, index_files.SETTINGS
 INDEX = ".vault_index"
+ELSEWHERE = "indexes"  # in the user's folder, of vaults that can be read only
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +83,16 @@ class Vault:
     def index_dir(self) -> Path:
         """The folder of the index, the lock, the hooks' log: a cache, never committed.
 
-        Raises ForeignIndexError if what is there came with a clone or is somebody else's.
+        It is below the user's own folder where the vault can be read only. Raises ForeignIndexError if
+        what is there came with a clone or is somebody else's.
         """
         folder = self.root / INDEX
+        if not folder.exists() and self.root.is_dir() and not os.access(self.root, os.W_OK):
+            place = (
+                self.config.home / ELSEWHERE / f"{protocol.fnv64(os.path.realpath(self.root)):x}"
+            )
+            private.make_folder(place)
+            folder = place / INDEX
         ownership.check(folder)
         return folder
 
