@@ -45,6 +45,7 @@ REPLACED = (
     (r"\d+ (second|minute)s? ago", "AGE ago"),
     (r"\b\d+(\.\d+)? m?s\b", "TIME"),
     (r"\b0\.\d{3,}\b", "0.NNN"),
+    (r"\b\d{1,2}\.\d% *", "N.N% "),
     (r'"session_id": "[\w-]{32}"', '"session_id": "ID"'),
     (r"\(\d+%\)", "(NN%)"),
     (r"\b20\d\d-\d\d-\d\d(T[\d:.]+(Z|\+00:00)| \d\d:\d\d\b)?", "DATE"),
