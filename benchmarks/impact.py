@@ -1,10 +1,10 @@
 """Users whose lessons have a known effect: what `lessons impact` says of them, and how often it is wrong.
 
-    python -m benchmarks.impact [--users 200] [--share 0.1]
+    python -m benchmarks.impact [--users 200] [--share 0.1] [--base 0.2]
 
-A session meets one to four lessons. What a lesson advises is done in 20% of the pairs that were not told,
-in some sessions more often than in others; to be told adds 0, 5 or 15 points. The report is read after
-every 50 pairs, and once it says something the reader stops: that is the worst a reader can do.
+A session meets one to four lessons. What a lesson advises is done in a share of the pairs that were not
+told, and in some sessions more often than in others; to be told adds 0, 5 or 15 points. The report is
+read after every 50 pairs, and once it says something the reader stops: that is the worst a reader can do.
 """
 
 from __future__ import annotations
@@ -36,10 +36,12 @@ class Seen:
     is_covered: bool = True  # by every interval that was read
 
 
-def simulate(user: int, effect: float, share: float, pairs: int = max(LOOKS)) -> Seen:
+def simulate(
+    user: int, effect: float, share: float, pairs: int = max(LOOKS), base: float = BASE
+) -> Seen:
     """Return what a reader sees of a user."""
     seen, so_far = Seen(), list[Pair]()
-    for pair in _pairs(user, effect, share):
+    for pair in _pairs(user, effect, share, base):
         so_far.append(pair)
         if len(so_far) % READ_EVERY == 0:
             said = _report(so_far)
@@ -58,16 +60,16 @@ def _report(pairs: list[Pair]) -> Difference:
     return impact.difference(impact.DONE, counts.cells[impact.DONE])
 
 
-def _pairs(user: int, effect: float, share: float) -> Iterator[Pair]:
+def _pairs(user: int, effect: float, share: float, usual: float) -> Iterator[Pair]:
     random = np.random.default_rng([user, round(1000 * effect)])
     number = 0
     while True:
         session = f"user-{user}-session-{number}"
         number += 1
-        base = random.beta(4 * BASE, 4 * (1 - BASE))  # of this session
+        base = random.beta(4 * usual, 4 * (1 - usual))  # of this session
         for lesson in random.choice(LESSONS, random.integers(1, MOST_LESSONS + 1), replace=False):
             is_held = holdout.is_held(share, session, f"lesson-{lesson}")
-            chance = base if is_held else base + effect * (1 - base) / (1 - BASE)
+            chance = base if is_held else base + effect * (1 - base) / (1 - usual)
             done = int(random.random() < chance)
             yield Pair(session, f"lesson-{lesson}", share, is_held, [done] + [None] * 6)
 
@@ -77,14 +79,15 @@ def main() -> None:
     options = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     options.add_argument("--users", type=int, default=200)
     options.add_argument("--share", type=float, default=0.1)
+    options.add_argument("--base", type=float, default=BASE)
     asked = options.parse_args()
     for effect in EFFECTS:
-        list(instruments.shown(rows(effect, asked.users, asked.share)))
+        list(instruments.shown(rows(effect, asked.users, asked.share, asked.base)))
 
 
-def rows(effect: float, users: int, share: float) -> Iterator[Row]:
+def rows(effect: float, users: int, share: float, base: float) -> Iterator[Row]:
     """Yield the figures of users with one effect."""
-    every = [simulate(user, effect, share) for user in range(users)]
+    every = [simulate(user, effect, share, base=base) for user in range(users)]
     of = f"{100 * effect:.0f} points"
     for look in LOOKS:
         said = [seen.at[look] for seen in every]

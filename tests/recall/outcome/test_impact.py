@@ -229,6 +229,10 @@ def test_users_with_a_known_effect_are_told_so_and_no_reader_is_misled() -> None
         nothing = simulate(user, 0.0, 0.5, pairs=1_000)
         assert nothing.is_covered
         assert not nothing.first_claim
+    for user in range(6):
+        rare = simulate(user, 0.0, 0.1, pairs=1_000, base=0.03)
+        assert rare.is_covered
+        assert not rare.first_claim
     large = [simulate(user, 0.15, 0.5, pairs=1_000) for user in range(6)]
     assert all(seen.at[100].says in (impact.TOO_FEW, "more") for seen in large)
     assert [seen.at[1_000].says for seen in large] == ["more"] * 6

@@ -247,33 +247,30 @@ def difference(name: str, cells: Mapping[Cell, int]) -> Difference:
     number = [int(sessions @ n_told), int(sessions @ n_held)]
     if min(number) < LEAST or means[0] is None or means[1] is None:
         return Difference(name, number[0], number[1], means[0], means[1])
-    draws = np.random.default_rng(SEED)
-    weights = draws.gamma(sessions, size=(DRAWS, len(sessions)))
-    spread = _spread(sessions, sides)
-    drawn = []
-    for n, values, weight in sides:
-        # two sessions more, a spread above and below the mean of all: no side is without doubt
-        more = draws.exponential(size=(DRAWS, 2))
-        mean = (sums[0][1] + sums[1][1]) / (sums[0][0] + sums[1][0])
-        above = (
-            (more @ np.array([mean + spread, mean - spread])) * (weight @ sessions) / sessions.sum()
-        )
-        extra = more.sum(1) * (weight @ sessions) / sessions.sum()
-        drawn.append((weights @ (values * weight) + above) / (weights @ (n * weight) + extra))
-    reach = _reach(sessions.sum()) * float(np.std(drawn[0] - drawn[1]))
+    weights = np.random.default_rng(SEED).gamma(sessions, size=(DRAWS, len(sessions)))
+    drawn = [(weights @ (values * w)) / (weights @ (n * w)) for n, values, w in sides]
+    # a side in which a rare thing never came is no surer than the spread of all pairs makes it
+    spread = _spread(name, sessions, sides)
+    least = [
+        max(float(np.std(each)), spread / math.sqrt(n))
+        for each, n in zip(drawn, number, strict=True)
+    ]
+    reach = _reach(sessions.sum()) * max(math.hypot(*least), float(np.std(drawn[0] - drawn[1])))
     middle = means[0] - means[1]
     interval = middle - reach, middle + reach
     return Difference(name, number[0], number[1], means[0], means[1], middle, interval)
 
 
-def _spread(sessions: Any, sides: Sequence[tuple[Any, Any, Any]]) -> float:
-    """Return the spread of a pair's value about the mean of all, by the means of cells."""
+def _spread(name: str, sessions: Any, sides: Sequence[tuple[Any, Any, Any]]) -> float:
+    """Return the spread of a pair's value about the mean of both sides, as far as cells show it."""
     import numpy as np
 
     n = np.concatenate([side[0] for side in sides])
     values = np.concatenate([side[1] for side in sides]) / np.maximum(n, 1)
     weight = np.concatenate([sessions, sessions]) * n
     mean = float(weight @ values) / float(weight.sum())
+    if name in SHARES:
+        return math.sqrt(mean * (1 - mean))
     return math.sqrt(float(weight @ (values - mean) ** 2) / float(weight.sum()))
 
 
