@@ -101,8 +101,8 @@ def typed(command: str, vault: Vault) -> str:
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.floor] if name in ("review", "teach") else [])
-        for name in COMMANDS  # those two show the floor
+        pytest.param(name, marks=[pytest.mark.floor] if name in ("eval", "review", "teach") else [])
+        for name in COMMANDS  # those three show the floor
     ],
 )
 def test_a_command_prints_what_its_transcript_says(
