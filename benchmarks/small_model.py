@@ -36,7 +36,7 @@ from vault_index.transcripts import reading
 from vault_index.vault import Vault
 
 CONTEXT = 6_144  # tokens
-BUDGET, MAX_ANSWER = 3_000, 700  # tokens that are sent, and of an answer
+BUDGET, MAX_ANSWER = 3_000, 1_500  # tokens that are sent, and of an answer
 _NUMBER = re.compile(r"\[(\d{1,3})\]")
 
 

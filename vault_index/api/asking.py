@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 MAX_QUERY_CHARS = 20_000
 MAX_ANSWER_CHARS = 500  # of a person, to a question of the agent
+MAX_LATER = 20  # records after one, among which is its answer: other sessions went on beside it
 _ASKED = re.compile(r"\?\W*\Z")  # a text that ends with a question
 NO_JOURNAL = "the journal is off on this machine"
 CLOSED_JOURNAL = "the journal is private and not open to this caller"
@@ -217,12 +218,16 @@ def _with_answer(caller: Caller, hit: Mapping[str, Any]) -> str:
             wanted, word = OBSERVATION, "What came of it"
         elif not _ASKED.search(text):
             return text
-        later = caller.ask(api.journal.timeline(anchor=hit["id"], before=0, after=5))["records"]
+        around = api.journal.timeline(anchor=hit["id"], before=0, after=MAX_LATER)
+        later = caller.ask(around)["records"]
     except VaultError:  # it went meanwhile
         return text
     for record in later[1:]:
         if record["session"] == hit["session"] and record["kind"] == wanted:
-            return f"{text}\n\n{word}: {record['text'][:MAX_ANSWER_CHARS]}"
+            text = f"{text}\n\n{word}: {record['text'][:MAX_ANSWER_CHARS]}"
+            if wanted == PROMPT or not _ASKED.search(record["text"]):
+                break
+            wanted, word = PROMPT, "The person answered"
     return text
 
 
