@@ -107,6 +107,18 @@ def test_a_model_without_tools_is_searched_for_and_asked_once(can_call: bool) ->
     assert model.asked[-1].prompt.endswith("Question: how do we raise the heap in the build?")
 
 
+@pytest.mark.parametrize("fence", ["", "```json\n"])
+def test_a_model_that_writes_its_call_as_a_text_is_searched_for(fence: str) -> None:
+    """Small models do, behind servers that say that they take tools."""
+    call = fence + '{\n  "name": "search_lessons", "arguments": {"query": "x", "lesson_number": 1}}'
+    model = ScriptedChat(call, "Raise it [1].")
+    vault = Vaultlike(HEAP)
+    answer, streamed = ask(model, vault, "why does the build die?")
+    assert (answer.status, answer.text, streamed) == ("answered", "Raise it [1].", "Raise it [1].")
+    assert [each.query for each in vault.searches] == ["why does the build die?"]
+    assert answer.sources == (HEAP,)
+
+
 def test_thanks_to_a_model_without_tools_are_no_question_to_the_vault() -> None:
     vault = Vaultlike(HEAP)
     answer, _ = ask(ScriptedChat("You are welcome.", can_call_tools=False), vault, "thank you")

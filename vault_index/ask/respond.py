@@ -51,6 +51,7 @@ SHORT_WORDS = 6  # a question of fewer goes on from the one before
 NO_MODEL = 'set `model` in [ask] of your config.toml, such as "ollama:qwen3", for a written answer'
 MAX_HELD_CHARS = 400  # of a text that cites nothing, and yet is an answer
 _CITES = re.compile(r"\[\d{1,3}\]")
+_CALL_IN_WORDS = re.compile(r'\s*(?:```\w*\s*)?\{\s*"name"\s*:\s*"[^"]*"\s*,\s*"arguments"\s*:')
 _PROMPTS = Path(__file__).parent.parent / "prompts"
 
 
@@ -180,6 +181,8 @@ def _deciding(
         reply = _ask(course, model, question)
         if reply is None:
             return _answer(course, _status(course))
+        if not reply.calls and _CALL_IN_WORDS.match(reply.text):
+            break  # it cannot call tools, though its server says so
         if not reply.calls:
             if course.search is None and is_refusal(reply.text.strip()):
                 # after a search the same words are an answer: "unfortunately, [1] does not say"
