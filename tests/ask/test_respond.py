@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.support.chat import TOKEN, ScriptedChat, Vaultlike, ask, calls, passage, search_for
@@ -152,6 +154,17 @@ def test_without_the_model_the_passages_are_there(error: ModelCallError, comes: 
     assert (answer.trouble, answer.hint) == (error.message, error.hint)
     assert answer.passages == (HEAP, CACHE)
     assert len(vault.searches) == 1
+
+
+@pytest.mark.parametrize("lines", [[DOWN], [search_for("heap"), DOWN]])
+def test_a_model_that_fails_leaves_the_answer_that_comes_without_one(lines: list[Any]) -> None:
+    """Also where nothing is near enough: the nearest are shown as such, not as an answer."""
+    near = [passage(number, "Tabs. " * 200) for number in range(1, 6)]
+    failed, streamed = ask(ScriptedChat(*lines), Vaultlike(nearest=near))
+    without, _ = ask(None, Vaultlike(nearest=near))
+    assert (failed.status, failed.text, streamed) == ("unknown", without.text, without.text)
+    assert failed.passages == without.passages
+    assert (failed.trouble, failed.hint) == (DOWN.message, DOWN.hint)
 
 
 def test_regret_is_no_refusal_where_the_vault_was_searched() -> None:

@@ -68,7 +68,7 @@ def ask(
     name = model or vault.config.ask.model
     opened, trouble = _open(vault, name)
     named = Wanted("", document, lesson, category)
-    find = _search_of(vault, caller, named, best=opened is None, is_journal_open=journal)
+    find = _search_of(vault, caller, named, is_journal_open=journal)
     before, most = conversation.exchanges, vault.config.ask.max_searches
     done = respond.answer(asked, opened, find, caller.event, before, most)
     if trouble:
@@ -99,7 +99,6 @@ def _search_of(
     caller: Caller,
     named: Wanted,
     *,
-    best: bool,
     is_journal_open: bool,
 ) -> respond.Find:
     """Return the search of a question: the caller asks the watcher, in the place the user named."""
@@ -123,7 +122,7 @@ def _search_of(
                 lesson_number=narrowed.lesson_number,
                 category=narrowed.category,
                 seen=narrowed.seen,
-                best=best,
+                best=narrowed.best,
             ),
             settled=bool(narrowed.document),  # the names of documents follow a save later
         )

@@ -461,6 +461,7 @@ class Wanted:
     until: str = ""
     project: str = ""
     seen: tuple[tuple[str, int, int], ...] = ()  # what the asker has already: lesson, begin, end
+    best: bool = False  # for a person: with the sentences that answer, and no more than that
 
 
 def wanted(call: ToolCall) -> Wanted | str:

@@ -143,7 +143,8 @@ def _without_model(course: _Course, find: Find) -> Answer:
     if _is_chatter(course.query):
         course.show("This is no question to the vault.")
         return _answer(course, UNKNOWN, hint=NO_MODEL)
-    _search(course, find, Wanted(course.query))
+    if course.search is None:
+        _search(course, find, Wanted(course.query, best=True))
     course.passages = tuple(map(_shortened, course.passages[:MAX_SHOWN]))
     status = UNKNOWN if all(each.is_weak for each in course.passages) else PASSAGES
     if status == UNKNOWN:
@@ -302,13 +303,16 @@ def _write(course: _Course, text: str) -> None:
 
 
 def _failed(course: _Course, find: Find, error: ModelCallError) -> Answer:
-    """Return what there is without the model: the passages, and what it wrote before it failed."""
-    if course.search is None and not _is_chatter(course.query):
-        try:
+    """Return what the model wrote before it failed; if nothing, the answer without a model."""
+    try:
+        if course.shown and course.search is None and not _is_chatter(course.query):
             _search(course, find, Wanted(course.query))
-        except VaultError as other:  # the model's trouble is the one to report
-            error = ModelCallError(f"{error.message}; {other.message}", error.hint)
-    return _answer(course, FAILED, error.message, error.hint)
+        done = _answer(course, FAILED) if course.shown else _without_model(course, find)
+    except VaultError as other:  # the model's trouble is the one to report
+        error = ModelCallError(f"{error.message}; {other.message}", error.hint)
+        done = _answer(course, FAILED)
+    status = UNKNOWN if done.status == UNKNOWN else FAILED
+    return replace(done, status=status, trouble=error.message, hint=error.hint)
 
 
 def _answer(course: _Course, status: str, trouble: str = "", hint: str = "") -> Answer:

@@ -399,7 +399,8 @@ class _Writer:
 def _show_sources(answer: Mapping[str, Any]) -> None:
     """Print what an answer rests on; without an answer, the passages, in full without a model's word."""
     is_written = bool(answer["sources"]) or answer["status"] == "answered"
-    in_full = not is_written and not (answer["model"] and answer["status"] == "unknown")
+    has_said = answer["model"] and not answer["trouble"] and answer["status"] == "unknown"
+    in_full = not is_written and not has_said
     shown = answer["sources"] if is_written else answer["passages"]
     is_apart = bool(answer["answer"])
     for passage in shown:
