@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import api
 from vault_index.api.question import Caller, command, question
-from vault_index.learn.skills import build, cluster, deploy, triggers
+from vault_index.learn.skills import build, cluster, deploy
 
 if TYPE_CHECKING:
     from vault_index.check.finding import Finding
@@ -35,7 +35,7 @@ def compare(vault: Vault) -> tuple[Finding, ...]:
 @question
 def rate(vault: Vault, tags: Sequence[str] = ()) -> dict[str, Any]:
     """Return for `skills` that were built, or those of these tags, which of their prompts do right."""
-    return {"skills": triggers.rates(vault, tags)}
+    return {"skills": build.rates(vault, tags)}
 
 
 @command

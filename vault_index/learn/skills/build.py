@@ -11,15 +11,19 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import check, files, git
 from vault_index.check.finding import WARNING, Finding
 from vault_index.errors import GitError, VaultError
+from vault_index.hotpath import chatter
 from vault_index.learn.skills import cluster, render
 from vault_index.learn.skills.cluster import PREFIX, Cluster
 from vault_index.learn.skills.render import REFERENCE, Files, Lineage, Templates
+from vault_index.search import floor
+from vault_index.search.query import Query
 from vault_index.skill import FILE
 
 if TYPE_CHECKING:
@@ -296,3 +300,48 @@ def _not_ready(tag: str, named: Cluster | None) -> str:
         f"{tag!r} is not ready: {len(named.patterns)}/{named.least_lessons} lessons, confidence"
         f" {named.confidence:.2f}/{named.least_confidence}, {named.uses}/{named.least_uses} uses"
     )
+
+
+# The prompts that lessons carry: whether they find the skill that was built of these. Each is searched
+# as a hook does. One of `fires_on` is right with any skill that its lesson is in, one of `silent_on`
+# without this one.
+
+
+def rates(vault: Vault, tags: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Return for each built skill, or those of these tags, how many of its prompts do right.
+
+    As JSON values: `fires` of `fires_on`, `silent` of `silent_on`, and the prompts that fail. The
+    index must have the skills. Raises IndexStateError without one.
+    """
+    built = existing(vault)
+    clusters = {each.tag: each for each in cluster.collect(vault, built)}
+    holders: dict[str, set[str]] = {}  # of a lesson: the skills that it is in
+    for tag, one in built.items():
+        for id in one.lineage.lessons:
+            holders.setdefault(id, set()).add(PREFIX + tag)
+
+    @cache
+    def suggested(prompt: str) -> frozenset[str]:
+        return frozenset() if chatter.why_skipped(prompt) else frozenset(_search(vault, prompt))
+
+    answers = []
+    for tag in [tag for tag in built if not tags or tag in tags]:
+        name = PREFIX + tag
+        there = clusters[tag].patterns if tag in clusters else ()
+        patterns = [each for each in there if each.id in built[tag].lineage.lessons]
+        fires = [(each.id, prompt) for each in patterns for prompt in each.fires_on]
+        silent = [prompt for each in patterns for prompt in each.silent_on]
+        missed = [prompt for id, prompt in fires if not holders[id] & suggested(prompt)]
+        wrong = [prompt for prompt in silent if name in suggested(prompt)]
+        answer: dict[str, Any] = {"tag": tag, "name": name}
+        answer |= {"fires_on": len(fires), "fires": len(fires) - len(missed)}
+        answer |= {"silent_on": len(silent), "silent": len(silent) - len(wrong)}
+        answers.append({**answer, "missed": missed, "wrong": wrong})
+    return answers
+
+
+def _search(vault: Vault, prompt: str) -> list[str]:
+    """Return the names of the skills that a prompt gets, as `recall.select` chooses them."""
+    asked = Query(prompt, max(1, vault.config.prompt_skills), for_agent=True)
+    results = floor.skills_above(vault, asked)
+    return [hit.title for hit in results.hits if not hit.withheld]
