@@ -29,6 +29,8 @@ exits 0. Anything else that escapes is a bug.
 
 from __future__ import annotations
 
+NOT_PUBLISHED = "nothing is published there"
+
 
 class VaultError(Exception):
     """An error for the user: `message` says what happened, `hint` what to do about it (an imperative)."""
@@ -69,6 +71,11 @@ class ForeignIndexError(VaultError):
 
 class StoreError(VaultError):
     """A store of published tables cannot be used: not reached, not allowed, or not of this kind."""
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether nothing is published there yet."""
+        return self.message.endswith(NOT_PUBLISHED)
 
 
 class EmbedderError(VaultError):

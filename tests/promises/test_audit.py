@@ -344,6 +344,8 @@ COMMANDS = (
     ),
     typed("index --publish, no address", "index --publish", "index.shared", 1),
     typed("index.shared, a secret", "config set index.shared s3://a:b@c/d", "environment", 1),
+    typed("search --index, none", "search --index /nowhere/x deploy", "nothing is published", 1),
+    typed("serve --index, a secret", "serve --index s3://a:b@c/d", "environment", 1),
     typed("vaults", "vaults", "ready"),
     typed("vaults --json", "vaults --json", '"state": ?"ready"'),
     typed("vaults update", "vaults update", "ready"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -11,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 
@@ -312,7 +314,7 @@ def test_the_command_publishes_and_says_what(
         "Try: lessons config set index.shared s3://bucket/prefix",
     ]
     done = run("lessons", "index", "--publish", cwd=root, env=env)
-    assert done.out == f"{URI}/command: 40 vectors added, 40 in all\n"
+    assert done.out == f"{URI}/command: 40 vectors added, 40 in all, 40 rows written\n"
     again = run("lessons", "index", "--publish", "--json", cwd=root, env=env).json
     assert (again["added"], again["vectors"]) == (0, 40)
     (with_model / "vectors.sqlite3").unlink()
@@ -323,6 +325,18 @@ def test_the_command_publishes_and_says_what(
         write(other / "lessons" / path, text)
     stats = json.loads(run("lessons", "index", "--json", cwd=other, env=env).out)
     assert (stats["taken"], stats["embedded"]) == (40, 0)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    words = ("search", "--index", f"{URI}/command", "--json", "cache of service 3")
+    here = run("lessons", "search", "--json", words[-1], cwd=root, env=env).json["hits"]
+    there = run("lessons", *words, cwd=elsewhere, env=env).json["hits"]
+    assert [f"vault: {hit['lesson_id']}" for hit in here] == [hit["lesson_id"] for hit in there]
+    (root / "lessons" / "topic" / "lesson-3.md").unlink()
+    write(root / "lessons" / "topic" / "new.md", lesson_text("Quokka", "A quokka sleeps."))
+    changed = run("lessons", "index", "--publish", "--json", cwd=root, env=env).json
+    assert (changed["added"], changed["rows"]) == (1, 1)
+    ids = [hit["lesson_id"] for hit in run("lessons", *words, cwd=elsewhere, env=env).json["hits"]]
+    assert "vault: topic/lesson-3" not in ids
     wrong = run(
         "lessons",
         "status",
@@ -332,3 +346,45 @@ def test_the_command_publishes_and_says_what(
         check=False,
     )
     assert f"{URI}/command: access denied" in wrong.out
+
+
+@pytest.mark.slow
+def test_servers_answer_from_a_published_index_without_a_vault(
+    tmp_path: Path, with_model: Path
+) -> None:
+    root, uri = tmp_path / "vault", tmp_path / "published"
+    run("lessons", "init", root, cwd=tmp_path)
+    for path, text in texts(40).items():
+        write(root / "lessons" / path, text)
+    env = {"LESSONS_INDEX_SHARED": str(uri)}
+    run("lessons", "index", "--publish", cwd=root, env=env)
+    refused = run("lessons", "serve", "--index", uri, "--background", cwd=tmp_path, check=False)
+    assert "--index goes without --background" in refused.err
+    servers = [
+        subprocess.Popen(
+            [BIN / "lessons", "serve", "--index", str(uri), "--port", "0"],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    try:
+        for server in servers:
+            assert server.stdout is not None
+            address = re.search(r"http://[\d.:]+", server.stdout.readline())
+            assert address
+            answer = httpx.post(
+                f"{address[0]}/api/query", json={"prompt": "cache of service 3"}, timeout=60
+            )
+            assert answer.status_code == 200, answer.text
+            assert "vault: topic/lesson-3" in answer.text
+            whole = httpx.get(f"{address[0]}/api/lessons/topic/lesson-3", timeout=60)
+            assert whole.status_code >= 400
+            assert "published index" in whole.text
+    finally:
+        for server in servers:
+            server.terminate()
+            server.wait()
+            assert server.stdout is not None
+            server.stdout.close()

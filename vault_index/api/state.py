@@ -13,7 +13,7 @@ from vault_index import status
 from vault_index.api.question import Caller, command
 from vault_index.edit import add, init
 from vault_index.index import publish
-from vault_index.search import evaluate, failures
+from vault_index.search import evaluate, failures, published
 from vault_index.share import git_hooks
 from vault_index.vault import open_vault
 
@@ -51,10 +51,11 @@ def index(
 
 @command
 def publish_index(vault: Vault, caller: Caller) -> dict[str, Any]:
-    """Bring the index up to date and publish its vectors: see `index.publish`; with its `stats`."""
+    """Bring the index up to date and publish it: see `index.publish`; `rows` written, `stats`."""
     stats: Any = caller.index(vault, read_all=True)
     done = publish.publish(vault, caller.progress_of("publishing vectors"))
-    return {**done, "stats": asdict(stats)}
+    rows = published.publish(vault, done["uri"], caller.progress_of("publishing lessons"))
+    return {**done, "rows": rows, "stats": asdict(stats)}
 
 
 @command

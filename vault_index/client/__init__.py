@@ -71,6 +71,8 @@ def ask(
     `place` is a vault, a folder in it or, for None, found from here upwards; the journal needs none.
     Raises VaultError; BusyError with `start`, where a watcher does not answer in time.
     """
+    if uri := getattr(place, "uri", ""):
+        return _ask_published(uri, place, question)
     options = replace(options, note=_each_once(options.note))
     _finish_forgetting(options.note)
     commands = api.is_command(question)
@@ -94,6 +96,13 @@ def ask(
     else:
         answered = _loaded("client.here").answer(vault, question, options)
     return answered
+
+
+def _ask_published(uri: str, place: Any, question: api.Question[api.Answer]) -> api.Answer:
+    """Search a published index in this process. Raises VaultError for another question."""
+    if not question.name.startswith("search.") or api.is_command(question):
+        raise VaultError(f"{uri} is a published index, which is only searched", "use a clone")
+    return api.answer(place, question)
 
 
 def _put(

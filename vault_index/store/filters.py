@@ -197,6 +197,11 @@ def any_of(column: str, values: Iterable[str]) -> str:
     return f"{column} IN ({listed})" if listed else "false"
 
 
+def begins(column: str, text: str) -> str:
+    """Return the condition that a column begins with a text."""
+    return f"starts_with({column}, {quoted(text)})"
+
+
 def quoted(text: str) -> str:
     """Return a text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"

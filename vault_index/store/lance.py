@@ -9,6 +9,8 @@ releases that it is of, and tests compare its answers with those of the package.
 from __future__ import annotations
 
 import os
+import random
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,7 +21,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
 from vault_index import native
-from vault_index.errors import IndexStateError, StoreError, VaultError, WriteError
+from vault_index.errors import NOT_PUBLISHED, IndexStateError, StoreError, VaultError, WriteError
 from vault_index.native import NotUnderstood, wait
 
 if TYPE_CHECKING:
@@ -28,8 +30,9 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
+TRIES, TRY_SECONDS = 8, 1.0  # for what two publishers do at once
+_PREEMPTED = "Retryable commit conflict"
 MAX_WORD = 100  # bytes of a word that is indexed whole
-NO_TABLE = "nothing is published there"
 MAX_DAMAGE_CHARS = 160  # of what LanceDB says of an index, without its path
 # of the field that is the key: what `set_unenforced_primary_key` would write
 _KEY = "lance-schema:unenforced-primary-key:position"
@@ -62,6 +65,11 @@ class Remote:
             "client_max_retries": "2",
             "client_retry_timeout": seconds,
         }
+
+    def refuse_missing(self) -> None:
+        """Raise StoreError for a folder that is not there."""
+        if "://" not in self.uri and not Path(self.uri).is_dir():
+            raise StoreError(f"{self.uri}: {NOT_PUBLISHED}", "lessons index --publish")
 
 
 Place = Path | Remote
@@ -100,7 +108,7 @@ _REASONS = {  # what an object store says, in its words -> in a few
     "the connection was cut": ("incompletemessage", "connection reset", "closed before"),
     "no answer in time": ("timedout", "timed out", "no answer in"),
     "no credentials": ("nocredentials", "169.254.169.254"),
-    NO_TABLE: ("was not found",),
+    NOT_PUBLISHED: ("was not found",),
 }
 
 
@@ -176,6 +184,8 @@ class LanceTable:
     def _table(self) -> Any:
         if self._opened is None:
             self._check()
+            if isinstance(self.folder, Remote):  # LanceDB would make a folder
+                self.folder.refuse_missing()
             table = self._wait(_connect(self.folder).open_table, self._name)
             if self._pinned:
                 self._wait(table.checkout, self._wait(table.version))
@@ -208,7 +218,7 @@ class LanceTable:
         ]
         for column, config in configs:
             if column:
-                self._wait(
+                self._again(
                     made.create_index,
                     column, index=config, replace=True, wait_timeout=None, name=None, train=True,
                 )  # fmt: skip
@@ -220,9 +230,9 @@ class LanceTable:
         return int(self._wait(self._table.version))
 
     @_with_our_errors
-    def count(self) -> int:
-        """Return the number of rows."""
-        return int(self._wait(self._table.count_rows, None))
+    def count(self, where: str | None = None) -> int:
+        """Return the number of rows, or of those that a filter names."""
+        return int(self._wait(self._table.count_rows, where))
 
     @_with_our_errors
     def scan(
@@ -291,12 +301,23 @@ class LanceTable:
     def optimize(self, older_than: timedelta | None) -> None:
         """Fold new rows into the indexes, and drop versions that are older than this."""
         milliseconds = None if older_than is None else round(1000 * older_than.total_seconds())
-        self._wait(self._table.optimize, cleanup_since_ms=milliseconds, delete_unverified=False)
+        self._again(self._table.optimize, cleanup_since_ms=milliseconds, delete_unverified=False)
 
     @_with_our_errors
     def count_versions(self) -> int:
         """Return the number of versions that are kept."""
         return len(self._wait(self._table.list_versions))
+
+    def _again(self, call: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        """Do what another publisher may have preempted, which LanceDB does not repeat by itself."""
+        for left in reversed(range(TRIES)):
+            try:
+                return self._wait(call, *args, **named)
+            except (RuntimeError, OSError) as error:
+                if not left or _PREEMPTED not in str(error):
+                    raise
+                time.sleep(random.uniform(0, TRY_SECONDS))
+        return None
 
     def _rows(
         self,
@@ -317,6 +338,17 @@ class LanceTable:
         return _read(
             self._wait(query.execute, max_batch_length=batch_rows, timeout=None), self._wait
         )
+
+
+def is_there(table: LanceTable) -> bool:
+    """Whether a table is published. Raises StoreError."""
+    try:
+        table.version()
+    except StoreError as error:
+        if not error.is_missing:
+            raise
+        return False
+    return True
 
 
 def _waiting_for(place: Place) -> Callable[..., Any]:

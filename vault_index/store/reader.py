@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from vault_index.store.lance import Place
 from vault_index.store.schema import LESSONS, VECTOR, Schema
 from vault_index.store.table import Table, matrix
 
@@ -87,7 +87,7 @@ class Families(NamedTuple):
 class Reader(Table):
     """A table for reading, as it was when it was first asked."""
 
-    def __init__(self, index: Path, dimension: int, schema: Schema = LESSONS) -> None:
+    def __init__(self, index: Place, dimension: int, schema: Schema = LESSONS) -> None:
         super().__init__(index, dimension, schema, pinned=True)
         self._masks: dict[str, np.ndarray] = {}  # the last one last
         self._totals: dict[str, pa.Array] = {}

@@ -24,7 +24,7 @@ from vault_index import files
 from vault_index.errors import StoreError, VaultError
 from vault_index.lesson.file import hash_of
 from vault_index.store import filters
-from vault_index.store.lance import NO_TABLE, STORE_HINT, LanceTable, Remote
+from vault_index.store.lance import STORE_HINT, LanceTable, Remote, is_there
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,7 +54,7 @@ class SharedVectors:
         self.recipe = recipe
         self.dimension = dimension
         self._home = home
-        self._table = LanceTable(Remote(uri), table_name(recipe), check=self._check)
+        self._table = LanceTable(Remote(uri), table_name(recipe), check=lambda: None)
         self.taken = 0
         self.trouble = ""  # why nothing is taken any more
         self.refused: list[str] = []  # rows, with the reason
@@ -131,13 +131,6 @@ class SharedVectors:
         """Count the vectors. Raises StoreError."""
         return self._table.count()
 
-    def _check(self) -> None:
-        """Raise StoreError for a folder that is not there: LanceDB would make it."""
-        if not _SCHEME.match(self.uri) and not Path(self.uri).is_dir():
-            raise StoreError(
-                f"{self.uri}: {NO_TABLE}", "run `lessons index --publish` where it fits"
-            )
-
     def publish(
         self,
         vectors: Iterable[tuple[list[str], np.ndarray]],
@@ -148,8 +141,14 @@ class SharedVectors:
         `progress` gets how many were looked at. Two who publish at once make no duplicate. Raises
         StoreError.
         """
-        table = publishing(
-            self.uri, table_name(self.recipe), lambda: _schema(self.dimension), ("id",)
+        table = LanceTable(
+            Remote(self.uri, PUBLISH_SECONDS), table_name(self.recipe), check=lambda: None
+        )
+        schema = _schema(self.dimension)
+        publishing(
+            self.uri,
+            lambda: is_there(table),
+            lambda: table.create(schema, "id", ("", ""), ["id"], []),
         )
         there = set(table.scan(("id",))["id"].to_pylist())
         added = done = 0
@@ -175,35 +174,25 @@ def refused_before(home: Path) -> dict[str, Any]:
     return noted if isinstance(noted, dict) else {}
 
 
-def table_name(recipe: str) -> str:
+def table_name(recipe: str, what: str = "vectors") -> str:
     """Return the name of the table of an embedder: `vectors_minilm_l6_v2_int8_title_25_prose_3f2a`."""
     plain = re.sub(r"[^a-z0-9]+", "_", recipe.lower()).strip("_")
-    return f"vectors_{plain[:60]}_{hash_of(recipe)[:4]}"
+    return f"{what}_{plain[:60]}_{hash_of(recipe)[:4]}"
 
 
-def publishing(
-    uri: str, name: str, schema: Callable[[], pa.Schema], single: Collection[str], **more: Any
-) -> LanceTable:
-    """Return a table for who publishes, made with its indexes if it is not there. Raises StoreError."""
+def publishing(uri: str, is_there: Callable[[], bool], create: Callable[[], None]) -> None:
+    """Make a table at an address unless it is there, once the store is safe. Raises StoreError."""
     if not _SCHEME.match(uri):
         with files.writing(Path(uri)):
             Path(uri).mkdir(parents=True, exist_ok=True)
-    remote = Remote(uri, PUBLISH_SECONDS)
-    table = LanceTable(remote, name, check=lambda: None)
+    if is_there():
+        return
+    refuse_unsafe(uri)
     try:
-        table.version()
-    except StoreError as error:
-        if NO_TABLE not in error.message:
+        create()
+    except StoreError:  # another one made it at the same time
+        if not is_there():
             raise
-        refuse_unsafe(uri)
-        try:
-            table.create(
-                schema(), "id", more.get("texts", ("", "")), [*single], more.get("lists", ())
-            )
-        except StoreError:  # another one made it at the same time
-            table = LanceTable(remote, name, check=lambda: None)
-            table.version()
-    return table
 
 
 def refuse_unsafe(uri: str) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index.store import ownership
 from vault_index.store.filters import any_of, of_lessons, of_paths
-from vault_index.store.lance import LanceTable
+from vault_index.store.lance import LanceTable, Place, Remote, is_there
 from vault_index.store.schema import LESSONS, VECTOR, LessonRow, Schema
 
 if TYPE_CHECKING:
@@ -35,16 +35,19 @@ class Table:
     """
 
     def __init__(
-        self, index: Path, dimension: int, schema: Schema = LESSONS, *, pinned: bool = False
+        self, index: Place, dimension: int, schema: Schema = LESSONS, *, pinned: bool = False
     ) -> None:
-        self.index = index
+        self.place = index
+        self.index = index if isinstance(index, Path) else Path(index.uri)
         self.schema = schema
         self.dimension = dimension
-        self._folder = index / f"{schema.table}.lance"
+        self._folder = self.index / f"{schema.table}.lance"
         self._lance = LanceTable(index, schema.table, pinned=pinned, check=self._refuse_links)
 
     def exists(self) -> bool:
-        """Whether the table's folder is there, without opening it."""
+        """Whether the table is there; that of a folder without opening it. Raises StoreError."""
+        if isinstance(self.place, Remote):
+            return is_there(self._lance)
         return (self._folder / "_versions").is_dir()
 
     def create(self) -> None:
@@ -91,19 +94,23 @@ class Table:
         table = pa.Table.from_pylist(list(rows), schema=self.schema.arrow(self.dimension))
         self._lance.merge(table, "id", delete=delete)
 
-    def fold(self) -> None:
+    def fold(self, keep: timedelta | None = None) -> None:
         """Fold new rows into the indexes and, now and then, drop old versions.
 
         Until then full text counts words of old and new rows apart, and scores differ from those
         of a rebuild by up to a tenth.
         """
         many = self._lance.count_versions() > COMPACT_AFTER
-        self._lance.optimize(KEEP_VERSIONS if many else None)
+        self._lance.optimize(keep or (KEEP_VERSIONS if many else None))
 
     def tidy(self) -> bool:
         """Drop the versions that no reader uses any more. False if some are too young for it."""
         self._lance.optimize(KEEP_VERSIONS)
         return self._lance.count_versions() <= 1
+
+    def count_where(self, where: str) -> int:
+        """Count the rows that a filter names."""
+        return self._lance.count(where)
 
     def count(self) -> int:
         """Count the rows."""
@@ -148,7 +155,7 @@ class Table:
         return vectors
 
     def _refuse_links(self) -> None:
-        if self.exists():
+        if isinstance(self.place, Path) and self.exists():
             ownership.refuse_links(self._folder)
 
 

@@ -183,3 +183,20 @@ def port(default: int, about: str) -> Decorator:
 def token_file(about: str) -> Decorator:
     """Return the option for the file with the token of a server's clients."""
     return click.option("--token-file", type=click.Path(path_type=Path), help=about)
+
+
+def _open_published(ctx: click.Context, _option: click.Parameter, uri: str | None) -> None:
+    """Put a published index in the place of the vault."""
+    if uri:
+        from vault_index.search.published import open_published
+
+        ctx.obj = open_published(uri)
+
+
+published = click.option(
+    "--index",
+    metavar="URI",
+    callback=_open_published,
+    expose_value=False,
+    help="Ask a published index; no vault is needed.",
+)

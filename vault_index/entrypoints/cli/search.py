@@ -52,11 +52,12 @@ if TYPE_CHECKING:
     help="Show that many passages before and after a hit.",
 )
 @click.option("--at", metavar="REV", help="What the vault knew at a commit, tag or date.")
+@options.published
 @options.as_json
 @click.pass_obj
 @output.paged()
 def search_command(
-    named: str | None,
+    named: Any,
     /,
     query: tuple[str, ...],
     everything: bool,

@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -108,9 +108,10 @@ HTTP_PORT = 7731
 @click.option("--at-login", "how", flag_value="at-login", help="Serve from each login on.")
 @click.option("--remove", is_flag=True, help="With --at-login: take it back.")
 @options.yes
+@options.published
 @click.pass_obj
 def serve_command(
-    named: str | None,
+    named: Any,
     port: int,
     host: str,
     token_file: Path | None,
@@ -128,6 +129,8 @@ def serve_command(
     --background has your watcher serve them, until --stop; it starts again after an upgrade.
     --at-login shows and writes a file for systemd or launchd, which has that done at each login.
     """
+    if how and hasattr(named, "uri"):
+        raise click.UsageError(f"--index goes without --{how}")
     if how and (host != DEFAULT_HOST or token_file):
         raise click.UsageError(f"--{how} serves this machine only, without --host and --token-file")
     if remove and how != "at-login":
@@ -141,7 +144,7 @@ def serve_command(
 
 
 def _serve(
-    named: str | None,
+    named: Any,
     port: int,
     host: str,
     token_file: Path | None,

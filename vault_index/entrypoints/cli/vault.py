@@ -227,7 +227,8 @@ def _publish(named: str | None, as_json: bool) -> None:
     if as_json:
         output.json(done)
         return
-    output.say(f"{done['uri']}: {done['added']} vectors added, {done['vectors']} in all")
+    vectors = f"{done['added']} vectors added, {done['vectors']} in all"
+    output.say(f"{done['uri']}: {vectors}, {done['rows']} rows written")
 
 
 def _has_vault(named: str | None) -> bool:

@@ -244,7 +244,7 @@ class VaultClient:
     def _opened(self) -> Vault:
         """Return the vault, opened again after a change of its settings. Raises SettingsError."""
         settings = self._stamp_settings()
-        if settings != self._settings:
+        if settings != self._settings and not hasattr(self._vault, "uri"):
             with self._opening:
                 self._vault = open_vault(self.root)
                 self._settings = settings

@@ -1,0 +1,130 @@
+"""A published index in the place of a vault: searched where it is, without a clone and without state.
+
+`index.publish` writes the rows of a vault's lessons, with their full text, beside the shared vectors; the
+rows of several vaults are in one table. A process that asks reads what each search needs once, and
+looks every few seconds whether a publisher wrote.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from vault_index import git
+from vault_index.config import checked, load
+from vault_index.errors import EmbedderError, StoreError
+from vault_index.index.rows import RECIPE
+from vault_index.lesson.file import hash_of
+from vault_index.store import filters, shared
+from vault_index.store.lance import Remote
+from vault_index.store.reader import Reader
+from vault_index.store.schema import DOCUMENTS, LESSONS, SKILLS, VECTOR, Schema
+from vault_index.store.table import Table
+from vault_index.vault import OpenIndex, Vault
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from vault_index.config import Config
+
+FOLDER = "published"  # in the user's folder; nothing is kept there
+LOOK_SECONDS = 5.0  # between two looks for a new version
+ROWS = 2_000  # of a commit
+_EVERY = [name for name in LESSONS.columns() if name != VECTOR]
+
+
+class PublishedVault(Vault):
+    """The index at an address, as a vault that has no files. Raises EmbedderError without a model."""
+
+    def __init__(self, uri: str, config: Config) -> None:
+        super().__init__(config.home / FOLDER / hash_of(uri)[:8], config)
+        self.uri = str(checked("index.shared", uri))
+        self._index: OpenIndex | None = None
+        self._looked = 0.0
+
+    @cached_property
+    def _schema(self) -> Schema:
+        if self.embedder is None:
+            raise EmbedderError("a published index is searched by vectors", "lessons model fetch")
+        return schema_of(f"{self.embedder.name} {RECIPE}")
+
+    def open_index(self) -> OpenIndex:
+        """Open the newest version; what was read of the one before is kept. Raises StoreError."""
+        last = self._index
+        if last is not None and time.monotonic() - self._looked < LOOK_SECONDS:
+            return last
+        schema, embedder = self._schema, self.embedder
+        assert embedder is not None
+        store = Reader(Remote(self.uri), embedder.dimension, schema)
+        if not store.exists():
+            raise StoreError(f"{self.uri}: nothing is published there", "lessons index --publish")
+        self._looked = time.monotonic()
+        if last is not None and last.store.version() == store.version():
+            return last
+        if last is not None:
+            store.follow(last.store)
+        none = replace(SKILLS, table="no_skills"), replace(DOCUMENTS, table="no_documents")
+        skills, documents = (Reader(self.root / "none", 0, each) for each in none)
+        self._index = OpenIndex(
+            store,
+            embedder.name,
+            lessons=store.count_where(filters.WHOLE),
+            files=0,
+            version=(0, 0, 0, 0),
+            skills=skills,
+            documents=documents,
+            known_skills={},
+        )
+        return self._index
+
+
+def open_published(uri: str) -> PublishedVault:
+    """Open a published index with the user's settings. Raises SettingsError."""
+    return PublishedVault(uri, load())
+
+
+def schema_of(recipe: str) -> Schema:
+    """Return the table of published lessons, by the name of the embedder."""
+    return replace(LESSONS, table=shared.table_name(recipe, "lessons"))
+
+
+def name_of(vault: Vault) -> str:
+    """Return what marks the rows of a vault: the path of its remote, else the name of its folder."""
+    common = git.common_folder(git.top(vault.root))
+    origin = git.origin_of(common) if common else ""
+    path = origin.partition("://")[2].partition("/")[2] or origin.rpartition(":")[2]
+    return path.strip("/").removesuffix(".git") or vault.root.name
+
+
+def publish(vault: Vault, uri: str, progress: Callable[[int, int], None]) -> int:
+    """Make the rows of a vault at an address those of its index; return how many were written.
+
+    Raises StoreError.
+    """
+    opened, embedder = vault.open_index(), vault.embedder
+    assert embedder is not None
+    mark = f"{name_of(vault)}: "
+    place = Remote(uri, shared.PUBLISH_SECONDS)
+    table = Table(place, embedder.dimension, schema_of(f"{embedder.name} {RECIPE}"))
+    shared.publishing(uri, table.exists, table.create)
+    there = {row["id"]: row for row in table.rows(_EVERY, filters.begins("path", mark))}
+    here, vectors = opened.store.rows_and_vectors(_EVERY)
+    assert vectors is not None
+    marked = [_marked(row, mark) for row in here]
+    changed = [at for at, row in enumerate(marked) if there.get(row["id"]) != row]
+    stale = sorted(there.keys() - {row["id"] for row in marked})
+    for start in range(0, len(changed), ROWS):
+        some = changed[start : start + ROWS]
+        table.replace([{**marked[at], VECTOR: vectors[at]} for at in some], ())
+        progress(start + len(some), len(changed))
+    table.replace((), stale)
+    if changed or stale:
+        table.fold(shared.KEEP_VERSIONS)
+    return len(changed)
+
+
+def _marked(row: dict[str, Any], mark: str) -> dict[str, Any]:
+    """Return a row with its vault in front of its ids and its path."""
+    return {**row, **{name: f"{mark}{row[name]}" for name in ("id", "lesson_id", "path")}}
