@@ -347,6 +347,7 @@ COMMANDS = (
     typed("search --index, none", "search --index /nowhere/x deploy", "nothing is published", 1),
     typed("serve --index, a secret", "serve --index s3://a:b@c/d", "environment", 1),
     typed("vaults", "vaults", "ready"),
+    typed("vaults show", "vaults show", "ready"),
     typed("vaults --json", "vaults --json", '"state": ?"ready"'),
     typed("vaults update", "vaults update", "ready"),
     typed("vaults accept", "vaults accept", "ready"),
