@@ -24,7 +24,8 @@ from tests.support.indexed import with_words
 from tests.support.object_store import URI, ObjectStore, object_store
 from vault_index.edit import init
 from vault_index.errors import SettingsError, StoreError, VaultError
-from vault_index.index import publish, reconcile, rows
+from vault_index.index import reconcile, rows
+from vault_index.search import published
 from vault_index.store.shared import SharedVectors, refuse_unsafe, table_name
 from vault_index.vault import Vault, open_vault
 
@@ -63,7 +64,7 @@ def embedded(vault: Vault) -> list[str]:
 
 def publish_all(vault: Vault) -> dict[str, Any]:
     reconcile.sync(vault)
-    return publish.publish(vault, lambda _done, _all: None)
+    return published.publish_vectors(vault, lambda _done, _all: None)
 
 
 def vectors_of(vault: Vault) -> dict[str, np.ndarray]:
@@ -212,7 +213,7 @@ def test_two_publishers_at_once_make_no_duplicate(
 
     def work(vault: Vault) -> None:
         try:
-            publish.publish(vault, lambda _done, _all: None)
+            published.publish_vectors(vault, lambda _done, _all: None)
         except VaultError as error:
             errors.append(error)
 
@@ -276,7 +277,7 @@ def test_a_killed_publisher_leaves_a_table_that_the_next_completes(
         "import sys; from pathlib import Path; from tests.store import test_shared as t;"
         "from vault_index.store import shared; shared.ROWS = 20;"
         "v = t.vault_at(Path(sys.argv[1]), {}, sys.argv[2]);"
-        "t.publish.publish(v, lambda done, of: print(done, flush=True))"
+        "t.published.publish_vectors(v, lambda done, of: print(done, flush=True))"
     )
     for lines in (1, 4, 9):
         process = subprocess.Popen(
@@ -291,7 +292,7 @@ def test_a_killed_publisher_leaves_a_table_that_the_next_completes(
         process.send_signal(signal.SIGKILL)
         process.wait()
         process.stdout.close()
-    publish.publish(vault, lambda _done, _all: None)
+    published.publish_vectors(vault, lambda _done, _all: None)
     shared = SharedVectors(uri, f"words {rows.RECIPE}", 64, tmp_path)
     assert shared.count() == 400
     stats = reconcile.sync(vault_at(tmp_path / "laptop", texts(400), uri))

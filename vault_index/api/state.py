@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from vault_index import status
 from vault_index.api.question import Caller, command
 from vault_index.edit import add, init
-from vault_index.index import publish
 from vault_index.search import evaluate, failures, published
 from vault_index.share import git_hooks
 from vault_index.vault import open_vault
@@ -51,10 +50,10 @@ def index(
 
 @command
 def publish_index(vault: Vault, caller: Caller) -> dict[str, Any]:
-    """Bring the index up to date and publish it: see `index.publish`; `rows` written, `stats`."""
+    """Bring the index up to date and publish it: see `search.published`; `rows` written, `stats`."""
     stats: Any = caller.index(vault, read_all=True)
-    done = publish.publish(vault, caller.progress_of("publishing vectors"))
-    rows = published.publish(vault, done["uri"], caller.progress_of("publishing lessons"))
+    done = published.publish_vectors(vault, caller.progress_of("publishing vectors"))
+    rows = published.publish_rows(vault, done["uri"], caller.progress_of("publishing lessons"))
     return {**done, "rows": rows, "stats": asdict(stats)}
 
 

@@ -1,6 +1,6 @@
 """A published index in the place of a vault: searched where it is, without a clone and without state.
 
-`index.publish` writes the rows of a vault's lessons, with their full text, beside the shared vectors; the
+`lessons index --publish` writes the rows of a vault's lessons, with their full text, beside the shared vectors; the
 rows of several vaults are in one table. A process that asks reads what each search needs once, and
 looks every few seconds whether a publisher wrote.
 """
@@ -14,18 +14,21 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import git
 from vault_index.config import checked, load
-from vault_index.errors import EmbedderError, StoreError
+from vault_index.errors import EmbedderError, SettingsError, StoreError
+from vault_index.index.reconcile import shared_of
 from vault_index.index.rows import RECIPE
 from vault_index.lesson.file import hash_of
 from vault_index.store import filters, shared
-from vault_index.store.lance import Remote
+from vault_index.store.lance import LanceTable, Remote
 from vault_index.store.reader import Reader
 from vault_index.store.schema import DOCUMENTS, LESSONS, SKILLS, VECTOR, Schema
 from vault_index.store.table import Table
 from vault_index.vault import OpenIndex, Vault
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    import numpy as np
 
     from vault_index.config import Config
 
@@ -98,7 +101,7 @@ def name_of(vault: Vault) -> str:
     return path.strip("/").removesuffix(".git") or vault.root.name
 
 
-def publish(vault: Vault, uri: str, progress: Callable[[int, int], None]) -> int:
+def publish_rows(vault: Vault, uri: str, progress: Callable[[int, int], None]) -> int:
     """Make the rows of a vault at an address those of its index; return how many were written.
 
     Raises StoreError.
@@ -128,3 +131,30 @@ def publish(vault: Vault, uri: str, progress: Callable[[int, int], None]) -> int
 def _marked(row: dict[str, Any], mark: str) -> dict[str, Any]:
     """Return a row with its vault in front of its ids and its path."""
     return {**row, **{name: f"{mark}{row[name]}" for name in ("id", "lesson_id", "path")}}
+
+
+def publish_vectors(vault: Vault, progress: Callable[[int, int], None]) -> dict[str, Any]:
+    """Publish the vectors of a vault's index that are not there: `added`, `vectors` in all, `uri`.
+
+    The index is up to date. Raises SettingsError without an address, StoreError, EmbedderError.
+    """
+    uri = vault.config.index.shared
+    if not uri:
+        raise SettingsError(
+            "no place to publish to is set",
+            "lessons config set index.shared s3://bucket/prefix",
+        )
+    opened = vault.open_index()
+    if vault.embedder is None or opened.embedder != vault.embedder.name:
+        raise EmbedderError("the index has no vectors to publish", "lessons model fetch")
+    shared, rows = shared_of(vault), opened.store.count()
+    vectors = _vectors(LanceTable(opened.store.index, LESSONS.table, check=lambda: None))
+    added = shared.publish(vectors, lambda done: progress(done, max(done, rows)))
+    return {"uri": uri, "added": added, "vectors": shared.count()}
+
+
+def _vectors(table: LanceTable) -> Iterator[tuple[list[str], np.ndarray]]:
+    for batch in table.batches(["content_hash", VECTOR]):
+        numbers = batch.column(VECTOR)
+        matrix = numbers.flatten().to_numpy().reshape(len(numbers), -1)
+        yield batch.column("content_hash").to_pylist(), matrix
