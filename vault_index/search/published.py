@@ -1,8 +1,8 @@
 """A published index in the place of a vault: searched where it is, without a clone and without state.
 
-`lessons index --publish` writes the rows of a vault's lessons, with their full text, beside the shared vectors; the
-rows of several vaults are in one table. A process that asks reads what each search needs once, and
-looks every few seconds whether a publisher wrote.
+`lessons index --publish` writes the rows of a vault's lessons, with their full text, beside the shared
+vectors; the rows of several vaults are in one table. A process that asks reads what each search needs
+once, and looks every few seconds whether a publisher wrote.
 """
 
 from __future__ import annotations
