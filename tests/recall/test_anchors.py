@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -60,6 +61,17 @@ def test_a_region_is_a_definition_or_a_section(text: str, name: str, first: str,
 
 def test_a_name_that_is_only_called_is_no_region() -> None:
     assert anchors.region(["retry(call)", "# retry later", "x.retry"], "retry") == []
+
+
+def test_a_line_without_end_begins_no_region(tmp_path: Path) -> None:
+    blanks = " " * 100_000
+    write(tmp_path / "a.py", f"# a{blanks}x\n# retry{blanks}x\n")
+    assert anchors.hash_of(tmp_path, anchors.Anchor("a.py", "retry")) == ""
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert anchors.state(tmp_path, anchors.Anchor("pipe")) == anchors.GONE
 
 
 @pytest.mark.parametrize(
@@ -172,8 +184,12 @@ def test_an_accepted_proposal_has_the_hash_of_its_day(team: Vault, own_world: Pa
     (file,) = own_world.rglob(f"{waiting['id']}.md")
     text = file.read_text()
     file.write_text(
-        text.replace("proposal:", "anchors: [store/upload.py#Upload.send]\nproposal:", 1)
+        text.replace(
+            "proposal:",
+            "anchors: [store/upload.py#Upload.send, of/another.py#repository]\nproposal:",
+            1,
+        )
     )
     run("lessons", "review", "accept", waiting["id"], cwd=team.root)
     (lesson,) = team.lessons_dir.glob("store/send*.md")
-    assert re.search(r"store/upload.py#Upload.send@[0-9a-f]{8}", lesson.read_text())
+    assert re.search(r"anchors: \[store/upload.py#Upload.send@[0-9a-f]{8}\]", lesson.read_text())

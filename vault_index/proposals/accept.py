@@ -216,7 +216,9 @@ def _write(step: _Step, category: str) -> Path:
     vault, session = step.vault, step.proposal.session
     learned: dict[str, Any] = {"source": SOURCE, "session": session} if session else {}
     if there := anchors.of_data(step.data, f"{step.id}.md"):
-        learned[anchors.KEY] = anchors.hashed(vault, there)
+        top = anchors.top_of(vault)  # a session may have worked in another repository
+        here = [each for each in there if anchors.hash_of(top, each)]
+        learned[anchors.KEY] = anchors.hashed(vault, here) or None
     source = edits.set_keys(step.data, {**learned, draft.KEY: None, "categories": None})
     chosen = [category] if category else list(parse_file(step.data, "new.md")[0].categories)
     if category and not normalise(category):

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 KEY = "anchors"  # of a lesson's frontmatter
 MAX_ANCHORS = 5  # of a lesson; others are not looked at
 MAX_PROPOSED = 2
-MAX_BYTES = 512 * 1024  # of a file; of a longer one only the beginning counts
+MAX_BYTES = 128 * 1024  # of a file; of a longer one only the beginning counts
+MAX_LINE = 1000  # characters of a line that may begin a region
 SAME, CHANGED, GONE, NEW = "unchanged", "changed", "gone", "not confirmed"
 _FORM = re.compile(r"(?P<path>[^#@\s][^#]*?)(?:#(?P<name>[\w.$-]+))?(?:@(?P<hash>[0-9a-f]{8}))?")
 _WORDS = (
@@ -37,7 +38,7 @@ _WORDS = (
 _DEFINES = rf"(?:[\w@]+\s+)*?(?:{_WORDS})\s+(?:\([^)\n]*\)\s*)?"
 _CLOSES = re.compile(r"[\]})]|end\b")
 _KEY = re.compile(rb"(?m)^anchors:.*\n(?:[ \t\]-].*\n)*")
-_HEADING = re.compile(r"(#+)[ \t]+(.+?)[ \t]*")
+_HEADING = re.compile(r"(#+)[ \t]+(\S.*)")
 _NAME = re.compile(rf"^[-+ ]?\s*{_DEFINES}([A-Za-z_$][\w$]{{2,}})")
 _PATH = re.compile(r"\+\+\+ b/([^\t\n]+)")
 _HUNK = re.compile(r"@@ [^@\n]* @@ ?(.*)")
@@ -100,8 +101,7 @@ def hash_of(top: Path, anchor: Anchor) -> str:
     """Return the hash of a region as it is now, whatever its line ends; "" where it is gone."""
     try:
         files.refuse_links(top / anchor.path, top)
-        with (top / anchor.path).open("rb") as file:
-            text = file.read(MAX_BYTES).decode("utf-8", "replace")
+        text = (files.read_if_any(top / anchor.path, MAX_BYTES) or b"").decode("utf-8", "replace")
     except (VaultError, OSError, ValueError):
         return ""
     lines = region(text.splitlines(), anchor.name)
@@ -117,7 +117,9 @@ def region(lines: Sequence[str], name: str) -> Sequence[str]:
     defines = re.compile(rf"(?P<indent>\s*)(?:{_DEFINES}{last}\b|{last}\s*(?:\([^;]*\)\s*\{{|=|:))")
     word, slug = name.rpartition(".")[2], _slug(name)
     for at, line in enumerate(lines):
-        heading = _HEADING.fullmatch(line) if line[:1] == "#" else None
+        if len(line) > MAX_LINE:
+            continue
+        heading = _HEADING.match(line) if line[:1] == "#" else None
         if heading and _slug(heading[2]) == slug:
             return _section(lines, at, len(heading[1]))
         if word in line and (match := defines.match(line)):
@@ -127,7 +129,7 @@ def region(lines: Sequence[str], name: str) -> Sequence[str]:
 
 def _section(lines: Sequence[str], at: int, level: int) -> Sequence[str]:
     for end in range(at + 1, len(lines)):
-        heading = _HEADING.fullmatch(lines[end])
+        heading = _HEADING.match(lines[end])
         if heading and len(heading[1]) <= level:
             return lines[at:end]
     return lines[at:]
@@ -174,9 +176,7 @@ def deliverable(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
 def hashed(vault: Vault, anchors: Iterable[Anchor]) -> list[str]:
     """Return anchors with the hashes that they have now; one that is gone stays as it is."""
     top = top_of(vault)
-    return [
-        str(replace(each, hash=now) if (now := hash_of(top, each)) else each) for each in anchors
-    ]
+    return [str(replace(each, hash=hash_of(top, each) or each.hash)) for each in anchors]
 
 
 def proposed(diff: str, text: str) -> tuple[str, ...]:

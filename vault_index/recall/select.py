@@ -181,12 +181,11 @@ def _rules(vault: Vault, already: Collection[str]) -> list[Hit]:
     where = filters.all_of(filters.WHOLE, filters.FOR_AGENTS, *filters.Filter(type=RULE).where())
     rows = vault.open_index().store.rows(schema.LESSONS.shown, where)
     trusted = only_trusted(vault, [Hit.of_lesson(row, 0.0, 0.0) for row in rows])
-    hits = anchors.deliverable(vault, trusted)
-    fresh = [hit for hit in hits if hit.lesson_id not in already]
+    fresh = [hit for hit in trusted if hit.lesson_id not in already]
     fresh.sort(key=lambda hit: hit.lesson_id)
     fresh.sort(key=_changed, reverse=True)
     fresh.sort(key=lambda hit: hit.confidence, reverse=True)
-    return fresh[:MAX_RULES]
+    return anchors.deliverable(vault, fresh[:MAX_RULES])
 
 
 def _changed(hit: Hit) -> float:

@@ -236,7 +236,7 @@ def _check_against(
     as_json: bool,
 ) -> bool:
     """Check what changed since a revision, and show its effect; whether there are errors."""
-    from vault_index import git
+    from vault_index import files, git
     from vault_index.entrypoints.words import fired
 
     commit = git.fork_point(client.open_vault(named).root, revision)
@@ -244,7 +244,8 @@ def _check_against(
         hint = "fetch it first, or name a commit, tag or branch"
         raise VaultError(f"no commit {revision!r:.80}", hint)
     checked = asking.ask(named, api.share.check_files(since=commit))
-    lines = prompts.read_text("utf-8", "replace").splitlines() if prompts else []
+    data = files.read_if_any(prompts, files.MAX_BYTES) if prompts else b""
+    lines = (data or b"").decode("utf-8", "replace").splitlines()
     sample = [each.strip() for each in lines if each.strip() and not each.startswith("#")]
     before, now = _states(named, commit, sample)
     changed, tried = fired.changes(before, now), len(now["fired"])
@@ -256,7 +257,8 @@ def _check_against(
         output.json({**shown, "findings": checked["findings"]})
     else:
         _print_findings(named, checked, form)
-        for line in fired.lines(changed, tried):
+        # a runner obeys commands in what is printed, and titles are those of a pull request
+        for line in [] if form == "github" else fired.lines(changed, tried):
             output.say(line)
     return bool(checked["errors"])
 
