@@ -123,8 +123,6 @@ def order(vault: Vault, candidates: Sequence[Hit]) -> tuple[list[Hit], list[tupl
         (hit, f"less than {percent_of(least)}% like the query")
         for hit in candidates
         if hit.cosine < least
-        for hit in candidates
-        if hit.cosine < least
     ]
     used = _uses(vault)
     most = max((used[hit.lesson_id] for hit in hits), default=0)

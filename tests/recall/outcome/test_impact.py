@@ -64,8 +64,10 @@ def drawn(vault: Vault, name: str, *, held: bool, days_ago: float = 1.0) -> Conv
     return talk
 
 
-def kept(vault: Vault, session: Conversation) -> None:
-    assert capture.capture(Journal(vault.config), session.file, reading.CLAUDE, force=True).file
+def kept(vault: Vault, session: Conversation) -> Path:
+    taken = capture.capture(Journal(vault.config), session.file, reading.CLAUDE, force=True)
+    assert taken.file, taken
+    return taken.file
 
 
 def values(vault: Vault, session: Conversation) -> dict[str, int | None]:
@@ -121,6 +123,41 @@ def test_lines_that_a_later_session_takes_out_were_reworked(team: Vault) -> None
         assert values(team, talk)[impact.REWORKED] == expected
     early = drawn(team, "early", held=True, days_ago=3).edits("early.py", "", "limit = of_region()")
     assert values(team, early)[impact.REWORKED] is None  # its week is not over
+
+
+def test_an_earlier_session_of_the_same_day_reworked_nothing(team: Vault) -> None:
+    began = (datetime.now(UTC) - timedelta(days=9)).replace(hour=12, minute=30)
+    earlier = Conversation(team.root, "earlier", began=began - timedelta(minutes=10))
+    kept(team, earlier.asks("go on").edits("a.py", "retries = compute(order)", "retries = 3"))
+    ago = (datetime.now(UTC) - began) / timedelta(days=1)
+    talk = drawn(team, "later", held=True, days_ago=ago)
+    talk.edits("a.py", "retries = 3", "retries = compute(order)")
+    assert values(team, talk)[impact.REWORKED] == 0
+
+
+def test_what_was_judged_stays_where_the_session_is_forgotten_within_its_week(
+    team: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk = drawn(team, "build", held=False, days_ago=9).runs(DONE, "done")
+    file = kept(team, talk)
+    with monkeypatch.context() as within_the_week:
+        within_the_week.setattr(impact, "WEEK_DAYS", 30)
+        judged = outcome.tally(team)
+    assert judged[HEAP].taken == 1
+    file.unlink()
+    assert outcome.tally(team) == judged
+    injections.record(
+        team.index_dir, injections.PROMPT, talk.id, "more", [(HEAP, 0.9)], [], 0.5, 9.0, "process"
+    )  # fmt: skip
+    assert outcome.tally(team)[HEAP].taken == 1
+
+
+def test_an_injection_that_no_session_file_has_is_judged_once(team: Vault) -> None:
+    drawn(team, "build", held=False, days_ago=9).file.unlink()
+    other = Conversation(team.root, "build", began=datetime.now(UTC) - timedelta(days=8))
+    kept(team, other.asks("another thing"))
+    (entry,) = outcome.update(team).ledger.open.values()
+    assert (entry.verdicts, entry.is_final) == (["unknown"], True)
 
 
 def test_to_undo_by_git_is_rework() -> None:

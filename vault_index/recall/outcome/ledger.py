@@ -390,11 +390,9 @@ class _Sessions:
             session: of_session
             for session, of_session in entries.items()
             if not all(all(entry.verdicts) for entry in of_session)
-            or any(
-                entry.share and not entry.is_final and _is_a_week_old(entry) for entry in of_session
-            )
             # of a session that was forgotten since, the verdicts stay
             or ((stamp := self.stamp(session)) and book.sessions.get(session) != stamp)
+            or (stamp and any(map(_lacks_a_week, of_session)))
         }
 
     def steps(self, session: str) -> list[Step]:
@@ -406,14 +404,15 @@ class _Sessions:
                     return story.steps_of(read)
         return []
 
-    def later_in_week(self, session: str) -> Iterable[Step]:
-        """Yield the steps of the other sessions of a project in the week from the day of one."""
-        for path, _ in self._files_of(session):
+    def later_in_week(self, entry: Entry) -> Iterable[Step]:
+        """Yield the steps of other sessions of the project in the week after an injection."""
+        began = _seconds(entry.time)
+        for path, _ in self._files_of(entry.session):
             last = _day_of(path) + timedelta(days=impact.WEEK_DAYS)
             for other in sorted(self._paths):
                 is_near = other.partition("/")[0] == path.partition("/")[0] and other != path
                 if is_near and _day_of(path) <= _day_of(other) <= last:
-                    yield from self._steps(other)
+                    yield from (step for step in self._steps(other) if _seconds(step.at) > began)
 
     def _steps_of_file(self, path: str) -> list[Step]:
         with suppress(VaultError):
@@ -457,6 +456,10 @@ def _is_a_week_old(entry: Entry) -> bool:
     return time.time() - _seconds(entry.time) > impact.WEEK_DAYS * 86_400
 
 
+def _lacks_a_week(entry: Entry) -> bool:
+    return bool(entry.share) and not entry.is_final and _is_a_week_old(entry)
+
+
 def _judge_session(
     steps: Sequence[Step], entries: Iterable[Entry], marks: _Marks, sessions: _Sessions
 ) -> None:
@@ -464,7 +467,8 @@ def _judge_session(
     for entry in entries:
         place = _place(entry, steps)
         if place is None:
-            entry.verdicts = [UNKNOWN] * len(entry.lessons)
+            entry.verdicts = [each or UNKNOWN for each in entry.verdicts]
+            entry.is_final = _is_a_week_old(entry)
             continue
         had = judge.words_before(steps[:place])
         turns = TURNS_FROM_START if entry.event == START else judge.TURNS
@@ -481,7 +485,7 @@ def _judge_session(
             entry.values[lesson] = impact.measures(own, had, steps, place, failure, turns)
         entry.is_final = _is_a_week_old(entry)
         if entry.values and entry.is_final:
-            again = impact.reworked(steps[place:], sessions.later_in_week(entry.session))
+            again = impact.reworked(steps[place:], sessions.later_in_week(entry))
             for each in entry.values.values():
                 each[-1] = again
 
