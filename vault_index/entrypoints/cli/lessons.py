@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 import sys
-import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -139,6 +138,8 @@ def _write_typed(
     try:
         _write(named, text.encode(), as_json, title=title, categories=categories, **head)
     except VaultError as error:
+        import tempfile
+
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", prefix="lesson-", suffix=".md", delete=False
         ) as draft:

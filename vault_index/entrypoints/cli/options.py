@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,8 @@ class Choice(click.Choice[str]):
 
     def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:
         """Return the error for any other word."""
+        from difflib import get_close_matches
+
         near = get_close_matches(str(value), list(self.choices), 1, 0.6)
         message = super().get_invalid_choice_message(value, ctx)
         return f"{message} Did you mean {near[0]!r}?" if near else message
