@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -188,6 +189,68 @@ def test_a_commit_is_pinned_and_an_unknown_name_is_a_note(tmp_path: Path) -> Non
     assert f"file://{team} has no v9" in done.err
     (team / "lessons").rename(tmp_path / "away")  # what was fetched stays
     assert told(project) == ["team:ci/heap"]
+
+
+def clone_of(project: Path) -> Path:
+    (only,) = above.of(open_vault(project))
+    return only.root
+
+
+def test_a_clone_never_touches_a_repository_around_it(tmp_path: Path) -> None:
+    project, home = tmp_path / "project", Path(os.environ["LESSONS_HOME"])
+    vault_at(project, {"db/lock.md": LOCK})
+    team = git_vault(tmp_path / "team", {"ci/heap.md": HEAP, "web/cache.md": CACHE})
+    stand_on(f"file://{team}")
+    run("git", "init", "-q", cwd=home.parent)  # the user's dotfiles
+    mine = write(home.parent / "lessons" / "ci" / "heap.md", "mine")
+    run("git", "add", "-f", mine, cwd=home.parent)
+    assert run("lessons", "vaults", "update", "--json", cwd=project).json[1]["lessons"] == 2
+    (clone_of(project) / ".git" / "HEAD").write_text("")
+    (team / "lessons" / "web" / "cache.md").unlink()
+    commit(team, "less")
+    assert run("lessons", "vaults", "update", "--json", cwd=project).json[1]["lessons"] == 1
+    assert mine.read_text() == "mine"
+    assert git(home.parent, "ls-files").split() == [str(mine.relative_to(home.parent))]
+
+
+KILLS = """\
+#!/bin/sh
+# Stands for git: who starts a fetch ends with it, as by a kill.
+"{git}" "$@"; status=$?
+case " $* " in *" fetch "*) kill -9 $PPID;; esac
+exit $status
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_update_leaves_the_pin_and_no_lock(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    vault_at(project, {"db/lock.md": LOCK})
+    team = git_vault(tmp_path / "team", {"ci/heap.md": HEAP})
+    git(team, "tag", "v1")
+    stand_on(f"file://{team}@v1")
+    run("lessons", "vaults", "update", cwd=project)
+    write(team / "lessons" / "web" / "cache.md", CACHE)
+    commit(team, "more")
+    git(team, "tag", "-f", "v1")
+    write(tmp_path / "bin" / "git", KILLS.format(git=shutil.which("git"))).chmod(0o755)
+    path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    run("lessons", "vaults", "update", cwd=project, env={"PATH": path}, check=False)
+    done = run("lessons", "vaults", "update", "--json", cwd=project)
+    assert done.json[1]["lessons"] == 1
+    assert "the tag v1 moved" in done.err
+
+
+def test_a_lock_of_a_killed_git_is_removed(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    vault_at(project, {"db/lock.md": LOCK})
+    team = git_vault(tmp_path / "team", {"ci/heap.md": HEAP})
+    stand_on(f"file://{team}")
+    run("lessons", "vaults", "update", cwd=project)
+    write(clone_of(project) / ".git" / "index.lock", "")
+    write(team / "lessons" / "web" / "cache.md", CACHE)
+    commit(team, "more")
+    assert run("lessons", "vaults", "update", "--json", cwd=project).json[1]["lessons"] == 2
 
 
 @pytest.mark.parametrize(

@@ -6,19 +6,22 @@ A tag or a commit is pinned: a tag that moved is not followed. A branch, or no n
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import files, git
 from vault_index.errors import GitError, IndexStateError, VaultError
+from vault_index.files import private
 from vault_index.search import above
-from vault_index.vault import open_vault
+from vault_index.vault import FOLDER, open_vault
 
 if TYPE_CHECKING:
     from vault_index.search.above import Above
     from vault_index.vault import Vault
 
-_HEADS, _TAGS = "refs/remotes/origin/", "refs/tags/"
+_HEADS, _PINNED, _TAGS = "refs/remotes/origin/", "refs/tags/", "refs/fetched/"
 _HASH = re.compile(r"[0-9a-f]{7,40}")
 
 
@@ -45,28 +48,52 @@ def _fetch(each: Above) -> None:
     root = each.root
     with files.writing(root):
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not (root / ".git").exists():
-        git.command(root, "init", "--quiet")
-    there = git.head(root)
-    refs = [f"+refs/heads/*:{_HEADS}*", f"+{_TAGS}*:{_TAGS}*"] if each.ref else ["HEAD"]
-    pinned = git.resolve(root, f"{_TAGS}{each.ref}") if each.ref else ""
-    git.command(root, "fetch", "--quiet", "--no-tags", "--", each.url, *refs)
-    commit = _commit(each)
-    if pinned and commit != pinned:
-        git.command(root, "update-ref", f"{_TAGS}{each.ref}", pinned)
-        raise VaultError(f"the tag {each.ref} moved to {commit[:7]}: kept {pinned[:7]}")
-    if commit != there:
-        git.command(root, "checkout", "--quiet", "--force", "--detach", commit)
+    with private.locked(root.with_name(f"{root.name}.lock")):
+        _start(root)
+        there = git.head(root)
+        refs = [f"+refs/heads/*:{_HEADS}*", f"+refs/tags/*:{_TAGS}*"] if each.ref else ["HEAD"]
+        _git(root, "fetch", "--quiet", "--no-tags", "--", each.url, *refs)
+        commit, moved = _commit(each)
+        if commit != there:
+            _git(root, "checkout", "--quiet", "--force", "--detach", commit)
+        if there is None:  # what an earlier clone left
+            _git(root, "clean", "-qfdx", "--", FOLDER)
+    if moved:
+        raise VaultError(f"the tag {each.ref} moved to {moved[:7]}: kept {commit[:7]}")
 
 
-def _commit(each: Above) -> str:
-    if not each.ref:
-        return git.resolve(each.root, "FETCH_HEAD")
-    names = [f"{_TAGS}{each.ref}", each.ref] if _HASH.fullmatch(each.ref) else [_TAGS + each.ref]
-    for name in [*names, _HEADS + each.ref]:
-        if commit := git.resolve(each.root, name):
-            return commit
-    raise GitError(f"{each.url} has no {each.ref}", "correct the entry in `vaults.above`")
+def _git(root: Path, *arguments: str, check: bool = True) -> str:
+    """Run git in the clone's own `.git`, never in a repository around it."""
+    return git.command(
+        root, f"--git-dir={root / '.git'}", f"--work-tree={root}", *arguments, check=check
+    )
+
+
+def _start(root: Path) -> None:
+    """Make a clone's `.git` where it is missing or broken; remove locks that a killed git left."""
+    folder = root / ".git"
+    with files.writing(folder):
+        if not _git(root, "rev-parse", "--git-dir", check=False):
+            shutil.rmtree(folder, ignore_errors=True)
+            _git(root, "init", "--quiet")
+        for lock in [*folder.glob("*.lock"), *(folder / "refs").rglob("*.lock")]:
+            lock.unlink(missing_ok=True)
+
+
+def _commit(each: Above) -> tuple[str, str]:
+    """Return the commit that an entry names, and where its tag moved since it was pinned, or ""."""
+    root, ref = each.root, each.ref
+    if not ref:
+        return git.resolve(root, "FETCH_HEAD"), ""
+    pinned, tag = (git.resolve(root, f"{prefix}{ref}") for prefix in (_PINNED, _TAGS))
+    if tag and not pinned:
+        _git(root, "update-ref", f"{_PINNED}{ref}", tag)
+    commit = pinned or tag or git.resolve(root, f"{_HEADS}{ref}")
+    if not commit and _HASH.fullmatch(ref):
+        commit = git.resolve(root, ref)
+    if not commit:
+        raise GitError(f"{each.url} has no {ref}", "correct the entry in `vaults.above`")
+    return commit, tag if tag != commit else ""
 
 
 def listed(vault: Vault) -> list[dict[str, Any]]:
