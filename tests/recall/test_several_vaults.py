@@ -176,16 +176,21 @@ def test_a_pinned_clone_stays_pinned_and_a_branch_is_followed(tmp_path: Path) ->
     assert told(project, "the nginx proxy serves a stale cache") == ["team-2:web/cache"]
 
 
-def test_a_commit_is_pinned_and_an_unknown_name_is_a_note(tmp_path: Path) -> None:
+def test_a_commit_is_pinned_whatever_is_named_so_and_an_unknown_name_is_a_note(
+    tmp_path: Path,
+) -> None:
     project = tmp_path / "project"
     vault_at(project, {"db/lock.md": LOCK})
     team = git_vault(tmp_path / "team", {"ci/heap.md": HEAP})
     first = git(team, "rev-parse", "HEAD").strip()
     write(team / "lessons" / "web" / "cache.md", CACHE)
     commit(team, "more")
-    stand_on(f"file://{team}@{first}", f"file://{team}@v9")
+    for name in (first, first[:12]):
+        git(team, "tag", name)  # whoever may push made another thing of that name
+        git(team, "branch", name)
+    stand_on(f"file://{team}@{first}", f"file://{team}@v9", f"file://{team}@{first[:12]}")
     done = run("lessons", "vaults", "update", cwd=project)
-    assert "1 lesson, " in done.out
+    assert done.out.count("1 lesson, ") == 3
     assert f"file://{team} has no v9" in done.err
     (team / "lessons").rename(tmp_path / "away")  # what was fetched stays
     assert told(project) == ["team:ci/heap"]

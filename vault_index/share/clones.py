@@ -85,14 +85,20 @@ def _commit(each: Above) -> tuple[str, str]:
     root, ref = each.root, each.ref
     if not ref:
         return git.resolve(root, "FETCH_HEAD"), ""
+    lacking = GitError(f"{each.url} has no {ref}", "correct the entry in `vaults.above`")
+    if _HASH.fullmatch(ref):  # a branch or tag of that name is another thing
+        objects = _git(root, "rev-parse", f"--disambiguate={ref}").split()
+        commits = [name for name in objects if git.resolve(root, name) == name]
+        if len(commits) == 1:
+            return commits[0], ""
+        if not ref.isdecimal():  # a date is a good name of a tag
+            raise lacking
     pinned, tag = (git.resolve(root, f"{prefix}{ref}") for prefix in (_PINNED, _TAGS))
     if tag and not pinned:
         _git(root, "update-ref", f"{_PINNED}{ref}", tag)
     commit = pinned or tag or git.resolve(root, f"{_HEADS}{ref}")
-    if not commit and _HASH.fullmatch(ref):
-        commit = git.resolve(root, ref)
     if not commit:
-        raise GitError(f"{each.url} has no {ref}", "correct the entry in `vaults.above`")
+        raise lacking
     return commit, tag if tag != commit else ""
 
 
