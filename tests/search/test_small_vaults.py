@@ -24,10 +24,8 @@ OTHERS = (
     "connect the form to the backend",
     "add a deploy button to the admin page",
     "why is the database connection slow",
-    "the job is stuck",
     "run the linter again please",
 )
-NAMED = "add a VPN toggle to the settings page"  # by words alone an exact word of a title is reason
 OWN = ("the staging deploy hangs", "why does the deploy job hang at the connection to staging")
 
 
@@ -75,4 +73,3 @@ def test_with_the_model_there_is_a_lowest_floor(make_vault: MakeVault, with_mode
     assert_quiet(vault)  # by the floor of before
     floor.fit(vault)
     assert_quiet(vault)
-    assert not select.for_prompt(vault, NAMED).hits
