@@ -225,12 +225,12 @@ def test_every_command_is_a_question_or_command_of_the_api() -> None:
         "stale": "injection.stale_lessons", "confirm": "injection.confirm", "skills": "skill.build_ready",
         "review": "proposal.cards", "learn": "learn.learn", "teach": "injection.teach_lesson",
         "last": "injection.select", "new": "edit.add_lesson", "move": "edit.move_lesson",
-        "impact": "injection.impact",
+        "impact": "injection.impact", "vaults": "share.vaults",
     }  # fmt: skip
     assert set(questions.values()) <= {*names, "init"}
     offered = run("lessons", "help", "--all", cwd=Path.cwd()).out
     commands = {*re.findall(r"^  ([a-z]+) ", offered, re.MULTILINE), *FORMER}
-    machine = {*"hook help install uninstall model watch doctor mcp serve open vaults".split()}
+    machine = {*"hook help install uninstall model watch doctor mcp serve open".split()}
     assert commands - machine == set(questions)
     in_python = {
         "import": "import_transcripts", "index": "bring_up_to_date", "forget": "erase",
