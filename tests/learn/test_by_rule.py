@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tracemalloc
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -83,6 +84,15 @@ def test_a_correction(prompt: str, title: str, tmp_path: Path) -> None:
     assert "npm" in entry.title or "package.json" in entry.title
     assert entry.title.startswith(title)
     assert "web/package.json" in entry.parts.explanation
+
+
+def test_a_long_list_in_a_sentence_takes_no_memory(tmp_path: Path) -> None:
+    listed = "\u9805\u76ee\u7684\u540d\u524d\uff0c" * 300
+    tracemalloc.start()
+    read(corrected(f"No, we must never change npm here because {listed}"), tmp_path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 30_000_000
 
 
 @pytest.mark.parametrize(

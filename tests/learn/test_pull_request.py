@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,20 @@ def test_threads_that_led_to_a_change_come_first_and_no_words_of_a_bot() -> None
         "-    write_manifest(name)\n+    with lock:\n+        write_manifest(name)"
     )
     assert threads[-1].by_bot
+
+
+@pytest.mark.parametrize("beside", ["\n" * 65_000, "<!--" * 16_000])
+def test_a_comment_as_long_as_github_takes_it_is_read_at_once(beside: str) -> None:
+    began = time.process_time()
+    there = {**ANSWERS, "comments": [said(1, ADA, RETRY + beside, "    send(name)")]}
+    assert pull_request.threads(there)[0].text == RETRY
+    assert time.process_time() - began < 6  # hundreds of times what it takes
+
+
+def test_code_without_an_end_is_no_prose() -> None:
+    body = f"{RETRY}\n```python\nwe_must_always(lock)"
+    there = {**ANSWERS, "comments": [said(1, ADA, body, "    send(name)")]}
+    assert pull_request.threads(there)[0].text == RETRY
 
 
 def test_a_change_elsewhere_in_the_file_adopts_nothing() -> None:

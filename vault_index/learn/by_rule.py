@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from vault_index.learn import timeline
 from vault_index.learn.material import Entry
@@ -163,8 +164,8 @@ def _stated(spans: Iterable[_Span]) -> Iterator[_Made]:
         scored = [(_points_of_statement(text, span), text) for text in texts]
         points, text = max(scored, key=lambda pair: pair[0], default=(0.0, ""))
         quote = vocabulary.verbatim(text, [said.text]) if points >= HINTED else ""
-        title = _title(text)
-        if quote and title and points >= STATED:
+        title = _title(text) if points >= STATED else ""
+        if quote and title:
             what = _entry("project_rule", title, text, _answered(span), span.changes, [quote])
             yield points, what
         elif quote:
@@ -177,8 +178,8 @@ def of_review(there: Sequence[Moment]) -> list[Entry]:
     for span in _spans(there):
         scored = [(_points_of_statement(text, span), text) for text in _prose(span.said.text)]
         points, text = max(scored, key=lambda pair: pair[0], default=(0.0, ""))
-        quote, title = vocabulary.verbatim(text, [span.said.text]) if text else "", _title(text)
-        if quote and title and points >= REVIEWED:
+        quote = vocabulary.verbatim(text, [span.said.text]) if points >= REVIEWED else ""
+        if quote and (title := _title(text)):
             made.append((points, _entry("code_pattern", title, text, "", span.changes, [quote])))
     return [entry for _, entry in sorted(made, key=lambda pair: -pair[0])]
 
@@ -258,7 +259,7 @@ def _failed(spans: Sequence[_Span], there: Sequence[Moment]) -> Iterator[_Made]:
     for number, span in enumerate(spans):
         after = spans[number + 1].said if number + 1 < len(spans) else Moment(PERSON, "")
         points, cause, quote = _cause(span, after.text)
-        title, is_own = _title(cause), False
+        title, is_own = _title(cause) if points >= NAMED else "", False
         for step in span.steps:
             is_own |= step.kind in CHANGES
             line = _error_in(step) if step.kind == FAILED and not step.is_routine else ""
@@ -270,7 +271,7 @@ def _failed(spans: Sequence[_Span], there: Sequence[Moment]) -> Iterator[_Made]:
                 yield _repaired(repairs[id(step)], line, "" if is_own else cause, quote)
             elif line and is_environment:
                 yield 1.0, Point(BROKEN, line)
-        if title and points >= NAMED:
+        if title:
             kind = "bug_fix" if span.changes else "architecture"
             yield points, _entry(kind, title, cause, "", span.changes, [quote])
         elif quote and points >= HINTED:
@@ -327,6 +328,7 @@ def _error_in(failed: Moment) -> str:
 # The title: the clause of a sentence that says the point. A person edits it.
 
 MIN_TITLE, MAX_TITLE, MAX_CHARS = 5, 10, 110  # words, characters
+MAX_ENDS = 12  # of clauses: each pair of them is tried
 _OPENING = re.compile(
     r"(?i)^(?:(?:no|nope|nein|wait|stop|ok|okay|oh|well|yes|again|actually|sorry|u[hm]+|and|but|so|also|now"
     r"|please|bitte|hey|hay\u0131r|non|wrong|아니요?|いいえ|いや)\b(?![-_./'`])[,.!:\u3001 ]+"
@@ -383,7 +385,7 @@ def _reworded(sentence: str) -> str:
 def _title(sentence: str) -> str:
     """Return a title of 5 to 10 words that a sentence has in it, never in the first person; or ""."""
     text = " ".join(_ASIDE.sub("", _reworded(sentence)).split()).strip(" .!?-")
-    ends = [match.span() for match in _CLAUSE_END.finditer(text)]
+    ends = [match.span() for match in islice(_CLAUSE_END.finditer(text), MAX_ENDS)]
     begins, stops = [0, *(end for _, end in ends)], [*(at for at, _ in ends), len(text)]
     clauses = [text[begin:stop] for begin in begins for stop in stops if stop > begin]
     shorter = [_TAIL.sub("", clause) for clause in clauses]

@@ -38,7 +38,8 @@ _BOT = re.compile(
     r"(?i)\[bot\]$|(?:^|[-_])bot$|^(?:copilot|coderabbit|codecov|sonarcloud|dependabot)\b"
 )
 _HEAD = re.compile(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@")
-_CODE = re.compile(r"(?ms)^\s*(```|~~~).*?^\s*\1[^\n]*$|^>.*?$|<!--.*?-->")
+# what has no end reaches to the end, as GitHub shows it: no part of a text is read twice
+_CODE = re.compile(r"(?ms)^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)|^>.*?$|<!--.*?(?:-->|\Z)")
 _DISMISSES = re.compile(
     r"(?i)\b(?:on purpose|intentional\w*|by design|deliberate\w*|won't fix|not (?:needed|necessary|a bug)"
     r"|never happens?|can't happen|expected|keep (?:it|this)|leave (?:it|this)|false positive|no need)\b"
