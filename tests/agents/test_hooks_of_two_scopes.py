@@ -21,7 +21,8 @@ from vault_index.store import ownership
 from vault_index.vault import Vault
 
 HEAP = "our build dies with heap out of memory"
-FILES = {f"devops/heap-{n}.md": lesson_text(f"Heap {n}", f"{HEAP}: raise it, {n}.") for n in "abcd"}
+FILES = {"devops/heap.md": lesson_text("Heap", f"{HEAP}: raise it.")}
+FILES |= {f"devops/{n}.md": lesson_text(f"Rotate {n}", f"Rotate the logs of {n}.") for n in "abc"}
 BEGAN = time.time()  # the process of a hook
 PATIENT = {"LESSONS_DEADLINE_MS": "30000", "LESSONS_EMBEDDER": "none"}
 

@@ -259,6 +259,7 @@ def test_a_commit_without_lessons_is_not_held_up(guarded: Vault) -> None:
 def test_without_the_tool_git_works_as_ever(
     guarded: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    run("git", "config", "lessons.program", "/nowhere/lessons", cwd=guarded.root)
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     write(guarded.lessons_dir / "b.md", lesson_text("B", SECRETS[0]))
     commit(guarded.root)

@@ -116,6 +116,8 @@ def _write_typed(
 
     A refused text stays in a file of the user's, for the command that the hint names. Raises Abort.
     """
+    import tempfile
+
     from vault_index.edit import add
     from vault_index.entrypoints import editor
 
@@ -138,8 +140,7 @@ def _write_typed(
     try:
         _write(named, text.encode(), as_json, title=title, categories=categories, **head)
     except VaultError as error:
-        import tempfile
-
+        
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", prefix="lesson-", suffix=".md", delete=False
         ) as draft:
