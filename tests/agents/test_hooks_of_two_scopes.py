@@ -20,9 +20,9 @@ from vault_index.recall import respond, sessions
 from vault_index.store import ownership
 from vault_index.vault import Vault
 
-HEAP = "our build dies with heap out of memory"
-FILES = {"devops/heap.md": lesson_text("Heap", f"{HEAP}: raise it.")}
-FILES |= {f"devops/{n}.md": lesson_text(f"Rotate {n}", f"Rotate the logs of {n}.") for n in "abc"}
+HEAP = "our webpack build dies with heap out of memory at hashing chunks and sourcemaps"
+FILES = {f"devops/heap-{n}.md": lesson_text(f"Heap {n}", f"{HEAP}: raise it, {n}.") for n in "abcd"}
+FILES |= {f"ops/{n}.md": lesson_text(f"Rotate {n}", f"Rotate the logs of {n}.") for n in range(20)}
 BEGAN = time.time()  # the process of a hook
 PATIENT = {"LESSONS_DEADLINE_MS": "30000", "LESSONS_EMBEDDER": "none"}
 

@@ -140,7 +140,6 @@ def _write_typed(
     try:
         _write(named, text.encode(), as_json, title=title, categories=categories, **head)
     except VaultError as error:
-        
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", prefix="lesson-", suffix=".md", delete=False
         ) as draft:
