@@ -118,7 +118,7 @@ def _git(vault: Vault) -> dict[str, Any] | None:
 
 def _injections(vault: Vault, ids: list[str], outcomes: outcome.Outcomes) -> dict[str, Any]:
     try:
-        return injections.summary(vault.index_dir, ids, outcomes.again)
+        return injections.summary(vault.index_dir, vault.root, ids, outcomes.again)
     except VaultError:  # what `index` says already
         return injections.total([], ids)
 

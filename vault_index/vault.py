@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from vault_index import embed, files
 from vault_index.config import Config, load
 from vault_index.errors import IndexStateError, NoVaultError
-from vault_index.files import Stamp, private
+from vault_index.files import Stamp
 from vault_index.hotpath import index_files, protocol
 from vault_index.store import manifest, ownership
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 FOLDER, SETTINGS = index_files.FOLDER, index_files.SETTINGS
 INDEX = ".vault_index"
-ELSEWHERE = "indexes"  # in the user's folder, of vaults that can be read only
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +87,8 @@ class Vault:
         """
         folder = self.root / INDEX
         if not folder.exists() and self.root.is_dir() and not os.access(self.root, os.W_OK):
-            place = (
-                self.config.home / ELSEWHERE / f"{protocol.fnv64(os.path.realpath(self.root)):x}"
-            )
-            private.make_folder(place)
-            folder = place / INDEX
+            name = f"{protocol.fnv64(os.path.realpath(self.root)):x}"
+            folder = self.config.home / ownership.ELSEWHERE / name / INDEX
         ownership.check(folder)
         return folder
 

@@ -23,7 +23,8 @@ from vault_index.errors import LessonError
 from vault_index.index import reconcile
 from vault_index.lesson import parse, passages
 from vault_index.search.query import find
-from vault_index.vault import ELSEWHERE, INDEX, Vault, open_vault
+from vault_index.store import ownership
+from vault_index.vault import INDEX, Vault, open_vault
 
 HEAP = lesson_text("Heap", "Raise the heap when the build runs out of memory.")
 LOCK = lesson_text("Lock", "Migrations wait for a lock on the table.")
@@ -32,8 +33,8 @@ PR_CAPBSET_DROP = 24
 CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 1, 2
 
 
-def as_ordinary_user(*command: str, cwd: Path) -> Ran:
-    """Run `lessons` so that file permissions count even for root."""
+def as_ordinary_user(*command: str, cwd: Path, program: str = "lessons", stdin: str = "") -> Ran:
+    """Run a program of ours so that file permissions count even for root."""
 
     def obey_permissions() -> None:
         if os.geteuid() == 0:
@@ -42,8 +43,9 @@ def as_ordinary_user(*command: str, cwd: Path) -> Ran:
             libc.prctl(PR_CAPBSET_DROP, CAP_DAC_READ_SEARCH, 0, 0, 0)
 
     done = subprocess.run(
-        [BIN / "lessons", *command],
+        [BIN / program, *command],
         cwd=cwd,
+        input=stdin,
         capture_output=True,
         text=True,
         preexec_fn=obey_permissions,
@@ -266,10 +268,38 @@ def test_a_read_only_vault_has_its_index_in_the_users_folder(
         assert not (vault.root / INDEX).exists()
     finally:
         with_mode(vault.root, writable=True)
-    (index,) = (own_world / ELSEWHERE).iterdir()
+    (index,) = (own_world / ownership.ELSEWHERE).iterdir()
     assert index.stat().st_mode & 0o077 == 0
     assert found(vault, "heap") == ["a"]
     assert (vault.root / INDEX).exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("autostart", ["true", "false"])
+def test_where_nothing_can_be_written_a_prompt_is_answered_from_the_files(
+    make_vault: MakeVault,
+    own_world: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    autostart: str,
+) -> None:
+    monkeypatch.setenv("LESSONS_DEADLINE_MS", "30000")
+    monkeypatch.setenv("LESSONS_WATCH_AUTOSTART", autostart)
+    vault = make_vault({"a.md": HEAP, "b.md": LOCK})
+    prompt = "please raise the heap, as the build runs out of memory"
+    event = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": prompt}
+    with_mode(vault.root, writable=False)
+    with_mode(own_world, writable=False)
+    try:
+        ran = as_ordinary_user(
+            cwd=vault.root,
+            program="lessons-hook",
+            stdin=json.dumps(event | {"cwd": str(vault.root)}),
+        )
+    finally:
+        with_mode(own_world, writable=True)
+        with_mode(vault.root, writable=True)
+    assert "lessons/a.md" in ran.json["hookSpecificOutput"]["additionalContext"]
+    assert not (own_world / ownership.ELSEWHERE).exists()
 
 
 def with_mode(root: Path, *, writable: bool) -> None:

@@ -220,7 +220,8 @@ def test_without_an_index_a_prompt_is_answered_from_the_files_and_a_start_counts
     log = (own_world / "hook.log").read_text()
     assert "the index is not built yet" in log
     assert "heap" not in log
-    (missed,) = [each for each in injections.with_misses(vault.index_dir) if "missed" in each]
+    every = injections.with_misses(vault.index_dir, vault.root)
+    (missed,) = [each for each in every if "missed" in each]
     assert (missed["event"], missed["session"]) == ("SessionStart", "s1")
     assert "missed     1 answer" in run("lessons", "status", cwd=vault.root).out
     page = client.ask(vault, api.injection.select())

@@ -154,6 +154,17 @@ def test_a_door_says_a_lesson_to_every_session_but_those_it_is_held_back_from(
 
 
 @pytest.mark.slow
+def test_what_was_held_back_from_a_subagent_takes_no_other_file_of_it(team: Vault) -> None:
+    session = session_that("development/migrations", held=True)
+    for file, agent in (("1.sql", "a1"), ("2.sql", "a1"), ("3.sql", "a1"), ("4.sql", "")):
+        values = {"file_path": str(team.root / "migrations" / file), "old_string": "a"}
+        more = {"agent_id": agent} if agent else {}
+        answer = hook(team, "PreToolUse", session, tool_name="Edit", tool_input=values, **more)
+        assert not answer
+    assert held(team) == [("FileEdit", ["development/migrations"], [])] * 2
+
+
+@pytest.mark.slow
 def test_a_session_start_holds_lessons_back_but_no_rule_and_says_so_once(team: Vault) -> None:
     run("git", "init", "-q", "-b", "main", cwd=team.root)
     run("git", "commit", "-q", "--allow-empty", "-m", HEAP, cwd=team.root)

@@ -18,7 +18,8 @@ from tests.support.indexed import with_words
 from vault_index.edit import init
 from vault_index.errors import SettingsError
 from vault_index.index import reconcile
-from vault_index.recall import select
+from vault_index.recall import holdout, select
+from vault_index.recall.holdout import Plan
 from vault_index.search import above, floor
 from vault_index.share import clones
 from vault_index.vault import Vault, open_vault
@@ -77,6 +78,41 @@ def test_the_nearer_vault_wins_a_near_duplicate(tmp_path: Path) -> None:
     # also where this session was told of it before
     assert told(tmp_path / "project", already=("ci/ours",)) == []
     assert told(tmp_path / "project", "the nginx proxy serves a stale cache") == ["team:web/cache"]
+
+
+def test_a_lesson_above_that_was_held_back_takes_no_place_again(tmp_path: Path) -> None:
+    vault_at(tmp_path / "project", {"db/lock.md": LOCK})
+    again = HEAP.replace("the heap", "the heap limit of node")
+    vault_at(tmp_path / "team", {"ci/heap.md": HEAP, "ci/node.md": again, "web/cache.md": CACHE})
+    stand_on(tmp_path / "team")
+    config = Path(os.environ["LESSONS_HOME"]) / "config.toml"
+    config.write_text("prompt_lessons = 1\n" + config.read_text())
+    project = open_vault(tmp_path / "project")
+    first = select.for_prompt(project, PROMPT).hits[0].lesson_id
+    session = next(f"s{n}" for n in range(99) if holdout.is_held(0.5, f"s{n}", first))
+    before = select.for_prompt(project, PROMPT, plan=Plan(0.5, session))
+    assert ([hit.lesson_id for hit in before.held], before.hits) == ([first], [])
+    plan = Plan(0.5, session, frozenset([first]))
+    after = select.for_prompt(project, PROMPT, plan=plan)
+    assert len([*after.held, *after.hits]) == 1
+    assert first not in [hit.lesson_id for hit in after.held]
+
+
+def test_an_index_above_that_goes_meanwhile_takes_nothing_along(tmp_path: Path) -> None:
+    vault_at(tmp_path / "project", {"ci/ours.md": HEAP})
+    vault_at(tmp_path / "team", {"ci/heap.md": HEAP.replace("Raise", "Please raise")})
+    stand_on(tmp_path / "team")
+    assert told(tmp_path / "project") == ["ci/ours", "team:ci/heap"]
+    project = open_vault(tmp_path / "project")
+    own = [hit for hit in select.for_prompt(project, PROMPT).hits if hit.lesson_id == "ci/ours"]
+
+    def search(_: above.Above, other: Vault) -> above.Answer:
+        hits = select.for_prompt(other, PROMPT).hits
+        shutil.rmtree(other.index_dir)
+        return above.Answer(hits)
+
+    joined = above.joined(project, above.Answer(own), search)
+    assert [hit.lesson_id for hit in joined] == ["ci/ours"]
 
 
 def test_lessons_near_by_their_vectors_come_once(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def test_a_summary(tmp_path: Path) -> None:
         note(tmp_path, "a", "b", ms=ms)
     note(tmp_path, "a", event="SessionStart")
     note(tmp_path, ms=100)
-    summed = injections.summary(tmp_path, ["a", "b", "c", "d"])
+    summed = injections.summary(tmp_path, tmp_path, ["a", "b", "c", "d"])
     assert (summed["prompts"], summed["answered"]) == (11, 10)
     assert summed["most_used"] == [("a", 11), ("b", 10)]
     assert {id for id, _ in summed["last_used"]} == {"a", "b"}
@@ -33,19 +33,19 @@ def test_a_summary(tmp_path: Path) -> None:
 
 
 def test_nothing_noted_yet(tmp_path: Path) -> None:
-    summed = injections.summary(tmp_path, ["a"])
+    summed = injections.summary(tmp_path, tmp_path, ["a"])
     assert (summed["prompts"], summed["p50_ms"], summed["never_used"]) == (0, None, 1)
 
 
 def line(folder: Path, time: str, ms: int = 2000, **values: object) -> str:
     shared = {"event": "UserPromptSubmit", "session": "s", "prompt": injections.key_of("a prompt"),
-              "cwd": "", "vault": str(folder.parent), "message": "late", "missed": True}  # fmt: skip
+              "cwd": "", "vault": str(folder.parents[1]), "message": "late", "missed": True}  # fmt: skip
     return json.dumps({**shared, "time": time, "ms": ms, **values}) + "\n"
 
 
 def test_a_search_without_an_answer_counts_once(tmp_path: Path, own_world: Path) -> None:
-    folder = tmp_path / ".vault_index"
-    folder.mkdir()
+    folder = tmp_path / "elsewhere" / ".vault_index"
+    folder.mkdir(parents=True)
     record = {"event": "UserPromptSubmit", "session": "s", "prompt": injections.key_of("a prompt")}
     write(folder / injections.FILE, json.dumps(
         {**record, "time": "2026-03-01T10:00:01Z", "lessons": ["a"], "ms": 100}) + "\n")  # fmt: skip
@@ -59,11 +59,11 @@ def test_a_search_without_an_answer_counts_once(tmp_path: Path, own_world: Path)
         line(folder, "2026-03-01T12:00:00Z"),  # typed again
         line(folder, "half a time", ms=1, session=3, prompt=None),
     ]))  # fmt: skip
-    merged = injections.with_misses(folder)
+    merged = injections.with_misses(folder, tmp_path)
     assert [each["time"][11:] for each in merged] == [
         *("09:00:00Z", "10:00:01Z", "10:00:02Z", "12:00:00Z", ""),
     ]
-    summed = injections.summary(folder, ["a"])
+    summed = injections.summary(folder, tmp_path, ["a"])
     assert (summed["prompts"], summed["answered"], summed["missed"]) == (5, 1, 4)
 
 

@@ -112,7 +112,7 @@ def status(vault: Vault) -> dict[str, Any]:
     """
     opened = vault.open_index()
     ids = opened.store.values("lesson_id", filters.WHOLE)
-    used = injections.summary(vault.index_dir, ids)
+    used = injections.summary(vault.index_dir, vault.root, ids)
     return {
         "lessons": len(ids),
         "by_type": dict(sorted(opened.store.tally("type", filters.WHOLE).items())),

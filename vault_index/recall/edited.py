@@ -40,11 +40,12 @@ def select_lesson(vault: Vault, event: dict[str, Any]) -> Injection:
     lessons = _lessons_for(vault, path) if not path.startswith("../") else []
     if not lessons or sessions.times_told(vault, event, injections.key_of(path)):
         return Injection("", silent=select.NOTHING)
-    had = sessions.given(vault, str(event["session_id"]), str(event.get("agent_id") or ""))
+    session, agent = str(event["session_id"]), str(event.get("agent_id") or "")
+    had = sessions.given(vault, session, agent)
     fresh = [lesson for lesson in lessons if lesson not in had]
     where = filters.all_of(filters.wholes_of(fresh), filters.FOR_AGENTS)
     rows = vault.open_index().store.rows(schema.LESSONS.shown, where)
-    plan = holdout.plan(vault, str(event["session_id"]), is_new=bool(event.get("agent_id")))
+    plan = holdout.plan(vault, session, agent)
     trusted = select.only_trusted(vault, [Hit.of_lesson(row, 1.0, 0.0) for row in rows])
     every = anchors.deliverable(vault, trusted)
     hits = [hit for hit in every if not plan.is_over(hit)]

@@ -80,12 +80,12 @@ class Plan:
 NONE = Plan()
 
 
-def plan(vault: Vault, session: str, *, is_new: bool = False) -> Plan:
-    """Return the plan of a session; a subagent `is_new`, as nothing was held back from it."""
+def plan(vault: Vault, session: str, agent: str = "", *, is_new: bool = False) -> Plan:
+    """Return the plan of a session or its subagent: nothing was held back yet from what `is_new`."""
     share = vault.config.measure.holdout
     if not (share and session):
         return NONE
-    return Plan(share, session, frozenset(() if is_new else sessions.held(vault, session)))
+    return Plan(share, session, frozenset(() if is_new else sessions.held(vault, session, agent)))
 
 
 def notice(vault: Vault) -> str:

@@ -108,7 +108,7 @@ def mark_of(vault: Vault, lesson: str, session: str, key: str) -> Mapping[str, A
 
 def _recorded(vault: Vault) -> list[dict[str, Any]]:
     try:
-        return injections.with_misses(vault.index_dir)
+        return injections.with_misses(vault.index_dir, vault.root)
     except VaultError:  # somebody else made the folder
         return []
 

@@ -75,14 +75,15 @@ def _told(
     name, session = str(event["hook_event_name"]), str(event.get("session_id") or "")
     held = [hit.lesson_id for hit in injection.held]
     at = [key] if held and name == failed.EVENT else []
-    sessions.note_held(vault, session, [*held, *at])
+    agent = str(event.get("agent_id") or "")
+    sessions.note_held(vault, session, "" if name == failed.EVENT else agent, [*held, *at])
     if name == edited.EVENT or (name == failed.EVENT and injection.text):
         sessions.note_told(vault, event, key)
     if not injection.text:
         return None
     shown = [*injection.hits, *injection.skills]
     ids = (hit.lesson_id for hit in shown)
-    remember(vault, session, str(event.get("agent_id") or ""), ids)
+    remember(vault, session, agent, ids)
     is_shown = name in _WITH_RECEIPT and vault.config.receipt and shown
     seen = {"systemMessage": block.receipt(shown)} if is_shown else {}
     return _output(name, injection.text) | seen
@@ -98,11 +99,12 @@ def _start_subagent(
     told = subagents.take(vault, event)
     if told is None:
         return None
-    sessions.note_held(vault, session, (told["record"]["arms"] or {}).get("held", ()))
+    agent = str(event.get("agent_id") or "")
+    sessions.note_held(vault, session, agent, (told["record"]["arms"] or {}).get("held", ()))
     injections.record(vault.index_dir, subagents.START, session, **told["record"], by=by)
     if not told["text"]:
         return None
-    remember(vault, session, str(event.get("agent_id") or ""), told["ids"])
+    remember(vault, session, agent, told["ids"])
     return _output(subagents.START, told["text"])
 
 

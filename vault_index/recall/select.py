@@ -91,7 +91,7 @@ def for_prompt(
         vault, [prompt], config.prompt_lessons, already, COMPANION_SHARE,
         text_only=text_only, plan=plan,
     )  # fmt: skip
-    injection = _with_above(vault, prompt, injection, already, text_only)
+    injection = _with_above(vault, prompt, injection, already, text_only, plan)
     suggested = _suggested(vault, prompt, project, already, text_only)
     return _rendered(injection, suggested, config.prompt_tokens, plan=plan)
 
@@ -280,7 +280,12 @@ def _above_floor(
 
 
 def _with_above(
-    vault: Vault, prompt: str, own: Injection, already: Collection[str], text_only: bool
+    vault: Vault,
+    prompt: str,
+    own: Injection,
+    already: Collection[str],
+    text_only: bool,
+    plan: Plan,
 ) -> Injection:
     """Add the lessons of the vaults above, each past the floor and the trust of its own vault."""
     if not above.opened(vault):
@@ -290,12 +295,17 @@ def _with_above(
     def search(place: above.Above, other: Vault) -> above.Answer:
         mark = f"{place.name}:"
         told = {id.removeprefix(mark) for id in already if id.startswith(mark)}
-        said = _above_floor(other, [prompt], k, told, COMPANION_SHARE, text_only=text_only)
+        over = sum(id.startswith(mark) for id in plan.before)
+        said = _above_floor(other, [prompt], k + over, told, COMPANION_SHARE, text_only=text_only)
         return above.Answer(said.hits, said.others)
 
     every = above.joined(vault, above.Answer(own.hits, own.others), search)
     least = COMPANION_SHARE * max((hit.score for hit in every if not hit.taught), default=0.0)
-    fresh = [hit for hit in every if hit.lesson_id not in already and hit.score >= least]
+    fresh = [
+        hit
+        for hit in every
+        if hit.lesson_id not in already and hit.score >= least and not plan.is_over(hit)
+    ]
     fresh.sort(key=lambda hit: -scoring.rank(hit))  # the nearer first where that is equal
     if not fresh:
         return own

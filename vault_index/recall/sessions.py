@@ -64,22 +64,22 @@ def note_told(vault: Vault, event: Mapping[str, object], about: str) -> None:
         _append(_told_in(vault, event), [_line_of(event, about)])
 
 
-def held(vault: Vault, session: str) -> list[str]:
-    """Return what was held back from a session: lessons, and failures by their key."""
+def held(vault: Vault, session: str, agent: str = "") -> list[str]:
+    """Return what was held back from a session or its subagent: lessons, and failures by their key."""
     try:
-        return ownership.read_text(_held_in(vault, session)).splitlines()
+        return ownership.read_text(_held_in(vault, session, agent)).splitlines()
     except (OSError, UnicodeDecodeError):
         return []
 
 
-def note_held(vault: Vault, session: str, names: Iterable[str]) -> None:
-    """Note what is held back from a session."""
+def note_held(vault: Vault, session: str, agent: str, names: Iterable[str]) -> None:
+    """Note what is held back from a session or its subagent."""
     if session and (lines := list(names)):
-        _append(_held_in(vault, session), lines)
+        _append(_held_in(vault, session, agent), lines)
 
 
-def _held_in(vault: Vault, session: str) -> Path:
-    file = file_of(vault, session)
+def _held_in(vault: Vault, session: str, agent: str) -> Path:
+    file = file_of(vault, session, agent)
     return file.with_name(f"{file.name}.held")
 
 

@@ -152,7 +152,10 @@ def joined(vault: Vault, own: Answer, search: Callable[[Above, Vault], Answer]) 
     with ThreadPoolExecutor(len(places) or 1) as pool:  # most of a search is waiting for LanceDB
         answers = list(pool.map(ask, places))
     for (above, other), answer in zip(places, answers, strict=True):
-        fresh = nearer.without_duplicates(other, answer.hits)
+        try:
+            fresh = nearer.without_duplicates(other, answer.hits)
+        except VaultError:  # an index went since
+            continue
         nearer.add(other, [*answer.hits, *answer.others])
         hits += [_marked(hit, above) for hit in fresh]
     return hits

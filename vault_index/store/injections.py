@@ -167,13 +167,14 @@ def records(folder: Path) -> Iterator[dict[str, Any]]:
                 yield values
 
 
-def with_misses(folder: Path) -> list[dict[str, Any]]:
+def with_misses(folder: Path, root: Path) -> list[dict[str, Any]]:
     """Return the records with one more for each search that had no answer, `missed`; oldest first.
 
+    `folder` is that of the index of the vault at `root`.
     Two hooks may ask about one prompt: that counts once, as answered if either was.
     """
     home = Path(index_files.home_folder(os.environ))
-    lines = [line for line in complaints_of(folder.parent, home) if line.get("missed") is True]
+    lines = [line for line in complaints_of(root, home) if line.get("missed") is True]
     kept = list(records(folder))
     spans: dict[tuple[str, ...], list[tuple[float, float]]] = {}
     for each in kept:
@@ -240,9 +241,11 @@ def with_names_of_now(kept: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]
     return current[::-1]
 
 
-def summary(folder: Path, known: Sequence[str], again: Set[Key] = frozenset()) -> dict[str, Any]:
+def summary(
+    folder: Path, root: Path, known: Sequence[str], again: Set[Key] = frozenset()
+) -> dict[str, Any]:
     """Sum the records up. `known` are the ids of the vault's lessons, used or not, sorted."""
-    return total(with_misses(folder), known, again)
+    return total(with_misses(folder, root), known, again)
 
 
 def uses(folder: Path) -> Counter[str]:

@@ -27,6 +27,7 @@ from vault_index.hotpath.index_files import KEY, OWNER
 from vault_index.lesson import file
 
 INDEX_NAME = re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}")  # of the folder of an index: when it was built
+ELSEWHERE = "indexes"  # in the user's folder, of vaults that can be read only
 _KEY = re.compile(rb"[0-9a-f]{64}")
 # every name that we make in `.vault_index`, with what a kill leaves of them
 _NAMES = re.compile(
@@ -76,6 +77,8 @@ def claim(folder: Path) -> None:
     with _key() as key:  # one of ten at once does it
         if is_ours(folder):
             return
+        if folder.parent.parent == Path(index_files.home_folder(os.environ), ELSEWHERE):
+            private.make_folder(folder.parent)
         folder.mkdir(mode=0o700, exist_ok=True)
         with opened(folder) as handle:
             os.fchmod(handle, 0o700)

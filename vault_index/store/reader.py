@@ -269,8 +269,9 @@ class Reader(Table):
 
     def of_lessons(self, lesson_ids: Sequence[str]) -> dict[str, np.ndarray]:
         """Return the vectors of whole lessons by their ids, float32[dimension]; none without vectors."""
-        there = self._wholes if self.dimension else {}
-        places = {id: there[id] for id in lesson_ids if id in there}
+        if not self.dimension:
+            return {}
+        places = {id: self._wholes[id] for id in lesson_ids if id in self._wholes}
         vectors = self._vectors if not self.is_large else None
         if vectors is not None:
             return {id: vectors[place] for id, place in places.items()}

@@ -56,8 +56,7 @@ def answer(
         if error.newer:
             raise
         why = error.message
-        if not vault.config.watch.autostart:  # only searching shows this damage
-            background_index.start(vault, "--rebuild")
+        _index_in_background(vault, "--rebuild")  # only searching shows this damage
     return _from_files(vault, event, began, why)
 
 
@@ -92,9 +91,16 @@ def _bring_up_to_date(vault: Vault) -> bool:
         if error.newer:
             raise
         is_behind = True
-    if is_behind and not vault.config.watch.autostart:
-        background_index.start(vault)
+    if is_behind:
+        _index_in_background(vault)
     return opened is not None
+
+
+def _index_in_background(vault: Vault, *options: str) -> None:
+    """Leave the index to a process of its own, unless there is a watcher."""
+    if not vault.config.watch.autostart:
+        with contextlib.suppress(WriteError):  # nothing can be written
+            background_index.start(vault, *options)
 
 
 # The start of a session in a project without a vault: what the journal has of it, in this process.
