@@ -403,7 +403,7 @@ def checked(name: str, value: Any) -> Any:
     convert, kind, hint = _KINDS[str(SETTINGS[name].type)]
     try:
         return convert(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError):  # the last: ~nobody has no home
         raise SettingsError(f"{name} must be {kind}, not {_brief(value)}", hint) from None
 
 
@@ -472,6 +472,7 @@ def _vaults(value: Any) -> Vaults:
         is_address = mark or re.match(r"[\w.-]+@[\w.-]+:", entry)
         if not (entry.startswith(("/", "~")) or is_address) or scheme == "ext" or ":" in user:
             raise ValueError
+        Path(entry).expanduser()  # as `search.above` reads it
     return entries
 
 

@@ -206,7 +206,7 @@ def open_vault(
     """
     environ = os.environ if environ is None else environ
     try:
-        root = index_files.find(str(Path(path).expanduser()) if path else None, ".", environ)
+        root = index_files.find(str(path) if path else None, ".", environ)
     except (ValueError, OSError):  # of the user's settings, which `load` explains
         root = None
     if root is None:

@@ -93,6 +93,8 @@ def test_a_named_vault_that_is_none(tmp_path: Path, own_world: Path, go_to: GoTo
         open_vault(tmp_path / "nothing")
     assert raised.value.message == f"no vault at {tmp_path / 'nothing'}"
     assert raised.value.hint == f"make one: lessons init {tmp_path / 'nothing'}"
+    with pytest.raises(NoVaultError, match="no vault at ~nosuchuser/x"):
+        open_vault("~nosuchuser/x")
     with pytest.raises(NoVaultError, match="no vault at /nowhere"):
         open_vault(environ={"LESSONS_HOME": str(own_world), "LESSONS_VAULT": "/nowhere"})
 
@@ -364,6 +366,9 @@ def test_hooks_go_on_with_a_wrong_value(make_vault: MakeVault, own_world: Path) 
         ('embedder = "openai"', "no embedder 'openai'"),
         ("ollama_model = 3", "ollama_model must be a string"),
         ("vault = 3", "vault must be a path"),
+        ('vault = "~nosuchuser/x"', "vault must be a path"),
+        ('index.shared = "~nosuchuser/x"', "index.shared must be the address of an object store"),
+        ('vaults.above = ["~nosuchuser/x"]', "vaults.above must be a list of vaults"),
     ],
 )
 def test_a_wrong_value_of_the_user_is_named(own_world: Path, user: str, says: str) -> None:

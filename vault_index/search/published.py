@@ -113,7 +113,7 @@ def publish_rows(vault: Vault, uri: str, progress: Callable[[int, int], None]) -
     table = Table(place, embedder.dimension, schema_of(f"{embedder.name} {RECIPE}"))
     shared.publishing(uri, table.exists, table.create)
     there = {row["id"]: row for row in table.rows(_EVERY, filters.begins("path", mark))}
-    here, vectors = opened.store.rows_and_vectors(_EVERY)
+    here, vectors = opened.store.rows_and_vectors(_EVERY, filters.FOR_AGENTS)
     assert vectors is not None
     marked = [_marked(row, mark) for row in here]
     changed = [at for at, row in enumerate(marked) if there.get(row["id"]) != row]
@@ -154,7 +154,7 @@ def publish_vectors(vault: Vault, progress: Callable[[int, int], None]) -> dict[
 
 
 def _vectors(table: LanceTable) -> Iterator[tuple[list[str], np.ndarray]]:
-    for batch in table.batches(["content_hash", VECTOR]):
+    for batch in table.batches(["content_hash", VECTOR], filters.FOR_AGENTS):
         numbers = batch.column(VECTOR)
         matrix = numbers.flatten().to_numpy().reshape(len(numbers), -1)
         yield batch.column("content_hash").to_pylist(), matrix

@@ -241,10 +241,12 @@ class LanceTable:
         """Return columns (None: all) of the rows that a filter names; with `ids` also `_rowid`."""
         return self._rows(self._table.query(), columns, where, ids)
 
-    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Yield columns and `_rowid` of all rows, some thousands at a time."""
+    def batches(self, columns: Sequence[str], where: str | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield columns and `_rowid` of the rows that match, some thousands at a time."""
         with lance_errors(self.folder):
             query = self._table.query()
+            if where:
+                query.where(where)
             query.select_columns(list(columns))
             query.with_row_id()
             yield from _stream(
