@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, write
 from vault_index.learn import pull_request
+from vault_index.share import github
 from vault_index.vault import Vault
 
 URL = "https://github.com/team/app/pull/12"
@@ -208,6 +210,28 @@ def test_accepted_ones_go_on_a_branch_and_into_a_draft_only_when_asked(
     assert "\n> " in words
     pushed = run("git", "branch", "--list", cwd=tmp_path / "origin").out
     assert pushed.split() == [f"lessons/{second}"]
+
+
+def test_nothing_to_accept_makes_no_branch(team: Vault) -> None:
+    before = run("git", "branch", cwd=team.root).out
+    for words, error in (
+        (["--session", "abc"], "no proposal of a session 'abc' waits"),
+        ([], "name proposals by their IDs, or a session with --session"),
+    ):
+        for option in (["--open-pr"], ["--branch", "lessons/mine"]):
+            done = run("lessons", "review", "accept", *words, *option, cwd=team.root, check=False)
+            assert done.code != 0
+            assert error in done.err
+            assert run("git", "branch", cwd=team.root).out == before
+
+
+def test_a_quote_closes_no_issue_and_fetches_no_image() -> None:
+    quote = "fixes #12, closes GH-7 and https://github.com/a/b/issues/9 ![x](https://e.example/p)"
+    said = github.evidence(
+        [{"title": "C# 12", "why": f"see {URL}#discussion_r1", "quotes": [quote]}]
+    )
+    assert not re.search(r"(?i)#\d|gh-\d|issues/\d|!\[", said)
+    assert f"see {URL}#discussion_r1\n" in said
 
 
 @pytest.mark.slow

@@ -120,7 +120,7 @@ GH = """\
 # Stands for gh: a comment is a file, and each call a line of the log.
 echo "$@" >> "$GH_LOG"
 for word; do case "$word" in body=@*) cp "${word#body=@}" "$GH_COMMENT";; esac; done
-case "$*" in *--jq*) [ ! -f "$GH_COMMENT" ] || echo 7;; esac
+case "$*" in *--jq*) [ ! -f "$GH_COMMENT" ] || printf '7\\n8\\n';; esac  # of two pages
 """
 
 
@@ -200,6 +200,8 @@ def test_the_action_comments_once_and_changes_its_comment(runner: Runner) -> Non
     assert is_well, printed
     calls = runner.log.read_text().splitlines()
     assert ["PATCH" in call for call in calls] == [False, False, False, True]
+    assert calls[0].startswith("api --paginate repos/team/app/issues/12/comments?per_page=100 ")
+    assert '.user.login == "github-actions[bot]" and ' in calls[0]
     assert calls[1].startswith("api --silent repos/team/app/issues/12/comments -F body=@")
     assert "repos/team/app/issues/comments/7 " in calls[3]
 
@@ -215,6 +217,14 @@ def test_the_action_annotates_and_fails_and_comments_all_the_same(runner: Runner
     runner.comment.unlink()
     runner.run(comment="false")
     assert not runner.comment.exists()
+
+
+def test_a_comment_of_many_lessons_is_no_longer_than_github_takes() -> None:
+    prompts = [f"{n} {'word ' * 50}" for n in range(10)]
+    about = {"title": "t" * 200, "state": "new", "newly": prompts, "no_longer": prompts}
+    shown = fired.comment([{"id": str(n), **about} for n in range(60)], 600, 0, "")
+    assert len(shown) < 65_536
+    assert shown.endswith("`\n\nand more: it is cut here\n")
 
 
 def test_an_annotation_names_the_file_from_the_top_and_stays_in_its_line() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import date, datetime, timedelta
@@ -72,18 +72,18 @@ def count(vault: Vault, today: date) -> dict[str, Any]:
     """
     store = vault.open_index().store
     lessons = store.rows(_COUNTED, filters.WHOLE)
-    several = {path for path, passages in store.tally("path").items() if passages > 1}
-    filed: defaultdict[str, set[str]] = defaultdict(set)  # of documents
-    for row in lessons if several else ():
-        if row["path"] in several:
+    places = documents.places(vault)
+    filed: dict[str, set[str]] = {each.path: set() for each in places if each.kind == DOCUMENT}
+    for row in lessons:
+        if row["path"] in filed:
             filed[row["path"]].update(row["categories"] or ())
-    documents = category.counts(filed.values())
+    in_categories = category.counts(filed.values())
     by_author = _ordered(store.tally("author", filters.WHOLE))
     return {
         "lessons": len(lessons),
         "documents": len(filed),
         "categories": [
-            {"path": path, "lessons": count, "documents": documents.get(path, 0)}
+            {"path": path, "lessons": count, "documents": in_categories.get(path, 0)}
             for path, count in category.counts(row["categories"] or () for row in lessons).items()
         ],
         "types": _ordered(store.tally("type", filters.WHOLE)),
