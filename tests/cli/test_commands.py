@@ -155,9 +155,11 @@ def test_add_under_two_categories_files_it_under_the_first(make_vault: MakeVault
 
 def test_add_never_writes_over_a_lesson(make_vault: MakeVault) -> None:
     vault = make_vault({"heap.md": "mine"})
-    assert refused(vault, "add", "--title", "Heap", "--text", "yours") == (
-        "Error: lessons/heap.md is there already\nTry: edit it, or choose another --title\n"
-    )
+    (vault.lessons_dir / "link.md").symlink_to("nowhere")
+    for title in ("heap", "link"):
+        assert refused(vault, "add", "--title", title, "--text", "yours") == (
+            f"Error: lessons/{title}.md is there already\nTry: edit it, or choose another --title\n"
+        )
     assert (vault.lessons_dir / "heap.md").read_text() == "mine"
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
@@ -19,6 +21,7 @@ from tests.support.files import MakeVault, lesson_text, write
 from tests.support.watchers import soon
 from vault_index.edit import init
 from vault_index.entrypoints import guard
+from vault_index.hotpath import protocol
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch, page
 
@@ -142,6 +145,36 @@ def test_a_busy_port_is_an_error_and_no_wish(team: Vault) -> None:
         f"Error: cannot listen on 127.0.0.1:{port}: address already in use"
     )
     assert page.wishes() == []
+
+
+def test_a_vault_that_cannot_be_served_leaves_the_others() -> None:
+    file = Path(protocol.folder()) / page.FILE
+    values = [{"root": name, "port": 8_000} for name in ("/odd", "/team")]
+    write(file, json.dumps({"served": values}))
+
+    def open_(root: Path, port: int) -> page.Served:
+        if root == Path("/odd"):
+            raise PermissionError(13, "Permission denied", str(root))
+        return Opened(f"http://127.0.0.1:{port}")
+
+    said: list[str] = []
+    pages = page.Page(open_, said.append)
+    for _ in range(2):
+        pages.look()
+    assert pages.addresses() == {"/team": "http://127.0.0.1:8000"}
+    assert [line for line in said if "Permission denied" in line] == said[:1]
+    write(file, "[]")
+    assert page.wishes() == []
+
+
+@dataclass
+class Opened:
+    """A server that only has an address."""
+
+    address: str
+
+    def close(self) -> None:
+        """End nothing."""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="systemd")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
@@ -54,15 +55,19 @@ def write(
     path = place_of(vault, data, title=title, categories=filed)
     data = data if data.endswith(b"\n") else data + b"\n"
     if not _create(vault, path, data, first):
-        refuse_existing(vault, path)
+        raise _is_there(vault, path)
     return path
 
 
 def refuse_existing(vault: Vault, path: Path) -> None:
-    """Raise VaultError for a path of the vault that is there."""
-    if path.exists():
-        where = path.relative_to(vault.root)
-        raise VaultError(f"{where} is there already", "edit it, or choose another --title")
+    """Raise VaultError for a path of the vault that is there, also for a link to nothing."""
+    if os.path.lexists(path):
+        raise _is_there(vault, path)
+
+
+def _is_there(vault: Vault, path: Path) -> VaultError:
+    where = path.relative_to(vault.root)
+    return VaultError(f"{where} is there already", "edit it, or choose another --title")
 
 
 def _create(vault: Vault, path: Path, data: bytes, first: First | None = None) -> bool:

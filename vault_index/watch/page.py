@@ -44,7 +44,7 @@ class Wish:
 
 def wishes() -> list[Wish]:
     """Return what this user wants served in the background."""
-    with suppress(OSError, ValueError, KeyError, TypeError):
+    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
         values = json.loads(_file().read_bytes())
         each = values.get("served", [values])  # 0.8.0 served a single vault
         return [Wish(str(wanted["root"]), int(wanted["port"])) for wanted in each]
@@ -112,10 +112,11 @@ class Page:
                     if wanted.root not in self._served:
                         self._begin(wanted.root, wanted.port)
                     self._troubles.pop(wanted.root, None)
-                except VaultError as error:
-                    if error.message != self._troubles.get(wanted.root):
-                        self._say(f"error: the page is not served: {error.message}")
-                    self._troubles[wanted.root] = error.message
+                except (VaultError, OSError) as error:
+                    message = error.message if isinstance(error, VaultError) else str(error)
+                    if message != self._troubles.get(wanted.root):
+                        self._say(f"error: the page is not served: {message}")
+                    self._troubles[wanted.root] = message
 
     def close(self) -> None:
         """Stop serving; the wishes stay."""
