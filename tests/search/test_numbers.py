@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from tests.support.files import MakeVault
+from tests.support.files import MakeVault, lesson_text
 from vault_index.index import reconcile
 from vault_index.search import contents
 from vault_index.vault import Vault, open_vault
@@ -81,3 +81,10 @@ def test_an_empty_vault_has_numbers_too(make_vault: MakeVault) -> None:
     counted = contents.count(made(make_vault), TODAY)
     assert (counted["lessons"], counted["categories"]) == (0, [])
     assert counted["growth"]["days"] == [{"day": "2026-11-23", "new": 0, "all": 0}]
+
+
+def test_the_numbers_count_the_documents_that_are_listed(make_vault: MakeVault) -> None:
+    long = lesson_text("Long", "A sentence of some words. " * 400)
+    vault = make_vault({"devops/long.md": long, "short.md": lesson_text("Short", "A word.")})
+    reconcile.sync(vault)
+    assert contents.count(vault, TODAY)["documents"] == len(contents.counted(vault))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 ORIGIN = "origin"
 SECONDS = 60  # for an answer of `gh`
 MAX_SAID = 200  # characters of an error
+_ACTS = re.compile(
+    r"(?i)@|(?:#|\bgh-|/issues/)(?=\d)|!(?=\[)"
+)  # names, issues that it closes, images
 
 
 def ask(host: str, path: str, *options: str) -> Any:
@@ -64,9 +68,9 @@ def evidence(proposals: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text in a line that calls nobody by name and is no markup."""
+    """Return a text in a line that calls nobody by name, closes no issue, and is no markup."""
     line = visible_line(" ".join(text.split()))
-    return line.replace("@", "@\u200b").replace("<", "&lt;")
+    return _ACTS.sub("\\g<0>\u200b", line).replace("<", "&lt;")
 
 
 def _run(arguments: Sequence[str], folder: Path | None = None) -> str:

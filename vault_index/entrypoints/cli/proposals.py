@@ -154,24 +154,29 @@ def each_proposal(
 
     As JSON one id gives one object, several and a session a list.
     """
-    if bool(ids) == bool(session):
-        raise click.UsageError("name proposals by their IDs, or a session with --session")
     is_one = len(ids) == 1
-    if session:
-        listed = asking.ask(named, api.proposal.select(session=session))["proposals"]
-        if not listed:
-            hint = "see the ids of sessions with `lessons review --json`"
-            raise VaultError(f"no proposal of a session {session!r:.80} waits", hint)
-        ids = [proposal["id"] for proposal in listed]
     decided: list[dict[str, Any]] = []
     try:
-        for id in ids:
+        for id in _chosen(named, ids, session):
             decided.append(asking.ask(named, command(id)))
             if not as_json:
                 output.say(said(decided[-1]))
     finally:
         if as_json and decided:
             output.json(decided[0] if is_one else decided)
+
+
+def _chosen(named: str | None, ids: Sequence[str], session: str) -> Sequence[str]:
+    """Return the ids of proposals that somebody chose. Raises VaultError if a session has none."""
+    if bool(ids) == bool(session):
+        raise click.UsageError("name proposals by their IDs, or a session with --session")
+    if not session:
+        return ids
+    listed = asking.ask(named, api.proposal.select(session=session))["proposals"]
+    if not listed:
+        hint = "see the ids of sessions with `lessons review --json`"
+        raise VaultError(f"no proposal of a session {session!r:.80} waits", hint)
+    return [proposal["id"] for proposal in listed]
 
 
 @click.group("review", cls=options.WithDefault, epilog="Example: lessons review --commit")
@@ -288,11 +293,9 @@ def accept(
     root = client.open_vault(named).root
     chosen: list[dict[str, Any]] = []
     if branch or open_pr:
-        asked = proposal_ids or ("",)
-        for id in asked:
-            values = {"id": id, "session": session}
-            chosen += asking.ask(named, api.proposal.select(**values))["proposals"]
-        branch, commit = branch or f"lessons/{chosen[0]['id'] if chosen else session}", True
+        for id in _chosen(named, proposal_ids, session):
+            chosen += asking.ask(named, api.proposal.select(id=id))["proposals"]
+        branch, commit = branch or f"lessons/{chosen[0]['id']}", True
         github.begin_branch(root, branch)
         asking.note(f"on the branch {branch}; go back with: git switch -")
     each_proposal(

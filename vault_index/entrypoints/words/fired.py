@@ -16,6 +16,7 @@ MARK = "<!-- lessons check -->"  # begins a comment, so that the next run replac
 SHOWN = 10  # prompts of a lesson; lessons that did not change themselves
 MAX_LESSONS = 50
 MAX_CHARS = 120  # of a prompt or a title
+MAX_COMMENT = 60_000  # characters: GitHub takes 65,536
 NEW, CHANGED, REMOVED, SAME = "new", "changed", "removed", "not changed"
 
 Values = Mapping[str, Any]
@@ -67,7 +68,10 @@ def comment(changed: Sequence[Values], prompts: int, errors: int, text_only: str
         blocks += ["\n".join([_code(each["id"]), *_items(each)]) for each in others]
     if text_only:
         blocks.append(f"By words alone: {visible_line(text_only)}.")
-    return "\n\n".join(blocks) + "\n"
+    text = "\n\n".join(blocks) + "\n"
+    if len(text) > MAX_COMMENT:
+        text = text[: text.rindex("\n", 0, MAX_COMMENT)] + "\n\nand more: it is cut here\n"
+    return text
 
 
 def _sum(changed: Sequence[Values], prompts: int) -> str:
