@@ -328,7 +328,7 @@ COMMANDS = (
     typed(
         "check --prompts", "check --against HEAD --prompts queries.jsonl --json", r'"prompts": ?\d'
     ),
-    typed("check --format github", "check --format github --against HEAD", "prompts tried"),
+    typed("check --format github", "check --format github --against HEAD", "checked: 0 errors"),
     typed("check --comment", "check --comment x.md", "need --against", 2),
     typed(
         "check --stale", "check --stale", "store/gone.py#retry is gone: hooks leave the lesson out"
