@@ -265,7 +265,7 @@ def test_eval_names_unknown_ids_and_missed_prompts_and_explains_its_figures(
     lines = ended.stdout.splitlines()
     (recall_at_3,) = [one for one in lines if one.startswith("recall@3 ")]
     assert recall_at_3.split(maxsplit=2)[1:] == [
-        "0.500",
+        "50.0%",
         "among the first 3, as many as a hook injects",
     ]
     at = lines.index("missed: no right lesson among the first 3 (1)")

@@ -205,7 +205,7 @@ def refuse_unsafe(uri: str) -> None:
     except ImportError:
         raise StoreError(
             f"{uri}: to publish there needs obstore",
-            "run `pip install 'lessons-vault[publish]'`",
+            "install the package again with its extra: `.[publish]`",
         ) from None
     name = f".probe-{os.urandom(8).hex()}"
     try:
