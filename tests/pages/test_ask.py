@@ -29,7 +29,7 @@ FILES = {
     "devops/rollback.md": "---\ntitle: Staging rollbacks\nlink: https://example.com/rollbacks\n"
     f"fires_on: [how do we roll back a staging deploy?]\n---\n{ROLLBACK}\n",
     "devops/evil.md": lesson_text(f"{EVIL} {'verylong' * 40}", "How to undo a staging deploy."),
-    "heap.md": lesson_text("Heap", "Raise the heap when the build runs out of memory."),
+    "heap.md": lesson_text("Heap of the build", "Raise the heap when its memory is full."),
     "secret.md": lesson_text("The key", "The key is AKIAIOSFODNN7EXAMPLQ, so use it."),
 }
 ASKED = "how do we roll back a staging deploy?"
@@ -119,7 +119,7 @@ def test_an_answer_is_seen_as_it_is_written_and_harmless_at_its_end(
         assert page.title() == "Ask · team"
         # a citation opens its source; code is no citation
         assert answer.get_by_role("button").all_inner_texts() == ["[1]", "[1]"]
-        source = page.locator("details")
+        source = page.locator(".exchange details")
         assert source.get_attribute("open") is None
         answer.get_by_role("button").first.press("Enter")
         assert source.get_attribute("open") is not None
@@ -135,7 +135,7 @@ def test_what_is_suggested_comes_from_lessons_and_waits_for_its_reader(
         page = visit.go("/ask")
         page.get_by_role("button", name=ASKED).wait_for()
         shown = page.locator("#suggested").inner_text()
-        assert "What do we know about: Heap?" in shown
+        assert "What do we know about: Heap of the build?" in shown
         assert "The key" not in shown  # hooks leave it out, too
         page.get_by_role("button", name=ASKED).click()
         assert page.get_by_label("Your question").input_value() == ASKED

@@ -18,7 +18,7 @@ from tests.support.serving import Serving, serving
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 HEAP = "our frontend build dies with heap out of memory in the pipeline"
-FALSE = "the phone app runs out of memory and battery while the heap of photos is built"
+FALSE = "the build of the phone app dies out of memory and battery as its heap of photos grows"
 SILENT = "please draw a cartoon giraffe on roller skates" + " that is very long" * 30
 ZEBRAS = f"zebras that eat grass by the river {HOSTILE}"
 UNKNOWN = "0a0a0a0a-of-no-journal"
