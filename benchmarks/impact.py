@@ -29,7 +29,7 @@ LESSONS = 40
 
 @dataclass
 class Seen:
-    """What the reports on one user say."""
+    """The reports on one user."""
 
     at: dict[int, Difference] = field(default_factory=dict)  # by pairs
     first_claim: str = ""  # of a reader who stops at the first
