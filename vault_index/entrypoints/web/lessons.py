@@ -385,8 +385,9 @@ def body(client: Client, request: Request, id: LessonId) -> HTMLResponse:
 def near(client: Client, request: Request, id: LessonId) -> HTMLResponse:
     """Show what it names as related, what names it, and the lessons that are most like it."""
     _required_entry(client, request, id)
-    links = client.ask(api.lesson.related(id=id, both=True))["related"]
-    lessons = client.ask(api.lesson.nearest(id=id))["lessons"]
+    # it may be moved or deleted meanwhile
+    links = client.ask(api.lesson.related(id=id, both=True), status=404)["related"]
+    lessons = client.ask(api.lesson.nearest(id=id), status=404)["lessons"]
     return fragment("lesson_near.html", links=links, lessons=lessons)
 
 
