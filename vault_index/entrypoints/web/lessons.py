@@ -396,7 +396,7 @@ def near(client: Client, request: Request, id: LessonId) -> HTMLResponse:
 def prompts(client: Client, request: Request, id: LessonId) -> HTMLResponse:
     """Show its own prompts, and whether each passes."""
     _required_entry(client, request, id)
-    return fragment("lesson_prompts.html", **client.ask(api.lesson.prompts(id=id)))
+    return fragment("lesson_prompts.html", **client.ask(api.lesson.prompts(id=id), status=404))
 
 
 @page_routes.get(f"{PRIVATE}/history")
