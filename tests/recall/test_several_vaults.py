@@ -14,7 +14,7 @@ import pytest
 from tests.support.commands import run
 from tests.support.embedders import WordEmbedder
 from tests.support.files import commit, lesson_text, write
-from tests.support.indexed import with_words
+from tests.support.indexed import full_text_vault, with_words
 from vault_index.edit import init
 from vault_index.errors import SettingsError
 from vault_index.index import reconcile
@@ -38,13 +38,7 @@ def _words_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def vault_at(root: Path, lessons: Mapping[str, str]) -> Vault:
-    init.init(root)
-    for path, text in lessons.items():
-        write(root / "lessons" / path, text)
-    vault = open_vault(root)
-    reconcile.sync(vault)
-    floor.fit(vault)
-    return vault
+    return open_vault(full_text_vault(root, lessons))
 
 
 def stand_on(*entries: Path | str) -> None:
