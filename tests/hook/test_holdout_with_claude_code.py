@@ -47,13 +47,20 @@ FILES = {
 }
 
 
+@pytest.fixture(params=["SessionStart", "UserPromptSubmit"])
+def first(request: pytest.FixtureRequest) -> str:
+    """Return the event that meets the lesson first."""
+    return str(request.param)
+
+
 @pytest.fixture
 def team(
-    make_vault: MakeVault, own_world: Path, monkeypatch: pytest.MonkeyPatch
+    make_vault: MakeVault, own_world: Path, monkeypatch: pytest.MonkeyPatch, first: str
 ) -> Iterator[Vault]:
     monkeypatch.setenv("LESSONS_EMBEDDER", "none")
     write(own_world / "config.toml", f"[measure]\nholdout = {SHARE}\n")
-    vault = make_vault(FILES)
+    sources = '["startup"]' if first == "SessionStart" else "[]"
+    vault = make_vault(FILES | {"vault.toml": f"session_sources = {sources}\n"})
     commit(vault.root, f"helm: {MESSAGE}")
     run("lessons", "index", cwd=vault.root)
     failures.fit(open_vault(vault.root))
@@ -112,12 +119,9 @@ def sent_after(
 
 
 @pytest.mark.parametrize("held", [True, False])
-@pytest.mark.parametrize("first", ["SessionStart", "UserPromptSubmit"])
 def test_a_lesson_that_is_held_back_comes_by_no_door_and_mcp_says_so(
     claude: Path, api: MessagesApi, team: Vault, own_world: Path, first: str, held: bool
 ) -> None:
-    sources = '["startup"]' if first == "SessionStart" else "[]"
-    write(team.lessons_dir / "vault.toml", f"session_sources = {sources}\n")
     session = session_that(held=held)
     sent, found = sent_after(claude, api, team, own_world, session)
     assert (ADVICE not in sent) is held
