@@ -70,6 +70,17 @@ def test_search_finds_by_words_file_type_and_time(imported: Path) -> None:
     assert everywhere["hits"][0]["project"] == "other"
 
 
+def test_the_home_of_no_user_is_a_project_that_is_not_there(
+    tmp_path: Path, own_world: Path
+) -> None:
+    """Python's own reader of `~name` raises for it."""
+    done = journal(tmp_path, "sessions", "--project", "~nobody-of-this-name/shop", check=False)
+    assert (done.code, done.err.splitlines()[0]) == (
+        1,
+        "Error: no project '~nobody-of-this-name/shop' in the journal",
+    )
+
+
 @pytest.mark.slow
 def test_show_and_sessions_name_what_search_found(imported: Path) -> None:
     hit = journal(imported, "search", "--json", "--type", "bugfix", "redirect").json["hits"][0]

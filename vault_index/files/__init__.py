@@ -50,6 +50,14 @@ _OWNER = re.compile(rf"\..+\.([0-9a-f]{{8}})-([0-9]{{1,9}})-\w+{re.escape(TEMPOR
 _UMASK = _thread.allocate_lock()  # or the second of two threads reads what the first one set
 
 
+def expanded(name: str) -> Path:
+    """Return the path of a name that may begin with `~`; the home of no user stays as it was."""
+    try:
+        return Path(name).expanduser()
+    except RuntimeError:
+        return Path(name)
+
+
 def stamp_of(stat: os.stat_result) -> Stamp:
     """Return what differs after any change of a file, of its name or of its permissions."""
     return stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino

@@ -310,7 +310,7 @@ def _hooks_of_user(settings: Sequence[Setting]) -> str:
     """Return the folder of hooks that the user chose for all repositories, or ""."""
     hooks = of_user(settings, "core.hookspath")
     # a relative one is in the repository
-    return hooks if hooks and Path(hooks).expanduser().is_absolute() else ""
+    return hooks if hooks.startswith(("/", "~")) else ""
 
 
 def _has_hook(top: Path, name: str) -> bool:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
+from vault_index import files
 from vault_index.transcripts import claude_code, codex, events
 from vault_index.transcripts.events import Event, Unread
 
@@ -78,7 +79,7 @@ def entries_in(folder: Path) -> list[os.DirEntry[str]]:
 
 def _folder(environ: Mapping[str, str], variable: str, default: str) -> Path:
     named = environ.get(variable) or f"{environ.get('HOME') or '~'}/{default}"
-    return Path(named).expanduser()
+    return files.expanded(named)
 
 
 def _of_claude(projects: Path) -> Iterator[Transcript]:

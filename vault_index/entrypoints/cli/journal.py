@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from vault_index import api
+from vault_index import api, files
 from vault_index.entrypoints.cli import asking, options, output
 from vault_index.entrypoints.words import count, journal
 from vault_index.errors import VaultError
@@ -43,7 +43,7 @@ def project_asked(named: str | None, all_projects: bool) -> dict[str, Any]:
         raise click.UsageError("--project and --all-projects exclude each other")
     if all_projects:
         return {"project": "", "folder": ""}
-    path = Path(named).expanduser() if named else Path.cwd()
+    path = files.expanded(named) if named else Path.cwd()
     if named and not ("/" in named and path.is_dir()) and named != ".":
         return {"project": named, "folder": ""}
     return {"project": "", "folder": str(path.absolute())}

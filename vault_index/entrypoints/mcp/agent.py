@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from vault_index import api, client
+from vault_index import api, client, files
 from vault_index.errors import NoVaultError, VaultError
 from vault_index.hotpath import index_files
 from vault_index.journal.projects import EVERYWHERE
@@ -98,7 +98,7 @@ class Agent:
     def _checked(self, folder: str) -> str:
         if not self.folders:
             raise VaultError("over HTTP a project has a name, not a folder", "name the project")
-        return str(Path(folder).expanduser().absolute())
+        return str(files.expanded(folder).absolute())
 
 
 def _is_folder(project: str) -> bool:

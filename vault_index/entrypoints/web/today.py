@@ -7,7 +7,7 @@ GET /page/private/today   the rest
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -147,11 +147,11 @@ def _repeated(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _without_lesson(
-    client: VaultClient, failures: Iterable[dict[str, Any]]
+    client: VaultClient, failures: Sequence[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return the first of the failures for which no lesson would come now: one may be written since."""
+    """Return the commonest failures for which no lesson would come now."""
     shown: list[dict[str, Any]] = []
-    for failure in failures:
+    for failure in failures[: 3 * SHOWN]:
         answer, _ = client.look(api.search.recall_failure(output=failure["text"]))
         if not answer.hits:
             shown.append(failure)
