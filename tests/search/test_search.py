@@ -213,6 +213,14 @@ def test_odd_queries_are_only_text(many: Vault, query: str) -> None:
         assert hit.full_text > 0
 
 
+@pytest.mark.parametrize("again", [2, 30])
+def test_a_prompt_that_repeats_itself_has_no_more_words(many: Vault, again: int) -> None:
+    """A line of a pasted log, twenty times, is no better reason for a lesson than once."""
+    line = "Heap 7: the build of the docker runner failed.\n"
+    once = search.run(many, Query(line, k=5, text_only=True)).hits
+    assert search.run(many, Query(line * again, k=5, text_only=True)).hits == once
+
+
 @pytest.mark.parametrize("query", ["", "  \n "])
 def test_an_empty_query_finds_nothing(many: Vault, query: str) -> None:
     assert search.find(many, query) == []

@@ -329,12 +329,13 @@ class Reader(Table):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the places, int64[n], and BM25 scores, float32[n], of rows that match any word.
 
-        The latest answer is kept: one prompt is searched for several times.
+        A word that a text repeats counts once: a pasted log says little more for its length. The latest
+        answer is kept: one prompt is searched for several times.
         """
-        asked = text, limit, where
+        asked = " ".join(dict.fromkeys(text.lower().split())), limit, where
         last = self._latest  # read once: other threads may replace it
         if last is None or last[0] != asked:
-            rows = self._lance.matches(text, self.schema.full_text, limit, where)
+            rows = self._lance.matches(asked[0], self.schema.full_text, limit, where)
             places = self.ids.searchsorted(rows["_rowid"].to_numpy())
             self._latest = last = asked, (places, rows["_score"].to_numpy())
         return last[1]
