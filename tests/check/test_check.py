@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ from tests.support.commands import path_with_forks, run
 from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.indexed import of_this_repository
 from tests.support.planted import AGENT_TEXTS, NO_SECRETS, SECRETS
-from vault_index import check
-from vault_index.check import prompt_injection, secrets
+from vault_index import api, check, client
+from vault_index.check import pattern, prompt_injection, secrets
+from vault_index.entrypoints.cli import asking, output
 from vault_index.share import git_hooks
 from vault_index.vault import Vault
 
@@ -227,6 +229,39 @@ def test_a_commit_with_a_secret_is_stopped(guarded: Vault) -> None:
     write(guarded.lessons_dir / "b.md", lesson_text("B", "Ask the vault for the key."))
     run("git", "add", "-A", cwd=guarded.root)
     run("git", "commit", "-q", "-m", "no secret", cwd=guarded.root)
+
+
+def test_a_commit_too_large_for_all_of_it_is_checked_for_secrets(
+    make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    share = importlib.import_module("vault_index.api.share")
+    monkeypatch.setattr(share, "COMPARED_FILES", 2)
+    monkeypatch.setattr(pattern, "ALL_SECONDS", 0.0)
+    monkeypatch.setattr(pattern, "FILE_SECONDS", 60.0)
+    vault = make_vault({})
+    for name, text in (("a", AGENT_TEXTS[0]), ("b", SECRETS[0]), ("c", "<<<<<<< HEAD\nText.")):
+        write(vault.lessons_dir / f"{name}.md", lesson_text("A", text))
+    run("git", "add", "-A", cwd=vault.root)
+    notes: list[str] = []
+    heard = client.Options(note=notes.append)
+    checked = client.ask(vault, api.share.check_files(staged=True), heard)
+    assert [one["rule"] for one in checked["findings"]] == ["secret", "conflict-markers"]
+    count = checked["files"]
+    left = f"prompt injection in {count}, duplicates of {count} files"
+    assert notes == [f"note: not checked: {left}; run `lessons check --all`"]
+
+
+def test_the_log_of_a_hook_says_when_something_long_begins_and_ends(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for named in ("", "2"):
+        monkeypatch.setenv(output.HOOK_FD, named)
+        with output.of_hook(), asking.Console() as console:
+            for done in (0, 700, 1400):
+                console.progress("checking lessons", done, 1400)
+            console.progress("few", 0, 7)
+    lines = [f"lessons: checking lessons: {done} of 1,400" for done in ("0", "1,400")]
+    assert capfd.readouterr().err.splitlines() == lines
 
 
 @pytest.mark.slow

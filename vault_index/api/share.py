@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from vault_index import api, check, git
@@ -17,13 +17,12 @@ from vault_index.learn.skills import render
 from vault_index.search import above
 from vault_index.share import clones, history, remote
 from vault_index.store import ownership
-from vault_index.vault import printable
 
 if TYPE_CHECKING:
-    from vault_index.check import Candidate, Finding
+    from vault_index.check import Finding, Selection
     from vault_index.vault import Vault
 
-FILES_AT_ONCE = 50  # in one question to the watcher
+COMPARED_FILES = 1_000  # of a commit: to compare lessons, all of them are indexed first
 
 
 @command
@@ -38,27 +37,20 @@ def check_files(
 
     `paths` are absolute, of files or folders; without any it is the whole vault or, `staged`, what the
     next commit adds or changes; `since`, what is not as it was at a commit. A check of staged files has
-    a limit of processor time: a commit must end.
+    a limit of processor time, for a commit must end: after it only secrets and the form are checked.
     """
     if staged:
-        # git stages names that the vault passes over, because they are not UTF-8
-        candidates = [
-            replace(candidate, path=printable(candidate.path)) for candidate in check.staged(vault)
-        ]
-    elif since:
-        changed = set(git.changed_since(vault.root, since))
-        candidates = [each for each in check.everything(vault) if each.shown in changed]
+        chosen = check.staged(vault)
     elif paths:
-        candidates = check.named(vault, paths)
+        chosen = check.named(vault, paths)
     else:
-        candidates = check.everything(vault)
-    findings = _findings(vault, caller, candidates, staged=staged)
-    if not staged:  # a commit may come before the build
-        findings = sorted([*findings, *_of_built_skills(caller, candidates)])
+        changed = set(git.changed_since(vault.root, since)) if since else None
+        chosen = check.everything(vault, changed)
+    findings = _findings(vault, caller, chosen, staged=staged)
     return {
         "findings": codec.to_json(findings),
         "shown": [str(finding) for finding in findings],
-        "files": len(candidates),
+        "files": len(chosen),
         "errors": sum(finding.severity == check.ERROR for finding in findings),
     }
 
@@ -106,17 +98,19 @@ def vaults(vault: Vault, caller: Caller, update: bool = False, accept: bool = Fa
     return clones.listed(vault)
 
 
-def _findings(
-    vault: Vault, caller: Caller, candidates: Sequence[Candidate], *, staged: bool
-) -> list[Finding]:
+def _findings(vault: Vault, caller: Caller, chosen: Selection, *, staged: bool) -> list[Finding]:
     """Check what the files say and, as far as there is an index, compare them with it."""
     findings: list[Finding] = []
     notes: list[str] = []
-    comparing = True
+    built: set[str] = set()
+    count, done, unread = len(chosen), 0, 0
+    comparing = not staged or count <= COMPARED_FILES
     progress = caller.progress_of("checking lessons")
+    # of processor time: for all that is checked, and for what is never left out
     seconds = pattern.ALL_SECONDS if staged else math.inf
-    for start in range(0, len(candidates), FILES_AT_ONCE):
-        batch = candidates[start : start + FILES_AT_ONCE]
+    more = pattern.FILE_SECONDS * count
+    progress(0, count)
+    for batch in chosen.batches():
         categories = list(vault.config.taxonomy)
         try:
             if comparing:
@@ -129,29 +123,38 @@ def _findings(
             comparing = False
             caller.note(f"warning: duplicates and prompts were not checked: {error.message}")
         for candidate in batch:
-            if seconds <= 0:
+            if seconds + more <= 0:
                 why = f"the commit takes more than {pattern.ALL_SECONDS:.0f} s to check"
                 findings.append(check.not_checked(candidate.shown, why))
                 continue
             began = time.process_time()
-            limit = min(seconds, pattern.RULE_SECONDS)
-            said = check.of_text(candidate, categories, limit)
+            limit = min(seconds + more, pattern.RULE_SECONDS)
+            said = check.of_text(candidate, categories, limit, orders=seconds > 0)
+            unread += seconds <= 0
             findings += check.with_command(candidate, said, vault.config.home)
             seconds -= time.process_time() - began
-            if candidate.is_lesson and not candidate.as_on_disk:
+            if render.MARK in candidate.data:
+                built.add(candidate.shown)
+            if comparing and candidate.is_lesson and not candidate.as_on_disk:
                 about = "duplicates and prompts are those of the file on disk"
                 caller.note(f"note: {candidate.shown}: {about}")
-        progress(start + len(batch), len(candidates))
+        done += len(batch)
+        progress(done, count)
+    if not staged:  # a commit may come before the build
+        findings += _of_built_skills(caller, built)
     reported = {f"{finding.path}:{finding.line}: {finding.message}" for finding in findings}
     for line in dict.fromkeys(notes):  # the same ones come with each batch
         if line.removeprefix("warning: ") not in reported:
             caller.note(line)
+    left = [f"prompt injection in {unread:,}"] if unread else []
+    left += [f"duplicates of {count:,}"] if staged and count > COMPARED_FILES else []
+    if left:
+        caller.note(f"note: not checked: {', '.join(left)} files; run `lessons check --all`")
     return sorted(findings)
 
 
-def _of_built_skills(caller: Caller, candidates: Sequence[Candidate]) -> Iterator[Finding]:
+def _of_built_skills(caller: Caller, paths: Collection[str]) -> Iterator[Finding]:
     """Yield which skills among the files are behind the lessons that they were built from."""
-    paths = {each.shown for each in candidates if render.MARK in each.data}
     if not paths:
         return
     try:

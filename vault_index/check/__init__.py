@@ -13,8 +13,9 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,7 +26,7 @@ from vault_index.errors import GitError, LessonError, VaultError
 from vault_index.lesson import parse
 from vault_index.lesson.file import MAX_BYTES, decode
 from vault_index.store import ownership
-from vault_index.vault import FOLDER, SETTINGS, shown
+from vault_index.vault import FOLDER, SETTINGS, printable, shown
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["ERROR", "WARNING", "Finding"]
 
 SETTINGS_RULE, SKILL_RULE = "settings", "skill"
+FILES_AT_ONCE = 100  # read, and in one question to the watcher
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +49,47 @@ class Candidate:
     @property
     def shown(self) -> str:
         """The path as people see it, from the vault's root."""
-        return shown(self.path) if self.is_lesson else self.path
+        return _shown(self.path, self.is_lesson)
 
 
-def everything(vault: Vault) -> list[Candidate]:
-    """Return all lesson files of a vault, and what else of its repository comes before an agent."""
-    lessons = [_from_disk(vault, file.path, is_lesson=True) for file in vault.files()[0]]
-    others = _besides_lessons(vault)
-    return [*lessons, *(_from_disk(vault, path, is_lesson=False) for path in others)]
+def _shown(path: str, is_lesson: bool) -> str:
+    return shown(path) if is_lesson else path
 
 
-def named(vault: Vault, paths: Sequence[str]) -> list[Candidate]:
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Files to check, by path and whether it is a lesson: there may be more than memory holds.
+
+    `read` reads some of them. Raises VaultError for one that cannot be read.
+    """
+
+    files: Sequence[tuple[str, bool]]
+    read: Callable[[Sequence[tuple[str, bool]]], Iterable[Candidate]]
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return (candidate for batch in self.batches() for candidate in batch)
+
+    def batches(self) -> Iterator[list[Candidate]]:
+        """Yield the files, some at a time."""
+        for start in range(0, len(self.files), FILES_AT_ONCE):
+            yield list(self.read(self.files[start : start + FILES_AT_ONCE]))
+
+
+def everything(vault: Vault, only: Collection[str] | None = None) -> Selection:
+    """Return all lesson files of a vault, and what else of its repository comes before an agent.
+
+    With `only`, those that are shown as one of these paths.
+    """
+    every = [(file.path, True) for file in vault.files()[0]]
+    every += [(path, False) for path in _besides_lessons(vault)]
+    chosen = [each for each in every if only is None or _shown(*each) in only]
+    return Selection(chosen, partial(_from_disk, vault))
+
+
+def named(vault: Vault, paths: Sequence[str]) -> Selection:
     """Return files and what is in folders, by any of their paths. Raises VaultError for others."""
     root = os.path.realpath(vault.root)
     folder = f"{root}/{vault.lessons_dir.name}"
@@ -74,37 +106,47 @@ def named(vault: Vault, paths: Sequence[str]) -> list[Candidate]:
             hint = f"name a file or folder in {vault.lessons_dir}"
             raise VaultError(f"{path}: no lesson file", hint)
         wanted |= dict.fromkeys(below)
-    return [_from_disk(vault, path, is_lesson=is_lesson) for path, is_lesson in wanted]
+    return Selection(list(wanted), partial(_from_disk, vault))
 
 
-def staged(vault: Vault) -> list[Candidate]:
+def staged(vault: Vault) -> Selection:
     """Return the files for agents that the next commit adds or changes, as they are staged."""
     top, prefix = _top_and_prefix(vault)
-    candidates = []
-    for path in git.staged(top):
+    places: dict[tuple[str, bool], tuple[str, str]] = {}
+    for path, blob in git.staged(top).items():
         kind = _kind(path, prefix)
         is_lesson = kind == _LESSON
         base = prefix + (f"{vault.lessons_dir.name}/" if is_lesson else "")
         inside = os.path.relpath(path, base or ".")
-        if not kind or (is_lesson and any(part.startswith(".") for part in inside.split("/"))):
-            continue
-        data = git.staged_content(top, path, MAX_BYTES)
-        try:
-            same = _read(top / path) == data
-        except OSError:
-            same = False
-        candidates.append(Candidate(inside, data, same, is_lesson))
-    return candidates
+        if kind and not (is_lesson and any(part.startswith(".") for part in inside.split("/"))):
+            places[inside, is_lesson] = path, blob
+
+    def read(some: Sequence[tuple[str, bool]]) -> Iterator[Candidate]:
+        contents = git.staged_contents(top, [places[each][1] for each in some], MAX_BYTES)
+        for (inside, is_lesson), data in zip(some, contents, strict=True):
+            try:
+                is_same = _read(top / places[inside, is_lesson][0]) == data
+            except OSError:
+                is_same = False
+            # git stages names that the vault passes over, because they are not UTF-8
+            yield Candidate(printable(inside), data, is_same, is_lesson)
+
+    return Selection(list(places), read)
 
 
 def of_text(
-    candidate: Candidate, known: Collection[str] = (), seconds: float = pattern.RULE_SECONDS
+    candidate: Candidate,
+    known: Collection[str] = (),
+    seconds: float = pattern.RULE_SECONDS,
+    *,
+    orders: bool = True,
 ) -> list[Finding]:
     """Check what a file says; `known` are the categories of other lessons, against which to compare.
 
     A file that is not a lesson addresses the agent or a program: of prompt injection only errors count.
     Each rule has that many seconds of processor time. A rule that takes longer is a finding of its
-    own, and an error: nothing is shared unchecked.
+    own, and an error: nothing is shared unchecked. Without `orders`, prompt injection is left out: five
+    sixths of the time, and the index asks for it again.
     """
     where = candidate.shown
     findings: list[Finding] = []
@@ -118,7 +160,7 @@ def of_text(
         findings = list(_of_settings(where, candidate.data))
     else:
         findings = list(_of_skill(where, candidate.data))
-    return findings if too_long else sorted([*findings, *_of_words(candidate, seconds)])
+    return findings if too_long else sorted([*findings, *_of_words(candidate, seconds, orders)])
 
 
 def _of_settings(path: str, data: bytes) -> Iterator[Finding]:
@@ -146,7 +188,7 @@ def _of_skill(path: str, data: bytes) -> Iterator[Finding]:
         yield Finding(path, error.line, SKILL_RULE, message)
 
 
-def _of_words(candidate: Candidate, seconds: float) -> Iterator[Finding]:
+def _of_words(candidate: Candidate, seconds: float, orders: bool = True) -> Iterator[Finding]:
     """Check what an agent or a stranger would read, whatever the shape of the file."""
     where = candidate.shown
     try:
@@ -158,6 +200,8 @@ def _of_words(candidate: Candidate, seconds: float) -> Iterator[Finding]:
         (prompt_injection.RULE, prompt_injection.findings, text),
         (frontmatter.RULE, frontmatter.conflict_markers, text),
     ):
+        if rule is prompt_injection.findings and not orders:
+            continue
         try:
             every = pattern.within(seconds, rule, where, seen)
         except pattern.TooSlow:
@@ -278,12 +322,13 @@ def _read(file: Path) -> bytes:
         return opened.read(MAX_BYTES + 1)
 
 
-def _from_disk(vault: Vault, path: str, *, is_lesson: bool) -> Candidate:
-    file = (vault.lessons_dir if is_lesson else vault.root) / path
-    try:
-        return Candidate(path, _read(file), is_lesson=is_lesson)
-    except OSError as error:
-        raise VaultError(f"{file}: cannot be read: {error.strerror}") from None
+def _from_disk(vault: Vault, files: Iterable[tuple[str, bool]]) -> Iterator[Candidate]:
+    for path, is_lesson in files:
+        file = (vault.lessons_dir if is_lesson else vault.root) / path
+        try:
+            yield Candidate(path, _read(file), is_lesson=is_lesson)
+        except OSError as error:
+            raise VaultError(f"{file}: cannot be read: {error.strerror}") from None
 
 
 # Which files of a repository come before an agent, and their text as a scan for secrets needs it.

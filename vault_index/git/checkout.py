@@ -136,11 +136,15 @@ def files(folder: Path) -> list[str]:
     return sorted(set(filter(None, listed)))
 
 
-def staged(folder: Path) -> list[str]:
-    """List files below a folder that the next commit adds or changes, relative to the folder."""
-    how = ("--cached", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--diff-filter=AMT")
-    names = ask(repository(folder), "diff", *how, "--relative", "--", ".", folder=folder)
-    return list(filter(None, names.split("\0")))
+def staged(folder: Path) -> dict[str, str]:
+    """Return the files below a folder that the next commit adds or changes, and the blob of each.
+
+    The paths are relative to the folder.
+    """
+    how = ("--cached", "--raw", "--no-abbrev", "-z", "--no-renames", "--no-ext-diff")
+    only = ("--diff-filter=AMT", "--relative", "--", ".")
+    told = ask(repository(folder), "diff", *how, *only, folder=folder).split("\0")
+    return {path: how.split()[3] for how, path in zip(told[::2], told[1::2], strict=False)}
 
 
 def changed_since(folder: Path, commit: str) -> list[str]:
@@ -148,18 +152,6 @@ def changed_since(folder: Path, commit: str) -> list[str]:
     how = ("--name-only", "-z", "--no-renames", "--no-ext-diff", "--diff-filter=AMT", commit)
     names = ask(repository(folder), "diff", *how, "--relative", "--", ".", folder=folder)
     return list(filter(None, names.split("\0")))
-
-
-def staged_content(folder: Path, path: str, limit: int) -> bytes:
-    """Return a file of a folder as the next commit will have it; b"" if it is not in the index.
-
-    For a file of more than `limit` bytes: `limit` + 1 zeros.
-    """
-    repo = repository(folder)
-    size = ask(repo, "cat-file", "-s", f":./{path}", folder=folder)
-    if size.isdigit() and int(size) > limit:
-        return bytes(limit + 1)
-    return ask_bytes(repo, "cat-file", "blob", f":./{path}", folder=folder)
 
 
 def root_commit(folder: Path) -> str:

@@ -6,6 +6,7 @@ Near its `silent_on` it stays out, whatever its score. The nearer prompt decides
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -113,10 +114,12 @@ class Comparison:
 
 def against_index(vault: Vault, paths: Sequence[str]) -> Comparison:
     """Check files as they are on disk against the index, which must know them."""
-    mine = {shown(path) for path in paths}
-    stored = vault.open_index().store.rows(("path", "categories"))
-    others = [row["categories"] for row in stored if row["path"] not in mine]
-    return Comparison(tuple(findings(vault, paths)), tuple(sorted({*category.counts(others)})))
+    store = vault.open_index().store
+    mine = store.rows(("categories",), filters.of_paths(shown(path) for path in paths))
+    others = Counter(store.tally("categories"))
+    others.subtract(each for row in mine for each in row["categories"])
+    branches = category.counts([each] for each, times in others.items() if times > 0)
+    return Comparison(tuple(findings(vault, paths)), tuple(sorted(branches)))
 
 
 def findings(vault: Vault, paths: Sequence[str]) -> Iterator[Finding]:

@@ -39,7 +39,8 @@ CHECK = f"""\
   exit 0
 }}
 vault=${{0%/*}}/..
-said=$("$lessons" --vault "$vault" check --staged --error-status {REFUSED} 2>&1)
+# what it says comes as it is said; what is captured is of a program that does not run
+said=$(LESSONS_HOOK_FD=3 "$lessons" --vault "$vault" check --staged --error-status {REFUSED} 3>&2 2>&1)
 status=$?
 if [ $status = 2 ]; then # a version before this hook: it has no such option
   said=$("$lessons" --vault "$vault" check --staged 2>&1)
@@ -78,6 +79,7 @@ FORMER_HOOKS = {
     "9b35b927ce01bf601aabf880b93a3bb3b8e8611ec6052d71b66a8d82fbba7441",
     "8c4e9b75be277abe2be3498c7bf6633023a65b84523327821d23aa101ab42d33",
     "f3dbbe50cd4f998aa7931d9f70d31b4f4be4d0b57525b0de984ef668efc7eb21",
+    "f0f15e7d6e78334399762829d89f7e34d20acfd789066c609adfce99986e1d99",
     "d24e373aec942843dfbe51da1962642e0e8a7a162afb863554cc3f926f71f1f9",
     "5faf129bbeae191912c217c3c7d82e8cc1ea0775c03e6329af80ce090568dec6",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,6 +16,8 @@ from vault_index.errors import VaultError
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
+
+LONG = 1000  # steps, which take seconds
 
 
 def note(message: str) -> None:
@@ -39,8 +42,13 @@ class Console(contextlib.ExitStack):
         note(message)
 
     def progress(self, label: str, done: int, of: int) -> None:
-        """Draw how much is done; nothing in a pipe, or where a terminal takes no escapes."""
+        """Draw how much is done; nothing in a pipe, or where a terminal takes no escapes.
+
+        The log of a git hook gets a line when something long begins, and when it ends.
+        """
         if not sys.stderr.isatty() or output.color() is False:
+            if os.environ.get(output.HOOK_FD) and of >= LONG and done in (0, of):
+                note(f"lessons: {label}: {done:,} of {of:,}")
             return
         if label != self._label:
             self._end_bar()

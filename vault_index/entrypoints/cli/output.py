@@ -12,7 +12,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -93,6 +93,7 @@ def _columns(char: str) -> int:
 # less: end at once where all fits, pass colours on, leave the text on the screen
 _PAGER_OPTIONS = {"LESS": "FRX", "LV": "-c"}
 
+HOOK_FD = "LESSONS_HOOK_FD"  # names the stream of a git hook
 _held: list[list[str]] = []  # the lines that a pager may be needed for, while they come
 
 
@@ -161,6 +162,19 @@ def piece(part: object) -> None:
 def json(value: Any) -> None:
     """Print a value as JSON."""
     _emit(as_json(value))
+
+
+@contextmanager
+def of_hook() -> Iterator[None]:
+    """Print where a git hook says, as it comes: it keeps stdout and stderr of what may not start."""
+    try:
+        named = int(os.environ.get(HOOK_FD, ""))
+        stream = open(named, "w", 1, errors="backslashreplace", closefd=False)  # noqa: SIM115
+    except (ValueError, OSError):
+        yield
+        return
+    with stream, redirect_stdout(stream), redirect_stderr(stream):
+        yield
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -168,7 +169,8 @@ def check_command(
     else:
         form = options["form"]
         check = partial(_check, named, names, staged=staged, as_json=as_json, form=form)
-    _exit_on_errors(check, error_status)
+    with output.of_hook() if staged else nullcontext():
+        _exit_on_errors(check, error_status)
 
 
 def _exit_on_errors(check: Callable[[], bool], error_status: int) -> None:
