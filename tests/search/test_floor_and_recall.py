@@ -24,6 +24,7 @@ from vault_index.recall import block, select
 from vault_index.search import evaluate, floor, query, scoring
 from vault_index.search.evaluate import LabelledPrompt
 from vault_index.search.hit import Hit
+from vault_index.search.query import Query
 from vault_index.text import quote
 from vault_index.vault import Vault, open_vault
 
@@ -216,6 +217,39 @@ def test_full_text_answers_until_a_floor_is_fitted(make_vault: MakeVault) -> Non
     assert [hit.lesson_id for hit in given.hits] == ["lock"]
     assert not given.hits[0].cosine
     assert select.for_prompt(vault, "write me a poem about whales in october").text == ""
+
+
+PASTE = " ".join(f"chapter {number} tells of whale number{number}" for number in range(40))
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        f"Postgres migrations block on alter table.\n\n{PASTE}",
+        f"{PASTE}\npostgres migrations block",
+    ],
+)
+def test_a_long_prompt_is_searched_by_its_ends_too(make_vault: MakeVault, prompt: str) -> None:
+    """The request is before or after what was pasted, which would bury it."""
+    vault = with_a_floor(with_topics(make_vault), 0.4)
+    assert [hit.lesson_id for hit in select.for_prompt(vault, prompt).hits] == ["lock"]
+    silent = f"---\ntitle: lock\nsilent_on: [{json.dumps(prompt)}]\n---\n{TOPICS['lock']}\n"
+    write(vault.lessons_dir / "lock.md", silent)
+    reconcile.sync(vault)
+    assert select.for_prompt(vault, prompt).hits == []
+
+
+def test_what_a_long_paste_shares_with_a_lesson_by_chance_is_no_reason(
+    make_vault: MakeVault,
+) -> None:
+    """BM25 adds up: a page has some words of every lesson, and the sum would pass any floor."""
+    vault = with_topics(make_vault)
+    vault.embedder = None
+    chance = f"{PASTE[:300]} block table {PASTE[300:600]} statements {PASTE[600:]} and so on"
+    (once,) = query.run(vault, Query("block table statements", k=1)).hits
+    (hit,) = query.run(vault, Query(chance, k=1)).hits
+    assert hit.lesson_id == once.lesson_id == "lock"
+    assert hit.full_text < once.full_text / 4
 
 
 def test_at_most_three_lessons_and_none_twice(make_vault: MakeVault) -> None:

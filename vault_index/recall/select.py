@@ -32,6 +32,10 @@ COMPANION_SHARE = 0.75
 NOTHING = "nothing above the floor"
 _NO_CODE = "the code that it is about is gone: see `lessons check --stale`"
 _WITHHELD = " is left out: "
+# In a long prompt, a paste above all, the request is the first line or the last. Of 80 labelled prompts
+# 53% get the right lesson; before or after 25 to 400 words of others 49% by the ends, else 12 to 0%.
+LONG_PROMPT = 32  # words
+END = 24  # words of an end
 MAX_RULES = 20  # more are no rules that anybody keeps in mind
 
 
@@ -87,13 +91,23 @@ def for_prompt(
     if reason:
         return Injection("", silent=reason)
     config = vault.config
+    queries = [prompt, *_ends(prompt)]
     injection = _above_floor(
-        vault, [prompt], config.prompt_lessons, already, COMPANION_SHARE,
+        vault, queries, config.prompt_lessons, already, COMPANION_SHARE,
         text_only=text_only, plan=plan,
     )  # fmt: skip
-    injection = _with_above(vault, prompt, injection, already, text_only, plan)
+    injection = _with_above(vault, queries, injection, already, text_only, plan)
     suggested = _suggested(vault, prompt, project, already, text_only)
     return _rendered(injection, suggested, config.prompt_tokens, plan=plan)
+
+
+def _ends(prompt: str) -> list[str]:
+    """Return the first words of a long prompt and its last, within a line; none of a short one."""
+    if len(prompt.split()) <= LONG_PROMPT:
+        return []
+    lines = [line.split() for line in prompt.splitlines() if line.strip()]
+    ends = " ".join(lines[0][:END]), " ".join(lines[-1][-END:])
+    return [end for end in dict.fromkeys(ends) if not chatter.why_skipped(end)]
 
 
 def from_files(
@@ -259,6 +273,8 @@ def _above_floor(
             before = best.get(hit.lesson_id)
             if hit.reason >= least and (before is None or hit.score > before.score):
                 best[hit.lesson_id] = hit
+    for hit in silenced:  # whatever another of the queries says
+        best.pop(hit.lesson_id, None)
     best = _without_superseded(vault, best)
     untaught = (hit.score for hit in best.values() if not hit.taught)
     least_beside = share_of_first * max(untaught, default=0.0)
@@ -281,7 +297,7 @@ def _above_floor(
 
 def _with_above(
     vault: Vault,
-    prompt: str,
+    queries: Sequence[str],
     own: Injection,
     already: Collection[str],
     text_only: bool,
@@ -296,7 +312,7 @@ def _with_above(
         mark = f"{place.name}:"
         told = {id.removeprefix(mark) for id in already if id.startswith(mark)}
         over = sum(id.startswith(mark) for id in plan.before)
-        said = _above_floor(other, [prompt], k + over, told, COMPANION_SHARE, text_only=text_only)
+        said = _above_floor(other, queries, k + over, told, COMPANION_SHARE, text_only=text_only)
         return above.Answer(said.hits, said.others)
 
     every = above.joined(vault, above.Answer(own.hits, own.others), search)

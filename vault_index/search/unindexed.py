@@ -19,7 +19,7 @@ from vault_index.errors import LessonError
 from vault_index.index import diff, rows
 from vault_index.lesson import file, parse
 from vault_index.search.hit import Hit
-from vault_index.search.scoring import FULL_TEXT_WEIGHT, INDEX_STOP_WORDS, rank
+from vault_index.search.scoring import INDEX_STOP_WORDS, rank, weight_of
 from vault_index.store.schema import LessonRow
 
 if TYPE_CHECKING:
@@ -107,8 +107,10 @@ def find(vault: Vault, prompt: str, k: int) -> tuple[list[Hit], int]:
     usual = max(1.0, sum(map(len, data.values())) / max(1, len(data)))
     having = Counter(stem for count in counts.values() for stem in count)
 
+    weight = weight_of(prompt)
+
     def score_of(count: Mapping[str, int], size: int) -> float:
-        return FULL_TEXT_WEIGHT * sum(
+        return weight * sum(
             bm25_score(count[stem], size / usual, having[stem], len(data))
             for stem in stems
             if count.get(stem)
