@@ -235,6 +235,25 @@ def test_a_listing_that_is_missing_is_written_by_the_next_sync(team: Vault) -> N
     assert_as_the_table_says(team)
 
 
+def test_what_changed_since_is_beside_the_listing(team: Vault) -> None:
+    reconcile.sync(team)
+    found = manifest.current(team.index_dir)
+    assert found is not None
+    whole = (found / "listing.json").read_bytes()
+    write(team.lessons_dir / "ops/new.md", lesson_text("New", "Text."))
+    reconcile.sync(team, full=False)
+    assert_as_the_table_says(team)
+    (team.lessons_dir / "ops/new.md").rename(team.lessons_dir / "ops/newer.md")
+    for _ in range(2):
+        reconcile.sync(team)
+        assert_as_the_table_says(team)
+    assert (found / "listing.json").read_bytes() == whole
+    (found / "listing.json").unlink()  # the next change writes it
+    (team.lessons_dir / "ops/newer.md").unlink()
+    reconcile.sync(team)
+    assert_as_the_table_says(team)
+
+
 def test_a_listing_through_a_link_is_not_read(team: Vault, tmp_path: Path) -> None:
     found = manifest.current(team.index_dir)
     assert found is not None

@@ -8,7 +8,7 @@ whoever writes rows empties it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -34,6 +34,8 @@ class Sources:
     lessons: Table
     manifest: Manifest
     use_cache: bool  # whether to believe the vectors that are kept for all of the user's vaults
+    # the files whose rows are other than the listing has them; None for all
+    changed: Collection[str] | None = None
 
     def cache(self, recipe: str, shared: SharedVectors | None = None) -> VectorCache:
         """Return the vectors that are kept, of those that were embedded in one way."""
@@ -97,13 +99,13 @@ def _write_skills(sources: Sources) -> Refreshed:
     return Refreshed(after, skills=count)
 
 
-def _listing_is_stale(_vault: Vault, manifest: Manifest) -> bool:
+def listing_is_stale(_vault: Vault, manifest: Manifest) -> bool:
     return not manifest.listing or manifest.derived.get(_LISTING) != manifest.listing
 
 
 def _write_listing(sources: Sources) -> Refreshed:
     """Write the file that `list` and `show` read, in each pass: they may be asked before a full one."""
-    mark = listing.save(sources.lessons)
+    mark = listing.save(sources.lessons, sources.manifest.listing, sources.changed)
     manifest = _with_fresh(sources.manifest, _LISTING, mark)
     return Refreshed(replace(manifest, listing=mark))
 
@@ -123,5 +125,5 @@ DERIVED = (
         ),
     ),
     Derived("skills", _skills_changed, _write_skills, is_quick=True),
-    Derived(_LISTING, _listing_is_stale, _write_listing, is_quick=True),
+    Derived(_LISTING, listing_is_stale, _write_listing, is_quick=True),
 )

@@ -7,7 +7,7 @@ unique in the vault. Whatever is wrong with one file is that file's problem; the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -156,29 +156,53 @@ def scan(vault: Vault, manifest: Manifest, ask_git: bool, *, read_all: bool = Fa
     return Diff(listed, touched, removed, skipped, head, has_new)
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The files whose rows may have to change, by path, each read when its turn comes.
+
+    So the rows of all of them are never in memory at once, and what was written is not lost with the
+    rest. `entries` are those of a first look, which tells who owns an id.
+    """
+
+    entries: Mapping[str, FileEntry]
+    changed: Collection[str]  # the files whose rows are made
+    one: Callable[[str], ReadFile]
+
+    def __iter__(self) -> Iterator[ReadFile]:
+        return map(self.one, self.entries)
+
+
 def read(
     vault: Vault, manifest: Manifest, diff: Diff, authors: Answer, *, withheld: bool = True
-) -> list[ReadFile]:
+) -> Reading:
     """Read every file whose rows may have to change, by path.
 
     Without `withheld` the rows may lack the reason for which hooks leave them out: to find it takes
     9 ms for a page.
     """
-    pending = dict.fromkeys(diff.touched) | dict.fromkeys(
-        path for path in authors.changed if path in diff.listed
-    )
-    reader = _Reader(vault, manifest, authors.changed, withheld)
-    results = {path: reader.read(diff.listed[path]) for path in pending}
-    owners = _owners(manifest, results, diff.removed)
+    sources = {path: diff.listed[path] for path in diff.touched}
+    sources |= {path: diff.listed[path] for path in authors.changed if path in diff.listed}
+    first = _Reader(vault, manifest, authors.changed, withheld=False)
+    looked = {path: first.read(source) for path, source in sources.items()}
+    entries = {path: parsed.entry for path, parsed in looked.items()}
+    changed = {path for path, parsed in looked.items() if parsed.lessons is not None}
+    owners = _owners(manifest, entries, diff.removed)
     for path in _taken_or_freed(manifest, owners):
-        if path not in diff.removed and (path not in results or results[path].lessons is None):
+        if path not in diff.removed and path not in changed:
             entry = manifest.files[path]
-            source = diff.listed[path] if path in pending else SourceFile(path, _stamp_of(entry))
-            results[path] = reader.read(source, even_if_same=True)
-    return [
-        _with_rows(_with_own_ids(results[path], owners), manifest.files.get(path))
-        for path in sorted(results)
-    ]
+            sources.setdefault(path, SourceFile(path, _stamp_of(entry)))
+            parsed = first.read(sources[path], even_if_same=True)
+            entries[path] = parsed.entry
+            changed |= {path} if parsed.lessons is not None else set()
+    reader = replace(first, withheld=withheld)
+
+    def one(path: str) -> ReadFile:
+        if path not in changed:
+            return ReadFile(path, entries[path])
+        parsed = reader.read(sources[path], even_if_same=True)
+        return _with_rows(_with_own_ids(parsed, owners), manifest.files.get(path))
+
+    return Reading({path: entries[path] for path in sorted(entries)}, changed, one)
 
 
 def problems(manifest: Manifest, skipped: Iterable[Skipped]) -> list[Problem]:
@@ -301,11 +325,11 @@ def _with_rows(file: _Parsed, before: FileEntry | None) -> ReadFile:
 
 
 def _owners(
-    manifest: Manifest, results: Mapping[str, _Parsed], removed: Iterable[str]
+    manifest: Manifest, looked: Mapping[str, FileEntry], removed: Iterable[str]
 ) -> dict[str, str]:
     """Return the file that owns each declared id: the first by path. An id that is a path is taken."""
     declared = {path: entry.declared for path, entry in manifest.files.items()}
-    declared |= {path: file.entry.declared for path, file in results.items()}
+    declared |= {path: entry.declared for path, entry in looked.items()}
     for path in removed:
         del declared[path]
     taken = {parse.id_of(path) for path in declared}

