@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -60,6 +62,13 @@ class OpenIndex:
     known_skills: Mapping[str, list[int]]  # SKILL.md -> its stamp
 
 
+class _Held(threading.local):
+    """The index that a thread has opened for all that it asks; `is_on` while it may be kept."""
+
+    is_on = False
+    index: OpenIndex | None = None
+
+
 class Vault:
     """The first argument of every verb. `root` is the folder that holds `lessons/`."""
 
@@ -69,6 +78,7 @@ class Vault:
         # the last query, embedded
         self.last_query: tuple[tuple[str, str], np.ndarray] | None = None
         self._opened: OpenIndex | None = None
+        self._held = _Held()
 
     def __repr__(self) -> str:
         return f"Vault({str(self.root)!r})"
@@ -100,11 +110,29 @@ class Vault:
         """
         return embed.open_embedder(self.config)
 
+    @contextmanager
+    def opened_once(self) -> Iterator[None]:
+        """Look only once in the body, and in this thread, whether another index is in force.
+
+        To look whose it is and what it says takes as long as half of a search.
+        """
+        held = self._held
+        if held.is_on:
+            yield
+            return
+        held.is_on = True
+        try:
+            yield
+        finally:
+            held.is_on, held.index = False, None
+
     def open_index(self) -> OpenIndex:
         """Open the index in force; reopen it when it was swapped or written since.
 
         Raises IndexStateError without an index that this version can read.
         """
+        if self._held.index is not None:
+            return self._held.index
         from vault_index.store import schema
         from vault_index.store.reader import Reader
 
@@ -129,6 +157,8 @@ class Vault:
                 known_skills=recorded.skills,
             )
             self._opened = last
+        if self._held.is_on:
+            self._held.index = last
         return last
 
     def files(self) -> tuple[list[SourceFile], list[Skipped]]:

@@ -49,7 +49,8 @@ def respond(
     session = str(event.get("session_id") or "")
     if name == subagents.START:
         return _start_subagent(vault, event, since, by)
-    injection = _injection(vault, event, session, text_only, from_files)
+    with vault.opened_once():
+        injection = _injection(vault, event, session, text_only, from_files)
     is_nothing = not (injection.text or injection.held)
     if time.monotonic() > until or (name == edited.EVENT and is_nothing):
         return None

@@ -145,7 +145,8 @@ def joined(vault: Vault, own: Answer, search: Callable[[Above, Vault], Answer]) 
     def ask(place: tuple[Above, Vault]) -> Answer:
         place[1].last_query = vault.last_query  # the prompt is embedded once
         try:
-            return search(*place)
+            with place[1].opened_once():
+                return search(*place)
         except VaultError:  # it has no index yet: `lessons vaults` says so
             return Answer()
 
