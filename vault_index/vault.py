@@ -75,8 +75,7 @@ class Vault:
     def __init__(self, root: Path, config: Config) -> None:
         self.root = root
         self.config = config
-        # the last query, embedded
-        self.last_query: tuple[tuple[str, str], np.ndarray] | None = None
+        self.queries: Mapping[tuple[str, str], np.ndarray] = {}  # the last ones: see `query_vector`
         self._opened: OpenIndex | None = None
         self._held = _Held()
 

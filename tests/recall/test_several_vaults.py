@@ -101,9 +101,8 @@ def test_an_index_above_that_goes_meanwhile_takes_nothing_along(tmp_path: Path) 
     own = [hit for hit in select.for_prompt(project, PROMPT).hits if hit.lesson_id == "ci/ours"]
 
     def search(_: above.Above, other: Vault) -> above.Answer:
-        hits = select.for_prompt(other, PROMPT).hits
         shutil.rmtree(other.index_dir)
-        return above.Answer(hits)
+        return above.Answer(select.for_prompt(other, PROMPT).hits)
 
     joined = above.joined(project, above.Answer(own), search)
     assert [hit.lesson_id for hit in joined] == ["ci/ours"]
@@ -122,6 +121,10 @@ def test_lessons_near_by_their_vectors_come_once(tmp_path: Path) -> None:
     hits = select.for_prompt(project, PROMPT).hits
     assert [hit.lesson_id for hit in hits] == ["ci/heap"]
     assert embedder.queries.count(PROMPT) == 1
+    embedder.queries.clear()
+    long = f"{PROMPT} first\n{'and what not ' * 20}\nthen {PROMPT}"
+    assert [hit.lesson_id for hit in select.for_prompt(project, long).hits] == ["ci/heap"]
+    assert len(embedder.queries) == len(set(embedder.queries)) == 3  # it and both of its ends
 
 
 def init_with(root: Path, text: str) -> Vault:

@@ -13,7 +13,7 @@ One for all vaults: a session belongs to a project, whether that has a vault or 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -45,7 +45,7 @@ class Journal:
     def __init__(self, config: Config, embedder: Embedder | None = None) -> None:
         self.config = config
         self.folder: Path = config.home / FOLDER
-        self.last_query: tuple[tuple[str, str], np.ndarray] | None = None  # and its vector
+        self.queries: Mapping[tuple[str, str], np.ndarray] = {}  # the last ones
         self.opened: OpenJournal | None = None  # see `open_index`
         if embedder is not None:  # a watcher's, which is warm
             self.__dict__["embedder"] = embedder

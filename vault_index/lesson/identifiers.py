@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 MAX_CHARS = 80  # of an identifier; a longer one is data
 MAX_IDENTIFIERS = 4000  # of a lesson
@@ -53,7 +54,8 @@ def column_of(title: str, text: str) -> str:
     return " ".join(kept)
 
 
-def of_query(query: str) -> list[Mark]:
+@lru_cache(maxsize=8)
+def of_query(query: str) -> tuple[Mark, ...]:
     """Return the exact words of a query, in their order: phrases first, then identifiers."""
     marks: dict[str, Mark] = {}
     code = [span.strip() for span in _CODE.findall(query) if len(span.strip()) > 1]
@@ -73,7 +75,7 @@ def of_query(query: str) -> list[Mark]:
         for name, inner in names.items():
             if name not in inside:
                 marks.setdefault(name, Mark(name, inner))
-    return list(marks.values())[:MAX_MARKS]
+    return tuple(marks.values())[:MAX_MARKS]
 
 
 def phrases(query: str) -> list[str]:

@@ -139,25 +139,23 @@ def joined(vault: Vault, own: Answer, search: Callable[[Above, Vault], Answer]) 
     """
     hits = list(own.hits)
     nearer = _Nearer()
-    nearer.add(vault, [*own.hits, *own.others])
+    nearer.without_duplicates(own, _vectors(vault, own))
     places = opened(vault)
 
-    def ask(place: tuple[Above, Vault]) -> Answer:
-        place[1].last_query = vault.last_query  # the prompt is embedded once
+    def ask(place: tuple[Above, Vault]) -> tuple[Answer, dict[str, np.ndarray]]:
+        other = place[1]
+        other.queries = vault.queries  # each is embedded once
         try:
-            with place[1].opened_once():
-                return search(*place)
-        except VaultError:  # it has no index yet: `lessons vaults` says so
-            return Answer()
+            with other.opened_once():
+                answer = search(*place)
+                return answer, _vectors(other, answer)
+        except VaultError:  # it has no index yet, or none any more: `lessons vaults` says so
+            return Answer(), {}
 
     with ThreadPoolExecutor(len(places) or 1) as pool:  # most of a search is waiting for LanceDB
         answers = list(pool.map(ask, places))
-    for (above, other), answer in zip(places, answers, strict=True):
-        try:
-            fresh = nearer.without_duplicates(other, answer.hits)
-        except VaultError:  # an index went since
-            continue
-        nearer.add(other, [*answer.hits, *answer.others])
+    for (above, _), (answer, vectors) in zip(places, answers, strict=True):
+        fresh = nearer.without_duplicates(answer, vectors)
         hits += [_marked(hit, above) for hit in fresh]
     return hits
 
@@ -171,35 +169,32 @@ class _Nearer:
     """The lessons of nearer vaults, by their vectors and their texts."""
 
     def __init__(self) -> None:
-        self._known: list[tuple[Vault, list[Hit]]] = []
+        self._vectors: list[np.ndarray] = []
         self._texts: set[str] = set()
 
-    def add(self, vault: Vault, hits: list[Hit]) -> None:
-        """Take note of lessons of a vault."""
-        self._known += [(vault, hits)] if hits else []
-        self._texts |= {_plain(hit) for hit in hits}
-
-    def without_duplicates(self, vault: Vault, hits: Sequence[Hit]) -> list[Hit]:
-        """Return the hits of a farther vault that are no near-duplicates of what is nearer."""
-        fresh = [hit for hit in hits if _plain(hit) not in self._texts]
-        if not fresh or not self._known:
-            return fresh
-        vectors = _vectors(vault, fresh)
-        near = [each for other, known in self._known for each in _vectors(other, known).values()]
+    def without_duplicates(self, answer: Answer, vectors: dict[str, np.ndarray]) -> list[Hit]:
+        """Return the hits of a farther vault that are no near-duplicates; then these are nearer, too."""
 
         def is_near(hit: Hit) -> bool:
             vector = vectors.get(hit.lesson_id)
-            return vector is not None and any(
-                len(each) == len(vector) and float(each @ vector) >= DUPLICATE_COSINE
-                for each in near
+            return _plain(hit) in self._texts or (
+                vector is not None
+                and any(
+                    len(each) == len(vector) and float(each @ vector) >= DUPLICATE_COSINE
+                    for each in self._vectors
+                )
             )
 
-        return [hit for hit in fresh if not is_near(hit)]
+        fresh = [hit for hit in answer.hits if not is_near(hit)]
+        self._vectors += vectors.values()
+        self._texts |= {_plain(hit) for hit in [*answer.hits, *answer.others]}
+        return fresh
 
 
 def _plain(hit: Hit) -> str:
     return " ".join(f"{hit.title} {hit.text}".casefold().split())
 
 
-def _vectors(vault: Vault, hits: Sequence[Hit]) -> dict[str, np.ndarray]:
-    return vault.open_index().store.of_lessons([hit.lesson_id for hit in hits])
+def _vectors(vault: Vault, answer: Answer) -> dict[str, np.ndarray]:
+    ids = [hit.lesson_id for hit in [*answer.hits, *answer.others]]
+    return vault.open_index().store.of_lessons(ids) if ids else {}

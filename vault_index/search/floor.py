@@ -91,9 +91,10 @@ def lessons_above(vault: Vault, asked: Query) -> tuple[query.Results, float]:
     def search(least: float, text_only: bool) -> query.Results:
         return query.run(vault, replace(asked, floor=least, text_only=text_only))
 
-    of_text = in_force(vault, text_only=True)
-    if of_text is None:
-        of_text = before_fit(vault.open_index().lessons)
+    def of_text() -> float:
+        fitted = in_force(vault, text_only=True)
+        return before_fit(vault.open_index().lessons) if fitted is None else fitted
+
     return _above(search, None if asked.text_only else in_force(vault), of_text)
 
 
@@ -106,18 +107,22 @@ def skills_above(vault: Vault, asked: Query) -> query.Results:
     of_text = for_skills(vault, text_only=True)
     if of_text is None:
         return query.Results([])
-    return _above(search, None if asked.text_only else for_skills(vault), of_text)[0]
+    of_vectors = None if asked.text_only else for_skills(vault)
+    return _above(search, of_vectors, lambda: of_text)[0]
 
 
 def _above(
-    search: Callable[[float, bool], query.Results], of_vectors: float | None, of_text: float
+    search: Callable[[float, bool], query.Results],
+    of_vectors: float | None,
+    of_text: Callable[[], float],
 ) -> tuple[query.Results, float]:
     """Search with the floor of the vectors; by full text, with its own, where that fails."""
     if of_vectors is not None:
         results = search(of_vectors, False)
         if not results.text_only:
             return results, of_vectors
-    return search(of_text, True), of_text
+    least = of_text()
+    return search(least, True), least
 
 
 def before_fit(lessons: int) -> float:
@@ -219,7 +224,7 @@ def _best_scores(
     vectors = query.kept_vectors(vault, prompts)
     for number, prompt in enumerate(prompts, start=1):
         if vault.embedder is not None and prompt in vectors:
-            vault.last_query = (vault.embedder.name, prompt), vectors[prompt]
+            vault.queries = {(vault.embedder.name, prompt): vectors[prompt]}
         score, text = most_evidence(prompt)
         scores.append(score)
         texts.append(text)

@@ -162,6 +162,7 @@ def _uses(vault: Vault) -> Counter[str]:
 
 EXPLAINED = 64  # when it is to be told what was left out
 _NO_VECTORS = "the index has no vectors"
+KEPT_QUERIES = 16  # vectors of them: a prompt and its ends, what a session begins with
 MAX_QUERY_CHARS = 4000  # what is pasted after that says little about what is asked
 
 
@@ -360,8 +361,7 @@ def embed_ahead(vault: Vault, query: str) -> None:
     try:
         embedder = vault.embedder
         if embedder is not None:
-            asked = searched(query)
-            vault.last_query = (embedder.name, asked), embedder.embed_query(asked)
+            _embed(vault, embedder, searched(query))
     except Exception:  # noqa: BLE001  # the search meets the same error, and reports it
         return
 
@@ -380,15 +380,23 @@ def query_vector(
     if embedder is None or not query:
         return None, why
     try:
-        last = vault.last_query  # read once: other threads may replace it
-        if last is None or last[0] != (embedder.name, query):
-            vault.last_query = last = (embedder.name, query), embedder.embed_query(query)
-        vector = last[1]
+        vector = _embed(vault, embedder, query)
     except EmbedderError as error:
         return None, error.message
     if len(vector) != opened.store.dimension:
         return None, f"{opened.embedder} changed its dimension; run `lessons index --rebuild`"
     return vector, ""
+
+
+def _embed(vault: Vault | Journal, embedder: Embedder, query: str) -> np.ndarray:
+    """Return the vector of a query; those of the last few are kept. Raises EmbedderError."""
+    key = embedder.name, query
+    kept = vault.queries  # read once: other threads may replace it
+    vector = kept.get(key)
+    if vector is None:
+        vector = embedder.embed_query(query)
+        vault.queries = {**dict([*kept.items()][1 - KEPT_QUERIES :]), key: vector}
+    return vector
 
 
 def embedder_for(
