@@ -145,8 +145,11 @@ class Vault:
             if recorded.schema != manifest.SCHEMA:
                 raise IndexStateError("the index is of an older version", "run `lessons index`")
             lessons = sum(entry.lessons for entry in recorded.files.values())
+            store = Reader(index, recorded.dimension)
+            if last is not None and last.store.index == index:
+                store.follow(last.store)
             last = OpenIndex(
-                Reader(index, recorded.dimension),
+                store,
                 recorded.embedder,
                 lessons,
                 len(recorded.files),

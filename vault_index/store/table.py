@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,13 +43,15 @@ class Table:
         self.schema = schema
         self.dimension = dimension
         self._folder = self.index / f"{schema.table}.lance"
-        self._lance = LanceTable(index, schema.table, pinned=pinned, check=self._refuse_links)
+        # not a method: a circle would keep a table that was followed, with its vectors, for long
+        check = partial(_refuse_links, index, self._folder)
+        self._lance = LanceTable(index, schema.table, pinned=pinned, check=check)
 
     def exists(self) -> bool:
         """Whether the table is there; that of a folder without opening it. Raises StoreError."""
         if isinstance(self.place, Remote):
             return is_there(self._lance)
-        return (self._folder / "_versions").is_dir()
+        return _is_table(self._folder)
 
     def create(self) -> None:
         """Make the empty table with its indexes."""
@@ -154,9 +157,14 @@ class Table:
             vectors.update(zip(keys, matrix(rows, self.dimension), strict=True))
         return vectors
 
-    def _refuse_links(self) -> None:
-        if isinstance(self.place, Path) and self.exists():
-            ownership.refuse_links(self._folder)
+
+def _is_table(folder: Path) -> bool:
+    return (folder / "_versions").is_dir()
+
+
+def _refuse_links(place: Place, folder: Path) -> None:
+    if isinstance(place, Path) and _is_table(folder):
+        ownership.refuse_links(folder)
 
 
 def matrix(rows: pa.Table, dimension: int) -> np.ndarray:
