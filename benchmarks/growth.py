@@ -4,8 +4,8 @@
     python -m benchmarks.growth --count 1000000   # takes some ten minutes and 4 GB of a disk
     python -m benchmarks.growth --json FILE --svg docs/pictures/growth.svg
 
-Vectors are synthetic: directions of a falling spectrum around 2,000 centres. So it asks no model, and what
-it says of an engine's time and recall is of such vectors. The lessons of 100,000 and less are files, too;
+Vectors are synthetic: directions of a falling spectrum around 2,000 centres. So it asks no model, and
+what it says of an engine is of such vectors. The lessons of 100,000 and less are files, too;
 those of more are rows alone. Times are of a processor, as other programs run.
 """
 
