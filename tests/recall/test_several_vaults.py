@@ -15,13 +15,16 @@ from tests.support.commands import run
 from tests.support.embedders import WordEmbedder
 from tests.support.files import commit, lesson_text, write
 from tests.support.indexed import full_text_vault, with_words
+from vault_index.api import answer, learn, search
 from vault_index.edit import init
 from vault_index.errors import SettingsError
 from vault_index.index import reconcile
-from vault_index.recall import holdout, select
+from vault_index.recall import edited, failed, holdout, select
 from vault_index.recall.holdout import Plan
-from vault_index.search import above, floor
+from vault_index.search import above, failures, floor
+from vault_index.search.query import Query
 from vault_index.share import clones
+from vault_index.text import failure
 from vault_index.vault import Vault, open_vault
 
 HEAP = lesson_text(
@@ -346,3 +349,77 @@ def test_the_hook_says_so_too(tmp_path: Path) -> None:
     event = json.dumps(prompt_event(tmp_path / "project"))
     answer = run("lessons-hook", cwd=tmp_path / "project", stdin=event).json
     assert "team: lessons/ci/heap.md" in answer["hookSpecificOutput"]["additionalContext"]
+
+
+RULE = HEAP.replace("---\n", "---\ntype: project_rule\n", 1)
+
+
+def test_a_session_begins_with_the_rules_and_lessons_of_the_team_too(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    vault_at(project, {"ci/ours.md": RULE})
+    migrations = LOCK.replace("---\n", "---\ntype: project_rule\n", 1)
+    vault_at(tmp_path / "team", {"ci/same.md": RULE, "db/lock.md": migrations, "web/c.md": CACHE})
+    commit(project, "the nginx proxy serves a stale cache after a purge")
+    stand_on(tmp_path / "team")
+    wanted = ["ci/ours", "team:db/lock", "team:web/c"]
+    begun = select.for_session(open_vault(project), project)
+    assert [hit.lesson_id for hit in begun.hits] == wanted
+    assert not select.for_session(open_vault(project), project, wanted).hits
+    again = select.after_compaction(open_vault(project), wanted)
+    assert [hit.lesson_id for hit in again.hits] == wanted
+
+
+FAILURE = failure.read(
+    "npm run build", "FATAL ERROR: Reached heap limit, JavaScript heap out of memory"
+)
+
+
+def test_a_failure_gets_the_lesson_of_the_team_unless_ours_is_silent(tmp_path: Path) -> None:
+    line = "FATAL ERROR: Reached heap limit"
+    fires = HEAP.replace("---\n", f"---\nfires_on_error: ['{line}']\n", 1)
+    silent = HEAP.replace("---\n", f"---\nsilent_on_error: ['{line}']\n", 1)
+    project, team = tmp_path / "project", vault_at(tmp_path / "team", {"ci/heap.md": fires})
+    vault_at(project, {"db/lock.md": LOCK})
+    assert failed.select_lesson(open_vault(project), FAILURE).hits == ()
+    stand_on(tmp_path / "team")
+    told = failed.select_lesson(open_vault(project), FAILURE)
+    assert [hit.lesson_id for hit in told.hits] == ["team:ci/heap"]
+    assert "team: lessons/ci/heap.md" in told.text
+    failures.want(open_vault(project))  # and so the next pass fits its floor
+    assert failures.is_stale(team)
+    write(project / "lessons" / "ci" / "ours.md", fires)
+    reconcile.sync(open_vault(project))
+    told = failed.select_lesson(open_vault(project), FAILURE)
+    assert [hit.lesson_id for hit in told.hits] == ["ci/ours"]
+    write(project / "lessons" / "ci" / "ours.md", silent)
+    reconcile.sync(open_vault(project))
+    failures.fit(open_vault(project))
+    assert failed.select_lesson(open_vault(project), FAILURE).hits == ()
+
+
+def test_an_edit_gets_the_lesson_of_the_team_for_the_file(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    vault_at(project, {"db/lock.md": LOCK})
+    applies = CACHE.replace("---\n", "---\napplies_to: ['*.conf']\n", 1)
+    vault_at(tmp_path / "team", {"web/cache.md": applies})
+    stand_on(tmp_path / "team")
+    event = {"cwd": str(project), "file": str(project / "nginx.conf"), "session_id": "s"}
+    told = edited.select_lesson(open_vault(project), event)
+    assert [hit.lesson_id for hit in told.hits] == ["team:web/cache"]
+
+
+def test_a_search_of_people_and_of_agents_looks_above(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    vault_at(project, {"db/lock.md": LOCK, "ci/ours.md": HEAP})
+    vault_at(tmp_path / "team", {"ci/heap.md": HEAP, "web/cache.md": CACHE})
+    stand_on(tmp_path / "team")
+    asked = Query("the nginx proxy serves a stale cache", 0)
+    assert [
+        hit.lesson_id for hit in answer(open_vault(project), search.find(query=asked)).hits
+    ] == ["team:web/cache"]
+    for_agent = answer(open_vault(project), learn.search(query=asked.text))
+    assert [hit.lesson_id for hit in for_agent.hits] == ["team:web/cache"]
+    ours = answer(open_vault(project), search.find(query=Query(PROMPT))).hits
+    assert [hit.lesson_id for hit in ours] == ["ci/ours"]
+    shown = run("lessons", "search", asked.text, cwd=project).out
+    assert "team: lessons/web/cache.md" in shown

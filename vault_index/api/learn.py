@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from vault_index.api.lesson import as_json
@@ -64,7 +65,10 @@ def search(
     results, following = find_page(vault, asked, cursor)
     if not results.hits and not cursor:
         entries.refuse_unknown(vault, asked.categories)
-    hits = select.only_trusted(vault, results.hits)
+    trusted = replace(results, hits=select.only_trusted(vault, results.hits))
+    hits = trusted.hits
+    if not cursor:  # the first page has what the vaults above add
+        hits = floor.with_above(vault, asked, trusted, select.only_trusted).hits
     # a lesson that is named by its number needs to reach none
     least = floor.in_force(vault, text_only=bool(results.text_only)) if lesson is None else None
     used = [(hit.lesson_id, hit.score) for hit in hits if hit.is_above(least) and not cursor]

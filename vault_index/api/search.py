@@ -57,7 +57,7 @@ def _asked(vault: Vault, query: Query) -> Query:
 
 def _all_of(vault: Vault, query: Query) -> HitList:
     asked = _asked(vault, query)
-    results = every_kind(vault, asked)
+    results = _every(vault, asked)
     place, text_only = results.place, bool(results.text_only)
     around = [
         tuple(neighbours(vault, hit, asked.neighbours)) if hit.kind == "lessons" else ()
@@ -73,6 +73,13 @@ def _all_of(vault: Vault, query: Query) -> HitList:
     )
 
 
+def _every(vault: Vault, asked: Query) -> Results:
+    """Return the hits of a search, of the vaults above as well: up to `k` lessons, then skills."""
+    results = floor.with_above(vault, asked, every_kind(vault, asked))
+    lessons = [hit for hit in results.hits if hit.kind == "lessons"][: asked.k]
+    return replace(results, hits=lessons + [hit for hit in results.hits if hit.kind != "lessons"])
+
+
 def _listed(vault: Vault, results: Results) -> HitList:
     embedder = None if results.text_only else vault.embedder
     model = embedder.name if embedder else ""
@@ -84,7 +91,7 @@ def for_program(vault: Vault, query: Query) -> HitList:
     """Find lessons and skills for a program."""
     if query.within:  # what is withheld is neither searched nor named
         query = replace(query, within=documents.resolve(vault, query.within, for_agent=True).path)
-    results = every_kind(vault, _asked(vault, query))
+    results = _every(vault, _asked(vault, query))
     if not results.hits and "lessons" in query.kinds:
         entries.refuse_unknown(vault, query.categories)
     return _listed(vault, results)

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import git
 from vault_index.index.rows import MAX_TAUGHT_CHARS
 from vault_index.journal.redact import glob_matcher, redact
-from vault_index.recall import anchors, block, holdout, select, sessions
+from vault_index.recall import block, holdout, select, sessions
 from vault_index.recall.select import Injection
+from vault_index.search import above
 from vault_index.search.hit import Hit
-from vault_index.store import filters, injections, schema
+from vault_index.store import filters, injections
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -37,19 +39,15 @@ def _path_of(event: dict[str, Any]) -> str:
 def select_lesson(vault: Vault, event: dict[str, Any]) -> Injection:
     """Return what an edit should get."""
     path = _path_of(event)
-    lessons = _lessons_for(vault, path) if not path.startswith("../") else []
-    if not lessons or sessions.times_told(vault, event, injections.key_of(path)):
+    if path.startswith("../") or sessions.times_told(vault, event, injections.key_of(path)):
         return Injection("", silent=select.NOTHING)
     session, agent = str(event["session_id"]), str(event.get("agent_id") or "")
     had = sessions.given(vault, session, agent)
-    fresh = [lesson for lesson in lessons if lesson not in had]
-    where = filters.all_of(filters.wholes_of(fresh), filters.FOR_AGENTS)
-    rows = vault.open_index().store.rows(schema.LESSONS.shown, where)
     plan = holdout.plan(vault, session, agent)
-    trusted = select.only_trusted(vault, [Hit.of_lesson(row, 1.0, 0.0) for row in rows])
-    every = anchors.deliverable(vault, trusted)
-    hits = [hit for hit in every if not plan.is_over(hit)]
-    first = sorted(hits, key=lambda hit: fresh.index(hit.lesson_id))[:1]
+    own = above.Answer(_hits_for(vault, path))
+    every = above.joined(vault, own, lambda _, other: above.Answer(_hits_for(other, path)))
+    fresh = [hit for hit in every if hit.lesson_id not in had and not plan.is_over(hit)]
+    first = fresh[:1]
     if not first:
         return Injection("", silent="nothing new")
     said = redact(path)[:MAX_TAUGHT_CHARS]
@@ -57,6 +55,13 @@ def select_lesson(vault: Vault, event: dict[str, Any]) -> Injection:
         silent = holdout.SILENT
         return Injection("", silent=silent, about=path, said=said, held=first, plan=plan)
     return Injection(block.at_edit(first[0]), first, about=path, said=said, plan=plan)
+
+
+def _hits_for(vault: Vault, path: str) -> list[Hit]:
+    """Return the lessons that are for a path and that an agent may get, the nearest first."""
+    lessons = _lessons_for(vault, path)
+    hits = [replace(hit, score=1.0, cosine=1.0) for hit in select.of_ids(vault, lessons)]
+    return sorted(hits, key=lambda hit: lessons.index(hit.lesson_id))
 
 
 def _lessons_for(vault: Vault, path: str) -> list[str]:

@@ -14,12 +14,13 @@ from vault_index.journal.redact import redact
 from vault_index.recall import anchors, block, holdout, select, sessions
 from vault_index.recall.holdout import Plan
 from vault_index.recall.select import Injection
-from vault_index.search import failures
+from vault_index.search import above, failures
 from vault_index.store import injections
 from vault_index.text import failure
 from vault_index.text.failure import Failure
 
 if TYPE_CHECKING:
+    from vault_index.search.hit import Hit
     from vault_index.vault import Vault
 
 EVENT = injections.FAILURE
@@ -55,17 +56,26 @@ def select_lesson(
     plan: Plan = holdout.NONE,
 ) -> Injection:
     """Return what a failure should get that the session was told about so many `times`."""
-    answer = failures.find(vault, failed, _LOOKED_AT, text_only=text_only)
-    trusted = anchors.deliverable(vault, select.only_trusted(vault, answer.hits[:1]))
-    least = answer.floor if answer.floor < float("inf") else None
-    if not answer.is_above or not trusted:
+    floors: dict[str, float | None] = {}
+
+    def search(name: str, vault: Vault) -> tuple[failures.Answer, list[Hit], above.Answer]:
+        answer = failures.find(vault, failed, _LOOKED_AT, text_only=text_only)
+        floors[name] = answer.floor if answer.floor < float("inf") else None
+        trusted = anchors.deliverable(vault, select.only_trusted(vault, answer.hits[:1]))
+        return answer, trusted, above.Answer(trusted if answer.is_above else (), answer.kept_out)
+
+    answer, trusted, own = search("", vault)
+    every = above.joined(vault, own, lambda place, other: search(place.name, other)[2])
+    if not every:
         silent, near = answer.why_silent or select.NOTHING, next(iter(trusted), None)
-        return Injection("", floor=least, silent=silent, near=near)
+        return Injection("", floor=floors[""], silent=silent, near=near)
+    first = max(every, key=lambda hit: hit.score)  # the strongest; of equal ones the nearer
+    least = floors.get(first.lesson_id.partition(":")[0], floors[""])
     if times >= TIMES:
-        return Injection("", floor=least, silent="told twice already", near=trusted[0])
-    plan = holdout.NONE if answer.taught else plan
-    if plan.holds(trusted[0]):
+        return Injection("", floor=least, silent="told twice already", near=first)
+    plan = holdout.NONE if first.taught else plan
+    if plan.holds(first):
         silent = holdout.SILENT
-        return Injection("", floor=least, silent=silent, held=trusted, plan=plan)
-    text = block.at_failure(trusted[0], vault.config.prompt_tokens, AGAIN if times else "")
-    return Injection(text, trusted, floor=least, plan=plan)
+        return Injection("", floor=least, silent=silent, held=[first], plan=plan)
+    text = block.at_failure(first, vault.config.prompt_tokens, AGAIN if times else "")
+    return Injection(text, [first], floor=least, plan=plan)

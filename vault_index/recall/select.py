@@ -96,7 +96,10 @@ def for_prompt(
         vault, queries, config.prompt_lessons, already, COMPANION_SHARE,
         text_only=text_only, plan=plan,
     )  # fmt: skip
-    injection = _with_above(vault, queries, injection, already, text_only, plan)
+    injection = _with_above(
+        vault, queries, injection, config.prompt_lessons, already, COMPANION_SHARE,
+        text_only=text_only, plan=plan,
+    )  # fmt: skip
     suggested = _suggested(vault, prompt, project, already, text_only)
     return _rendered(injection, suggested, config.prompt_tokens, plan=plan)
 
@@ -160,11 +163,10 @@ def for_session(
     rules = _rules(vault, already)
     room = max(0, config.session_lessons - len(rules))
     had = [*already, *(hit.lesson_id for hit in rules)]
-    injection = (
-        _above_floor(vault, asked, room, had, text_only=text_only, plan=plan)
-        if room
-        else Injection("")
-    )
+    injection = Injection("")
+    if room:
+        injection = _above_floor(vault, asked, room, had, text_only=text_only, plan=plan)
+        injection = _with_above(vault, asked, injection, room, had, text_only=text_only, plan=plan)
     if rules:
         injection = replace(injection, hits=[*rules, *injection.hits], silent="")
     done = block.section(Journal(config), project, session)
@@ -180,26 +182,40 @@ def after_compaction(vault: Vault, already: Collection[str]) -> Injection:
     rules = _rules(vault, ())
     again = [id for id in already if id not in {hit.lesson_id for hit in rules}]
     again = again[-config.session_lessons :] if config.session_lessons else []
-    where = filters.all_of(filters.wholes_of(again), filters.FOR_AGENTS)
-    rows = vault.open_index().store.rows(schema.LESSONS.shown, where) if again else []
-    trusted = only_trusted(vault, [Hit.of_lesson(row, 0.0, 0.0) for row in rows])
-    hits = anchors.deliverable(vault, trusted)
+    own = above.Answer(of_ids(vault, again))
+    hits = above.joined(
+        vault, own, lambda place, other: above.Answer(of_ids(other, place.own(again)))
+    )
     hits.sort(key=lambda hit: again.index(hit.lesson_id), reverse=True)
     if not rules and not hits:
         return Injection("", silent="nothing new")
     return _rendered(Injection("", [*rules, *hits]), [], config.token_budget)
 
 
+def of_ids(vault: Vault, ids: Sequence[str]) -> list[Hit]:
+    """Return the lessons of these ids that an agent may get."""
+    where = filters.all_of(filters.wholes_of(ids), filters.FOR_AGENTS)
+    rows = vault.open_index().store.rows(schema.LESSONS.shown, where) if ids else []
+    trusted = only_trusted(vault, [Hit.of_lesson(row, 0.0, 0.0) for row in rows])
+    return anchors.deliverable(vault, trusted)
+
+
 def _rules(vault: Vault, already: Collection[str]) -> list[Hit]:
-    """Return the rules of the project that an agent may get: the surest first, then the latest."""
+    """Return the rules that an agent may get and has not: those of the project, then from above."""
+    own = above.Answer(_own_rules(vault))
+    every = above.joined(vault, own, lambda _, other: above.Answer(_own_rules(other)))
+    return [hit for hit in every if hit.lesson_id not in already][:MAX_RULES]
+
+
+def _own_rules(vault: Vault) -> list[Hit]:
+    """Return the rules of a vault: the surest first, then the latest."""
     where = filters.all_of(filters.WHOLE, filters.FOR_AGENTS, *filters.Filter(type=RULE).where())
     rows = vault.open_index().store.rows(schema.LESSONS.shown, where)
     trusted = only_trusted(vault, [Hit.of_lesson(row, 0.0, 0.0) for row in rows])
-    fresh = [hit for hit in trusted if hit.lesson_id not in already]
-    fresh.sort(key=lambda hit: hit.lesson_id)
-    fresh.sort(key=_changed, reverse=True)
-    fresh.sort(key=lambda hit: hit.confidence, reverse=True)
-    return anchors.deliverable(vault, fresh[:MAX_RULES])
+    trusted.sort(key=lambda hit: hit.lesson_id)
+    trusted.sort(key=_changed, reverse=True)
+    trusted.sort(key=lambda hit: hit.confidence, reverse=True)
+    return anchors.deliverable(vault, trusted)
 
 
 def _changed(hit: Hit) -> float:
@@ -299,24 +315,24 @@ def _with_above(
     vault: Vault,
     queries: Sequence[str],
     own: Injection,
+    k: int,
     already: Collection[str],
+    share_of_first: float = 0.0,
+    *,
     text_only: bool,
     plan: Plan,
 ) -> Injection:
     """Add the lessons of the vaults above, each past the floor and the trust of its own vault."""
     if not above.opened(vault):
         return own
-    k = vault.config.prompt_lessons
 
     def search(place: above.Above, other: Vault) -> above.Answer:
-        mark = f"{place.name}:"
-        told = {id.removeprefix(mark) for id in already if id.startswith(mark)}
-        over = sum(id.startswith(mark) for id in plan.before)
-        said = _above_floor(other, queries, k + over, told, COMPANION_SHARE, text_only=text_only)
+        told, over = place.own(already), len(place.own(plan.before))
+        said = _above_floor(other, queries, k + over, told, share_of_first, text_only=text_only)
         return above.Answer(said.hits, said.others)
 
     every = above.joined(vault, above.Answer(own.hits, own.others), search)
-    least = COMPANION_SHARE * max((hit.score for hit in every if not hit.taught), default=0.0)
+    least = share_of_first * max((hit.score for hit in every if not hit.taught), default=0.0)
     fresh = [
         hit
         for hit in every
@@ -356,8 +372,7 @@ def _usable(vault: Vault, text: str, k: int, text_only: bool) -> _Usable:
         if len(hits) >= k or len(results.hits) < wanted:
             left_out = {hit.path: hit.withheld for hit in results.hits if hit.withheld}
             near = next((hit for hit, _ in results.dropped if not results.hits), None)
-            silent = [hit for hit, why in results.dropped if why.startswith("silent_on")]
-            return _Usable(hits[:k], left_out, least, near, silent)
+            return _Usable(hits[:k], left_out, least, near, results.silenced)
         wanted *= 4
 
 

@@ -48,6 +48,11 @@ class Above:
         """Whether its files are on this machine."""
         return (self.root / FOLDER / SETTINGS).is_file()
 
+    def own(self, ids: Iterable[str]) -> list[str]:
+        """Return the ids of its lessons among marked ones, as it has them."""
+        mark = f"{self.name}:"
+        return [id.removeprefix(mark) for id in ids if id.startswith(mark)]
+
 
 def of(vault: Vault) -> list[Above]:
     """Return the vaults above one, nearest first: those of the user, then those accepted for it."""
@@ -138,9 +143,11 @@ def joined(vault: Vault, own: Answer, search: Callable[[Above, Vault], Answer]) 
     A lesson that a nearer vault told before, or keeps silent, stays out of a farther one, too.
     """
     hits = list(own.hits)
+    places = opened(vault)
+    if not places:
+        return hits
     nearer = _Nearer()
     nearer.without_duplicates(own, _vectors(vault, own))
-    places = opened(vault)
 
     def ask(place: tuple[Above, Vault]) -> tuple[Answer, dict[str, np.ndarray]]:
         other = place[1]
@@ -152,7 +159,7 @@ def joined(vault: Vault, own: Answer, search: Callable[[Above, Vault], Answer]) 
         except VaultError:  # it has no index yet, or none any more: `lessons vaults` says so
             return Answer(), {}
 
-    with ThreadPoolExecutor(len(places) or 1) as pool:  # most of a search is waiting for LanceDB
+    with ThreadPoolExecutor(len(places)) as pool:  # most of a search is waiting for LanceDB
         answers = list(pool.map(ask, places))
     for (above, _), (answer, vectors) in zip(places, answers, strict=True):
         fresh = nearer.without_duplicates(answer, vectors)

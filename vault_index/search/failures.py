@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import files
 from vault_index.errors import EmbedderError, VaultError
-from vault_index.search import floor, query, scoring
+from vault_index.search import above, floor, query, scoring
 from vault_index.search.hit import Hit
 from vault_index.store import filters, schema
 from vault_index.text import failure
@@ -99,6 +99,7 @@ class Answer:
     floor: float = float("inf")
     taught: str = ""  # the line of the first hit's `fires_on_error` that the output has
     why_silent: str = ""
+    kept_out: Sequence[Hit] = ()  # by their `silent_on_error`
 
     @property
     def is_above(self) -> bool:
@@ -123,12 +124,13 @@ def find(vault: Vault, failed: Failure, k: int = 5, *, text_only: bool = False) 
     if fitted is None:
         return Answer([], why_silent="no floor is fitted yet")
     answer = _search(vault, fitted, failed, k, {} if text_only else _vectors(vault, failed))
-    if answer.hits and answer.hits[0].lesson_id in silent:
-        return replace(answer, hits=[], why_silent=f"{SILENT} of {answer.hits[0].lesson_id}")
     hits, why = [hit for hit in answer.hits if hit.lesson_id not in silent], ""
-    if hits and failed.is_assertion and not _names(fitted, failed, hits[0]):
+    kept_out = [hit for hit in answer.hits if hit.lesson_id in silent]
+    if kept_out and kept_out[0] is answer.hits[0]:
+        hits, why = [], f"{SILENT} of {kept_out[0].lesson_id}"
+    elif hits and failed.is_assertion and not _names(fitted, failed, hits[0]):
         why = "a test says that the code is wrong"
-    return replace(answer, hits=hits, why_silent=why)
+    return replace(answer, hits=hits, why_silent=why, kept_out=kept_out)
 
 
 def taught_lines(vault: Vault) -> dict[str, dict[str, list[str]]]:
@@ -311,11 +313,12 @@ def foreign() -> tuple[Failure, ...]:
 
 
 def want(vault: Vault) -> None:
-    """Have the next pass fit the floor: nobody needs it before an agent's session began."""
-    with contextlib.suppress(OSError, VaultError):
-        file = vault.open_index().store.index / _FILE
-        if not file.exists():
-            files.replace_file(file, b"{}")
+    """Have the next pass fit the floor, also above: nobody needs it before an agent's session began."""
+    for each in [vault, *(other for _, other in above.opened(vault))]:
+        with contextlib.suppress(OSError, VaultError):
+            file = each.open_index().store.index / _FILE
+            if not file.exists():
+                files.replace_file(file, b"{}")
 
 
 def is_stale(vault: Vault) -> bool:

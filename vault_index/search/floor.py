@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from vault_index import files
 from vault_index.errors import VaultError
 from vault_index.hotpath import chatter
-from vault_index.search import query, scoring, unindexed
+from vault_index.search import above, query, scoring, unindexed
 from vault_index.search.query import Query
 from vault_index.search.scoring import FULL_TEXT_WEIGHT
 from vault_index.store import ownership
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from vault_index.search.hit import Hit
     from vault_index.vault import Vault
 
 # Of the foreign prompts' best scores. Nearly half of them are requests on common subjects, harder
@@ -96,6 +97,31 @@ def lessons_above(vault: Vault, asked: Query) -> tuple[query.Results, float]:
         return before_fit(vault.open_index().lessons) if fitted is None else fitted
 
     return _above(search, None if asked.text_only else in_force(vault), of_text)
+
+
+def with_above(
+    vault: Vault,
+    asked: Query,
+    results: query.Results,
+    keep: Callable[[Vault, Sequence[Hit]], list[Hit]] = lambda _, hits: list(hits),
+) -> query.Results:
+    """Add the lessons of the vaults above that reach their floor, and that `keep` returns.
+
+    What is narrowed to a document or to what is about a lesson is of this vault alone.
+    """
+    is_own = asked.within or asked.lesson is not None or asked.related_to or asked.offset
+    if is_own or query.LESSONS not in asked.kinds or not above.opened(vault):
+        return results
+
+    def search(_: above.Above, other: Vault) -> above.Answer:
+        found, _least = lessons_above(other, asked)
+        return above.Answer(keep(other, found.hits), found.silenced)
+
+    skills = [hit for hit in results.hits if hit.kind != query.LESSONS]
+    own = [hit for hit in results.hits if hit.kind == query.LESSONS]
+    every = above.joined(vault, above.Answer(own, results.silenced), search)
+    every.sort(key=lambda hit: -(sum(hit.weighted) or scoring.rank(hit)))
+    return replace(results, hits=[*every, *skills])
 
 
 def skills_above(vault: Vault, asked: Query) -> query.Results:

@@ -176,6 +176,11 @@ class Results:
     place: Document | None = None  # the document or category that `Query.within` means
     has_more: bool = False  # whether a next page has lessons
 
+    @property
+    def silenced(self) -> list[Hit]:
+        """The lessons that a prompt of their `silent_on` keeps out."""
+        return [hit for hit, why in self.dropped if why.startswith("silent_on")]
+
 
 def find(
     vault: Vault,

@@ -284,7 +284,8 @@ class VaultWatch:
         """Bring the indexes of the vaults above up to date, and keep them loaded."""
         for _, other in above.opened(self._current.vault):
             with contextlib.suppress(VaultError):
-                if reconcile.sync(other, at_most=FILES_AT_ONCE, wait=False).pending:
+                stats = reconcile.sync(other, at_most=FILES_AT_ONCE, wait=False)
+                if stats.pending or floor.is_stale(other) or failures.is_stale(other):
                     background_index.start(other)
                 loaded = other.open_index().store
                 if self._loaded_above.get(other.root) is not loaded:
