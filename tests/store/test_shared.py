@@ -8,7 +8,9 @@ import re
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +19,19 @@ import numpy as np
 import pytest
 
 from tests.support import lancedb_package
+from tests.support.amounts import amount
 from tests.support.commands import BIN, run
 from tests.support.embedders import WordEmbedder
 from tests.support.files import lesson_text, write
 from tests.support.indexed import with_words
 from tests.support.object_store import URI, ObjectStore, object_store
+from tests.support.watchers import soon
 from vault_index.edit import init
 from vault_index.errors import SettingsError, StoreError, VaultError
 from vault_index.index import reconcile, rows
 from vault_index.search import published
-from vault_index.store.shared import SharedVectors, refuse_unsafe, table_name
+from vault_index.store import shared as shared_module
+from vault_index.store.shared import SharedVectors, publishing, refuse_unsafe, table_name
 from vault_index.vault import Vault, open_vault
 
 WORDS = "heap lock pipe cache queue token index merge branch deploy".split()
@@ -233,9 +238,14 @@ def test_two_publishers_at_once_make_no_duplicate(
     assert not errors
     shared = SharedVectors(uri, f"words {rows.RECIPE}", 64, tmp_path)
     assert shared.count() == 80
-    for n in range(3):
-        stats = reconcile.sync(vault_at(tmp_path / f"laptop-{n}", texts(80), uri))
-        assert (stats.taken, stats.embedded, stats.shared) == (80, 0, "")
+    laptops = [vault_at(tmp_path / f"laptop-{n}", texts(80), uri) for n in range(amount(3, 20))]
+    before, bytes_before = store.requests, store.bytes_read
+    with ThreadPoolExecutor(len(laptops)) as pool:
+        every = [*pool.map(reconcile.sync, laptops)]
+    assert {(stats.taken, stats.embedded, stats.shared) for stats in every} == {(80, 0, "")}
+    requests, size = store.requests - before, store.bytes_read - bytes_before
+    assert requests <= 20 * len(laptops)
+    assert size <= 200_000 * len(laptops)
 
 
 @pytest.mark.slow
@@ -358,39 +368,91 @@ def test_the_command_publishes_and_says_what(
 
 
 @pytest.mark.slow
-def test_servers_answer_from_a_published_index_without_a_vault(
-    tmp_path: Path, with_model: Path
+def test_a_table_is_made_once_however_many_publish_at_once(
+    tmp_path: Path, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    root, uri = tmp_path / "vault", tmp_path / "published"
+    made: list[int] = []
+    for place in (at(store, monkeypatch, "once"), str(tmp_path / "shared")):
+        made.clear()
+
+        def create() -> None:
+            time.sleep(0.2)  # so that the others meet a table that is not there yet
+            made.append(1)
+
+        with ThreadPoolExecutor(4) as pool:
+            for _ in range(4):
+                pool.submit(publishing, place, "table", lambda: bool(made), create)
+        assert made == [1]
+
+
+@pytest.mark.slow
+def test_a_table_whose_maker_was_killed_is_made_by_the_next(
+    store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uri, made = at(store, monkeypatch, "killed-maker"), []
+
+    def die() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(shared_module, "CREATE_SECONDS", 0.0)
+    with pytest.raises(KeyboardInterrupt):
+        publishing(uri, "table", lambda: False, die)
+    publishing(uri, "table", lambda: False, lambda: made.append(1))
+    assert made == [1]
+
+
+@pytest.mark.slow
+def test_servers_answer_from_a_published_index_while_a_publisher_writes(
+    tmp_path: Path, with_model: Path, store: ObjectStore
+) -> None:
+    root, uri = tmp_path / "vault", f"{URI}/servers"
     run("lessons", "init", root, cwd=tmp_path)
     for path, text in texts(40).items():
         write(root / "lessons" / path, text)
-    env = {"LESSONS_INDEX_SHARED": str(uri)}
+    env = {**store.env, "LESSONS_INDEX_SHARED": uri}
     run("lessons", "index", "--publish", cwd=root, env=env)
     refused = run("lessons", "serve", "--index", uri, "--background", cwd=tmp_path, check=False)
     assert "--index goes without --background" in refused.err
     servers = [
         subprocess.Popen(
-            [BIN / "lessons", "serve", "--index", str(uri), "--port", "0"],
+            [BIN / "lessons", "serve", "--index", uri, "--port", "0"],
             cwd=tmp_path,
             stdout=subprocess.PIPE,
             text=True,
+            env={**os.environ, **env},
         )
-        for _ in range(2)
+        for _ in range(3)
     ]
+
+    def texts_for(address: str, prompt: str) -> str:
+        answer = httpx.post(f"{address}/api/query", json={"prompt": prompt}, timeout=60)
+        assert answer.status_code == 200, answer.text
+        return answer.text
+
     try:
+        addresses = []
         for server in servers:
             assert server.stdout is not None
             address = re.search(r"http://[\d.:]+", server.stdout.readline())
             assert address
-            answer = httpx.post(
-                f"{address[0]}/api/query", json={"prompt": "cache of service 3"}, timeout=60
-            )
-            assert answer.status_code == 200, answer.text
-            assert "vault: topic/lesson-3" in answer.text
-            whole = httpx.get(f"{address[0]}/api/lessons/topic/lesson-3", timeout=60)
-            assert whole.status_code >= 400
-            assert "published index" in whole.text
+            addresses.append(address[0])
+            assert "vault: topic/lesson-3" in texts_for(address[0], "cache of service 3")
+        whole = httpx.get(f"{addresses[0]}/api/lessons/topic/lesson-3", timeout=60)
+        assert whole.status_code >= 400
+        assert "published index" in whole.text
+        write(root / "lessons" / "topic" / "new.md", lesson_text("Quokka", "A quokka sleeps."))
+        publisher = subprocess.Popen(
+            [BIN / "lessons", "index", "--publish"],
+            cwd=root,
+            env={**os.environ, **env},
+            stdout=subprocess.DEVNULL,
+        )
+        while publisher.poll() is None:
+            for each in addresses:
+                assert "vault: topic/lesson-3" in texts_for(each, "cache of service 3")
+        assert publisher.returncode == 0
+        new = "vault: topic/new"
+        soon(lambda: all(new in texts_for(each, "the quokka sleeps") for each in addresses))
     finally:
         for server in servers:
             server.terminate()

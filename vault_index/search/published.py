@@ -111,7 +111,7 @@ def publish_rows(vault: Vault, uri: str, progress: Callable[[int, int], None]) -
     mark = f"{name_of(vault)}: "
     place = Remote(uri, shared.PUBLISH_SECONDS)
     table = Table(place, embedder.dimension, schema_of(f"{embedder.name} {RECIPE}"))
-    shared.publishing(uri, table.exists, table.create)
+    shared.publishing(uri, table.schema.table, table.exists, table.create)
     there = {row["id"]: row for row in table.rows(_EVERY, filters.begins("path", mark))}
     here, vectors = opened.store.rows_and_vectors(_EVERY, filters.FOR_AGENTS)
     assert vectors is not None

@@ -14,7 +14,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from random import SystemRandom
@@ -22,6 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from vault_index import files
 from vault_index.errors import StoreError, VaultError
+from vault_index.files import private
 from vault_index.lesson.file import hash_of
 from vault_index.store import filters
 from vault_index.store.lance import STORE_HINT, LanceTable, Remote, is_there
@@ -37,6 +40,10 @@ PROBES = 8  # of a batch that was taken, embedded here as well
 LEAST_LIKE = 0.9  # cosine with the vector that was made here: processors differ by 0.01
 LENGTH = 0.01  # that a unit vector may be longer or shorter
 PUBLISH_SECONDS = 300.0  # for a call of who publishes: a commit, or folding rows into the index
+CREATE_SECONDS, LOOK_SECONDS = (
+    60.0,
+    0.5,
+)  # that a table takes to be made, at most; between two looks
 KEEP_VERSIONS = timedelta(hours=1)  # no laptop reads one version for longer
 AT_ONCE = 500  # hashes in a filter
 ROWS = 5_000  # of a commit: 8 MB
@@ -147,6 +154,7 @@ class SharedVectors:
         schema = _schema(self.dimension)
         publishing(
             self.uri,
+            table_name(self.recipe),
             lambda: is_there(table),
             lambda: table.create(schema, "id", ("", ""), ["id"], []),
         )
@@ -180,25 +188,61 @@ def table_name(recipe: str, what: str = "vectors") -> str:
     return f"{what}_{plain[:60]}_{hash_of(recipe)[:4]}"
 
 
-def publishing(uri: str, is_there: Callable[[], bool], create: Callable[[], None]) -> None:
-    """Make a table at an address unless it is there, once the store is safe. Raises StoreError."""
-    if not _SCHEME.match(uri):
+def publishing(
+    uri: str, name: str, is_there: Callable[[], bool], create: Callable[[], None]
+) -> None:
+    """Make a table at an address unless it is there, once the store is safe. Raises StoreError.
+
+    Of two who make it at once one does, and the other waits: to LanceDB the later of them overwrites
+    the table of the earlier, with the rows that are there by then.
+    """
+    is_local = not _SCHEME.match(uri)
+    if is_local:
         with files.writing(Path(uri)):
             Path(uri).mkdir(parents=True, exist_ok=True)
     if is_there():
         return
+    if is_local:
+        with private.locked(Path(uri) / f".{name}.lock"):
+            if not is_there():
+                create()
+        return
     refuse_unsafe(uri)
-    try:
+    turn = 0
+    while not uri.startswith(_NO_PROBE) and not _claim(uri, f".{name}-{turn}"):
+        turn += 1  # unless the table comes, who claimed the turn was killed
+        until = time.monotonic() + CREATE_SECONDS
+        while time.monotonic() < until:
+            if is_there():
+                return
+            time.sleep(LOOK_SECONDS)
+    if not is_there():
         create()
-    except StoreError:  # another one made it at the same time
-        if not is_there():
-            raise
 
 
 def refuse_unsafe(uri: str) -> None:
     """Raise StoreError for a store that does not refuse a second write of "only if it is not there"."""
     if not _SCHEME.match(uri) or uri.startswith(_NO_PROBE):
         return
+    name = f".probe-{os.urandom(8).hex()}"
+    with _put_in(uri) as put:
+        is_safe = put(name) and not put(name)
+        put(name, delete=True)
+    if not is_safe:
+        raise StoreError(
+            f"{uri}: the store ignores If-None-Match, so two who publish would lose rows",
+            "use a store that keeps conditional writes, such as S3, GCS or Azure",
+        )
+
+
+def _claim(uri: str, name: str) -> bool:
+    with _put_in(uri) as put:
+        return put(name)
+
+
+@contextmanager
+def _put_in(uri: str) -> Iterator[Callable[..., bool]]:
+    """Yield what puts an object into a store unless it is there, or deletes it. Raises StoreError."""
     try:
         import obstore
         from obstore.store import from_url
@@ -207,24 +251,24 @@ def refuse_unsafe(uri: str) -> None:
             f"{uri}: to publish there needs obstore",
             "install the package again with its extra: `.[publish]`",
         ) from None
-    name = f".probe-{os.urandom(8).hex()}"
+
+    def put(name: str, *, delete: bool = False) -> bool:
+        try:
+            if delete:
+                obstore.delete(store, name)
+            else:
+                obstore.put(store, name, b"1", mode="create")
+        except obstore.exceptions.AlreadyExistsError:
+            return False
+        return True
+
     try:
         store = from_url(
             uri, retry_config={"max_retries": 2, "retry_timeout": timedelta(seconds=10)}
         )
-        obstore.put(store, name, b"1", mode="create")
-        try:
-            obstore.put(store, name, b"2", mode="create")
-        except obstore.exceptions.AlreadyExistsError:
-            return
-        finally:
-            obstore.delete(store, name)
+        yield put
     except Exception as error:  # its errors have no other class in common  # noqa: BLE001
         raise StoreError(f"{uri}: {type(error).__name__}: {_line(error)}", STORE_HINT) from None
-    raise StoreError(
-        f"{uri}: the store ignores If-None-Match, so two who publish would lose rows",
-        "use a store that keeps conditional writes, such as S3, GCS or Azure",
-    )
 
 
 def _line(error: Exception) -> str:
