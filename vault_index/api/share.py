@@ -142,15 +142,20 @@ def _findings(vault: Vault, caller: Caller, chosen: Selection, *, staged: bool) 
         progress(done, count)
     if not staged:  # a commit may come before the build
         findings += _of_built_skills(caller, built)
-    reported = {f"{finding.path}:{finding.line}: {finding.message}" for finding in findings}
-    for line in dict.fromkeys(notes):  # the same ones come with each batch
-        if line.removeprefix("warning: ") not in reported:
-            caller.note(line)
+    _repeat(caller, notes, findings)
     left = [f"prompt injection in {unread:,}"] if unread else []
     left += [f"duplicates of {count:,}"] if staged and count > COMPARED_FILES else []
     if left:
         caller.note(f"note: not checked: {', '.join(left)} files; run `lessons check --all`")
     return sorted(findings)
+
+
+def _repeat(caller: Caller, notes: Sequence[str], findings: Sequence[Finding]) -> None:
+    """Note each line once that came with the answers, unless a finding says it."""
+    reported = {f"{finding.path}:{finding.line}: {finding.message}" for finding in findings}
+    for line in dict.fromkeys(notes):  # the same ones come with each batch
+        if line.removeprefix("warning: ") not in reported:
+            caller.note(line)
 
 
 def _of_built_skills(caller: Caller, paths: Collection[str]) -> Iterator[Finding]:

@@ -278,7 +278,7 @@ def contents(folder: Path, files: Mapping[str, tuple[str, str]]) -> dict[str, by
 
 
 def staged_contents(folder: Path, blobs: Sequence[str], limit: int) -> list[bytes]:
-    """Return what the next commit will have under these names of blobs; b"" for what is none.
+    """Return what the next commit will have under these names of blobs; b"" for another name.
 
     For a blob of more than `limit` bytes: `limit` + 1 zeros. Two runs of git for all of them.
     """
@@ -293,7 +293,7 @@ def staged_contents(folder: Path, blobs: Sequence[str], limit: int) -> list[byte
 
 
 def _blobs(folder: Path, names: Sequence[str]) -> list[bytes | None]:
-    """Return the contents of blobs, by any names that git takes; None for what is none."""
+    """Return the contents of blobs, by any names that git takes; None for another name."""
     if not names:
         return []
     lines = "".join(f"{name}\n" for name in names)

@@ -100,6 +100,7 @@ def _write_skills(sources: Sources) -> Refreshed:
 
 
 def listing_is_stale(_vault: Vault, manifest: Manifest) -> bool:
+    """Whether the file that `list` and `show` read is of an earlier pass, or was never written."""
     return not manifest.listing or manifest.derived.get(_LISTING) != manifest.listing
 
 

@@ -107,7 +107,7 @@ def with_above(
 ) -> query.Results:
     """Add the lessons of the vaults above that reach their floor, and that `keep` returns.
 
-    What is narrowed to a document or to what is about a lesson is of this vault alone.
+    A query that is narrowed to a document, or to what is about a lesson, is of this vault alone.
     """
     is_own = asked.within or asked.lesson is not None or asked.related_to or asked.offset
     if is_own or query.LESSONS not in asked.kinds or not above.opened(vault):

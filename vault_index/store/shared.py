@@ -193,7 +193,7 @@ def publishing(
 ) -> None:
     """Make a table at an address unless it is there, once the store is safe. Raises StoreError.
 
-    Of two who make it at once one does, and the other waits: to LanceDB the later of them overwrites
+    If two make it at once, one does and the other waits: to LanceDB the later of them overwrites
     the table of the earlier, with the rows that are there by then.
     """
     is_local = not _SCHEME.match(uri)
