@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import io
+import itertools
 import os
 import pty
 import re
@@ -121,6 +122,21 @@ def test_no_line_is_wider_than_the_terminal(team: Vault, monkeypatch: pytest.Mon
         assert "Traceback" not in said
         if not command.startswith(BODIES) and "--json" not in command and "--help" not in command:
             assert_fits(said, columns)
+
+
+@pytest.mark.parametrize("columns", [80, 40])
+def test_a_bar_fits_where_it_says_how_long_it_takes(
+    columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it does from the second second on."""
+    screen, clock = Screen(), itertools.count()
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr("time.time", lambda: float(next(clock)))
+    with contextlib.redirect_stderr(screen), output.progress("fitting the error floor") as bar:
+        bar.update(0.5)
+    assert "50%" in screen.getvalue()
+    assert ("00:00:0" in screen.getvalue()) is (columns == 80)
+    assert_fits(screen.getvalue(), columns)
 
 
 @pytest.mark.slow

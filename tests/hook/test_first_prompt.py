@@ -210,10 +210,11 @@ def test_without_an_index_a_prompt_is_answered_from_the_files_and_a_start_counts
     vault = make_vault(FILES)
     ownership.claim(vault.index_dir)
     with starting_watcher(vault):
+        typed = {"session_id": "s1", "prompt_id": "p1"}
         hooks = [
             Hook(vault, session_id="s1", hook_event_name="SessionStart", source="startup"),
-            Hook(vault, session_id="s1"),
-            Hook(vault, session_id="s1"),  # of a second scope: the same prompt
+            Hook(vault, **typed),
+            Hook(vault, **typed),  # of a second scope, however late it starts
         ]
         started, *prompts = (hook.answer() for hook in hooks)
         assert (started, sum("node-heap.md" in answer for answer in prompts)) == ("", 1)

@@ -197,6 +197,16 @@ def test_a_table_with_a_link_in_it_is_not_opened(team: Vault, tmp_path: Path, ki
     )
 
 
+def test_a_link_in_the_place_of_a_mark_is_refused_each_time(team: Vault, tmp_path: Path) -> None:
+    """Also by a process that has read the manifest, and keeps it."""
+    found = manifest.current(team.index_dir)
+    assert found is not None
+    plant(found / "dirty.json", "link", write(tmp_path / "mine", "[]"))
+    for _ in range(2):
+        with pytest.raises(IndexStateError, match="no readable manifest"):
+            manifest.load(found)
+
+
 @pytest.mark.parametrize("length", [0, 120])
 def test_damage_is_named_once_and_not_cut_however_long_the_path_is(
     make_vault: MakeVault, length: int

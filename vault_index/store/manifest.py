@@ -126,9 +126,9 @@ def load(index: Path, newest: int = SCHEMA) -> Manifest:
     """
     global _latest
     key = index, version(index)  # looked at first: a newer file is read once more
-    if _latest and _latest[0] == key and _latest[1].schema == newest:
-        return _restore_dirty(index, _latest[1])
     try:
+        if _latest and _latest[0] == key and _latest[1].schema == newest:
+            return _restore_dirty(index, _latest[1])
         raw = json.loads(ownership.read_text(index / _FILE))
         schema = int(raw["schema"])
         if schema > newest:

@@ -244,9 +244,14 @@ def usage(error: click.ClickException) -> None:
 
 def progress(label: str) -> Any:
     """Return a bar on stderr for a fraction of one, with its label as wide as the terminal at most."""
-    room = (screen_width(err=True) or 80) - columns(label) - 25  # for per cent and time
+    room = (screen_width(err=True) or 80) - columns(label) - 11  # for brackets and per cent
+    has_time = room > 14  # for days and a time, too
     return click.progressbar(
-        length=1, label=visible_line(label), file=sys.stderr, width=max(1, min(36, room))
+        length=1,
+        label=visible_line(label),
+        file=sys.stderr,
+        show_eta=has_time,
+        width=max(1, min(36, room - 14 * has_time)),
     )
 
 
