@@ -32,6 +32,7 @@ from vault_index.hotpath import protocol
 from vault_index.index import reconcile
 from vault_index.vault import Vault
 from vault_index.watch import launch
+from vault_index.watch.current import CurrentVault, SharedEmbedder
 
 FILES = {
     "devops/ci-cd/heap.md": lesson_text("Raise the heap", "When the build dies, raise the heap."),
@@ -169,6 +170,24 @@ def test_new_settings_are_taken(team: Vault, with_model: Path) -> None:
         soon(lambda: run(*asked, cwd=team.root).out == "")
 
 
+def test_settings_count_as_changed_until_they_are_in_force(
+    make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A question that comes while the vault is opened again would be answered with the old ones."""
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    current = CurrentVault(make_vault().root, print, SharedEmbedder())
+    write(current.vault.lessons_dir / "vault.toml", "floor = 0.5\n")
+    meanwhile: list[tuple[bool, float | None]] = []
+
+    def warm_up(_: Vault) -> None:
+        meanwhile.append((current.settings_changed(), current.vault.config.floor))
+
+    monkeypatch.setattr("vault_index.watch.warming.warm_up", warm_up)
+    current.reopen()
+    assert meanwhile == [(True, None)]
+    assert (current.settings_changed(), current.vault.config.floor) == (False, 0.5)
+
+
 @pytest.mark.slow
 def test_broken_settings_are_an_error_with_a_watcher_as_without(
     team: Vault, own_world: Path, monkeypatch: pytest.MonkeyPatch
@@ -182,7 +201,7 @@ def test_broken_settings_are_an_error_with_a_watcher_as_without(
 
         def answer() -> dict[str, Any]:
             try:
-                return protocol.ask(str(team.root), asked, 30)
+                return protocol.ask(str(team.root), asked, 60)
             except protocol.DeclinedForNow as error:  # it has not read them yet
                 return {"refused": str(error)}
 
@@ -192,7 +211,7 @@ def test_broken_settings_are_an_error_with_a_watcher_as_without(
         assert ran.err.startswith(f"Error: {settings}: not TOML")
         event = {"hook_event_name": "UserPromptSubmit", "prompt": "when the build dies, raise it"}
         question = {"ask": "search.hook", "with": {"event": event, "ms": 0.0, "until": 1e9}}
-        assert "not TOML" in protocol.ask(str(team.root), question, 30)["problem"]
+        assert "not TOML" in protocol.ask(str(team.root), question, 60)["problem"]
         state = launch.status(team.root)
         assert state is not None
         assert "not TOML" in state["trouble"]

@@ -34,11 +34,11 @@ class CurrentVault:
     def __init__(self, root: Path, say: Callable[[str], None], embedder: SharedEmbedder) -> None:
         self.root = root
         self._embedder = embedder
+        self._settings = self._stamp_settings()
         self.vault = embedder.lend(open_vault(root))
         self.unusable: VaultError | None = None
         self._waited_for: dict[str, list[int]] = {}  # stamps of skills
         self._say = say
-        self._settings = self._stamp_settings()
         self._warn()
 
     def warm_up(self, first: Callable[[], object]) -> None:
@@ -48,13 +48,16 @@ class CurrentVault:
 
     def reopen(self) -> None:
         """Open the vault with the settings as they are now; those of before stay if they are broken."""
-        self._settings = self._stamp_settings()
+        read = self._stamp_settings()
         try:
-            opened = self._embedder.lend(open_vault(self.root))
+            self._replace(self._embedder.lend(open_vault(self.root)))
         except VaultError as error:
             self.unusable = error
             self._say(f"error: {error.message}")
-            return
+        self._settings = read  # not before: a question meanwhile would get the old ones
+
+    def _replace(self, opened: Vault) -> None:
+        """Put a vault that was just opened in force, warm, unless it is as the one before."""
         self.unusable = None
         with contextlib.suppress(VaultError):  # a server that embeds may be away
             if opened.config == self.vault.config and self.vault.embedder is not None:
