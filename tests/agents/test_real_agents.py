@@ -76,8 +76,9 @@ def world(home: Path, **more: str) -> dict[str, str]:
         "LESSONS_HOME": str(home),
         "LESSONS_EMBEDDER": "none",
         "LESSONS_WATCH_AUTOSTART": "false",
-        "LESSONS_DEADLINE_MS": "15000",  # a busy CI machine is no reason to be silent
-        "LESSONS_FAILURE_DEADLINE_MS": "15000",
+        # a busy CI machine is no reason to be silent; the agent itself waits for five seconds
+        "LESSONS_DEADLINE_MS": "5000",
+        "LESSONS_FAILURE_DEADLINE_MS": "5000",
         **more,
     }
 

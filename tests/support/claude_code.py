@@ -33,8 +33,9 @@ def environment(api: MessagesApi, home: Path) -> dict[str, str]:
         "PATH": os.pathsep.join([*places, "/usr/bin", "/bin"]),
         "HOME": str(home),
         "LESSONS_HOME": str(home),
-        "LESSONS_DEADLINE_MS": "15000",  # a busy CI machine is no reason to be silent
-        "LESSONS_FAILURE_DEADLINE_MS": "15000",
+        # a busy CI machine is no reason to be silent; the agent itself waits for five seconds
+        "LESSONS_DEADLINE_MS": "5000",
+        "LESSONS_FAILURE_DEADLINE_MS": "5000",
         "ANTHROPIC_API_KEY": "sk-ant-dummy",
         "ANTHROPIC_BASE_URL": api.url,
         "DISABLE_TELEMETRY": "1",
@@ -104,5 +105,5 @@ class OpenSession:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.close()
-        self.process.wait(30)
+        self.process.wait(60)
         self.process.stdout.close()

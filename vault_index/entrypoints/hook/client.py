@@ -31,9 +31,10 @@ usage: lessons-hook               answer an event of Claude Code: JSON on stdin,
 `lessons install AGENT` sets it up; `lessons status` shows its last complaint.
 """
 DEADLINE_SHARE = 0.95  # the rest is for ending the process, on an overloaded machine
-WATCHER_MS = 900  # a watcher that needs longer is hung; full text without it still fits
+# of the deadline, 0.9 s: a watcher that needs longer is hung; full text without it still fits
+WATCHER_SHARE = 0.45
 PRINT_SECONDS = 0.03  # to print an answer, before the deadline
-SESSION_WATCHER_MS = 1200  # a session's start is a dozen searches and four questions to git
+SESSION_WATCHER_SHARE = 0.6  # a session's start is a dozen searches and four questions to git
 # Parsing holds the interpreter, and then no thread ends the process at the deadline: 20 MB take 0.2 s.
 MAX_EVENT_BYTES = 4 * 1024 * 1024
 MAX_PROMPT_CHARS = 64 * 1024  # a search looks at the beginning
@@ -224,7 +225,7 @@ def _after_git(folder: str, started: float) -> None:
         from vault_index.hotpath import protocol
 
         try:
-            protocol.ask(root, {"ask": "look"}, WATCHER_MS / 1000)
+            protocol.ask(root, {"ask": "look"}, _deadline() / 1000 * WATCHER_SHARE)
         except protocol.NoWatcher:
             from vault_index.vault import open_vault
             from vault_index.watch import background_index
@@ -281,7 +282,7 @@ def _answer(event: dict[str, object], started: float) -> object:
     if event["hook_event_name"] in AT_CALLS:
         return _answer_call(root, event, started)
     session = event["hook_event_name"] == "SessionStart"
-    patience = min(SESSION_WATCHER_MS if session else WATCHER_MS, _deadline() / 2) / 1000
+    patience = _deadline() / 1000 * (SESSION_WATCHER_SHARE if session else WATCHER_SHARE)
     runs = hung = False
     try:
         reply = _ask(root, event, started, min(patience, _left()))
