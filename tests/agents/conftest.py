@@ -31,7 +31,7 @@ def team_shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def team(team_shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
     """A vault of three lessons, whose last commit is about Docker's layers."""
     monkeypatch.setenv("LESSONS_EMBEDDER", "none")
-    monkeypatch.setenv("LESSONS_DEADLINE_MS", "30000")  # these tests are not about speed
+    monkeypatch.setenv("LESSONS_DEADLINE_MS", "60000")  # these tests are not about speed
     vault = copy_of(team_shelf, tmp_path / "team")
     commit(vault.root, "docker: stop rebuilding every layer when one source file changes")
     return vault

@@ -24,7 +24,7 @@ HEAP = "our webpack build dies with heap out of memory at hashing chunks and sou
 FILES = {f"devops/heap-{n}.md": lesson_text(f"Heap {n}", f"{HEAP}: raise it, {n}.") for n in "abcd"}
 FILES |= {f"ops/{n}.md": lesson_text(f"Rotate {n}", f"Rotate the logs of {n}.") for n in range(20)}
 BEGAN = time.time()  # the process of a hook
-PATIENT = {"LESSONS_DEADLINE_MS": "30000", "LESSONS_EMBEDDER": "none"}
+PATIENT = {"LESSONS_DEADLINE_MS": "60000", "LESSONS_EMBEDDER": "none"}
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def side_by_side(vault: Vault, asked: dict[str, Any], count: int = 2) -> list[st
     ]
     with ThreadPoolExecutor(count) as pool:  # each gets its event at once
         data = json.dumps(asked)
-        return list(pool.map(lambda hook: str(hook.communicate(data, timeout=60)[0]), started))
+        return list(pool.map(lambda hook: str(hook.communicate(data, timeout=120)[0]), started))
 
 
 def answered(vault: Vault, asked: dict[str, Any], ms: float = 0) -> bool:

@@ -59,7 +59,7 @@ def stopped_at(word: str, *words: str, cwd: Path) -> tuple[int, str]:
                 running.send_signal(signal.SIGINT)
                 word = "nothing more"
     os.close(ours)
-    return running.wait(30), shown
+    return running.wait(60), shown
 
 
 @pytest.mark.slow

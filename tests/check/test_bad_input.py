@@ -282,7 +282,7 @@ def test_where_nothing_can_be_written_a_prompt_is_answered_from_the_files(
     monkeypatch: pytest.MonkeyPatch,
     autostart: str,
 ) -> None:
-    monkeypatch.setenv("LESSONS_DEADLINE_MS", "30000")
+    monkeypatch.setenv("LESSONS_DEADLINE_MS", "60000")
     monkeypatch.setenv("LESSONS_WATCH_AUTOSTART", autostart)
     vault = make_vault({"a.md": HEAP, "b.md": LOCK})
     prompt = "please raise the heap, as the build runs out of memory"

@@ -20,8 +20,8 @@ from vault_index.vault import Vault
 pytestmark = pytest.mark.slow
 
 PATIENT = {
-    "LESSONS_DEADLINE_MS": "30000",
-    "LESSONS_FAILURE_DEADLINE_MS": "30000",
+    "LESSONS_DEADLINE_MS": "60000",
+    "LESSONS_FAILURE_DEADLINE_MS": "60000",
     "LESSONS_EMBEDDER": "none",
 }
 FILES = {

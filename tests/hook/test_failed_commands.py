@@ -21,8 +21,8 @@ from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch
 
 PATIENT = {
-    "LESSONS_DEADLINE_MS": "30000",
-    "LESSONS_FAILURE_DEADLINE_MS": "30000",
+    "LESSONS_DEADLINE_MS": "60000",
+    "LESSONS_FAILURE_DEADLINE_MS": "60000",
     "LESSONS_EMBEDDER": "none",
 }
 GREENLET = "sqlalchemy.exc.MissingGreenlet: greenlet_spawn has not been called"
@@ -216,7 +216,6 @@ def test_a_secret_in_the_output_is_never_stored(team: Vault, own_world: Path) ->
 
 @pytest.mark.slow
 def test_without_a_watcher_there_is_no_answer_and_no_wait(team: Vault) -> None:
-    began = time.monotonic()
     event = {
         "hook_event_name": "PostToolUseFailure",
         "session_id": "s1",
@@ -225,8 +224,6 @@ def test_without_a_watcher_there_is_no_answer_and_no_wait(team: Vault) -> None:
         "tool_input": {"command": "pytest"},
         "error": GREENLET,
     }
-    done = run(
-        "lessons-hook", cwd=team.root, stdin=json.dumps(event), env={"LESSONS_EMBEDDER": "none"}
-    )
+    forever = {"LESSONS_FAILURE_DEADLINE_MS": "3600000", "LESSONS_EMBEDDER": "none"}
+    done = run("lessons-hook", cwd=team.root, stdin=json.dumps(event), env=forever)
     assert (done.out, done.err) == ("", "")
-    assert time.monotonic() - began < 5  # 0.3 s, and the start of a process on a busy machine

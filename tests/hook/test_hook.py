@@ -21,7 +21,7 @@ from tests.support.three_lessons import FILES
 from vault_index.vault import Vault
 
 HEAP = "our build dies with heap out of memory"
-PATIENT = {"LESSONS_DEADLINE_MS": "30000"}  # these tests are not about speed
+PATIENT = {"LESSONS_DEADLINE_MS": "60000"}  # these tests are not about speed
 
 
 @pytest.fixture(scope="module")

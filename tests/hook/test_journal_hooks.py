@@ -229,7 +229,7 @@ def test_install_with_the_journal_is_undone_to_the_byte(
 
 def begin(shop: Path, session: str = "new") -> str:
     event = {"hook_event_name": "SessionStart", "source": "startup", "session_id": session}
-    done = hook({**event, "cwd": str(shop)}, shop, LESSONS_DEADLINE_MS="30000")
+    done = hook({**event, "cwd": str(shop)}, shop, LESSONS_DEADLINE_MS="60000")
     return json.loads(done.out)["hookSpecificOutput"]["additionalContext"] if done.out else ""
 
 

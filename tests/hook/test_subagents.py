@@ -21,7 +21,7 @@ from vault_index.watch import launch
 
 pytestmark = pytest.mark.slow
 
-ENVIRONMENT = {"LESSONS_DEADLINE_MS": "30000", "LESSONS_EMBEDDER": "none"}
+ENVIRONMENT = {"LESSONS_DEADLINE_MS": "60000", "LESSONS_EMBEDDER": "none"}
 HEAP = "our build dies with heap out of memory"
 ADVICE = "node-heap.md"
 # recorded from Claude Code 2.1.329

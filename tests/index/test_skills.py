@@ -82,7 +82,7 @@ def test_search_by_kind(team: Vault) -> None:
 def test_the_hook_suggests_a_skill_once_and_notes_it(team: Vault) -> None:
     event = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "cwd": str(team.root)}
     event["prompt"] = "can you review this pull request for me"
-    env = {"LESSONS_DEADLINE_MS": "30000"}
+    env = {"LESSONS_DEADLINE_MS": "60000"}
     first = run("lessons-hook", cwd=team.root, stdin=json.dumps(event), env=env).out
     assert "- `/review-pr` - Review a GitHub pull request" in first
     (noted,) = injections.records(team.index_dir)
@@ -147,7 +147,7 @@ def test_a_skill_that_is_changed_or_deleted_is_so_at_once(team: Vault) -> None:
 def test_the_first_query_after_a_skill_is_saved_finds_it(team: Vault) -> None:
     """Through the hook, the command line, and as HTTP asks while its index is fresh."""
     event = {"hook_event_name": "UserPromptSubmit", "session_id": "", "cwd": str(team.root)}
-    env = {"LESSONS_DEADLINE_MS": "30000"}
+    env = {"LESSONS_DEADLINE_MS": "60000"}
     with watched(team):
         add_skill(team.root / "skills", "slim-image", "Make a docker image smaller.")
         asked = json.dumps({**event, "prompt": "make this docker image smaller please"})
@@ -350,7 +350,7 @@ def test_a_project_that_prompts_has_its_skills_known_from_then_on(
     project.mkdir(parents=True)
     add_skill(tmp_path / "shop/.claude/skills", "slim-image", "Make a docker image smaller.")
     event = {"hook_event_name": "UserPromptSubmit", "session_id": "", "cwd": str(project)}
-    env = {"LESSONS_VAULT": str(team.root), "LESSONS_DEADLINE_MS": "30000"}
+    env = {"LESSONS_VAULT": str(team.root), "LESSONS_DEADLINE_MS": "60000"}
 
     def suggested() -> bool:
         asked = json.dumps({**event, "prompt": "make this docker image smaller please"})

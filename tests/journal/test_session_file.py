@@ -126,6 +126,6 @@ def test_it_is_fast() -> None:
     session = a_session()
     values: dict[str, Any] = {field: getattr(session, field) for field in ("id", "agent")}
     long = Session(**values, transcript="t", records=session.records * 700)
-    began = time.perf_counter()
+    began = time.process_time()
     assert session_file.parse(session_file.dump(long), "a.md") == long
-    assert time.perf_counter() - began < 2.1  # 1,000 records a second
+    assert time.process_time() - began < 2.1  # 1,000 records a second

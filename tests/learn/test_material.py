@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -343,9 +342,9 @@ def test_ten_thousand_files_and_one_of_a_hundred_megabytes(project: Path) -> Non
     for number in range(5_000):
         (project / f"many{number // 100}" / f"f{number}.py").write_text(f"x = {number + 1}\n")
     write(project / "large.py", "y = 1  # a line of some length, as they are\n" * 2_400_000)
-    session, began = taken(talk), time.monotonic()
+    session, began = taken(talk), sum(os.times()[:4])
     material = gather.session(vault, session)
-    assert time.monotonic() - began < 60  # 5.6 s where bare Python takes 0.17 s to start
+    assert sum(os.times()[:4]) - began < 60  # of a processor, git's too: ten times what it takes
     assert len(material.diff) < 200_000
     assert any("left out" in note for note in material.notes)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -132,7 +131,7 @@ def test_a_server_that_only_keeps_the_connection_alive(
     with pytest.raises(ModelCallError, match=r"did not answer in 2 s"):
         model.converse(PLAIN, lambda _: None)
     assert len(bodies(server)) == 1
-    assert server.is_left.wait(20)
+    assert server.is_left.wait(60)
     server.play = streams.forever(drop, pause=0.02, after=5)
     with pytest.raises(ModelCallError, match=r"in the middle of its answer: .* in 2 s"):
         model.converse(PLAIN, lambda _: None)
@@ -147,7 +146,7 @@ def test_an_answer_without_an_end_is_read_no_further(
     with pytest.raises(ModelCallError, match="with more than 100,000 characters"):
         model.converse(PLAIN, pieces.append)
     assert "".join(pieces) == "x" * 100_000
-    assert server.is_left.wait(20)
+    assert server.is_left.wait(60)
     assert len(bodies(server)) == 1
     assert used()[0] == model.usage.calls == 1
     assert 24_000 < model.usage.output_tokens < 26_000
@@ -169,7 +168,7 @@ def test_megabytes_that_are_no_answer_are_not_kept(server: Server, model: Model)
     server.play = streams.forever(b"x" * 100_000)
     with pytest.raises(ModelCallError, match="larger than 8 MB"):
         model.converse(PLAIN, lambda _: None)
-    assert server.is_left.wait(20)
+    assert server.is_left.wait(60)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +185,7 @@ def test_whoever_takes_the_pieces_goes_away(
     with pytest.raises(type(error)) as caught:
         model.converse(PLAIN, take)
     assert caught.value is error
-    assert server.is_left.wait(20)
+    assert server.is_left.wait(60)
     assert len(bodies(server)) == 1
     assert used()[0] == 1
 
@@ -285,11 +284,12 @@ def test_a_stream_of_odd_things(kind: str, server: ModelServer, model: Model) ->
 
 
 @pytest.mark.parametrize("kind", ["anthropic", "openai"])
-def test_the_connection_may_stay_open_after_the_end(server: ModelServer, model: Model) -> None:
+def test_the_connection_may_stay_open_after_the_end(
+    kind: str, server: ModelServer, tmp_path: Path
+) -> None:
+    model = model_at(kind, server, tmp_path, timeout=3600)  # for more, it would wait that long
     server.play = streams.forever(b": more\n\n", pause=0.05, after=1000)
-    began = time.monotonic()
     assert model.converse(PLAIN, lambda _: None).text == TEXT
-    assert time.monotonic() - began < 15  # of the 20 it waits for more
 
 
 FINISH = b'data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}\n\n'

@@ -67,7 +67,7 @@ def status(
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     request = urllib.request.Request(address, body, {**HEADERS, **named}, method=method)
     try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         with error:

@@ -186,7 +186,7 @@ def test_stop_ends_the_model_and_keeps_what_it_wrote(
         page.get_by_role("button", name="Stop").click()
         page.get_by_text("Stopped.").wait_for()
         assert "word word" in page.locator(".exchange").inner_text()
-        assert chat.left.wait(30)
+        assert chat.left.wait(60)
 
 
 def test_a_model_that_fails_and_a_question_that_the_vault_does_not_answer(

@@ -35,7 +35,7 @@ def script(mode: str, folder: Path, **env: str) -> subprocess.CompletedProcess[s
     return subprocess.run(
         ["sh", SCRIPT, mode], cwd=folder, input='{"prompt": "x"}',
         env={"HOME": str(folder), "PATH": "/usr/bin:/bin", **env},
-        capture_output=True, text=True, check=False, timeout=30,
+        capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
 
 

@@ -26,8 +26,8 @@ from vault_index.store import injections
 from vault_index.vault import Vault, open_vault
 
 PATIENT = {
-    "LESSONS_DEADLINE_MS": "30000",
-    "LESSONS_FAILURE_DEADLINE_MS": "30000",
+    "LESSONS_DEADLINE_MS": "60000",
+    "LESSONS_FAILURE_DEADLINE_MS": "60000",
     "LESSONS_EMBEDDER": "none",
 }
 HEAP = "our frontend build in the pipeline dies with heap out of memory"

@@ -40,7 +40,7 @@ def test_a_session_begins_with_lessons_and_with_what_was_done(team: Vault) -> No
         "lessons-hook",
         cwd=team.root,
         stdin=json.dumps({**event, "cwd": str(team.root)}),
-        env={"LESSONS_DEADLINE_MS": "30000"},
+        env={"LESSONS_DEADLINE_MS": "60000"},
     )
     text = json.loads(done.out)["hookSpecificOutput"]["additionalContext"]
     assert "## Done here before" in text

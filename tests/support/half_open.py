@@ -14,7 +14,7 @@ def half_open(port: int, count: int, begun: bytes) -> Iterator[list[socket.socke
     with contextlib.ExitStack() as stack:
         lines = []
         for _ in range(count):
-            line = socket.create_connection(("127.0.0.1", port), timeout=30)
+            line = socket.create_connection(("127.0.0.1", port), timeout=60)
             lines.append(stack.enter_context(line))
             with contextlib.suppress(OSError):  # ended already
                 line.sendall(begun)
@@ -32,7 +32,7 @@ def still_open(lines: list[socket.socket]) -> list[socket.socket]:
 
 def answer_to(port: int, *parts: bytes) -> bytes:
     """Send bytes as they are, and return what comes back until the server closes."""
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as line:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as line:
         answer = b""
         with contextlib.suppress(OSError):  # it has heard enough
             for part in parts:

@@ -42,7 +42,7 @@ def over_http(folder: Path, *words: str, **env: str) -> Iterator[str]:
         yield process.stdout.readline().split()[-1]
     finally:
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (0, "", "")
 
 

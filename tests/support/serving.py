@@ -49,7 +49,7 @@ class Serving:
     def stop(self) -> int:
         """End it as a service manager does; return its exit status."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=30)
+        return self.process.wait(timeout=60)
 
 
 @contextmanager
@@ -80,7 +80,7 @@ def serving(root: Path, home: Path, *words: str, **env: str) -> Iterator[Serving
         if process.poll() is None:
             process.terminate()
         try:
-            process.wait(timeout=30)
+            process.wait(timeout=60)
         finally:
             process.kill()
             process.stdout.close()

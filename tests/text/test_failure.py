@@ -122,9 +122,9 @@ def test_other_languages_are_read() -> None:
 
 def test_ten_megabytes_take_no_time() -> None:
     output = "all is well 12\n" * 700_000 + "fatal: the vault is locked"
-    began = time.perf_counter()
+    began = time.process_time()
     assert failure.read("x", output).lines == ("fatal: the vault is locked",)
-    assert time.perf_counter() - began < 1  # 30 ms on an idle machine
+    assert time.process_time() - began < 1  # it takes 30 ms
     assert failure.read("x", "error: " + "a" * 10_000_000).lines
 
 

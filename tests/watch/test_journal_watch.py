@@ -33,7 +33,7 @@ def team(make_vault: Callable[..., Vault], monkeypatch: pytest.MonkeyPatch) -> V
 def ask(vault: Vault, name: str, **values: Any) -> Any:
     """Ask the watcher itself: no answer comes from anywhere else."""
     question = {"ask": f"journal.{name}", "with": values, "fresh": False}
-    return protocol.ask(str(vault.root), question, timeout=20)["answer"]
+    return protocol.ask(str(vault.root), question, timeout=60)["answer"]
 
 
 def sessions(vault: Vault) -> list[str]:

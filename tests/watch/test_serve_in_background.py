@@ -45,7 +45,7 @@ def served(vault: Vault) -> str:
 
 def answers(address: str) -> bool:
     try:
-        return httpx.get(f"{address}/api/health", trust_env=False, timeout=30).is_success
+        return httpx.get(f"{address}/api/health", trust_env=False, timeout=60).is_success
     except httpx.TransportError:
         return False
 

@@ -172,7 +172,7 @@ def test_a_client_that_goes_away_stops_its_model(served: Serving, chat: ChatServ
     chat.words = lambda _: endless()
     with streaming(served, "how do we roll back a staging deploy?") as answer:
         next(event for event in events_of(answer.iter_lines()) if event[0] == "piece")
-    assert chat.left.wait(30)
+    assert chat.left.wait(60)
     chat.left.clear()
 
     body = json.dumps({"query": "how do we roll back a staging deploy?"})
@@ -182,7 +182,7 @@ def test_a_client_that_goes_away_stops_its_model(served: Serving, chat: ChatServ
     with socket.create_connection(("127.0.0.1", served.port)) as line:
         line.sendall((head + body).encode())
         soon(lambda: sum(each["messages"][-1]["role"] == "tool" for each in chat.requests) == 2)
-    assert chat.left.wait(30)
+    assert chat.left.wait(60)
 
 
 def test_silent_models_hold_no_place_when_their_clients_are_gone(

@@ -65,7 +65,7 @@ def test_as_many_pages_at_the_same_moment_are_no_more(served: Serving) -> None:
     asked = f"GET /page/live HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\n\r\n".encode()
     with ExitStack() as lines:
         sockets = [
-            lines.enter_context(socket.create_connection(("127.0.0.1", served.port), timeout=30))
+            lines.enter_context(socket.create_connection(("127.0.0.1", served.port), timeout=60))
             for _ in range(app.MAX_LISTENERS + 20)
         ]
         for line in sockets:

@@ -147,7 +147,7 @@ def test_it_prints_its_address_at_a_terminal_and_nothing_in_a_pipe(vault: Vault)
             soon(lambda: _listens(port), 60)
         finally:
             process.send_signal(signal.SIGINT)
-            piped = process.communicate(timeout=30)
+            piped = process.communicate(timeout=60)
         assert process.returncode == 0
         if at_terminal:
             line = os.read(ours, 1000).decode()
