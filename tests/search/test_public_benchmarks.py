@@ -32,7 +32,7 @@ def test_the_harness_of_precision_mem_bench_is_answered_over_http(
     asked = {"query": "our build dies with heap out of memory", "user_id": "u", "limit": 20}
     assert send("POST", "/search", **asked, scope="domain:code") == {"results": [{"id": "heap"}]}
     assert send("POST", "/search", **asked, scope="domain:writing") == {"results": []}
-    with httpx.Client(trust_env=False) as client, precision_mem.serving(memory) as url:
+    with httpx.Client(trust_env=False, timeout=60) as client, precision_mem.serving(memory) as url:
         answer = client.post(f"{url}/search", json={**asked, "scope": "domain:code"})
         assert answer.json() == {"results": [{"id": "heap"}]}
 

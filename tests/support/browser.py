@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 WIDE, NARROW = (1280, 900), (390, 844)  # of a laptop, and of a telephone
 PICTURES = os.environ.get("LESSONS_SCREENSHOTS")  # read now: tests have none of our settings
-PATIENCE_MS = 30_000  # of a busy machine, for each thing that is waited for
+PATIENCE_MS = 60_000  # of a busy machine, for each thing that is waited for
 
 
 def program() -> str:
@@ -37,7 +37,9 @@ def browsing(playwright: Playwright) -> Iterator[Browser]:
     """Start the browser without a window."""
     # its socket is in TMPDIR, and it ends where that path is longer than a socket's may be
     env: dict[str, str | float | bool] = {**os.environ, "TMPDIR": "/tmp"}
-    browser = playwright.chromium.launch(executable_path=program(), args=["--no-sandbox"], env=env)
+    browser = playwright.chromium.launch(
+        executable_path=program(), args=["--no-sandbox"], env=env, timeout=PATIENCE_MS
+    )
     try:
         yield browser
     finally:

@@ -96,7 +96,9 @@ def test_two_vaults_are_served_and_a_page_leads_to_the_other_with_its_key(
         page_of_sand.headers["authorization"] = f"Bearer {key}"
         assert page_of_sand.get("/page/private/today").is_success
         assert "<title>Today · sand</title>" in page_of_sand.get("/").text
-    assert "<title>Today · team</title>" in httpx.get(addresses[0], trust_env=False).text
+    assert (
+        "<title>Today · team</title>" in httpx.get(addresses[0], trust_env=False, timeout=60).text
+    )
     stopped = run("lessons", "serve", "--stop", cwd=team.root).out
     assert stopped == f"stopped serving {', '.join(addresses)}\n"
 
