@@ -16,6 +16,7 @@ from tests.support.commands import BIN, run
 from tests.support.files import lesson_text
 from tests.support.indexed import copy_of, full_text_vault
 from tests.support.watchers import watched
+from vault_index.entrypoints.hook import client
 from vault_index.recall import respond, sessions
 from vault_index.store import ownership
 from vault_index.vault import Vault
@@ -108,6 +109,19 @@ def test_a_prompt_that_is_typed_again_later_is_answered(team: Vault) -> None:
 def test_a_real_hook_answers_a_prompt_that_is_typed_again_at_once(team: Vault) -> None:
     asked = event(team, session_id="again")
     assert [bool(side_by_side(team, asked, 1)[0]) for _ in range(2)] == [True, True]
+
+
+def test_a_hook_that_is_held_up_knows_when_it_began(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [5_000.0]
+
+    def started() -> float:
+        now[0] += 3  # a busy machine: others run while it reads the file
+        return 40.0
+
+    monkeypatch.setattr(client, "_started", started)
+    monkeypatch.setattr("time.time", lambda: now[0])
+    monkeypatch.setattr("time.clock_gettime", lambda _: now[0] - 4_900)
+    assert client._began() == pytest.approx(4_940 + client.TICK_SECONDS)
 
 
 def test_a_hook_that_comes_to_its_own_answer_has_the_watchers_claim(team: Vault) -> None:

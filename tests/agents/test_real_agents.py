@@ -369,5 +369,10 @@ def test_the_mcp_server_is_one_line(programs: dict[str, Path], home: Path, team:
         turn(environ, team.root, programs[name], *words)
     settings = (home / ".codex" / "config.toml").read_text()
     assert '[mcp_servers.lessons]\ncommand = "lessons"\nargs = ["mcp"]' in settings
+    files = [folder / ".gemini" / "settings.json" for folder in (team.root, home)]
+    (file,) = filter(Path.exists, files)
+    added = json.loads(file.read_text())
+    added["mcpServers"]["lessons"]["timeout"] = 120_000  # without it Gemini waits for five seconds
+    write(file, json.dumps(added))
     listed = turn(environ, team.root, programs["gemini"], "mcp", "list")
     assert "lessons mcp (stdio) - Connected" in listed.out + listed.err

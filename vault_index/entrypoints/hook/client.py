@@ -82,7 +82,7 @@ def main() -> None:
         _arm(event, started)  # before reading: stdin may never be closed
         agent = (sys.argv[2:3] or ["?"])[0] if sys.argv[1:2] == ["--agent"] else ""
         parsed = _event(agent, _read(0).decode("utf-8", "replace"))
-        event.update(pid=os.getpid(), began=time.time() - _age() + TICK_SECONDS)  # for `once`
+        event.update(pid=os.getpid(), began=_began())  # for `sessions.claim`
         event.update(_needed(parsed) if isinstance(parsed, dict) else {})
         if event.get("hook_event_name") in AT_CALLS:
             _arm(event, started, _deadline(FAILURE_VARIABLE, FAILURE_MS))
@@ -404,8 +404,28 @@ def _age() -> float:
     import time
 
     try:
-        with open("/proc/self/stat", "rb") as file:
-            ticks = int(file.read().rpartition(b")")[2].split()[19])  # since the machine started
-        return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / 100)
+        started = _started()
+        return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - started)
     except (OSError, AttributeError, ValueError):
         return time.process_time()  # not Linux: at least this
+
+
+def _began() -> float:
+    """Return when this process began, in seconds since 1970, at most a tick late.
+
+    Both clocks are read at once: a busy machine may hold up a process wherever it reads a file, and a
+    beginning before the true one would take a prompt that is typed again for the one before.
+    """
+    import time
+
+    try:
+        started = _started()
+        return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + started + TICK_SECONDS
+    except (OSError, AttributeError, ValueError):
+        return time.time() - time.process_time() + TICK_SECONDS
+
+
+def _started() -> float:
+    """Return when this process began, in seconds since the machine did. Raises OSError, ValueError."""
+    with open("/proc/self/stat", "rb") as file:
+        return int(file.read().rpartition(b")")[2].split()[19]) / 100
