@@ -1,7 +1,8 @@
 """An object store that speaks S3 (moto's server, which keeps conditional writes), and a proxy before it.
 
-The proxy counts requests and bytes. It can drop the header that makes a write conditional, as stores
-without such writes do, and cut every connection.
+The proxy counts requests and bytes, and passes on a conditional write by itself: moto looks, then
+writes, and of two at once both could be the first. It can drop the header that makes a write
+conditional, as stores without such writes do, and cut every connection.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import http.client
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -31,6 +32,7 @@ class ObjectStore:
     bytes_read: int = 0
     is_cut: bool = False  # whether connections end before an answer
     ignores_conditions: bool = False
+    by_itself: threading.Lock = field(default_factory=threading.Lock)  # held by a conditional write
 
 
 def _environ(port: int) -> dict[str, str]:
@@ -89,10 +91,12 @@ def _handler(store: ObjectStore, inner: int) -> type[BaseHTTPRequestHandler]:
             if store.ignores_conditions:
                 headers.pop("If-None-Match", None)
                 headers.pop("if-none-match", None)
+            is_conditional = any(name.lower() == "if-none-match" for name in headers)
             connection = http.client.HTTPConnection("127.0.0.1", inner)
-            connection.request(self.command, self.path, body, headers)
-            answer = connection.getresponse()
-            data = answer.read()
+            with store.by_itself if is_conditional else nullcontext():
+                connection.request(self.command, self.path, body, headers)
+                answer = connection.getresponse()
+                data = answer.read()
             connection.close()
             store.requests += 1
             store.bytes_read += len(data)
