@@ -18,7 +18,7 @@ from importlib.util import module_from_spec
 from types import ModuleType
 from typing import Any
 
-CALL_SECONDS = 5.0  # a first call takes milliseconds; one that never ends is not understood
+CALL_SECONDS = 30.0  # a first call takes milliseconds; one that never ends is not understood
 
 
 _LOCK = threading.RLock()
