@@ -1,12 +1,14 @@
 """Measure what grows with an organisation: prompts that search several vaults.
 
 python -m benchmarks.large vaults              # a warm prompt with one vault and with five
+python -m benchmarks.large ray                 # publishing by this process, and by two workers of Ray
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import sys
 import tempfile
@@ -14,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks import instruments
-from benchmarks.instruments import HOOK, Row
+from benchmarks.instruments import HOOK, LESSONS, Row
 from tests.support.files import write
 from vault_index.client import here, silent
 from vault_index.edit import add, init
@@ -29,13 +31,14 @@ ABOVE = 4
 def main() -> None:
     """Run a measurement and print it."""
     parser = argparse.ArgumentParser(description="Measure what grows with an organisation.")
-    parser.add_argument("what", choices=["vaults"])
+    parser.add_argument("what", choices=["vaults", "ray"])
     parser.add_argument(
         "--kept", type=Path, help="a folder that keeps the vaults for the next time"
     )
     options = parser.parse_args()
+    measure = {"vaults": several_vaults, "ray": on_ray}[options.what]
     with tempfile.TemporaryDirectory(prefix="lessons-large-") as name:
-        list(instruments.shown(several_vaults(options.kept or Path(name))))
+        list(instruments.shown(measure(options.kept or Path(name))))
 
 
 def made(root: Path, number: int) -> Vault:
@@ -80,6 +83,23 @@ def several_vaults(scratch: Path) -> Iterator[Row]:
         yield f"{name}: p95", statistics.quantiles(spent, n=20)[-1], "ms"
     one, several, _ = map(statistics.median, times.values())
     yield f"{ABOVE + 1} vaults, of one", several / one, "x"
+
+
+def on_ray(scratch: Path) -> Iterator[Row]:
+    """Time publishing the notes of the evaluation set from nothing, each time for a new user."""
+    models = Path(os.environ.get("LESSONS_HOME") or Path.home() / ".lessons") / "models"
+    lines = evaluate.read_lines(instruments.EVAL / "lessons.jsonl")
+    for engine in ("", "ray"):
+        root, home = scratch / f"vault{engine}", scratch / f"home{engine}"
+        init.init(root)
+        add.from_json_lines(open_vault(root), lines)
+        home.mkdir()
+        (home / "models").symlink_to(models)
+        shared = f"LESSONS_INDEX_SHARED={scratch / f'shared{engine}'}"
+        command = ["env", f"LESSONS_HOME={home}", shared, LESSONS, "index", "--publish", str(root)]
+        command += ["--engine", engine] if engine else []
+        seconds = instruments.process(command, b"")[0] / 1e3
+        yield f"publishing by {engine or 'this process'}", len(lines) / seconds, "lessons/s"
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from vault_index import status
 from vault_index.api.question import Caller, command
 from vault_index.edit import add, init
+from vault_index.embed import on_ray
 from vault_index.search import evaluate, failures, published
 from vault_index.share import git_hooks
 from vault_index.vault import open_vault
@@ -49,9 +50,18 @@ def index(
 
 
 @command
-def publish_index(vault: Vault, caller: Caller) -> dict[str, Any]:
-    """Bring the index up to date and publish it: see `search.published`; `rows` written, `stats`."""
-    stats: Any = caller.index(vault, read_all=True)
+def publish_index(vault: Vault, caller: Caller, engine: str = "") -> dict[str, Any]:
+    """Bring the index up to date and publish it: see `search.published`; `rows` written, `stats`.
+
+    The `engine` that embeds is this process, or `ray` or the address of a cluster (`embed.on_ray`).
+    """
+    if engine:
+        with on_ray.embedding(vault.config, engine) as embedder:
+            vault.embedder = embedder
+            stats: Any = caller.index(vault, read_all=True)
+            vault.embedder = embedder.own
+    else:
+        stats = caller.index(vault, read_all=True)
     done = published.publish_vectors(vault, caller.progress_of("publishing vectors"))
     rows = published.publish_rows(vault, done["uri"], caller.progress_of("publishing lessons"))
     return {**done, "rows": rows, "stats": asdict(stats)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -166,8 +167,12 @@ def remove_model() -> None:
 
 
 @click.command("index", epilog="Example: lessons index --rebuild")
+@click.argument("vaults", metavar="[DIR]...", nargs=-1)
 @click.option("--rebuild", is_flag=True, help="Build a new index beside it, then swap.")
-@click.option("--publish", is_flag=True, help="Publish its vectors to `index.shared`.")
+@click.option("--publish", is_flag=True, help="Publish it, or those of DIRs, to `index.shared`.")
+@click.option(
+    "--engine", metavar="ray|ray://HOST:PORT", help="With --publish: embed on the workers of Ray."
+)
 @click.option("--no-wait", is_flag=True, help="Do nothing if another process is indexing.")
 @click.option("--no-fetch", is_flag=True, hidden=True)  # for the watcher, which does it beside this
 @click.option("--floor", "only_floor", is_flag=True, hidden=True)  # for the watcher
@@ -175,8 +180,10 @@ def remove_model() -> None:
 @click.pass_obj
 def index_command(
     named: str | None,
+    vaults: tuple[str, ...],
     rebuild: bool,
     publish: bool,
+    engine: str | None,
     no_wait: bool,
     no_fetch: bool,
     only_floor: bool,
@@ -191,8 +198,12 @@ def index_command(
 
         here.fit_floor(client.open_vault(named), client.silent)
         return
+    if engine and not (publish and re.fullmatch(r"ray(://.+)?", engine)):
+        raise click.UsageError("--engine is ray or ray://HOST:PORT, with --publish")
+    if vaults and not publish:
+        raise click.UsageError("DIR goes with --publish; for another command name it by --vault")
     if publish:
-        _publish(named, as_json)
+        _publish(vaults or (named,), as_json, engine or "")
         return
     built = _rebuild_journal(named) if rebuild and not no_fetch else ""
     if built and not _has_vault(named):
@@ -221,14 +232,15 @@ def index_command(
         output.say(f"{problem['path']}:{problem['line']}: {problem['message']}")
 
 
-def _publish(named: str | None, as_json: bool) -> None:
-    """Publish the index, and say what came of it."""
-    done = asking.ask(named, api.state.publish_index())
-    if as_json:
-        output.json(done)
-        return
-    vectors = f"{done['added']} vectors added, {done['vectors']} in all"
-    output.say(f"{done['uri']}: {vectors}, {done['rows']} rows written")
+def _publish(vaults: Sequence[str | None], as_json: bool, engine: str) -> None:
+    """Publish indexes, and say what came of each."""
+    for named in vaults:
+        done = asking.ask(named, api.state.publish_index(engine=engine))
+        if as_json:
+            output.json(done)
+            continue
+        vectors = f"{done['added']} vectors added, {done['vectors']} in all"
+        output.say(f"{done['uri']}: {vectors}, {done['rows']} rows written")
 
 
 def _has_vault(named: str | None) -> bool:
