@@ -177,8 +177,8 @@ def test_the_top_of_the_package_is_a_page() -> None:
 def test_the_package_keeps_to_its_size() -> None:
     """The goal is 260 modules and 48,000 lines: lower these with each move, never raise them."""
     lines = [file.read_text("utf-8").count("\n") for file in MODULES.values()]
-    assert len(lines) <= 285
-    assert sum(lines) <= 64_000
+    assert len(lines) <= 280
+    assert sum(lines) <= 62_477
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def test_the_public_list() -> None:
 def test_modules_and_functions_stay_small() -> None:
     for file in PACKAGE.rglob("*.py"):
         lines = file.read_text("utf-8").splitlines()
-        assert len(lines) <= 700, f"{file.name} has {len(lines)} lines"
+        assert len(lines) <= 280, f"{file.name} has {len(lines)} lines"
         for node in ast.walk(ast.parse("\n".join(lines))):
             if isinstance(node, ast.FunctionDef):
                 length = (node.end_lineno or 0) - node.lineno + 1
