@@ -47,6 +47,7 @@ def processes(title: str, home: Path) -> list[int]:
 
 
 @pytest.mark.slow
+@pytest.mark.no_arithmetic
 @pytest.mark.timeout(600)
 def test_workers_of_ray_make_the_same_vectors_though_one_is_killed(
     tmp_path: Path, with_model: Path
