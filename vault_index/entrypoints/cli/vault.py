@@ -198,10 +198,8 @@ def index_command(
 
         here.fit_floor(client.open_vault(named), client.silent)
         return
-    if engine and not (publish and re.fullmatch(r"ray(://.+)?", engine)):
-        raise click.UsageError("--engine is ray or ray://HOST:PORT, with --publish")
-    if vaults and not publish:
-        raise click.UsageError("DIR goes with --publish; for another command name it by --vault")
+    if (vaults or engine) and not publish:
+        raise click.UsageError("DIR and --engine go with --publish; --vault names a vault to index")
     if publish:
         _publish(vaults or (named,), as_json, engine or "")
         return
@@ -234,6 +232,8 @@ def index_command(
 
 def _publish(vaults: Sequence[str | None], as_json: bool, engine: str) -> None:
     """Publish indexes, and say what came of each."""
+    if engine and not re.fullmatch(r"ray(://.+)?", engine):
+        raise click.UsageError("--engine is ray or ray://HOST:PORT")
     for named in vaults:
         done = asking.ask(named, api.state.publish_index(engine=engine))
         if as_json:
