@@ -231,7 +231,7 @@ def _times(vault: Vault, prompts: list[LabelledPrompt]) -> Iterator[Row]:
     }
     for prompt in prompts:
         for name, best in (("search for passages", False), (list(parts)[1], True)):
-            vault.queries = {}  # each question is embedded, as it would be
+            vault.query_vectors = {}  # each question is embedded, as it would be
             began = time.perf_counter()
             question = api.asking.search(query=prompt.query, best=best)
             values = api.answer(vault, question)

@@ -64,7 +64,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory(prefix="lessons-growth-") as name:
             os.environ["LESSONS_HOME"] = f"{name}/home"
             figures = dict(one_size(Path(name) / "vault", options.count[0]))
-            print(json.dumps(figures))  # noqa: T201
+            print(json.dumps(figures))  # noqa: T201  # the process that started this one reads it
     else:
         sizes = options.count or (() if options.svg else SIZES)
         growth(sizes, options.json, options.svg)
@@ -115,8 +115,8 @@ def growth(sizes: Sequence[int], kept: Path | None, svg: Path | None) -> None:
         words = [sys.executable, "-m", "benchmarks.growth", "--here", "--count", str(size)]
         done = subprocess.run(words, capture_output=True, text=True, check=True)
         figures[str(size)] = json.loads(done.stdout)
-        for what, figure in figures[str(size)].items():
-            print(f"{size:>9,} lessons: {what:<50} {figure:>12,.2f}", flush=True)  # noqa: T201
+        every = figures[str(size)].items()
+        list(instruments.shown((f"{size:,} lessons: {what}", each, "") for what, each in every))
         if kept:
             kept.write_text(json.dumps(figures, indent=1) + "\n")
     if svg:

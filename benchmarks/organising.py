@@ -206,7 +206,7 @@ def filters(scratch: Path) -> Iterator[Row]:
 
 
 def _timed(vault: Vault, query: str, only: list[str]) -> float:
-    vault.queries = {}  # each prompt is embedded, as it would be
+    vault.query_vectors = {}  # each prompt is embedded, as it would be
     began = time.perf_counter()
     find(vault, query, 5, only)
     return 1000 * (time.perf_counter() - began)

@@ -75,7 +75,7 @@ class Vault:
     def __init__(self, root: Path, config: Config) -> None:
         self.root = root
         self.config = config
-        self.queries: Mapping[tuple[str, str], np.ndarray] = {}  # the last ones: see `query_vector`
+        self.query_vectors: Mapping[tuple[str, str], np.ndarray] = {}  # the last
         self._opened: OpenIndex | None = None
         self._held = _Held()
 

@@ -38,10 +38,9 @@ def processes(title: str, home: Path) -> list[int]:
     there = []
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
+            words, environ = ((entry / name).read_bytes() for name in ("cmdline", "environ"))
             mark = f"LESSONS_HOME={home}".encode()
-            if title.encode() in (entry / "cmdline").read_bytes() and mark in (
-                entry / "environ"
-            ).read_bytes().split(b"\0"):
+            if title.encode() in words and mark in environ.split(b"\0"):
                 there.append(int(entry.name))
     return there
 
@@ -68,9 +67,8 @@ def test_workers_of_ray_make_the_same_vectors_though_one_is_killed(
         out, _ = publishing.communicate(timeout=300)
     assert publishing.returncode == 0
     assert out == f"{uri}: 400 vectors added, 400 in all, 400 rows written\n"
-    soon(
-        lambda: not processes("ray", with_model), 240
-    )  # its agents look whether it is there, rarely
+    # agents of Ray look rarely whether it is there
+    soon(lambda: not processes("ray", with_model), 240)
     made = vectors(root)
     run("lessons", "index", "--rebuild", cwd=root)
     assert vectors(root) == made

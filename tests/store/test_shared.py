@@ -380,8 +380,11 @@ def test_a_table_is_made_once_however_many_publish_at_once(
             made.append(1)
 
         with ThreadPoolExecutor(4) as pool:
-            for _ in range(4):
+            every = [
                 pool.submit(publishing, place, "table", lambda: bool(made), create)
+                for _ in range(4)
+            ]
+        assert [each.result() for each in every] == [None] * 4
         assert made == [1]
 
 

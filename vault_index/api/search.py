@@ -100,7 +100,7 @@ def for_program(vault: Vault, query: Query) -> HitList:
 @question
 def health(vault: Vault) -> SearchHealth:
     """Search once, and count. Raises as a search does."""
-    vault.queries = {}  # else the vector of the last time would answer for a model that is away
+    vault.query_vectors = {}  # else the vector of the last time would answer for a model that is away
     listed = _listed(vault, every_kind(vault, Query("is anybody there", 1)))
     opened = vault.open_index()
     tables = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,13 +55,10 @@ def publish_index(vault: Vault, caller: Caller, engine: str = "") -> dict[str, A
 
     The `engine` that embeds is this process, or `ray` or the address of a cluster (`embed.on_ray`).
     """
-    if engine:
-        with on_ray.embedding(vault.config, engine) as embedder:
+    with on_ray.embedding(vault.config, engine) if engine else nullcontext() as embedder:
+        if embedder is not None:
             vault.embedder = embedder
-            stats: Any = caller.index(vault, read_all=True)
-            vault.embedder = embedder.own
-    else:
-        stats = caller.index(vault, read_all=True)
+        stats: Any = caller.index(vault, read_all=True)
     done = published.publish_vectors(vault, caller.progress_of("publishing vectors"))
     rows = published.publish_rows(vault, done["uri"], caller.progress_of("publishing lessons"))
     return {**done, "rows": rows, "stats": asdict(stats)}

@@ -25,23 +25,24 @@ if TYPE_CHECKING:
     from vault_index.config import Config
     from vault_index.embed import Embedder
 
-TEXTS = 32  # that a worker is asked for at once: half a second
+_TEXTS = 32  # that a worker is asked for at once: half a second
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",  # no report to its makers
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # its new default, of which it warns otherwise
     "RAY_DEDUP_LOGS_SKIP_REGEX": ".",  # nothing of its own between the lines of this program
 }
-HINT = "look at `ray status` there, or publish without --engine"
+_HINT = "look at `ray status` there, or publish without --engine"
 
 
 class RayEmbedder:
-    """The embedder `own`, whose documents are embedded by `workers`; queries by this process."""
+    """The embedder `own`, whose documents are embedded by workers; queries by this process."""
 
     def __init__(self, own: Embedder, workers: Sequence[Any]) -> None:
         self.own = own
         self.name = own.name
         self.dimension = own.dimension
-        self.workers = workers
+        self.workers = len(workers)
+        self._workers = list(workers)
 
     def embed_documents(self, texts: Sequence[str]) -> np.ndarray:
         """Return a unit vector for each text, float32[len(texts), dimension]. Raises EmbedderError."""
@@ -49,12 +50,12 @@ class RayEmbedder:
         import ray
         from ray.util import ActorPool
 
-        parts = [list(texts[start : start + TEXTS]) for start in range(0, len(texts), TEXTS)]
+        parts = [list(texts[start : start + _TEXTS]) for start in range(0, len(texts), _TEXTS)]
         try:
-            pool = ActorPool(list(self.workers))
+            pool = ActorPool(self._workers)
             made = list(pool.map(lambda worker, part: worker.embed.remote(part), parts))
         except ray.exceptions.RayError as error:
-            raise EmbedderError(f"ray: {_line(error)}", HINT) from None
+            raise EmbedderError(f"ray: {_line(error)}", _HINT) from None
         return np.concatenate([np.empty((0, self.dimension), np.float32), *made])
 
     def embed_query(self, text: str) -> np.ndarray:
@@ -97,26 +98,33 @@ def embedding(config: Config, engine: str) -> Iterator[RayEmbedder]:
         message = "the engine ray is not installed"
         raise EmbedderError(message, "install the package again with its extra: `.[ray]`") from None
     own = _open(config)
+    workers: list[Any] = []
+    try:
+        try:
+            _start(config, engine)
+            worker = ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=-1)(_Worker)
+            count = max(1, int(ray.cluster_resources().get("CPU", 1)))
+            workers += [worker.remote(config, own.name) for _ in range(count)]
+        except (ConnectionError, ray.exceptions.RayError) as error:
+            raise EmbedderError(f"ray: {_line(error)}", _HINT) from None
+        yield RayEmbedder(own, workers)
+    finally:
+        for each in workers:
+            ray.kill(each)
+
+
+def _start(config: Config, engine: str) -> None:
+    """Start Ray, or reach its cluster, for this process; the vault before this one may have."""
+    import ray
+
     address = engine if "://" in engine else os.environ.get("RAY_ADDRESS", "")
     options: dict[str, Any] = {"address": address} if address else {"include_dashboard": False}
     if not address:  # workers of this machine have this user's folder
         options["runtime_env"] = {"env_vars": {"LESSONS_HOME": str(config.home)}}
-        os.environ.setdefault(
-            "RAY_TMPDIR", "/tmp"
-        )  # of sockets, whose paths have 107 bytes at most
-    workers: list[Any] = []
-    try:
-        if not ray.is_initialized():  # by the vault before this one; it ends with the process
-            ray.init(log_to_driver=False, logging_level=logging.ERROR, **options)
-        worker = ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=-1)(_Worker)
-        count = max(1, int(ray.cluster_resources().get("CPU", 1)))
-        workers += [worker.remote(config, own.name) for _ in range(count)]
-        yield RayEmbedder(own, workers)
-    except (ConnectionError, ray.exceptions.RayError) as error:
-        raise EmbedderError(f"ray: {_line(error)}", HINT) from None
-    finally:
-        for each in workers:
-            ray.kill(each)
+        # of its sockets, whose paths have 107 bytes at most
+        os.environ.setdefault("RAY_TMPDIR", "/tmp")
+    if not ray.is_initialized():
+        ray.init(log_to_driver=False, logging_level=logging.ERROR, **options)
 
 
 def _line(error: BaseException) -> str:

@@ -144,7 +144,7 @@ def staged(folder: Path) -> dict[str, str]:
     how = ("--cached", "--raw", "--no-abbrev", "-z", "--no-renames", "--no-ext-diff")
     only = ("--diff-filter=AMT", "--relative", "--", ".")
     told = ask(repository(folder), "diff", *how, *only, folder=folder).split("\0")
-    return {path: how.split()[3] for how, path in zip(told[::2], told[1::2], strict=False)}
+    return {path: line.split()[3] for line, path in zip(told[::2], told[1::2], strict=False)}
 
 
 def changed_since(folder: Path, commit: str) -> list[str]:

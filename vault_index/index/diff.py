@@ -166,10 +166,10 @@ class Reading:
 
     entries: Mapping[str, FileEntry]
     changed: Collection[str]  # the files whose rows are made
-    one: Callable[[str], ReadFile]
+    read: Callable[[str], ReadFile]
 
     def __iter__(self) -> Iterator[ReadFile]:
-        return map(self.one, self.entries)
+        return map(self.read, self.entries)
 
 
 def read(
@@ -196,13 +196,13 @@ def read(
             changed |= {path} if parsed.lessons is not None else set()
     reader = replace(first, withheld=withheld)
 
-    def one(path: str) -> ReadFile:
+    def read_rows(path: str) -> ReadFile:
         if path not in changed:
             return ReadFile(path, entries[path])
         parsed = reader.read(sources[path], even_if_same=True)
         return _with_rows(_with_own_ids(parsed, owners), manifest.files.get(path))
 
-    return Reading({path: entries[path] for path in sorted(entries)}, changed, one)
+    return Reading({path: entries[path] for path in sorted(entries)}, changed, read_rows)
 
 
 def problems(manifest: Manifest, skipped: Iterable[Skipped]) -> list[Problem]:

@@ -162,7 +162,7 @@ class Lessons(Source[Diff, Stats]):
         make = partial(rows.embed, embedder) if embedder else None
         vectors = partial(cache.get_or_make, make) if make else None
         # each batch writes the manifest, which has all files; `embed.on_ray` has workers
-        batch = BATCH_PASSAGES * len(getattr(embedder, "workers", "1"))
+        batch = BATCH_PASSAGES * int(getattr(embedder, "workers", 1))
         at_once = max(batch, len(read.changed) // BATCHES)
         writer = Writer(sources.lessons, vectors, at_once, f"{FOLDER}/")
         count, written = len(read.entries), 0

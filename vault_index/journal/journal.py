@@ -45,7 +45,7 @@ class Journal:
     def __init__(self, config: Config, embedder: Embedder | None = None) -> None:
         self.config = config
         self.folder: Path = config.home / FOLDER
-        self.queries: Mapping[tuple[str, str], np.ndarray] = {}  # the last ones
+        self.query_vectors: Mapping[tuple[str, str], np.ndarray] = {}  # of the last ones
         self.opened: OpenJournal | None = None  # see `open_index`
         if embedder is not None:  # a watcher's, which is warm
             self.__dict__["embedder"] = embedder

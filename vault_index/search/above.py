@@ -151,7 +151,7 @@ def joined(vault: Vault, own: Answer, search: Callable[[Above, Vault], Answer]) 
 
     def ask(place: tuple[Above, Vault]) -> tuple[Answer, dict[str, np.ndarray]]:
         other = place[1]
-        other.queries = vault.queries  # each is embedded once
+        other.query_vectors = vault.query_vectors  # each is embedded once
         try:
             with other.opened_once():
                 answer = search(*place)

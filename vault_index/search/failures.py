@@ -178,8 +178,8 @@ def _search(
     vault: Vault, fitted: Fitted, failed: Failure, k: int, vectors: dict[str, np.ndarray]
 ) -> Answer:
     """Rank the lessons for a failure, and say how strong the first is."""
-    first, lines, whole = failed.queries
-    text = query.searched("\n".join([first, lines, whole]))  # each word as often as texts have it
+    first, _, whole = failed.queries  # the second has no word that the first has not
+    text = query.searched(f"{first}\n{whole}")
     vector: Any = None
     if vectors:
         vector = sum(

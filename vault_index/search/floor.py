@@ -114,8 +114,8 @@ def with_above(
         return results
 
     def search(_: above.Above, other: Vault) -> above.Answer:
-        found, _least = lessons_above(other, asked)
-        return above.Answer(keep(other, found.hits), found.silenced)
+        reaching = lessons_above(other, asked)[0]
+        return above.Answer(keep(other, reaching.hits), reaching.silenced)
 
     skills = [hit for hit in results.hits if hit.kind != query.LESSONS]
     own = [hit for hit in results.hits if hit.kind == query.LESSONS]
@@ -250,7 +250,7 @@ def _best_scores(
     vectors = query.kept_vectors(vault, prompts)
     for number, prompt in enumerate(prompts, start=1):
         if vault.embedder is not None and prompt in vectors:
-            vault.queries = {(vault.embedder.name, prompt): vectors[prompt]}
+            vault.query_vectors = {(vault.embedder.name, prompt): vectors[prompt]}
         score, text = most_evidence(prompt)
         scores.append(score)
         texts.append(text)

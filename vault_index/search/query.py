@@ -162,7 +162,7 @@ def _uses(vault: Vault) -> Counter[str]:
 
 EXPLAINED = 64  # when it is to be told what was left out
 _NO_VECTORS = "the index has no vectors"
-KEPT_QUERIES = 16  # vectors of them: a prompt and its ends, what a session begins with
+MAX_QUERY_VECTORS = 16  # a prompt and its ends, what a session begins with
 MAX_QUERY_CHARS = 4000  # what is pasted after that says little about what is asked
 
 
@@ -396,11 +396,11 @@ def query_vector(
 def _embed(vault: Vault | Journal, embedder: Embedder, query: str) -> np.ndarray:
     """Return the vector of a query; those of the last few are kept. Raises EmbedderError."""
     key = embedder.name, query
-    kept = vault.queries  # read once: other threads may replace it
+    kept = vault.query_vectors  # read once: other threads may replace it
     vector = kept.get(key)
     if vector is None:
         vector = embedder.embed_query(query)
-        vault.queries = {**dict([*kept.items()][1 - KEPT_QUERIES :]), key: vector}
+        vault.query_vectors = {**dict([*kept.items()][1 - MAX_QUERY_VECTORS :]), key: vector}
     return vector
 
 

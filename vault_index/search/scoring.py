@@ -184,8 +184,8 @@ def _score_words(
 
 def weight_of(query: str) -> float:
     """Return what a unit of BM25 adds to a score: the less, the more words of substance a query has."""
-    words = set(_WORD.findall(query.lower())) - STOP_WORDS
-    return FULL_TEXT_WEIGHT * min(1.0, SUMMED_WORDS / max(1, len(words)))
+    words = len(set(_words_of_substance(query)))
+    return FULL_TEXT_WEIGHT * min(1.0, SUMMED_WORDS / max(1, words))
 
 
 @dataclass(frozen=True, slots=True)
@@ -429,7 +429,7 @@ def look_up(table: Reader, query: str, where: str | None) -> Exact:
     marks = identifiers.of_query(query)
     if not marks or not table.schema.exact_text:
         return Exact()
-    words = max(1, _count_words(query))
+    words = max(1, len(_words_of_substance(query)))
     about_share, share = min(1.0, ABOUT_WORDS / words), min(1.0, PASSING_WORDS / words)
     lessons = max(1, table.count() - len(table.families.places))
     about: dict[int, float] = {}
@@ -461,7 +461,7 @@ def with_phrases(table: Reader, query: str, where: str | None) -> str | None:
     """
     for phrase in map(identifiers.fold, identifiers.phrases(query)):
         having = _with_phrase(table, phrase, where, REQUIRED_ROWS)
-        if having or _count_words(phrase):
+        if having or _words_of_substance(phrase):
             row_ids = table.ids[list(having)].tolist() if having else ()
             where = filters.all_of(where, filters.of_rows(row_ids))
     return where
@@ -501,5 +501,5 @@ def _texts(table: Reader, places: np.ndarray) -> Sequence[tuple[int, dict[str, A
     return list(zip(places.tolist(), table.take(places), strict=True))
 
 
-def _count_words(query: str) -> int:
-    return sum(word not in STOP_WORDS for word in _WORD.findall(query.lower()))
+def _words_of_substance(query: str) -> list[str]:
+    return [word for word in _WORD.findall(query.lower()) if word not in STOP_WORDS]

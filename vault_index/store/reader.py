@@ -343,9 +343,8 @@ class Reader(Table):
     def identified(self, name: str, limit: int, where: str | None) -> np.ndarray:
         """Return the places, int64[n], of lessons that have an identifier, which is folded."""
         rows = self._lance.matches(name, self.schema.exact_text, limit, None)
-        if (
-            where and len(rows) == limit
-        ):  # LanceDB looks at all rows for a filter: ten times as long
+        # LanceDB looks at all rows for a filter, which takes ten times as long
+        if where and len(rows) == limit:
             rows, where = self._lance.matches(name, self.schema.exact_text, limit, where), None
         places: np.ndarray = self.ids.searchsorted(rows["_rowid"].to_numpy())
         mask = self.mask(where)

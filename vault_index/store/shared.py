@@ -40,10 +40,7 @@ PROBES = 8  # of a batch that was taken, embedded here as well
 LEAST_LIKE = 0.9  # cosine with the vector that was made here: processors differ by 0.01
 LENGTH = 0.01  # that a unit vector may be longer or shorter
 PUBLISH_SECONDS = 300.0  # for a call of who publishes: a commit, or folding rows into the index
-CREATE_SECONDS, LOOK_SECONDS = (
-    60.0,
-    0.5,
-)  # that a table takes to be made, at most; between two looks
+CREATE_SECONDS, LOOK_SECONDS = 60.0, 0.5  # to make a table, at most; between two looks at it
 KEEP_VERSIONS = timedelta(hours=1)  # no laptop reads one version for longer
 AT_ONCE = 500  # hashes in a filter
 ROWS = 5_000  # of a commit: 8 MB

@@ -17,7 +17,7 @@ from vault_index.errors import VaultError
 if TYPE_CHECKING:
     from vault_index.vault import Vault
 
-LONG = 1000  # steps, which take seconds
+LONG_STEPS = 1000  # which take seconds
 
 
 def note(message: str) -> None:
@@ -47,7 +47,7 @@ class Console(contextlib.ExitStack):
         The log of a git hook gets a line when something long begins, and when it ends.
         """
         if not sys.stderr.isatty() or output.color() is False:
-            if os.environ.get(output.HOOK_FD) and of >= LONG and done in (0, of):
+            if os.environ.get(output.HOOK_FD) and of >= LONG_STEPS and done in (0, of):
                 note(f"lessons: {label}: {done:,} of {of:,}")
             return
         if label != self._label:

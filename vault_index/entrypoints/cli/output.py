@@ -169,7 +169,7 @@ def of_hook() -> Iterator[None]:
     """Print where a git hook says, as it comes: it keeps stdout and stderr of what may not start."""
     try:
         named = int(os.environ.get(HOOK_FD, ""))
-        stream = open(named, "w", 1, errors="backslashreplace", closefd=False)  # noqa: SIM115
+        stream = os.fdopen(named, "w", 1, errors="backslashreplace", closefd=False)
     except (ValueError, OSError):
         yield
         return

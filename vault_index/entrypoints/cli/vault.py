@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -232,7 +231,7 @@ def index_command(
 
 def _publish(vaults: Sequence[str | None], as_json: bool, engine: str) -> None:
     """Publish indexes, and say what came of each."""
-    if engine and not re.fullmatch(r"ray(://.+)?", engine):
+    if engine and engine != "ray" and not engine.startswith("ray://"):
         raise click.UsageError("--engine is ray or ray://HOST:PORT")
     for named in vaults:
         done = asking.ask(named, api.state.publish_index(engine=engine))
