@@ -194,6 +194,23 @@ def test_what_was_decided_in_a_terminal_meanwhile_is_said(
     assert not (shown.root / "lessons/ops/first.md").exists()
 
 
+def test_a_card_that_cannot_come_again_stays(
+    browser: Browser, served: Serving, shown: ShownVault
+) -> None:
+    """It was decided elsewhere after the list was read, and before its card was."""
+    shown.propose("First", "The first thing of the two that a person looks at today.")
+    with visiting(browser, served) as visit:
+        page = visit.go("/review")
+        page.get_by_role("heading", name="First").wait_for()
+        gone = {"error": "no proposal has this id", "hint": "choose the next"}
+        page.route("**/private/review/card?**", lambda route: route.fulfill(status=404, json=gone))
+        page.evaluate("document.dispatchEvent(new Event('changed'))")
+        page.locator("#trouble").get_by_text(gone["error"]).wait_for()
+        assert page.get_by_role("heading", name="First").is_visible()
+        assert page.get_by_role("button", name="Accept").is_visible()
+        visit.errors.clear()  # the console names the refused request
+
+
 def test_keys_go_from_one_to_the_next_and_can_be_switched_off(
     browser: Browser, served: Serving, shown: ShownVault
 ) -> None:

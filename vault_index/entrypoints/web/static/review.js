@@ -27,8 +27,11 @@ async function trying(task, said = trouble) {
   }
 }
 
+// Show the card of a proposal. One that is shown already stays if it is decided before its card comes
+// again: the list that named it is older than that.
 async function select(id, { focus = false } = {}) {
   if (focus) trouble.hidden = true; // somebody chose it
+  const again = id === current;
   current = id;
   for (const item of items()) {
     if (item.dataset.id === id) item.setAttribute("aria-current", "true");
@@ -36,8 +39,8 @@ async function select(id, { focus = false } = {}) {
   }
   items()[place()]?.scrollIntoView({ block: "nearest" });
   const shown = await trying(() => load(card, `${AT}/card?id=${encodeURIComponent(id)}`));
-  if (!shown) card.replaceChildren();
-  else if (focus) at("card-title")?.focus();
+  if (!shown && !again) card.replaceChildren();
+  else if (shown && focus) at("card-title")?.focus();
 }
 
 // Read the list again and show the proposal that is at a place now. With `stay` the card of one that was
