@@ -77,7 +77,7 @@ def test_one_that_cannot_be_read_is_a_problem_and_the_others_go_on(
     (journal.folder / ".vault_index" / importing.CACHE).unlink()
     again = importing.import_all(journal)
     assert (done.sessions, again.sessions) == (3, 2)
-    ((_, problem),) = again.problems
+    (problem,) = again.problems
     assert f"{damaged}:13: the frontmatter is damaged" in problem
 
 

@@ -15,6 +15,7 @@ from vault_index.errors import VaultError
 from vault_index.journal import index
 from vault_index.journal.journal import Journal
 from vault_index.search import journal as search
+from vault_index.search.hit import JournalHits
 from vault_index.search.query import Query
 from vault_index.search.scoring import Limits
 from vault_index.store import reader
@@ -60,7 +61,7 @@ def journal(own_world: Path) -> Journal:
     return journal
 
 
-def ids(results: search.JournalResults) -> list[str]:
+def ids(results: JournalHits) -> list[str]:
     return [hit.id for hit in results.hits]
 
 
@@ -77,7 +78,7 @@ def test_a_hit_has_the_documented_keys(journal: Journal) -> None:
         *("id", "kind", "session", "project", "branch", "at", "number", "title", "text", "type"),
         *("concepts", "files", "uuids", "score"),
     ]
-    assert hit.as_json()["files"] == ["store/queue.py"]
+    assert hit.as_json()["files"] == ("store/queue.py",)
     assert hit.as_json(explain=True).keys() - hit.as_json().keys() == {"cosine", "full_text"}
 
 

@@ -40,13 +40,13 @@ def journal(own_world: Path) -> Journal:
 
 def test_kinds_are_mixed_in_order_of_time_and_grouped_by_session(journal: Journal) -> None:
     shown = around(journal, "22222222-p1")
-    groups = [(session, [record.id for record in records]) for session, records in shown.sessions()]
-    assert groups == [
-        (ONE, ["11111111-p1", "11111111-o1.1"]),
-        (TWO, ["22222222-p1"]),
-        (ONE, ["11111111-p2"]),
+    assert [(record.session, record.id) for record in shown.records] == [
+        (ONE, "11111111-p1"),
+        (ONE, "11111111-o1.1"),
+        (TWO, "22222222-p1"),
+        (ONE, "11111111-p2"),
     ]
-    assert shown.anchor == 2
+    assert (shown.anchor, shown.before) == ("22222222-p1", 2)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_what_looks_like_an_id_and_is_none_is_an_error(journal: Journal, anchor:
 
 
 def test_a_folder_without_sessions_has_a_timeline_of_named_records_alone(journal: Journal) -> None:
-    assert around(journal, "2026-11-20T11:00:00Z", project=None, anywhere=True).records == []
-    assert around(journal, "deploy it", project=None, anywhere=True).records == []
+    assert around(journal, "2026-11-20T11:00:00Z", project=None, anywhere=True).records == ()
+    assert around(journal, "deploy it", project=None, anywhere=True).records == ()
     named = around(journal, "11111111-p1", project=None, anywhere=True)
     assert {record.project for record in named.records} == {"shop"}

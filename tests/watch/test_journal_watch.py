@@ -37,7 +37,7 @@ def ask(vault: Vault, name: str, **values: Any) -> Any:
 
 
 def sessions(vault: Vault) -> list[str]:
-    return [each["id"] for each in ask(vault, "sessions")["sessions"]]
+    return [each["id"] for each in ask(vault, "sessions")]
 
 
 def is_found(vault: Vault, text: str) -> bool:

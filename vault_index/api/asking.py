@@ -20,8 +20,9 @@ from vault_index.journal.redact import redact
 from vault_index.store import moments
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
+    from vault_index.search.hit import JournalHit
     from vault_index.vault import Vault
 
 MAX_QUERY_CHARS = 20_000
@@ -174,57 +175,55 @@ def _in_journal(vault: Vault, caller: Caller, wanted: Wanted, *, is_open: bool) 
         answered = caller.ask(asked)
     except VaultError as error:  # a project or a day that is none
         return SearchResult((), notes=(": ".join(filter(None, [error.message, error.hint])),))
-    hits = answered["hits"]
-    older = answered["older"]
-    note = f"{older} older records match, too: search with an earlier `since`"
+    note = f"{answered.older} older records match, too: search with an earlier `since`"
     return SearchResult(
-        tuple(_record(caller, number, hit) for number, hit in enumerate(hits, start=1)),
-        notes=(note,) if older else (),
-        text_only=answered["text_only"],
+        tuple(_record(caller, number, hit) for number, hit in enumerate(answered.hits, start=1)),
+        notes=(note,) if answered.older else (),
+        text_only=answered.text_only,
     )
 
 
-def _record(caller: Caller, number: int, hit: Mapping[str, Any]) -> Passage:
+def _record(caller: Caller, number: int, hit: JournalHit) -> Passage:
     return Passage(
         number=number,
         kind=JOURNAL,
-        id=hit["id"],
-        title=redact(hit["title"]),
+        id=hit.id,
+        title=redact(hit.title),
         path="",
-        section=hit["type"] or hit["kind"],
+        section=hit.type or hit.kind,
         line=0,
         link="",
-        author=hit["project"],
-        date=hit["at"],
-        score=hit["score"],
+        author=hit.project,
+        date=hit.at,
+        score=round(hit.score, 4),
         text=redact(_with_answer(caller, hit))[: passages.MAX_CHARS],
     )
 
 
-def _with_answer(caller: Caller, hit: Mapping[str, Any]) -> str:
+def _with_answer(caller: Caller, hit: JournalHit) -> str:
     """Return the text of a record with what answers it: a question of the agent, a person's request.
 
     The question alone reads like a decision, and the person may have said the opposite; a request says
     nothing of what came of it.
     """
-    text = str(hit["text"])
+    text = hit.text
     wanted, word = PROMPT, "The person answered"
     try:
-        if hit["kind"] == PROMPT:
-            (record,) = caller.ask(api.journal.show(name=hit["id"]))["records"]
-            if text in record["context"]:
-                return f"The agent said: {text}\n\nThe person: {record['text'][:MAX_ANSWER_CHARS]}"
+        if hit.kind == PROMPT:
+            (prompt,) = caller.ask(api.journal.show(name=hit.id)).records
+            if text in prompt.context:
+                return f"The agent said: {text}\n\nThe person: {prompt.text[:MAX_ANSWER_CHARS]}"
             wanted, word = OBSERVATION, "What came of it"
         elif not _ASKED.search(text):
             return text
-        around = api.journal.timeline(anchor=hit["id"], before=0, after=MAX_LATER)
-        later = caller.ask(around)["records"]
+        around = api.journal.timeline(anchor=hit.id, before=0, after=MAX_LATER)
+        later = caller.ask(around).records
     except VaultError:  # it went meanwhile
         return text
     for record in later[1:]:
-        if record["session"] == hit["session"] and record["kind"] == wanted:
-            text = f"{text}\n\n{word}: {record['text'][:MAX_ANSWER_CHARS]}"
-            if wanted == PROMPT or not _ASKED.search(record["text"]):
+        if record.session == hit.session and record.kind == wanted:
+            text = f"{text}\n\n{word}: {record.text[:MAX_ANSWER_CHARS]}"
+            if wanted == PROMPT or not _ASKED.search(record.text):
                 break
             wanted, word = PROMPT, "The person answered"
     return text

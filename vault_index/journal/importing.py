@@ -47,7 +47,7 @@ Progress = Callable[[int, int], None]  # bytes that are done, bytes in all
 
 @dataclass(slots=True)
 class Imported:
-    """The result of an import; with `dry_run` the one it would have. `problems` are (path, message)."""
+    """The result of an import; with `dry_run` the one it would have."""
 
     transcripts: int = 0  # that were read
     bytes: int = 0  # of those
@@ -59,7 +59,7 @@ class Imported:
     new: int = 0  # records
     nothing: dict[str, int] = field(default_factory=dict)  # why nothing was kept -> transcripts
     projects: dict[str, int] = field(default_factory=dict)  # -> sessions
-    problems: list[tuple[str, str]] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
 
@@ -92,10 +92,10 @@ def import_all(
             try:
                 captured = _capture(journal, one, answer(), catalog, exclude, project, dry_run)
             except VaultError as error:
-                done.problems.append((str(one.path), error.message))
+                done.problems.append(f"{one.path}: {error.message}")
             except BrokenExecutor:
-                why = f"{one.path} cannot be read: the process that read it ended"
-                done.problems.append((str(one.path), why))
+                why = "cannot be read: the process that read it ended"
+                done.problems.append(f"{one.path}: {one.path} {why}")
             else:
                 _count(done, one, captured)
                 cache.note(one, captured)

@@ -141,6 +141,48 @@ class Session:
         return tuple(record for record in self.records if record.kind != SUMMARY)
 
 
+@dataclass(frozen=True, slots=True)
+class KeptRecord(Record):
+    """A record with its session and project; the branch is that of the session where it has none."""
+
+    session: str = ""
+    project: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionHead:
+    """A session without its records, but with the files it modified and what it was about."""
+
+    id: str
+    agent: str
+    project: str
+    folder: str
+    branch: str
+    began: str
+    ended: str
+    tool_calls: int
+    errors: int
+    short: str
+    title: str
+    prompts: int
+    typed: (
+        int  # with those typed in other ways, such as slash commands; or of the program that asked
+    )
+    parent: str
+    transcript: str
+    file: str
+    request: str
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRecords:
+    """A session and some of its records."""
+
+    session: SessionHead
+    records: tuple[KeptRecord, ...]
+
+
 def private_id(session: str) -> str:
     """Return the name of a session in files that are shared: only its owner can look it up."""
     return hashlib.blake2b(session.encode(), digest_size=4).hexdigest() if session else ""

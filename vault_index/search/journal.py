@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import IndexStateError, VaultError
 from vault_index.journal import index
 from vault_index.journal.journal import Journal, open_index
-from vault_index.search.hit import below, first_of
+from vault_index.search.hit import Around, JournalHit, JournalHits, below
 from vault_index.search.query import OF_JOURNAL, Query, query_vector, searched
 from vault_index.search.scoring import Evidence, Limits, gather
 from vault_index.store import filters, moments
@@ -27,87 +27,12 @@ if TYPE_CHECKING:
     import numpy as np
 
 LIMITS = Limits(scored=500, matched=3_000, first=100)
-EXPLAINED = 64  # hits, when it is to be told what was left out
 # Of 60 questions about 37 real sessions a search finds 50 answers, and with this floor 49; of ten
 # questions about no work at all it then finds nothing for nine, of 150 about other work for 27%.
 MIN_SCORE = 0.35
 
 
-@dataclass(frozen=True, slots=True)
-class JournalHit:
-    """A record and why it was found. `score` is `cosine + full_text`, in absolute units.
-
-    `text` is the best of its pieces. `uuids` are those of the transcript's records that it was made
-    from, and those of the other records of its turn that were found.
-    """
-
-    id: str
-    kind: str  # prompt | observation | summary
-    session: str
-    project: str
-    branch: str
-    at: str  # ISO 8601, UTC; "" where the transcript has no time
-    number: int
-    title: str
-    text: str
-    type: str
-    concepts: tuple[str, ...]
-    files: tuple[str, ...]
-    uuids: tuple[str, ...]
-    score: float = 0.0
-    cosine: float = 0.0
-    full_text: float = 0.0
-    path: str = ""  # of the session's file, from the journal's folder; not in the JSON
-
-    def as_json(self, *, explain: bool = False) -> dict[str, Any]:
-        """Return the hit as JSON values; with `explain` also `cosine` and `full_text`."""
-        values = {name: getattr(self, name) for name in _IN_JSON}
-        values |= {name: list(value) for name, value in values.items() if isinstance(value, tuple)}
-        evidence = ("score", "cosine", "full_text") if explain else ("score",)
-        return values | {name: round(getattr(self, name), 4) for name in evidence}
-
-    @classmethod
-    def of_row(
-        cls, row: Mapping[str, Any], cosine: float = 0.0, full_text: float = 0.0
-    ) -> JournalHit:
-        """Return the hit of a row of the journal's table."""
-        same: dict[str, Any] = {name: row[name] for name in _AS_IN_ROW}
-        return cls(
-            **same,
-            id=row["record"],
-            at=row["at"].astimezone(UTC).isoformat() if row["at"] else "",
-            concepts=tuple(row["concepts"] or ()),
-            files=tuple(row["files"] or ()),
-            uuids=tuple(row["uuids"] or ()),
-            score=cosine + full_text,
-            cosine=cosine,
-            full_text=full_text,
-        )
-
-
-_AS_IN_ROW = "kind session project branch number title text type path".split()
-_IN_JSON = (
-    *("id", "kind", "session", "project", "branch", "at", "number", "title", "text", "type"),
-    *("concepts", "files", "uuids"),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class JournalResults:
-    """The results of a search of the journal. `dropped` are (hit, why it is not in the answer).
-
-    `older` counts those of the first `k` without a window that are before it, `later` those after.
-    """
-
-    hits: list[JournalHit]
-    dropped: list[tuple[JournalHit, str]] = field(default_factory=list)
-    text_only: str = ""  # why only full text was searched, if so
-    older: int = 0
-    later: int = 0
-    since: datetime | None = None  # the beginning of the window
-
-
-def find(journal: Journal, query: Query, *, everything: bool = False) -> JournalResults:
+def find(journal: Journal, query: Query, *, everything: bool = False) -> JournalHits:
     """Search the journal, or list what touched `query.file` by time if there is no text.
 
     `query.filters.since` begins the window; without it that is `journal.window_days` ago, unless
@@ -122,7 +47,7 @@ def find(journal: Journal, query: Query, *, everything: bool = False) -> Journal
         return _find(journal, query, everything)
 
 
-def _find(journal: Journal, query: Query, everything: bool) -> JournalResults:
+def _find(journal: Journal, query: Query, everything: bool) -> JournalHits:
     opened = open_index(journal)
     since = query.filters.since
     if since is None and not everything and journal.config.journal.window_days:
@@ -134,7 +59,7 @@ def _find(journal: Journal, query: Query, everything: bool) -> JournalResults:
     allowed = table.mask(_where(query))
     window = _window(table, since, query.filters.until)
     if not text:
-        return replace(_by_time(table, query, allowed, window), since=since)
+        return _by_time(table, query, allowed, window)
     vector, why = (None, "asked for") if query.text_only else query_vector(journal, opened, text)
     narrow = allowed if window is None else window if allowed is None else window & allowed
     masks = (allowed,) if window is None else (allowed, narrow)
@@ -142,7 +67,7 @@ def _find(journal: Journal, query: Query, everything: bool) -> JournalResults:
     ranked = found.only((-(found.cosine + found.text)).argsort(kind="stable"))
     if query.min_score is None:
         query = replace(query, min_score=float("-inf") if why else MIN_SCORE)
-    return replace(_results(table, query, ranked, window, since), text_only=why, since=since)
+    return replace(_results(table, query, ranked, window, since), text_only=why)
 
 
 def _where(query: Query) -> str | None:
@@ -182,26 +107,22 @@ def _results(
     ranked: Evidence,
     window: np.ndarray | None,
     since: datetime | None,
-) -> JournalResults:
+) -> JournalHits:
     """Make the hits of ranked rows: one for each turn, of those in the window."""
-    wanted = EXPLAINED if query.explain else query.k
-    every = _hits(table, ranked, window, wanted)
     words = set(re.findall(r"\w+", query.text.casefold()))
 
-    def refuse(hit: JournalHit) -> str:
-        why = below(hit.score, query.min_score)
-        return why if words - set(re.findall(r"\w+", f"{hit.title} {hit.text}".casefold())) else ""
+    def is_hit(hit: JournalHit) -> bool:
+        said = re.findall(r"\w+", f"{hit.title} {hit.text}".casefold())
+        return not below(hit.score, query.min_score) or words.issubset(said)
 
-    hits, dropped = first_of(every, query.k, refuse)
-    older = later = 0
-    if window is not None:
+    hits = tuple(filter(is_hit, _hits(table, ranked, window, query.k)))
+    older = 0
+    if window is not None and since is not None:
         found = ranked.only(ranked.cosine + ranked.text >= (query.min_score or 0.0))
         first = found.places[_firsts_of_turns(table.columns["turn"][found.places])[: query.k]]
         outside = first[~window[first]]
-        if since is not None:
-            older = int((table.columns["at"][outside] < microseconds(since)).sum())
-        later = len(outside) - older
-    return JournalResults(hits, dropped, older=older, later=later)
+        older = int((table.columns["at"][outside] < microseconds(since)).sum())
+    return JournalHits(hits, older=older)
 
 
 def _firsts_of_turns(turns: np.ndarray) -> np.ndarray:
@@ -251,7 +172,7 @@ def _firsts(table: Reader, some: Sequence[Mapping[str, Any]]) -> dict[tuple[str,
 
 def _by_time(
     table: Reader, query: Query, allowed: np.ndarray | None, window: np.ndarray | None
-) -> JournalResults:
+) -> JournalHits:
     """List the records that a query is about, the latest first."""
     import numpy as np
 
@@ -262,7 +183,7 @@ def _by_time(
     places = places[np.lexsort((-columns["place"][places], -columns["at"][places]))]
     older = int(first.sum() - inside.sum())
     shown = table.take(places[: query.k])
-    return JournalResults([JournalHit.of_row(row) for row in shown], older=older)
+    return JournalHits(tuple(map(JournalHit.of_row, shown)), older=older)
 
 
 # What happened before and after a moment: the records of the journal in the order of time.
@@ -272,27 +193,6 @@ _NO_ID = "name one as a search shows it, a time, or a text of several words"
 _RECORD = re.compile(r"\S+-(?:[po]\d+(?:\.\d+)?|s)")
 _SESSION = re.compile(r"[0-9a-zA-Z][\w-]{5,}")
 _LIKE_SESSION = re.compile(r"(?=\D*\d)[0-9a-f]{6,}(?:-[0-9a-f]+)*")
-
-
-@dataclass(frozen=True, slots=True)
-class Around:
-    """Records in the order of time, those of a session together in it; `anchor` is the place of one.
-
-    `anchor` is None where it is a time: it lies before the record at `before`.
-    """
-
-    records: list[JournalHit]
-    anchor: int | None
-    before: int  # records that come before the anchor
-
-    def sessions(self) -> list[tuple[str, list[JournalHit]]]:
-        """Return the records by their sessions; one that goes on later comes twice."""
-        groups: list[tuple[str, list[JournalHit]]] = []
-        for record in self.records:
-            if not groups or groups[-1][0] != record.session:
-                groups.append((record.session, []))
-            groups[-1][1].append(record)
-        return groups
 
 
 def around(
@@ -325,21 +225,16 @@ def around(
     if moment is None:
         anchored, project = _place_of(journal, table, anchor.strip(), project, anywhere)
     if project is None:
-        return Around([], None, 0)
+        return Around(())
     order = table.by_time(filters.of_records(project=project))
-    place: int | None = None
-    if moment is not None:
-        at = table.columns["at"][order]
-        middle = int(at.searchsorted(microseconds(moment)))
-        chosen = order[max(0, middle - before) : middle + after]
-        middle -= max(0, middle - before)
+    if moment is None:
+        middle, after = int((order == anchored).argmax()), after + 1  # with the anchor itself
     else:
-        place = int((order == anchored).argmax())
-        first = max(0, place - before)
-        chosen = order[first : place + after + 1]
-        place = middle = place - first
-    records = [JournalHit.of_row(row) for row in table.take(chosen)]
-    return Around(records, place, middle)
+        middle = int(table.columns["at"][order].searchsorted(microseconds(moment)))
+    first = max(0, middle - before)
+    chosen = table.take(order[first : middle + after])
+    records = tuple(map(JournalHit.of_row, chosen))
+    return Around(records, "" if moment else records[middle - first].id, middle - first)
 
 
 def _place_of(

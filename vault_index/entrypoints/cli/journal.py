@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from vault_index import api, files
+from vault_index.api import codec
 from vault_index.entrypoints.cli import asking, options, output
 from vault_index.entrypoints.words import count, journal
 from vault_index.errors import VaultError
-from vault_index.search.hit import parts_of
+from vault_index.journal.record import KeptRecord, SessionHead
+from vault_index.search.hit import Around, JournalHit, JournalHits, parts_of
 from vault_index.store import moments
 
-Values = Mapping[str, Any]
+if TYPE_CHECKING:
+    from vault_index.journal.importing import Imported
 
 # What several commands of the journal share: projects and times.
 
@@ -103,20 +105,22 @@ def search_command(
     """
     if not query and not (only["file"] or only["concept"] or only["type"]):
         raise click.UsageError("name what to search for, or a --file, --concept or --type")
+    explain = only.pop("explain")
     values = {"text": " ".join(query), **only}
     values |= {**project_asked(project, all_projects), **moments.window(since, until)}
     answer = asking.ask(named, api.journal.search(**values))
     if as_json:
-        output.json({key: answer[key] for key in ("hits", "older", "text_only")})
+        hits = [hit.as_json(explain=explain) for hit in answer.hits]
+        output.json({"hits": hits, "older": answer.older, "text_only": answer.text_only})
         return
-    if answer["text_only"] and answer["embedder"] != "none":
-        asking.note(f"note: full text only: {answer['text_only']}")
+    if answer.text_only and answer.embedder != "none":
+        asking.note(f"note: full text only: {answer.text_only}")
     print_hits(answer)
-    for hit in answer["hits"] if only["explain"] else ():
-        terms = f"cosine {parts_of(hit['cosine'])} + full text {parts_of(hit['full_text'])}"
-        output.row(f"  {parts_of(hit['score'])} = {terms}: {hit['id']}")
-    if answer["older"]:
-        asking.note(f"{answer['older']} older: --since all")
+    for hit in answer.hits if explain else ():
+        terms = f"cosine {parts_of(hit.cosine)} + full text {parts_of(hit.full_text)}"
+        output.row(f"  {parts_of(hit.score)} = {terms}: {hit.id}")
+    if answer.older:
+        asking.note(f"{answer.older} older: --since all")
 
 
 @command.command(
@@ -156,30 +160,31 @@ def timeline_command(
     values = {"anchor": asked, "full": is_full, **around, **project_asked(project, all_projects)}
     answer = asking.ask(named, api.journal.timeline(**values))
     if as_json:
-        output.json(answer)
+        values = codec.to_json(answer)
+        output.json({**values, "records": [record.as_json() for record in answer.records]})
         return
     _print_timeline(answer, asked, in_full=is_full)
-    if not answer["records"]:
+    if not answer.records:
         asking.note(journal.nothing(answer))
 
 
-def _print_timeline(answer: Values, asked: str, *, in_full: bool) -> None:
+def _print_timeline(answer: Around, asked: str, *, in_full: bool) -> None:
     """Print records in the order of time, below their sessions; `>` marks the anchor."""
     session = None
-    for number, record in enumerate(answer["records"]):
-        if number == answer["before"] and not answer["anchor"]:
+    for number, record in enumerate(answer.records):
+        if number == answer.before and not answer.anchor:
             output.row(output.styled(f"> {asked}", bold=True))
-        if record["session"] != session:
-            session = record["session"]
+        if record.session != session:
+            session = record.session
             about = f"{journal.session_id(record)} {journal.where(record)}"
             output.row(output.styled(about, bold=True))
         if in_full:
-            _print_record(record)
+            _print_record(record.whole or record)
             output.say()
             continue
-        when = moments.local(record["at"])
-        line = f"{when}  {record['id']:<16} {journal.heading(record)}"
-        is_anchor = record["id"] == answer["anchor"]
+        when = moments.local(record.at)
+        line = f"{when}  {record.id:<16} {journal.heading(record)}"
+        is_anchor = record.id == answer.anchor
         output.row(output.styled(f"> {line}", bold=True) if is_anchor else f"  {line}")
 
 
@@ -197,12 +202,12 @@ def show_command(named: str | None, name: str, as_json: bool) -> None:
     if as_json:
         output.json(answer)
         return
-    session = answer["session"]
-    if not name.startswith(answer["records"][0]["id"]) or len(answer["records"]) > 1:
+    session, records = answer.session, answer.records
+    if not name.startswith(records[0].id) or len(records) > 1:
         _print_session(session)
-        output.say(output.styled(session["file"], dim=True))
-    for number, record in enumerate(answer["records"]):
-        if number or len(answer["records"]) > 1:
+        output.say(output.styled(session.file, dim=True))
+    for number, record in enumerate(records):
+        if number or len(records) > 1:
             output.say()
         _print_record(record)
 
@@ -227,7 +232,7 @@ def sessions_command(
     """List sessions, the latest first."""
     values = {"limit": limit, **project_asked(project, all_projects)}
     values |= moments.window("all" if since is None else since, until)
-    sessions = asking.ask(named, api.journal.sessions(**values))["sessions"]
+    sessions = asking.ask(named, api.journal.sessions(**values))
     if as_json:
         output.json(sessions)
         return
@@ -270,24 +275,24 @@ def import_command(
     _show(answer, dry_run)
 
 
-def _show(answer: dict[str, Any], dry_run: bool) -> None:
-    projects = sorted(answer["projects"].items(), key=lambda item: (-item[1], item[0]))
+def _show(done: Imported, dry_run: bool) -> None:
+    projects = sorted(done.projects.items(), key=lambda item: (-item[1], item[0]))
     width = max((len(name) for name, _ in projects), default=0)
     for name, sessions in projects if dry_run else ():
         output.row(f"{name:<{width}}  {count(sessions, 'session')}")
-    for problem in answer["problems"]:
+    for problem in done.problems:
         asking.note(f"warning: {problem}")
-    for why, transcripts in sorted(answer["nothing"].items()):
+    for why, transcripts in sorted(done.nothing.items()):
         asking.note(f"note: nothing to keep of {count(transcripts, 'transcript')}: {why}")
-    if answer["older"]:
-        asking.note(f"note: {count(answer['older'], 'older transcript')}: --since all")
-    there = [f"{answer['unchanged']} there already"] if answer["unchanged"] else []
-    if not answer["sessions"]:
+    if done.older:
+        asking.note(f"note: {count(done.older, 'older transcript')}: --since all")
+    there = [f"{done.unchanged} there already"] if done.unchanged else []
+    if not done.sessions:
         output.say(", ".join(["nothing new", *there]))
         return
-    parts = [f"{count(answer['sessions'], 'session')} of {count(len(projects), 'project')}"]
-    parts += [count(answer["records"], "record"), f"{answer['bytes'] / 1e6:.1f} MB read"]
-    ended = "; nothing was taken in" if dry_run else f" in {answer['seconds']:.1f} s"
+    parts = [f"{count(done.sessions, 'session')} of {count(len(projects), 'project')}"]
+    parts += [count(done.records, "record"), f"{done.bytes / 1e6:.1f} MB read"]
+    ended = "; nothing was taken in" if dry_run else f" in {done.seconds:.1f} s"
     output.say(", ".join([*parts, *there]) + ended)
 
 
@@ -327,74 +332,73 @@ def forget_command(ctx: click.Context, /, yes: bool, as_json: bool, **named: str
         raise click.UsageError(message)
     if not yes and sys.stdin.isatty() and not output.confirm(f"forget {chosen}?"):
         raise click.Abort
-    answer = asking.ask(ctx.obj, api.journal.erase(**values))
-    counts = ("records", "sessions", "beside", "left")
-    if values["session"] and not any(answer[name] for name in counts):
+    done = asking.ask(ctx.obj, api.journal.erase(**values))
+    if values["session"] and not (done.records or done.sessions or done.beside or done.left):
         where = f"no session {values['session']!r:.80} in the journal that matches"
         raise VaultError(where, "see their ids: lessons journal sessions")
     if as_json:
-        output.json(answer)
+        output.json({**codec.to_json(done), "proof": done.proof})
         return
-    if not answer["records"] and not answer["sessions"]:
+    if not done.records and not done.sessions:
         output.say("nothing in the journal matches")
-        if not answer["files_searched"]:
+        if not done.files_searched:
             return
     else:
-        sessions = f" and {count(answer['sessions'], 'session')}" if answer["sessions"] else ""
-        output.say(f"forgot {count(answer['records'], 'record')}{sessions}")
-    if answer["beside"]:
+        sessions = f" and {count(done.sessions, 'session')}" if done.sessions else ""
+        output.say(f"forgot {count(done.records, 'record')}{sessions}")
+    if done.beside:
         output.say(
-            f"removed {count(answer['beside'], 'file')} of proposals and conversations made of it"
+            f"removed {count(done.beside, 'file')} of proposals and conversations made of it"
         )
-    output.say(answer["proof"])
-    if answer["left"]:
+    output.say(done.proof)
+    if done.left:
         ctx.exit(1)
 
 
 # Records and sessions at a terminal.
 
 
-def print_hits(answer: Values) -> None:
+def print_hits(answer: JournalHits) -> None:
     """Print the hits of a search, two or three lines each, or that nothing matches."""
-    if not answer["hits"]:
+    if not answer.hits:
         asking.note(journal.nothing(answer))
     width = min(100, output.screen_width() or 100)
-    for number, hit in enumerate(answer["hits"], start=1):
+    for number, hit in enumerate(answer.hits, start=1):
         head = f"{number}. {journal.heading(hit)}{journal.percent(hit)}"
         output.row(output.styled(head, bold=True))
         output.row("   ", output.styled(journal.place(hit), dim=True))
-        text = journal.excerpt(hit, width - 3)
-        if text and text != hit["title"]:
+        text = journal.excerpt(hit.text, width - 3)
+        if text and text != hit.title:
             output.row(f"   {text}")
 
 
-def _print_record(record: Values) -> None:
+def _print_record(record: KeptRecord | JournalHit) -> None:
     """Print a record with all that the journal has of it."""
     output.say(output.styled(journal.heading(record), bold=True))
     output.say(output.styled(journal.place(record), dim=True))
-    if record["text"] and " ".join(record["text"].split()) != record["title"]:
+    if record.text and " ".join(record.text.split()) != record.title:
         output.say()
-        output.text(record["text"])
+        output.text(record.text)
     for name in journal.RUBRICS:
-        values = record.get(name) or ()
+        values = getattr(record, name, ())
         if name == "concepts" and values:
             output.say(f"concepts: {', '.join(values)}")
         elif values:
             output.say(f"{name.replace('_', ' ')}:")
             for value in values:
                 output.text(f"- {value}")
-    for command in record.get("commands") or ():
+    for command in record.commands if isinstance(record, KeptRecord) else ():
         ended = output.styled(f"  {journal.ended(command)}".rstrip(), dim=True)
-        output.say(f"$ {command['text']}", ended)
-        if command["output"]:
-            output.text(command["output"])
+        output.say(f"$ {command.text}", ended)
+        if command.output:
+            output.text(command.output)
 
 
-def _print_session(session: Values) -> None:
+def _print_session(session: SessionHead) -> None:
     """Print a session in a line: its time, its project, its title, what it took."""
     output.row(
-        output.styled(moments.local(session["began"]), dim=True),
-        f"  {session['short']}  {journal.where(session)}  ",
-        output.styled(session["title"] or "(no prompt)", bold=True),
+        output.styled(moments.local(session.began), dim=True),
+        f"  {session.short}  {journal.where(session)}  ",
+        output.styled(session.title or "(no prompt)", bold=True),
         f"  {journal.session_about(session)}",
     )

@@ -565,12 +565,12 @@ def _line_of_journal(named: str | None) -> str:
     from vault_index.text import failure
 
     asked = api.journal.sessions(folder=str(Path.cwd()), limit=SESSIONS)
-    for session in asking.ask(named, asked)["sessions"]:
-        records = asking.ask(named, api.journal.show(name=session["id"]))["records"]
-        runs = [run for record in reversed(records) for run in reversed(record["commands"])]
+    for session in asking.ask(named, asked):
+        records = asking.ask(named, api.journal.show(name=session.id)).records
+        runs = [run for record in reversed(records) for run in reversed(record.commands)]
         for run in runs:
-            failed = failure.read(run["text"], run["output"])
-            if run["failed"] and not failed.is_none:
+            failed = failure.read(run.text, run.output)
+            if run.failed and not failed.is_none:
                 return failed.lines[0]
     raise VaultError(
         "no failure in the record and in the journal", "name the line: lessons teach --error LINE"

@@ -18,6 +18,7 @@ from typing import Any, TextIO
 
 import click
 
+from vault_index.api import codec
 from vault_index.entrypoints.words import count
 from vault_index.text.quote import as_json, visible, visible_line
 
@@ -161,7 +162,7 @@ def piece(part: object) -> None:
 
 def json(value: Any) -> None:
     """Print a value as JSON."""
-    _emit(as_json(value))
+    _emit(as_json(codec.to_json(value)))
 
 
 @contextmanager

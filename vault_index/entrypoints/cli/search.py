@@ -83,12 +83,13 @@ def search_command(
         asking.note(f"note: as of commit {commit[:10]}")
     if not (answer.hits or at or "skills" in asked.kinds):  # which have categories of their own
         asking.refuse_unknown(named, asked.categories, asked.filters.tags, asked.filters.type)
-    found: dict[str, Any] = {}
     if everything:
         found = asking.ask(named, api.journal.search(text=asked.text, k=asked.k, since=""))
     if as_json:
         shown = _as_json(answer, asked, only)
-        output.json(shown | ({"sessions": found["hits"]} if everything else {}))
+        output.json(
+            shown | ({"sessions": [hit.as_json() for hit in found.hits]} if everything else {})
+        )
         return
     if everything:
         output.row(output.styled(hits.HEADINGS["lessons"], bold=True))

@@ -260,8 +260,9 @@ def _rebuild_journal(named: str | None) -> str:
 
     if not (config.home_folder() / FOLDER).is_dir():
         return ""
-    summary: str = asking.ask(named, api.journal.bring_up_to_date(rebuild=True))["summary"]
-    return f"journal: {summary}"
+    stats = asking.ask(named, api.journal.bring_up_to_date(rebuild=True))
+    written = f"{stats.added + stats.changed} sessions, {stats.rows} rows"
+    return f"journal: {written}, in {stats.seconds:.1f} s"
 
 
 @click.command("status", epilog="Example: lessons status --json")

@@ -90,10 +90,10 @@ class Agent:
             return self._checked(project)
         if project == EVERYWHERE:
             raise VaultError("lessons are of one vault at a time", "name its project, or none")
-        latest = self.ask_journal(api.journal.sessions(project=project, limit=1))["sessions"]
-        if not latest or not latest[0]["folder"]:
+        latest = self.ask_journal(api.journal.sessions(project=project, limit=1))
+        if not latest or not latest[0].folder:
             raise NoVaultError(f"nobody knows the folder of {project!r}", "name it, or none")
-        return str(latest[0]["folder"])
+        return latest[0].folder
 
     def _checked(self, folder: str) -> str:
         if not self.folders:

@@ -11,8 +11,9 @@ from typing import Any
 
 from vault_index.entrypoints.words import journal, sentence, spent
 from vault_index.errors import VaultError
+from vault_index.journal.record import Command
 from vault_index.recall import block
-from vault_index.search.hit import Hit, HitList, percent_of
+from vault_index.search.hit import Around, Hit, HitList, JournalHit, JournalHits, percent_of
 from vault_index.store import moments
 from vault_index.text import quote
 
@@ -269,91 +270,87 @@ EXCERPT_CHARS = 500  # of a record in a list
 SHOWN_FILES = 5
 _RUBRICS = ("facts", "files_read", "files_modified", "errors")
 
-Json = Mapping[str, Any]
 
-
-def journal_hits(answer: Json, start: int, limit: int) -> str:
+def journal_hits(answer: JournalHits, start: int, limit: int) -> str:
     """Return the hits of a page that begins at `start`, and how to get more."""
-    hits = answer["hits"][start : start + limit]
-    notes = [f"Full text only: {line(answer['text_only'])}."] if answer["text_only"] else []
-    if answer["older"]:
-        notes.append(f"{answer['older']} older: search with since='all'.")
+    hits = answer.hits[start : start + limit]
+    notes = [f"Full text only: {line(answer.text_only)}."] if answer.text_only else []
+    if answer.older:
+        notes.append(f"{answer.older} older: search with since='all'.")
     if not hits:
-        return " ".join([_nothing(answer), *notes, "Next: try other words, or project='all'."])
+        return " ".join(
+            [sentence(journal.nothing(answer)), *notes, "Next: try other words, or project='all'."]
+        )
     notes.append("All of one: learn_get(id).")
-    if len(answer["hits"]) > start + limit:
+    if len(answer.hits) > start + limit:
         notes.append(f"More: the same search with cursor='{start + limit}'.")
     room = min(EXCERPT_CHARS, MAX_CHARS // len(hits) - 300)
     return "\n".join([fenced((_hit(hit, room) for hit in hits), JOURNAL_INTRO), " ".join(notes)])
 
 
-def _nothing(answer: Json) -> str:
-    return sentence(journal.nothing(answer))
-
-
-def timeline(answer: Json, *, full: bool) -> str:
+def timeline(answer: Around, *, full: bool) -> str:
     """Return records in the order of time; `>` marks the anchor."""
-    records: Sequence[Json] = answer["records"]
+    records = answer.records
     if not records:
         next_step = "name a record, a time such as 'yesterday 14:00', or other words"
-        return f"{_nothing(answer)} Next: {next_step}."
+        return f"{sentence(journal.nothing(answer))} Next: {next_step}."
     room = MAX_CHARS // len(records)
     blocks: list[str] = []
     session = None
     for number, record in enumerate(records):
-        if number == answer["before"] and not answer["anchor"]:
+        if number == answer.before and not answer.anchor:
             blocks.append("> the time asked for")
-        if record["session"] != session:
-            session = record["session"]
+        if record.session != session:
+            session = record.session
             blocks.append(f"## Session {line(journal.session_id(record))}, {_place(record)}")
-        mark = ">" if record["id"] == answer["anchor"] else "-"
+        mark = ">" if record.id == answer.anchor else "-"
         blocks.append(f"{mark} {_heading(record)}")
-        blocks += _details(record, room - len(blocks[-1]) - 60) if full else []
+        blocks += _details(record.whole or record, room - len(blocks[-1]) - 60) if full else []
     more = [] if full else ["All of one: learn_get(id)."]
     return "\n".join([fenced(blocks, JOURNAL_INTRO), *more])
 
 
-def _hit(hit: Json, room: int) -> str:
-    files = f" · {', '.join(map(line, hit['files'][:SHOWN_FILES]))}" if hit["files"] else ""
-    text = quote.shorten(quote.defused(str(hit["text"])), room)
-    text = "" if " ".join(text.split()) == line(hit["title"]) else text
+def _hit(hit: JournalHit, room: int) -> str:
+    files = f" · {', '.join(map(line, hit.files[:SHOWN_FILES]))}" if hit.files else ""
+    text = quote.shorten(quote.defused(hit.text), room)
+    text = "" if " ".join(text.split()) == line(hit.title) else text
     head = [f"- {_heading(hit)}{journal.percent(hit)}", f"  {_place(hit)}{files}"[:600]]
     return "\n".join([*head, *quote.lines(text)])
 
 
-def _heading(record: Json) -> str:
-    when, kind = line(moments.local(record["at"]))[:16], line(journal.kind(record))
-    return f"{line(record['id'])} {when} [{kind}] {line(record['title'])[:160]}"
+def _heading(record: JournalHit) -> str:
+    when, kind = line(moments.local(record.at))[:16], line(journal.kind(record))
+    return f"{line(record.id)} {when} [{kind}] {line(record.title)[:160]}"
 
 
-def _place(record: Json) -> str:
+def _place(record: JournalHit) -> str:
     return line(journal.where(record))
 
 
-def _details(record: Json, room: int) -> list[str]:
+def _details(record: journal.AnyRecord, room: int) -> list[str]:
     """Return all of a record as a quotation; what has no room is only announced."""
-    parts = [str(record["text"]).strip()]
+    parts = [record.text.strip()]
     for name in _RUBRICS:
-        values = record.get(name) or ()
+        values = getattr(record, name, ())
         if values:
             parts.append(
                 "\n".join([f"{name.replace('_', ' ')}:", *(f"- {each}" for each in values)])
             )
-    parts += _commands(record.get("commands") or ())
+    parts += _commands(getattr(record, "commands", ()))
     whole = quote.defused("\n".join(filter(None, parts)))
     text = quote.shorten(whole, max(80, room - 2 * whole[:room].count("\n")))
     shown = quote.lines(text)
     if len(text) < len(quote.closed(whole.strip())):
         shown.append(
-            f"  (cut; alone it has more room, and `lessons journal show {line(record['id'])}` all)"
+            f"  (cut; alone it has more room, and `lessons journal show {line(record.id)}` all)"
         )
     return shown
 
 
-def _commands(commands: Iterable[Json]) -> list[str]:
+def _commands(commands: Iterable[Command]) -> list[str]:
     lines = []
     for command in commands:
         ended = journal.ended(command)
-        lines.append(f"$ {command['text']}" + (f"  ({ended})" if ended else ""))
-        lines += [command["output"]] if command["output"] else []
+        lines.append(f"$ {command.text}" + (f"  ({ended})" if ended else ""))
+        lines += [command.output] if command.output else []
     return lines

@@ -23,7 +23,8 @@ from vault_index.entrypoints.web.shapes import Text
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
 from vault_index.entrypoints.words import journal as words
 from vault_index.hotpath import spool
-from vault_index.journal.record import KINDS, TYPES
+from vault_index.journal.record import KINDS, TYPES, KeptRecord, SessionHead
+from vault_index.search.hit import JournalHit, JournalHits
 from vault_index.store import moments
 from vault_index.store.injections import key_of
 from vault_index.store.moments import lasted, local
@@ -78,7 +79,12 @@ def search(
     with client.refusing(422):
         values |= moments.window(narrowed["since"] or None, narrowed["until"])
     answer = client.ask(api.journal.search(**values), status=422)
-    return without_paths(client, answer, "hits", "older", "project", "text_only")
+    return {
+        "hits": without_paths(client, answer.hits),
+        "older": answer.older,
+        "project": client.shown(answer.project),
+        "text_only": client.shown(answer.text_only),
+    }
 
 
 @routes.get("/timeline")
@@ -99,7 +105,8 @@ def timeline(
         project=project,
     )
     answer = client.ask(question, status=404)
-    return without_paths(client, answer, "records", "anchor", "before")
+    records = without_paths(client, answer.records)
+    return {"records": records, "anchor": answer.anchor, "before": answer.before}
 
 
 @routes.get("/sessions")
@@ -114,7 +121,7 @@ def sessions(
     with client.refusing(422):
         window = moments.window(since or None, until)
     question = api.journal.sessions(project=project, limit=limit, **window)
-    return without_paths(client, client.ask(question, status=422), "sessions")
+    return {"sessions": client.shown_values(client.ask(question, status=422), exclude=PATHS)}
 
 
 def is_search(query: str, narrowed: Mapping[str, str]) -> bool:
@@ -122,9 +129,9 @@ def is_search(query: str, narrowed: Mapping[str, str]) -> bool:
     return bool(query.strip() or narrowed["file"] or narrowed["concept"] or narrowed["type"])
 
 
-def without_paths(client: VaultClient, answer: Mapping[str, Any], *keys: str) -> dict[str, Any]:
-    """Return some of an answer, without the folders of this machine."""
-    return {key: client.shown_values(answer[key], exclude=PATHS) for key in keys}
+def without_paths(client: VaultClient, hits: Iterable[JournalHit]) -> Any:
+    """Return hits as JSON values, without the folders of this machine."""
+    return client.shown_values([hit.as_json() for hit in hits], exclude=PATHS)
 
 
 # The page.
@@ -137,7 +144,6 @@ SESSIONS = 100  # of a day
 MAX_CHARS = 20_000  # of a text; what follows is on the command line
 FOLDED_CHARS = 600
 FIELDS = ("text", "facts", "concepts", "files_read", "files_modified", "errors", "commands")
-NO_HITS: dict[str, Any] = {"hits": [], "older": 0, "text_only": ""}
 
 Day = Annotated[str, Query(pattern=r"^(\d{4}-\d\d-\d\d)?$")]
 
@@ -187,7 +193,7 @@ def calendar(client: Client, day: Day = "", project: Word = "") -> HTMLResponse:
     """Show the last weeks, nothing without a journal."""
     if not spool.is_on():
         return HTMLResponse("", headers=HEADERS)
-    counts = client.ask(api.journal.days(project=project), status=422)["days"]
+    counts = client.ask(api.journal.days(project=project), status=422)
     today = max(datetime.now(UTC).date(), datetime.now().astimezone().date())
     drawn = days_drawn(counts, _day(day), today)
     return fragment("journal_days.html", calendar=drawn, chosen=day, project=project)
@@ -198,13 +204,13 @@ def day_page(client: Client, day: Day = "", project: Word = "") -> HTMLResponse:
     """Show the sessions of a day, by default of the latest that has some."""
     if not spool.is_on():
         return fragment("journal_off.html")
-    counts = client.ask(api.journal.days(project=project), status=422)["days"]
+    counts = client.ask(api.journal.days(project=project), status=422)
     day = _day(day) or max((each for each in counts if each[:4] != "0000"), default="")
     if not day:
         return fragment("journal_day.html", day="", project=project)
     question = api.journal.day(day=day, project=project, limit=SESSIONS)
-    answer = client.ask(question, status=422)
-    sessions = [_session(client, each) for each in answer["sessions"]]
+    of_day = client.ask(question, status=422)
+    sessions = [_session(client, each.session, each.records) for each in of_day]
     before, after = days_beside(counts, day)
     return fragment(
         "journal_day.html",
@@ -225,8 +231,8 @@ def day_page(client: Client, day: Day = "", project: Word = "") -> HTMLResponse:
 def session_page(client: Client, id: Word) -> HTMLResponse:
     """Show a session with its records in their order."""
     answer = client.ask(api.journal.show(name=id), status=404)
-    records = [_record(client, each) for each in answer["records"]]
-    session = _session(client, answer["session"])
+    records = [_record(client, each) for each in answer.records]
+    session = _session(client, answer.session)
     return fragment("journal_session.html", session=session, records=records)
 
 
@@ -235,10 +241,10 @@ def around_page(client: Client, anchor: Word) -> HTMLResponse:
     """Show what came before and after a record, a session's beginning or a time."""
     question = api.journal.timeline(anchor=anchor, before=AROUND, after=AROUND, full=True)
     answer = client.ask(question, status=404)
-    records = [_record(client, each) for each in answer["records"]]
+    records = [_record(client, each.whole or each) for each in answer.records]
     return fragment(
         "journal_around.html",
-        anchor=answer["anchor"],
+        anchor=answer.anchor,
         groups=_by_session(records),
         earlier=records[0]["id"] if records else "",
         later=records[-1]["id"] if records else "",
@@ -262,8 +268,8 @@ def hits(
             **moments.window(narrowed["since"] or None, narrowed["until"]),
         }
     is_asked = is_search(query, narrowed)
-    answer = client.ask(api.journal.search(**asked), status=422) if is_asked else NO_HITS
-    hits = [_record(client, each) for each in answer["hits"]]
+    answer = client.ask(api.journal.search(**asked), status=422) if is_asked else JournalHits()
+    hits = [_record(client, each) for each in answer.hits]
     named = {"query": query, "kind": kind, **narrowed}
     following = min(limit + HITS, MAX_HITS)
     has_more = len(hits) == limit < MAX_HITS
@@ -271,9 +277,9 @@ def hits(
         "journal_hits.html",
         is_asked=is_asked,
         hits=hits,
-        older=answer["older"],
+        older=answer.older,
         everything=address_with(AT, **{**named, "since": "all"}),
-        text_only=answer["text_only"],
+        text_only=answer.text_only,
         more=address_with(f"{PRIVATE}/search", **named, limit=following) if has_more else "",
     )
 
@@ -289,18 +295,20 @@ def _day(text: str) -> str:
         raise Refusal(422, f"no day {text}", "write it like 2026-03-31") from None
 
 
-def _session(client: VaultClient, session: Mapping[str, Any]) -> dict[str, Any]:
+def _session(
+    client: VaultClient, session: SessionHead, summaries: Iterable[KeptRecord] = ()
+) -> dict[str, Any]:
     """Return a session without the folders of this machine, with its times in words."""
     return {
         **client.shown_values(session, exclude=PATHS),
-        "began": local(session["began"]),
-        "until": local(session["ended"], "%H:%M"),
-        "lasted": lasted(session["began"], session["ended"]),
-        "summary": client.shown_values(session.get("summary") or {}, exclude=PATHS),
+        "began": local(session.began),
+        "until": local(session.ended, "%H:%M"),
+        "lasted": lasted(session.began, session.ended),
+        "summary": [client.shown_values(each.fields, exclude=PATHS) for each in summaries],
     }
 
 
-def _record(client: VaultClient, record: Mapping[str, Any]) -> dict[str, Any]:
+def _record(client: VaultClient, record: words.AnyRecord) -> dict[str, Any]:
     """Return a record without the folders of this machine, its longer texts cut and marked."""
     empty = dict.fromkeys(FIELDS, ())
     values = {**empty, **client.shown_values(record, exclude=PATHS)}
@@ -311,8 +319,8 @@ def _record(client: VaultClient, record: Mapping[str, Any]) -> dict[str, Any]:
         "rest": max(0, len(text) - MAX_CHARS),
         "is_long": len(text) > FOLDED_CHARS,
         "label": words.kind(record),
-        "when": local(record["at"]),
-        "key": key_of(str(record["text"])) if record["kind"] == "prompt" else "",
+        "when": local(record.at),
+        "key": key_of(record.text) if record.kind == "prompt" else "",
     }
 
 

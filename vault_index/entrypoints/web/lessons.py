@@ -280,7 +280,7 @@ def _sessions(client: VaultClient, request: Request, prompt: str, k: int) -> lis
         raise Refusal(401, NO_TOKEN, TOKEN_HINT)
     client.require_journal()
     answer = client.ask(api.journal.search(text=prompt, k=k, since=""), status=422)
-    found: list[dict[str, Any]] = without_paths(client, answer, "hits")["hits"]
+    found: list[dict[str, Any]] = without_paths(client, answer.hits)
     return found
 
 

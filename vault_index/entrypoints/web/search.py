@@ -23,7 +23,7 @@ from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
 from vault_index import api
-from vault_index.entrypoints.web.journal import PATHS
+from vault_index.entrypoints.web.journal import without_paths
 from vault_index.entrypoints.web.lessons import is_shared
 from vault_index.entrypoints.web.markdown import excerpt_of
 from vault_index.entrypoints.web.refusal import Refusal
@@ -269,17 +269,16 @@ def _sessions(client: VaultClient, asked: Asked, *, private: bool) -> dict[str, 
         return {"no_sessions": "The journal is off."}
     question = api.journal.search(text=asked.text, k=min(asked.count, SHOWN), since="")
     answer = client.ask(question, status=422, at_once=True)
-    found = client.shown_values(answer["hits"], exclude=PATHS)
     sessions = [
         {
-            **hit,
+            **shown,
             "label": journal.kind(hit),
             "where": journal.where(hit),
-            "when": local(hit["at"]),
-            "excerpt": journal.excerpt(hit, EXCERPT_CHARS),
-            "percent": percent_of(hit["score"]),
+            "when": local(hit.at),
+            "excerpt": journal.excerpt(shown["text"], EXCERPT_CHARS),
+            "percent": percent_of(hit.score),
         }
-        for hit in found
+        for hit, shown in zip(answer.hits, without_paths(client, answer.hits), strict=True)
     ]
     nothing = "" if sessions else sentence(journal.nothing(answer))
     return {"sessions": sessions, "no_sessions": nothing}

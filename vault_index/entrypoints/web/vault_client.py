@@ -17,6 +17,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import is_dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from fastapi import Depends, Request
 
 from vault_index import api, client, files
+from vault_index.api import codec
 from vault_index.entrypoints.web.refusal import Refusal, from_error
 from vault_index.errors import VaultError
 from vault_index.hotpath import index_files, spool
@@ -186,6 +188,7 @@ class VaultClient:
 
         `key` is what a value is called: of a file in another place only its name stays.
         """
+        value = codec.to_json(value) if is_dataclass(value) else value
         if isinstance(value, Mapping):
             return {
                 name: self.shown_values(each, exclude, name)

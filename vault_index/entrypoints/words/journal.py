@@ -6,8 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from vault_index.entrypoints.words import count
+from vault_index.journal.record import Command, KeptRecord, SessionHead
+from vault_index.search.hit import Around, JournalHit, JournalHits
 from vault_index.store.moments import lasted, local
 
+AnyRecord = JournalHit | KeptRecord
 Values = Mapping[str, Any]
 RUBRICS = ("facts", "concepts", "files_read", "files_modified", "errors")  # as a record has them
 MAX_SHOWN = 5  # projects, problems and complaints
@@ -18,58 +21,57 @@ NOTHING = {
 }
 
 
-def nothing(answer: Values) -> str:
+def nothing(answer: JournalHits | Around) -> str:
     """Return why a search or a timeline has nothing."""
-    return NOTHING[answer["missing"]]
+    return NOTHING[answer.missing]
 
 
-def kind(record: Values) -> str:
+def kind(record: AnyRecord) -> str:
     """Return the type of an observation, the kind of any other record."""
-    return str(record["type"] or record["kind"])
+    return record.type or record.kind
 
 
-def heading(record: Values) -> str:
+def heading(record: AnyRecord) -> str:
     """Return the kind and the title of a record."""
-    return f"[{kind(record)}] {record['title'] or '(no title)'}"
+    return f"[{kind(record)}] {record.title or '(no title)'}"
 
 
-def where(record: Values) -> str:
+def where(record: AnyRecord | SessionHead) -> str:
     """Return the project and branch of a record or session."""
-    return f"{record['project']}@{record['branch']}" if record["branch"] else str(record["project"])
+    return f"{record.project}@{record.branch}" if record.branch else record.project
 
 
-def session_id(record: Values) -> str:
+def session_id(record: AnyRecord) -> str:
     """Return the short id of a record's session, which begins the record's own."""
-    return str(record["id"]).rpartition("-")[0]
+    return record.id.rpartition("-")[0]
 
 
-def place(record: Values) -> str:
+def place(record: AnyRecord) -> str:
     """Return the id of a record, its project and branch, and its time."""
-    return " · ".join(filter(None, (record["id"], where(record), local(record["at"]))))
+    return " · ".join(filter(None, (record.id, where(record), local(record.at))))
 
 
-def percent(hit: Values) -> str:
+def percent(hit: JournalHit) -> str:
     """Return the score of a hit in brackets; "" where it has none."""
-    score = hit.get("score")
-    return f" ({100 * min(1.0, max(0.0, score)):.0f}%)" if score else ""
+    return f" ({100 * min(1.0, max(0.0, hit.score)):.0f}%)" if hit.score else ""
 
 
-def excerpt(record: Values, room: int) -> str:
+def excerpt(text: str, room: int) -> str:
     """Return the text of a record in one line of at most `room` characters."""
-    text = " ".join(str(record["text"])[: 40 * room].split())
+    text = " ".join(text[: 40 * room].split())
     return text[: room - 1] + "…" if len(text) > room else text
 
 
-def ended(command: Values) -> str:
+def ended(command: Command) -> str:
     """Return how a command ended: its status, "failed", or nothing."""
-    status = command["status"]
-    return f"exit {status}" if status is not None else "failed" if command["failed"] else ""
+    status = command.status
+    return f"exit {status}" if status is not None else "failed" if command.failed else ""
 
 
-def session_about(session: Values) -> str:
+def session_about(session: SessionHead) -> str:
     """Return how much a session asked and changed, and how long it took."""
-    about = [count(session["typed"], "prompt"), count(len(session["files"]), "file")]
-    about.append(lasted(session["began"], session["ended"]))
+    about = [count(session.typed, "prompt"), count(len(session.files), "file")]
+    about.append(lasted(session.began, session.ended))
     return ", ".join(filter(None, about))
 
 
