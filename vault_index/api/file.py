@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vault_index import api
-from vault_index.api import codec
 from vault_index.api.question import Caller, command
-from vault_index.check import ERROR
 from vault_index.edit import save
 
 if TYPE_CHECKING:
+    from vault_index.check.finding import Finding
     from vault_index.vault import Vault
 
 
@@ -22,15 +21,10 @@ def read(vault: Vault, caller: Caller, path: str) -> str:
 
 
 @command
-def check(vault: Vault, caller: Caller, path: str, text: str) -> dict[str, Any]:
-    """Check a text as `lessons check` would in a lesson file: `findings`, and how many are `errors`."""
+def check(vault: Vault, caller: Caller, path: str, text: str) -> list[Finding]:
+    """Check a text as `lessons check` would in a lesson file."""
     del vault
-    known = caller.ask(api.lesson.count())["own"]
-    findings = save.findings(path, text, known)
-    return {
-        "findings": codec.to_json(list(findings)),
-        "errors": sum(finding.severity == ERROR for finding in findings),
-    }
+    return save.findings(path, text, caller.ask(api.lesson.count())["own"])
 
 
 @command
@@ -41,8 +35,7 @@ def write(vault: Vault, caller: Caller, path: str, text: str, seen: str) -> str:
 
 
 @command
-def diff(vault: Vault, caller: Caller, path: str, seen: str) -> dict[str, Any]:
-    """Return the `text` of a lesson file, and the `patch` lines to it from what was `seen`."""
+def diff(vault: Vault, caller: Caller, path: str, seen: str) -> tuple[str, list[str]]:
+    """Return the text of a lesson file, and the lines of a patch to it from what was `seen`."""
     del caller
-    text, lines = save.changes(vault, path, seen)
-    return {"text": text, "patch": lines}
+    return save.changes(vault, path, seen)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import api
 from vault_index.api.question import Caller, command, question
 from vault_index.learn.skills import build, cluster, deploy
+from vault_index.learn.skills.build import Built, Rates
 
 if TYPE_CHECKING:
     from vault_index.check.finding import Finding
@@ -33,9 +35,9 @@ def compare(vault: Vault) -> tuple[Finding, ...]:
 
 
 @question
-def rate(vault: Vault, tags: Sequence[str] = ()) -> dict[str, Any]:
-    """Return for `skills` that were built, or those of these tags, which of their prompts do right."""
-    return {"skills": build.rates(vault, tags)}
+def rate(vault: Vault, tags: Sequence[str] = ()) -> tuple[Rates, ...]:
+    """Return for skills that were built, or those of these tags, which of their prompts do right."""
+    return tuple(build.rates(vault, tags))
 
 
 @command
@@ -45,25 +47,20 @@ def build_ready(
     tags: Sequence[str] = (),
     dry_run: bool = False,
     force: bool = False,
-) -> dict[str, Any]:
-    """Build the skills that are ready, or those of these tags: `skills` as `Built` has them.
+) -> list[Built]:
+    """Build the skills that are ready, or those of these tags.
 
-    Those that were written have `triggers`, searched in the index with them. `failed` is how many
-    could not be built.
+    The triggers of those that were written are searched in the index with them.
     """
     caller.index(vault)
     done = build.build(vault, tags, dry_run=dry_run, force=force)
-    listed = [each.as_json() for each in done]
     written = [each.tag for each in done if each.state in build.WRITTEN]
-    if written and not dry_run:
-        caller.index(vault)
-        rated = caller.ask(api.skill.rate(tags=written), settled=True)["skills"]
-        rates = {each["tag"]: each for each in rated}
-        for each in listed:
-            if each["tag"] in rates:
-                each["triggers"] = rates[each["tag"]]
-    failed = sum(each.state == build.FAILED for each in done)
-    return {"skills": listed, "failed": failed, "dry_run": dry_run}
+    if dry_run or not written:
+        return done
+    caller.index(vault)
+    rated = caller.ask(api.skill.rate(tags=written), settled=True)
+    rates = {each.tag: each for each in rated}
+    return [replace(each, triggers=rates.get(each.tag)) for each in done]
 
 
 @command

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from vault_index import api
+from vault_index.api import codec
 from vault_index.entrypoints.cli import asking, options, output
 from vault_index.entrypoints.words import count
+
+if TYPE_CHECKING:
+    from vault_index.learn.skills.build import Built, Rates
 
 in_project = click.option("--project", is_flag=True, help="In this project's .claude/skills.")
 
@@ -64,12 +68,13 @@ def build_command(
     """
     built = asking.ask(named, api.skill.build_ready(tags=list(tags), dry_run=dry_run, force=force))
     if as_json:
-        output.json(built["skills"])
+        shown = [codec.to_json(each) for each in built]
+        output.json([{name: of[name] for name in of if of[name] is not None} for of in shown])
     else:
-        _show(built)
+        _show(built, dry_run=dry_run)
     if agent and not dry_run:
         _show_states(asking.ask(named, api.skill.deploy_built(project=_folder(project))), as_json)
-    if built["failed"]:
+    if any(skill.state == "failed" for skill in built):
         raise SystemExit(1)
 
 
@@ -99,34 +104,34 @@ def _show_states(states: dict[str, str], as_json: bool) -> None:
         output.say(output.styled(path, bold=True), f"  {state}")
 
 
-def _show(built: dict[str, Any]) -> None:
-    if not built["skills"]:
+def _show(built: list[Built], *, dry_run: bool) -> None:
+    if not built:
         asking.note("no tag is ready for a skill: see `lessons skills candidates`")
-    for skill in built["skills"]:
-        why = f": {skill['why']}" if skill["why"] else ""
-        would = "would be " if built["dry_run"] and skill["state"] in ("new", "changed") else ""
-        about = f"  {would}{skill['state']}, {count(skill['lessons'], 'lesson')}{why}"
-        output.say(output.styled(skill["path"], bold=True), about)
-        for id, reason in skill["left_out"].items():
-            asking.note(f"warning: {skill['name']}: {id} is left out: {reason}")
-        for path in skill["aside"]:
+    for skill in built:
+        why = f": {skill.why}" if skill.why else ""
+        would = "would be " if dry_run and skill.state in ("new", "changed") else ""
+        about = f"  {would}{skill.state}, {count(skill.lessons, 'lesson')}{why}"
+        output.say(output.styled(skill.path, bold=True), about)
+        for id, reason in skill.left_out.items():
+            asking.note(f"warning: {skill.name}: {id} is left out: {reason}")
+        for path in skill.aside:
             asking.note(f"note: set aside: {path}")
-        if "triggers" in skill:
-            _show_triggers(skill["triggers"])
+        if skill.triggers:
+            _show_triggers(skill.triggers)
 
 
-def _show_triggers(rates: dict[str, Any]) -> None:
+def _show_triggers(rates: Rates) -> None:
     """Show how many of the lessons' prompts find the skill, and warn of those that do wrong."""
     sides = []
-    if rates["fires_on"]:
-        sides.append(f"{rates['fires']} of {rates['fires_on']} fires_on prompts find it")
-    if rates["silent_on"]:
-        sides.append(f"{rates['silent']} of {rates['silent_on']} silent_on prompts do not")
+    if rates.fires_on:
+        sides.append(f"{rates.fires} of {rates.fires_on} fires_on prompts find it")
+    if rates.silent_on:
+        sides.append(f"{rates.silent} of {rates.silent_on} silent_on prompts do not")
     output.say(f"  {', '.join(sides) or 'its lessons have no prompts'}", indent=2)
-    for prompt in rates["missed"]:
-        asking.note(f"warning: {rates['name']}: {prompt!r:.80} does not find it")
-    for prompt in rates["wrong"]:
-        asking.note(f"warning: {rates['name']}: {prompt!r:.80} finds it")
+    for prompt in rates.missed:
+        asking.note(f"warning: {rates.name}: {prompt!r:.80} does not find it")
+    for prompt in rates.wrong:
+        asking.note(f"warning: {rates.name}: {prompt!r:.80} finds it")
 
 
 def _line(candidate: dict[str, Any]) -> str:

@@ -19,6 +19,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from vault_index import api, files
 from vault_index.api.search import SearchHealth
+from vault_index.check.finding import ERROR
 from vault_index.entrypoints import editor
 from vault_index.entrypoints.guard import HAS_TOKEN, NO_TOKEN, TOKEN_HINT, is_loopback
 from vault_index.entrypoints.web.journal import without_paths
@@ -427,8 +428,9 @@ def outcome(client: Client, id: LessonId) -> HTMLResponse:
 @page_routes.post(f"{PRIVATE}/check")
 def check(client: Client, body: FileBody) -> HTMLResponse:
     """Show what `lessons check` would find in a text."""
-    answer = client.ask(api.file.check(**body.model_dump()), status=422)
-    return fragment("lesson_findings.html", **answer)
+    findings = client.ask(api.file.check(**body.model_dump()), status=422)
+    errors = sum(finding.severity == ERROR for finding in findings)
+    return fragment("lesson_findings.html", findings=findings, errors=errors)
 
 
 @page_routes.post(f"{PRIVATE}/save", dependencies=[Depends(one_at_a_time)])
@@ -441,8 +443,8 @@ def save(client: Client, body: SaveBody) -> dict[str, str]:
 @page_routes.post(f"{PRIVATE}/changes")
 def changes(client: Client, body: SeenBody) -> HTMLResponse:
     """Show what somebody changed in a lesson's file; nothing if it is as it was seen."""
-    answer = client.ask(api.file.diff(**body.model_dump()), status=422)
-    return fragment("lesson_changes.html", text=answer["text"], **_patch(answer["patch"]))
+    text, lines = client.ask(api.file.diff(**body.model_dump()), status=422)
+    return fragment("lesson_changes.html", text=text, **_patch(lines))
 
 
 @page_routes.post(f"{PRIVATE}/open")

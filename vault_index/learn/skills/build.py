@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vault_index import check, files, git
 from vault_index.check.finding import WARNING, Finding
@@ -131,6 +131,20 @@ def findings(vault: Vault) -> Iterator[Finding]:
 
 
 @dataclass(frozen=True, slots=True)
+class Rates:
+    """The number of a built skill's prompts that do right, and those that do wrong."""
+
+    tag: str
+    name: str
+    fires_on: int
+    fires: int
+    silent_on: int
+    silent: int
+    missed: Sequence[str]
+    wrong: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Built:
     """A skill after a build. `left_out` are lessons that it must not repeat, with the reason.
 
@@ -139,24 +153,13 @@ class Built:
 
     tag: str
     name: str
+    path: str
     state: str
     why: str = ""
     lessons: int = 0
     left_out: Mapping[str, str] = field(default_factory=dict)
     aside: Sequence[str] = ()
-
-    def as_json(self) -> dict[str, Any]:
-        """Return JSON values."""
-        return {
-            "tag": self.tag,
-            "name": self.name,
-            "path": f"{FOLDER}/{self.name}/{FILE}",
-            "state": self.state,
-            "why": self.why,
-            "lessons": self.lessons,
-            "left_out": dict(self.left_out),
-            "aside": list(self.aside),
-        }
+    triggers: Rates | None = None  # of a skill that was written
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,16 +203,17 @@ def build(
     known: dict[str, str] = {}
     built = []
     for tag in sorted(wanted):
+        names = (tag, PREFIX + tag, f"{FOLDER}/{PREFIX}{tag}/{FILE}")
         now, before, left_out = clusters.get(tag), there.get(tag), dict[str, str]()
         if now and before and before.is_whole and not (now.same_as or before.behind(now)):
             # all its lessons were checked when it was built
-            built.append(Built(tag, now.name, UNCHANGED, lessons=len(now.patterns)))
+            built.append(Built(*names, UNCHANGED, lessons=len(now.patterns)))
             continue
         if now:
             now, left_out = cluster.safe(now, known)
         state, why, aside = _made(making, now, before)
         count = len(now.patterns) if now else 0
-        built.append(Built(tag, PREFIX + tag, state, why, count, left_out, aside))
+        built.append(Built(*names, state, why, count, left_out, aside))
     return built
 
 
@@ -307,11 +311,10 @@ def _not_ready(tag: str, named: Cluster | None) -> str:
 # without this one.
 
 
-def rates(vault: Vault, tags: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Return for each built skill, or those of these tags, how many of its prompts do right.
+def rates(vault: Vault, tags: Sequence[str] = ()) -> Iterator[Rates]:
+    """Yield for each built skill, or those of these tags, how many of its prompts do right.
 
-    As JSON values: `fires` of `fires_on`, `silent` of `silent_on`, and the prompts that fail. The
-    index must have the skills. Raises IndexStateError without one.
+    The index must have the skills. Raises IndexStateError without one.
     """
     built = existing(vault)
     clusters = {each.tag: each for each in cluster.collect(vault, built)}
@@ -324,7 +327,6 @@ def rates(vault: Vault, tags: Sequence[str] = ()) -> list[dict[str, Any]]:
     def suggested(prompt: str) -> frozenset[str]:
         return frozenset() if chatter.why_skipped(prompt) else frozenset(_search(vault, prompt))
 
-    answers = []
     for tag in [tag for tag in built if not tags or tag in tags]:
         name = PREFIX + tag
         there = clusters[tag].patterns if tag in clusters else ()
@@ -333,11 +335,8 @@ def rates(vault: Vault, tags: Sequence[str] = ()) -> list[dict[str, Any]]:
         silent = [prompt for each in patterns for prompt in each.silent_on]
         missed = [prompt for id, prompt in fires if not holders[id] & suggested(prompt)]
         wrong = [prompt for prompt in silent if name in suggested(prompt)]
-        answer: dict[str, Any] = {"tag": tag, "name": name}
-        answer |= {"fires_on": len(fires), "fires": len(fires) - len(missed)}
-        answer |= {"silent_on": len(silent), "silent": len(silent) - len(wrong)}
-        answers.append({**answer, "missed": missed, "wrong": wrong})
-    return answers
+        fired, kept = len(fires) - len(missed), len(silent) - len(wrong)
+        yield Rates(tag, name, len(fires), fired, len(silent), kept, missed, wrong)
 
 
 def _search(vault: Vault, prompt: str) -> list[str]:
