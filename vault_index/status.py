@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import config, files, git
@@ -88,21 +87,12 @@ def of(vault: Vault) -> dict[str, Any]:
     return state
 
 
-def settings(vault: Vault) -> list[dict[str, Any]]:
-    """Return the settings in force as JSON values, the vault's own file by its path in the vault."""
-    shown = {
-        str(
-            vault.lessons_dir / index_files.SETTINGS
-        ): f"{index_files.FOLDER}/{index_files.SETTINGS}"
-    }
-    return [
-        {
-            "name": setting.name,
-            "value": str(setting.value) if isinstance(setting.value, Path) else setting.value,
-            "origin": shown.get(setting.origin, setting.origin),
-        }
-        for setting in config.settings_in_force(vault.config)
-    ]
+def settings(vault: Vault) -> list[config.Setting]:
+    """Return the settings in force, the vault's own file by its path in the vault."""
+    own = str(vault.lessons_dir / index_files.SETTINGS)
+    shown = {own: f"{index_files.FOLDER}/{index_files.SETTINGS}"}
+    every = config.settings_in_force(vault.config)
+    return [replace(each, origin=shown.get(each.origin, each.origin)) for each in every]
 
 
 def _git(vault: Vault) -> dict[str, Any] | None:

@@ -127,7 +127,7 @@ def test_the_rest_answers_in_json(team: Vault) -> None:
     assert (checked["errors"], checked["files"] >= 2) == (0, True)
     assert ask(team, api.state.index(rebuild=True))["rebuilt"] == "asked for"
     assert ask(team, api.state.report())["lessons"] == 2
-    assert {one["name"] for one in ask(team, api.state.settings())["settings"]} >= {
+    assert {one["name"] for one in ask(team, api.state.settings())} >= {
         "floor",
         "embedder",
     }

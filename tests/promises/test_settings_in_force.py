@@ -45,5 +45,5 @@ def test_status_shows_the_settings_in_force(make_vault: MakeVault, own_world: Pa
     assert all(name in changed for name in ("prompt_lessons", "trusted_authors", "keywords"))
     assert changed.endswith("; all: `lessons config`")
     assert "prompt_tokens" not in changed
-    (one,) = [one for one in state["settings"] if one["name"] == "prompt_lessons"]
-    assert one == {"name": "prompt_lessons", "value": 2, "origin": "lessons/vault.toml"}
+    (one,) = [one for one in state["settings"] if one.name == "prompt_lessons"]
+    assert one == config.Setting("prompt_lessons", 2, "lessons/vault.toml")

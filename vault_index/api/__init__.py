@@ -35,7 +35,9 @@ if TYPE_CHECKING:
         skill,
         state,
     )
+    from vault_index.edit.init import InitResult
     from vault_index.journal.journal import Journal
+    from vault_index.share.git_hooks import HooksResult
     from vault_index.store.manifest import Problem
     from vault_index.vault import Vault
 
@@ -140,9 +142,11 @@ def warning(problem: Problem) -> str:
     return f"warning: {problem.path}:{problem.line}: {problem.message}"
 
 
-def init(folder: str) -> dict[str, Any]:
+def init(folder: str) -> tuple[InitResult, HooksResult]:
     """Make a vault in a folder: see `state.make_vault`."""
-    made: dict[str, Any] = importlib.import_module(f"{__name__}.state").make_vault(folder)
+    made: tuple[InitResult, HooksResult] = importlib.import_module(f"{__name__}.state").make_vault(
+        folder
+    )
     return made
 
 

@@ -15,19 +15,17 @@ from vault_index.edit import add, init
 from vault_index.embed import on_ray
 from vault_index.search import evaluate, failures, published
 from vault_index.share import git_hooks
+from vault_index.store.sync import Stats
 from vault_index.vault import open_vault
 
 if TYPE_CHECKING:
+    from vault_index.config import Setting
     from vault_index.vault import Vault
 
 
-def make_vault(folder: str) -> dict[str, Any]:
-    """Make a vault in a folder, with its git hooks and merge driver: what had to be done.
-
-    `repository`, `vault` and `ignored` as in `InitResult`; `hooks`, `upgraded`, `driver` and
-    `chain` as in `HooksResult`.
-    """
-    return asdict(init.init(Path(folder))) | asdict(git_hooks.set_up(Path(folder)))
+def make_vault(folder: str) -> tuple[init.InitResult, git_hooks.HooksResult]:
+    """Make a vault in a folder, with its git hooks and merge driver."""
+    return init.init(Path(folder)), git_hooks.set_up(Path(folder))
 
 
 @command
@@ -38,15 +36,15 @@ def index(
     wait: bool = True,
     fetch: bool = True,
     read_all: bool = True,
-) -> dict[str, Any]:
-    """Bring the index up to date: `store.sync.Stats` as JSON values, and a `summary` in words.
+) -> Stats:
+    """Bring the index up to date.
 
     `rebuild` builds a new one and swaps it in; `read_all` reads each file, however it looks from
     outside. Without `wait` nothing happens while another process is indexing, and without `fetch`
     the model stays where it is.
     """
-    stats: Any = caller.index(vault, rebuild=rebuild, wait=wait, fetch=fetch, read_all=read_all)
-    return {**asdict(stats), "summary": f"{stats} in {stats.seconds:.1f} s"}
+    options = {"rebuild": rebuild, "wait": wait, "fetch": fetch, "read_all": read_all}
+    return caller.index(vault, **options) or Stats()
 
 
 @command
@@ -72,10 +70,10 @@ def report(vault: Vault, caller: Caller) -> dict[str, Any]:
 
 
 @command
-def settings(vault: Vault, caller: Caller) -> dict[str, Any]:
-    """List the `settings` in force, with who set each. Each ignored setting is a note."""
+def settings(vault: Vault, caller: Caller) -> list[Setting]:
+    """List the settings in force, with who set each. Each ignored setting is a note."""
     del caller
-    return {"settings": status.settings(vault)}
+    return status.settings(vault)
 
 
 @command

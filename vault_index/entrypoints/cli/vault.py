@@ -28,19 +28,19 @@ def init_command(path: Path | None) -> None:
     Without PATH it is the vault around this folder, if the repository has one, else this folder.
     """
     folder = path.absolute() if path else _vault_of_repository(Path.cwd())
-    done = api.init(str(folder))
-    for key, what in (
-        ("repository", "started a git repository"),
-        ("vault", "made lessons/vault.toml"),
-        ("ignored", f"added {' and '.join(done['ignored'])} to .gitignore"),
-        ("hooks", "switched on the git hooks in .githooks"),
-        ("upgraded", "brought the git hooks in .githooks up to date: commit them"),
-        ("driver", "set up the merge driver for lessons in .gitattributes"),
+    made, git_set = api.init(str(folder))
+    for is_done, what in (
+        (made.repository, "started a git repository"),
+        (made.vault, "made lessons/vault.toml"),
+        (made.ignored, f"added {' and '.join(made.ignored)} to .gitignore"),
+        (git_set.hooks, "switched on the git hooks in .githooks"),
+        (git_set.upgraded, "brought the git hooks in .githooks up to date: commit them"),
+        (git_set.driver, "set up the merge driver for lessons in .gitattributes"),
     ):
-        if done[key]:
+        if is_done:
             output.say(what)
-    if done["chain"]:
-        asking.note(f"note: {done['chain']}")
+    if git_set.chain:
+        asking.note(f"note: {git_set.chain}")
     output.say(f"{folder} is a vault")
     install.offer_recording(folder)
     asking.announce_model()
@@ -68,14 +68,14 @@ def config_command() -> None:
 @output.paged()
 def show_settings(named: str | None, as_json: bool) -> None:
     """Show the settings in force."""
-    settings = asking.ask(named, api.state.settings())["settings"]
+    settings = asking.ask(named, api.state.settings())
     if as_json:
         output.json(settings)
         return
-    width = max(len(setting["name"]) for setting in settings)
+    width = max(len(setting.name) for setting in settings)
     for setting in settings:
-        origin = output.styled(f"  ({setting['origin']})", dim=setting["origin"] == "default")
-        output.say(f"{setting['name']:<{width}}  {status.setting_value(setting['value'])}", origin)
+        origin = output.styled(f"  ({setting.origin})", dim=setting.origin == "default")
+        output.say(f"{setting.name:<{width}}  {status.setting_value(setting.value)}", origin)
 
 
 @config_command.command("set", epilog="Example: lessons config set learn.auto true")
@@ -213,20 +213,19 @@ def index_command(
         "read_all": not no_wait,
     }
     stats = asking.ask(named, api.state.index(**values))
-    summary = stats.pop("summary")
     if as_json:
         output.json(stats)
         return
-    if stats["busy"]:
+    if stats.busy:
         output.say("another process is indexing")
         return
-    output.say(summary)
-    if stats["rebuilt"]:
-        output.say(f"built from scratch: {stats['rebuilt']}")
+    output.say(f"{stats} in {stats.seconds:.1f} s")
+    if stats.rebuilt:
+        output.say(f"built from scratch: {stats.rebuilt}")
     if built:
         output.say(built)
-    for problem in stats["problems"]:
-        output.say(f"{problem['path']}:{problem['line']}: {problem['message']}")
+    for problem in stats.problems:
+        output.say(f"{problem.path}:{problem.line}: {problem.message}")
 
 
 def _publish(vaults: Sequence[str | None], as_json: bool, engine: str) -> None:

@@ -198,9 +198,7 @@ def suggested(client: Client) -> HTMLResponse:
 @page_routes.get("/page/private/ask/state")
 def state(client: Client) -> HTMLResponse:
     """Show who answers."""
-    settings = {
-        each["name"]: each["value"] for each in client.ask(api.state.settings())["settings"]
-    }
+    settings = {each.name: each.value for each in client.ask(api.state.settings())}
     return fragment("ask_state.html", model=settings["ask.model"])
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vault_index.entrypoints.words import count, journal, spent
 from vault_index.search.hit import percent_of
 from vault_index.store import moments
+
+if TYPE_CHECKING:
+    from vault_index.config import Setting
 
 Values = Mapping[str, Any]
 MAX_NAMES = 5  # of settings, in a line
@@ -178,11 +181,11 @@ def _outcomes(outcomes: Values) -> Iterator[str]:
         yield f"worst      {tally['id']}, {outcome_line(tally)}: see `lessons check --stale`"
 
 
-def _changed(settings: Sequence[Values]) -> str:
+def _changed(settings: Sequence[Setting]) -> str:
     """Return the names of the settings that somebody set."""
     from vault_index import config  # with TOML, 9 ms of each command's help
 
-    names = [each["name"] for each in settings if each["origin"] != config.DEFAULT]
+    names = [each.name for each in settings if each.origin != config.DEFAULT]
     more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
     return f"{', '.join(names[:MAX_NAMES]) or 'none changed'}{more}; all: `lessons config`"
 
