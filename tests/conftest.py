@@ -3,6 +3,7 @@ the real command line through its entry points."""
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sys
@@ -32,6 +33,7 @@ REPOSITORY = REPO
 # hundreds of processes start, and none shall compile all its modules anew: users have them compiled
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+gc.disable()  # until all tests are collected
 OUTSIDE = ("claude_code", "other_agents", "browser", "language_model")  # programs of others
 hypothesis.settings.register_profile("busy machine", deadline=None)
 hypothesis.settings.load_profile("busy machine")
@@ -64,6 +66,13 @@ def pytest_collection_modifyitems(
     yield  # what `-m` excludes is gone then
     workers: int = getattr(config, "workerinput", {}).get("workercount", 1)
     items[:] = _slow_first(items, workers)
+
+
+def pytest_collection_finish() -> None:
+    """Leave modules and collected tests out of each later collection of garbage: a tenth of the time."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -101,6 +101,7 @@ def test_however_an_answer_is_cut_the_same_is_shown(text: str, data: st.DataObje
     assert citations.cited == cited
 
 
+@pytest.mark.slow
 @given(text=TEXTS.map(lambda text: text.replace("`", "").replace("~", "")))
 def test_outside_code_only_returned_numbers_are_cited(text: str) -> None:
     shown, cited = check(text, NUMBERS)

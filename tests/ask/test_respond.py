@@ -187,6 +187,7 @@ def test_of_a_stream_that_breaks_the_beginning_stays() -> None:
     assert answer.sources == (HEAP,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("searches", [True, False])
 def test_an_answer_of_100_000_characters_is_cut_with_a_word(searches: bool) -> None:
     first = [search_for("heap")] if searches else []

@@ -6,15 +6,12 @@ Limits are of processor time and memory, held by the system: a busy machine chan
 from __future__ import annotations
 
 import json
-import resource
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.support.amounts import amount
-from tests.support.commands import run
+from tests.support.commands import run, run_python
 from tests.support.files import MakeVault, lesson_text, write
 from vault_index import check
 from vault_index.errors import LessonError
@@ -22,6 +19,11 @@ from vault_index.lesson import frontmatter, parse
 
 CPU_SECONDS = amount(15, 60)  # for one file; each takes a tenth of that
 MEMORY = 3 << 30
+LIMITED = f"""\
+import resource
+resource.setrlimit(resource.RLIMIT_CPU, ({CPU_SECONDS}, {CPU_SECONDS}))
+resource.setrlimit(resource.RLIMIT_DATA, ({MEMORY}, {MEMORY}))
+"""  # the system ends a process that takes too much
 PROBE = """\
 import sys
 from vault_index import check
@@ -89,26 +91,14 @@ FILES: dict[str, str | bytes] = {
 }
 
 
-def limited() -> None:
-    """Let the system end a process that takes too much."""
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
-    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_a_hostile_file_costs_a_bounded_amount(name: str, tmp_path: Path) -> None:
     content = FILES[name]
     file = write(tmp_path / "a.md", content)
-    done = subprocess.run(
-        [sys.executable, "-c", PROBE, file],
-        capture_output=True,
-        text=True,
-        preexec_fn=limited,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert all(len(line) < 1000 for line in done.stdout.splitlines())
+    done = run_python(LIMITED + PROBE, file)
+    assert done.code == 0, done.err[-2000:]
+    assert all(len(line) < 1000 for line in done.out.splitlines())
 
 
 @pytest.mark.parametrize(

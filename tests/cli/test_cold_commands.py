@@ -235,6 +235,7 @@ def test_a_listing_that_is_missing_is_written_by_the_next_sync(team: Vault) -> N
     assert_as_the_table_says(team)
 
 
+@pytest.mark.slow
 def test_what_changed_since_is_beside_the_listing(team: Vault) -> None:
     reconcile.sync(team)
     found = manifest.current(team.index_dir)

@@ -48,6 +48,7 @@ def test_a_line_changes_and_no_other(tmp_path: Path, name: str, typed: str, line
     assert [each.split(" = ")[0] for each in changed] in ([], [line.split(" = ")[0]])
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(["learn.auto", "watch.autostart", "receipt"]), min_size=1))
 def test_what_is_set_is_what_is_read(names: list[str]) -> None:
     from tempfile import TemporaryDirectory

@@ -89,6 +89,7 @@ def test_what_is_taught_last_counts_and_undo_restores_what_was(team: Vault) -> N
     assert injected(team, prompt) == ["ops/heap"]
 
 
+@pytest.mark.slow
 def test_it_says_when_a_lesson_still_does_not_come(team: Vault) -> None:
     token = "ghp_" + "4Kd92mLqTz81VbXw30RfPnYc5HsJgE6uAo7i"
     (team.lessons_dir / "ops/lock.md").write_text(f"# Lock\n\nIt waits. token = {token}\n")

@@ -74,6 +74,7 @@ def test_workers_of_ray_make_the_same_vectors_though_one_is_killed(
     assert vectors(root) == made
 
 
+@pytest.mark.slow
 def test_ray_is_an_extra_and_an_engine_of_publishing(tmp_path: Path, with_model: Path) -> None:
     root = vault(tmp_path / "vault", 1)
     write(tmp_path / "without" / "ray.py", "raise ImportError")

@@ -215,6 +215,7 @@ def test_one_that_never_comes_to_listen_is_not_waited_for(team: Vault) -> None:
     assert by(team) == ["process"]
 
 
+@pytest.mark.slow
 def test_the_deadline_holds_while_a_watcher_starts(team: Vault, own_world: Path) -> None:
     with starting_watcher(team):
         assert Hook(team, {"LESSONS_DEADLINE_MS": "300"}).answer() == ""

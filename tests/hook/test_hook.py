@@ -190,6 +190,7 @@ def test_a_damaged_index_is_not_asked_and_built_again(team: Vault, own_world: Pa
     assert log.read_text() == lines  # nothing is wrong any more
 
 
+@pytest.mark.slow
 def test_an_index_of_a_newer_version_is_silence_and_told_in_status(team: Vault) -> None:
     manifest = next(team.index_dir.glob("*/manifest.json"))
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"schema": 999}))

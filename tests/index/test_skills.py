@@ -182,6 +182,7 @@ def test_skills_have_categories_and_a_filter_by_them(team: Vault) -> None:
     assert found("-c", "devops") == {}
 
 
+@pytest.mark.slow
 def test_check_names_the_line_of_a_skill_that_does_not_parse(team: Vault) -> None:
     write(team.root / "skills/odd/SKILL.md", "---\nname: odd\ndescription: Use when: asked\n---\n")
     write(team.root / "skills/mute/SKILL.md", "---\nname: mute\n---\n# Only a heading\n")

@@ -31,7 +31,7 @@ def run(model: ScriptedModel, config: Config, request: Request = Request()) -> l
 
 def a_long_session() -> list[Moment]:
     return [
-        Moment(AGENT, f"It fails because total_{n} = price_{n} * count_{n}") for n in range(9_000)
+        Moment(AGENT, f"It fails because total_{n} = price_{n} * count_{n}") for n in range(4_000)
     ]
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.amounts import amount
 from tests.support.commands import run
 from tests.support.conversations import about_redirects
 from tests.support.files import MakeVault, commit, lesson_text
@@ -22,6 +23,7 @@ from vault_index.vault import Vault
 
 pytestmark = [pytest.mark.language_model, pytest.mark.slow, pytest.mark.timeout(900)]
 
+MOST = amount(200, 700)  # tokens of an answer: those of this model come to no end
 CONTEXT = 6_000  # tokens: the instructions, the schema, the session and an answer
 CITED = re.compile(r"\[(\d{1,3})\]")
 
@@ -38,7 +40,7 @@ def team(
     commit(vault.root)
     with shared_model(shared_folder(tmp_path_factory) / "language-model", CONTEXT) as url:
         (own_world / "config.toml").write_text(
-            f'[llm]\nopenai_url = "{url}"\nmax_tokens = 700\n'
+            f'[llm]\nopenai_url = "{url}"\nmax_tokens = {MOST}\n'
             '[learn]\nmodel = "openai:gemma"\ntokens = 3000\n[ask]\nmodel = "openai:gemma"\n'
         )
         yield vault

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.check.test_hostile_files import limited
+from tests.check.test_hostile_files import LIMITED
+from tests.support.commands import run_python
 from vault_index.lesson.file import LessonFile
 from vault_index.text import blocks
 
@@ -119,11 +117,5 @@ def test_a_hostile_text_costs_a_bounded_amount(name: str) -> None:
         "data = sys.stdin.buffer.read() + b'\\n## Lesson: A\\n';"
         "print(len(LessonFile.of(data, 'a.md').code_lines))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        input=HOSTILE[name].encode(),
-        capture_output=True,
-        preexec_fn=limited,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-1000:]
+    done = run_python(LIMITED + code, stdin=HOSTILE[name])
+    assert done.code == 0, done.err[-1000:]

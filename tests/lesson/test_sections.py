@@ -75,6 +75,7 @@ def test_prose_stays_prose(text: str) -> None:
     assert (lesson.text, lesson.tags) == (text.strip(), ())
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     keys=st.dictionaries(any_key, any_list.filter(bool), min_size=1),
@@ -127,6 +128,7 @@ def test_an_update_of_a_section_leaves_the_others(team: Vault) -> None:
     assert sections(notes(team))["redis-loses-keys"].tags == ()
 
 
+@pytest.mark.slow
 def test_a_taught_prompt_is_the_sections_own(team: Vault) -> None:
     told = ("lessons", "teach", "where did the redis keys go", "--fires")
     run(*told, "inbox/notes#redis-loses-keys", cwd=team.root)
@@ -138,6 +140,7 @@ def test_a_taught_prompt_is_the_sections_own(team: Vault) -> None:
     assert (hit.lesson_id, hit.taught > 0) == ("inbox/notes#redis-loses-keys", True)
 
 
+@pytest.mark.slow
 def test_check_names_the_line_of_a_sections_key(team: Vault) -> None:
     wrong = NOTES.replace("  - redis lost my keys", "  - Redis gone\nsilent_on: [redis gone]")
     write(team.lessons_dir / "inbox/notes.md", wrong.replace("[database/redis]", '["/"]'))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text
 from tests.support.indexed import with_words
@@ -31,6 +33,7 @@ def test_a_superseded_lesson_stays_out_where_its_successor_comes(make_vault: Mak
     assert "ops/old" in {hit.lesson_id for hit in hits}
 
 
+@pytest.mark.slow
 def test_relations_are_shown_and_a_dead_one_is_a_warning(make_vault: MakeVault) -> None:
     vault = make_vault({"ops/old.md": OLD, "ops/new.md": NEW, "ops/herd.md": lesson_text("H", "x")})
     shown = run("lessons", "show", "new", "--json", cwd=vault.root).json["related"]

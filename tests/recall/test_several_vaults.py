@@ -66,6 +66,7 @@ def test_a_prompt_gets_a_lesson_of_the_team_marked_with_its_origin(tmp_path: Pat
     assert told(tmp_path / "project", already=("team:ci/heap",)) == []
 
 
+@pytest.mark.slow
 def test_the_nearer_vault_wins_a_near_duplicate(tmp_path: Path) -> None:
     vault_at(tmp_path / "project", {"ci/ours.md": HEAP})
     vault_at(tmp_path / "team", {"ci/heap.md": HEAP, "web/cache.md": CACHE})
@@ -95,6 +96,7 @@ def test_a_lesson_above_that_was_held_back_takes_no_place_again(tmp_path: Path) 
     assert first not in [hit.lesson_id for hit in after.held]
 
 
+@pytest.mark.slow
 def test_an_index_above_that_goes_meanwhile_takes_nothing_along(tmp_path: Path) -> None:
     vault_at(tmp_path / "project", {"ci/ours.md": HEAP})
     vault_at(tmp_path / "team", {"ci/heap.md": HEAP.replace("Raise", "Please raise")})
@@ -164,6 +166,7 @@ def test_a_vault_that_is_missing_or_has_no_index_changes_nothing(tmp_path: Path)
     }
 
 
+@pytest.mark.slow
 def test_a_vault_proposes_and_the_user_accepts_once(tmp_path: Path) -> None:
     project = tmp_path / "project"
     vault_at(project, {"db/lock.md": LOCK})
@@ -191,6 +194,7 @@ def git(root: Path, *words: str) -> str:
     return run("git", *words, cwd=root).out
 
 
+@pytest.mark.slow
 def test_a_pinned_clone_stays_pinned_and_a_branch_is_followed(tmp_path: Path) -> None:
     project = tmp_path / "project"
     vault_at(project, {"db/lock.md": LOCK})
@@ -212,6 +216,7 @@ def test_a_pinned_clone_stays_pinned_and_a_branch_is_followed(tmp_path: Path) ->
     assert told(project, "the nginx proxy serves a stale cache") == ["team-2:web/cache"]
 
 
+@pytest.mark.slow
 def test_a_commit_is_pinned_whatever_is_named_so_and_an_unknown_name_is_a_note(
     tmp_path: Path,
 ) -> None:
@@ -237,6 +242,7 @@ def clone_of(project: Path) -> Path:
     return only.root
 
 
+@pytest.mark.slow
 def test_a_clone_never_touches_a_repository_around_it(tmp_path: Path) -> None:
     project, home = tmp_path / "project", Path(os.environ["LESSONS_HOME"])
     vault_at(project, {"db/lock.md": LOCK})
@@ -282,6 +288,7 @@ def test_a_killed_update_leaves_the_pin_and_no_lock(tmp_path: Path) -> None:
     assert "the tag v1 moved" in done.err
 
 
+@pytest.mark.slow
 def test_a_lock_of_a_killed_git_is_removed(tmp_path: Path) -> None:
     project = tmp_path / "project"
     vault_at(project, {"db/lock.md": LOCK})
@@ -320,6 +327,7 @@ def test_an_entry_is_read(tmp_path: Path, entry: str, name: str, url: str, ref: 
     assert (only.name, only.url, only.ref) == (name, url, ref)
 
 
+@pytest.mark.slow
 def test_trust_holds_in_each_vault(tmp_path: Path) -> None:
     vault_at(tmp_path / "project", {"db/lock.md": LOCK})
     vault_at(tmp_path / "team", {"ci/heap.md": HEAP})
@@ -354,6 +362,7 @@ def test_the_hook_says_so_too(tmp_path: Path) -> None:
 RULE = HEAP.replace("---\n", "---\ntype: project_rule\n", 1)
 
 
+@pytest.mark.slow
 def test_a_session_begins_with_the_rules_and_lessons_of_the_team_too(tmp_path: Path) -> None:
     project = tmp_path / "project"
     vault_at(project, {"ci/ours.md": RULE})
@@ -374,6 +383,7 @@ FAILURE = failure.read(
 )
 
 
+@pytest.mark.slow
 def test_a_failure_gets_the_lesson_of_the_team_unless_ours_is_silent(tmp_path: Path) -> None:
     line = "FATAL ERROR: Reached heap limit"
     fires = HEAP.replace("---\n", f"---\nfires_on_error: ['{line}']\n", 1)
@@ -408,6 +418,7 @@ def test_an_edit_gets_the_lesson_of_the_team_for_the_file(tmp_path: Path) -> Non
     assert [hit.lesson_id for hit in told.hits] == ["team:web/cache"]
 
 
+@pytest.mark.slow
 def test_a_search_of_people_and_of_agents_looks_above(tmp_path: Path) -> None:
     project = tmp_path / "project"
     vault_at(project, {"db/lock.md": LOCK, "ci/ours.md": HEAP})

@@ -222,6 +222,7 @@ def test_full_text_answers_until_a_floor_is_fitted(make_vault: MakeVault) -> Non
 PASTE = " ".join(f"chapter {number} tells of whale number{number}" for number in range(40))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "prompt",
     [

@@ -108,6 +108,7 @@ def test_a_commit_says_that_the_program_is_not_on_the_path(
     assert save(repo, "b").splitlines() == [line]
 
 
+@pytest.mark.slow
 def test_a_commit_is_checked_where_the_path_has_no_program(
     repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -91,6 +91,7 @@ def at(store: ObjectStore, patch: pytest.MonkeyPatch, place: str) -> str:
     return f"{URI}/{place}"
 
 
+@pytest.mark.slow
 def test_a_laptop_takes_vectors_and_makes_the_same_index(tmp_path: Path) -> None:
     lessons = texts(40)
     publisher = vault_at(tmp_path / "ci", lessons, tmp_path / "shared")
@@ -104,6 +105,7 @@ def test_a_laptop_takes_vectors_and_makes_the_same_index(tmp_path: Path) -> None
     assert publish_all(publisher)["added"] == 0  # again changes nothing
 
 
+@pytest.mark.slow
 def test_only_what_nobody_published_is_embedded(tmp_path: Path) -> None:
     publish_all(vault_at(tmp_path / "ci", texts(40), tmp_path / "shared"))
     laptop = vault_at(tmp_path / "laptop", texts(45), tmp_path / "shared")

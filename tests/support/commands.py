@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.support.places import REPO
 from tests.support.warm import WarmProcess
 
 BIN = Path(sys.executable).parent
@@ -64,6 +65,13 @@ def run(
         assert done.returncode == 0, (
             f"{words} ended with {done.returncode}: {done.stderr or done.stdout}"
         )
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def run_python(code: str, *words: str | Path, stdin: str = "") -> Ran:
+    """Run code as `python -c` does, in a fork of the warm process: what it imports is there."""
+    command = [sys.executable, "-c", code, *map(str, words)]
+    done = WARM.run(command, cwd=REPO, stdin=stdin, env=os.environ, timeout=120)
     return Ran(done.returncode, done.stdout, done.stderr)
 
 

@@ -24,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -221,7 +222,7 @@ def _become(request: dict[str, Any], handles: list[int]) -> None:
         os.environ.update(request["env"])
         os.chdir(request["cwd"])
         few_prompts.fit(bool(os.environ.get(few_prompts.NAME)))
-        code = _main(request["command"])
+        code = (_python if request["command"][1:2] == ["-c"] else _main)(request["command"])
     finally:
         os._exit(code)
 
@@ -239,6 +240,19 @@ def _main(command: list[str]) -> int:
     finally:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
+    return code
+
+
+def _python(command: list[str]) -> int:
+    sys.argv = command[1:2] + command[3:]
+    code = 1
+    try:
+        exec(compile(command[2], "<string>", "exec"), {"__name__": "__main__"})
+        code = 0
+    except Exception:  # noqa: BLE001  # any, as a process of its own
+        traceback.print_exc()
+    sys.stdout.flush()
+    sys.stderr.flush()
     return code
 
 

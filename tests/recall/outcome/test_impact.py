@@ -260,6 +260,7 @@ def test_small_sides_say_nothing_and_no_side_is_without_doubt() -> None:
     assert found.says == impact.TOO_FEW
 
 
+@pytest.mark.slow
 def test_users_with_a_known_effect_are_told_so_and_no_reader_is_misled() -> None:
     """Read every 50 pairs: `python -m benchmarks.impact` has the figures of many users."""
     for user in range(6):
