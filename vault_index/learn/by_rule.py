@@ -156,6 +156,22 @@ _OF_PROJECT = re.compile(
 )
 
 
+# a remark of a review: about these lines, without conviction, or with a reach past them
+_OF_THE_DIFF = re.compile(
+    r"(?i)\b(?:here|this|these|those|currently|next line|above|below|for now|you(?:'re| are) \w+ing|while you)\b"
+    r"(?! (?:module|project|repo|codebase|team))|\bthat\W*$|:$|https?://"
+)
+_UNSURE = _any(
+    r"not sure|pretty sure|unlikely|probably|at least|(?:it'd|it would|would) be|(?:be|is) fine",
+    r"good (?:at|point|catch|idea)|best place|want an?|^we (?:lose|keep|want|get|had|posted)|i posted|posted",
+)
+_REACHES = _any(
+    r"always|never|(?:all|every|in|for) new|style ?guide|convention\w*|consisten\w+|codebase|everywhere",
+    r"(?:don't|do not) (?:use|import|add|call|mock|write|put|keep|maintain)|instead of|rather than",
+)
+_HALF = re.compile(r"(?i)^(?:after|since|if|when|with|while|users?|lose|posted)\b")
+
+
 def _stated(spans: Iterable[_Span]) -> Iterator[_Made]:
     """Yield the best sentence of each prompt that is worth more than its moment."""
     for span in spans:
@@ -176,12 +192,19 @@ def of_review(there: Sequence[Moment]) -> list[Entry]:
     """Return what the threads of a review taught, the most important first."""
     made: list[tuple[float, Entry]] = []
     for span in _spans(there):
-        scored = [(_points_of_statement(text, span), text) for text in _prose(span.said.text)]
+        scored = [(_points_of_remark(text, span), text) for text in _prose(span.said.text)]
         points, text = max(scored, key=lambda pair: pair[0], default=(0.0, ""))
         quote = vocabulary.verbatim(text, [span.said.text]) if points >= REVIEWED else ""
-        if quote and (title := _title(text)):
+        if quote and (title := _title(text)) and not _HALF.search(title):
             made.append((points, _entry("code_pattern", title, text, "", span.changes, [quote])))
     return [entry for _, entry in sorted(made, key=lambda pair: -pair[0])]
+
+
+def _points_of_remark(sentence: str, span: _Span) -> float:
+    """Return the points of a sentence of a review: it teaches if it reaches past this change."""
+    text = vocabulary.straight(sentence)
+    away = 1.5 * bool(_OF_THE_DIFF.search(text)) + 2.0 * bool(_UNSURE.search(text))
+    return _points_of_statement(sentence, span) + bool(_REACHES.search(text)) - away
 
 
 def _points_of_statement(sentence: str, span: _Span) -> float:

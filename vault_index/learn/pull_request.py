@@ -37,6 +37,9 @@ _URL = re.compile(r"https://([\w.-]+)/([\w-][\w.-]*)/([\w-][\w.-]*)/pull/(\d{1,9
 _BOT = re.compile(
     r"(?i)\[bot\]$|(?:^|[-_])bot$|^(?:copilot|coderabbit|codecov|sonarcloud|dependabot)\b"
 )
+_BY_PROGRAM = re.compile(  # what a person's account posts for an agent
+    r"(?i)^\W*\[[^\]\n]{0,40}\b(?:agent|bot|ai)\b[^\]\n]{0,40}\]|\U0001f916|\bgenerated (?:by|with) "
+)
 _HEAD = re.compile(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@")
 # what has no end reaches to the end, as GitHub shows it: no part of a text is read twice
 _CODE = re.compile(r"(?ms)^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)|^>.*?$|<!--.*?(?:-->|\Z)")
@@ -193,8 +196,8 @@ def _plain(body: str) -> str:
 
 
 def _is_bot(value: Json, name: str = "user") -> bool:
-    user = _object(value.get(name))
-    return str(user.get("type") or "") == "Bot" or bool(_BOT.search(_login(value, name)))
+    is_bot = _object(value.get(name)).get("type") == "Bot" or _BOT.search(_login(value, name))
+    return bool(is_bot or _BY_PROGRAM.search(str(value.get("body") or "")))
 
 
 def _address(value: Json) -> str:
