@@ -24,7 +24,7 @@ MAX_ENTRIES, MAX_POINTS = 3, 5  # of a session
 MAX_LINES, MAX_LINE, MAX_SENTENCE = 6, 160, 300  # of a change; characters
 STATED, NAMED, REPAIRED = 4.0, 4.0, 4.0  # points of a draft
 HINTED = 2.5  # points of a hint
-REVIEWED = 2.0  # points of a thread of a review: the change that followed says the rest
+REVIEWED = 1.0  # points of a thread of a review: the change that followed says the rest
 # what a point is about
 SAID, REFUSAL, CAUSE = "you said", "you refused a call", "the agent named a cause"
 PASSED, BROKEN = "it failed, and passed later", "it failed"
@@ -169,7 +169,7 @@ _REACHES = _any(
     r"always|never|(?:all|every|in|for) new|style ?guide|convention\w*|consisten\w+|codebase|everywhere",
     r"(?:don't|do not) (?:use|import|add|call|mock|write|put|keep|maintain)|instead of|rather than",
 )
-_HALF = re.compile(r"(?i)^(?:after|since|if|when|with|while|users?|lose|posted)\b")
+_HALF = re.compile(r"(?i)^(?:after|since|if|when|with|while|to|none|similarly|users?|lose|posted)\b")
 
 
 def _stated(spans: Iterable[_Span]) -> Iterator[_Made]:
@@ -353,7 +353,7 @@ def _error_in(failed: Moment) -> str:
 MIN_TITLE, MAX_TITLE, MAX_CHARS = 5, 10, 110  # words, characters
 MAX_ENDS = 12  # of clauses: each pair of them is tried
 _OPENING = re.compile(
-    r"(?i)^(?:(?:no|nope|nein|wait|stop|ok|okay|oh|well|yes|again|actually|sorry|u[hm]+|and|but|so|also|now"
+    r"(?i)^(?:nit\b\W*|(?:no|nope|nein|wait|stop|ok|okay|oh|well|yes|again|actually|sorry|u[hm]+|and|but|so|also|now"
     r"|please|bitte|hey|hay\u0131r|non|wrong|아니요?|いいえ|いや)\b(?![-_./'`])[,.!:\u3001 ]+"
     r"|i (?:think|mean|guess|believe|know|said|told you)(?: that)?,? |just to be sure,? |in short:? "
     r"|(?:it )?(?:seems|looks) like |(?:it )?turns out(?: that)? |from now on,? |in future,? "
