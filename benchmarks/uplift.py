@@ -8,7 +8,7 @@ whether the agent fell into it. The arms: no lessons; a vault of all twelve behi
 twelve pasted into CLAUDE.md (AGENTS.md for codex). Runs and what they may cost are shown before the
 first; FOLDER keeps each run's result, so that a second call goes on where the first ended.
 
-With `--scripted` the model behind the real `claude` is a stub: it obeys a lesson that it was told and
+With `--scripted` the model behind the real agent is a stub: it obeys a lesson that it was told and
 repeats its mistake otherwise. That tests this harness, and is no figure about lessons.
 """
 
@@ -36,7 +36,11 @@ TASKS = Path(__file__).parent / "uplift_tasks" / "tasks.toml"
 NONE, HOOKS, PASTED = ARMS = ("no lessons", "lessons by hooks", "all in CLAUDE.md")
 COMMANDS = {
     "claude": ("claude", "-p", "{prompt}", "--allowedTools", "Bash", "--output-format", "json"),
-    "codex": ("codex", "exec", "--full-auto", "{prompt}"),
+    "codex": (
+        *("codex", "exec", "-c", 'projects={{"{folder}"={{trust_level="trusted"}}}}'),
+        # the hooks are those that this harness has written a moment ago
+        *("--sandbox", "workspace-write", "--dangerously-bypass-hook-trust", "{prompt}"),
+    ),
 }
 PASTED_IN = {"claude": "CLAUDE.md", "codex": "AGENTS.md"}
 ASSUMED_DOLLARS = 0.10  # of a run, until some were measured
@@ -79,7 +83,8 @@ def main() -> None:
         return
     none: dict[str, str] = {}
     model: contextlib.AbstractContextManager[dict[str, str]] = contextlib.nullcontext(none)
-    with scripted_model(tasks) if asked.scripted else model as variables:
+    scripted = {"claude": scripted_claude, "codex": scripted_codex}[asked.agent]
+    with scripted(tasks) if asked.scripted else model as variables:
         for run in missing:
             done = carry_out(asked.folder, tasks, run, asked.agent, asked.program, variables)
             with (asked.folder / "results.jsonl").open("a") as file:
@@ -137,8 +142,13 @@ def carry_out(
     if run.arm == PASTED:
         notes = [f"## {task['title']}\n\n{task['text']}\n" for task in tasks]
         _write(repository / PASTED_IN[agent], "\n".join(notes))
-    words = [word.format(prompt=run.task["prompt"]) for word in COMMANDS[agent]]
+    words = [word.format(prompt=run.task["prompt"], folder=repository) for word in COMMANDS[agent]]
     words[0] = program or words[0]
+    if variables and agent == "codex":  # its sandbox needs rights that CI may not have
+        words[words.index("workspace-write")] = "danger-full-access"
+        stub = f'name = "stub"\nbase_url = "{variables["STUB"]}/v1"\nwire_api = "responses"\n'
+        provider = f'model = "m"\nmodel_provider = "stub"\n\n[model_providers.stub]\n{stub}'
+        _write(place / "home" / ".codex" / "config.toml", provider)
     try:
         done = subprocess.run(
             words, cwd=repository, env=world, capture_output=True, text=True, timeout=60 * MINUTES,
@@ -175,20 +185,27 @@ def _dollars(said: str) -> float:
         return 0.0
 
 
+def typed(tasks: Sequence[Mapping[str, str]], request: Any, result: str) -> str:
+    """Return what a model runs that does as a lesson says if it was told, and else falls into the trap.
+
+    "" where the request asks for no task, or has the result of a command.
+    """
+    sent = json.dumps(request)
+    task = next((each for each in tasks if each["prompt"] in sent), None)
+    if task is None or result in sent:
+        return ""
+    is_told = json.dumps(task["text"])[1:-1] in sent.replace("\\n> ", " ")
+    return task["right" if is_told else "wrong"]
+
+
 @contextlib.contextmanager
-def scripted_model(tasks: Sequence[Mapping[str, str]]) -> Iterator[dict[str, str]]:
-    """Serve a model that does as a lesson says if it was told, and else what the trap is for."""
+def scripted_claude(tasks: Sequence[Mapping[str, str]]) -> Iterator[dict[str, str]]:
+    """Serve a model for Claude Code, see `typed`; yield the variables by which it is asked."""
     from tests.support.messages_api import MessagesApi, text, tool_use
 
     def answer(request: dict[str, Any]) -> list[dict[str, Any]]:
-        sent = json.dumps([request["messages"], request.get("system", "")])
-        task = next((each for each in tasks if each["prompt"] in sent), None)
-        if task is None or '"tool_result"' in sent:
-            return [text("done")]
-        is_told = json.dumps(task["text"])[1:-1] in sent.replace("\\n> ", " ")
-        return [
-            tool_use("Bash", command=task["right" if is_told else "wrong"], description="do it")
-        ]
+        command = typed(tasks, [request["messages"], request.get("system", "")], '"tool_result"')
+        return [tool_use("Bash", command=command, description="do it") if command else text("done")]
 
     with MessagesApi() as api:
         api.answer = answer
@@ -199,6 +216,16 @@ def scripted_model(tasks: Sequence[Mapping[str, str]]) -> Iterator[dict[str, str
             "DISABLE_AUTOUPDATER": "1",
             "LESSONS_DEADLINE_MS": "15000",
         }
+
+
+@contextlib.contextmanager
+def scripted_codex(tasks: Sequence[Mapping[str, str]]) -> Iterator[dict[str, str]]:
+    """Serve a model for Codex, see `typed`."""
+    from tests.support.model_apis import ModelApis
+
+    with ModelApis() as api:
+        api.command = lambda request: typed(tasks, request["input"], '"function_call_output"')
+        yield {"STUB": api.url, "LESSONS_DEADLINE_MS": "15000"}
 
 
 def table(there: Mapping[str, Mapping[str, Any]], wanted: set[str]) -> Iterator[Row]:

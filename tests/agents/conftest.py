@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.support import npm
 from tests.support.files import commit
+from tests.support.homes import locked, shared_folder
 from tests.support.indexed import copy_of, full_text_vault
 from tests.support.places import TESTS
 from tests.support.three_lessons import FILES
@@ -19,6 +21,27 @@ NAMES = {  # of the events, where an answer holds one
     "codex": {"prompt": "UserPromptSubmit", "start": "SessionStart", "failure": "PostToolUse"},
     "gemini": {"prompt": "BeforeAgent", "start": "SessionStart", "failure": "AfterTool"},
 }
+
+
+PACKAGES = {
+    "codex": "@openai/codex@0.171.0",
+    "gemini": "@google/gemini-cli@0.61.0",
+    "opencode": "opencode-ai@1.18.33",
+    "copilot": "@github/copilot@1.0.102",
+}
+
+
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The real programs, installed once for all processes that run tests side by side."""
+    folder = shared_folder(tmp_path_factory) / "other-agents"
+    folder.mkdir(exist_ok=True)
+    installed = {}
+    for name, package in PACKAGES.items():
+        (folder / name).mkdir(exist_ok=True)
+        with locked(folder / name):
+            installed[name] = npm.program(name, package, folder / name)
+    return installed
 
 
 @pytest.fixture(scope="session")

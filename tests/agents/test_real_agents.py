@@ -21,11 +21,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.agents.conftest import HEAP, sent
-from tests.support import documents, npm
+from tests.agents.conftest import HEAP, PACKAGES, sent
+from tests.support import documents
 from tests.support.commands import Ran, run
 from tests.support.files import write
-from tests.support.homes import locked, shared_folder
 from tests.support.model_apis import ModelApis
 from tests.support.watchers import watched
 from vault_index.hotpath import agents
@@ -33,26 +32,6 @@ from vault_index.vault import Vault
 from vault_index.watch import launch
 
 pytestmark = [pytest.mark.other_agents, pytest.mark.slow, pytest.mark.timeout(600)]
-
-PACKAGES = {
-    "codex": "@openai/codex@0.169.0",
-    "gemini": "@google/gemini-cli@0.61.0",
-    "opencode": "opencode-ai@1.18.33",
-    "copilot": "@github/copilot@1.0.102",
-}
-
-
-@pytest.fixture(scope="session")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The real programs, installed once for all processes that run tests side by side."""
-    folder = shared_folder(tmp_path_factory) / "other-agents"
-    folder.mkdir(exist_ok=True)
-    installed = {}
-    for name, package in PACKAGES.items():
-        (folder / name).mkdir(exist_ok=True)
-        with locked(folder / name):
-            installed[name] = npm.program(name, package, folder / name)
-    return installed
 
 
 @pytest.fixture

@@ -61,17 +61,30 @@ def test_an_interval_over_tasks_narrows_and_holds_what_is_in_doubt() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_run_with_the_real_agent_goes_on_where_it_ended(claude: Path, tmp_path: Path) -> None:
-    words = ["--program", str(claude), "--scripted", "--tasks", "1"]
     for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, "-m", "benchmarks.uplift", str(tmp_path / "runs"), *words],
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        lines = (tmp_path / "runs" / "results.jsonl").read_text().splitlines()
-        results = {each["arm"]: each["passed"] for each in map(json.loads, lines)}
-        assert results == {uplift.NONE: False, uplift.HOOKS: True, uplift.PASTED: True}
-        assert len(lines) == 3  # the second call had nothing to do
-    assert "more than without" not in done.stdout  # one task has no interval
+        said = one_task("claude", claude, tmp_path)
+        assert len((tmp_path / "results.jsonl").read_text().splitlines()) == 3
+    assert "more than without" not in said  # one task has no interval
+
+
+@pytest.mark.other_agents
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_run_with_codex_runs_its_hooks(programs: dict[str, Path], tmp_path: Path) -> None:
+    one_task("codex", programs["codex"], tmp_path)
+
+
+def one_task(agent: str, program: Path, folder: Path) -> str:
+    """Run the three arms of the first task; return what is printed."""
+    words = ["--agent", agent, "--program", str(program), "--scripted", "--tasks", "1"]
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.uplift", str(folder), *words],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    lines = (folder / "results.jsonl").read_text().splitlines()
+    passed = {each["arm"]: each["passed"] for each in map(json.loads, lines)}
+    assert passed == {uplift.NONE: False, uplift.HOOKS: True, uplift.PASTED: True}
+    return done.stdout
 
 
 def test_a_repair_is_a_check_that_passes_after_an_edit() -> None:

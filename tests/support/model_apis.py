@@ -7,6 +7,7 @@ can be told to run commands before they end a turn, opencode apart.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
@@ -18,12 +19,15 @@ ANSWER = "ok"
 class ModelApis(LocalServer):
     """Serves on loopback while the `with` block runs; `requests` are the bodies of all questions.
 
-    `commands` are those that the model runs, one an answer.
+    `commands` are those that the model runs, one an answer, unless `command` says it from the request.
     """
 
     def __init__(self) -> None:
         self.requests: list[dict[str, Any]] = []
         self.commands: list[str] = []
+        self.command: Callable[[dict[str, Any]], str] = lambda _: (
+            self.commands.pop(0) if self.commands else ""
+        )
         api = self
 
         class Answering(Handler):
@@ -35,8 +39,8 @@ class ModelApis(LocalServer):
                 for ending, answer in ANSWERS.items():
                     if ending in self.path:
                         api.requests.append(body)
-                        if api.commands and ending in CALLS:
-                            answer = CALLS[ending](api.commands.pop(0))
+                        if ending in CALLS and (command := api.command(body)):
+                            answer = CALLS[ending](command)
                         events = [json.dumps(event) for event in answer]
                         if ending == "/chat/completions":
                             events.append("[DONE]")
