@@ -78,6 +78,11 @@ def test_globs_of_any_file_or_of_none_are_refused(glob: str) -> None:
     assert rules("---\ntitle: A\napplies_to: ['migrations/**', '*.sql']\n---\nText.\n") == []
 
 
+@pytest.mark.parametrize("anchor", ["/etc/passwd", "store/../../up.py", "#retry"])
+def test_an_anchor_that_names_no_code_is_a_warning(anchor: str) -> None:
+    assert rules(f"---\ntitle: A\nanchors: [a.py#put, '{anchor}']\n---\nText.\n") == ["3: anchor"]
+
+
 @pytest.mark.parametrize("category", ["' / '", "Dev Ops/CI", "a/b/c/d/e"])
 def test_category_syntax(category: str) -> None:
     assert rules(f"---\ncategories: [{category}]\n---\nText.\n") == ["2: category"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, write
 from vault_index.index import reconcile
+from vault_index.lesson.parse import Anchor, anchor_of
 from vault_index.recall import anchors, select
 from vault_index.vault import Vault
 
@@ -66,30 +68,30 @@ def test_a_name_that_is_only_called_is_no_region() -> None:
 def test_a_line_without_end_begins_no_region(tmp_path: Path) -> None:
     blanks = " " * 100_000
     write(tmp_path / "a.py", f"# a{blanks}x\n# retry{blanks}x\n")
-    assert anchors.hash_of(tmp_path, anchors.Anchor("a.py", "retry")) == ""
+    assert anchors.hash_of(tmp_path, Anchor("a.py", "retry")) == ""
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    assert anchors.state(tmp_path, anchors.Anchor("pipe")) == anchors.GONE
+    assert anchors.state(tmp_path, Anchor("pipe")) == anchors.GONE
 
 
 @pytest.mark.parametrize(
     "text", ["/etc/passwd", "../x.py#y", "a/../../b", "~/.ssh/id", "", "#name"]
 )
 def test_an_anchor_leads_nowhere_else(text: str) -> None:
-    assert anchors.parse(text) is None
+    assert anchor_of(text) is None
 
 
 def test_an_anchor_follows_no_link(tmp_path: Path) -> None:
     write(tmp_path / "secret", "x")
     (tmp_path / "top").mkdir()
     (tmp_path / "top" / "link").symlink_to(tmp_path / "secret")
-    assert anchors.state(tmp_path / "top", anchors.Anchor("link")) == anchors.GONE
+    assert anchors.state(tmp_path / "top", Anchor("link")) == anchors.GONE
 
 
 def test_line_ends_and_code_elsewhere_change_no_hash(tmp_path: Path) -> None:
-    anchor = anchors.Anchor("a.py", "retry")
+    anchor = Anchor("a.py", "retry")
     write(tmp_path / "a.py", PYTHON)
     before = anchors.hash_of(tmp_path, anchor)
     (tmp_path / "a.py").write_bytes(b"# new\r\n" + PYTHON.replace("\n", "\r\n").encode())
@@ -144,6 +146,20 @@ def test_where_its_code_is_gone_a_lesson_stays_out_and_is_listed(team: Vault, wh
     stale = run("lessons", "check", "--stale", cwd=team.root).out
     assert "store/upload.py#retry is gone: hooks leave the lesson out" in stale
     assert "Retry uploads" in run("lessons", "search", ASKED, cwd=team.root).out  # people find it
+
+
+@pytest.mark.slow
+def test_what_is_remembered_is_about_the_code_that_changed_and_that_it_names(team: Vault) -> None:
+    write(team.root / "store/upload.py", PYTHON.replace("return None", "raise"))
+    title, text = "Uploads raise at the end", "After three tries `retry` raises, so catch it."
+    run("lessons", "remember", "--title", title, "--text", text, cwd=team.root)
+    listed = run("lessons", "review", "list", "--json", cwd=team.root).out
+    (waiting,) = json.loads(listed)
+    assert waiting["anchors"] == ["store/upload.py#retry"]
+    ran = run("lessons", "review", "accept", waiting["id"], "--category", "store", cwd=team.root)
+    assert re.search(
+        r"store/upload.py#retry@[0-9a-f]{8}", (team.root / ran.out.split()[-1]).read_text()
+    )
 
 
 DIFF = """\

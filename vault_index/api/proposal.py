@@ -11,6 +11,7 @@ from vault_index import api
 from vault_index.api.question import Caller, command, question
 from vault_index.errors import VaultError
 from vault_index.index import classifier
+from vault_index.learn import gather
 from vault_index.lesson.category import DEFAULT_CONFIDENCE, UNCATEGORIZED
 from vault_index.lesson.parse import Lesson, id_of
 from vault_index.proposals import draft, fingerprint, points, review, similarity
@@ -21,6 +22,7 @@ from vault_index.proposals.accept import (
     into_lesson,
     is_outdated,
 )
+from vault_index.recall import anchors
 
 if TYPE_CHECKING:
     from vault_index.proposals.draft import Proposal
@@ -47,7 +49,8 @@ def remember(
     it as [id, title, likeness]; `findings` warnings with `level`, `rule`, `message`. A text with an error
     of `check` is refused, and nothing of it is kept.
     """
-    proposal = draft.create(title, text, category, tags, fires_on, by)
+    named = anchors.proposed(gather.recent_changes(vault), f"{title}\n{text}")
+    proposal = draft.create(title, text, category, tags, fires_on, by, anchors=named)
     values = {key: getattr(proposal, key) for key in _PROPOSED}
     try:
         compared = caller.ask(api.proposal.check(**values), fetch=False)

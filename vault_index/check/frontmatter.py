@@ -13,7 +13,7 @@ from vault_index.errors import LessonError
 from vault_index.lesson.category import MAX_DEPTH, from_folder, normalise, prefixes
 from vault_index.lesson.file import LessonFile, Section
 from vault_index.lesson.frontmatter import brief, metadata_of, own_of
-from vault_index.lesson.parse import TYPES, Lesson, lessons_of, words
+from vault_index.lesson.parse import TYPES, Lesson, anchor_of, lessons_of, words
 from vault_index.text import failure
 
 GIANT_CHARS = 20_000  # some 5,000 tokens, of which an agent gets 600
@@ -21,7 +21,7 @@ TYPO_LETTERS = 4  # shorter names are often one letter apart: ack and awk
 
 _LISTS = (
     *("categories", "tags", "fires_on", "silent_on"),
-    *("fires_on_error", "silent_on_error", "applies_to"),
+    *("fires_on_error", "silent_on_error", "applies_to", "anchors"),
 )
 _DATES = ("created", "confirmed")
 _NAME = re.compile(r"\w")
@@ -102,6 +102,10 @@ def _types(shown: str, text: str, metadata: dict[Any, Any]) -> Iterator[Finding]
             yield wrong(key, "a whole number from 1 to 5")
         elif key in _DATES and not _is_date(value):
             yield wrong(key, "a date such as 2025-11-15 or 2025-11-15T10:30:00Z")
+    for anchor in words(metadata.get("anchors")):
+        if anchor_of(anchor) is None:
+            message = f"anchors: {brief(anchor)} names no code: write store/upload.py#retry"
+            yield Finding(shown, line_of_key(text, "anchors"), "anchor", message, WARNING)
     kind = metadata.get("type")
     if isinstance(kind, str) and kind and kind not in TYPES:
         yield wrong("type", f"one of {', '.join(TYPES)}")

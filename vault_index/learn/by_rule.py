@@ -158,18 +158,21 @@ _OF_PROJECT = re.compile(
 
 # a remark of a review: about these lines, without conviction, or with a reach past them
 _OF_THE_DIFF = re.compile(
-    r"(?i)\b(?:here|this|these|those|currently|next line|above|below|for now|you(?:'re| are) \w+ing|while you)\b"
+    r"(?i)\b(?:here|this|these|those|currently|next line|above|below|for now|while you"
+    r"|you(?:'re| are) \w+ing)\b"
     r"(?! (?:module|project|repo|codebase|team))|\bthat\W*$|:$|https?://"
 )
 _UNSURE = _any(
     r"not sure|pretty sure|unlikely|probably|at least|(?:it'd|it would|would) be|(?:be|is) fine",
-    r"good (?:at|point|catch|idea)|best place|want an?|^we (?:lose|keep|want|get|had|posted)|i posted|posted",
+    r"good (?:at|point|catch|idea)|best place|want an?|^we (?:lose|keep|want|get|had)|posted",
 )
 _REACHES = _any(
     r"always|never|(?:all|every|in|for) new|style ?guide|convention\w*|consisten\w+|codebase|everywhere",
     r"(?:don't|do not) (?:use|import|add|call|mock|write|put|keep|maintain)|instead of|rather than",
 )
-_HALF = re.compile(r"(?i)^(?:after|since|if|when|with|while|to|none|similarly|users?|lose|posted)\b")
+_HALF = re.compile(
+    r"(?i)^(?:after|since|if|when|with|while|to|none|similarly|users?|lose|posted)\b"
+)
 
 
 def _stated(spans: Iterable[_Span]) -> Iterator[_Made]:

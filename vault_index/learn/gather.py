@@ -272,6 +272,12 @@ def _until(vault: Vault, session: Session, place: Path) -> str | None:
     return commit or None
 
 
+def recent_changes(vault: Vault) -> str:
+    """Return the diff of the repository around a vault: its last commit, and all since."""
+    base = git.resolve(vault.root, "HEAD~1") or git.resolve(vault.root, "HEAD")
+    return diff.between(vault.root, base, "", _wanted(vault, vault.root)).text if base else ""
+
+
 def _wanted(vault: Vault, place: Path) -> Callable[[str], bool]:
     """Return which paths of the repository around a folder count: lessons themselves do not."""
     config = vault.config

@@ -6,6 +6,7 @@ read: it raises `LessonError` with the line, and the index keeps the file's last
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -20,6 +21,7 @@ LessonId = str
 
 TYPES = ("code_pattern", "bug_fix", "architecture", "project_rule")
 MAX_SECTIONS = 5_000  # of one file: an hour's course has some twenty
+_ANCHOR = re.compile(r"(?P<path>[^#@\s][^#]*?)(?:#(?P<name>[\w.$-]+))?(?:@(?P<hash>[0-9a-f]{8}))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,3 +191,30 @@ def _moment(value: Any) -> datetime | None:
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day, tzinfo=UTC)
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A region of a file, from the top of the repository; `hash` is "" until it is confirmed."""
+
+    path: str
+    name: str = ""
+    hash: str = ""
+
+    def __str__(self) -> str:
+        return self.shown + (f"@{self.hash}" if self.hash else "")
+
+    @property
+    def shown(self) -> str:
+        """The anchor for people, without its hash."""
+        return self.path + (f"#{self.name}" if self.name else "")
+
+
+def anchor_of(text: str) -> Anchor | None:
+    """Return the anchor that a text spells; None for a path that leads out, and for any other text."""
+    match = _ANCHOR.fullmatch(text.strip())
+    if not match or match["path"].startswith(("/", "~")) or "\0" in text:
+        return None
+    if ".." in match["path"].split("/"):
+        return None
+    return Anchor(match["path"], match["name"] or "", match["hash"] or "")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from vault_index import files, git
 from vault_index.errors import VaultError
 from vault_index.lesson import edits
+from vault_index.lesson.parse import Anchor, anchor_of
 
 if TYPE_CHECKING:
     from vault_index.search.hit import Hit
@@ -31,7 +32,6 @@ MAX_PROPOSED = 2
 MAX_BYTES = 128 * 1024  # of a file; of a longer one only the beginning counts
 MAX_LINE = 1000  # characters of a line that may begin a region
 SAME, CHANGED, GONE, NEW = "unchanged", "changed", "gone", "not confirmed"
-_FORM = re.compile(r"(?P<path>[^#@\s][^#]*?)(?:#(?P<name>[\w.$-]+))?(?:@(?P<hash>[0-9a-f]{8}))?")
 _WORDS = (
     "def|class|function|func|fn|type|struct|interface|enum|trait|impl|const|let|var|module|proc"
 )
@@ -44,33 +44,6 @@ _PATH = re.compile(r"\+\+\+ b/([^\t\n]+)")
 _HUNK = re.compile(r"@@ [^@\n]* @@ ?(.*)")
 
 
-@dataclass(frozen=True, slots=True)
-class Anchor:
-    """A region of a file, from the top of the repository; `hash` is "" until it is confirmed."""
-
-    path: str
-    name: str = ""
-    hash: str = ""
-
-    def __str__(self) -> str:
-        return self.shown + (f"@{self.hash}" if self.hash else "")
-
-    @property
-    def shown(self) -> str:
-        """The anchor for people, without its hash."""
-        return self.path + (f"#{self.name}" if self.name else "")
-
-
-def parse(text: str) -> Anchor | None:
-    """Return the anchor that a text spells; None for a path that leads out, and for any other text."""
-    match = _FORM.fullmatch(text.strip())
-    if not match or match["path"].startswith(("/", "~")) or "\0" in text:
-        return None
-    if ".." in match["path"].split("/"):
-        return None
-    return Anchor(match["path"], match["name"] or "", match["hash"] or "")
-
-
 def of_data(data: bytes, path: str) -> list[Anchor]:
     """Return the anchors of a lesson file, as many as count. One that does not parse has none."""
     block = _KEY.search(data) if b"\nanchors:" in data else None
@@ -81,7 +54,7 @@ def of_data(data: bytes, path: str) -> list[Anchor]:
     except VaultError:
         return []
     texts = values if isinstance(values, list) else [values]
-    return [each for each in map(parse, map(str, texts)) if each][:MAX_ANCHORS]
+    return [each for each in map(anchor_of, map(str, texts)) if each][:MAX_ANCHORS]
 
 
 def top_of(vault: Vault) -> Path:
