@@ -223,10 +223,7 @@ def shown(path: str) -> str:
 
 
 def open_vault(
-    path: Path | str | None = None,
-    *,
-    environ: Mapping[str, str] | None = None,
-    **flags: Any,
+    path: Path | str | None = None, *, environ: Mapping[str, str] | None = None, **flags: Any
 ) -> Vault:
     """Open the vault at a path, or find one.
 

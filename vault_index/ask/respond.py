@@ -27,12 +27,7 @@ from vault_index.ask.answer import (
 from vault_index.ask.citations import Citations
 from vault_index.ask.conversations import Exchange, turns
 from vault_index.ask.passages import SearchResult, Wanted
-from vault_index.errors import (
-    ModelCallError,
-    ModelRefusedError,
-    ModelToolsError,
-    VaultError,
-)
+from vault_index.errors import ModelCallError, ModelRefusedError, ModelToolsError, VaultError
 from vault_index.hotpath import chatter
 from vault_index.llm.backend import (
     ASSISTANT,

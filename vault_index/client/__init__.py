@@ -106,10 +106,7 @@ def _ask_published(uri: str, place: Any, question: api.Question[api.Answer]) -> 
 
 
 def _put(
-    vault: Vault,
-    options: Options,
-    question: api.Question[api.Answer],
-    **more: Unpack[AskOptions],
+    vault: Vault, options: Options, question: api.Question[api.Answer], **more: Unpack[AskOptions]
 ) -> api.Answer:
     """Answer a question that a command puts while it works."""
     if options.put is not None:

@@ -83,11 +83,7 @@ def bring_up_to_date(
 
 
 def up_to_date_or_stale(
-    vault: Vault,
-    on_note: Note,
-    on_progress: api.Progress,
-    *,
-    fetch: bool = True,
+    vault: Vault, on_note: Note, on_progress: api.Progress, *, fetch: bool = True
 ) -> Stats | None:
     """Bring the index up to date if that is soon done; None where it cannot be written.
 

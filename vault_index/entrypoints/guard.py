@@ -171,11 +171,7 @@ class Guard:
         scope[HAS_TOKEN] = self._has_token(scope)
         needs_it = self._rules.every_request or self._rules.needs_token(scope)
         if needs_it and not scope[HAS_TOKEN]:
-            raise _RefusedError(
-                401,
-                NO_TOKEN,
-                TOKEN_HINT,
-            )
+            raise _RefusedError(401, NO_TOKEN, TOKEN_HINT)
         if is_write(scope) and _has_body(scope) and not _is_json(_only(scope, b"content-type")):
             raise _RefusedError(
                 415, "a body has to be JSON", "send `Content-Type: application/json`"
@@ -315,12 +311,7 @@ def listening(host: str, port: int) -> socket.socket:
 def settings(app: App, **options: Any) -> uvicorn.Config:
     """Return the settings of a server for an application behind its guard."""
     return uvicorn.Config(
-        app,
-        http=Connection,
-        access_log=False,
-        server_header=False,
-        backlog=BACKLOG,
-        **options,
+        app, http=Connection, access_log=False, server_header=False, backlog=BACKLOG, **options
     )
 
 

@@ -35,10 +35,7 @@ _NOT_PASSED_ON = ("CLAUDE", "GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_P
 
 
 def ask(
-    root: str,
-    question: Mapping[str, Any],
-    until: float,
-    autostart: Callable[[str], bool],
+    root: str, question: Mapping[str, Any], until: float, autostart: Callable[[str], bool]
 ) -> dict[str, Any] | None:
     """Start the watcher unless one is starting, wait until it listens, and return its answer.
 

@@ -43,10 +43,7 @@ def texts_of(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def proven(
-    quotes: Iterable[str],
-    texts: Sequence[str],
-    given: Iterable[str] = (),
-    said: Iterable[str] = (),
+    quotes: Iterable[str], texts: Sequence[str], given: Iterable[str] = (), said: Iterable[str] = ()
 ) -> list[str]:
     """Return the quotes that stand word for word in a text; only white space and labels may differ.
 

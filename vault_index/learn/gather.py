@@ -27,15 +27,7 @@ from vault_index.journal.record import OBSERVATION, PROMPT, Command, Record, Ses
 from vault_index.journal.redact import Exclude, redact
 from vault_index.learn import diff, timeline
 from vault_index.learn.diff import Diff
-from vault_index.learn.material import (
-    ADDED,
-    CHANGED,
-    COMMITS,
-    FILES,
-    SESSION,
-    FileChange,
-    Material,
-)
+from vault_index.learn.material import ADDED, CHANGED, COMMITS, FILES, SESSION, FileChange, Material
 from vault_index.learn.timeline import Moment
 from vault_index.store import injections
 from vault_index.transcripts import events, reading, signs, tools

@@ -329,11 +329,7 @@ def _store(vault: Vault, admitted: gate.Admitted) -> dict[str, Any] | str:
     }
 
 
-_REASONS = {
-    review.WAITS: gate.WAITS,
-    review.REJECTED: gate.REJECTED,
-    review.IS_LESSON: gate.LESSON,
-}
+_REASONS = {review.WAITS: gate.WAITS, review.REJECTED: gate.REJECTED, review.IS_LESSON: gate.LESSON}
 
 
 def _context(work: _Work) -> gate.Context:

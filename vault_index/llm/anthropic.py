@@ -164,11 +164,7 @@ def _tools(question: backend.Question) -> dict[str, Any]:
     """Return the tools of a request: a conversation with calls is refused without them."""
     if question.tools:
         tools = [
-            {
-                "name": tool.name,
-                "description": tool.description,
-                "input_schema": tool.parameters,
-            }
+            {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
             for tool in question.tools
         ]
         return {"tools": tools}

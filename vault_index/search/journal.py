@@ -102,11 +102,7 @@ def microseconds(moment: datetime) -> int:
 
 
 def _results(
-    table: Reader,
-    query: Query,
-    ranked: Evidence,
-    window: np.ndarray | None,
-    since: datetime | None,
+    table: Reader, query: Query, ranked: Evidence, window: np.ndarray | None, since: datetime | None
 ) -> JournalHits:
     """Make the hits of ranked rows: one for each turn, of those in the window."""
     words = set(re.findall(r"\w+", query.text.casefold()))

@@ -205,10 +205,7 @@ def after(state: State, now: float, due: Due, passed: Passed | None = None) -> S
 
 def _after_pass(state: State, now: float, full: bool, passed: Passed) -> State:
     swept = replace(
-        state,
-        swept=now,
-        sweep_seconds=passed.seconds,
-        wrote=now if passed.wrote else state.wrote,
+        state, swept=now, sweep_seconds=passed.seconds, wrote=now if passed.wrote else state.wrote
     )
     if passed.outcome is Outcome.BUSY:  # whatever was owed still is
         return replace(swept, phase=Phase.BLOCKED, saved=True, not_before=now + RETRY_SECONDS)

@@ -379,15 +379,8 @@ def _show_proposal(proposal: dict[str, Any]) -> None:
     draft += f" · session {proposal['session']}" if proposal["session"] else ""
     until = f", expires {proposal['expires']}" if proposal["expires"] else ""
     output.say(f"[{filed}] {proposal['id']}{by}{draft}, {proposal['created'][:10]}{until}")
-    for name in (
-        "tags",
-        "fires_on",
-        "silent_on",
-        "fires_on_error",
-        "applies_to",
-        "anchors",
-        "quotes",
-    ):
+    lists = ("tags", "fires_on", "silent_on", "fires_on_error", "applies_to", "anchors", "quotes")
+    for name in lists:
         if proposal[name]:
             output.say(f"{name}: {', '.join(proposal[name])}", indent=2)
     for finding in proposal["findings"]:

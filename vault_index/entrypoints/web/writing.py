@@ -15,13 +15,7 @@ from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
 from vault_index import api, files
-from vault_index.entrypoints.web.lessons import (
-    PRIVATE,
-    FileText,
-    LessonId,
-    Named,
-    one_at_a_time,
-)
+from vault_index.entrypoints.web.lessons import PRIVATE, FileText, LessonId, Named, one_at_a_time
 from vault_index.entrypoints.web.markdown import html_of
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.render import fragment, page
