@@ -249,9 +249,8 @@ def test_a_commit_too_large_for_all_of_it_is_checked_for_secrets(
     run("git", "add", "-A", cwd=vault.root)
     notes: list[str] = []
     heard = client.Options(note=notes.append)
-    checked = client.ask(vault, api.share.check_files(staged=True), heard)
-    assert [one["rule"] for one in checked["findings"]] == ["secret", "conflict-markers"]
-    count = checked["files"]
+    findings, count = client.ask(vault, api.share.check_files(staged=True), heard)
+    assert [one.rule for one in findings] == ["secret", "conflict-markers"]
     left = f"prompt injection in {count}, duplicates of {count} files"
     assert notes == [f"note: not checked: {left}; run `lessons check --all`"]
 

@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -14,6 +13,7 @@ import yaml
 from tests.support.commands import BIN, run
 from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.places import REPO
+from vault_index.check.finding import WARNING, Finding
 from vault_index.entrypoints.words import fired
 from vault_index.vault import Vault
 
@@ -228,8 +228,7 @@ def test_a_comment_of_many_lessons_is_no_longer_than_github_takes() -> None:
 
 
 def test_an_annotation_names_the_file_from_the_top_and_stays_in_its_line() -> None:
-    finding: dict[str, Any] = {"path": "lessons/a,b.md", "line": 0, "rule": "x:y"}
-    finding |= {"message": "50%\n::error::not mine", "severity": "warning"}
+    finding = Finding("lessons/a,b.md", 0, "x:y", "50%\n::error::not mine", WARNING)
     assert fired.annotation(finding, "vaults/team/") == (
         "::warning file=vaults/team/lessons/a%2Cb.md,line=1,title=x%3Ay::50%25%0A::error::not mine"
     )

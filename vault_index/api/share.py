@@ -9,7 +9,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from vault_index import api, check, git
-from vault_index.api import codec
 from vault_index.api.question import Caller, command
 from vault_index.check import pattern
 from vault_index.errors import VaultError
@@ -32,8 +31,8 @@ def check_files(
     paths: Sequence[str] = (),
     staged: bool = False,
     since: str = "",
-) -> dict[str, Any]:
-    """Check lesson files: `findings`, how many `files` and `errors`, `shown` as lines.
+) -> tuple[list[Finding], int]:
+    """Check lesson files; return the findings, and how many files were checked.
 
     `paths` are absolute, of files or folders; without any it is the whole vault or, `staged`, what the
     next commit adds or changes; `since`, what is not as it was at a commit. A check of staged files has
@@ -46,13 +45,7 @@ def check_files(
     else:
         changed = set(git.changed_since(vault.root, since)) if since else None
         chosen = check.everything(vault, changed)
-    findings = _findings(vault, caller, chosen, staged=staged)
-    return {
-        "findings": codec.to_json(findings),
-        "shown": [str(finding) for finding in findings],
-        "files": len(chosen),
-        "errors": sum(finding.severity == check.ERROR for finding in findings),
-    }
+    return _findings(vault, caller, chosen, staged=staged), len(chosen)
 
 
 @command
@@ -76,13 +69,14 @@ def log(vault: Vault, caller: Caller, name: str) -> dict[str, Any]:
 
 
 @command
-def sync(vault: Vault, caller: Caller) -> dict[str, Any]:
-    """Fetch, rebase or merge, push, and bring the index up to date: `remote.SyncResult`, `lessons`."""
+def sync(vault: Vault, caller: Caller) -> remote.SyncResult:
+    """Fetch, rebase or merge, push, and bring the index up to date."""
     ownership.check(vault.index_dir)
     clones.update(vault, caller.index, caller.note)
-    result = remote.sync(vault)
+    done = remote.sync(vault)
     caller.index(vault, or_stale=True)  # a search right after this shows who wrote what came
-    return {**asdict(result), "lessons": vault.open_index().lessons}
+    done.lessons = vault.open_index().lessons
+    return done
 
 
 @command

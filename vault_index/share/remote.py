@@ -47,6 +47,7 @@ class SyncResult:
     dropped: int = 0
     pushed: int = 0
     uncommitted: int = 0
+    lessons: int = 0  # in the index after it
 
 
 def sync(vault: Vault) -> SyncResult:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +15,9 @@ from vault_index import api, client
 from vault_index.entrypoints.cli import asking, completion, options, output
 from vault_index.entrypoints.words import count
 from vault_index.errors import VaultError
+
+if TYPE_CHECKING:
+    from vault_index.check.finding import Finding
 
 
 @click.command("sync", epilog="Example: lessons sync")
@@ -29,18 +32,18 @@ def sync_command(named: str | None, as_json: bool) -> None:
     if as_json:
         output.json(done)
         return
-    output.say(f"fetched {count(done['fetched'], 'commit')} of {done['remote']}")
-    if done["rebased"]:
-        output.say(f"put {count(done['rebased'], 'commit')} of yours on top")
-    if done["merged"]:
-        output.say(f"merged {count(done['merged'], 'commit')} of yours, as a rebase keeps less")
-    if done["dropped"]:
-        output.say(f"dropped {count(done['dropped'], 'commit')} that {done['remote']} took back")
-    output.say(f"indexed {count(done['lessons'], 'lesson')}")
-    output.say(f"pushed {count(done['pushed'], 'commit')}" if done["pushed"] else "nothing to push")
-    if done["uncommitted"]:
-        were = "was" if done["uncommitted"] == 1 else "were"
-        output.say(f"{count(done['uncommitted'], 'uncommitted file')} {were} not shared")
+    output.say(f"fetched {count(done.fetched, 'commit')} of {done.remote}")
+    if done.rebased:
+        output.say(f"put {count(done.rebased, 'commit')} of yours on top")
+    if done.merged:
+        output.say(f"merged {count(done.merged, 'commit')} of yours, as a rebase keeps less")
+    if done.dropped:
+        output.say(f"dropped {count(done.dropped, 'commit')} that {done.remote} took back")
+    output.say(f"indexed {count(done.lessons, 'lesson')}")
+    output.say(f"pushed {count(done.pushed, 'commit')}" if done.pushed else "nothing to push")
+    if done.uncommitted:
+        were = "was" if done.uncommitted == 1 else "were"
+        output.say(f"{count(done.uncommitted, 'uncommitted file')} {were} not shared")
 
 
 @click.group("vaults", cls=options.WithDefault, epilog="Example: lessons vaults --json")
@@ -192,37 +195,37 @@ def _check(
 ) -> bool:
     """Check and print; whether there are errors."""
     places = [os.path.abspath(path) for path in paths]  # noqa: PTH100  # Path.absolute keeps `..`
-    checked = asking.ask(named, api.share.check_files(paths=places, staged=staged))
-    errors = checked["errors"]
+    findings, files = asking.ask(named, api.share.check_files(paths=places, staged=staged))
+    errors = _errors(findings)
     if as_json:
-        output.json(checked["findings"])
-    else:
-        _print_findings(named, checked, form, counts=bool(checked["findings"]) or not staged)
+        output.json(findings)
+    elif findings or not staged:
+        _print_findings(named, findings, files, form)
     if errors and staged:
         asking.note("not committed; fix it, or commit without the check: git commit --no-verify")
     return bool(errors)
 
 
-def _print_findings(
-    named: str | None, checked: dict[str, Any], form: str, *, counts: bool = True
-) -> None:
+def _errors(findings: list[Finding]) -> int:
+    return sum(finding.severity == "error" for finding in findings)
+
+
+def _print_findings(named: str | None, findings: list[Finding], files: int, form: str) -> None:
     """Print the findings of a check, then how many there are."""
     from vault_index import git
     from vault_index.entrypoints.words import fired
 
-    errors = checked["errors"]
-    shown = checked["shown"]
+    shown, errors = list(map(str, findings)), _errors(findings)
     if form == "github":
         root = client.open_vault(named).root.resolve()
         below = root.relative_to((git.top_of(root) or root).resolve()).as_posix()
         prefix = "" if below == "." else f"{below}/"
-        shown = [fired.annotation(each, prefix) for each in checked["findings"]]
+        shown = [fired.annotation(each, prefix) for each in findings]
     for line in shown:
         output.say(line)
-    if counts:
-        warnings = count(len(shown) - errors, "warning")
-        said = f"{count(checked['files'], 'file')} checked: {count(errors, 'error')}, {warnings}"
-        output.say(said, err=True)
+    warnings = count(len(shown) - errors, "warning")
+    said = f"{count(files, 'file')} checked: {count(errors, 'error')}, {warnings}"
+    output.say(said, err=True)
 
 
 MAX_PROMPTS = 1000  # that are tried in both states
@@ -245,24 +248,24 @@ def _check_against(
     if not commit:
         hint = "fetch it first, or name a commit, tag or branch"
         raise VaultError(f"no commit {revision!r:.80}", hint)
-    checked = asking.ask(named, api.share.check_files(since=commit))
+    findings, count_of_files = asking.ask(named, api.share.check_files(since=commit))
     data = files.read_if_any(prompts, files.MAX_BYTES) if prompts else b""
     lines = (data or b"").decode("utf-8", "replace").splitlines()
     sample = [each.strip() for each in lines if each.strip() and not each.startswith("#")]
     before, now = _states(named, commit, sample)
     changed, tried = fired.changes(before, now), len(now["fired"])
     if comment:
-        text = fired.comment(changed, tried, checked["errors"], now["text_only"])
+        text = fired.comment(changed, tried, _errors(findings), now["text_only"])
         comment.write_text(text, "utf-8")
     if as_json:
         shown = {"commit": commit, "prompts": tried, "lessons": changed}
-        output.json({**shown, "findings": checked["findings"]})
+        output.json({**shown, "findings": findings})
     else:
-        _print_findings(named, checked, form)
+        _print_findings(named, findings, count_of_files, form)
         # a runner obeys commands in what is printed, and titles are those of a pull request
         for line in [] if form == "github" else fired.lines(changed, tried):
             output.say(line)
-    return bool(checked["errors"])
+    return bool(_errors(findings))
 
 
 def _states(

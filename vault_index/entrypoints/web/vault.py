@@ -101,14 +101,14 @@ def stale(client: Client) -> HTMLResponse:
 @routes.get(f"{PRIVATE}/check")
 def check(client: Client) -> HTMLResponse:
     """Check all files of the vault."""
-    answer, notes = client.look(api.share.check_files())
-    findings = sorted(answer["findings"], key=lambda each: each["severity"])  # errors first
+    (findings, files), notes = client.look(api.share.check_files())
+    findings = sorted(findings, key=lambda each: each.severity)  # errors first
     return fragment(
         "vault_check.html",
         findings=findings[:MAX_ROWS],
         count=len(findings),
-        files=answer["files"],
-        errors=answer["errors"],
+        files=files,
+        errors=sum(each.severity == "error" for each in findings),
         notes=notes,
     )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from vault_index.check.finding import Finding
 from vault_index.entrypoints.words import count
 from vault_index.text.blocks import shorten_line
 from vault_index.text.quote import visible_line
@@ -102,12 +103,12 @@ def _code(text: str) -> str:
     return f"`{shorten_line(visible_line(text).replace('`', chr(39)), MAX_CHARS)}`"
 
 
-def annotation(finding: Values, prefix: str = "") -> str:
+def annotation(finding: Finding, prefix: str = "") -> str:
     """Return a finding as a command of GitHub's workflows; `prefix` leads to the vault's root."""
-    head = f"file={_escaped(prefix + finding['path'], ':,')},line={max(1, finding['line'])}"
-    kind = "error" if finding["severity"] == "error" else "warning"
-    title = _escaped(finding["rule"], ":,")
-    return f"::{kind} {head},title={title}::{_escaped(finding['message'])}"
+    head = f"file={_escaped(prefix + finding.path, ':,')},line={max(1, finding.line)}"
+    kind = "error" if finding.severity == "error" else "warning"
+    title = _escaped(finding.rule, ":,")
+    return f"::{kind} {head},title={title}::{_escaped(finding.message)}"
 
 
 def _escaped(text: str, more: str = "") -> str:
