@@ -38,7 +38,10 @@ def browsing(playwright: Playwright) -> Iterator[Browser]:
     # its socket is in TMPDIR, and it ends where that path is longer than a socket's may be
     env: dict[str, str | float | bool] = {**os.environ, "TMPDIR": "/tmp"}
     browser = playwright.chromium.launch(
-        executable_path=program(), args=["--no-sandbox"], env=env, timeout=PATIENCE_MS
+        executable_path=program(),
+        args=["--no-sandbox", "--disable-gpu", "--disable-software-rasterizer"],
+        env=env,
+        timeout=PATIENCE_MS,
     )
     try:
         yield browser

@@ -254,7 +254,6 @@ def _edit(block: str, key: str, value: Any, newline: str, path: str) -> str:
 
     try:
         root = yaml.compose(block, Loader=yaml.SafeLoader)
-        aliases = any(isinstance(e, yaml.AliasEvent) for e in yaml.parse(block, yaml.SafeLoader))
     except yaml.YAMLError:  # stricter with tabs than libyaml, which reads the files
         raise LessonError(f"{path}: cannot edit this frontmatter", 1, _BY_HAND) from None
     if root is None:
@@ -268,7 +267,8 @@ def _edit(block: str, key: str, value: Any, newline: str, path: str) -> str:
     if not pairs:
         indent = " " * root.start_mark.column
         return block if value is None else _append(block, key, value, newline, indent)
-    if aliases:  # the value may be what an alias stands for, or be one
+    events = yaml.parse(block, yaml.SafeLoader) if "*" in block else ()
+    if any(isinstance(e, yaml.AliasEvent) for e in events):  # the value may be of one, or be one
         raise LessonError(f"{path}: cannot edit frontmatter with *aliases", 1, _BY_HAND)
     name, old = pairs[-1]
     start = block.index(":", name.end_mark.index) + 1
