@@ -82,10 +82,10 @@ def test_a_lesson_from_its_making_to_its_end(team: Vault) -> None:
     assert changed["id"] == "ops/deploys/staging"
     assert ask(team, api.lesson.show(name="staging"))["entry"]["tags"] == ["vpn"]
 
-    planned = ask(team, api.edit.rename(old="ops/deploys", new="ops/releases"))
-    assert planned["changes"][0]["to"] == "ops/releases/staging.md"
+    planned, _ = client.ask(team, api.edit.rename(old="ops/deploys", new="ops/releases"))
+    assert planned.changes[0].to == "ops/releases/staging.md"
     assert Path(added).exists()
-    assert ask(team, api.edit.rename(old="ops/deploys", new="ops/releases", write=True))["written"]
+    client.ask(team, api.edit.rename(old="ops/deploys", new="ops/releases", write=True))
     assert not Path(added).exists()
 
     assert ask(team, api.edit.delete_lesson(name="staging"))["removed"]
@@ -106,12 +106,11 @@ def test_what_somebody_agreed_to_delete_is_what_goes(team: Vault) -> None:
 @pytest.mark.slow
 def test_an_import_is_planned_and_then_applied(team: Vault) -> None:
     text = "- Never deploy on a Friday, nobody is there to repair it.\n"
-    planned = ask(team, api.edit.import_from(text=text, format="bullets", category="ops"))
-    assert [item["verdict"] for item in planned["items"]] == ["write"]
-    assert not planned["written"]
-    file = team.lessons_dir / planned["items"][0]["path"]
+    planned = client.ask(team, api.edit.import_from(text=text, format="bullets", category="ops"))
+    assert [item.verdict for item in planned.items] == ["write"]
+    file = team.lessons_dir / planned.items[0].path
     assert not file.exists()
-    ask(team, api.edit.import_from(text=text, format="bullets", category="ops", write=True))
+    client.ask(team, api.edit.import_from(text=text, format="bullets", category="ops", write=True))
     assert file.exists()
     assert len(ask(team, api.lesson.select())["entries"]) == 3
 
@@ -119,8 +118,8 @@ def test_an_import_is_planned_and_then_applied(team: Vault) -> None:
 @pytest.mark.slow
 def test_the_rest_answers_in_json(team: Vault) -> None:
     assert ask(team, api.lesson.count())["counts"] == {"ops": 2}
-    assert ask(team, api.search.classify())["proposals"] == []
-    assert ask(team, api.edit.accept(proposals=[])) == {"files": {}, "written": [], "failed": []}
+    assert ask(team, api.search.classify()) == []
+    assert ask(team, api.edit.accept(proposals=[])) == [[], [], []]
     assert ask(team, api.search.recall(query="hi"))["silent"]
     assert ask(team, api.search.compare(paths=["ops/heap.md"]))["categories"] == ["ops"]
     findings, files = ask(team, api.share.check_files())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from vault_index import api, git
 from vault_index.api.question import Caller, command
 from vault_index.edit import add, categories, import_lessons, save, update
+from vault_index.edit.categories import Plan
 from vault_index.index.classifier import Proposal
 from vault_index.lesson import edits, parse
 from vault_index.vault import SETTINGS
@@ -172,49 +173,33 @@ def restore_lesson(
 
 
 @command
-def rename(vault: Vault, caller: Caller, old: str, new: str, write: bool = False) -> dict[str, Any]:
-    """Rename a category: `changes` of files, `skipped` with the reason; only with `write` they happen.
+def rename(
+    vault: Vault, caller: Caller, old: str, new: str, write: bool = False
+) -> tuple[Plan, str]:
+    """Rename a category; only with `write` it happens.
 
-    `in_settings` is the old name where the vault's settings have it, which stay as they are.
+    Return the plan, and the old name where the vault's settings have it, which stay as they are.
     """
     del caller
     planned = categories.plan(vault, old, new)
     if write:
         categories.apply(vault, planned)
     settings = (vault.lessons_dir / SETTINGS).read_text("utf-8", "replace")
-    return {
-        "changes": [
-            {"path": change.path, "to": change.to, "categories": change.categories}
-            for change in planned.changes
-        ],
-        "skipped": list(planned.skipped),
-        "written": write,
-        "in_settings": planned.old if f'"{planned.old}' in settings else "",
-    }
+    return planned, planned.old if f'"{planned.old}' in settings else ""
 
 
 @command
 def accept(
-    vault: Vault, caller: Caller, proposals: Sequence[Mapping[str, Any]], write: bool = True
-) -> dict[str, Any]:
-    """Write proposed categories into lesson files: `files` with their categories, `written`, `failed`.
+    vault: Vault, caller: Caller, proposals: Sequence[Proposal], write: bool = True
+) -> tuple[list[str], list[str], list[str]]:
+    """Write proposed categories into lesson files; without `write` no file changes.
 
-    `proposals` are those that `classify` returned. Without `write` no file changes.
+    Return the files that would have some, those that were written, and why others were not.
     """
     del caller
-    given = [
-        Proposal(
-            **{
-                **proposal,
-                "categories": tuple(proposal["categories"]),
-                "why": tuple(proposal["why"]),
-            }
-        )
-        for proposal in proposals
-    ]
-    planned, failed = categories.write(vault, given, preview=True)
-    written, failed = categories.write(vault, given) if write else ({}, failed)
-    return {"files": planned, "written": list(written), "failed": failed}
+    planned, failed = categories.write(vault, proposals, preview=True)
+    written, failed = categories.write(vault, proposals) if write else ({}, failed)
+    return list(planned), list(written), failed
 
 
 @command
@@ -226,11 +211,10 @@ def import_from(
     format: str = "",
     category: str = "",
     write: bool = False,
-) -> dict[str, Any]:
-    """Bring in lessons from files and folders, or from a text: `items`, `problems`, `empty`, `written`.
+) -> import_lessons.Plan:
+    """Bring in lessons from files and folders, or from a text.
 
-    Each item has `source`, `line`, `path`, `title`, a `verdict` (write | same | taken | duplicate |
-    secret | refused) and `why`. Only with `write` files are written; the index then has them.
+    Only with `write` files are written; the index then has them.
     """
     caller.index(vault)
     planned = import_lessons.plan(
@@ -243,13 +227,7 @@ def import_from(
     if write:
         import_lessons.apply(vault, planned, caller.progress_of("writing lessons"))
         caller.index(vault)
-    keys = ("source", "line", "path", "title", "verdict", "why")
-    return {
-        "items": [{key: getattr(item, key) for key in keys} for item in planned.items],
-        "problems": list(planned.problems),
-        "empty": list(planned.empty),
-        "written": write,
-    }
+    return planned
 
 
 def _shown(caller: Caller, name: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -127,9 +127,9 @@ def compare(vault: Vault, paths: Sequence[str]) -> taught.Comparison:
 
 
 @question
-def classify(vault: Vault) -> dict[str, Any]:
-    """Propose categories for the lessons without any: `proposals`, which `accept` takes."""
-    return {"proposals": [asdict(proposal) for proposal in classifier.propose(vault)]}
+def classify(vault: Vault) -> tuple[classifier.Proposal, ...]:
+    """Propose categories for the lessons without any."""
+    return tuple(classifier.propose(vault))
 
 
 # What an agent gets: for a prompt, and for an event of its hooks.

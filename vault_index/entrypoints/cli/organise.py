@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +16,10 @@ from vault_index.entrypoints.cli import asking, completion, options, output
 from vault_index.entrypoints.cli.output import closing
 from vault_index.entrypoints.words import count
 from vault_index.lesson.category import UNCATEGORIZED
+
+if TYPE_CHECKING:
+    from vault_index.edit.import_lessons import Item
+    from vault_index.index.classifier import Proposal
 
 
 @click.group("categories", cls=options.WithDefault, epilog="Example: lessons categories --json")
@@ -56,20 +60,20 @@ def rename(named: str | None, old: str, new: str, write: bool, as_json: bool) ->
     Categories below it move along. Folders of that name move, what frontmatter declares is rewritten,
     nothing else in a file is touched. If one file cannot be changed, none is.
     """
-    renamed = asking.ask(named, api.edit.rename(old=old, new=new, write=write))
+    plan, in_settings = asking.ask(named, api.edit.rename(old=old, new=new, write=write))
     if as_json:
-        output.json({key: renamed[key] for key in ("changes", "skipped", "written")})
+        changes = output.keys_of(plan.changes, "path", "to", "categories")
+        output.json({"changes": changes, "skipped": plan.skipped, "written": write})
         return
-    for change in renamed["changes"]:
-        categories = f"  [{', '.join(change['categories'])}]" if change["categories"] else ""
-        path, to = change["path"], change["to"]
-        output.row((f"{path} -> {to}" if to != path else path) + categories)
-    for reason in renamed["skipped"]:
+    for change in plan.changes:
+        categories = f"  [{', '.join(change.categories)}]" if change.categories else ""
+        is_moved = change.to != change.path
+        output.row((f"{change.path} -> {change.to}" if is_moved else change.path) + categories)
+    for reason in plan.skipped:
         asking.note(f"warning: {reason}: left as it is")
-    if renamed["in_settings"]:
-        name = renamed["in_settings"]
-        asking.note(f"note: lessons/vault.toml names {name}, too: change it there by hand")
-    closing(len(renamed["changes"]), "file", "changed" if write else "", write)
+    if in_settings:
+        asking.note(f"note: lessons/vault.toml names {in_settings}, too: change it there by hand")
+    closing(len(plan.changes), "file", "changed" if write else "", write)
 
 
 @categories_command.command("propose", epilog="Example: lessons categories propose --write")
@@ -83,15 +87,14 @@ def propose(named: str | None, write: bool, as_json: bool) -> None:
     The index finds them under the proposed ones; their files change with --write only. Phrases that
     name a category are in lessons/vault.toml: under [keywords], "GitHub Actions" = "devops/ci-cd".
     """
-    proposals = asking.ask(named, api.search.classify(), settled=True)["proposals"]
-    accepted = asking.ask(named, api.edit.accept(proposals=proposals, write=write))
-    files, written = accepted["files"], accepted["written"]
-    for reason in accepted["failed"]:
+    proposals = asking.ask(named, api.search.classify(), settled=True)
+    command = api.edit.accept(proposals=proposals, write=write)
+    files, written, failed = asking.ask(named, command)
+    for reason in failed:
         asking.note(f"warning: {reason}: left as it is")
     if as_json:
-        shown = [
-            {key: proposal[key] for key in proposal if key != "file_hash"} for proposal in proposals
-        ]
+        names = ("lesson_id", "path", "title", "categories", "sure", "why")
+        shown = output.keys_of(proposals, *names)
         output.json({"proposals": shown, "written": written})
         return
     _print_proposals(proposals)
@@ -104,23 +107,23 @@ def propose(named: str | None, write: bool, as_json: bool) -> None:
     sure = [
         proposal
         for proposal in proposals
-        if proposal["path"] in files and _categories(proposal) != UNCATEGORIZED
+        if proposal.path in files and _categories(proposal) != UNCATEGORIZED
     ]
     several = f" for {count(len(files), 'file')}" if len(sure) != len(files) else ""
     output.say(f"{count(len(sure), 'proposal')}{several}; nothing is written without --write")
 
 
-def _print_proposals(proposals: Sequence[Mapping[str, Any]]) -> None:
+def _print_proposals(proposals: Sequence[Proposal]) -> None:
     for proposal in proposals:
         categories = _categories(proposal)
         is_placed = categories != UNCATEGORIZED
-        sure = f" ({proposal['sure']:.0%})" if is_placed else ""
-        output.row(output.styled(categories, bold=is_placed), f"{sure}: {proposal['title']}")
-        output.row(output.styled(f"   {proposal['path']}: {'; '.join(proposal['why'])}", dim=True))
+        sure = f" ({proposal.sure:.0%})" if is_placed else ""
+        output.row(output.styled(categories, bold=is_placed), f"{sure}: {proposal.title}")
+        output.row(output.styled(f"   {proposal.path}: {'; '.join(proposal.why)}", dim=True))
 
 
-def _categories(proposal: Mapping[str, Any]) -> str:
-    return ", ".join(proposal["categories"])
+def _categories(proposal: Proposal) -> str:
+    return ", ".join(proposal.categories)
 
 
 # `lessons import`.
@@ -168,31 +171,33 @@ def import_command(
             if not os.path.exists(path):  # noqa: PTH110  # Path's raises for long names
                 raise VaultError(f"{source} is not there", "name files, folders, or - for stdin")
         values["sources"] = paths
-    answer = asking.ask(ctx.obj, api.edit.import_from(**values))
+    plan = asking.ask(ctx.obj, api.edit.import_from(**values))
     if as_json:
-        output.json(answer)
+        names_shown = ("source", "line", "path", "title", "verdict", "why")
+        shown = {"items": output.keys_of(plan.items, *names_shown), "problems": plan.problems}
+        output.json({**shown, "empty": plan.empty, "written": write})
     else:
-        _as_table(answer["items"], write)
+        _as_table(plan.items, write)
     names = {PurePath(each).name.lower() for each in sources}
     if names & {"claude.md", "agents.md"} and not as_json:
         asking.note("note: agents read this file at every prompt already; keep in it what every")
         asking.note("      session must know, and take out what is a lesson now")
-    for name in answer["empty"]:
+    for name in plan.empty:
         asking.note(f"note: {name}: nothing to import (no text, or a template)")
-    for problem in answer["problems"]:
+    for problem in plan.problems:
         asking.note(f"error: {problem}")
-    if answer["problems"]:
+    if plan.problems:
         ctx.exit(1)
 
 
-def _as_table(items: Sequence[Mapping[str, Any]], written: bool) -> None:
+def _as_table(items: Sequence[Item], written: bool) -> None:
     shown = items[:MAX_ITEMS] if sys.stdout.isatty() else items
-    width = min(60, max((len(item["path"]) for item in shown), default=0))
+    width = min(60, max((len(item.path) for item in shown), default=0))
     for item in shown:
         output.row(_row(item, width))
     if len(shown) < len(items):
         output.say(f"... and {len(items) - len(shown)} more")
-    counts = Counter(item["verdict"] for item in items)
+    counts = Counter(item.verdict for item in items)
     words = {"write": "written" if written else "to write", "same": "there already"}
     words |= {"taken": "whose name is taken", "duplicate": "near-duplicates"}
     words |= {"secret": "with a secret", "refused": "with an error"}
@@ -201,7 +206,7 @@ def _as_table(items: Sequence[Mapping[str, Any]], written: bool) -> None:
     output.say(f"{summary or 'no lessons'}{rest}")
 
 
-def _row(item: Mapping[str, Any], width: int) -> str | output.Styled:
-    about = " ".join((item["why"] or item["title"]).split())
-    line = f"{item['verdict']:<10}{item['path']:<{width}}  {about}"
-    return line if item["verdict"] == "write" else output.styled(line, dim=True)
+def _row(item: Item, width: int) -> str | output.Styled:
+    about = " ".join((item.why or item.title).split())
+    line = f"{item.verdict:<10}{item.path:<{width}}  {about}"
+    return line if item.verdict == "write" else output.styled(line, dim=True)

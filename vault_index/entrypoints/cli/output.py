@@ -165,6 +165,11 @@ def json(value: Any) -> None:
     _emit(as_json(codec.to_json(value)))
 
 
+def keys_of(values: Iterable[Any], *names: str) -> list[dict[str, Any]]:
+    """Return these attributes of each value, as JSON shows them."""
+    return [{name: getattr(value, name) for name in names} for value in values]
+
+
 @contextmanager
 def of_hook() -> Iterator[None]:
     """Print where a git hook says, as it comes: it keeps stdout and stderr of what may not start."""
