@@ -167,8 +167,8 @@ class Vault:
         """List the lesson files, sorted by path, and what was passed over.
 
         Hidden files and folders are not the vault's; one that a killed writer of ours left is removed.
-        Links are not followed: they may lead in a
-        circle, or out of the vault. A name that is not UTF-8 can stand in no index and no JSON.
+        Links are not followed: they may lead in a circle, or out of the vault. A name that is not
+        UTF-8 can stand in no index and no JSON.
         """
         sources: list[SourceFile] = []
         skipped: list[Skipped] = []

@@ -26,10 +26,8 @@ if TYPE_CHECKING:
 
 # Who wrote each file and when, as git says: what differs from what the manifest says.
 #
-# The manifest's `head` is the commit whose authors and dates its entries have. Only commits after
-# it
-# are asked about where they are a plain line of changes. After a merge or a rename, or where a file
-# is
+# The manifest's `head` is the commit whose authors and dates its entries have. Only commits after it
+# are asked about where they are a plain line of changes. After a merge or a rename, or where a file is
 # new to the manifest, all of the history is read: a side branch that was merged may have older and
 # newer commits of a file than those that the manifest knows.
 

@@ -498,7 +498,7 @@ def _with_phrase(table: Reader, phrase: str, where: str | None, limit: int) -> d
 
 
 def _texts(table: Reader, places: np.ndarray) -> Sequence[tuple[int, dict[str, Any]]]:
-    return list(zip(places.tolist(), table.take(places), strict=True))
+    return list(zip(places.tolist(), table.take(places, ("title", "text")), strict=True))
 
 
 def _words_of_substance(query: str) -> list[str]:

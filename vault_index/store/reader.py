@@ -196,8 +196,7 @@ class Reader(Table):
         return Families(places[parts], wholes, taught)
 
     def _in_components(self) -> Compact:
-        if self._compact is None:
-            self._compact = self._followed() or self._read_compact()
+        self._compact = self._compact or self._followed() or self._read_compact()
         return self._compact
 
     def _followed(self) -> Compact | None:
@@ -272,9 +271,8 @@ class Reader(Table):
         if not self.dimension:
             return {}
         places = {id: self._wholes[id] for id in lesson_ids if id in self._wholes}
-        vectors = self._vectors if not self.is_large else None
-        if vectors is not None:
-            return {id: vectors[place] for id, place in places.items()}
+        if not self.is_large:
+            return {id: self._vectors[place] for id, place in places.items()}
         import numpy as np
 
         taken = self._taken_vectors(np.array([*places.values()], np.int64))
@@ -350,18 +348,20 @@ class Reader(Table):
         mask = self.mask(where)
         return places if mask is None else places[mask[places]]
 
-    def take(self, places: np.ndarray | Sequence[int]) -> list[dict[str, Any]]:
-        """Return what a hit shows of these rows, in their order."""
+    def take(
+        self, places: np.ndarray | Sequence[int], columns: Sequence[str] = ()
+    ) -> list[dict[str, Any]]:
+        """Return columns of these rows, in their order: at least those, else all that a hit shows."""
         if not len(places):
             return []
+        ids = self.ids[places].tolist()
         if self._rows is not None:
             order, kept = self._rows
-            parts = [kept.slice(at, 1) for at in order[places].tolist()]
-            taken = [row for part in parts for row in part.to_pylist()]
+            taken = [row for at in order[places].tolist() for row in kept.slice(at, 1).to_pylist()]
         else:  # in the order of the table
-            taken = self._lance.take(self.ids[places].tolist(), self.schema.shown).to_pylist()
+            taken = self._lance.take(ids, columns or self.schema.shown).to_pylist()
         rows = {row.pop("_rowid"): row for row in taken}
-        return [rows[id] for id in self.ids[places].tolist()]
+        return [rows[id] for id in ids]
 
     def by_time(self, where: str | None) -> np.ndarray:
         """Return the places of the first rows of records, int64[n], oldest first."""
