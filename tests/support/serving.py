@@ -1,4 +1,4 @@
-"""A real `lessons serve` process, and what its clients send."""
+"""A real `lessons serve`, a fork of a warm process or one of its own, and what its clients send."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import select
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,9 @@ import httpx
 
 from tests.support.commands import BIN
 from tests.support.half_open import answer_to
+from tests.support.warm import Fork, WarmProcess
 
+WARM = WarmProcess(serves=True)
 START_SECONDS = 60  # of a busy machine
 
 
@@ -28,7 +30,7 @@ class Serving:
     url: str
     token: str
     token_file: Path
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[str] | Fork
 
     @property
     def port(self) -> int:
@@ -54,18 +56,36 @@ class Serving:
 
 @contextmanager
 def serving(root: Path, home: Path, *words: str, **env: str) -> Iterator[Serving]:
-    """Serve the vault at a folder on a free port, for a user with this home."""
-    environ = {
-        "PATH": f"{BIN}:/usr/bin:/bin",
-        "HOME": str(home),
-        "LESSONS_HOME": str(home),
-        "LESSONS_WATCH_AUTOSTART": "false",
-        **env,
-    }
+    """Serve the vault at a folder on a free port, for a user with this home, in a fork."""
+    environ = _environ(home) | env
+    with _until_the_end(root, home, WARM.start(_command(root, words), cwd=root, env=environ)) as it:
+        yield it
+
+
+@contextmanager
+def serving_by_itself(root: Path, home: Path, *words: str, **env: str) -> Iterator[Serving]:
+    """Serve in a process of its own, for tests of how a server starts, what it loads and how it dies."""
     process = subprocess.Popen(
-        [BIN / "lessons", "--vault", root, "serve", "--port", "0", *words],
-        cwd=root, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        _command(root, words), cwd=root, env=_environ(home) | env,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
+    with _until_the_end(root, home, process) as it:
+        yield it
+
+
+def _command(root: Path, words: Sequence[str]) -> list[str]:
+    return [str(BIN / "lessons"), "--vault", str(root), "serve", "--port", "0", *words]
+
+
+def _environ(home: Path) -> dict[str, str]:
+    own = {"HOME": str(home), "LESSONS_HOME": str(home), "LESSONS_WATCH_AUTOSTART": "false"}
+    return {"PATH": f"{BIN}:/usr/bin:/bin", **own}
+
+
+@contextmanager
+def _until_the_end(
+    root: Path, home: Path, process: subprocess.Popen[str] | Fork
+) -> Iterator[Serving]:
     assert process.stdout is not None
     assert process.stderr is not None
     try:

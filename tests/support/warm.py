@@ -27,7 +27,7 @@ import threading
 import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import vault_index
 from tests.support import few_prompts
@@ -36,6 +36,11 @@ from tests.support.places import REPO
 # what commands import, without anything that starts a thread: `lancedb`, `pyarrow`, `ctranslate2`
 LIBRARIES = (
     "git yaml numpy frontmatter csv decimal hmac importlib.resources importlib.metadata".split()
+)
+SERVER = (
+    "vault_index.entrypoints.web.app",
+    "uvicorn.lifespan.on",
+    "uvicorn.protocols.http.h11_impl",
 )
 DOORS = ("vault_index.entrypoints.mcp", "vault_index.entrypoints.web", "vault_index.__main__")
 
@@ -58,10 +63,44 @@ os._exit(code if code >= 0 else 128 - code)
 """
 
 
+class Fork:
+    """A fork that goes on, as `subprocess.Popen` has it."""
+
+    def __init__(self, line: socket.socket, pid: int, stdout: IO[str], stderr: IO[str]) -> None:
+        self._line, self.pid, self.stdout, self.stderr = line, pid, stdout, stderr
+        self._code: int | None = None
+
+    def poll(self) -> int | None:
+        return self._ended(0)
+
+    def wait(self, timeout: float) -> int:
+        code = self._ended(timeout)
+        if code is None:
+            raise subprocess.TimeoutExpired(str(self.pid), timeout)
+        return code
+
+    def _ended(self, timeout: float) -> int | None:
+        if self._code is None and select.select([self._line], [], [], timeout)[0]:
+            self._code = int(_receive(self._line, 10))
+            self._line.close()
+        return self._code
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
 class WarmProcess:
     """The process that forks, started at the first command and ended with this one."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, serves: bool = False) -> None:
+        self._words = ["web"] if serves else []
         self._process: subprocess.Popen[bytes] | None = None
         self._folder = tempfile.TemporaryDirectory(prefix="warm")
         self._socket = Path(self._folder.name) / "s"
@@ -103,6 +142,20 @@ class WarmProcess:
             printed = (_text(file.read()) for file in (out, err))
             return subprocess.CompletedProcess(list(command), code, *printed)
 
+    def start(self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Fork:
+        """Start `lessons` in a fork that goes on; without an input, what it prints in pipes."""
+        line = self._connect()
+        request = {"command": list(command), "cwd": str(cwd), "env": dict(env)}
+        data = json.dumps(request).encode("utf-8", "surrogateescape")
+        out, err = os.pipe(), os.pipe()
+        with Path(os.devnull).open("rb") as nothing:
+            socket.send_fds(line, [b"%10d" % len(data)], [nothing.fileno(), out[1], err[1]])
+        os.close(out[1])
+        os.close(err[1])
+        line.sendall(data)
+        pid = int(_receive(line, 10))
+        return Fork(line, pid, os.fdopen(out[0]), os.fdopen(err[0]))
+
     def bin(self, command: Path) -> Path:
         """Return a folder for `PATH` with a `lessons` that is a fork; it is told that it is `command`."""
         self._connect().close()
@@ -120,7 +173,7 @@ class WarmProcess:
         with self._starting:
             if self._process is None:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-m", "tests.support.warm", self._socket],
+                    [sys.executable, "-m", "tests.support.warm", self._socket, *self._words],
                     stdin=subprocess.PIPE,  # which ends when this process does
                     stdout=subprocess.PIPE,
                     cwd=REPO,
@@ -154,10 +207,10 @@ def _receive(line: socket.socket, size: int) -> bytes:
     return data
 
 
-def serve(place: str) -> None:
+def serve(place: str, serves: bool) -> None:
     """Fork once for each request, until nobody is left at the other end of stdin."""
     importlib.import_module("vault_index.entrypoints.cli")  # first: it sets how numpy starts
-    for name in (*LIBRARIES, *_own_modules()):
+    for name in (*LIBRARIES, *_own_modules(), *(SERVER if serves else ())):
         importlib.import_module(name)
     _load_patterns()
     tasks = Path("/proc/self/task")
@@ -257,4 +310,4 @@ def _python(command: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1])
+    serve(sys.argv[1], serves=len(sys.argv) > 2)
