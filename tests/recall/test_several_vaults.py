@@ -16,6 +16,7 @@ from tests.support.embedders import WordEmbedder
 from tests.support.files import commit, lesson_text, write
 from tests.support.indexed import full_text_vault, with_words
 from vault_index.api import answer, learn, search
+from vault_index.ask import passages
 from vault_index.edit import init
 from vault_index.errors import SettingsError
 from vault_index.index import reconcile
@@ -434,3 +435,26 @@ def test_a_search_of_people_and_of_agents_looks_above(tmp_path: Path) -> None:
     assert [hit.lesson_id for hit in ours] == ["ci/ours"]
     shown = run("lessons", "search", asked.text, cwd=project).out
     assert "team: lessons/web/cache.md" in shown
+
+
+def test_a_lesson_of_the_team_is_shown_and_answers_a_question(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    vault_at(project, {"db/lock.md": LOCK, "ci/ours.md": HEAP})
+    vault_at(tmp_path / "team", {"ci/heap.md": HEAP, "web/cache.md": CACHE})
+    stand_on(tmp_path / "team")
+    shown = run("lessons", "show", "team:web/cache", cwd=project).out
+    assert "team: lessons/web/cache.md" in shown
+    assert "The nginx proxy serves a stale cache" in shown
+    got = answer(open_vault(project), learn.get(name="team:web/cache"))
+    assert (got["entry"]["id"], got["near"]) == ("team:web/cache", [])
+    assert run("lessons", "show", "team:web/none", cwd=project, check=False).code == 1
+    asked = passages.find(
+        open_vault(project), "why does the nginx proxy serve a stale cache", best=True
+    )
+    assert [(each.number, each.id) for each in asked.passages] == [(1, "team:web/cache")]
+    heap = passages.find(open_vault(project), PROMPT, best=True).passages
+    assert [each.id for each in heap] == ["ci/ours"]  # the team says the same
+    again = [(each.id, *each.span) for each in asked.passages]
+    assert "team:web/cache" not in [
+        each.id for each in passages.find(open_vault(project), "stale cache", seen=again).passages
+    ]

@@ -18,7 +18,7 @@ from vault_index.lesson import parse
 from vault_index.lesson.category import DEFAULT_CONFIDENCE
 from vault_index.proposals import review
 from vault_index.recall import holdout, select
-from vault_index.search import entries, floor, query
+from vault_index.search import above, entries, floor, query
 from vault_index.search.hit import HitList
 from vault_index.search.query import Query, find_page
 from vault_index.store import filters, injections
@@ -90,15 +90,19 @@ def get(vault: Vault, name: str, session: str = "") -> dict[str, Any]:
     began = time.monotonic()
     if not isinstance(name, str) or not name.strip():
         raise VaultError("no lesson is named", "give the id that a search returned")
-    entry, near = entries.entry_or_near(vault, name.strip())
+    there = above.named(vault, name)
+    other, own = there[1:] if there else (vault, name.strip())
+    entry, near = entries.entry_or_near(other, own)
     if entry is None:
         return {"entry": None, "near": [list(each) for each in near]}
     kept_back = entry["withheld"]
-    if not select.trusted_files(vault, {(entry["path"], entry["file_hash"])}):
+    if not select.trusted_files(other, {(entry["path"], entry["file_hash"])}):
         kept_back = "it is not of those whom the user's settings trust"
     if kept_back:
         message = f"{entry['id']} is kept from agents: {kept_back}"
         raise VaultError(message, f"ask a person to look at it: `lessons show {entry['id']}`")
+    if there:
+        entry["id"], entry["path"] = there[0].marked(entry["id"], entry["path"])
     _count(vault, GET, "", [(entry["id"], 1.0)], began)
     is_held = entry["type"] != holdout.RULE and holdout.is_held(
         vault.config.measure.holdout if session else 0.0, session, entry["id"]

@@ -221,6 +221,8 @@ def from_files(
     `prompts` a lesson may lack those that should find it.
     """
     name, values = question.name, question.values
+    if name == "lesson.show" and ":" in values["name"]:  # of a vault above
+        return None
     if name == "lesson.show":
         lesson = entries.entry_from_file(
             vault, values["name"], names_only=names_only, prompts=prompts

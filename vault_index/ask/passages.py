@@ -6,7 +6,7 @@ This is what a watcher answers. Lessons that hooks leave out are not among them,
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -25,7 +25,7 @@ from vault_index.lesson.category import heading_of
 from vault_index.lesson.passages import number_of
 from vault_index.llm.backend import Tool, ToolCall
 from vault_index.recall import select
-from vault_index.search import documents, floor, query
+from vault_index.search import above, documents, floor, query
 from vault_index.search.hit import Hit
 from vault_index.search.query import Query
 from vault_index.store import filters, schema
@@ -33,6 +33,7 @@ from vault_index.text import blocks, quote
 from vault_index.text.quote import visible_line
 
 if TYPE_CHECKING:
+    from vault_index.search.above import Above
     from vault_index.search.documents import Document
     from vault_index.vault import Vault
 
@@ -86,8 +87,46 @@ def find(
 
     A name that nothing has narrows nothing, and a note says so. `seen` are passages that the asker has
     already, by lesson and span: the search reads on beside them. With `best` each passage has the
-    sentences that answer. Raises IndexStateError without an index.
+    sentences that answer. The vaults above are searched as well, unless a document is named. Raises
+    IndexStateError without an index.
     """
+    found = [_find(vault, text, document, lesson_number, category, seen, best)]
+    for place, other in [] if document else above.opened(vault):
+        known = [(id.removeprefix(f"{place.name}:"), start, end) for id, start, end in seen]
+        with suppress(VaultError):  # it has no index yet: `lessons vaults` says so
+            there = _find(other, text, "", None, category, known, best)
+            found.append(replace(there, passages=tuple(_marked(place, there.passages))))
+    return _joined(found, best) if found[1:] else found[0]
+
+
+def _marked(place: Above, passages: Iterable[Passage]) -> Iterator[Passage]:
+    for each in passages:
+        id, path = place.marked(each.id, each.path)
+        yield replace(each, id=id, path=path)
+
+
+def _joined(found: Sequence[SearchResult], best: bool) -> SearchResult:
+    """Return the passages of several vaults as those of one: the nearer has what both have."""
+    every: dict[str, Passage] = {}
+    for each in (each for result in found for each in result.passages):
+        every.setdefault(each.text, each)
+    ranked = sorted(every.values(), key=lambda each: (each.is_weak, -each.score))
+    strong = [each for each in ranked if not each.is_weak][:MAX_PASSAGES]
+    room = 0 if best and strong else min(MAX_WEAK, MAX_PASSAGES - len(strong))
+    chosen = strong + [each for each in ranked if each.is_weak][:room]
+    numbered = (replace(each, number=number) for number, each in enumerate(chosen, start=1))
+    return replace(found[0], passages=tuple(numbered))
+
+
+def _find(
+    vault: Vault,
+    text: str,
+    document: str,
+    lesson_number: int | None,
+    category: str,
+    seen: Sequence[tuple[str, int, int]],
+    best: bool,
+) -> SearchResult:
     place = _place(vault, document, lesson_number, category)
     asked = Query(
         f"{text} {place.extra}".strip(),
@@ -119,9 +158,9 @@ def _divided(vault: Vault, asked: Query) -> tuple[list[Hit], list[Hit], str]:
     if least is None:
         lessons = vault.open_index().lessons
         least = floor.before_fit(lessons) if results.text_only else 0.0
-    above = [hit for hit in results.hits if hit.score >= least]
+    reach = [hit for hit in results.hits if hit.score >= least]
     below = [hit for hit in results.hits if hit.score < least]
-    return above, below, results.text_only
+    return reach, below, results.text_only
 
 
 def _lesson(vault: Vault, asked: Query, lesson: str) -> list[Hit]:

@@ -48,6 +48,10 @@ class Above:
         """Whether its files are on this machine."""
         return (self.root / FOLDER / SETTINGS).is_file()
 
+    def marked(self, id: str, path: str) -> tuple[str, str]:
+        """Return the id and the path of one of its lessons, as they say where it is from."""
+        return f"{self.name}:{id}", f"{self.name}: {path}"
+
     def own(self, ids: Iterable[str]) -> list[str]:
         """Return the ids of its lessons among marked ones, as it has them."""
         mark = f"{self.name}:"
@@ -114,6 +118,13 @@ def opened(vault: Vault) -> list[tuple[Above, Vault]]:
     return known
 
 
+def named(vault: Vault, name: str) -> tuple[Above, Vault, str] | None:
+    """Return the vault above that a name of a lesson begins with, and the rest: `team:deploys`."""
+    place, _, rest = (part.strip() for part in name.partition(":"))
+    there = opened(vault) if rest else []
+    return next(((above, other, rest) for above, other in there if above.name == place), None)
+
+
 def _open(vault: Vault, above: Above) -> Iterator[Vault]:
     try:
         other = open_vault(above.root)
@@ -163,13 +174,10 @@ def joined(vault: Vault, own: Answer, search: Callable[[Above, Vault], Answer]) 
         answers = list(pool.map(ask, places))
     for (above, _), (answer, vectors) in zip(places, answers, strict=True):
         fresh = nearer.without_duplicates(answer, vectors)
-        hits += [_marked(hit, above) for hit in fresh]
+        for hit in fresh:
+            id, path = above.marked(hit.lesson_id, hit.path)
+            hits.append(replace(hit, lesson_id=id, path=path))
     return hits
-
-
-def _marked(hit: Hit, above: Above) -> Hit:
-    """Return a hit that says which vault it is from."""
-    return replace(hit, lesson_id=f"{above.name}:{hit.lesson_id}", path=f"{above.name}: {hit.path}")
 
 
 class _Nearer:
