@@ -96,11 +96,7 @@ def _checked(query: str) -> str:
 
 
 def _search_of(
-    vault: Vault,
-    caller: Caller,
-    named: Wanted,
-    *,
-    is_journal_open: bool,
+    vault: Vault, caller: Caller, named: Wanted, *, is_journal_open: bool
 ) -> respond.Find:
     """Return the search of a question: the caller asks the watcher, in the place the user named."""
     number = named.lesson_number

@@ -15,13 +15,7 @@ from vault_index.learn import gather
 from vault_index.lesson.category import DEFAULT_CONFIDENCE, UNCATEGORIZED
 from vault_index.lesson.parse import Lesson, id_of
 from vault_index.proposals import draft, fingerprint, points, review, similarity
-from vault_index.proposals.accept import (
-    addition_of,
-    as_lesson,
-    change_of,
-    into_lesson,
-    is_outdated,
-)
+from vault_index.proposals.accept import addition_of, as_lesson, change_of, into_lesson, is_outdated
 from vault_index.recall import anchors
 
 if TYPE_CHECKING:

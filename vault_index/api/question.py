@@ -95,9 +95,7 @@ class Caller:
         return lambda done, of: self.progress(label, done, of)
 
 
-def question(
-    function: Callable[Concatenate[Any, Parameters], Answer],
-) -> Form[Parameters, Answer]:
+def question(function: Callable[Concatenate[Any, Parameters], Answer]) -> Form[Parameters, Answer]:
     """Make a question of a function of a vault or the journal, which reads the index as it is."""
     return Form(_name(function), function)
 

@@ -26,11 +26,7 @@ COMPARED_FILES = 1_000  # of a commit: to compare lessons, all of them are index
 
 @command
 def check_files(
-    vault: Vault,
-    caller: Caller,
-    paths: Sequence[str] = (),
-    staged: bool = False,
-    since: str = "",
+    vault: Vault, caller: Caller, paths: Sequence[str] = (), staged: bool = False, since: str = ""
 ) -> tuple[list[Finding], int]:
     """Check lesson files; return the findings, and how many files were checked.
 

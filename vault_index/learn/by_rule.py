@@ -116,7 +116,7 @@ def _any(*words: str) -> re.Pattern[str]:
 _CONTRAST = re.compile(
     r"\b(?:instead of|rather than|sondern|statt|yerine|but not|but the|not\b.*\bbut"
     r"|not (?:correct|right|true), (?:that|it|this) is|both\b.*\band"
-    r"|stays?|only\b.*\b(?:if|when|for))\b|, not \S|\bONLY\b|대신|말고|ではなく",
+    r"|stays?|only\b.*\b(?:if|when|for))\b|, not \S|\bONLY\b|대신|말고|ではなく"
 )  # the case of ONLY matters
 # a request of the moment: it has no effect on later work
 _REQUEST = re.compile(
@@ -130,7 +130,7 @@ _REQUEST = re.compile(
 )
 _DECIDES = _any(
     r"(?:no|nope|wait|stop|actually|instead|nein|non)[,.!: ]+(?:please |rather |just )?(?:use|keep|take"
-    r"|call|read|store|return|raise|log|pass|wrap|test|send|sort|split|validate)",
+    r"|call|read|store|return|raise|log|pass|wrap|test|send|sort|split|validate)"
 )
 _NO_NOUN = re.compile(  # "No matching tests"
     r"(?i)^\W*no (?!(?:i|we|you|it|that|this|the|don't|do|use|not|just|need)\b)[a-z]"

@@ -188,8 +188,7 @@ class MeteredModel:
 
     def _too_long(self) -> errors.ModelCallError:
         return errors.ModelCallError(
-            f"{self.name} answered with more than {MAX_CHARS:,} characters",
-            "choose another model",
+            f"{self.name} answered with more than {MAX_CHARS:,} characters", "choose another model"
         )
 
     def _pause_of(self, pieces: _Pieces | None) -> Sleep:

@@ -141,8 +141,7 @@ def publish_vectors(vault: Vault, progress: Callable[[int, int], None]) -> dict[
     uri = vault.config.index.shared
     if not uri:
         raise SettingsError(
-            "no place to publish to is set",
-            "lessons config set index.shared s3://bucket/prefix",
+            "no place to publish to is set", "lessons config set index.shared s3://bucket/prefix"
         )
     opened = vault.open_index()
     if vault.embedder is None or opened.embedder != vault.embedder.name:

@@ -133,12 +133,10 @@ def _raise_of_index(error: Exception, index: Path) -> NoReturn:
     ):
         if sign in message.lower():
             raise WriteError(
-                f"cannot write {index}: {problem}",
-                "free some space or make the folder writable",
+                f"cannot write {index}: {problem}", "free some space or make the folder writable"
             ) from None
     raise IndexStateError(
-        f"the index at {index} is damaged: {_damage(error, index)}",
-        "run `lessons index --rebuild`",
+        f"the index at {index} is damaged: {_damage(error, index)}", "run `lessons index --rebuild`"
     ) from error
 
 

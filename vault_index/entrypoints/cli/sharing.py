@@ -346,12 +346,7 @@ CANNOT_MERGE = 255  # git 2.42 then stops the merge; older ones leave a conflict
 @click.option("--clean-status", default=0, help="The exit status for a merge without conflict.")
 @click.option("--conflict-status", default=1, help="The exit status for one with.")
 def merge_driver_command(
-    base: Path,
-    ours: Path,
-    theirs: Path,
-    marker_size: int,
-    clean_status: int,
-    conflict_status: int,
+    base: Path, ours: Path, theirs: Path, marker_size: int, clean_status: int, conflict_status: int
 ) -> None:
     """Merge a lesson file for git, which calls this: the result goes into OURS; 1 for a conflict."""
     import subprocess

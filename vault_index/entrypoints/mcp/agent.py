@@ -56,8 +56,7 @@ class Agent:
             root = index_files.around(folder)
             if root is None:
                 raise NoVaultError(
-                    f"project {project!r} has no lesson vault",
-                    "name another, or none",
+                    f"project {project!r} has no lesson vault", "name another, or none"
                 )
             return root
         root = self._vault_root(self.folder)

@@ -58,9 +58,7 @@ async def one_at_a_time(client: Client) -> AsyncIterator[None]:
 
 
 routes = APIRouter(
-    prefix="/api",
-    tags=["writes"],
-    dependencies=[Depends(refuse_unknown), Depends(one_at_a_time)],
+    prefix="/api", tags=["writes"], dependencies=[Depends(refuse_unknown), Depends(one_at_a_time)]
 )
 
 

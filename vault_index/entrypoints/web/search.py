@@ -176,10 +176,7 @@ class Asked:
 
 
 def asked_for(
-    q: str = "",
-    c: Annotated[list[str] | None, Query()] = None,
-    kind: str = "lessons",
-    n: str = "",
+    q: str = "", c: Annotated[list[str] | None, Query()] = None, kind: str = "lessons", n: str = ""
 ) -> Asked:
     """Return what an address asks for: people edit addresses, so what makes no sense is left out."""
     text = " ".join(q.replace("\0", " ").split())[:MAX_QUERY_CHARS]
