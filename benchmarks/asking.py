@@ -233,7 +233,7 @@ def _times(vault: Vault, prompts: list[LabelledPrompt]) -> Iterator[Row]:
         for name, best in (("search for passages", False), (list(parts)[1], True)):
             vault.query_vectors = {}  # each question is embedded, as it would be
             began = time.perf_counter()
-            question = api.asking.search(query=prompt.query, best=best)
+            question = api.asking.search(wanted=Wanted(prompt.query, best=best))
             values = api.answer(vault, question)
             parts[name].append(1000 * (time.perf_counter() - began))
         result = find(vault, prompt.query)

@@ -20,8 +20,6 @@ from vault_index.journal.redact import redact
 from vault_index.store import moments
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from vault_index.search.hit import JournalHit
     from vault_index.vault import Vault
 
@@ -113,14 +111,7 @@ def _search_of(
         if wanted.kind == JOURNAL:
             return _in_journal(vault, caller, narrowed, is_open=is_journal_open)
         result = caller.ask(
-            api.asking.search(
-                query=narrowed.query,
-                document=narrowed.document,
-                lesson_number=narrowed.lesson_number,
-                category=narrowed.category,
-                seen=narrowed.seen,
-                best=narrowed.best,
-            ),
+            api.asking.search(wanted=narrowed),
             settled=bool(narrowed.document),  # the names of documents follow a save later
         )
         for note in result.notes if named.document or named.category else ():
@@ -131,17 +122,10 @@ def _search_of(
 
 
 @question
-def search(
-    vault: Vault,
-    query: str,
-    document: str = "",
-    lesson_number: int | None = None,
-    category: str = "",
-    seen: Sequence[tuple[str, int, int]] = (),
-    best: bool = False,
-) -> SearchResult:
+def search(vault: Vault, wanted: Wanted) -> SearchResult:
     """Find the passages for a question: see `ask.passages.find`."""
-    return passages.find(vault, query, document, lesson_number, category, seen=seen, best=best)
+    text, named = wanted.query, (wanted.document, wanted.lesson_number, wanted.category)
+    return passages.find(vault, text, *named, seen=wanted.seen, best=wanted.best)
 
 
 def _open(vault: Vault, name: str) -> tuple[respond.Chat | None, SettingsError | None]:

@@ -71,6 +71,7 @@ class _Place:
     title: str = ""
     extra: str = ""  # what goes to the text searched for, as it names no place
     notes: tuple[str, ...] = ()
+    number: int | None = None  # of the lesson
 
 
 def find(
@@ -90,11 +91,11 @@ def find(
     sentences that answer. The vaults above are searched as well, unless a document is named. Raises
     IndexStateError without an index.
     """
-    found = [_find(vault, text, document, lesson_number, category, seen, best)]
+    found = [_find(vault, text, _place(vault, document, lesson_number, category), seen, best)]
     for place, other in [] if document else above.opened(vault):
         known = [(id.removeprefix(f"{place.name}:"), start, end) for id, start, end in seen]
         with suppress(VaultError):  # it has no index yet: `lessons vaults` says so
-            there = _find(other, text, "", None, category, known, best)
+            there = _find(other, text, _place(other, "", None, category), known, best)
             found.append(replace(there, passages=tuple(_marked(place, there.passages))))
     return _joined(found, best) if found[1:] else found[0]
 
@@ -119,21 +120,14 @@ def _joined(found: Sequence[SearchResult], best: bool) -> SearchResult:
 
 
 def _find(
-    vault: Vault,
-    text: str,
-    document: str,
-    lesson_number: int | None,
-    category: str,
-    seen: Sequence[tuple[str, int, int]],
-    best: bool,
+    vault: Vault, text: str, place: _Place, seen: Sequence[tuple[str, int, int]], best: bool
 ) -> SearchResult:
-    place = _place(vault, document, lesson_number, category)
     asked = Query(
         f"{text} {place.extra}".strip(),
         CANDIDATES + len(seen),
         categories=(place.category,) if place.category else (),
         within=place.document.path if place.document else "",
-        lesson=lesson_number if place.lesson else None,
+        lesson=place.number if place.lesson else None,
         for_agent=True,
         weighted=True,
     )
@@ -194,7 +188,7 @@ def _place(vault: Vault, document: str, number: int | None, filed: str) -> _Plac
         else:
             lesson = numbered.id
             title = f"{within.title}, lesson {number}: {numbered.title}"
-    return _Place(within, below, lesson, title, extra, tuple(notes))
+    return _Place(within, below, lesson, title, extra, tuple(notes), number)
 
 
 def _named(vault: Vault, name: str, notes: list[str]) -> Document | None:
