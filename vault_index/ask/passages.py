@@ -6,7 +6,7 @@ This is what a watcher answers. Lessons that hooks leave out are not among them,
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -33,7 +33,6 @@ from vault_index.text import blocks, quote
 from vault_index.text.quote import visible_line
 
 if TYPE_CHECKING:
-    from vault_index.search.above import Above
     from vault_index.search.documents import Document
     from vault_index.vault import Vault
 
@@ -91,32 +90,29 @@ def find(
     sentences that answer. The vaults above are searched as well, unless a document is named. Raises
     IndexStateError without an index.
     """
-    found = [_find(vault, text, _place(vault, document, lesson_number, category), seen, best)]
+    found = _find(vault, text, _place(vault, document, lesson_number, category), seen, best)
+    farther: list[Passage] = []
     for place, other in [] if document else above.opened(vault):
         known = [(id.removeprefix(f"{place.name}:"), start, end) for id, start, end in seen]
         with suppress(VaultError):  # it has no index yet: `lessons vaults` says so
             there = _find(other, text, _place(other, "", None, category), known, best)
-            found.append(replace(there, passages=tuple(_marked(place, there.passages))))
-    return _joined(found, best) if found[1:] else found[0]
+            for each in there.passages:
+                id, path = place.marked(each.id, each.path)
+                farther.append(replace(each, id=id, path=path))
+    return _joined(found, farther, best) if farther else found
 
 
-def _marked(place: Above, passages: Iterable[Passage]) -> Iterator[Passage]:
-    for each in passages:
-        id, path = place.marked(each.id, each.path)
-        yield replace(each, id=id, path=path)
-
-
-def _joined(found: Sequence[SearchResult], best: bool) -> SearchResult:
-    """Return the passages of several vaults as those of one: the nearer has what both have."""
+def _joined(found: SearchResult, farther: Sequence[Passage], best: bool) -> SearchResult:
+    """Return a result with passages of vaults above: the nearer has what both have."""
     every: dict[str, Passage] = {}
-    for each in (each for result in found for each in result.passages):
+    for each in (*found.passages, *farther):
         every.setdefault(each.text, each)
     ranked = sorted(every.values(), key=lambda each: (each.is_weak, -each.score))
     strong = [each for each in ranked if not each.is_weak][:MAX_PASSAGES]
     room = 0 if best and strong else min(MAX_WEAK, MAX_PASSAGES - len(strong))
     chosen = strong + [each for each in ranked if each.is_weak][:room]
     numbered = (replace(each, number=number) for number, each in enumerate(chosen, start=1))
-    return replace(found[0], passages=tuple(numbered))
+    return replace(found, passages=tuple(numbered))
 
 
 def _find(

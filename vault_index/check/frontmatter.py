@@ -189,9 +189,7 @@ def _taught(shown: str, text: str, lessons: list[Lesson]) -> Iterator[Finding]:
                 yield Finding(shown, line_of_key(text, key), "any-failure", message)
     for glob in lessons[0].applies_to if lessons else ():
         if not _NAME.search(glob) or _ELSEWHERE.match(glob):
-            message = (
-                f"applies_to: {brief(glob)} names no files of a repository: write migrations/**"
-            )
+            message = f"applies_to: {brief(glob)} names no files here: write migrations/**"
             yield Finding(shown, line_of_key(text, "applies_to"), "any-file", message)
 
 

@@ -21,7 +21,10 @@ LessonId = str
 
 TYPES = ("code_pattern", "bug_fix", "architecture", "project_rule")
 MAX_SECTIONS = 5_000  # of one file: an hour's course has some twenty
-_ANCHOR = re.compile(r"(?P<path>[^#@\s][^#]*?)(?:#(?P<name>[\w.$-]+))?(?:@(?P<hash>[0-9a-f]{8}))?")
+_ANCHOR = re.compile(  # a path that leads out of its repository is none
+    r"(?P<path>(?![/~])(?!(?:[^#]*/)?\.\.(?:[/#@]|$))[^#@\s\0][^#\0]*?)(?:#(?P<name>[\w.$-]+))?"
+    r"(?:@(?P<hash>[0-9a-f]{8}))?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +216,4 @@ class Anchor:
 def anchor_of(text: str) -> Anchor | None:
     """Return the anchor that a text spells; None for a path that leads out, and for any other text."""
     match = _ANCHOR.fullmatch(text.strip())
-    if not match or match["path"].startswith(("/", "~")) or "\0" in text:
-        return None
-    if ".." in match["path"].split("/"):
-        return None
-    return Anchor(match["path"], match["name"] or "", match["hash"] or "")
+    return Anchor(match["path"], match["name"] or "", match["hash"] or "") if match else None

@@ -110,6 +110,8 @@ def refuse_unknown(
     from vault_index.lesson.category import normalise
     from vault_index.lesson.parse import TYPES
 
+    hints = {"category": "see `lessons categories`", "tag": "see `lessons list --json`"}
+    hints["type"] = f"choose of {', '.join(TYPES)}"
     there = {"category": set(ask(named, api.lesson.count())["counts"]), "type": set(TYPES)}
     asked = [("category", normalise(each)) for each in categories] + [("type", type)] * bool(type)
     if tags:
@@ -119,13 +121,8 @@ def refuse_unknown(
     for kind, name in asked:
         if name not in there[kind]:
             near = nearest(name, there[kind])
-            hint = {"category": "see `lessons categories`", "type": f"choose of {', '.join(TYPES)}"}
-            raise VaultError(
-                f"no lesson has the {kind} {name!r}",
-                f"run it again with {near}"
-                if near
-                else hint.get(kind, "see `lessons list --json`"),
-            )
+            hint = f"run it again with {near}" if near else hints[kind]
+            raise VaultError(f"no lesson has the {kind} {name!r}", hint)
 
 
 def note_new_categories(vault: Vault, categories: Sequence[str]) -> None:
