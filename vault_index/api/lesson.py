@@ -67,7 +67,12 @@ def _listed(
 @question
 def show(vault: Vault, name: str) -> dict[str, Any]:
     """Return one lesson with its text, also by the beginning of its name: `entry`."""
-    return {"entry": as_json(entries.entry(vault, name, beginnings=True))}
+    there = _loaded("search.above").named(vault, name) if ":" in name else None
+    other, own = there[1:] if there else (vault, name)
+    entry = entries.entry(other, own, beginnings=True)
+    if there:
+        entry["id"], entry["path"] = there[0].marked(entry["id"], entry["path"])
+    return {"entry": as_json(entry)}
 
 
 @question

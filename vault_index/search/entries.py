@@ -254,14 +254,6 @@ def entry(vault: Vault, name: str, *, beginnings: bool = False) -> Entry:
 
     With `beginnings` the beginning of an end is enough. Raises VaultError unless exactly one matches.
     """
-    if ":" in name:
-        from vault_index.search import above  # few names do
-
-        if there := above.named(vault, name):
-            place, other, own = there
-            lesson = entry(other, own, beginnings=beginnings)
-            id, path = place.marked(lesson["id"], lesson["path"])
-            return {**lesson, "id": id, "path": path}
     lesson = named(name, _lessons(vault, listing.COLUMNS), beginnings=beginnings)
     where = filters.wholes_of([lesson["id"]])
     columns = (*listing.COLUMNS, "text", "file_hash", *_TAUGHT)
