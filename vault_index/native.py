@@ -1,4 +1,4 @@
-"""Compiled modules of other packages, without the Python around them.
+"""Compiled modules of other packages, without the Python around them, and the memory they take.
 
 `import lancedb` takes 1 to 2.5 seconds, most of it for a REST client that no local table needs, and
 `import ctranslate2` loads asyncio; their compiled modules load in some 10 ms. `load` brings in such a
@@ -8,7 +8,9 @@ Python). A later import of one of those packages gets all of it, around this mod
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import os
 import queue
 import sys
 import threading
@@ -19,8 +21,6 @@ from types import ModuleType
 from typing import Any
 
 CALL_SECONDS = 30.0  # a first call takes milliseconds; one that never ends is not understood
-
-
 _LOCK = threading.RLock()
 
 
@@ -177,3 +177,34 @@ def introduce(call: Callable[..., Any], *args: Any) -> Any:
                 loaded.get_running_loop = real
 
     return wait(look, *args, seconds=CALL_SECONDS)
+
+
+# Keep the memory of a process small that lives for days or writes much (glibc; elsewhere: nothing).
+
+M_MMAP_THRESHOLD, M_ARENA_MAX = -3, -8  # of glibc's <malloc.h>
+MMAP_BYTES = 256 * 1024  # a larger block gets pages of its own, which go back when it is freed
+
+
+def limit_memory(threads: int) -> None:
+    """Take few malloc arenas, no Arrow pool, large blocks mmapped: it halves resident memory.
+
+    `threads` is how many search at once: with one arena for all they would wait for each other. It all
+    holds for what is loaded later, until the process ends.
+    """
+    os.environ.setdefault("LANCE_CPU_THREADS", str(threads))
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    with contextlib.suppress(AttributeError, OSError):
+        _libc().mallopt(M_ARENA_MAX, threads)
+        _libc().mallopt(M_MMAP_THRESHOLD, MMAP_BYTES)
+
+
+def trim_memory() -> None:
+    """Return free memory to the system."""
+    with contextlib.suppress(AttributeError, OSError):
+        _libc().malloc_trim(0)
+
+
+def _libc() -> Any:
+    import ctypes
+
+    return ctypes.CDLL(None)

@@ -15,14 +15,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from vault_index import api, config, files
+from vault_index import api, config, files, native
 from vault_index.embed import download
 from vault_index.errors import IndexStateError, VaultError
 from vault_index.hotpath import index_files, start
 from vault_index.journal import backlog, projects
 from vault_index.journal.journal import PENDING, Journal
 from vault_index.transcripts import reading
-from vault_index.watch import warming
 from vault_index.watch.current import SharedEmbedder
 
 SETTLE_SECONDS = 1.0  # an agent writes the end of a turn after its hook began
@@ -193,7 +192,7 @@ class JournalWatch:
             self._tidy = self._tidy and not self._settling
             if not self._settling and backlog.ended(self.journal):
                 start.start_capture(str(self.journal.folder))  # learns from them, or lets them go
-            warming.trim()
+            native.trim_memory()
         else:
             self._tidy = self._reading.index.tidy(self.journal)
             if self._unjudged:  # the record of injections is short: what it says is kept

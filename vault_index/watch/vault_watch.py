@@ -20,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from vault_index import api, files, git
+from vault_index import api, files, git, native
 from vault_index.errors import IndexStateError, VaultError
 from vault_index.hotpath import index_files
 from vault_index.index import reconcile
@@ -254,7 +254,7 @@ class VaultWatch:
             passed = self._reconcile(full=full)
             if full:
                 self._take_in_above()
-            warming.trim()
+            native.trim_memory()
         failed = passed.outcome is Outcome.FAILED and self._index is None
         if passed.outcome is Outcome.DONE or failed:  # no use in waiting for what failed
             self._progress.finish()

@@ -1,4 +1,4 @@
-"""Load what a search needs before it is asked for, and keep the process small.
+"""Load what a search needs before it is asked for.
 
 Python loads modules when they are needed, the embedder its model at the first text, and LanceDB a
 table and the words of its text index when they are read.
@@ -7,10 +7,8 @@ table and the words of its text index when they are read.
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import vault_index.api.search  # noqa: F401  # `api` would load it at the first prompt
 from vault_index.search import floor, query
@@ -62,34 +60,3 @@ def load_tables(vault: Vault) -> None:
                 # LanceDB reads its text index when words are searched for
                 table.matches(str(row["text"])[:SAMPLE_CHARS], 1)
     floor.in_force(vault)
-
-
-# Keep the memory of a process that lives for days small (glibc; elsewhere nothing is done).
-
-M_MMAP_THRESHOLD, M_ARENA_MAX = -3, -8  # of glibc's <malloc.h>
-MMAP_BYTES = 256 * 1024  # a larger block gets pages of its own, which go back when it is freed
-
-
-def limit(threads: int) -> None:
-    """Take few malloc arenas, no Arrow pool, large blocks mmapped: it halves resident memory.
-
-    `threads` is how many search at once: with one arena for all they would wait for each other. It all
-    holds for what is loaded later, until the process ends.
-    """
-    os.environ.setdefault("LANCE_CPU_THREADS", str(threads))
-    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
-    with contextlib.suppress(AttributeError, OSError):
-        _libc().mallopt(M_ARENA_MAX, threads)
-        _libc().mallopt(M_MMAP_THRESHOLD, MMAP_BYTES)
-
-
-def trim() -> None:
-    """Return free memory to the system."""
-    with contextlib.suppress(AttributeError, OSError):
-        _libc().malloc_trim(0)
-
-
-def _libc() -> Any:
-    import ctypes
-
-    return ctypes.CDLL(None)

@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from vault_index import native
 from vault_index.hotpath import protocol
-from vault_index.watch import warming
 from vault_index.watch.current import SharedEmbedder, stamp_package
 from vault_index.watch.journal import JournalWatch
 from vault_index.watch.page import Open, Page
@@ -52,7 +52,7 @@ class Watcher:
 
     def run(self) -> str:
         """Watch the first vault, and others when they are asked for; return the reason for the end."""
-        warming.limit(AT_ONCE)
+        native.limit_memory(AT_ONCE)
         first, _ = self._open(self._root, wanted=True)
         first.ready.wait(FIRST_SECONDS)
         self._server = Server(self._answer)

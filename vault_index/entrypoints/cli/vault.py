@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vault_index import api, client
+from vault_index import api, client, native
 from vault_index.entrypoints.cli import asking, install, options, output
 from vault_index.entrypoints.words import status
 from vault_index.hotpath import index_files
@@ -192,6 +193,7 @@ def index_command(
 
     --rebuild also builds the index of the journal, from its session files.
     """
+    native.limit_memory(os.cpu_count() or 1)  # 100,000 lessons: a third less at the most
     if only_floor:
         from vault_index.client import here
 
