@@ -13,7 +13,8 @@ import pytest
 
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, write
-from vault_index.learn import pull_request
+from vault_index.learn import by_rule, pull_request, timeline
+from vault_index.learn.timeline import Moment
 from vault_index.share import github
 from vault_index.vault import Vault
 
@@ -124,6 +125,32 @@ def test_code_without_an_end_is_no_prose() -> None:
     body = f"{RETRY}\n```python\nwe_must_always(lock)"
     there = {**ANSWERS, "comments": [said(1, ADA, body, "    send(name)")]}
     assert pull_request.threads(there)[0].text == RETRY
+
+
+@pytest.mark.parametrize("mark", ["[CL Review Agent] ", "**[my-bot]** ", "\U0001f916 "])
+def test_words_of_an_agent_under_a_persons_name_are_a_programs(mark: str) -> None:
+    there = {**ANSWERS, "events": [], "comments": [said(1, ADA, mark + RETRY, "    send(name)")]}
+    assert pull_request.threads(there) == []
+
+
+@pytest.mark.parametrize(
+    ("remark", "title"),
+    [
+        ("nit: use `send_all` instead of a loop in new code.", "Use `send_all` instead of a loop"),
+        (
+            "never mock the clock of another module, please",
+            "Never mock the clock of another module",
+        ),
+        ("These two calls are swapped here, as above.", ""),
+        ("Not sure that `put` is the best place for the check.", ""),
+        ("The order of the three calls should be:", ""),
+        ("since `put` returns early, the lock is never taken", ""),
+    ],
+)
+def test_a_remark_teaches_that_reaches_past_its_lines(remark: str, title: str) -> None:
+    said = Moment(timeline.PERSON, remark, FILE, is_correction=True)
+    drafts = by_rule.of_review([said, Moment(timeline.EDIT, "-a\n+b", FILE)])
+    assert [draft.title[: len(title)] for draft in drafts] == ([title] if title else [])
 
 
 def test_a_change_elsewhere_in_the_file_adopts_nothing() -> None:

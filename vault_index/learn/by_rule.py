@@ -159,8 +159,7 @@ _OF_PROJECT = re.compile(
 # a remark of a review: about these lines, without conviction, or with a reach past them
 _OF_THE_DIFF = re.compile(
     r"(?i)\b(?:here|this|these|those|currently|next line|above|below|for now|while you"
-    r"|you(?:'re| are) \w+ing)\b"
-    r"(?! (?:module|project|repo|codebase|team))|\bthat\W*$|:$|https?://"
+    r"|you(?:'re| are) \w+ing)\b(?! (?:module|project|repo|codebase|team))|\bthat\W*$|https?://"
 )
 _UNSURE = _any(
     r"not sure|pretty sure|unlikely|probably|at least|(?:it'd|it would|would) be|(?:be|is) fine",
@@ -206,7 +205,8 @@ def of_review(there: Sequence[Moment]) -> list[Entry]:
 def _points_of_remark(sentence: str, span: _Span) -> float:
     """Return the points of a sentence of a review: it teaches if it reaches past this change."""
     text = vocabulary.straight(sentence)
-    away = 1.5 * bool(_OF_THE_DIFF.search(text)) + 2.0 * bool(_UNSURE.search(text))
+    is_unsure = _UNSURE.search(text) or text.endswith(":")
+    away = 1.5 * bool(_OF_THE_DIFF.search(text)) + 2.0 * bool(is_unsure)
     return _points_of_statement(sentence, span) + bool(_REACHES.search(text)) - away
 
 
