@@ -93,7 +93,7 @@ def find(
     found = _find(vault, text, _place(vault, document, lesson_number, category), seen, best)
     farther: list[Passage] = []
     for place, other in [] if document else above.opened(vault):
-        known = [(id.removeprefix(f"{place.name}:"), start, end) for id, start, end in seen]
+        known = [(own, start, end) for id, start, end in seen for own in place.own([id])]
         with suppress(VaultError):  # it has no index yet: `lessons vaults` says so
             there = _find(other, text, _place(other, "", None, category), known, best)
             for each in there.passages:
