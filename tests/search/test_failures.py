@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.files import lesson_text, write
-from vault_index import index
+from vault_index.index import reconcile
 from vault_index.recall import block
 from vault_index.search import evaluate, failures, floor
 from vault_index.text import failure
@@ -39,7 +39,7 @@ FILES = {
 def vault(make_vault: Callable[..., Vault]) -> Vault:
     """A vault of five lessons whose floor for failures is fitted, without an embedder."""
     vault = make_vault(FILES)
-    index.sync(vault)
+    reconcile.sync(vault)
     failures.fit(vault)
     return vault
 
@@ -81,7 +81,7 @@ def test_a_failure_without_an_answer_gets_nothing(vault: Vault, command: str, ou
 @pytest.mark.slow
 def test_without_a_floor_nothing_is_above_it(make_vault: Callable[..., Vault]) -> None:
     vault = make_vault(FILES)
-    index.sync(vault)
+    reconcile.sync(vault)
     assert not failures.is_stale(vault)  # nobody needs it yet
     found = failures.find(vault, failure.read("pytest", GREENLET))
     assert (found.is_above, found.why_silent) == (False, "no floor is fitted yet")
@@ -101,7 +101,7 @@ def test_a_failed_assertion_is_the_users_own_unless_a_lesson_names_it(vault: Vau
             "test_round_price fails at noon", "test_round_price reads the clock: freeze it."
         ),
     )
-    index.sync(vault)
+    reconcile.sync(vault)
     output = "FAILED tests/test_price.py::test_round_price - AssertionError: assert 1 == 2"
     found = failures.find(
         vault, failure.read("pytest", f"E   AssertionError: assert 1 == 2\n{output}")
@@ -122,7 +122,7 @@ def test_a_taught_line_fires_without_a_floor_and_a_silent_one_keeps_out(
         ),
     }
     vault = make_vault(taught)
-    index.sync(vault)
+    reconcile.sync(vault)
     found = failures.find(
         vault, failure.read("go test ./...", "db_test.go:31: dial tcp 10.0.0.9:5433: i/o timeout")
     )
@@ -183,7 +183,7 @@ def test_a_failed_assertion_whose_message_a_lesson_quotes_is_answered(
     about = lesson_text("Tenant quotas", "The tenant quota is computed at night, see the ledger.")
     output = f"E   {message}\n1 failed"
     vault = make_vault(FILES | {"billing/quota.md": about})
-    index.sync(vault)
+    reconcile.sync(vault)
     failures.fit(vault)
     found = failures.find(vault, failure.read("pytest tests/billing", output))
     assert found.hits[0].lesson_id == "billing/quota"
@@ -191,7 +191,7 @@ def test_a_failed_assertion_whose_message_a_lesson_quotes_is_answered(
     assert found.why_silent == "a test says that the code is wrong"
 
     write(vault.lessons_dir / "billing/stale.md", quoting)
-    index.sync(vault)
+    reconcile.sync(vault)
     found = failures.find(vault, failure.read("pytest tests/billing", output))
     assert found.hits[0].lesson_id == "billing/stale"
     assert not found.why_silent

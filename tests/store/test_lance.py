@@ -23,7 +23,7 @@ from tests.support.files import lesson_text
 from tests.support.places import REPO
 from tests.support.tables import DIMENSION, WORDS, some_rows
 from vault_index.errors import IndexStateError
-from vault_index.store.filters import below, of_paths
+from vault_index.store.filters import any_of, below
 from vault_index.store.lance import LanceTable
 from vault_index.store.reader import Reader
 from vault_index.store.schema import (
@@ -76,7 +76,7 @@ FILTERS = [
     None,
     "true",
     "false",
-    of_paths(["lessons/o'3.md", "lessons/none.md"]),
+    any_of("path", ["lessons/o'3.md", "lessons/none.md"]),
     below(["devops"]),
     below(["it's"]),
     "confidence >= 3 AND created_at IS NOT NULL",
@@ -121,14 +121,14 @@ def test_both_make_the_same_table(tmp_path: Path) -> None:
     keyed = lancedb_package.connect(tmp_path / "lessons").open_table(LESSONS.table).schema
     schema = pa.schema([pa.field(one.name, one.type, one.nullable) for one in keyed])
     one = ours(tmp_path / "ours")
-    one.create(schema, "id", (FULL_TEXT, IDENTIFIERS), single, LEVELS)
+    one.create(LESSONS, DIMENSION)
     other = lancedb_package.create(tmp_path / "theirs", LESSONS.table, schema)
     other.prepare("id", (FULL_TEXT, IDENTIFIERS), single, LEVELS)
     made = (one, other)
     rows = pa.Table.from_pylist(list(some_rows(40, 1)), schema=schema)
     for door in made:
-        door.merge(rows.slice(0, 10), "id", delete=False)
-        door.merge(rows.slice(5, 35), "id", delete=True)
+        door.merge(rows.slice(0, 10), delete=False)
+        door.merge(rows.slice(5, 35), delete=True)
         door.delete("path = 'lessons/o''1.md'")
         door.optimize(None)
     tables = [
@@ -149,7 +149,7 @@ def test_both_make_the_same_table(tmp_path: Path) -> None:
         scores = [door.matches(word, FULL_TEXT, 100, None)["_score"].to_pylist() for door in made]
         assert sorted(scores[0]) == sorted(scores[1])
     for door in made:
-        door.merge(rows.slice(0, 3), "id", delete=True)
+        door.merge(rows.slice(0, 3), delete=True)
     assert one.count() == other.count() == 3
 
 
@@ -180,7 +180,7 @@ def test_both_refuse_the_same(store: Table, tmp_path: Path) -> None:
     errors = (IndexStateError, ValueError, RuntimeError)
     for door in both(store.index):
         with pytest.raises(errors, match="NaN"):
-            door.merge(pa.Table.from_pylist(list(holes), schema=schema), "id", delete=False)
+            door.merge(pa.Table.from_pylist(list(holes), schema=schema), delete=False)
         with pytest.raises(errors, match="nowhere"):
             door.scan(["nowhere"])
         with pytest.raises(errors, match="nowhere"):
@@ -204,7 +204,7 @@ def test_a_pinned_reader_reads_what_was_there_and_others_what_is(store: Table) -
         from tests.support.tables import DIMENSION, some_rows
         from vault_index.store.table import Table
         store = Table(Path({str(store.index)!r}), DIMENSION)
-        store.replace_all(some_rows(4, 5))
+        store.merge(some_rows(4, 5), delete=True)
         store.fold()
     """
     run(sys.executable, "-c", textwrap.dedent(code), cwd=REPO)
@@ -293,7 +293,9 @@ def both_count(expected):
     assert lancedb.connect(sys.argv[1]).open_table("lessons").count_rows() == expected
     assert asyncio.run(count()) == expected
 """
-    after = USE + package + "both_count(30); store.replace_all(some_rows(3, 1)); both_count(3)"
+    after = (
+        USE + package + "both_count(30); store.merge(some_rows(3, 1), delete=True); both_count(3)"
+    )
     ask = "; print(store.count())"
     assert python(after + ask, tmp_path / "after") == "3"
     before = package + USE + "both_count(30)"

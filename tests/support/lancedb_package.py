@@ -72,9 +72,9 @@ class Opened:
         query = self._table.take_row_ids(list(row_ids)).with_row_id()
         return query.select(list(columns)).to_arrow()
 
-    def merge(self, rows: pa.Table, key: str, *, delete: bool) -> None:
+    def merge(self, rows: pa.Table, *, delete: bool) -> None:
         """Write rows in the place of those with the same key, in one commit; `delete` all others."""
-        merge = self._table.merge_insert(key).when_matched_update_all()
+        merge = self._table.merge_insert("id").when_matched_update_all()
         merge = merge.when_not_matched_insert_all()
         (merge.when_not_matched_by_source_delete(None) if delete else merge).execute(rows)
 

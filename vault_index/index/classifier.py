@@ -137,8 +137,8 @@ DEFAULT_KEYWORDS: Mapping[str, CategoryPath] = {
 }
 
 _WORD = re.compile(r"[^\W_][\w+#]*")
-_UNFILED = filters.filed_by(CLASSIFIER, rows.NOBODY)
-_FILED = filters.filed_by(rows.AUTHOR, rows.FOLDER)
+_UNFILED = filters.any_of("filed_by", (CLASSIFIER, rows.NOBODY))
+_FILED = filters.any_of("filed_by", (rows.AUTHOR, rows.FOLDER))
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ def save(table: Table, known: str = "", changed: Collection[str] | None = None) 
     few = changed is not None and len(later) + len(changed) <= MANY_LATER
     few = few and _begins(folder / _FILE, base)
     paths = [f"{index_files.FOLDER}/{path}" for path in changed or ()]
-    where = filters.all_of(filters.WHOLE, filters.of_paths(paths)) if few else filters.WHOLE
+    where = filters.all_of(filters.WHOLE, filters.any_of("path", paths)) if few else filters.WHOLE
     by_path: dict[str, list[list[Any]]] = {}
     for row in table.rows(COLUMNS, where) if paths or not few else ():
         by_path.setdefault(row["path"].partition("/")[2], []).append(_values(row))

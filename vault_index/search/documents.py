@@ -114,7 +114,7 @@ def within(place: Document) -> str:
     """Return the condition for the rows of a document, or in and below a category."""
     if place.kind == CATEGORY:
         return filters.below([place.path])
-    return filters.of_paths([place.path])
+    return filters.any_of("path", [place.path])
 
 
 def _all(vault: Vault) -> list[tuple[Document, np.ndarray | None]]:
@@ -194,7 +194,9 @@ def parts(vault: Vault, paths: Sequence[str]) -> dict[str, list[Part]]:
 
     Lessons that hooks leave out are among them. Raises IndexStateError without an index.
     """
-    rows = vault.open_index().store.rows(_PART_COLUMNS, filters.of_paths(paths)) if paths else ()
+    rows = (
+        vault.open_index().store.rows(_PART_COLUMNS, filters.any_of("path", paths)) if paths else ()
+    )
     first: dict[str, int] = {}  # where each lesson begins among the passages of its file
     wholes: dict[str, list[Mapping[str, Any]]] = {path: [] for path in paths}
     for row in rows:

@@ -73,7 +73,7 @@ class PublishedVault(Vault):
         self._index = OpenIndex(
             store,
             embedder.name,
-            lessons=store.count_where(filters.WHOLE),
+            lessons=store.count(filters.WHOLE),
             files=0,
             version=(0, 0, 0, 0),
             skills=skills,

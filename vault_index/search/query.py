@@ -226,9 +226,9 @@ def run(vault: Vault, query: Query) -> Results:
     place = _place(vault, query)
     tests = [filters.below(paths)] if paths else []
     tests += [documents.within(place)] if place else []
-    tests += [filters.of_lessons([place.lesson])] if place and place.lesson else []
+    tests += [filters.any_of("lesson_id", [place.lesson])] if place and place.lesson else []
     if query.related_to:
-        tests.append(filters.of_lessons(entries.around(vault, query.related_to)))
+        tests.append(filters.any_of("lesson_id", entries.around(vault, query.related_to)))
     tests += [filters.FOR_AGENTS] if query.for_agent else []
     where = filters.all_of(*tests, *query.filters.where())
     return replace(_search(vault, vault.open_index().store, query, where), place=place)
@@ -295,7 +295,7 @@ def neighbours(vault: Vault, hit: Hit, count: int = 1) -> list[Passage]:
     Return those from the beginning of a long lesson that was found as a whole.
     """
     columns = ("id", "lesson_id", "position", "title", "text")
-    rows = vault.open_index().store.rows(columns, filters.of_paths([hit.path]))
+    rows = vault.open_index().store.rows(columns, filters.any_of("path", [hit.path]))
     own = [row["position"] for row in rows if row["lesson_id"] == hit.lesson_id]
     middle = (
         hit.position

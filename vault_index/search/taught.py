@@ -72,7 +72,7 @@ def equal(table: Reader, query: str, where: str | None) -> tuple[np.ndarray, np.
 
     places = np.empty(0, np.int64)
     if (table.families.taught != "").any():  # or nothing is asked of the table
-        same = filters.all_of(where, filters.taught_as(hash_of_prompt(query)))
+        same = filters.all_of(where, filters.of_taught([hash_of_prompt(query)]))
         places = table.places(same or "")
     return places, np.ones(len(places), np.float32)
 
@@ -115,7 +115,7 @@ class Comparison:
 def against_index(vault: Vault, paths: Sequence[str]) -> Comparison:
     """Check files as they are on disk against the index, which must know them."""
     store = vault.open_index().store
-    mine = store.rows(("categories",), filters.of_paths(shown(path) for path in paths))
+    mine = store.rows(("categories",), filters.any_of("path", map(shown, paths)))
     others = Counter(store.tally("categories"))
     others.subtract(each for row in mine for each in row["categories"])
     branches = category.counts([each] for each, times in others.items() if times > 0)
@@ -209,7 +209,7 @@ def _clashes(vault: Vault, lesson: Lesson, path: str, text: str) -> Iterator[Fin
     hashes = {rows.hash_of_prompt(prompt): prompt for prompt in lesson.fires_on}
     store = vault.open_index().store
     others: dict[str, str] = {}
-    for row in store.rows(("path", "content_hash"), filters.taught_in(rows.FIRES, hashes)):
+    for row in store.rows(("path", "content_hash"), filters.of_taught(hashes, rows.FIRES)):
         if row["path"] != shown(path):
             others.setdefault(row["content_hash"], row["path"])
     for key, other in sorted(others.items()):

@@ -18,6 +18,7 @@ FOR_AGENTS = "withheld = ''"
 TAUGHT_ERRORS = "(fires_on_error[1] IS NOT NULL OR silent_on_error[1] IS NOT NULL)"
 APPLIES = "applies_to[1] IS NOT NULL"  # to files that it names
 WITHHELD = "withheld != ''"  # what hooks, agents and models never get
+RELATED = "contains(text, '## Related')"
 # of a course: its number comes first, as `lesson.number` reads it
 NUMBERED = r"regexp_like(text, '^(\[Lesson [0-9]+\]\(|Lesson [0-9]+\s*(\n|$))')"
 ROWS = "_rowid IN"  # begins the condition for rows by their row ids
@@ -50,16 +51,12 @@ class Filter:
         undated = "(created_at IS NULL AND updated_at IS NULL)"
         now = datetime.now(UTC)
         if self.since:
-            later = [
-                f"{column} >= {_moment(self.since)}" for column in ("created_at", "updated_at")
-            ]
-            tests.append(" OR ".join([*later, undated] if self.since <= now else later))
+            at = _moment(self.since)
+            later = f"created_at >= {at} OR updated_at >= {at}"
+            tests.append(f"{later} OR {undated}" if self.since <= now else later)
         if self.until:
-            before = [
-                f"({column} IS NULL OR {column} < {_moment(self.until)})"
-                for column in ("created_at", "updated_at")
-            ]
-            tests.append(" AND ".join(before))
+            at = _moment(self.until)
+            tests += [f"{each} IS NULL OR {each} < {at}" for each in ("created_at", "updated_at")]
             tests += [f"NOT {undated}"] if self.until <= now else []
         return tests
 
@@ -139,7 +136,7 @@ def firsts_of(
     return all_of(
         "position = 0",
         f"record = {quoted(record)}" if record else None,
-        f"starts_with(session, {quoted(session)})" if session else None,
+        begins("session", session) if session else None,
         f"path = {quoted(path)}" if path else None,
         f"project = {quoted(project)}" if project else None,
     )
@@ -151,44 +148,20 @@ def of_rows(row_ids: Iterable[int]) -> str:
     return f"{ROWS} ({listed})" if listed else "false"
 
 
-def filed_by(*sources: str) -> str:
-    """Return the condition for rows whose categories come from any of these: author, folder..."""
-    return any_of("filed_by", sources)
-
-
-def of_paths(paths: Iterable[str]) -> str:
-    """Return the condition for the rows of these files."""
-    return any_of("path", paths)
-
-
-def of_lessons(lesson_ids: Iterable[str]) -> str:
-    """Return the condition for the rows of these lessons."""
-    return any_of("lesson_id", lesson_ids)
-
-
-def with_text(text: str) -> str:
-    """Return the condition for rows whose text has this one."""
-    return f"contains(text, {quoted(text)})"
-
-
 def wholes_of(lesson_ids: Iterable[str]) -> str:
     """Return the condition for the rows of these lessons that are the whole of each."""
-    return f"{WHOLE} AND {of_lessons(lesson_ids)}"
+    return f"{WHOLE} AND {any_of('lesson_id', lesson_ids)}"
 
 
 def pieces_of(lesson_ids: Iterable[str]) -> str:
     """Return the condition for the rows of these lessons that are pieces of long ones."""
-    return f"NOT {WHOLE} AND {PASSAGES} AND {of_lessons(lesson_ids)}"
+    return f"NOT {WHOLE} AND {PASSAGES} AND {any_of('lesson_id', lesson_ids)}"
 
 
-def taught_in(kind: str, content_hashes: Iterable[str]) -> str:
-    """Return the condition for the rows of taught prompts of a kind: fires | silent."""
-    return f"taught = {quoted(kind)} AND {any_of('content_hash', content_hashes)}"
-
-
-def taught_as(content_hash: str) -> str:
-    """Return the condition for the rows of a taught prompt, in whatever lessons."""
-    return f"taught != '' AND {any_of('content_hash', [content_hash])}"
+def of_taught(content_hashes: Iterable[str], kind: str = "") -> str:
+    """Return the condition for the rows of taught prompts, of a kind or all: fires | silent."""
+    is_taught = f"taught = {quoted(kind)}" if kind else "taught != ''"
+    return f"{is_taught} AND {any_of('content_hash', content_hashes)}"
 
 
 def any_of(column: str, values: Iterable[str]) -> str:

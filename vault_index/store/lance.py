@@ -11,18 +11,19 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial, wraps
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from vault_index import native
 from vault_index.errors import NOT_PUBLISHED, IndexStateError, StoreError, VaultError, WriteError
 from vault_index.native import NotUnderstood, wait
+from vault_index.store.schema import KEY, VECTOR, Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,7 +36,7 @@ _PREEMPTED = "Retryable commit conflict"
 MAX_WORD = 100  # bytes of a word that is indexed whole
 MAX_DAMAGE_CHARS = 160  # of what LanceDB says of an index, without its path
 # of the field that is the key: what `set_unenforced_primary_key` would write
-_KEY = "lance-schema:unenforced-primary-key:position"
+_IS_KEY = "lance-schema:unenforced-primary-key:position"
 _ALWAYS = 0.0  # seconds: see what other processes committed
 # what it comes to when something is not there any more, or takes other arguments
 _MISFITS = (NotUnderstood, ImportError, AttributeError, TypeError, LookupError)
@@ -75,30 +76,6 @@ class Remote:
 Place = Path | Remote
 
 
-@contextmanager
-def lance_errors(index: Place) -> Iterator[None]:
-    """Turn the errors of LanceDB - RuntimeError, ValueError, OSError - into our kinds.
-
-    Raises VaultError for a module that this one was not written for; StoreError for a `Remote`.
-    """
-    try:
-        yield
-    except (NotUnderstood, RuntimeError, ValueError, OSError) as error:
-        if isinstance(index, Remote):
-            raise StoreError(f"{index.uri}: {_reason(str(error))}", STORE_HINT) from error
-        _raise_of_index(error, index)
-    except _MISFITS as misfit:
-        raise _misfit(misfit) from misfit
-
-
-def _misfit(error: Exception) -> VaultError:
-    """Return the error for a module that this one was not written for."""
-    return VaultError(
-        f"this release of LanceDB cannot be used: {type(error).__name__}: {error}",
-        "run `pip install 'lancedb==0.40.*'`",
-    )
-
-
 STORE_HINT = "check the address, the network and the credentials in your environment"
 _REASONS = {  # what an object store says, in its words -> in a few
     "its region is unknown, set AWS_REGION": ("failed to resolve region",),
@@ -110,43 +87,54 @@ _REASONS = {  # what an object store says, in its words -> in a few
     "no credentials": ("nocredentials", "169.254.169.254"),
     NOT_PUBLISHED: ("was not found",),
 }
+_UNWRITABLE = {
+    "the disk is full": ("no space left",),
+    "the file system is read-only": ("read-only file system",),
+    "permission denied": ("permission denied",),
+}
 
 
-def _reason(said: str) -> str:
-    """Return the error of a store in a few words."""
-    lower = said.lower()
-    for reason, signs in _REASONS.items():
-        if any(sign in lower for sign in signs):
-            return reason
-    return " ".join(said.split())[:MAX_DAMAGE_CHARS]
+@contextmanager
+def lance_errors(index: Place) -> Iterator[None]:
+    """Turn the errors of LanceDB - RuntimeError, ValueError, OSError - into our kinds.
+
+    Raises VaultError for a module that this one was not written for; StoreError for a `Remote`.
+    """
+    try:
+        yield
+    except (*_MISFITS, RuntimeError, ValueError, OSError) as error:
+        raise _our_error(error, index) from error
 
 
-def _raise_of_index(error: Exception, index: Path) -> NoReturn:
-    """Raise our error for one of an index on this machine."""
-    if isinstance(error, NotUnderstood):
-        raise _misfit(error) from error
-    message = " ".join(str(error).split())
-    for sign, problem in (
-        ("no space left", "the disk is full"),
-        ("read-only file system", "the file system is read-only"),
-        ("permission denied", "permission denied"),
-    ):
-        if sign in message.lower():
-            raise WriteError(
-                f"cannot write {index}: {problem}", "free some space or make the folder writable"
-            ) from None
-    raise IndexStateError(
-        f"the index at {index} is damaged: {_damage(error, index)}", "run `lessons index --rebuild`"
-    ) from error
-
-
-def _damage(error: Exception, index: Path) -> str:
-    """Return an error in a line without the path of the index, which may be longer than all the rest."""
-    said = (error.strerror if isinstance(error, OSError) else None) or str(error)
+def _our_error(error: Exception, index: Place) -> VaultError:
+    said = " ".join(str(error).split())
+    is_misfit = isinstance(error, _MISFITS)
+    if isinstance(index, Remote) and (isinstance(error, NotUnderstood) or not is_misfit):
+        reason = _reason(said, _REASONS) or said[:MAX_DAMAGE_CHARS]
+        return StoreError(f"{index.uri}: {reason}", STORE_HINT)
+    if is_misfit:
+        return VaultError(
+            f"this release of LanceDB cannot be used: {type(error).__name__}: {error}",
+            "run `pip install 'lancedb==0.40.*'`",
+        )
+    if problem := _reason(said, _UNWRITABLE):
+        hint = "free some space or make the folder writable"
+        return WriteError(f"cannot write {index}: {problem}", hint)
+    if isinstance(error, OSError):
+        said = error.strerror or said
     place = str(index).strip("/")  # LanceDB names a file without the first slash, too
     for name in (f"file:///{place}/", f"/{place}/", f"{place}/", f"/{place}"):
-        said = said.replace(name, "")
-    return " ".join(said.split())[:MAX_DAMAGE_CHARS]
+        said = said.replace(name, "")  # it may be longer than all the rest
+    damage = " ".join(said.split())[:MAX_DAMAGE_CHARS]
+    hint = "run `lessons index --rebuild`"
+    return IndexStateError(f"the index at {index} is damaged: {damage}", hint)
+
+
+def _reason(said: str, reasons: Mapping[str, Sequence[str]]) -> str:
+    """Return the reason one of whose signs is in what was said; "" for none."""
+    said = said.lower()
+    whys = (why for why, signs in reasons.items() if any(sign in said for sign in signs))
+    return next(whys, "")
 
 
 def _with_our_errors(
@@ -176,7 +164,9 @@ class LanceTable:
         self._pinned = pinned
         self._check = check
         self._opened: Any = None
-        self._wait = _waiting_for(folder)
+        self._wait: Callable[..., Any] = wait
+        if isinstance(folder, Remote):  # calls to another machine are not waited for for ever
+            self._wait = partial(wait, seconds=folder.seconds)
 
     @property
     def _table(self) -> Any:
@@ -184,35 +174,27 @@ class LanceTable:
             self._check()
             if isinstance(self.folder, Remote):  # LanceDB would make a folder
                 self.folder.refuse_missing()
-            table = self._wait(_connect(self.folder).open_table, self._name)
+            table = self._wait(_connect(self.folder, self._wait).open_table, self._name)
             if self._pinned:
                 self._wait(table.checkout, self._wait(table.version))
             self._opened = table
         return self._opened
 
     @_with_our_errors
-    def create(
-        self,
-        schema: pa.Schema,
-        key: str,
-        texts: tuple[str, str],
-        single: Sequence[str],
-        lists: Sequence[str],
-    ) -> None:
-        """Make the table without rows, its key, and the indexes of texts, columns and lists.
-
-        `texts` are a column of prose and one of whole words between spaces, "" for none.
-        """
+    def create(self, schema: Schema, dimension: int) -> None:
+        """Make the table without rows, its key, and the indexes of texts, columns and lists."""
         # without a key two processes that insert the same new ids duplicate them; it is made with the
         # table, so that nobody sees one without
-        named = schema.field(key).with_metadata({_KEY: "1"})
-        schema = schema.set(schema.get_field_index(key), named)
-        connection = _connect(self.folder)
-        made = self._wait(connection.create_empty_table, self._name, "create", schema)
+        columns = schema.arrow(dimension)
+        key = columns.field(KEY).with_metadata({_IS_KEY: "1"})
+        columns = columns.set(columns.get_field_index(KEY), key)
+        connection = _connect(self.folder, self._wait)
+        made = self._wait(connection.create_empty_table, self._name, "create", columns)
         configs = [
-            *((column, BTree()) for column in single),
-            *((column, LabelList()) for column in lists),
-            *zip(texts, (FTS(), FTS(whole_words=True)), strict=True),
+            *((column, BTree()) for column in schema.indexed),
+            *((column, LabelList()) for column in schema.indexed_lists),
+            (schema.full_text, FTS()),
+            (schema.exact_text, FTS(whole_words=True)),
         ]
         for column, config in configs:
             if column:
@@ -237,48 +219,44 @@ class LanceTable:
         self, columns: Sequence[str] | None, where: str | None = None, *, ids: bool = False
     ) -> pa.Table:
         """Return columns (None: all) of the rows that a filter names; with `ids` also `_rowid`."""
-        return self._rows(self._table.query(), columns, where, ids)
+        return self._read(self._run(_chosen(self._table.query(), columns, where, ids=ids)))
 
     def batches(self, columns: Sequence[str], where: str | None = None) -> Iterator[pa.RecordBatch]:
         """Yield columns and `_rowid` of the rows that match, some thousands at a time."""
         with lance_errors(self.folder):
-            query = self._table.query()
-            if where:
-                query.where(where)
-            query.select_columns(list(columns))
-            query.with_row_id()
-            yield from _stream(
-                self._wait(query.execute, max_batch_length=None, timeout=None), self._wait
-            )
+            yield from self._stream(self._run(_chosen(self._table.query(), columns, where)))
 
     @_with_our_errors
     def matches(self, text: str, column: str, limit: int, where: str | None) -> pa.Table:
         """Return `_score` (BM25) and `_rowid` of the rows that match any word of a text."""
         query = self._table.query().nearest_to_text({"query": MatchQuery(text, column)})
         query.limit(limit)
-        return self._rows(query, ["_score"], where, True, batch_rows=limit)
+        # each batch is a wait for another thread, and LanceDB's own are small
+        return self._read(self._run(_chosen(query, ["_score"], where), batch_rows=limit))
 
     @_with_our_errors
     def take(self, row_ids: Sequence[int], columns: Sequence[str]) -> pa.Table:
         """Return columns and `_rowid` of these rows, in the order of the table."""
-        query = self._table.take_row_ids(list(row_ids))
-        query.with_row_id()
-        query.select_columns(list(columns))
-        return _read(self._wait(query.execute), self._wait)
+        query = _chosen(self._table.take_row_ids(list(row_ids)), columns)
+        return self._read(self._wait(query.execute))
 
     @_with_our_errors
-    def merge(self, rows: pa.Table, key: str, *, delete: bool, update: bool = True) -> None:
+    def merge(self, rows: pa.Table, *, delete: bool, update: bool = True) -> None:
         """Write rows in one commit, in the place of those with the same key; `delete` all others.
 
         Without `update` those that are there stay as they are.
         """
+        import numpy as np
         import pyarrow as pa
 
-        _refuse_holes(rows)
+        for chunk in rows[VECTOR].chunks if VECTOR in rows.column_names else ():
+            # a NaN would be as near to everything as to nothing
+            if np.isnan(chunk.values.to_numpy(zero_copy_only=False)).any():
+                raise ValueError("Vector column 'vector' has NaNs.")
         # with the table's own schema, whose metadata names the key
         rows = pa.Table.from_arrays(rows.columns, schema=self._wait(self._table.schema))
         how = {
-            "on": [key],
+            "on": [KEY],
             "when_matched_update_all": update,
             "when_matched_update_all_condition": None,
             "when_not_matched_insert_all": True,
@@ -319,89 +297,56 @@ class LanceTable:
                 time.sleep(random.uniform(0, TRY_SECONDS))
         return None
 
-    def _rows(
-        self,
-        query: Any,
-        columns: Sequence[str] | None,
-        where: str | None,
-        ids: bool,
-        *,
-        batch_rows: int | None = None,
-    ) -> pa.Table:
-        """Run a query; each batch of its rows is a wait for another thread (LanceDB's own are small)."""
-        if columns is not None:
-            query.select_columns(list(columns))
-        if where is not None:
-            query.where(where)
-        if ids:
-            query.with_row_id()
-        return _read(
-            self._wait(query.execute, max_batch_length=batch_rows, timeout=None), self._wait
-        )
+    def _run(self, query: Any, *, batch_rows: int | None = None) -> Any:
+        return self._wait(query.execute, max_batch_length=batch_rows, timeout=None)
+
+    def _read(self, stream: Any) -> pa.Table:
+        import pyarrow as pa
+
+        return pa.Table.from_batches(list(self._stream(stream)), schema=stream.schema)
+
+    def _stream(self, stream: Any) -> Iterator[pa.RecordBatch]:
+        while True:
+            try:
+                yield self._wait(stream.__anext__)
+            except StopAsyncIteration:
+                return
 
 
-def is_there(table: LanceTable) -> bool:
-    """Whether a table is published. Raises StoreError."""
-    try:
-        table.version()
-    except StoreError as error:
-        if not error.is_missing:
-            raise
-        return False
-    return True
+def _chosen(
+    query: Any, columns: Sequence[str] | None, where: str | None = None, *, ids: bool = True
+) -> Any:
+    """Return a query that was asked for columns (None: all) of the rows that a filter names."""
+    if columns is not None:
+        query.select_columns(list(columns))
+    if where is not None:
+        query.where(where)
+    if ids:
+        query.with_row_id()
+    return query
 
 
-def _waiting_for(place: Place) -> Callable[..., Any]:
-    """Return how calls are waited for: those to another machine not for ever."""
-    return partial(wait, seconds=place.seconds) if isinstance(place, Remote) else wait
-
-
-def _connect(place: Place) -> Any:
+def _connect(place: Place, waits: Callable[..., Any]) -> Any:
     """Connect to a folder, which fails for no other reason than that the module is another."""
     global _introduced
-    is_remote = isinstance(place, Remote)
-    uri = place.uri if isinstance(place, Remote) else str(place.absolute())
-    storage = place.options if isinstance(place, Remote) else None
-    options = (None, None, None, None, _ALWAYS, None, storage, None)
+    options = (None, None, None, None, _ALWAYS, None)
     for name in ("LANCE_LOG", "LANCEDB_LOG"):  # warnings on stderr: of new tables, of its exit
         os.environ.setdefault(name, "error")
     try:
-        module = native.load("lancedb", "_lancedb")
-        first = _waiting_for(place) if _introduced else native.introduce
-        if is_remote and not _introduced:  # which is not to wait for a network
-            native.introduce(module.connect, "memory://", *options[:6], None, None)
-            first = _waiting_for(place)
-        connection = first(module.connect, uri, *options)
+        connect = native.load("lancedb", "_lancedb").connect
+        if isinstance(place, Remote):
+            if not _introduced:  # which is not to wait for a network
+                native.introduce(connect, "memory://", *options, None, None)
+            connection = waits(connect, place.uri, *options, place.options, None)
+        else:
+            first = waits if _introduced else native.introduce
+            connection = first(connect, str(place.absolute()), *options, None, None)
     except Exception as error:
-        if is_remote:
+        if isinstance(place, Remote):
             raise
         raise NotUnderstood(f"{type(error).__name__}: {error}") from error
     _introduced = True
     return connection
-
-
-def _read(stream: Any, waits: Callable[..., Any]) -> pa.Table:
-    import pyarrow as pa
-
-    return pa.Table.from_batches(list(_stream(stream, waits)), schema=stream.schema)
-
-
-def _stream(stream: Any, waits: Callable[..., Any]) -> Iterator[pa.RecordBatch]:
-    while True:
-        try:
-            yield waits(stream.__anext__)
-        except StopAsyncIteration:
-            return
-
-
-def _refuse_holes(rows: pa.Table) -> None:
-    """Raise ValueError for vectors with a NaN, which would be as near to everything as to nothing."""
-    import numpy as np
-
-    if "vector" in rows.column_names:
-        for chunk in rows["vector"].chunks:
-            if np.isnan(chunk.values.to_numpy(zero_copy_only=False)).any():
-                raise ValueError("Vector column 'vector' has NaNs.")
 
 
 # What the compiled module reads of the objects that describe a query or an index: the name of their

@@ -116,9 +116,9 @@ class Reader(Table):
             scanned = self._lance.scan(self.schema.shown, ids=True)
             self._rows = scanned["_rowid"].to_numpy().argsort(), scanned
 
-    def count(self) -> int:
-        """Count the rows."""
-        return self._count
+    def count(self, where: str | None = None) -> int:
+        """Count the rows, or those that a filter names."""
+        return self._count if where is None else super().count(where)
 
     @cached_property
     def _count(self) -> int:

@@ -16,10 +16,10 @@ from vault_index.lesson.category import MAX_DEPTH
 if TYPE_CHECKING:
     import pyarrow as pa
 
-VECTOR = "vector"
+KEY, VECTOR = "id", "vector"
 IDENTIFIERS = "identifiers"  # of a whole lesson: see `lesson.identifiers`
 FULL_TEXT = "fulltext"  # of a lesson: categories, title, title, text; of a skill: name, name, text
-Key = int  # of 64 bits
+Hash = int  # of 64 bits
 LEVELS = tuple(f"category_l{depth}" for depth in range(MAX_DEPTH))
 
 
@@ -100,7 +100,7 @@ class JournalRow(TypedDict, total=False):
 
     id: str  # `<path>:<record>@<position>`
     record: str  # the id of the record
-    turn: Key  # a hash: the same for a prompt and the observations of its turn
+    turn: Hash  #: the same for a prompt and the observations of its turn
     path: str  # of the session's file, from the journal's folder
     kind: str  # prompt | observation | summary
     session: str
@@ -121,6 +121,14 @@ class JournalRow(TypedDict, total=False):
     touched: list[str]  # the same as `journal.rows.comparable` writes them, for the filter
     uuids: list[str]  # of the transcript's records; only at position 0
     content_hash: str  # of what is embedded
+    vector: Any
+
+
+class VectorRow(TypedDict, total=False):
+    """A vector that a team shares, float32[dimension]; see `shared`."""
+
+    id: str  # the hash of what it is of
+    embedder: str
     vector: Any
 
 
@@ -146,7 +154,7 @@ class Schema:
             "str": pa.string(),
             "bool": pa.bool_(),
             "int": pa.int32(),
-            "Key": pa.int64(),
+            "Hash": pa.int64(),
             "list[str]": pa.list_(pa.string()),
             "datetime | None": pa.timestamp("us", tz="UTC"),
         }
@@ -164,7 +172,7 @@ class Schema:
         return {name: kind.__forward_arg__ for name, kind in self.row.__annotations__.items()}
 
 
-_REQUIRED = ("id", "lesson_id", "path")
+_REQUIRED = (KEY, "lesson_id", "path")
 
 LESSONS = Schema(
     table="lessons",
@@ -190,6 +198,7 @@ SKILLS = Schema(
         *("file_hash", "withheld"),
     ),
 )
+VECTORS = Schema(table="vectors", row=VectorRow, indexed=("id",))
 DOCUMENTS = Schema(table="documents", row=DocumentRow, indexed=("id",))
 JOURNAL = Schema(
     table="journal",

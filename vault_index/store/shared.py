@@ -17,6 +17,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from random import SystemRandom
@@ -27,11 +28,12 @@ from vault_index.errors import StoreError, VaultError
 from vault_index.files import private
 from vault_index.lesson.file import hash_of
 from vault_index.store import filters
-from vault_index.store.lance import STORE_HINT, LanceTable, Remote, is_there
+from vault_index.store.lance import STORE_HINT, Remote
+from vault_index.store.schema import VECTOR, VECTORS
+from vault_index.store.table import Table
 
 if TYPE_CHECKING:
     import numpy as np
-    import pyarrow as pa
 
 T = TypeVar("T")
 
@@ -58,7 +60,8 @@ class SharedVectors:
         self.recipe = recipe
         self.dimension = dimension
         self._home = home
-        self._table = LanceTable(Remote(uri), table_name(recipe), check=lambda: None)
+        self._schema = replace(VECTORS, table=table_name(recipe))
+        self._table = Table(Remote(uri), dimension, self._schema)
         self.taken = 0
         self.trouble = ""  # why nothing is taken any more
         self.refused: list[str] = []  # rows, with the reason
@@ -88,9 +91,9 @@ class SharedVectors:
         hashes = sorted(wanted)
         for start in range(0, len(hashes), AT_ONCE):
             some = hashes[start : start + AT_ONCE]
-            rows = self._table.scan(("id", "embedder", "vector"), filters.any_of("id", some))
             asked = set(some)
-            for row in rows.to_pylist():
+            columns = self._schema.columns()
+            for row in self._table.rows([*columns], filters.any_of("id", some)):
                 if why := self._wrong(row, asked):
                     self._refuse(str(row["id"]), why)
                 else:
@@ -145,28 +148,21 @@ class SharedVectors:
         `progress` gets how many were looked at. Two who publish at once make no duplicate. Raises
         StoreError.
         """
-        table = LanceTable(
-            Remote(self.uri, PUBLISH_SECONDS), table_name(self.recipe), check=lambda: None
-        )
-        schema = _schema(self.dimension)
-        publishing(
-            self.uri,
-            table_name(self.recipe),
-            lambda: is_there(table),
-            lambda: table.create(schema, "id", ("", ""), ["id"], []),
-        )
-        there = set(table.scan(("id",))["id"].to_pylist())
+        table = Table(Remote(self.uri, PUBLISH_SECONDS), self.dimension, self._schema)
+        publishing(self.uri, self._schema.table, table.exists, table.create)
+        there = {row["id"] for row in table.rows(("id",))}
         added = done = 0
         for hashes, matrix in _batched(vectors):
             new = [at for at, key in enumerate(hashes) if key not in there]
             if new:
-                rows = _rows([hashes[at] for at in new], self.recipe, matrix[new])
-                table.merge(rows, "id", delete=False, update=False)
+                recipe = self.recipe
+                rows = [{"id": hashes[at], "embedder": recipe, VECTOR: matrix[at]} for at in new]
+                table.merge(rows, update=False)
             added += len(new)
             done += len(hashes)
             progress(done)
         if added:
-            table.optimize(KEEP_VERSIONS)
+            table.fold(KEEP_VERSIONS)
         return added
 
 
@@ -270,28 +266,6 @@ def _put_in(uri: str) -> Iterator[Callable[..., bool]]:
 
 def _line(error: Exception) -> str:
     return " ".join(str(error).split())[:160]
-
-
-def _schema(dimension: int) -> pa.Schema:
-    import pyarrow as pa
-
-    return pa.schema(
-        [
-            pa.field("id", pa.string(), nullable=False),
-            pa.field("embedder", pa.string()),
-            pa.field("vector", pa.list_(pa.float32(), dimension)),
-        ]
-    )
-
-
-def _rows(hashes: list[str], recipe: str, matrix: np.ndarray) -> pa.Table:
-    import numpy as np
-    import pyarrow as pa
-
-    numbers = pa.array(np.ascontiguousarray(matrix, np.float32).reshape(-1))
-    vectors = pa.FixedSizeListArray.from_arrays(numbers, matrix.shape[1])
-    columns = [pa.array(hashes), pa.array([recipe] * len(hashes)), vectors]
-    return pa.Table.from_arrays(columns, schema=_schema(matrix.shape[1]))
 
 
 def _batched(

@@ -315,7 +315,7 @@ class Writer:
             left -= {file.path for file in batch}
             tell(batch, len(rows))
         if removed:
-            self.table.delete(filters.of_paths(self.folder + path for path in removed))
+            self.table.delete(filters.any_of("path", (self.folder + path for path in removed)))
             after = manifest.with_files(after, {}, removed)
         return after
 
@@ -359,5 +359,5 @@ def fill(table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
     """Make rows the only ones of a small table that is derived from others, or of few files."""
     if not table.exists():
         table.create()
-    table.replace_all(rows)
+    table.merge(rows, delete=True)
     table.fold()

@@ -13,9 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vault_index.errors import StoreError
 from vault_index.store import ownership
-from vault_index.store.filters import any_of, of_lessons, of_paths
-from vault_index.store.lance import LanceTable, Place, Remote, is_there
+from vault_index.store.filters import any_of
+from vault_index.store.lance import LanceTable, Place
 from vault_index.store.schema import LESSONS, VECTOR, LessonRow, Schema
 
 if TYPE_CHECKING:
@@ -49,16 +50,19 @@ class Table:
 
     def exists(self) -> bool:
         """Whether the table is there; that of a folder without opening it. Raises StoreError."""
-        if isinstance(self.place, Remote):
-            return is_there(self._lance)
-        return _is_table(self._folder)
+        if isinstance(self.place, Path):
+            return _is_table(self._folder)
+        try:
+            self._lance.version()
+        except StoreError as error:
+            if not error.is_missing:
+                raise
+            return False
+        return True
 
     def create(self) -> None:
         """Make the empty table with its indexes."""
-        schema = self.schema
-        texts = schema.full_text, schema.exact_text
-        columns = schema.arrow(self.dimension)
-        self._lance.create(columns, "id", texts, schema.indexed, schema.indexed_lists)
+        self._lance.create(self.schema, self.dimension)
 
     def differing(
         self, rows: Sequence[Mapping[str, Any]], paths: Collection[str]
@@ -72,30 +76,32 @@ class Table:
         if not paths:
             return list(rows), []
         columns = [name for name in self.schema.columns() if name != VECTOR]
-        there = {row["id"]: row for row in self.rows(columns, of_paths(paths))}
+        there = {row["id"]: row for row in self.rows(columns, any_of("path", paths))}
         other = [row for row in rows if there.get(row["id"]) != row]
         return other, sorted(there.keys() - {row["id"] for row in rows})
 
     def replace(self, rows: Sequence[Mapping[str, Any]], stale: Sequence[str]) -> None:
         """Put rows in the place of those with the same ids, then take out those of stale ids."""
         if rows:
-            self._merge(rows, delete=False)
+            self.merge(rows)
         for start in range(0, len(stale), _AT_ONCE):
             self._lance.delete(any_of("id", stale[start : start + _AT_ONCE]))
 
-    def replace_all(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Make these rows the only ones, in one commit."""
-        self._merge(rows, delete=True)
+    def merge(
+        self, rows: Sequence[Mapping[str, Any]], *, delete: bool = False, update: bool = True
+    ) -> None:
+        """Write rows in one commit, in the place of those with the same ids; `delete` all others.
+
+        Without `update` those that are there stay as they are.
+        """
+        import pyarrow as pa
+
+        table = pa.Table.from_pylist(list(rows), schema=self.schema.arrow(self.dimension))
+        self._lance.merge(table, delete=delete, update=update)
 
     def delete(self, where: str) -> None:
         """Take out the rows that a filter names, in one commit."""
         self._lance.delete(where)
-
-    def _merge(self, rows: Sequence[Mapping[str, Any]], *, delete: bool) -> None:
-        import pyarrow as pa
-
-        table = pa.Table.from_pylist(list(rows), schema=self.schema.arrow(self.dimension))
-        self._lance.merge(table, "id", delete=delete)
 
     def fold(self, keep: timedelta | None = None) -> None:
         """Fold new rows into the indexes and, now and then, drop old versions.
@@ -111,13 +117,9 @@ class Table:
         self._lance.optimize(KEEP_VERSIONS)
         return self._lance.count_versions() <= 1
 
-    def count_where(self, where: str) -> int:
-        """Count the rows that a filter names."""
+    def count(self, where: str | None = None) -> int:
+        """Count the rows, or those that a filter names."""
         return self._lance.count(where)
-
-    def count(self) -> int:
-        """Count the rows."""
-        return self._lance.count()
 
     def rows(self, columns: Sequence[str], where: str | None = None) -> list[dict[str, Any]]:
         """Return columns of all rows, or of those a filter names."""
@@ -128,7 +130,7 @@ class Table:
         """Return all rows of these lessons, with all columns."""
         rows: list[LessonRow] = []
         for start in range(0, len(lesson_ids), _AT_ONCE):
-            where = of_lessons(lesson_ids[start : start + _AT_ONCE])
+            where = any_of("lesson_id", lesson_ids[start : start + _AT_ONCE])
             rows += self._lance.scan(None, where).to_pylist()
         return rows
 
