@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.support.drafts import drafts, keys, lesson, only, problem
-from vault_index.edit.formats import FORMATS, Draft, guess, read
+from tests.support.drafts import drafts, keys, lesson, only, problem, read
+from vault_index.edit.formats import FORMATS, Draft, guess
 from vault_index.errors import LessonError
 from vault_index.lesson.category import slugify
 from vault_index.lesson.parse import parse_file

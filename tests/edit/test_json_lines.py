@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.drafts import drafts, keys, lesson, only, problem
-from vault_index.edit.formats import read, read_good
+from tests.support.drafts import drafts, keys, lesson, only, problem, read
+from vault_index.edit.formats import read_good
 
 
 def test_a_long_file_is_read_by_its_lines() -> None:

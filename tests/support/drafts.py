@@ -7,9 +7,17 @@ from typing import Any
 import pytest
 import yaml
 
-from vault_index.edit.formats import Draft, read
+from vault_index.edit.formats import Draft, read_good
 from vault_index.errors import LessonError
 from vault_index.lesson.parse import Lesson, parse_file
+
+
+def read(data: bytes, path: str, format: str = "") -> list[Draft]:
+    """Read a file of which all parts can be imported."""
+    good, errors = read_good(data, path, format)
+    if errors:
+        raise errors[0]
+    return good
 
 
 def drafts(text: str | bytes, path: str, format: str = "") -> list[Draft]:

@@ -88,13 +88,7 @@ def ingest(
     """
     ids = [item["id"] for item in items if item.get("id")]
     taken = caller.ask(api.lesson.categories(ids=ids))["categories"] if ids else {}
-
-    def put(item: Mapping[str, Any]) -> dict[str, Any]:
-        if only_new or item.get("id") not in taken:
-            return add.write_item(vault, item, taken)
-        return update.write_item(vault, item, taken[item["id"]])
-
-    return {"items": [add.try_to_put(put, item) for item in items]}
+    return {"items": [update.put_item(vault, each, taken, only_new=only_new) for each in items]}
 
 
 @command

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import check, files
 from vault_index.edit.formats.lesson_file import first_sentence, name_of
-from vault_index.errors import ChangedError, LinkError, VaultError, WriteError
+from vault_index.errors import ChangedError, VaultError
 from vault_index.lesson import category, edits, parse
 
 if TYPE_CHECKING:
@@ -124,39 +124,6 @@ def from_json_lines(vault: Vault, lines: Sequence[tuple[int, dict[str, Any]]]) -
 
 MAX_ID_CHARS = 200
 _PART = re.compile(r"\w[\w.+-]{0,80}")  # of an id: hidden files and `..` begin with a dot
-
-
-def try_to_put(
-    put: Callable[[Mapping[str, Any]], dict[str, Any]], item: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Put an item into the vault; return what `put` does or, refused, what is wrong with it.
-
-    See `api.edit.ingest` for both.
-    """
-    try:
-        return put(item)
-    except VaultError as error:
-        kind = "refused"
-        if isinstance(error, WriteError):
-            kind = "taken" if isinstance(error, (ChangedError, LinkError)) else "failed"
-        refused = {"error": error.message, "hint": error.hint, "kind": kind}
-        return {"id": item.get("id") or "", **refused}
-
-
-def write_item(
-    vault: Vault, item: Mapping[str, Any], taken: Collection[str] = ()
-) -> dict[str, Any]:
-    """Write an item, `id`, `text`, `categories`, `source`, as a new lesson.
-
-    `taken` are ids that other lessons have. Raises VaultError.
-    """
-    id = item.get("id") or ""
-    if id in taken:
-        raise ChangedError(f"there is a lesson {id!r}", "choose another id, or change that lesson")
-    filed, source = item.get("categories") or (), item.get("source") or ""
-    made, path, filed = ingest(vault, item["text"], id=id, categories=filed, source=source)
-    place = str(path.relative_to(vault.root))
-    return {"id": made, "path": place, "categories": list(filed), "status": "ingested"}
 
 
 def ingest(

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vault_index import check, files
+from vault_index.edit import add
 from vault_index.edit.add import First
 from vault_index.edit.formats.lesson_file import first_sentence
-from vault_index.errors import VaultError
+from vault_index.errors import ChangedError, LinkError, VaultError, WriteError
 from vault_index.lesson import category, edits
 from vault_index.lesson.file import OWN_KEYS, LessonFile
 from vault_index.lesson.parse import TYPES
@@ -55,7 +56,7 @@ def write(
     WriteError.
     """
     entry = shown or entries.entry(vault, name)
-    slug = entry["id"].rpartition("#")[2] if "#" in entry["id"] else ""
+    slug = entry["id"].partition("#")[2]
     title = None if title is None else " ".join(title.split())
     _refuse(name, title, text, type, confidence)
     data = before = entries.content(vault, entry, unchanged=unchanged)
@@ -71,7 +72,7 @@ def write(
     own = (None, None) if slug else (title, text)
     keys |= _replaced(data, entry, categories is not None, *own)
     data = edits.set_text(data, slug, text, title, entry["path"])
-    slug = slug and edits.id_after(entry["id"], before, data).rpartition("#")[2]
+    slug = slug and edits.id_after(entry["id"], before, data).partition("#")[2]
     return put(vault, entry["path"], with_keys(data, slug, keys, entry["path"]), before, first)
 
 
@@ -111,17 +112,32 @@ def _replaced(
     return keys
 
 
-def write_item(vault: Vault, item: Mapping[str, Any], categories: Sequence[str]) -> dict[str, Any]:
-    """Write an item that a program sent, `id`, `text`, `categories`, `source`, into the lesson of its id.
+def put_item(
+    vault: Vault, item: Mapping[str, Any], taken: Mapping[str, Sequence[str]], *, only_new: bool
+) -> dict[str, Any]:
+    """Put an item that a program sent into a lesson; return what was written, or what is wrong with it.
 
-    `categories` are those it has. Raises as `write` does.
+    `taken` are the ids of lessons, with their categories. See `api.edit.ingest` for all the rest.
     """
-    filed, source = item.get("categories") or None, item.get("source") or None
-    path = write(vault, item["id"], text=item["text"], categories=filed, source=source)
-    files.make_durable(path, within=vault.root)
-    place = str(path.relative_to(vault.root))
-    answer = {"id": item["id"], "path": place, "categories": list(filed or categories)}
-    return {**answer, "status": "updated"}
+    id, text = item.get("id") or "", item["text"]
+    filed, source = item.get("categories") or (), item.get("source") or ""
+    try:
+        if id not in taken:
+            made, file, filed = add.ingest(vault, text, id=id, categories=filed, source=source)
+            written = {"id": made, "status": "ingested"}
+        elif only_new:
+            hint = "choose another id, or change that lesson"
+            raise ChangedError(f"there is a lesson {id!r}", hint)
+        else:
+            file = write(vault, id, text=text, categories=filed or None, source=source or None)
+            files.make_durable(file, within=vault.root)
+            written, filed = {"id": id, "status": "updated"}, filed or taken[id]
+    except VaultError as error:
+        kind = "refused"
+        if isinstance(error, WriteError):
+            kind = "taken" if isinstance(error, (ChangedError, LinkError)) else "failed"
+        return {"id": id, "error": error.message, "hint": error.hint, "kind": kind}
+    return {**written, "path": str(file.relative_to(vault.root)), "categories": list(filed)}
 
 
 def put(vault: Vault, path: str, data: bytes, before: bytes, first: First | None = None) -> Path:
@@ -203,7 +219,7 @@ def delete(vault: Vault, name: str, shown: entries.Entry | None = None) -> Path:
     """
     entry = shown or entries.entry(vault, name)
     file = vault.root / entry["path"]
-    slug = entry["id"].rpartition("#")[2] if "#" in entry["id"] else ""
+    slug = entry["id"].partition("#")[2]
     before = entries.content(vault, entry, unchanged=True)
     left = edits.without(before, slug, entry["path"])
     if left is not None:

@@ -11,8 +11,8 @@ import heapq
 import json
 import os
 import time
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -32,8 +32,13 @@ def complaints_of(root: Path, home: Path, since: float = 0.0) -> list[dict[str, 
         with suppress(OSError):
             lines += (home / name).read_text("utf-8", "replace").split("\n")
     from_then = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(since))
-    entries = [entry for entry in map(_entry, lines) if entry and str(entry["time"]) >= from_then]
-    return [entry for entry in entries if _is_about(entry, root)]
+    return [
+        entry
+        for entry in _objects(lines)
+        if {"time", "event", "message"} <= {*entry}
+        and str(entry["time"]) >= from_then
+        and _is_about(entry, root)
+    ]
 
 
 def _is_about(entry: dict[str, Any], root: Path) -> bool:
@@ -49,13 +54,12 @@ def _is_about(entry: dict[str, Any], root: Path) -> bool:
     return os.path.realpath(vault) == os.path.realpath(root)
 
 
-def _entry(line: str) -> dict[str, Any] | None:
-    """Parse a line of the hooks' log; None for anything else, such as half a line."""
-    try:
-        entry = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return entry if isinstance(entry, dict) and {"time", "event", "message"} <= {*entry} else None
+def _objects(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects that are a line each; anything else, such as half a line, is left out."""
+    for line in lines:
+        with suppress(ValueError, RecursionError):
+            if isinstance(values := json.loads(line), dict):
+                yield values
 
 
 FILE, OLD_FILE = "injections.jsonl", "injections.old.jsonl"
@@ -158,12 +162,8 @@ def records(folder: Path) -> Iterator[dict[str, Any]]:
                 lines = file.read().splitlines()
         except OSError:
             continue
-        for line in lines:
-            try:
-                values = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(values, dict) and isinstance(values.get("lessons"), list):
+        for values in _objects(lines):
+            if isinstance(values.get("lessons"), list):
                 yield values
 
 
@@ -175,17 +175,17 @@ def with_misses(folder: Path, root: Path) -> list[dict[str, Any]]:
     """
     home = Path(index_files.home_folder(os.environ))
     lines = [line for line in complaints_of(root, home) if line.get("missed") is True]
-    kept = list(records(folder))
-    spans: dict[tuple[str, ...], list[tuple[float, float]]] = {}
-    for each in kept:
-        spans.setdefault(_identity(each), []).append(_span(each))
+    noted = list(records(folder))
+    spans: defaultdict[tuple[str, ...], list[tuple[float, float]]] = defaultdict(list)
+    for each in noted:
+        spans[_identity(each)].append(_span(each))
     misses = []
     for line in lines:
-        (began, ended), known = _span(line), spans.setdefault(_identity(line), [])
-        if not any(start <= ended and began <= end for start, end in known):
-            known.append((began, ended))
+        (began, ended), others = _span(line), spans[_identity(line)]
+        if not any(start <= ended and began <= end for start, end in others):
+            others.append((began, ended))
             misses.append(_miss(line))
-    return list(heapq.merge(kept, misses, key=lambda each: str(each.get("time") or "")))
+    return list(heapq.merge(noted, misses, key=lambda each: str(each.get("time") or "")))
 
 
 def _identity(line: Mapping[str, Any]) -> tuple[str, ...]:
@@ -204,10 +204,11 @@ def _span(line: Mapping[str, Any]) -> tuple[float, float]:
 
 def _miss(line: Mapping[str, Any]) -> dict[str, Any]:
     """Return a line of the hooks' log as a record."""
-    names = ("time", "event", "session", "prompt")
-    kept: dict[str, Any] = {name: str(line.get(name) or "") for name in names}
-    kept |= {"lessons": [], "scores": [], "skills": [], "floor": None, "ms": line.get("ms")}
-    return {**kept, "by": "hook", "silent": str(line["message"]), "missed": True}
+    return {
+        **{name: str(line.get(name) or "") for name in ("time", "event", "session", "prompt")},
+        **{"lessons": [], "scores": [], "skills": [], "floor": None, "ms": line.get("ms")},
+        **{"by": "hook", "silent": str(line["message"]), "missed": True},
+    }
 
 
 def renamed(lesson: str, names: Mapping[str, str]) -> str:
@@ -218,44 +219,41 @@ def renamed(lesson: str, names: Mapping[str, str]) -> str:
     return names.get(file, file) + mark + section
 
 
-def with_names_of_now(kept: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def with_names_of_now(noted: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the records but those of renames, with the ids that their lessons have now."""
     names: dict[str, str] = {}
     current: list[dict[str, Any]] = []
-    for line in reversed(kept):
+    for line in reversed([*noted]):
         changes = line.get("renamed")
         if isinstance(changes, dict):
-            later = {str(old): renamed(str(new), names) for old, new in changes.items()}
-            names = {**names, **later}
+            names |= {str(old): renamed(str(new), names) for old, new in changes.items()}
             continue
-        more: dict[str, Any] = {
-            "lessons": [renamed(str(lesson), names) for lesson in line["lessons"]]
-        }
-        for name in ("held", "drawn"):
+        now = dict(line)
+        for name in ("lessons", "held", "drawn"):
             if isinstance(line.get(name), list):
-                more[name] = [renamed(str(lesson), names) for lesson in line[name]]
+                now[name] = [renamed(str(lesson), names) for lesson in line[name]]
         for name in ("near", "lesson"):
             if isinstance(line.get(name), str):
-                more[name] = renamed(line[name], names)
-        current.append({**line, **more})
+                now[name] = renamed(line[name], names)
+        current.append(now)
     return current[::-1]
 
 
 def summary(
-    folder: Path, root: Path, known: Sequence[str], again: Set[Key] = frozenset()
+    folder: Path, root: Path, ids: Sequence[str], again: Set[Key] = frozenset()
 ) -> dict[str, Any]:
-    """Sum the records up. `known` are the ids of the vault's lessons, used or not, sorted."""
-    return total(with_misses(folder, root), known, again)
+    """Sum the records up. `ids` are those of the vault's lessons, used or not, sorted."""
+    return total(with_misses(folder, root), ids, again)
 
 
 def uses(folder: Path) -> Counter[str]:
     """Count how often agents were given each lesson, under the id that it has now."""
-    return _used(list(records(folder)))
+    return _used(with_names_of_now(records(folder)))
 
 
 def times_of(folder: Path) -> dict[str, tuple[str, str]]:
     """Return when agents first and last got each lesson, in ISO 8601, as far as the record goes."""
-    return _times(with_names_of_now(list(records(folder))))
+    return _times(with_names_of_now(records(folder)))
 
 
 def _times(lines: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
@@ -268,9 +266,8 @@ def _times(lines: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
     return times
 
 
-def _used(kept: Sequence[Mapping[str, Any]]) -> Counter[str]:
-    now = with_names_of_now(kept)
-    return Counter(lesson for search in now for lesson in search["lessons"])
+def _used(lines: Iterable[Mapping[str, Any]]) -> Counter[str]:
+    return Counter(lesson for line in lines for lesson in line["lessons"])
 
 
 def came_again(failed: Sequence[Mapping[str, Any]], again: Set[Key]) -> dict[Key, bool]:
@@ -291,22 +288,21 @@ def came_again(failed: Sequence[Mapping[str, Any]], again: Set[Key]) -> dict[Key
 
 
 def total(
-    kept: Sequence[Mapping[str, Any]], known: Sequence[str], again: Set[Key] = frozenset()
+    noted: Sequence[Mapping[str, Any]], ids: Sequence[str], again: Set[Key] = frozenset()
 ) -> dict[str, Any]:
-    """Sum up records, oldest first; `known` as for `summary`, `again` as for `came_again`."""
-    prompts = [search for search in kept if search.get("event") == PROMPT]
+    """Sum up records, oldest first; `ids` as for `summary`, `again` as for `came_again`."""
+    prompts = [search for search in noted if search.get("event") == PROMPT]
     took = sorted(search["ms"] for search in prompts if isinstance(search.get("ms"), (int, float)))
-    used = _used(kept)
-    times = _times(with_names_of_now(kept))
-    lately = sorted(((last, id) for id, (_, last) in times.items()), reverse=True)
-    never = [id for id in known if id not in used]
-    failed = [search for search in kept if search.get("event") == FAILURE]
+    now = with_names_of_now(noted)
+    used = _used(now)
+    lately = sorted(((last, id) for id, (_, last) in _times(now).items()), reverse=True)
+    never = [id for id in ids if id not in used]
+    failed = [search for search in noted if search.get("event") == FAILURE]
+    searches = (line for line in noted if line.get("event") not in (RENAME, MARK))
     return {
-        "since": next(
-            (line.get("time") for line in kept if line.get("event") not in (RENAME, MARK)), None
-        ),
+        "since": next((search.get("time") for search in searches), None),
         "prompts": len(prompts),
-        "missed": sum(search.get("missed") is True for search in kept),
+        "missed": sum(search.get("missed") is True for search in noted),
         "answered": sum(bool(search["lessons"] or search.get("skills")) for search in prompts),
         "failures": len(failed),
         "failures_answered": sum(bool(search["lessons"]) for search in failed),

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 
 from vault_index.edit.formats.bullets import read_bullets
 from vault_index.edit.formats.course import TITLE, looks_like_course, read_course
@@ -26,25 +25,18 @@ from vault_index.lesson.category import SECTION
 from vault_index.lesson.file import BOM
 from vault_index.lesson.parse import parse_file
 
-__all__ = ["FORMATS", "Draft", "guess", "read", "read_good"]
+__all__ = ["FORMATS", "Draft", "guess", "read_good"]
 
-_WHOLE: Mapping[str, Callable[[bytes, str], list[Draft]]] = MappingProxyType(
-    {
-        "markdown": read_markdown,
-        "bullets": read_bullets,
-        "course": read_course,
-        "obsidian": read_obsidian,
-    }
-)
+_WHOLE: Mapping[str, Callable[[bytes, str], list[Draft]]] = {
+    "markdown": read_markdown,
+    "bullets": read_bullets,
+    "course": read_course,
+    "obsidian": read_obsidian,
+}
 FORMATS = (*_WHOLE, "jsonl")
 
-_INSTRUCTIONS = (
-    "claude.md",
-    "claude.local.md",
-    "agents.md",
-    "gemini.md",
-    ".cursorrules",
-    "copilot-instructions.md",
+_INSTRUCTIONS = frozenset(
+    "claude.md claude.local.md agents.md gemini.md .cursorrules copilot-instructions.md".split()
 )
 _SECTION = re.compile(f"^{SECTION.pattern}", re.MULTILINE)
 
@@ -67,26 +59,16 @@ def guess(data: bytes, path: str) -> str:
     return "markdown"
 
 
-def read(data: bytes, path: str, format: str = "") -> list[Draft]:
+def read_good(data: bytes, path: str, format: str = "") -> tuple[list[Draft], list[LessonError]]:
     """Read a file as drafts, in their order; without a `format` it is guessed.
 
-    `path` is relative to the imported folder, `-` for standard input. Raises LessonError, with the
-    path and the line, for a file that is malformed in any part, and for an unknown format.
+    `path` is relative to the imported folder, `-` for standard input. Return what can be imported, and
+    the errors, with the path, in order of lines.
     """
-    drafts, errors = read_good(data, path, format)
-    if errors:
-        raise errors[0]
-    return drafts
-
-
-def read_good(data: bytes, path: str, format: str = "") -> tuple[list[Draft], list[LessonError]]:
-    """Read a file as `read` does; return what can be imported and the errors, in order of lines."""
     format = format or guess(data, path)
     if format not in FORMATS:
-        unknown = LessonError(
-            f"{path}: no format {format!r}", 1, f"use one of {', '.join(FORMATS)}"
-        )
-        return [], [unknown]
+        hint = f"use one of {', '.join(FORMATS)}"
+        return [], [LessonError(f"{path}: no format {format!r}", 1, hint)]
     if format == "jsonl":
         drafts, errors = read_json_lines(data, path)
     else:
