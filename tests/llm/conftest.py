@@ -16,8 +16,7 @@ from tests.support.backends import (
 from tests.support.model_server import ModelServer
 from tests.support.ollama_server import OllamaServer
 from vault_index.config import Config
-from vault_index.llm import Model
-from vault_index.llm.metered import Allowance
+from vault_index.llm.metered import Allowance, Model
 
 
 @pytest.fixture(params=KINDS)

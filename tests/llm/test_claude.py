@@ -17,10 +17,9 @@ import pytest
 from tests.support.watchers import soon
 from vault_index.config import Config
 from vault_index.errors import ModelAwayError, ModelCallError, ModelRefusedError, WriteError
-from vault_index.llm import Model
 from vault_index.llm.backend import ASSISTANT, TOOL, USER, Question, ToolCall, Turn
 from vault_index.llm.claude import ClaudeBackend
-from vault_index.llm.metered import Allowance, MeteredModel
+from vault_index.llm.metered import Allowance, Model
 from vault_index.transcripts import events
 
 KEYS = {"title": {"type": "string"}}
@@ -98,7 +97,7 @@ def model_of(
     path = os.pathsep.join([str(played.folder), "/usr/bin", "/bin"])
     world = {"PATH": path, "HOME": str(tmp_path), **(environ or {})}
     backend = ClaudeBackend("haiku", config, world, timeout)
-    return MeteredModel(backend, Allowance(config), lambda _: None)
+    return Model(backend, Allowance(config), lambda _: None)
 
 
 def test_one_question_is_one_lean_start(played: Played, model: Model, tmp_path: Path) -> None:

@@ -31,8 +31,8 @@ from vault_index.errors import (
     ModelCallError,
     ModelRefusedError,
 )
-from vault_index.llm import Model
 from vault_index.llm.backend import ASSISTANT, USER, Question, ToolCall, Turn
+from vault_index.llm.metered import Model
 
 
 @pytest.mark.parametrize(

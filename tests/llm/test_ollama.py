@@ -19,9 +19,8 @@ from vault_index.errors import (
     ModelRefusedError,
     SettingsError,
 )
-from vault_index.llm import Model
 from vault_index.llm.backend import Question, is_refusal
-from vault_index.llm.metered import Allowance, MeteredModel
+from vault_index.llm.metered import Allowance, Model
 from vault_index.llm.ollama import OllamaBackend
 from vault_index.llm.server import Sleep
 
@@ -45,8 +44,9 @@ def model(server: OllamaServer, tmp_path: Path) -> Model:
 
 
 def model_at(host: str, home: Path, sleep: Sleep = lambda _: None, timeout: float = 30) -> Model:
-    backend = OllamaBackend("llama3.2", host, timeout=timeout)
-    return MeteredModel(backend, Allowance(Config(home=home)), sleep)
+    config = Config(home=home, ollama_host=host)
+    backend = OllamaBackend("llama3.2", config, {}, timeout)
+    return Model(backend, Allowance(config), sleep)
 
 
 def test_a_model_is_opened_by_the_name_in_the_settings(

@@ -20,10 +20,7 @@ from vault_index.errors import (
     ModelRefusedError,
     SettingsError,
 )
-from vault_index.llm import Model
-from vault_index.llm.anthropic import AnthropicBackend
-from vault_index.llm.metered import Allowance, MeteredModel
-from vault_index.llm.openai import OpenAIBackend
+from vault_index.llm.metered import Allowance, Model
 from vault_index.llm.server import PassingError
 
 KEYS: dict[str, dict[str, Any]] = {
@@ -64,12 +61,8 @@ def model(kind: str, server: ModelServer, tmp_path: Path, pauses: list[float]) -
 def model_at(kind: str, url: str, home: Path, pauses: list[float], timeout: float = 20) -> Model:
     config = Config(home=home, llm=LlmTable(openai_url=f"{url}/v1"))
     environ = {"ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY, "ANTHROPIC_BASE_URL": url}
-    backend = (
-        AnthropicBackend("opus", environ, timeout)
-        if kind == "anthropic"
-        else OpenAIBackend("opus", config, environ, timeout)
-    )
-    return MeteredModel(backend, Allowance(config), pauses.append)
+    backend = llm.BACKENDS[kind]("opus", config, environ, timeout)
+    return Model(backend, Allowance(config), pauses.append)
 
 
 def caught_from(model: Model) -> ModelCallError:

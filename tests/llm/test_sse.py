@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from vault_index.llm.server import Events
+from vault_index.llm.server import events_in
 
 LINES = [
     'data: {"a": "ä\N{ROCKET}"}',
@@ -34,6 +34,4 @@ def test_an_event_that_nobody_ended_counts() -> None:
 
 
 def read(*pieces: bytes) -> list[dict[str, Any]]:
-    events = Events()
-    whole = [event for piece in pieces for event in events.feed(piece)]
-    return [*whole, *events.end()]
+    return [*events_in(pieces)]

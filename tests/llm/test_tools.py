@@ -24,8 +24,8 @@ from vault_index.errors import (
     ModelCallError,
     ModelToolsError,
 )
-from vault_index.llm import Model
 from vault_index.llm.backend import ASSISTANT, TOOL, USER, Question, ToolCall, Turn
+from vault_index.llm.metered import Model
 
 
 def refuse(server: Server, status: int, message: str) -> None:

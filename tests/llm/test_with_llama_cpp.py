@@ -15,7 +15,7 @@ from vault_index import llm
 from vault_index.config import Config, LlmTable
 from vault_index.errors import ModelAwayError, ModelCallError
 from vault_index.llm.backend import ASSISTANT, TOOL, Question, Tool, ToolCall, Turn, schema_of
-from vault_index.llm.metered import Allowance, MeteredModel
+from vault_index.llm.metered import Allowance, Model
 from vault_index.llm.openai import OpenAIBackend
 
 pytestmark = [pytest.mark.language_model, pytest.mark.slow, pytest.mark.timeout(600)]
@@ -58,7 +58,7 @@ def test_a_model_that_knows_nothing_obeys_the_schema(config: Config) -> None:
 
 def test_a_call_that_takes_too_long_ends_and_the_server_lives_on(config: Config) -> None:
     backend = OpenAIBackend("gemma", config, {}, timeout=0.3)
-    hurried = MeteredModel(backend, Allowance(config), lambda _: None)
+    hurried = Model(backend, Allowance(config), lambda _: None)
     with pytest.raises(ModelCallError, match=r"did not answer in 0\.3 s") as caught:
         hurried.complete("Ramble.", "Tell a long story, and then another one.")
     assert not isinstance(caught.value, ModelAwayError)

@@ -9,12 +9,9 @@ from typing import Any
 from tests.support.model_server import ModelServer
 from tests.support.ollama_server import OllamaServer
 from vault_index.config import Config, LlmTable
-from vault_index.llm import Model
-from vault_index.llm.anthropic import AnthropicBackend
-from vault_index.llm.backend import Backend, Question, Tool
-from vault_index.llm.metered import Allowance, MeteredModel
-from vault_index.llm.ollama import OllamaBackend
-from vault_index.llm.openai import OpenAIBackend
+from vault_index.llm import BACKENDS
+from vault_index.llm.backend import Question, Tool
+from vault_index.llm.metered import Allowance, Model
 
 TEXT = "Erhöhe den Heap auf 4 GB \N{EM DASH} dann baut es. \N{ROCKET} \U0001f9d1\u200d\U0001f4bb"
 SEARCH = Tool(
@@ -32,16 +29,11 @@ Server = ModelServer | OllamaServer
 
 def model_at(kind: str, server: Server, home: Path, timeout: float = 20) -> Model:
     """Return the model of a server by its API."""
-    config = Config(home=home, llm=LlmTable(openai_url=f"{server.url}/v1"))
+    settings = LlmTable(openai_url=f"{server.url}/v1")
+    config = Config(home=home, ollama_host=server.url, llm=settings)
     environ = {"ANTHROPIC_API_KEY": "sk-made-up", "ANTHROPIC_BASE_URL": server.url}
-    backend: Backend
-    if kind == "ollama":
-        backend = OllamaBackend("opus", server.url, timeout)
-    elif kind == "anthropic":
-        backend = AnthropicBackend("opus", environ, timeout)
-    else:
-        backend = OpenAIBackend("opus", config, environ, timeout)
-    return MeteredModel(backend, Allowance(config), lambda _: None)
+    backend = BACKENDS[kind]("opus", config, environ, timeout)
+    return Model(backend, Allowance(config), lambda _: None)
 
 
 def bodies(server: Server) -> list[dict[str, Any]]:

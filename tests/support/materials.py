@@ -11,7 +11,8 @@ from typing import Any
 from vault_index.learn.material import CHANGED, SESSION, FileChange, Material
 from vault_index.learn.timeline import AGENT, EDIT, FAILED, PERSON, RAN, Moment
 from vault_index.llm import backend
-from vault_index.llm.backend import Question, Reply, Take, Usage
+from vault_index.llm.backend import Usage
+from vault_index.llm.metered import Model
 
 SESSION_ID = "3f2a91c0-0000-4000-8000-000000000001"
 DIFF = """\
@@ -125,13 +126,11 @@ def good_answer(stage: str, *entries: Mapping[str, Any]) -> dict[str, Any]:
     return {"entries": list(entries)} if stage == "entries" else PARTS[stage]
 
 
-class ScriptedModel:
-    """A `llm.Model` whose answers are texts that a function makes of the stage; it counts them."""
-
-    name = "scripted:model"
-    can_call_tools = False
+class ScriptedModel(Model):
+    """A model whose answers are texts that a function makes of the stage; it counts them."""
 
     def __init__(self, answers: Callable[[str], str]) -> None:
+        self.name = "scripted:model"
         self.usage = Usage()
         self.asked: list[tuple[str, str, str]] = []  # stage, system, prompt with the schema
         self._answers = answers
@@ -140,14 +139,6 @@ class ScriptedModel:
     def that_says(cls, *entries: Mapping[str, Any]) -> ScriptedModel:
         """Return a model that answers well, with these entries."""
         return cls(lambda stage: json.dumps(good_answer(stage, *entries)))
-
-    def complete(self, system: str, prompt: str) -> str:
-        """Return nothing: nobody asks for it."""
-        raise NotImplementedError
-
-    def converse(self, question: Question, take: Take | None = None) -> Reply:
-        """Return nothing: nobody asks for it."""
-        raise NotImplementedError
 
     def complete_json(
         self, system: str, prompt: str, keys: Mapping[str, Mapping[str, Any]]

@@ -51,7 +51,7 @@ _PROMPTS = Path(__file__).parent.parent / "prompts"
 
 
 class Chat(Protocol):
-    """As much of `llm.Model` as a conversation needs."""
+    """As much of `llm.metered.Model` as a conversation needs."""
 
     name: str
     can_call_tools: bool

@@ -49,7 +49,7 @@ from vault_index.transcripts import vocabulary
 from vault_index.vault import Vault
 
 if TYPE_CHECKING:
-    from vault_index.llm import Model
+    from vault_index.llm.metered import Model
 
 SCOPES = (SESSION, COMMITS, FILES, PULL)
 RULES = "rules"  # what a run is by, without a model

@@ -24,7 +24,8 @@ from vault_index.learn.material import Entry, Material
 from vault_index.learn.timeline import CHARS_A_TOKEN
 from vault_index.lesson import parse
 from vault_index.lesson.passages import RELATIONS, Parts
-from vault_index.llm import Model, backend
+from vault_index.llm import backend
+from vault_index.llm.metered import Model
 from vault_index.model_http import is_this_machine
 from vault_index.transcripts import events
 

@@ -6,14 +6,12 @@ its description in each call, and gateways that speak this API do not all take t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import groupby
 from typing import Any, ClassVar
 
-from vault_index.config import LlmTable
-from vault_index.errors import ModelAwayError
 from vault_index.llm import backend
-from vault_index.llm.server import TIMEOUT_SECONDS, Address, HttpBackend, Reading, dict_at
+from vault_index.llm.server import Address, HttpBackend, Reading, dict_at
 
 URL = "https://api.anthropic.com"
 VERSION = "2023-06-01"  # of the API
@@ -96,43 +94,28 @@ class Message(Reading):
 class AnthropicBackend(HttpBackend):
     """A model behind the Messages API. Key and server come from the user's environment."""
 
+    kind = "anthropic"
     reading = Message
+    needs_key = True
 
-    def __init__(
-        self,
-        model: str,
-        environ: Mapping[str, str],
-        timeout: float = TIMEOUT_SECONDS,
-        settings: LlmTable = backend.USUAL,
-    ) -> None:
-        self._model = model
-        self._settings = settings
-        self.answer_tokens = settings.max_tokens
-        self._key_name = settings.anthropic_key_variable
-        self._key = environ.get(self._key_name, "").strip()
-        base = (environ.get(BASE) or URL).rstrip("/")
-        headers = {"x-api-key": self._key, "anthropic-version": VERSION}
-        address = Address(f"{base}/v1/messages", BASE, self._key_name, self._key)
-        super().__init__(f"anthropic:{model}", address, headers, timeout)
+    def _address(self) -> Address:
+        base = (self.environ.get(BASE) or URL).rstrip("/")
+        return Address(f"{base}/v1/messages", BASE, self.config.llm.anthropic_key_variable)
 
-    def ask(self, question: backend.Question, take: backend.Take | None = None) -> backend.Reply:
-        """Return the reply of one request. Raises ModelCallError."""
-        if not self._key:
-            hint = f"set {self._key_name} in the environment"
-            raise ModelAwayError(f"{self.name}: there is no key", hint)
-        return super().ask(question, take)
+    def _headers(self) -> dict[str, str]:
+        return {"x-api-key": self.key, "anthropic-version": VERSION}
 
     def _body(self, question: backend.Question, streams: bool) -> dict[str, Any]:
         body: dict[str, Any] = {
-            "model": self._model,
+            "model": self.model,
             "max_tokens": self.answer_tokens,
             "messages": _messages(question.turns),
             **_tools(question),
         }
         if question.system:  # an empty one is refused
             body["system"] = question.system
-        if self._settings.temperature is not None:  # some models take none
-            body["temperature"] = self._settings.temperature
+        if self.config.llm.temperature is not None:  # some models take none
+            body["temperature"] = self.config.llm.temperature
         if streams:
             body["stream"] = True
         return body

@@ -6,12 +6,12 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from vault_index.config import LlmTable
+from vault_index.config import Config
 from vault_index.errors import ModelAnswerError, ModelRefusedError
+from vault_index.llm.cancel import Connection
 
-USUAL = LlmTable()
 ENDED, CUT, DECLINED = "ended", "cut", "declined"  # why a reply ends
 USER, ASSISTANT, TOOL = "user", "assistant", "tool"  # whose turn it is
 
@@ -89,11 +89,22 @@ class Reply:
 
 
 class Backend:
-    """A model on a server, or a program that asks one."""
+    """A model on a server, or a program that asks one. Nothing is asked before first use.
 
-    name: str  # in the settings: `ollama:MODEL`
-    answer_tokens = USUAL.max_tokens  # of an answer at most, those of thinking included
+    Keys come from `environ` alone; `timeout` is in seconds, without one that of the settings.
+    """
+
+    kind: ClassVar[str]  # in the settings: `ollama` of `ollama:MODEL`
     can_call_tools = True  # the model behind it may still refuse them
+
+    def __init__(
+        self, model: str, config: Config, environ: Mapping[str, str], timeout: float = 0
+    ) -> None:
+        self.name = f"{self.kind}:{model}"
+        self.model, self.config, self.environ = model, config, environ
+        self.timeout = timeout or config.llm.timeout_seconds
+        self.answer_tokens = config.llm.max_tokens  # at most, those of thinking included
+        self.connection = Connection()
 
     def ask(self, question: Question, take: Take | None = None) -> Reply:
         """Return the reply of one attempt; `take` gets its text in pieces, as the model writes them.
@@ -106,7 +117,7 @@ class Backend:
 
     def end(self) -> None:
         """End the call under way, from another thread."""
-        raise NotImplementedError
+        self.connection.end()
 
 
 _TOOLS = re.compile(r"(?i)\btools?\b|\btool_choice\b|\bfunction.?call")
@@ -137,7 +148,8 @@ def call_of(call_id: Any, name: Any, arguments: Any, number: int) -> ToolCall | 
     if not isinstance(name, str) or not name:
         return None
     has_id = isinstance(call_id, str) and call_id
-    return ToolCall(call_id if has_id else f"call_{number}", name, _object(arguments))
+    wanted = arguments if isinstance(arguments, dict) else json_object(arguments)
+    return ToolCall(call_id if has_id else f"call_{number}", name, wanted)
 
 
 def speaks_of_tools(said: object) -> bool:
@@ -149,13 +161,13 @@ def speaks_of_tools(said: object) -> bool:
     return _TOOLS.search(str(said)) is not None
 
 
-def _object(arguments: Any) -> dict[str, Any] | None:
-    if isinstance(arguments, str):
-        try:
-            arguments = json.loads(arguments) if arguments.strip() else {}
-        except (ValueError, RecursionError):
-            return None
-    return arguments if isinstance(arguments, dict) else None
+def json_object(data: Any) -> dict[str, Any] | None:
+    """Return the JSON object that a text or bytes are, {} for a blank, None for all else."""
+    try:
+        value = json.loads(data) if data.strip() else {}
+    except (ValueError, RecursionError, AttributeError):
+        return None
+    return value if isinstance(value, dict) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,7 @@ def call(work: Callable[[Take], _T], take: Take, end: Callable[[], None]) -> _T:
     return result.result()
 
 
-def sleep(seconds: float, pause: Callable[[float], None], take: Take) -> None:
+def sleep(pause: Callable[[float], None], take: Take, seconds: float) -> None:
     """Sleep by `pause`; `take` gets "" before each second of it."""
     while seconds > 0:
         take("")

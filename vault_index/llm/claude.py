@@ -36,7 +36,7 @@ from vault_index.llm import backend
 from vault_index.llm.anthropic import INPUT_COUNTS
 from vault_index.llm.cancel import Ended
 from vault_index.llm.metered import folder_of
-from vault_index.llm.server import TIMEOUT_SECONDS, PassingError, passes, tokens_of
+from vault_index.llm.server import PassingError, passes, tokens_of
 
 FILE = "claude.json"
 HELP_SECONDS = 30.0
@@ -146,23 +146,17 @@ _NETWORK = re.compile(
 
 
 class ClaudeBackend(backend.Backend):
-    """A model of the user's own Claude Code. Nothing is started before first use."""
+    """A model of the user's own Claude Code."""
 
+    kind = "claude"
     can_call_tools = False
 
     def __init__(
-        self,
-        model: str,
-        config: Config,
-        environ: Mapping[str, str],
-        timeout: float = TIMEOUT_SECONDS,
+        self, model: str, config: Config, environ: Mapping[str, str], timeout: float = 0
     ) -> None:
-        self.name = f"claude:{model}"
-        self._model = model
+        super().__init__(model, config, environ, timeout)
+        self.answer_tokens += ROOM_TOKENS
         self._folder = folder_of(config)
-        self._environ = environ
-        self.answer_tokens = config.llm.max_tokens + ROOM_TOKENS
-        self._timeout = timeout
         self._process: subprocess.Popen[bytes] | None = None
         self._is_ended = False
 
@@ -175,7 +169,7 @@ class ClaudeBackend(backend.Backend):
     def ask(self, question: backend.Question, take: backend.Take | None = None) -> backend.Reply:
         """Return the reply of one start of the program. Raises ModelCallError, and WriteError."""
         self._is_ended = False
-        program = find_program(self._environ)
+        program = find_program(self.environ)
         if program is None:
             raise ModelAwayError(
                 f"{self.name}: there is no claude on the PATH",
@@ -185,11 +179,15 @@ class ClaudeBackend(backend.Backend):
         private.make_folder(place)
         if any(place.iterdir()):
             raise WriteError(f"{place} is not empty", "remove what is in it")
-        environ = _environment(self._environ)
-        environ["CLAUDE_CODE_MAX_OUTPUT_TOKENS"] = str(self.answer_tokens)
+        environ = {  # without what makes claude a part of another session
+            name: value
+            for name, value in self.environ.items()
+            if not name.startswith("CLAUDE") or _KEPT.fullmatch(name)
+        }
+        environ |= _OURS | {"CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(self.answer_tokens)}
         lean = lean_options(program, environ, self._folder)
         command = [
-            *(str(program), "-p", *lean, f"--model={self._model}", "--output-format=json"),
+            *(str(program), "-p", *lean, f"--model={self.model}", "--output-format=json"),
             f"--system-prompt={question.system or 'Answer the prompt.'}",
         ]
         prompt = _prompt(question)
@@ -224,13 +222,16 @@ class ClaudeBackend(backend.Backend):
         try:
             if self._is_ended:
                 raise Ended
-            printed, _ = process.communicate(prompt.encode("utf-8", "replace"), self._timeout)
+            printed, _ = process.communicate(prompt.encode("utf-8", "replace"), self.timeout)
         except subprocess.TimeoutExpired:
             raise ModelCallError(
-                f"{self.name} did not answer in {self._timeout:g} s", "choose a faster model"
+                f"{self.name} did not answer in {self.timeout:g} s", "choose a faster model"
             ) from None
         finally:
-            _end(process)
+            _stop(process)
+            for pipe in filter(None, (process.stdin, process.stdout)):
+                with suppress(OSError):  # the rest of the prompt was not read
+                    pipe.close()
         return process.returncode, printed.decode("utf-8", "replace")
 
     def _reply(self, status: int, printed: str) -> backend.Reply:
@@ -278,40 +279,17 @@ def _prompt(question: backend.Question) -> str:
     if not question.before and not question.after:
         return question.prompt
     names = backend.names_of(question.turns)
-    turns = []
+    labels = {backend.USER: "User", backend.ASSISTANT: "Assistant"}
+    parts = [_CONVERSATION]
     for turn in question.turns:
+        label = labels.get(turn.role) or f"Result of {names.get(turn.call, 'a tool')}"
         text = _LABEL.sub(r"\\[", turn.text)
-        turns.append(f"[{_label(turn, names)}]\n{text}")
-    return "\n\n".join([_CONVERSATION, *turns])
-
-
-def _label(turn: backend.Turn, names: Mapping[str, str]) -> str:
-    if turn.role == backend.TOOL:
-        return f"Result of {names.get(turn.call, 'a tool')}"
-    return "Assistant" if turn.role == backend.ASSISTANT else "User"
-
-
-def _environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the user's environment without what makes claude a part of another session."""
-    kept = {
-        name: value
-        for name, value in environ.items()
-        if not name.startswith("CLAUDE") or _KEPT.fullmatch(name)
-    }
-    return {**kept, **_OURS}
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a program that still runs, with all that it started, and close its pipes."""
-    _stop(process)
-    for pipe in (process.stdin, process.stdout):
-        if pipe is not None:
-            with suppress(OSError):  # the rest of the prompt was not read
-                pipe.close()
+        parts.append(f"[{label}]\n{text}")
+    return "\n\n".join(parts)
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End a program that still runs, politely first, for its files' sake."""
+    """End a program that still runs, with all that it started, politely first, for its files' sake."""
     if process.poll() is not None:
         return
     for order in (signal.SIGTERM, signal.SIGKILL):

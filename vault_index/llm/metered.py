@@ -129,8 +129,13 @@ def folder_of(config: Config) -> Path:
 CHARS_A_TOKEN = 4
 
 
-class MeteredModel:
-    """A backend with attempts, allowance and usage: `usage` is what its calls took so far."""
+class Model:
+    """Text -> text, by a backend: with attempts, within the day's allowance, its answers checked.
+
+    All methods raise ModelCallError: away, refused or over the allowance. `name` is that of the
+    settings, such as `ollama:MODEL`, and `usage` the cost of this object's calls so far. It takes
+    questions with tools if it `can_call_tools`: False after the first that it refused for them.
+    """
 
     def __init__(self, backend: Backend, allowance: Allowance, sleep: Sleep = time.sleep) -> None:
         self.name = backend.name
@@ -141,7 +146,10 @@ class MeteredModel:
         self._sleep = sleep
 
     def complete(self, system: str, prompt: str) -> str:
-        """Return the answer to a prompt, never empty. Raises ModelCallError."""
+        """Return the answer to a prompt, never empty.
+
+        `system` holds instructions only: what a user or a file said belongs into the prompt.
+        """
         text = self.converse(Question(system, prompt)).text.strip()
         if is_refusal(text):
             raise self._declined()
@@ -150,20 +158,26 @@ class MeteredModel:
     def complete_json(
         self, system: str, prompt: str, keys: Mapping[str, Mapping[str, Any]]
     ) -> dict[str, Any]:
-        """Return the answer as an object with exactly these keys. Raises ModelCallError.
+        """Return the answer as an object with exactly these keys; each value fits its JSON schema.
 
-        The schema is in the prompt, whatever the backend: not every server knows another way, some
-        that say they do ignore it, and an answer is checked in any case.
+        `backend.parse_json` says which part of JSON schema counts. The schema is in the prompt, whatever
+        the backend: not every server knows another way, and some that say they do ignore it.
         """
         reply = self.converse(Question(system, with_schema(prompt, keys), schema_of(keys)))
         return parse_json(reply.text.strip(), keys, self.name)
 
     def converse(self, question: Question, take: Take | None = None) -> Reply:
-        """Return the reply: see `llm.Model`. It is tried again only while no piece was passed on."""
+        """Return the reply, its text or its calls; `take` gets its text in pieces as they come, and
+        "" in each second that the model is silent.
+
+        The pieces are the text of the reply, which is tried again only before the first. They stay with
+        the caller where an error comes in the middle of them; what `take` raises ends the call at once
+        and passes through. Raises ModelToolsError where the model takes no tools: it can be asked
+        without.
+        """
         pieces = None if take is None else _Pieces(take, self._too_long())
-        reply = server.call_repeatedly(
-            lambda: self._attempt(question, pieces), self._pause_of(pieces)
-        )
+        pause = partial(cancel.sleep, self._sleep, pieces.take) if pieces else self._sleep
+        reply = server.call_repeatedly(lambda: self._attempt(question, pieces), pause)
         text = reply.text.strip()
         if reply.end == DECLINED:
             raise self._declined()
@@ -191,11 +205,6 @@ class MeteredModel:
             f"{self.name} answered with more than {MAX_CHARS:,} characters", "choose another model"
         )
 
-    def _pause_of(self, pieces: _Pieces | None) -> Sleep:
-        if pieces is None:
-            return self._sleep
-        return lambda seconds: cancel.sleep(seconds, self._sleep, pieces.take)
-
     def _attempt(self, question: Question, pieces: _Pieces | None) -> Reply:
         """Return the reply of one call, written down before and after it. Raises ModelCallError."""
         expected = question.chars // CHARS_A_TOKEN + 1
@@ -218,7 +227,9 @@ class MeteredModel:
             written = passed // CHARS_A_TOKEN
             self.usage += Usage(1, expected, written, time.monotonic() - began)
             if passed and error is not failed and isinstance(error, errors.ModelCallError):
-                raise self._broken(error) from None
+                said = error.message.removeprefix(f"{self.name}: ").removeprefix(f"{self.name} ")
+                broken = f"{self.name} ended in the middle of its answer: {said}"
+                raise errors.ModelCallError(broken, error.hint) from None
             raise
         taken, given = reply.input_tokens, reply.output_tokens
         taken = expected if taken is None else taken
@@ -226,13 +237,6 @@ class MeteredModel:
         self._allowance.settle(booking, taken + given)
         self.usage += Usage(1, taken, given, time.monotonic() - began, reply.cost)
         return reply
-
-    def _broken(self, error: errors.ModelCallError) -> errors.ModelCallError:
-        """Return the error for an answer of which a part was passed on: it is not tried again."""
-        reason = error.message.removeprefix(f"{self.name}: ").removeprefix(f"{self.name} ")
-        return errors.ModelCallError(
-            f"{self.name} ended in the middle of its answer: {reason}", error.hint
-        )
 
 
 class _Pieces:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from vault_index import model_http
-from vault_index.config import LlmTable
+from vault_index.config import Config
 from vault_index.errors import ModelAwayError, ModelCallError, ModelToolsError
 from vault_index.llm import backend
-from vault_index.llm.cancel import Connection
-from vault_index.llm.server import TIMEOUT_SECONDS, PassingError, passes
+from vault_index.llm.server import PassingError, passes
 from vault_index.model_http import OllamaClient
 
 if TYPE_CHECKING:
@@ -25,24 +24,15 @@ _PASSING = (model_http.NOT_REACHED, model_http.CUT)
 
 
 class OllamaBackend(backend.Backend):
-    """A model on an Ollama server. Answers are as repeatable as the server makes them.
+    """A model on an Ollama server. Answers are as repeatable as the server makes them."""
 
-    `host` is what `OLLAMA_HOST` may hold: a name, a port, a URL. Nothing is asked before first use.
-    """
+    kind = "ollama"
 
     def __init__(
-        self,
-        model: str,
-        host: str,
-        timeout: float = TIMEOUT_SECONDS,
-        settings: LlmTable = backend.USUAL,
+        self, model: str, config: Config, environ: Mapping[str, str], timeout: float = 0
     ) -> None:
-        self.name = f"ollama:{model}"
-        self.answer_tokens = settings.max_tokens
-        self._temperature = settings.temperature or 0
-        self._model = model
-        self._connection = Connection()
-        self._server = OllamaClient(host, timeout, self._connection.follow)
+        super().__init__(model, config, environ, timeout)
+        self._server = OllamaClient(config.ollama_host, self.timeout, self.connection.follow)
 
     def ask(self, question: backend.Question, take: backend.Take | None = None) -> backend.Reply:
         """Return the reply of one request. Raises ModelCallError.
@@ -50,19 +40,17 @@ class OllamaBackend(backend.Backend):
         The server holds the model to the schema, if it can; models in its cloud know it from the
         prompt alone.
         """
-        options = {
-            "temperature": self._temperature,
-            "num_predict": self.answer_tokens,
-            "num_ctx": _context(
-                question.chars, self.answer_tokens
-            ),  # else the server cuts the prompt
-        }
+        steps = int(question.chars / CHARS_A_TOKEN + self.answer_tokens) // CONTEXT_STEP
         asked: dict[str, Any] = {
-            "model": self._model,
+            "model": self.model,
             "messages": _messages(question),
             "tools": backend.described(question.tools),
             "format": question.schema,
-            "options": options,
+            "options": {
+                "temperature": self.config.llm.temperature or 0,
+                "num_predict": self.answer_tokens,
+                "num_ctx": CONTEXT_STEP * (steps + 1),  # else the server cuts the prompt
+            },
             "think": False,
         }
 
@@ -80,11 +68,7 @@ class OllamaBackend(backend.Backend):
             error = (ModelAwayError if status in _AWAY else ModelCallError)(message, hint)
             return PassingError(error) if status in _PASSING or passes(status) else error
 
-        return self._server.call(ask, self._model, "take the model out of the settings", error_of)
-
-    def end(self) -> None:
-        """End the request under way, from another thread."""
-        self._connection.end()
+        return self._server.call(ask, self.model, "take the model out of the settings", error_of)
 
 
 def _messages(question: backend.Question) -> list[dict[str, Any]]:
@@ -130,9 +114,3 @@ def _read(responses: Iterable[ollama.ChatResponse], take: backend.Take | None) -
                 calls=tuple(call for call in calls if call is not None),
             )
     raise httpx.RemoteProtocolError("its answer has no end")
-
-
-def _context(chars: int, answer_tokens: int) -> int:
-    """Return the tokens of context for a prompt and its answer, in steps."""
-    tokens = chars / CHARS_A_TOKEN + answer_tokens
-    return CONTEXT_STEP * (int(tokens) // CONTEXT_STEP + 1)

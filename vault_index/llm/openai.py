@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from vault_index.config import Config
 from vault_index.errors import SettingsError
 from vault_index.llm import backend, server
 
@@ -21,33 +21,14 @@ _NAMED = (_REPEATABLE, _LIMIT, _STREAM, _COUNTED, _SCHEMA)  # left out where a s
 _LIKELY = (_COUNTED, _SCHEMA)  # left out where it names nothing
 
 
+@dataclass(slots=True)
 class _Call:
     """A call in pieces. Some servers give several the same index, or none."""
 
-    def __init__(self, index: Any) -> None:
-        self.index = index
-        self.id: Any = None
-        self.name: Any = None
-        self._whole: Any = None  # arguments of a server that sends them as an object
-        self._pieces: list[str] = []
-
-    @property
-    def arguments(self) -> Any:
-        return "".join(self._pieces) if self._whole is None else self._whole
-
-    def is_other(self, call_id: Any) -> bool:
-        """Whether a piece that has a name begins another call."""
-        return bool(self.id and call_id and call_id != self.id) or (
-            self.index is None and not call_id
-        )
-
-    def add(self, call_id: Any, name: Any, arguments: Any) -> None:
-        self.id = self.id or call_id
-        self.name = self.name or name
-        if isinstance(arguments, str):
-            self._pieces.append(arguments)
-        elif isinstance(arguments, dict):
-            self._whole = arguments
+    index: Any
+    id: Any = None
+    name: Any = None
+    arguments: Any = ""  # some servers send them as an object
 
 
 class Completion(server.Reading):
@@ -89,11 +70,18 @@ class Completion(server.Reading):
         """Take a piece of a call: the first has its id and name, in later ones they may be empty."""
         function = server.dict_at(entry, "function")
         index, call_id, name = entry.get("index"), entry.get("id"), function.get("name")
+        arguments = function.get("arguments")
         call = next((call for call in reversed(self._wanted) if call.index == index), None)
-        if call is None or (name and call.is_other(call_id)):
+        has_other_id = call is not None and call.id and call_id and call_id != call.id
+        if call is None or (name and (has_other_id or (index is None and not call_id))):
             call = _Call(index)
             self._wanted.append(call)
-        call.add(call_id, name, function.get("arguments"))
+        call.id = call.id or call_id
+        call.name = call.name or name
+        if isinstance(arguments, dict):
+            call.arguments = arguments
+        elif isinstance(arguments, str) and isinstance(call.arguments, str):
+            call.arguments += arguments
 
     def _why_ended(self) -> str:
         return backend.DECLINED if self._is_refusal else self.ends.get(self._end, backend.ENDED)
@@ -106,56 +94,58 @@ class Completion(server.Reading):
 class OpenAIBackend(server.HttpBackend):
     """A model behind chat completions. A server of one's own needs no key."""
 
+    kind = "openai"
     reading = Completion
 
-    def __init__(
-        self,
-        model: str,
-        config: Config,
-        environ: Mapping[str, str],
-        timeout: float = server.TIMEOUT_SECONDS,
-    ) -> None:
-        name = f"openai:{model}"
-        if not config.llm.openai_url:
+    def _address(self) -> server.Address:
+        settings = self.config.llm
+        if not settings.openai_url:
             raise SettingsError(
-                f"{name}: no server is named",
+                f"{self.name}: no server is named",
                 f'write openai_url = "http://127.0.0.1:8080/v1" under [llm] in '
-                f"{config.home / 'config.toml'}",
+                f"{self.config.home / 'config.toml'}",
             )
-        key_name = config.llm.openai_key_variable
-        key = environ.get(key_name, "").strip()
-        url = f"{config.llm.openai_url.rstrip('/')}/chat/completions"
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        super().__init__(name, server.Address(url, SETTING, key_name, key), headers, timeout)
-        self._model = model
-        self._temperature = config.llm.temperature or 0
-        self.answer_tokens = config.llm.max_tokens
-        self._refused: set[str] = set()  # what this server does not know
+        url = f"{settings.openai_url.rstrip('/')}/chat/completions"
+        return server.Address(url, SETTING, settings.openai_key_variable)
+
+    def _headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.key}"} if self.key else {}
 
     def _body(self, question: backend.Question, streams: bool) -> dict[str, Any]:
         system = [{"role": "system", "content": question.system}] if question.system else []
         messages = [*system, *map(_message, question.turns)]
-        body: dict[str, Any] = {"model": self._model, "messages": messages}
-        if _REPEATABLE not in self._refused:
-            body[_REPEATABLE] = self._temperature
-        limit = "max_completion_tokens" if _LIMIT in self._refused else _LIMIT
+        body: dict[str, Any] = {"model": self.model, "messages": messages}
+        if _REPEATABLE not in self.refused:
+            body[_REPEATABLE] = self.config.llm.temperature or 0
+        limit = "max_completion_tokens" if _LIMIT in self.refused else _LIMIT
         body[limit] = self.answer_tokens
-        if question.schema is not None and _SCHEMA not in self._refused:
+        if question.schema is not None and _SCHEMA not in self.refused:
             schema = {"name": "answer", "strict": True, "schema": question.schema}
             body[_SCHEMA] = {"type": "json_schema", "json_schema": schema}
         if question.tools:
             body["tools"] = backend.described(question.tools)
-        if streams and _STREAM not in self._refused:
+        if streams and _STREAM not in self.refused:
             body[_STREAM] = True
-            if _COUNTED not in self._refused:
+            if _COUNTED not in self.refused:
                 body[_COUNTED] = {"include_usage": True}
         return body
 
     def _has_simpler_form(self, answered: server.Answered, body: Mapping[str, Any]) -> bool:
-        refused = _refused_of(answered, body)
-        if refused:
-            self._refused.add(refused)
-        return bool(refused)
+        """Whether the server does not take a part of the request, which is left out from now on.
+
+        Models that reason take neither a temperature nor `max_tokens`, and the server names the one.
+        """
+        if answered.status not in (400, 422):
+            return False
+        named = str(answered.error.get("param") or "")
+        said = str(answered.value)
+        # a question that is too long for the context is so in whatever form
+        likely = [part for part in _LIKELY if part in body and "context" not in said]
+        likely.sort(key=lambda part: part not in said)
+        if named in _NAMED:
+            likely = [named] if named in body else []
+        self.refused.update(likely[:1])
+        return bool(likely)
 
 
 def _message(turn: backend.Turn) -> dict[str, Any]:
@@ -174,20 +164,3 @@ def _message(turn: backend.Turn) -> dict[str, Any]:
             for call in turn.calls
         ]
     return message
-
-
-def _refused_of(answered: server.Answered, body: Mapping[str, Any]) -> str:
-    """Return the part of a request that the server does not take, "" if it is another trouble.
-
-    Models that reason take neither a temperature nor `max_tokens`, and the server names the one.
-    """
-    if answered.status not in (400, 422):
-        return ""
-    named = str(answered.error.get("param") or "")
-    if named in _NAMED:
-        return named if named in body else ""
-    said = str(answered.value)
-    if "context" in said:  # the question is too long, whatever form it has
-        return ""
-    likely = sorted((part for part in _LIKELY if part in body), key=lambda part: part not in said)
-    return likely[0] if likely else ""

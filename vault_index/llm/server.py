@@ -21,14 +21,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from itertools import chain
+from itertools import chain, tee
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import urlsplit
 
 from vault_index import model_http
+from vault_index.config import Config
 from vault_index.errors import ModelAwayError, ModelCallError, ModelToolsError, SettingsError
 from vault_index.llm import backend
-from vault_index.llm.cancel import Connection
 from vault_index.text.quote import visible_line
 
 if TYPE_CHECKING:
@@ -100,24 +100,16 @@ class Reading:
             self._usage |= {key: count for key, count in usage.items() if count is not None}
 
 
-class Events:
-    """A reader of events, in whatever pieces the bytes come. Events without JSON are left out."""
-
-    def __init__(self) -> None:
-        self._rest = bytearray()
-
-    def feed(self, piece: bytes) -> Iterator[dict[str, Any]]:
-        """Yield the events that end in a piece."""
-        has_return = self._rest.endswith(b"\r")
-        self._rest += piece
-        if has_return or b"\n" in piece or b"\r" in piece:
-            *events, rest = _EVENT_END.split(bytes(self._rest))
-            self._rest = bytearray(rest)
+def events_in(pieces: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    """Yield the events of a stream, in whatever pieces it comes. Events without JSON are left out."""
+    rest = bytearray()
+    for piece in chain(pieces, [b"\n\n"]):  # the line that ends the last event may be missing
+        may_end = rest.endswith(b"\r") or b"\n" in piece or b"\r" in piece
+        rest += piece
+        if may_end:
+            *events, last = _EVENT_END.split(bytes(rest))
+            rest = bytearray(last)
             yield from (value for event in events if (value := _value(event)) is not None)
-
-    def end(self) -> Iterator[dict[str, Any]]:
-        """Yield the last event, where the line that ends it is missing."""
-        yield from self.feed(b"\n\n")
 
 
 def _value(event: bytes) -> dict[str, Any] | None:
@@ -127,11 +119,8 @@ def _value(event: bytes) -> dict[str, Any] | None:
     data = b"\n".join(value for name, _, value in fields if name in (b"data", b"error"))
     if data.strip() == _DONE:
         return {}
-    try:
-        value = json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(value, dict) or not value:
+    value = backend.json_object(data)
+    if not value:
         return None
     is_error = any(
         name == b"error" or (name, rest.strip()) == (b"event", b"error") for name, _, rest in fields
@@ -175,7 +164,6 @@ def passes(status: int) -> bool:
     return status == 429 or status >= 500
 
 
-TIMEOUT_SECONDS = 600.0  # a small model without a graphics card reads some 50 tokens a second
 MAX_MESSAGE = 200  # characters of a server's error message
 _AWAY = (401, 402, 403, 404, 429, 503, 529)  # it did nothing, and others have the same trouble
 _JSON_ONLY = {"Content-Type": "application/json", "Accept": "application/json"}
@@ -197,7 +185,6 @@ class Address:
     url: str
     setting: str  # that names the server
     key_name: str  # the variable of the key
-    key: str = ""
 
     @property
     def shown(self) -> str:
@@ -205,8 +192,8 @@ class Address:
         parts = urlsplit(self.url)
         return f"{parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}"
 
-    def check(self) -> None:
-        """Raise SettingsError unless the address may be asked with its key."""
+    def check(self, key: str) -> None:
+        """Raise SettingsError unless the address may be asked with a key."""
         try:
             parts = urlsplit(self.url)
             is_usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
@@ -218,7 +205,7 @@ class Address:
                 "write it as http://127.0.0.1:8080/v1 or https://HOST/v1",
             )
         is_clear = parts.scheme == "http" and not model_http.is_this_machine(parts.hostname or "")
-        if self.key and is_clear:
+        if key and is_clear:
             raise SettingsError(
                 f"{self.key_name} is not sent in the clear to {self.shown}",
                 f"use an https address in {self.setting}, or start without {self.key_name}",
@@ -246,20 +233,23 @@ class Answered:
 class HttpBackend(backend.Backend):
     """A model behind an API over HTTP. A subclass writes the request and reads the answer."""
 
-    reading: type[Reading]
+    reading: ClassVar[type[Reading]]
+    needs_key: ClassVar = False
 
     def __init__(
-        self, name: str, address: Address, headers: Mapping[str, str], timeout: float
+        self, model: str, config: Config, environ: Mapping[str, str], timeout: float = 0
     ) -> None:
-        address.check()
-        self.name = name
-        self._address = address
-        self._headers = {**_JSON_ONLY, **headers}
-        self._timeout = timeout
-        self._connection = Connection()
+        super().__init__(model, config, environ, timeout)
+        self.address = self._address()
+        self.key = environ.get(self.address.key_name, "").strip()
+        self.address.check(self.key)
+        self.refused: set[str] = set()  # parts of a request that this server does not know
 
     def ask(self, question: backend.Question, take: backend.Take | None = None) -> backend.Reply:
         """Return the reply of one request that the server takes. Raises ModelCallError."""
+        if self.needs_key and not self.key:
+            hint = f"set {self.address.key_name} in the environment"
+            raise ModelAwayError(f"{self.name}: there is no key", hint)
         while True:
             body = self._body(question, streams=take is not None)
             stream = self.reading(take) if body.get("stream") else None
@@ -282,9 +272,12 @@ class HttpBackend(backend.Backend):
             if not self._has_simpler_form(answered, body):
                 raise self._failure(answered)
 
-    def end(self) -> None:
-        """End the request under way, from another thread."""
-        self._connection.end()
+    def _address(self) -> Address:
+        """Return where to ask. Raises SettingsError where the settings do not say it."""
+        raise NotImplementedError
+
+    def _headers(self) -> dict[str, str]:
+        raise NotImplementedError
 
     def _body(self, question: backend.Question, streams: bool) -> dict[str, Any]:
         raise NotImplementedError
@@ -297,10 +290,22 @@ class HttpBackend(backend.Backend):
         """Return what the server answers, whatever the status. Raises ModelCallError."""
         import httpx  # 80 ms
 
-        server, setting = f"{self.name}: {self._address.shown}", self._address.setting
+        server, setting = f"{self.name}: {self.address.shown}", self.address.setting
         network = f"check {setting}, and whether the server runs"
+        # halves of characters become question marks
+        data = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        headers = _JSON_ONLY | self._headers() | ({} if stream is None else _STREAM_TOO)
         try:
-            return self._exchange(body, stream)
+            host = urlsplit(self.address.url).hostname or ""
+            options = model_http.options(host, self.timeout, self.connection.follow)
+            with (
+                httpx.Client(**options) as client,
+                client.stream("POST", self.address.url, content=data, headers=headers) as response,
+            ):
+                if stream is not None and response.status_code == 200:
+                    return _streamed(response.iter_raw(), stream)
+                answer = backend.json_object(b"".join(response.iter_raw())) or {}
+                return Answered(response.status_code, answer, _after(response))
         except (httpx.ConnectTimeout, httpx.ConnectError, httpx.ProxyError) as error:
             kind = {httpx.ConnectError: ": no connection", httpx.ProxyError: ": its proxy declines"}
             away = f"{server} cannot be reached{kind.get(type(error), '')}"
@@ -309,7 +314,7 @@ class HttpBackend(backend.Backend):
             raise ModelCallError(f"{self.name}: {error}", f"check {setting}") from None
         except httpx.TimeoutException:
             raise ModelCallError(
-                f"{server} did not answer in {self._timeout:g} s",
+                f"{server} did not answer in {self.timeout:g} s",
                 "see whether it is overloaded, or choose a smaller model",
             ) from None
         except httpx.TransportError:
@@ -320,26 +325,9 @@ class HttpBackend(backend.Backend):
                 f"check {setting}, and the variables of proxies and certificates",
             ) from None
 
-    def _exchange(self, body: Mapping[str, Any], stream: Reading | None) -> Answered:
-        import httpx
-
-        text = json.dumps(body, ensure_ascii=False)
-        data = text.encode("utf-8", "replace")  # halves of characters
-        host = urlsplit(self._address.url).hostname or ""
-        options = model_http.options(host, self._timeout, self._connection.follow)
-        headers = {**self._headers, **({} if stream is None else _STREAM_TOO)}
-        with (
-            httpx.Client(**options) as client,
-            client.stream("POST", self._address.url, content=data, headers=headers) as response,
-        ):
-            if stream is not None and response.status_code == 200:
-                return _streamed(response.iter_raw(), stream)
-            answer = b"".join(response.iter_raw())
-            return Answered(response.status_code, _object(answer), _after(response))
-
     def _failure(self, answered: Answered) -> ModelCallError:
         """Return the error for an answer that is not one of a model."""
-        status, address = answered.status, self._address
+        status, address = answered.status, self.address
         server, setting = f"{self.name}: {address.shown}", f"check {address.setting}"
         code = answered.error.get("code")
         if status == 200 and isinstance(code, int) and 400 <= code <= 599:
@@ -362,8 +350,8 @@ class HttpBackend(backend.Backend):
         if not isinstance(message, str) or status < 400 or not message.strip():
             return ""
         line = visible_line(message.strip().splitlines()[0])
-        if self._address.key:
-            line = line.replace(self._address.key, "[key]")
+        if self.key:
+            line = line.replace(self.key, "[key]")
         return f": {line[:MAX_MESSAGE]}"
 
 
@@ -384,26 +372,17 @@ def _streamed(pieces: Iterator[bytes], reading: Reading) -> Answered:
     """Return the answer that comes in events, or at once from a server that does not stream."""
     import httpx
 
-    events, answer, is_stream = Events(), bytearray(), False
-    for piece in chain(pieces, [b""]):
-        if not is_stream:
-            answer += piece
-        for event in events.feed(piece) if piece else events.end():
-            is_stream = True
-            reading.add(event)
-            if reading.is_ended:
-                return Answered(200, {"error": reading.error})
+    pieces, whole = tee(pieces)
+    is_stream = False
+    for event in events_in(pieces):
+        is_stream = True
+        reading.add(event)
+        if reading.is_ended:
+            break
     if is_stream and not reading.is_whole:
         raise httpx.RemoteProtocolError("")
-    return Answered(200, {"error": reading.error} if is_stream else _object(bytes(answer)))
-
-
-def _object(data: bytes) -> dict[str, Any]:
-    try:
-        value = json.loads(data)
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
+    error = {"error": reading.error}
+    return Answered(200, error if is_stream else backend.json_object(b"".join(whole)) or {})
 
 
 def _after(response: httpx.Response) -> float:
