@@ -206,13 +206,12 @@ def _install_section(for_user: bool | None, journal: bool) -> None:
     output.say(f"{file}: {'section written' if changed else 'the section was there already'}")
 
 
-@click.command("uninstall", epilog="Example: lessons uninstall claude")
+@options.command("uninstall", "lessons uninstall claude", has_json=False)
 @click.argument("agent", type=options.Choice([*HOOKED, AGENTS_MD]), required=False)
 @scope_option
 @click.option("--all", "everything", is_flag=True, help="List and remove all that is here.")
 @click.option("--purge", is_flag=True, help="With --all: the folder ~/.lessons, too.")
 @options.yes
-@click.pass_obj
 def uninstall_command(
     named: str | None,
     agent: str | None,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,14 +25,19 @@ if TYPE_CHECKING:
 # What several commands of the journal share: projects and times.
 
 
-def project_options(command: Any) -> Any:
-    """Add `--project` and `--all-projects`."""
-    named = click.option(
+def project_options(function: Callable[..., object]) -> Any:
+    """Add `--project` and `--all-projects`; the command gets what `project_asked` returns of them."""
+
+    @click.option(
         *("-p", "--project"),
         help="Of this project: a name, a folder or all; without: of the one around here.",
     )
-    every = click.option("--all-projects", is_flag=True, help="Of all projects.")
-    return named(every(command))
+    @click.option("--all-projects", is_flag=True, help="Of all projects.")
+    @wraps(function)
+    def run(*args: Any, project: str | None, all_projects: bool, **values: Any) -> object:
+        return function(*args, **project_asked(project, all_projects), **values)
+
+    return run
 
 
 since = click.option(
@@ -65,17 +72,13 @@ def command() -> None:
     """
 
 
-@command.command(
-    "search", epilog="Example: lessons journal search --file store/table.py --since 30d"
+@options.command(
+    "search", "lessons journal search --file store/table.py --since 30d", of=command, paged=True
 )
 @click.argument("query", nargs=-1)
 @options.number("-n -k k", 5, 1, 1000, "How many.")
-@click.option(
-    "--kind",
-    "kinds",
-    multiple=True,
-    type=options.Choice(["prompt", "observation", "summary"]),
-    help="Only these; repeatable.",
+@options.choice(
+    "--kind kinds", "prompt observation summary", "Only these; repeatable.", multiple=True
 )
 @project_options
 @click.option("--file", default="", help="Only what touched it: a path, its end, a folder.")
@@ -84,20 +87,15 @@ def command() -> None:
 @since
 @until
 @click.option("--explain", is_flag=True, help="Show each term of the scores.")
-@options.as_json
-@click.pass_obj
-@output.paged()
 def search_command(
     named: str | None,
     /,
     query: tuple[str, ...],
-    project: str | None,
-    all_projects: bool,
     since: str | None,
     until: str | None,
-    as_json: bool,
+    explain: bool,
     **only: Any,
-) -> None:
+) -> options.Answers:
     """Find prompts, work and decisions, best first.
 
     Without QUERY, --file lists what touched it, the latest first. Searches look back 90 days; see
@@ -105,14 +103,10 @@ def search_command(
     """
     if not query and not (only["file"] or only["concept"] or only["type"]):
         raise click.UsageError("name what to search for, or a --file, --concept or --type")
-    explain = only.pop("explain")
-    values = {"text": " ".join(query), **only}
-    values |= {**project_asked(project, all_projects), **moments.window(since, until)}
-    answer = asking.ask(named, api.journal.search(**values))
-    if as_json:
-        hits = [hit.as_json(explain=explain) for hit in answer.hits]
-        output.json({"hits": hits, "older": answer.older, "text_only": answer.text_only})
-        return
+    only |= {"text": " ".join(query), **moments.window(since, until)}
+    answer = asking.ask(named, api.journal.search(**only))
+    hits = [hit.as_json(explain=explain) for hit in answer.hits]
+    yield {"hits": hits, "older": answer.older, "text_only": answer.text_only}
     if answer.text_only and answer.embedder != "none":
         asking.note(f"note: full text only: {answer.text_only}")
     print_hits(answer)
@@ -123,46 +117,30 @@ def search_command(
         asking.note(f"{answer.older} older: --since all")
 
 
-@command.command(
-    "timeline", epilog='Example: lessons journal timeline "yesterday 14:00" --after 20'
+@options.command(
+    "timeline", 'lessons journal timeline "yesterday 14:00" --after 20', of=command, paged=True
 )
 @click.argument("anchor", nargs=-1, required=True)
 @options.number("--before", 10, 0, 50, "Records before it.")
 @options.number("--after", 10, 0, 50, "Records after it.")
-@click.option(
-    "--format",
-    "form",
-    type=options.Choice(["index", "full"]),
+@options.choice(
+    *("--format form", "index full", "A line each, or all that is known."),
     default="index",
     show_default=True,
-    help="A line each, or all that is known.",
 )
 @project_options
-@options.as_json
-@click.pass_obj
-@output.paged()
 def timeline_command(
-    named: str | None,
-    /,
-    anchor: tuple[str, ...],
-    form: str,
-    project: str | None,
-    all_projects: bool,
-    as_json: bool,
-    **around: int,
-) -> None:
+    named: str | None, /, anchor: tuple[str, ...], form: str, **around: Any
+) -> options.Answers:
     """Show what came before and after a moment.
 
     ANCHOR is a record, a session, a time ("yesterday 14:00", "last tuesday") or a query, whose best
     hit is taken.
     """
     asked, is_full = " ".join(anchor), form == "full"
-    values = {"anchor": asked, "full": is_full, **around, **project_asked(project, all_projects)}
-    answer = asking.ask(named, api.journal.timeline(**values))
-    if as_json:
-        values = codec.to_json(answer)
-        output.json({**values, "records": [record.as_json() for record in answer.records]})
-        return
+    answer = asking.ask(named, api.journal.timeline(anchor=asked, full=is_full, **around))
+    records = [record.as_json() for record in answer.records]
+    yield {**codec.to_json(answer), "records": records}
     _print_timeline(answer, asked, in_full=is_full)
     if not answer.records:
         asking.note(journal.nothing(answer))
@@ -188,20 +166,15 @@ def _print_timeline(answer: Around, asked: str, *, in_full: bool) -> None:
         output.row(output.styled(f"> {line}", bold=True) if is_anchor else f"  {line}")
 
 
-@command.command("show", epilog="Example: lessons journal show 3f2a91c0-o3.2")
+@options.command("show", "lessons journal show 3f2a91c0-o3.2", of=command, paged=True)
 @click.argument("name", metavar="ID")
-@options.as_json
-@click.pass_obj
-@output.paged()
-def show_command(named: str | None, name: str, as_json: bool) -> None:
+def show_command(named: str | None, name: str) -> options.Answers:
     """Show a record, or a session, by its id.
 
     The beginning of a session's id is enough.
     """
     answer = asking.ask(named, api.journal.show(name=name))
-    if as_json:
-        output.json(answer)
-        return
+    yield answer
     session, records = answer.session, answer.records
     if not name.startswith(records[0].id) or len(records) > 1:
         _print_session(session)
@@ -212,37 +185,27 @@ def show_command(named: str | None, name: str, as_json: bool) -> None:
         _print_record(record)
 
 
-@command.command("sessions", epilog="Example: lessons journal sessions --since 7d --all-projects")
+@options.command(
+    "sessions", "lessons journal sessions --since 7d --all-projects", of=command, paged=True
+)
 @options.number("-n --limit", 20, 1, None, "How many.")
 @project_options
 @since
 @until
-@options.as_json
-@click.pass_obj
-@output.paged()
 def sessions_command(
-    named: str | None,
-    limit: int,
-    project: str | None,
-    all_projects: bool,
-    since: str | None,
-    until: str | None,
-    as_json: bool,
-) -> None:
+    named: str | None, /, since: str | None, until: str | None, **only: Any
+) -> options.Answers:
     """List sessions, the latest first."""
-    values = {"limit": limit, **project_asked(project, all_projects)}
-    values |= moments.window("all" if since is None else since, until)
-    sessions = asking.ask(named, api.journal.sessions(**values))
-    if as_json:
-        output.json(sessions)
-        return
+    only |= moments.window("all" if since is None else since, until)
+    sessions = asking.ask(named, api.journal.sessions(**only))
+    yield sessions
     for session in sessions:
         _print_session(session)
     if not sessions:
         asking.note("no session in the journal; get those of before with `lessons journal import`")
 
 
-@command.command("import", epilog="Example: lessons journal import --since 90d --dry-run")
+@options.command("import", "lessons journal import --since 90d --dry-run", of=command)
 @click.option(
     "--since",
     metavar="DATE",
@@ -252,11 +215,9 @@ def sessions_command(
 )
 @click.option("-p", "--project", help="Only of this project: a name or a folder.")
 @click.option("--dry-run", is_flag=True, help="Only show what it would take in.")
-@options.as_json
-@click.pass_obj
 def import_command(
-    named: str | None, since: str, project: str | None, dry_run: bool, as_json: bool
-) -> None:
+    named: str | None, since: str, project: str | None, dry_run: bool
+) -> options.Answers:
     """Take in the sessions that agents keep here.
 
     Reads the transcripts of Claude Code and Codex CLI, changes none, and keeps what it took in under
@@ -269,9 +230,7 @@ def import_command(
     except KeyboardInterrupt:
         asking.note("stopped; what was taken in stays, and the next import goes on from there")
         raise
-    if as_json:
-        output.json(answer)
-        return
+    yield answer
     _show(answer, dry_run)
 
 
@@ -296,49 +255,39 @@ def _show(done: Imported, dry_run: bool) -> None:
     output.say(", ".join([*parts, *there]) + ended)
 
 
-@command.command("status", epilog="Example: lessons journal status --json")
-@options.as_json
-@click.pass_obj
-@output.paged()
-def status_command(named: str | None, as_json: bool) -> None:
+@options.command("status", "lessons journal status --json", of=command, paged=True)
+def status_command(named: str | None) -> options.Answers:
     """Show what is recorded, and what went wrong."""
     from vault_index.entrypoints import doctor
 
     state = asking.ask(named, api.journal.status()) | doctor.journal_hooks()
-    if as_json:
-        output.json(state)
-        return
+    yield state
     for line in journal.lines(state):
         output.say(line, indent=11)
 
 
-@command.command("forget", epilog="Example: lessons journal forget --session 3f2a91c0")
+@options.command("forget", "lessons journal forget --session 3f2a91c0", of=command)
 @click.option("--session", default="", help="A session, by its id or the beginning of it.")
 @click.option("--project", default="", help="All sessions of a project.")
 @options.date("--before", moments.since, "What ended before: 90d, 2026-03-31.")
 @click.option("--matching", metavar="TEXT", default="", help="The records with this text.")
 @options.yes
-@options.as_json
-@click.pass_context
-def forget_command(ctx: click.Context, /, yes: bool, as_json: bool, **named: str) -> None:
+def forget_command(named: str | None, /, yes: bool, **values: str) -> options.Answers:
     """Take out files, rows and vectors, and prove it.
 
     With several options, what all of them name. The agent's own transcripts stay: they are its.
     """
-    values = {name: named[name] for name in ("session", "project", "before", "matching")}
     chosen = ", ".join(f"{name} {value}" for name, value in values.items() if value)
     if not chosen:
         message = "name a --session, a --project, a time --before or a text --matching"
         raise click.UsageError(message)
     if not yes and sys.stdin.isatty() and not output.confirm(f"forget {chosen}?"):
         raise click.Abort
-    done = asking.ask(ctx.obj, api.journal.erase(**values))
+    done = asking.ask(named, api.journal.erase(**values))
     if values["session"] and not (done.records or done.sessions or done.beside or done.left):
         where = f"no session {values['session']!r:.80} in the journal that matches"
         raise VaultError(where, "see their ids: lessons journal sessions")
-    if as_json:
-        output.json({**codec.to_json(done), "proof": done.proof})
-        return
+    yield {**codec.to_json(done), "proof": done.proof}
     if not done.records and not done.sessions:
         output.say("nothing in the journal matches")
         if not done.files_searched:
@@ -347,12 +296,11 @@ def forget_command(ctx: click.Context, /, yes: bool, as_json: bool, **named: str
         sessions = f" and {count(done.sessions, 'session')}" if done.sessions else ""
         output.say(f"forgot {count(done.records, 'record')}{sessions}")
     if done.beside:
-        output.say(
-            f"removed {count(done.beside, 'file')} of proposals and conversations made of it"
-        )
+        files_beside = count(done.beside, "file")
+        output.say(f"removed {files_beside} of proposals and conversations made of it")
     output.say(done.proof)
     if done.left:
-        ctx.exit(1)
+        raise click.exceptions.Exit(1)
 
 
 # Records and sessions at a terminal.

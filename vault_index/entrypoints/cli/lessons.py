@@ -41,18 +41,14 @@ def _head(command: Any) -> Any:
         ),
         click.option("--applies-to", multiple=True, metavar="GLOB", help="Its files; repeatable."),
         click.option("--commit", is_flag=True, help="Commit its file, and no other."),
-        options.as_json,
     )[::-1]:
         command = option(command)
     return command
 
 
-@click.command(
-    "new", epilog='Example: lessons new "Staging deploys need the VPN" -c devops/deployment'
-)
+@options.command("new", 'lessons new "Staging deploys need the VPN" -c devops/deployment')
 @click.argument("title", nargs=-1)
 @_head
-@click.pass_obj
 def new_command(
     named: str | None, /, title: tuple[str, ...], text: str, as_json: bool, **head: Any
 ) -> None:
@@ -69,15 +65,12 @@ def new_command(
     _write_typed(named, as_json, **head)
 
 
-@click.command(
-    "add", epilog='Example: echo "Raise it." | lessons add --title Heap -c devops/ci-cd -'
-)
+@options.command("add", 'echo "Raise it." | lessons add --title Heap -c devops/ci-cd -')
 @click.argument("source", required=False, metavar="[FILE|-]")
 @click.option(
     "--title", default="", help="The title; without FILE the text comes from --text or stdin."
 )
 @_head
-@click.pass_obj
 def add_command(
     named: str | None, /, source: str | None, text: str, as_json: bool, **head: Any
 ) -> None:
@@ -93,14 +86,13 @@ def add_command(
 
 def _write(named: str | None, data: bytes, as_json: bool, **head: Any) -> None:
     vault = client.open_vault(named)
-    root = vault.root
     text = data.decode("utf-8", "surrogateescape")
     asking.note_new_categories(vault, head["categories"])
     path = Path(asking.ask(named, api.edit.add_lesson(text=text, **head)))
     if as_json:
         output.json(asking.entry(named, str(path)))
-        return
-    output.say(from_here(path, root))
+    else:
+        output.say(from_here(path, vault.root))
 
 
 _TEMPLATE = """\
@@ -149,22 +141,17 @@ def _write_typed(
         raise VaultError(error.message, f"correct {draft.name}, then: {command}") from None
 
 
-@click.command("move", epilog="Example: lessons move staging-deploys-need-the-vpn devops/releases")
+@options.command("move", "lessons move staging-deploys-need-the-vpn devops/releases")
 @options.lesson()
 @click.argument("category", shell_complete=completion.categories)
-@options.as_json
-@click.pass_obj
-def move_command(named: str | None, lesson_id: str, category: str, as_json: bool) -> None:
+def move_command(named: str | None, lesson_id: str, category: str) -> options.Answers:
     """Move a lesson to a category, with its past and its use."""
     vault = client.open_vault(named)
-    root = vault.root
     name = client.name_in_vault(named, lesson_id)
     asking.note_new_categories(vault, [category])
     moved = asking.ask(named, api.edit.move_lesson(name=name, category=category))
-    if as_json:
-        output.json(moved)
-        return
-    output.say(from_here(root / moved["to"], root))
+    yield moved
+    output.say(from_here(vault.root / moved["to"], vault.root))
 
 
 def _source(source: str | None, title: str, text: str) -> bytes:
@@ -180,25 +167,20 @@ def _source(source: str | None, title: str, text: str) -> bytes:
     return sys.stdin.buffer.read()
 
 
-@click.command("list", epilog="Example: lessons list -c devops --sort updated -n 20")
+@options.command("list", "lessons list -c devops --sort updated -n 20", paged=True)
 @options.category("Only in or below it.", default=None)
 @click.option("--tag", help="Only with this tag.", shell_complete=completion.tags)
 @options.lesson_type("Only of this type: ")
 @options.since_changed
 @options.related_to
-@click.option(
-    *("--sort", "order"),
+@options.choice(
+    *("--sort order", "id title created updated confidence", "Latest or highest first."),
     default="id",
     show_default=True,
-    type=options.Choice(["id", "title", "created", "updated", "confidence"]),
-    help="Latest or highest first.",
 )
 @click.option("--reverse", is_flag=True, help="The other way round.")
 @click.option("-n", "--limit", type=click.IntRange(1), help="How many; without: all.")
 @click.option("--page", default=1, type=click.IntRange(1), help="Which page, each of -n lessons.")
-@options.as_json
-@click.pass_obj
-@output.paged()
 def list_command(
     named: str | None, /, limit: int | None, page: int, as_json: bool, **only: Any
 ) -> None:
@@ -234,12 +216,9 @@ def _row(entry: dict[str, Any], width: int) -> tuple[output.Styled | str, ...]:
     return (output.clip(entry["title"], width), f"{room}  ", about)
 
 
-@click.command("show", epilog="Example: lessons show devops/ci-cd/node-heap-out-of-memory")
+@options.command("show", "lessons show devops/ci-cd/node-heap-out-of-memory", paged=True)
 @options.lesson(required=False)
 @click.option("--at", metavar="REV", help="As it was at a commit, tag or date; deleted ones, too.")
-@options.as_json
-@click.pass_obj
-@output.paged()
 def show_command(named: str | None, lesson_id: str | None, at: str | None, as_json: bool) -> None:
     """Print one lesson, or a document whole.
 
@@ -330,9 +309,8 @@ def _as_deleted(named: str | None, lesson_id: str, error: VaultError) -> VaultEr
     return VaultError(message, f"lessons show {id} --at {commit[:10]}~")
 
 
-@click.command("edit", epilog="Example: lessons edit node-heap-out-of-memory")
+@options.command("edit", "lessons edit node-heap-out-of-memory", has_json=False)
 @options.lesson(required=False)
-@click.pass_obj
 def edit_command(named: str | None, lesson_id: str | None) -> None:
     """Open a lesson's file in your editor.
 
@@ -361,10 +339,9 @@ def edit_command(named: str | None, lesson_id: str | None) -> None:
         asking.note(f"warning: {wrong}")
 
 
-@click.command("rm", epilog="Example: lessons rm staging-deploys-need-the-vpn --yes")
+@options.command("rm", "lessons rm staging-deploys-need-the-vpn --yes", has_json=False)
 @options.lesson()
 @options.yes
-@click.pass_obj
 def rm_command(named: str | None, lesson_id: str, yes: bool) -> None:
     """Delete a lesson, its file or its section, after asking."""
     from vault_index.search import entries
@@ -390,19 +367,15 @@ PROMPT_CHARS = 90  # of a prompt in the list
 NOT_KEPT = "(the text of this prompt was not kept)"
 
 
-@click.command("last", epilog="Example: lessons last")
+@options.command("last", "lessons last")
 @click.option("-n", "number", default=5, show_default=True, type=click.IntRange(1, 100))
-@options.as_json
-@click.pass_obj
-def last_command(named: str | None, number: int, as_json: bool) -> None:
+def last_command(named: str | None, number: int) -> options.Answers:
     """Show the latest prompts of agents and what each got.
 
     It says why one got nothing. The numbers are those of `lessons teach --last N`.
     """
     records = latest(named, number)
-    if as_json:
-        output.json(records)
-        return
+    yield records
     if not records:
         output.say("no agent has asked yet: type a prompt in a project with hooks, then look again")
         return
@@ -472,7 +445,7 @@ def _ago(time: str, now: datetime) -> str:
 FIRES, SILENT = "fires_on", "silent_on"
 
 
-@click.command("teach", epilog='Example: lessons teach "run the tests please" --fires run-tests')
+@options.command("teach", 'lessons teach "run the tests please" --fires run-tests')
 @click.argument("prompt", nargs=-1)
 @click.option(
     "--error",
@@ -490,8 +463,6 @@ FIRES, SILENT = "fires_on", "silent_on"
     "--not", "silent", metavar="ID", shell_complete=completion.ids, help="The lesson to keep out."
 )
 @click.option("--undo", is_flag=True, help="Take back what was taught.")
-@options.as_json
-@click.pass_obj
 def teach_command(
     named: str | None,
     prompt: tuple[str, ...],
@@ -500,8 +471,7 @@ def teach_command(
     fires: str | None,
     silent: str | None,
     undo: bool,
-    as_json: bool,
-) -> None:
+) -> options.Answers:
     """Teach a lesson to fire at PROMPT, or to stay out.
 
     --last N takes the prompt of that number in `lessons last`. Without --fires and --not, choose among
@@ -532,9 +502,7 @@ def teach_command(
     values |= {"session": record["session"], "key": record["prompt"]} if record else {}
     done = asking.ask(named, api.injection.teach_lesson(**values))
     _refuse_undone(done, undo)
-    if as_json:
-        output.json(done)
-        return
+    yield done
     output.say(_said(done, undo))
     if not done["acts"]:
         asking.note(f"it does not act yet: {done['silent'] or 'the lesson still comes'}")
@@ -587,19 +555,14 @@ def _said(done: dict[str, Any], undo: bool) -> str:
     return f"{done['id']} {what} this prompt and near ones{again}"
 
 
-@click.command("log", epilog="Example: lessons log devops/ci-cd/node-heap-out-of-memory")
+@options.command("log", "lessons log devops/ci-cd/node-heap-out-of-memory", paged=True)
 @options.lesson()
-@options.as_json
-@click.pass_obj
-@output.paged()
-def log_command(named: str | None, lesson_id: str, as_json: bool) -> None:
+def log_command(named: str | None, lesson_id: str) -> options.Answers:
     """Show the commits that changed a lesson, newest first."""
     history = asking.ask(named, api.share.log(name=client.name_in_vault(named, lesson_id)))
     if history["deleted_in"]:
         asking.note(f"note: {history['id']} was deleted in commit {history['deleted_in'][:10]}")
-    if as_json:
-        output.json(history["edits"])
-        return
+    yield history["edits"]
     for edit in history["edits"]:
         commit = output.styled(edit["commit"][:10], dim=True)
         output.row(commit, f"  {edit['when'][:10]}  {edit['who']}: {edit['why']}")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import wraps
+from inspect import isgeneratorfunction, unwrap
 from pathlib import Path
 from typing import Any
 
 import click
 
-from vault_index.entrypoints.cli import completion
+from vault_index.entrypoints.cli import completion, output
 from vault_index.store import moments
 
 Decorator = Callable[[Any], Any]
+Answers = Iterator[Any]  # of a command that is a generator: the one value that --json prints
 
 
 class Choice(click.Choice[str]):
@@ -62,7 +65,39 @@ class WithDefault(InOrder):
 
 
 yes = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def command(
+    name: str,
+    example: str,
+    *,
+    of: click.Group | None = None,
+    has_json: bool = True,
+    paged: bool = False,
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """Declare a command, of a group or of `lessons`; its function gets the named vault first.
+
+    With `has_json` it has --json: a generator yields its answer, which is all that is printed then;
+    any other function gets `as_json`. Where it is `paged`, long output goes to the user's pager.
+    """
+
+    def declare(function: Callable[..., Any]) -> click.Command:
+        @wraps(function)
+        def print_answer(*args: Any, as_json: bool, **values: Any) -> None:
+            for answer in function(*args, **values):
+                if as_json:
+                    output.json(answer)
+                    return
+
+        run = print_answer if isgeneratorfunction(unwrap(function)) else function
+        run = click.pass_obj(output.paged()(run) if paged else run)
+        made = (of or click).command(name, epilog=f"Example: {example}")(run)
+        if has_json:
+            json = click.Option(["--json", "as_json"], is_flag=True, help="Print JSON.")
+            made.params.append(json)
+        return made
+
+    return declare
 
 
 def percent(name: str, about: str) -> Decorator:
@@ -163,6 +198,11 @@ def lesson_type(about: str, *, default: str | None = None) -> Decorator:
 def write(about: str = "Do it; without, only show what would be done.") -> Decorator:
     """Return the option that changes files: without it a command only shows a plan."""
     return click.option("--write", is_flag=True, help=about)
+
+
+def choice(name: str, words: str, about: str, **more: Any) -> Decorator:
+    """Return an option that takes one of some words."""
+    return click.option(*name.split(), type=Choice(words.split()), help=about, **more)
 
 
 def number(name: str, default: int, least: int, most: int | None, about: str) -> Decorator:

@@ -27,16 +27,11 @@ def categories_command() -> None:
     """Print the tree of categories; rename and propose them."""
 
 
-@categories_command.command("tree", epilog="Example: lessons categories tree --json")
-@options.as_json
-@click.pass_obj
-@output.paged()
-def print_tree(named: str | None, as_json: bool) -> None:
+@options.command("tree", "lessons categories tree --json", of=categories_command, paged=True)
+def print_tree(named: str | None) -> options.Answers:
     """Print the tree of categories, with counts of lessons."""
     answer = asking.ask(named, api.lesson.count(), settled=True)
-    if as_json:
-        output.json(answer["counts"])
-        return
+    yield answer["counts"]
     if not answer["counts"]:
         asking.note("no lessons yet")
     for category, lessons in answer["counts"].items():
@@ -46,25 +41,19 @@ def print_tree(named: str | None, as_json: bool) -> None:
         output.row(f"{lessons:>6}  {name}", output.styled(below, dim=True))
 
 
-@categories_command.command(
-    "rename", epilog="Example: lessons categories rename ci devops/ci --write"
-)
+@options.command("rename", "lessons categories rename ci devops/ci --write", of=categories_command)
 @click.argument("old", shell_complete=completion.categories)
 @click.argument("new", shell_complete=completion.categories)
 @options.write()
-@options.as_json
-@click.pass_obj
-def rename(named: str | None, old: str, new: str, write: bool, as_json: bool) -> None:
+def rename(named: str | None, old: str, new: str, write: bool) -> options.Answers:
     """Rename the category OLD to NEW in all files in one go.
 
     Categories below it move along. Folders of that name move, what frontmatter declares is rewritten,
     nothing else in a file is touched. If one file cannot be changed, none is.
     """
     plan, in_settings = asking.ask(named, api.edit.rename(old=old, new=new, write=write))
-    if as_json:
-        changes = output.keys_of(plan.changes, "path", "to", "categories")
-        output.json({"changes": changes, "skipped": plan.skipped, "written": write})
-        return
+    changes = output.keys_of(plan.changes, "path", "to", "categories")
+    yield {"changes": changes, "skipped": plan.skipped, "written": write}
     for change in plan.changes:
         categories = f"  [{', '.join(change.categories)}]" if change.categories else ""
         is_moved = change.to != change.path
@@ -76,12 +65,9 @@ def rename(named: str | None, old: str, new: str, write: bool, as_json: bool) ->
     closing(len(plan.changes), "file", "changed" if write else "", write)
 
 
-@categories_command.command("propose", epilog="Example: lessons categories propose --write")
+@options.command("propose", "lessons categories propose --write", of=categories_command, paged=True)
 @options.write("Write the proposals into the files' frontmatter.")
-@options.as_json
-@click.pass_obj
-@output.paged()
-def propose(named: str | None, write: bool, as_json: bool) -> None:
+def propose(named: str | None, write: bool) -> options.Answers:
     """Propose categories for lessons without any, and show why.
 
     The index finds them under the proposed ones; their files change with --write only. Phrases that
@@ -92,11 +78,9 @@ def propose(named: str | None, write: bool, as_json: bool) -> None:
     files, written, failed = asking.ask(named, command)
     for reason in failed:
         asking.note(f"warning: {reason}: left as it is")
-    if as_json:
-        names = ("lesson_id", "path", "title", "categories", "sure", "why")
-        shown = output.keys_of(proposals, *names)
-        output.json({"proposals": shown, "written": written})
-        return
+    names = ("lesson_id", "path", "title", "categories", "sure", "why")
+    shown = output.keys_of(proposals, *names)
+    yield {"proposals": shown, "written": written}
     _print_proposals(proposals)
     if not proposals:
         asking.note("every lesson has a category")
@@ -131,25 +115,15 @@ def _categories(proposal: Proposal) -> str:
 MAX_ITEMS = 200  # items of a long table, on a terminal
 
 
-@click.command("import", epilog="Example: lessons import CLAUDE.md --write")
+@options.command("import", "lessons import CLAUDE.md --write")
 @click.argument("sources", metavar="FILE|DIR|-...", nargs=-1, required=True)
-@click.option(
-    "--as",
-    "format",
-    type=options.Choice(["markdown", "jsonl", "bullets", "course", "obsidian"]),
-    help="The format; without: guessed.",
+@options.choice(
+    "--as format", "markdown jsonl bullets course obsidian", "The format; without: guessed."
 )
 @options.category("For lessons that name none; without: inbox.")
 @options.write()
-@options.as_json
-@click.pass_context
 def import_command(
-    ctx: click.Context,
-    sources: Sequence[str],
-    format: str | None,
-    category: str,
-    write: bool,
-    as_json: bool,
+    named: str | None, /, sources: Sequence[str], write: bool, as_json: bool, **asked: str | None
 ) -> None:
     """Bring in lessons from files, after showing what goes where.
 
@@ -160,7 +134,7 @@ def import_command(
     """
     from vault_index.errors import VaultError
 
-    values: dict[str, Any] = {"format": format or "", "category": category, "write": write}
+    values: dict[str, Any] = {**asked, "format": asked["format"] or "", "write": write}
     if "-" in sources:
         if len(sources) > 1:
             raise VaultError("stdin is a source by itself", "name only `-`, or only files")
@@ -171,7 +145,7 @@ def import_command(
             if not os.path.exists(path):  # noqa: PTH110  # Path's raises for long names
                 raise VaultError(f"{source} is not there", "name files, folders, or - for stdin")
         values["sources"] = paths
-    plan = asking.ask(ctx.obj, api.edit.import_from(**values))
+    plan = asking.ask(named, api.edit.import_from(**values))
     if as_json:
         names_shown = ("source", "line", "path", "title", "verdict", "why")
         shown = {"items": output.keys_of(plan.items, *names_shown), "problems": plan.problems}
@@ -187,7 +161,7 @@ def import_command(
     for problem in plan.problems:
         asking.note(f"error: {problem}")
     if plan.problems:
-        ctx.exit(1)
+        raise click.exceptions.Exit(1)
 
 
 def _as_table(items: Sequence[Item], written: bool) -> None:

@@ -18,7 +18,7 @@ from vault_index.errors import VaultError
 AGAIN = "learned already; `lessons learn --again` does it once more"
 
 
-@click.command("learn", epilog="Example: lessons learn --session last --why --dry-run")
+@options.command("learn", "lessons learn --session last --why --dry-run")
 @click.option("--session", metavar="ID", help="A session: its id or its beginning. [default: last]")
 @click.option("--commit", metavar="REV|A..B", help="Commits.")
 @click.option("--files", multiple=True, metavar="PATH", help="A file as it is; several times.")
@@ -28,10 +28,8 @@ AGAIN = "learned already; `lessons learn --again` does it once more"
 @click.option("--dry-run", is_flag=True, help="Only print how much would be sent, and to whom.")
 @click.option("--show", is_flag=True, help="With --dry-run: print the very text.")
 @click.option("--tokens", type=click.IntRange(1), metavar="N", help="The budget. [default: 12000]")
-@options.as_json
-@click.pass_context
 def learn_command(
-    ctx: click.Context,
+    named: str | None,
     session: str | None,
     commit: str | None,
     files: tuple[str, ...],
@@ -62,7 +60,7 @@ def learn_command(
         values = {"scope": "pull", "target": pr if "://" in pr else str(Path(pr).absolute())}
     values |= {"folder": str(Path.cwd()), "force": again, "dry_run": dry_run, "tokens": tokens or 0}
     try:
-        answer = asking.ask(ctx.obj, api.learn.learn(**values))
+        answer = asking.ask(named, api.learn.learn(**values))
     except KeyboardInterrupt:
         asking.note("stopped; what was proposed until now stays")
         raise
@@ -74,7 +72,7 @@ def learn_command(
         _show_learned(answer, why=why, dry_run=dry_run)
     if answer["trouble"]:
         output.error(answer["trouble"], answer["hint"])
-        ctx.exit(1)
+        raise click.exceptions.Exit(1)
 
 
 def _show_learned(answer: dict[str, Any], *, why: bool, dry_run: bool) -> None:
@@ -189,12 +187,10 @@ def review_command() -> None:
     """
 
 
-@review_command.command("each", epilog="Example: lessons review each --commit")
+@options.command("each", "lessons review each --commit", of=review_command)
 @options.proposal()
 @click.option("--session", default="", metavar="ID", help="Only what this session taught.")
 @click.option("--commit", is_flag=True, help="Commit the file of each accepted one, and no other.")
-@options.as_json
-@click.pass_obj
 def review_each(
     named: str | None, proposal_id: str | None, session: str, commit: bool, as_json: bool
 ) -> None:
@@ -235,20 +231,16 @@ def _list(waiting: list[dict[str, Any]], *, details: bool) -> None:
             reviewing.show_details(proposal)
 
 
-@review_command.command("list", epilog="Example: lessons review list 3f9a --json")
+@options.command("list", "lessons review list 3f9a --json", of=review_command, paged=True)
 @options.proposal()
-@options.as_json
-@click.pass_obj
-@output.paged()
-def list_proposals(named: str | None, proposal_id: str | None, as_json: bool) -> None:
+def list_proposals(named: str | None, proposal_id: str | None) -> options.Answers:
     """List proposed lessons, or print one.
 
     ID is the id of a proposal or its beginning. `lessons review` shows more and decides.
     """
     listed = asking.ask(named, api.proposal.select(id=proposal_id or ""))["proposals"]
-    if as_json:
-        output.json(listed[0] if proposal_id else listed)
-    elif proposal_id:
+    yield listed[0] if proposal_id else listed
+    if proposal_id:
         _show_proposal(listed[0])
     elif not listed:
         asking.note("no proposals wait")
@@ -258,9 +250,7 @@ def list_proposals(named: str | None, proposal_id: str | None, as_json: bool) ->
         )
 
 
-@review_command.command(
-    "accept", epilog="Example: lessons review accept 3f9a -c devops/ci-cd --commit"
-)
+@options.command("accept", "lessons review accept 3f9a -c devops/ci-cd --commit", of=review_command)
 @options.proposals()
 @session_option
 @options.category("Where it belongs, instead of where it says.")
@@ -271,8 +261,6 @@ def list_proposals(named: str | None, proposal_id: str | None, as_json: bool) ->
 @click.option(
     "--open-pr", is_flag=True, help="Push that branch, and open a draft pull request by `gh`."
 )
-@options.as_json
-@click.pass_obj
 def accept(
     named: str | None,
     proposal_ids: tuple[str, ...],
@@ -314,11 +302,9 @@ def accept(
         )
 
 
-@review_command.command("reject", epilog="Example: lessons review reject 3f9a")
+@options.command("reject", "lessons review reject 3f9a", of=review_command)
 @options.proposals()
 @session_option
-@options.as_json
-@click.pass_obj
 def reject(named: str | None, proposal_ids: tuple[str, ...], session: str, as_json: bool) -> None:
     """Remove proposals for good: nothing like them comes back.
 
@@ -338,18 +324,15 @@ def reject(named: str | None, proposal_ids: tuple[str, ...], session: str, as_js
 BY = "command line"
 
 
-@click.command(
-    "remember",
-    epilog='Example: lessons remember --title "Heap" --text "Raise the heap." -c devops/ci-cd',
+@options.command(
+    "remember", 'lessons remember --title "Heap" --text "Raise the heap." -c devops/ci-cd'
 )
 @click.option("--title", required=True, help="What was learned, in a line.")
 @click.option("--text", default="-", help="What to do and why; `-`, the default, reads stdin.")
 @options.category("Where it belongs.")
 @options.tags("A tag; repeatable.")
 @click.option("--fires-on", multiple=True, help="A prompt that must find it; repeatable.")
-@options.as_json
-@click.pass_obj
-def remember_command(named: str | None, /, text: str, as_json: bool, **head: Any) -> None:
+def remember_command(named: str | None, /, text: str, **head: Any) -> options.Answers:
     """Propose a lesson, for a person to accept or reject.
 
     It waits outside the vault, is checked like a commit, and no agent gets it before that.
@@ -359,9 +342,7 @@ def remember_command(named: str | None, /, text: str, as_json: bool, **head: Any
             raise click.UsageError("pass --text, or pipe the text in")
         text = sys.stdin.buffer.read().decode("utf-8", "replace")
     proposed = asking.ask(named, api.proposal.remember(text=text, by=BY, **head))
-    if as_json:
-        output.json(proposed)
-        return
+    yield proposed
     output.say(
         output.styled(proposed["id"], bold=True), f" {proposed['status']}: {proposed['title']}"
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vault_index import api
+from vault_index.api import codec
 from vault_index.entrypoints.cli import asking, options, output
 from vault_index.entrypoints.cli.output import project_of
 from vault_index.store import moments
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from vault_index.search.query import Query
 
 
-@click.command("search", epilog='Example: lessons search -c devops/ci-cd "heap out of memory"')
+@options.command("search", 'lessons search -c devops/ci-cd "heap out of memory"', paged=True)
 @click.argument("query", nargs=-1, required=True)
 @click.option(
     "-n", "-k", "k", type=click.IntRange(1, 1000), help="How many; 5, or as the settings say."
@@ -37,12 +38,9 @@ if TYPE_CHECKING:
 @click.option("--in", "within", metavar="NAME", help="Only in this document or category, by name.")
 @options.lesson_number
 @options.related_to
-@click.option(
-    "--kind",
-    "kinds",
+@options.choice(
+    *("--kind kinds", "lessons skills", "What to find; repeatable; without: lessons."),
     multiple=True,
-    type=options.Choice(["lessons", "skills"]),
-    help="What to find; repeatable; without: lessons.",
 )
 @click.option("--all", "everything", is_flag=True, help="Also in the sessions of the journal.")
 @click.option(
@@ -53,18 +51,14 @@ if TYPE_CHECKING:
 )
 @click.option("--at", metavar="REV", help="What the vault knew at a commit, tag or date.")
 @options.published
-@options.as_json
-@click.pass_obj
-@output.paged()
 def search_command(
     named: Any,
     /,
     query: tuple[str, ...],
     everything: bool,
     at: str | None,
-    as_json: bool,
     **options: Any,
-) -> None:
+) -> options.Answers:
     """Find the lessons that answer QUERY, best first.
 
     With --kind skills, find the skills. --in takes a name as you remember it: "intro to ai" finds
@@ -85,12 +79,8 @@ def search_command(
         asking.refuse_unknown(named, asked.categories, asked.filters.tags, asked.filters.type)
     if everything:
         found = asking.ask(named, api.journal.search(text=asked.text, k=asked.k, since=""))
-    if as_json:
-        shown = _as_json(answer, asked, only)
-        output.json(
-            shown | ({"sessions": [hit.as_json() for hit in found.hits]} if everything else {})
-        )
-        return
+    sessions = {"sessions": [hit.as_json() for hit in found.hits]} if everything else {}
+    yield _as_json(answer, asked, only) | sessions
     if everything:
         output.row(output.styled(hits.HEADINGS["lessons"], bold=True))
     _show(answer, options["kinds"])
@@ -195,17 +185,12 @@ def _explain(answer: HitList) -> None:
         output.row(f"  {hits.evidence(hit)}, dropped, {why}: {hit.lesson_id}")
 
 
-@click.command("recall", epilog='Example: lessons recall "our build dies with heap out of memory"')
+@options.command("recall", 'lessons recall "our build dies with heap out of memory"', paged=True)
 @click.argument("query", nargs=-1)
 @click.option(
     "--error", "is_error", is_flag=True, help="For a failed command QUERY: its output is on stdin."
 )
-@options.as_json
-@click.pass_obj
-@output.paged()
-def recall_command(
-    named: str | None, query: tuple[str, ...], is_error: bool, as_json: bool
-) -> None:
+def recall_command(named: str | None, query: tuple[str, ...], is_error: bool) -> options.Answers:
     """Print what an agent would get for the prompt QUERY.
 
     With --error, what it would get when a command failed: make 2>&1 | lessons recall --error make
@@ -221,18 +206,10 @@ def recall_command(
         answer = asking.ask(named, asked, settled=True)
     else:
         raise click.UsageError("Missing argument 'QUERY...'.")
-    if as_json:
-        output.json(
-            {
-                "text": answer.text,
-                "hits": [hit.as_json() for hit in answer.hits],
-                "skills": [hit.as_json() for hit in answer.skills],
-                "floor": answer.floor,
-                "silent": answer.silent,
-                "near": answer.near and answer.near.as_json(),
-            }
-        )
-    elif answer.text:
+    lists = {"hits": answer.hits, "skills": answer.skills}
+    values = {name: [hit.as_json() for hit in each] for name, each in lists.items()}
+    yield codec.to_json(answer) | values | {"near": answer.near and answer.near.as_json()}
+    if answer.text:
         output.text(answer.text)
     else:
         nearest = ""
@@ -244,7 +221,7 @@ def recall_command(
 MAX_MISTAKES = 20  # prompts of `eval`
 
 
-@click.command("eval", epilog="Example: lessons eval queries.jsonl --lessons lessons.jsonl")
+@options.command("eval", "lessons eval queries.jsonl --lessons lessons.jsonl")
 @click.argument("queries", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
     "--lessons",
@@ -252,11 +229,9 @@ MAX_MISTAKES = 20  # prompts of `eval`
     help="Lessons as JSON lines (id, title, text, category), instead of the vault.",
 )
 @click.option("--errors", "is_error", is_flag=True, help="QUERIES are failed commands.")
-@options.as_json
-@click.pass_obj
 def eval_command(
-    named: str | None, queries: Path, lessons: Path | None, is_error: bool, as_json: bool
-) -> None:
+    named: str | None, queries: Path, lessons: Path | None, is_error: bool
+) -> options.Answers:
     """Measure recall and false injections over labelled prompts.
 
     QUERIES holds a JSON object a line: query, relevant (a list of lesson ids, empty if silence is
@@ -271,9 +246,7 @@ def eval_command(
 
         with scratch_vault(str(lessons)) as scratch:
             figures = asking.ask(scratch, asked)
-    if as_json:
-        output.json(figures)
-        return
+    yield figures
     _print_figures(figures, is_error)
     _print_mistakes(figures, queries)
 
@@ -282,14 +255,10 @@ def _print_figures(figures: dict[str, Any], is_error: bool) -> None:
     from vault_index.search.evaluate import ERRORS_EXPLAINED, EXPLAINED
 
     for key, meaning in (ERRORS_EXPLAINED if is_error else EXPLAINED).items():
-        value = figures[key]
-        shown = (
-            "" if key == "by_kind" else _line(value) if isinstance(value, dict) else _figure(value)
-        )
+        shown = "" if key == "by_kind" else _figure(figures[key])
         output.row(f"{key:<14}{shown:<8}", output.styled(f"  {meaning}", dim=True))
     for kind, of_kind in figures["by_kind"].items():
-        of_kind = _line(of_kind) if isinstance(of_kind, dict) else _figure(of_kind)
-        output.row(f"  {kind or '(no kind)':<12}{of_kind}")
+        output.row(f"  {kind or '(no kind)':<12}{_figure(of_kind)}")
 
 
 def _print_mistakes(figures: dict[str, Any], queries: Path) -> None:
@@ -313,14 +282,10 @@ def _print_mistakes(figures: dict[str, Any], queries: Path) -> None:
             output.say(f"  and {len(mistakes) - MAX_MISTAKES} more: all with --json")
 
 
-def _line(values: dict[str, Any]) -> str:
-    return "  ".join(f"{key} {_figure(value)}" for key, value in values.items())
-
-
 def _figure(value: Any) -> str:
-    return (
-        "-" if value is None else f"{100 * value:.1f}%" if isinstance(value, float) else str(value)
-    )
+    if isinstance(value, dict):
+        return "  ".join(f"{key} {_figure(each)}" for key, each in value.items())
+    return "-" if value is None else f"{value:.1%}" if isinstance(value, float) else str(value)
 
 
 # `lessons ask`.
@@ -328,7 +293,7 @@ def _figure(value: Any) -> str:
 TEXT_INDENT = 4
 
 
-@click.command("ask", epilog='Example: lessons ask "how do we roll back a staging deploy?"')
+@options.command("ask", 'lessons ask "how do we roll back a staging deploy?"')
 @click.argument("question", nargs=-1, required=True)
 @click.option(
     *("--session", "session_name"),
@@ -346,10 +311,8 @@ TEXT_INDENT = 4
 @options.category("Only from lessons in or below it.")
 @click.option("--model", default="", help="Who answers, in place of the one in your settings.")
 @click.option("--no-stream", is_flag=True, help="Print the answer when it is complete.")
-@options.as_json
-@click.pass_context
 def ask_command(
-    ctx: click.Context, /, question: tuple[str, ...], no_stream: bool, as_json: bool, **asked: Any
+    named: str | None, /, question: tuple[str, ...], no_stream: bool, as_json: bool, **asked: Any
 ) -> None:
     """Answer QUESTION from the vault, with sources.
 
@@ -358,15 +321,23 @@ def ask_command(
     The exit status is 1 where a model did not answer, or not to its end.
     """
     command = api.asking.ask(query=" ".join(question), **asked)
-    writer = _Writer(is_live=sys.stdout.isatty() and not (no_stream or as_json))
+    is_live = sys.stdout.isatty() and not (no_stream or as_json)
+    pieces: list[str] = []  # that are printed as they come
+
+    def take(event: Mapping[str, Any]) -> None:
+        if is_live and event["event"] == "piece":
+            output.piece(event["text"])
+            pieces.append(event["text"])
+
     try:
-        answer = asking.ask(ctx.obj, command, event=writer.take)
+        answer = asking.ask(named, command, event=take)
     finally:
-        writer.end_line()
+        if pieces and not pieces[-1].endswith("\n"):
+            output.say()
     if as_json:
         output.json(answer)
     else:
-        if answer["answer"] and not writer.has_written:
+        if answer["answer"] and not pieces:
             output.text(answer["answer"].rstrip())
         _show_sources(answer)
     if answer["trouble"]:
@@ -374,28 +345,7 @@ def ask_command(
     if answer["hint"]:
         asking.note(f"Try: {answer['hint']}")
     if answer["trouble"]:
-        ctx.exit(1)
-
-
-class _Writer:
-    """Prints the pieces of an answer as they come, where they are wanted at once."""
-
-    def __init__(self, *, is_live: bool) -> None:
-        self.has_written = False
-        self._is_live = is_live
-        self._is_line_open = False
-
-    def take(self, event: Mapping[str, Any]) -> None:
-        """Take a part of the answer."""
-        if self._is_live and event["event"] == "piece":
-            output.piece(event["text"])
-            self.has_written = True
-            self._is_line_open = not event["text"].endswith("\n")
-
-    def end_line(self) -> None:
-        """End the line in which the last piece ended."""
-        if self._is_line_open:
-            output.say()
+        raise click.exceptions.Exit(1)
 
 
 def _show_sources(answer: Mapping[str, Any]) -> None:

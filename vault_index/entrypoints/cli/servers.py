@@ -24,22 +24,21 @@ if TYPE_CHECKING:
 MCP_PORT = 7732  # beside that of `lessons serve`
 
 
-@click.command(
+@options.command(
     "mcp",
-    epilog="Example: lessons mcp, as an agent starts it: claude mcp add lessons -- lessons mcp",
+    "lessons mcp, as an agent starts it: claude mcp add lessons -- lessons mcp",
+    has_json=False,
 )
-@click.option(
-    "--tools",
-    type=options.Choice(["lessons", "journal", "all"]),
+@options.choice(
+    *("--tools", "lessons journal all"),
+    "Which tools; those of the journal are there while it is on.",
     default="all",
     show_default=True,
-    help="Which tools; those of the journal are there while it is on.",
 )
 @click.option("--http", is_flag=True, help="Serve HTTP instead of stdin and stdout.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="For HTTP: where to listen.")
 @options.port(MCP_PORT, "For HTTP; 0 takes a free one.")
 @options.token_file("For HTTP: the file with the token; without: ~/.lessons/token.")
-@click.pass_obj
 def mcp_command(
     named: str | None, tools: str, http: bool, host: str, port: int, token_file: Path | None
 ) -> None:
@@ -96,7 +95,7 @@ DEFAULT_HOST = "127.0.0.1"
 HTTP_PORT = 7731
 
 
-@click.command("serve", epilog="Example: lessons serve --open")
+@options.command("serve", "lessons serve --open", has_json=False)
 @options.port(HTTP_PORT, "Where to listen; 0 takes a free one and prints it.")
 @click.option("--host", default=DEFAULT_HOST, show_default=True, help="The address to listen on.")
 @options.token_file(
@@ -109,7 +108,6 @@ HTTP_PORT = 7731
 @click.option("--remove", is_flag=True, help="With --at-login: take it back.")
 @options.yes
 @options.published
-@click.pass_obj
 def serve_command(
     named: Any,
     port: int,
@@ -186,8 +184,7 @@ def _serve(
     server.serve(vault, host, port, secret, announce, asking.note)
 
 
-@click.command("open", epilog="Example: lessons open")
-@click.pass_obj
+@options.command("open", "lessons open", has_json=False)
 def open_command(named: str | None) -> None:
     """Open the page of the vault; your watcher serves it."""
     from vault_index.entrypoints import guard

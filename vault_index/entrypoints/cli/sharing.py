@@ -20,18 +20,14 @@ if TYPE_CHECKING:
     from vault_index.check.finding import Finding
 
 
-@click.command("sync", epilog="Example: lessons sync")
-@options.as_json
-@click.pass_obj
-def sync_command(named: str | None, as_json: bool) -> None:
+@options.command("sync", "lessons sync")
+def sync_command(named: str | None) -> options.Answers:
     """Fetch, put your commits on top, push, reindex.
 
     Nothing is forced, a conflict changes nothing here, and uncommitted changes stay as they are.
     """
     done = asking.ask(named, api.share.sync())
-    if as_json:
-        output.json(done)
-        return
+    yield done
     output.say(f"fetched {count(done.fetched, 'commit')} of {done.remote}")
     if done.rebased:
         output.say(f"put {count(done.rebased, 'commit')} of yours on top")
@@ -56,37 +52,30 @@ def vaults_command() -> None:
     """
 
 
-@vaults_command.command("show", epilog="Example: lessons vaults show --json")
-@options.as_json
-@click.pass_obj
-def show_vaults(named: str | None, as_json: bool) -> None:
+@options.command("show", "lessons vaults show --json", of=vaults_command)
+def show_vaults(named: str | None) -> options.Answers:
     """List them, with state and size."""
-    _print_vaults(asking.ask(named, api.share.vaults()), as_json)
+    yield from _vaults(named)
 
 
-@vaults_command.command("update", epilog="Example: lessons vaults update")
-@options.as_json
-@click.pass_obj
-def update_vaults(named: str | None, as_json: bool) -> None:
+@options.command("update", "lessons vaults update", of=vaults_command)
+def update_vaults(named: str | None) -> options.Answers:
     """Fetch the clones of those above, and index them; `lessons sync` does that as well."""
-    _print_vaults(asking.ask(named, api.share.vaults(update=True)), as_json)
+    yield from _vaults(named, update=True)
 
 
-@vaults_command.command("accept", epilog="Example: lessons vaults accept")
-@options.as_json
-@click.pass_obj
-def accept_vaults(named: str | None, as_json: bool) -> None:
+@options.command("accept", "lessons vaults accept", of=vaults_command)
+def accept_vaults(named: str | None) -> options.Answers:
     """Accept the vaults that this one proposes, and fetch them.
 
     Another proposal is asked about again.
     """
-    _print_vaults(asking.ask(named, api.share.vaults(accept=True)), as_json)
+    yield from _vaults(named, accept=True)
 
 
-def _print_vaults(rows: list[dict[str, Any]], as_json: bool) -> None:
-    if as_json:
-        output.json(rows)
-        return
+def _vaults(named: str | None, **how: bool) -> options.Answers:
+    rows = asking.ask(named, api.share.vaults(**how))
+    yield rows
     width = max(len(row["name"]) for row in rows)
     for row in rows:
         size = "" if row["lessons"] is None else f"{count(row['lessons'], 'lesson')}, "
@@ -94,7 +83,7 @@ def _print_vaults(rows: list[dict[str, Any]], as_json: bool) -> None:
         output.say(f"{row['name']:<{width}}  {size}{row['state']}  ", row["entry"])
 
 
-@click.command("check", epilog="Example: lessons check --staged")
+@options.command("check", "lessons check --staged", paged=True)
 @click.argument("names", metavar="[PATH|ID]...", nargs=-1, shell_complete=completion.ids)
 @click.option("--staged", is_flag=True, help="What the next commit adds or changes.")
 @click.option("--all", "everything", is_flag=True, help="The whole vault (the default).")
@@ -113,17 +102,12 @@ def _print_vaults(rows: list[dict[str, Any]], as_json: bool) -> None:
     type=click.Path(dir_okay=False, path_type=Path),
     help="With --against: write a pull request's comment to this file.",
 )
-@click.option(
-    "--format",
-    "form",
+@options.choice(
+    *("--format form", "text github"),
+    "How findings are printed: github annotates a pull request.",
     default="text",
-    type=options.Choice(["text", "github"]),
-    help="How findings are printed: github annotates a pull request.",
 )
-@options.as_json
 @click.option("--error-status", default=1, hidden=True, help="The exit status for what is wrong.")
-@click.pass_obj
-@output.paged()
 def check_command(
     named: str | None,
     /,

@@ -28,29 +28,22 @@ def command() -> None:
     """
 
 
-@command.command("candidates", epilog="Example: lessons skills candidates --json")
-@options.as_json
-@click.pass_obj
-@output.paged()
-def candidates_command(named: str | None, as_json: bool) -> None:
+@options.command("candidates", "lessons skills candidates --json", of=command, paged=True)
+def candidates_command(named: str | None) -> options.Answers:
     """List the tags by how near each is to a skill."""
     listed = asking.ask(named, api.skill.candidates())["candidates"]
-    if as_json:
-        output.json(listed)
-    elif not listed:
+    yield listed
+    if not listed:
         asking.note("no accepted lesson of type code_pattern has a tag")
-    else:
-        output.rows((output.styled(each["tag"], bold=True), f"  {_line(each)}") for each in listed)
+    output.rows((output.styled(each["tag"], bold=True), f"  {_line(each)}") for each in listed)
 
 
-@command.command("build", epilog="Example: lessons skills build retries")
+@options.command("build", "lessons skills build retries", of=command)
 @click.argument("tags", nargs=-1, metavar="[TAG]...")
 @click.option("--dry-run", is_flag=True, help="Show what would be written.")
 @click.option("--force", is_flag=True, help="Set files aside that were changed by hand, and build.")
 @click.option("--to", "agent", type=options.Choice(["claude"]), help="Copy all to this agent, too.")
 @in_project
-@options.as_json
-@click.pass_obj
 def build_command(
     named: str | None,
     tags: tuple[str, ...],
@@ -73,24 +66,21 @@ def build_command(
     else:
         _show(built, dry_run=dry_run)
     if agent and not dry_run:
-        _show_states(asking.ask(named, api.skill.deploy_built(project=_folder(project))), as_json)
+        states = asking.ask(named, api.skill.deploy_built(project=_folder(project)))
+        _show_states({} if as_json else states)
     if any(skill.state == "failed" for skill in built):
         raise SystemExit(1)
 
 
-@command.command("remove", epilog="Example: lessons skills remove --from claude")
+@options.command("remove", "lessons skills remove --from claude", of=command)
 @click.option("--from", "agent", type=options.Choice(["claude"]), required=True, help="The agent.")
 @in_project
-@options.as_json
-@click.pass_obj
-def remove_command(named: str | None, agent: str, project: bool, as_json: bool) -> None:
+def remove_command(named: str | None, agent: str, project: bool) -> options.Answers:
     """Remove the copies that `build --to` made; those that you changed stay."""
     del agent
     states = asking.ask(named, api.skill.withdraw_built(project=_folder(project)))
-    if as_json:
-        output.json(states)
-        return
-    _show_states(states, as_json)
+    yield states
+    _show_states(states)
     if not states:
         asking.note("no copies of built skills are there")
 
@@ -99,8 +89,8 @@ def _folder(project: bool) -> str:
     return str(Path.cwd()) if project else ""
 
 
-def _show_states(states: dict[str, str], as_json: bool) -> None:
-    for path, state in states.items() if not as_json else ():
+def _show_states(states: dict[str, str]) -> None:
+    for path, state in states.items():
         output.say(output.styled(path, bold=True), f"  {state}")
 
 

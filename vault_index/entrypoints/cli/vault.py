@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -63,27 +63,21 @@ def config_command() -> None:
     """
 
 
-@config_command.command("show", epilog="Example: lessons config show --json")
-@options.as_json
-@click.pass_obj
-@output.paged()
-def show_settings(named: str | None, as_json: bool) -> None:
+@options.command("show", "lessons config show --json", of=config_command, paged=True)
+def show_settings(named: str | None) -> options.Answers:
     """Show the settings in force."""
     settings = asking.ask(named, api.state.settings())
-    if as_json:
-        output.json(settings)
-        return
+    yield settings
     width = max(len(setting.name) for setting in settings)
     for setting in settings:
         origin = output.styled(f"  ({setting.origin})", dim=setting.origin == "default")
         output.say(f"{setting.name:<{width}}  {status.setting_value(setting.value)}", origin)
 
 
-@config_command.command("set", epilog="Example: lessons config set learn.auto true")
+@options.command("set", "lessons config set learn.auto true", of=config_command, has_json=False)
 @click.argument("name", metavar="KEY")
 @click.argument("value")
 @click.option("--shared", is_flag=True, help="In lessons/vault.toml, for everyone.")
-@click.pass_obj
 def set_setting(named: str | None, name: str, value: str, shared: bool) -> None:
     """Set one setting in your own config.toml; all else in the file stays."""
     from vault_index import config
@@ -166,7 +160,7 @@ def remove_model() -> None:
     output.say("removed" if download.remove(config.home_folder()) else "there was none")
 
 
-@click.command("index", epilog="Example: lessons index --rebuild")
+@options.command("index", "lessons index --rebuild")
 @click.argument("vaults", metavar="[DIR]...", nargs=-1)
 @click.option("--rebuild", is_flag=True, help="Build a new index beside it, then swap.")
 @click.option("--publish", is_flag=True, help="Publish it, or those of DIRs, to `index.shared`.")
@@ -176,8 +170,6 @@ def remove_model() -> None:
 @click.option("--no-wait", is_flag=True, help="Do nothing if another process is indexing.")
 @click.option("--no-fetch", is_flag=True, hidden=True)  # for the watcher, which does it beside this
 @click.option("--floor", "only_floor", is_flag=True, hidden=True)  # for the watcher
-@options.as_json
-@click.pass_obj
 def index_command(
     named: str | None,
     vaults: tuple[str, ...],
@@ -208,13 +200,8 @@ def index_command(
     if built and not _has_vault(named):
         output.say(built)
         return
-    values = {
-        "rebuild": rebuild,
-        "wait": not no_wait,
-        "fetch": not no_fetch,
-        "read_all": not no_wait,
-    }
-    stats = asking.ask(named, api.state.index(**values))
+    values = {"rebuild": rebuild, "wait": not no_wait, "fetch": not no_fetch}
+    stats = asking.ask(named, api.state.index(**values, read_all=not no_wait))
     if as_json:
         output.json(stats)
         return
@@ -266,12 +253,9 @@ def _rebuild_journal(named: str | None) -> str:
     return f"journal: {written}, in {stats.seconds:.1f} s"
 
 
-@click.command("status", epilog="Example: lessons status --json")
+@options.command("status", "lessons status --json", paged=True)
 @click.option("--check", is_flag=True, help="Only what is wrong; exit with status 1 if there is.")
-@options.as_json
-@click.pass_context
-@output.paged()
-def status_command(ctx: click.Context, check: bool, as_json: bool) -> None:
+def status_command(named: str | None, check: bool, as_json: bool) -> None:
     """Show the vault, its use, and what is wrong.
 
     It looks at settings, index, lessons, model, the agent's hooks, PATH, watcher and git hooks, names
@@ -280,15 +264,14 @@ def status_command(ctx: click.Context, check: bool, as_json: bool) -> None:
     from vault_index.entrypoints import doctor
 
     if check:
-        answer = doctor.report(ctx.obj)
+        answer = doctor.report(named)
         if as_json:
             output.json(answer)
         elif answer["ok"]:
             output.say("everything is fine")
         else:
             _print_troubles(answer["troubles"])
-        ctx.exit(0 if answer["ok"] else 1)
-    named = ctx.obj
+        raise click.exceptions.Exit(0 if answer["ok"] else 1)
     state = asking.ask(named, api.state.report())
     vault = client.open_vault(named)
     state |= doctor.state(vault)
@@ -313,15 +296,13 @@ def _print_troubles(troubles: Sequence[Mapping[str, str]]) -> None:
 # `lessons impact`.
 
 
-@click.command("impact", epilog="Example: lessons impact --export ada.json")
+@options.command("impact", "lessons impact --export ada.json")
 @click.argument(
     "folder", metavar="[DIR]", required=False, type=click.Path(exists=True, file_okay=False)
 )
 @click.option("--export", "file", type=click.Path(dir_okay=False, writable=True), metavar="FILE.json",
               help="Write counts alone: no text, and lessons of five sessions or more.")  # fmt: skip
-@options.as_json
-@click.pass_obj
-def impact_command(named: str | None, folder: str | None, file: str | None, as_json: bool) -> None:
+def impact_command(named: str | None, folder: str | None, file: str | None) -> options.Answers:
     """Compare sessions with and without their lessons.
 
     `[measure] holdout` in your own settings starts it. With DIR, a folder of exports, it adds those up.
@@ -330,32 +311,23 @@ def impact_command(named: str | None, folder: str | None, file: str | None, as_j
 
     if folder and file:
         raise click.UsageError("name DIR or --export, not both")
-    answer = asking.ask(
-        named, api.injection.measure_impact(folder=str(Path(folder).absolute()) if folder else "")
-    )
+    place = str(Path(folder).absolute()) if folder else ""
+    answer = asking.ask(named, api.injection.measure_impact(folder=place))
     if file:
         files.replace_file(Path(file), json.dumps(answer["export"], indent=1).encode())
         asking.note(f"wrote {file}: counts alone")
-    elif as_json:
-        output.json(answer)
-    else:
-        _print_impact(answer)
-
-
-def _print_impact(answer: Mapping[str, Any]) -> None:
-    measures = answer["measures"]
-    if not any(each["told"] or each["held"] for each in measures):
+        return
+    yield answer
+    measures = [each for each in answer["measures"] if each["told"] or each["held"]]
+    if not measures:
         output.say("nothing is measured yet")
-        hint = "" if answer["holdout"] else ": lessons config set measure.holdout 0.1"
-        asking.note(
-            f"it begins with the next session{hint}" if answer["holdout"] else f"begin{hint}"
-        )
+        begin = "begin: lessons config set measure.holdout 0.1"
+        asking.note("it begins with the next session" if answer["holdout"] else begin)
         return
     if answer["people"]:
         output.say(f"of {answer['people']} exports")
     for each in measures:
-        if each["told"] or each["held"]:
-            output.say(status.impact_line(each), indent=2)
+        output.say(status.impact_line(each), indent=2)
     if answer["waiting"]:
         asking.note(f"{answer['waiting']} sessions are not judged yet: run it again")
 
@@ -363,14 +335,13 @@ def _print_impact(answer: Mapping[str, Any]) -> None:
 # `lessons watch`.
 
 
-@click.command("watch", epilog="Example: lessons watch --background")
+@options.command("watch", "lessons watch --background", has_json=False)
 @click.option("--background", "how", flag_value="background", help="Go on without this terminal.")
 @click.option("--stop", "how", flag_value="stop", help="End the watcher, of all vaults.")
 @click.option(
     "--status", "how", flag_value="status", help="Show whether the vault is watched, and how."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the status as JSON.")
-@click.pass_obj
 def watch_command(named: str | None, how: str | None, as_json: bool) -> None:
     """Reindex on save, and answer from one warm process.
 
