@@ -27,18 +27,9 @@ def ids(ctx: click.Context, _parameter: click.Parameter, typed: str) -> list[Com
     from click.shell_completion import CompletionItem
 
     every_id = _quietly(_ids, ctx)
-    items = _items(every_id, typed) or _items(_ends(every_id), typed)
-    return items or [CompletionItem(typed, type="file")]
-
-
-def categories(ctx: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem]:
-    """Complete a category that the vault has or its settings name."""
-    return _items(_quietly(_categories, ctx), typed)
-
-
-def tags(ctx: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem]:
-    """Complete a tag that a lesson has."""
-    return _items(_quietly(_tags, ctx), typed)
+    ends = Counter(re.split(r"[/#]", id)[-1] for id in every_id)
+    own = (end for end, count in ends.items() if count == 1)  # which means one lesson
+    return _items(every_id, typed) or _items(own, typed) or [CompletionItem(typed, type="file")]
 
 
 def types(_ctx: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem]:
@@ -48,38 +39,24 @@ def types(_ctx: click.Context, _parameter: click.Parameter, typed: str) -> list[
     return _items(TYPES, typed)
 
 
-def proposals(ctx: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+def _completion_of(read: Callable[[Vault], Iterable[str]]) -> Callable[..., list[CompletionItem]]:
+    """Return the callback that completes the names that `read` takes from a vault."""
+    return lambda ctx, _parameter, typed: _items(_quietly(read, ctx), typed)
+
+
+@_completion_of
+def proposals(vault: Vault) -> list[str]:
     """Complete the id of a proposal that waits."""
-    return _items(_quietly(_proposals, ctx), typed)
-
-
-def _proposals(named: str | None) -> list[str]:
-    """Return the ids of the proposals that wait."""
     from vault_index.proposals import store
-    from vault_index.vault import open_vault
 
-    return store.ids(store.folder_of(open_vault(named)))
-
-
-def _ids(named: str | None) -> Iterator[str]:
-    """Yield the ids of a vault's lessons."""
-    from vault_index.lesson import parse
-    from vault_index.vault import open_vault
-
-    vault = open_vault(named)
-    listed = _listed(vault)
-    if listed is None:
-        yield from (parse.id_of(file.path) for file in vault.files()[0])
-        return
-    yield from (lesson["id"] for lesson in listed)
+    return store.ids(store.folder_of(vault))
 
 
-def _categories(named: str | None) -> Iterator[str]:
-    """Yield the categories that lessons have and settings name, with those above them."""
+@_completion_of
+def categories(vault: Vault) -> Iterator[str]:
+    """Complete a category that lessons have or the settings name, or one above it."""
     from vault_index.lesson.category import UNCATEGORIZED, from_folder, is_category, prefixes
-    from vault_index.vault import open_vault
 
-    vault = open_vault(named)
     listed = _listed(vault)
     if listed is None:
         folders = (from_folder(file.path) for file in vault.files()[0])
@@ -91,12 +68,20 @@ def _categories(named: str | None) -> Iterator[str]:
         yield from prefixes(category)
 
 
-def _tags(named: str | None) -> Iterator[str]:
-    """Yield the tags that lessons have."""
-    from vault_index.vault import open_vault
-
-    for lesson in _listed(open_vault(named)) or ():
+@_completion_of
+def tags(vault: Vault) -> Iterator[str]:
+    """Complete a tag that a lesson has."""
+    for lesson in _listed(vault) or ():
         yield from lesson["tags"]
+
+
+def _ids(vault: Vault) -> list[str]:
+    from vault_index.lesson import parse
+
+    listed = _listed(vault)
+    if listed is None:
+        return [parse.id_of(file.path) for file in vault.files()[0]]
+    return [lesson["id"] for lesson in listed]
 
 
 def _listed(vault: Vault) -> list[Entry] | None:
@@ -111,19 +96,14 @@ def _listed(vault: Vault) -> list[Entry] | None:
     return listed and listed[0]
 
 
-def _quietly(read: Callable[[str | None], Iterable[str]], ctx: click.Context) -> list[str]:
+def _quietly(read: Callable[[Vault], Iterable[str]], ctx: click.Context) -> list[str]:
     """Read names of the vault that the line names; none where something is wrong, and no message."""
-    named = ctx.find_root().params.get("vault")
+    from vault_index.vault import open_vault
+
     try:
-        return list(read(named))
+        return list(read(open_vault(ctx.find_root().params.get("vault"))))
     except Exception:  # noqa: BLE001  # the line that somebody types stays as it is
         return []
-
-
-def _ends(every_id: Iterable[str]) -> list[str]:
-    """Return the last parts of ids that no two share: each means one lesson."""
-    ends = Counter(re.split(r"[/#]", id)[-1] for id in every_id)
-    return [end for end, count in ends.items() if count == 1]
 
 
 def _items(values: Iterable[str], typed: str) -> list[CompletionItem]:

@@ -88,16 +88,8 @@ def offer_recording(folder: Path) -> None:
 
 
 AGENTS_MD = "agents-md"
-HOOKED = (
-    "claude",
-    "codex",
-    "gemini",
-    "cursor",
-    "copilot",
-    "opencode",
-)  # a test holds that they are `agents`'
+HOOKED = ("claude", "codex", "gemini", "cursor", "copilot", "opencode")  # those of `agents`: a test
 
-agent_argument = click.argument("agent", type=options.Choice([*HOOKED, AGENTS_MD]))
 scope_option = click.option(
     "--user/--project",
     "for_user",
@@ -107,7 +99,7 @@ scope_option = click.option(
 
 
 @click.command("install", epilog="Example: lessons install codex")
-@agent_argument
+@click.argument("agent", type=options.Choice([*HOOKED, AGENTS_MD]))
 @scope_option
 @click.option(
     "--journal", is_flag=True, help="Record sessions in the journal, too: see `lessons journal`."
@@ -133,13 +125,15 @@ def install_command(
     With --failures a hook runs after every command and answers one that failed; Codex shows each run.
     With --files one runs before every edit and answers the first of a file that a lesson applies to.
     """
-    if agent == AGENTS_MD:
-        _install_section(for_user, journal)
-        return
     from vault_index import config
     from vault_index.entrypoints import agents
     from vault_index.entrypoints.agents import hook_settings
 
+    if agent == AGENTS_MD:
+        file = section_file(for_user, journal)
+        changed = agents.SECTION.put(file, agents.TEXT)
+        output.say(f"{file}: {'section written' if changed else 'the section was there already'}")
+        return
     chosen = agents.AGENTS[agent]
     asked = {"journal": journal, "failures": failures, "files": files}
     wanted = [hook_settings.ALWAYS, *(when for when, is_asked in asked.items() if is_asked)]
@@ -183,27 +177,18 @@ def _note_others(agent: Agent, settings: Path, project: Path | None) -> None:
         asking.note(f"      to put it there: {hook_settings.path_command()}")
 
 
-def section_file(for_user: bool | None) -> Path:
+def section_file(for_user: bool | None, journal: bool = False) -> Path:
     """Return the AGENTS.md of the current project. Raises SettingsError."""
-    from vault_index.entrypoints import agents
-    from vault_index.errors import SettingsError
-
-    if for_user:
-        raise SettingsError(f"{agents.FILE} is a file of a project", "run it without --user")
-    file = Path.cwd() / agents.FILE
-    agents.refuse_committed_links(AGENTS_MD, Path.cwd(), file)
-    return file
-
-
-def _install_section(for_user: bool | None, journal: bool) -> None:
     from vault_index.entrypoints import agents
     from vault_index.errors import SettingsError
 
     if journal:
         raise SettingsError(f"{AGENTS_MD} records no sessions", "run it without --journal")
-    file = section_file(for_user)
-    changed = agents.SECTION.put(file, agents.TEXT)
-    output.say(f"{file}: {'section written' if changed else 'the section was there already'}")
+    if for_user:
+        raise SettingsError(f"{agents.FILE} is a file of a project", "run it without --user")
+    file = Path.cwd() / agents.FILE
+    agents.refuse_committed_links(AGENTS_MD, Path.cwd(), file)
+    return file
 
 
 @options.command("uninstall", "lessons uninstall claude", has_json=False)

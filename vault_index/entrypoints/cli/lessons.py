@@ -485,8 +485,9 @@ def teach_command(
     text = " ".join(prompt)
     if is_error and not text and not record:
         text = _line_of_stdin()
-        record = {} if text else _last_failure(named)
-        text = text if text or record else _line_of_journal(named)
+        if not text:
+            record = next((each for each in latest(named, 100) if each["kind"] == "error"), {})
+            text = "" if record else _line_of_journal(named)
     text = text or record["text"]
     is_error = is_error or record.get("kind") == "error"
     if not text:
@@ -501,18 +502,13 @@ def teach_command(
     values: dict[str, Any] = {"name": name, "kind": kind, "prompt": text, "undo": undo}
     values |= {"session": record["session"], "key": record["prompt"]} if record else {}
     done = asking.ask(named, api.injection.teach_lesson(**values))
-    _refuse_undone(done, undo)
+    if undo and not done["changed"]:
+        hint = f"see what is: lessons show --json {done['id']}"
+        raise VaultError(f"{done['id']} was not taught this", hint)
     yield done
     output.say(_said(done, undo))
     if not done["acts"]:
         asking.note(f"it does not act yet: {done['silent'] or 'the lesson still comes'}")
-
-
-def _refuse_undone(done: dict[str, Any], undo: bool) -> None:
-    """Raise VaultError where there was nothing to take back."""
-    if undo and not done["changed"]:
-        hint = f"see what is: lessons show --json {done['id']}"
-        raise VaultError(f"{done['id']} was not taught this", hint)
 
 
 def _line_of_stdin() -> str:
@@ -521,11 +517,6 @@ def _line_of_stdin() -> str:
 
     printed = b"" if sys.stdin.isatty() else sys.stdin.buffer.read()
     return next(iter(failure.read("", printed.decode("utf-8", "replace")).lines), "")
-
-
-def _last_failure(named: str | None) -> dict[str, Any]:
-    """Return the last failure that a hook saw; {} without one."""
-    return next((each for each in latest(named, 100) if each["kind"] == "error"), {})
 
 
 def _line_of_journal(named: str | None) -> str:

@@ -162,9 +162,7 @@ def proposal() -> Decorator:
 
 def proposals() -> Decorator:
     """Return the argument that names proposals."""
-    return click.argument(
-        "proposal_ids", metavar="[ID]...", nargs=-1, shell_complete=completion.proposals
-    )
+    return click.argument("ids", metavar="[ID]...", nargs=-1, shell_complete=completion.proposals)
 
 
 def category(about: str, *, default: str | None = "") -> Decorator:

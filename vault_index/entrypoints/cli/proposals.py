@@ -79,7 +79,10 @@ def _show_learned(answer: dict[str, Any], *, why: bool, dry_run: bool) -> None:
     if why or dry_run:
         _addends(answer)
     if dry_run:
-        _plan(answer)
+        for stage in answer["plan"]["stages"]:
+            about = f"{stage['chars']:,} characters, about {stage['tokens']:,} tokens"
+            output.say(f"{stage['stage']:<9}  {about}", indent=11)
+        output.say(answer["sends"])
         return
     for each in answer["proposals"]:
         kind = f" (changes {each['changes']})" if each["changes"] else " (draft)" * each["is_draft"]
@@ -101,8 +104,8 @@ def _closing(answer: dict[str, Any]) -> str:
     made, dropped = len(answer["proposals"]), len(answer["dropped"])
     entries = "1 entry" if dropped == 1 else f"{dropped} entries"
     left = f"; {entries} dropped" if dropped else ""
+    left += f" ({spent(answer['usage'], 1)})" if answer["usage"]["calls"] else ""
     points = count(len(answer["points"]), "point") + " to look at" if answer["points"] else ""
-    left = f"{left}{_took(answer)}"
     if made:
         hints = f", {points}" if points else ""
         return f"{count(made, 'proposal')} to review{hints}: `lessons review`{left}"
@@ -111,10 +114,6 @@ def _closing(answer: dict[str, Any]) -> str:
     if answer["status"] == "running already":
         return "another process learns the same right now"
     return f"nothing was worth a proposal{f'; {points}: `lessons review`' if points else ''}{left}"
-
-
-def _took(answer: dict[str, Any]) -> str:
-    return f" ({spent(answer['usage'], 1)})" if answer["usage"]["calls"] else ""
 
 
 def _addends(answer: dict[str, Any]) -> None:
@@ -126,13 +125,6 @@ def _addends(answer: dict[str, Any]) -> None:
     output.say(f"{points} points of {threshold}{f', and {sign}' * bool(sign)}: {enough} by itself")
 
 
-def _plan(answer: dict[str, Any]) -> None:
-    for stage in answer["plan"]["stages"]:
-        about = f"{stage['chars']:,} characters, about {stage['tokens']:,} tokens"
-        output.say(f"{stage['stage']:<9}  {about}", indent=11)
-    output.say(answer["sends"])
-
-
 # What `lessons review accept` and `lessons review reject` share: several proposals, or all of a session.
 
 session_option = click.option(
@@ -140,13 +132,14 @@ session_option = click.option(
 )
 
 
-def each_proposal(
+def _decide(
     named: str | None,
+    command: Callable[[str], api.Question[dict[str, Any]]],
+    said: Callable[[dict[str, Any]], str],
+    *,
     ids: Sequence[str],
     session: str,
     as_json: bool,
-    command: Callable[[str], api.Question[dict[str, Any]]],
-    said: Callable[[dict[str, Any]], str],
 ) -> None:
     """Carry out the command of each proposal, in their order, and say so; the first error ends it.
 
@@ -210,25 +203,19 @@ def review_each(
             cards = ({**each, "is_point": False} for each in listed)
             output.json([*cards, *({**each, "is_point": True} for each in hints)])
             return
-        _list(listed, details=bool(proposal_id))
+        for number, proposal in enumerate(listed):
+            if number:
+                output.say()
+            reviewing.show_card(proposal, proposal["id"])
+        if proposal_id:
+            output.say()
+            reviewing.show_details(listed[0])
     elif listed := asking.ask(named, api.proposal.select(**values))["proposals"]:
         reviewing.Review(named, [each["id"] for each in listed], commit).run()
     if not listed:
         asking.note("no proposals wait")
     if hints:
         reviewing.show_points(hints)
-
-
-def _list(waiting: list[dict[str, Any]], *, details: bool) -> None:
-    from vault_index.entrypoints.cli import reviewing
-
-    for number, proposal in enumerate(waiting):
-        if number:
-            output.say()
-        reviewing.show_card(proposal, proposal["id"])
-        if details:
-            output.say()
-            reviewing.show_details(proposal)
 
 
 @options.command("list", "lessons review list 3f9a --json", of=review_command, paged=True)
@@ -262,14 +249,7 @@ def list_proposals(named: str | None, proposal_id: str | None) -> options.Answer
     "--open-pr", is_flag=True, help="Push that branch, and open a draft pull request by `gh`."
 )
 def accept(
-    named: str | None,
-    proposal_ids: tuple[str, ...],
-    session: str,
-    category: str,
-    commit: bool,
-    branch: str,
-    open_pr: bool,
-    as_json: bool,
+    named: str | None, /, category: str, commit: bool, branch: str, open_pr: bool, **which: Any
 ) -> None:
     """Make proposals lessons, and print their paths.
 
@@ -278,46 +258,41 @@ def accept(
     """
     from vault_index.share import github
 
-    root = client.open_vault(named).root
+    vault = client.open_vault(named)
+    root = vault.root
     chosen: list[dict[str, Any]] = []
     if branch or open_pr:
-        for id in _chosen(named, proposal_ids, session):
+        for id in _chosen(named, which["ids"], which["session"]):
             chosen += asking.ask(named, api.proposal.select(id=id))["proposals"]
         branch, commit = branch or f"lessons/{chosen[0]['id']}", True
         github.begin_branch(root, branch)
         asking.note(f"on the branch {branch}; go back with: git switch -")
-    each_proposal(
+    _decide(
         named,
-        proposal_ids,
-        session,
-        as_json,
         lambda id: api.proposal.accept(id=id, category=category, commit=commit),
         lambda accepted: from_here(root / accepted["path"], root),
+        **which,
     )
     if open_pr:
         titles = [each["title"] for each in chosen]
         title = f"Add lesson: {titles[0]}" if len(titles) == 1 else f"Add {len(titles)} lessons"
-        asking.note(
-            github.open_draft(client.open_vault(named), branch, title, github.evidence(chosen))
-        )
+        asking.note(github.open_draft(vault, branch, title, github.evidence(chosen)))
 
 
 @options.command("reject", "lessons review reject 3f9a", of=review_command)
 @options.proposals()
 @session_option
-def reject(named: str | None, proposal_ids: tuple[str, ...], session: str, as_json: bool) -> None:
+def reject(named: str | None, /, **which: Any) -> None:
     """Remove proposals for good: nothing like them comes back.
 
     ID is the id of a proposal or its beginning: see `lessons review list`. Its text is not kept. The
     id of a point to look at takes that away.
     """
-    each_proposal(
+    _decide(
         named,
-        proposal_ids,
-        session,
-        as_json,
         lambda id: api.proposal.reject(id=id),
         lambda rejected: f"rejected {rejected['id']}: {rejected['title']}",
+        **which,
     )
 
 

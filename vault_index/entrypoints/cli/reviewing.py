@@ -87,14 +87,14 @@ class Review:
         self._decided: set[str] = set()  # ids, also those of a whole session
         self._card: Card = {}
         self._category = ""  # that was chosen for the one that is shown
-        self._actions: dict[str, Callable[[], bool]] = {
+        self._actions: dict[str, Callable[[], object]] = {  # true: on to the next
             "a": self._accept,
             "e": self._edit,
             "m": self._merge,
-            "s": self._skip,
+            "s": lambda: True,  # it waits for the next review
             "r": self._reject,
             "c": self._choose_category,
-            "t": self._details,
+            "t": lambda: show_details(self._card),
             "w": self._decide_session,
         }
 
@@ -168,16 +168,9 @@ class Review:
         self._reject_one(self._card["id"])
         return True
 
-    def _details(self) -> bool:
-        show_details(self._card)
-        return False
-
     def _reject_one(self, id: str) -> None:
         self._decide("rejected", id, api.proposal.reject(id=id))
         asking.note("rejected")
-
-    def _skip(self) -> bool:
-        return True
 
     def _edit(self) -> bool:
         seen = self._card["source"]

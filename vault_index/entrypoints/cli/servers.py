@@ -21,6 +21,7 @@ from vault_index.errors import VaultError
 if TYPE_CHECKING:
     from vault_index.vault import Vault
 
+DEFAULT_HOST = "127.0.0.1"
 MCP_PORT = 7732  # beside that of `lessons serve`
 
 
@@ -36,7 +37,7 @@ MCP_PORT = 7732  # beside that of `lessons serve`
     show_default=True,
 )
 @click.option("--http", is_flag=True, help="Serve HTTP instead of stdin and stdout.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="For HTTP: where to listen.")
+@click.option("--host", default=DEFAULT_HOST, show_default=True, help="For HTTP: where to listen.")
 @options.port(MCP_PORT, "For HTTP; 0 takes a free one.")
 @options.token_file("For HTTP: the file with the token; without: ~/.lessons/token.")
 def mcp_command(
@@ -70,17 +71,23 @@ def _serve_http(
     named: str | None, tools: str, host: str, port: int, token_file: Path | None
 ) -> None:
     from vault_index import config
-    from vault_index.entrypoints import guard
     from vault_index.entrypoints.mcp import server
     from vault_index.entrypoints.mcp.agent import Agent
     from vault_index.entrypoints.mcp.tools import build
 
-    secret = guard.read_token(token_file) if token_file else ""
-    if not secret and guard.is_loopback(host):
-        secret = guard.load_token(config.home_folder())
+    secret = _secret(token_file, host, config.home_folder())
     agent = Agent.here(named, folders=False)
     serving = build(agent, tools, server.Access(secret))
     _run(server.serve, serving, host, port, secret, output.say)
+
+
+def _secret(token_file: Path | None, host: str, home: Path) -> str:
+    """Return the token in the user's file, else for this machine that of `home`, else ""."""
+    from vault_index.entrypoints import guard
+
+    if token_file and (token := guard.read_token(token_file)):
+        return token
+    return guard.load_token(home) if guard.is_loopback(host) else ""
 
 
 def _run(serve: Callable[..., None], *values: object) -> None:
@@ -91,7 +98,6 @@ def _run(serve: Callable[..., None], *values: object) -> None:
 
 # `lessons serve`.
 
-DEFAULT_HOST = "127.0.0.1"
 HTTP_PORT = 7731
 
 
@@ -134,7 +140,12 @@ def serve_command(
     if remove and how != "at-login":
         raise click.UsageError("--remove goes with --at-login")
     if how == "stop":
-        _stop_serving()
+        from vault_index.watch import launch
+
+        stopped = launch.stop_serving()
+        output.say(
+            f"stopped serving {stopped}" if stopped else "nothing is served in the background"
+        )
     elif how == "at-login":
         _at_login(client.open_vault(named), port or HTTP_PORT, remove=remove, yes=yes)
     else:
@@ -162,9 +173,7 @@ def _serve(
     if host.lower() == "localhost":  # it has two addresses: at the other, any program may listen
         host = DEFAULT_HOST
     vault = client.open_vault(named)
-    secret = guard.read_token(token_file) if token_file else ""
-    if not secret and guard.is_loopback(host):
-        secret = guard.load_token(vault.config.home)
+    secret = _secret(token_file, host, vault.config.home)
     address = guard.address_of(host, port)
     if background:
         port, address = 1, _serve_in_background(vault, port, another=another)
@@ -177,7 +186,9 @@ def _serve(
     def announce(address: str, code: str) -> None:
         page = f"{address}/#once={code}"
         if sys.stdout.isatty() or not port:  # a pipe reads only the port that nobody chose
-            _say(vault, address, "" if opens else page)
+            output.say(f"serving {vault.root} on {address}, described at {address}/openapi.json")
+        if sys.stdout.isatty() and not opens:  # a code is for no log
+            output.say(f"its page, for two minutes: {page}")
         if opens:  # while the server begins
             threading.Thread(target=_open, args=(page,), daemon=True, name="browser").start()
 
@@ -198,13 +209,6 @@ def open_command(named: str | None) -> None:
         _open(f"{address}/#once={code}")
     else:
         _serve(named, HTTP_PORT, DEFAULT_HOST, None, opens=True, background=True, another=True)
-
-
-def _stop_serving() -> None:
-    from vault_index.watch import launch
-
-    address = launch.stop_serving()
-    output.say(f"stopped serving {address}" if address else "nothing is served in the background")
 
 
 def _serve_in_background(vault: Vault, port: int, *, another: bool) -> str:
@@ -237,13 +241,6 @@ def _at_login(vault: Vault, port: int, *, remove: bool, yes: bool) -> None:
         asking.note(f"to enable it: {' && '.join(map(shlex.join, file.enable))}")
         return
     output.say(f"serving {vault.root} on http://{DEFAULT_HOST}:{port}, now and at each login")
-
-
-def _say(vault: Vault, address: str, page: str) -> None:
-    """Print where it serves, and at a terminal the address of the page, which holds a code."""
-    output.say(f"serving {vault.root} on {address}, described at {address}/openapi.json")
-    if page and sys.stdout.isatty():
-        output.say(f"its page, for two minutes: {page}")
 
 
 def _open(page: str) -> None:

@@ -349,19 +349,20 @@ def watch_command(named: str | None, how: str | None, as_json: bool) -> None:
     reindexes, until Ctrl-C. Hooks start a watcher by themselves unless lessons/vault.toml has
     `autostart = false` under `[watch]`.
     """
-    if how == "stop":  # wherever it is typed
-        from vault_index.watch import launch, page
+    from vault_index.watch import launch, page
 
+    if how == "stop":  # wherever it is typed
         wanted = page.wishes()
         output.say("stopped" if launch.stop() else "there was no watcher")
         if wanted:
-            asking.note(
-                "note: the next watcher serves the page again; `lessons serve --stop` ends that"
-            )
+            about = "the next watcher serves the page again; `lessons serve --stop` ends that"
+            asking.note(f"note: {about}")
         return
     vault = client.open_vault(named)
     if how == "background":
-        _start(vault)
+        state, is_new = launch.open_and_wait(vault.root, vault.index_dir)
+        verb = "watching" if is_new else "already watching"
+        output.say(f"{verb} {vault.lessons_dir} (pid {state['pid']})")
     elif how == "status" or as_json:
         _show_watcher(vault, as_json)
     else:
@@ -384,14 +385,6 @@ def _say_now(message: str) -> None:
     stamp = time.strftime("%Y-%m-%d %H:%M:%S")
     for text in message.splitlines():
         output.say(f"{stamp} {text}")
-
-
-def _start(vault: Vault) -> None:
-    from vault_index.watch import launch
-
-    state, started = launch.open_and_wait(vault.root, vault.index_dir)
-    verb = "watching" if started else "already watching"
-    output.say(f"{verb} {vault.lessons_dir} (pid {state['pid']})")
 
 
 def _show_watcher(vault: Vault, as_json: bool) -> None:
