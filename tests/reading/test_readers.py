@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from vault_index.transcripts import claude_code, codex, events, tools
-from vault_index.transcripts.events import Event, Unread
-from vault_index.transcripts.reading import Reader
+from vault_index.transcripts.events import Event, Reader, Unread
 
 
 def user(content: Any, **values: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -54,25 +54,18 @@ _ANSWER = re.compile(r'"([^"]*)"="([^"]*)"')
 _EXITED = re.compile(r"Exit code (\d{1,9})\b")
 
 
-class Reader:
+class Reader(events.Reader):
     """Reads a transcript line by line. `of_subagent`: that of a subagent, a file of its own."""
 
-    def __init__(
-        self, state: Mapping[str, Any] | None = None, *, of_subagent: bool = False
-    ) -> None:
-        del state  # where this reader is quiet, it remembers nothing
+    def __init__(self, *, of_subagent: bool = False) -> None:
         self._of_subagent = of_subagent
         self._queue = _Queue()
         self._calls: set[str] = set()  # since the last prompt: a message is written as it grows
 
     @property
     def is_quiet(self) -> bool:
-        """Whether another reader can go on here with `state` alone, if a prompt follows."""
+        """Whether no prompt is in the queue: all else is in the lines that follow."""
         return self._queue.is_empty
-
-    def state(self) -> dict[str, Any]:
-        """Return what another reader needs to go on: JSON, without anything that was typed."""
-        return {}
 
     def events(self, line: bytes, unread: Unread) -> Iterator[Event]:
         """Yield the events of a line."""
@@ -88,7 +81,10 @@ class Reader:
                     self._calls.clear()
                 yield from made
             elif kind == "assistant":
-                yield from self._assistant(self._own(record))
+                for event in _assistant(self._own(record)):
+                    if event.kind != events.TOOL_CALL or event.call not in self._calls:
+                        self._calls.add(event.call)
+                        yield event
             elif kind == "queue-operation":
                 self._queue.operation(record)
             elif kind == "system":
@@ -106,12 +102,6 @@ class Reader:
         if not self._of_subagent:
             return record
         return record | {"isSidechain": False, "entrypoint": "sdk"}
-
-    def _assistant(self, record: dict[str, Any]) -> Iterator[Event]:
-        for event in _assistant(record):
-            if event.kind != events.TOOL_CALL or event.call not in self._calls:
-                self._calls.add(event.call)
-                yield event
 
 
 def _is_silent(line: bytes) -> bool:
@@ -253,9 +243,8 @@ def _class_of(text: str, *, of_program: bool = False) -> str:
 
 def _typed_text(kind: str, text: str) -> str:
     """Return what the person typed, without the tags that wrap it."""
-    if kind == events.SHELL_COMMAND:
-        match = _SHELL_COMMAND.search(text)
-        return match[1] if match else text
+    if kind == events.SHELL_COMMAND and (command := _SHELL_COMMAND.search(text)):
+        return command[1]
     if kind == events.SLASH_COMMAND and (name := _SLASH_COMMAND.search(text)):
         arguments = _ARGUMENTS.search(text)
         return f"{name[1]} {arguments[1] if arguments else ''}".strip()

@@ -26,7 +26,7 @@ _HEADER = re.compile(
 )
 
 
-class Reader:
+class Reader(events.Reader):
     """Reads a rollout line by line. A record has no id of its own: it is `<session>:<number>`."""
 
     def __init__(self, state: Mapping[str, Any] | None = None) -> None:
@@ -36,11 +36,6 @@ class Reader:
         session: dict[str, Any] = {name: str(state.get(name, "")) for name in _OF_SESSION}
         self._base = Event("", "", "", **session)
         self.parent = str(state.get("parent", ""))  # the session that started this one
-
-    @property
-    def is_quiet(self) -> bool:
-        """Whether another reader can go on here with `state` alone."""
-        return True
 
     def state(self) -> dict[str, Any]:
         """Return what another reader needs to go on: JSON, without anything that was typed."""
@@ -73,10 +68,6 @@ class Reader:
                 yield from _item(base, payload)
             elif kind not in _SILENT_TYPES:
                 unread.types[kind] += 1
-
-    def end(self) -> Iterator[Event]:
-        """Yield what only the end of the rollout decides: nothing."""
-        yield from ()
 
     def _begin(self, meta: dict[str, Any]) -> None:
         git = meta.get("git")

@@ -103,7 +103,7 @@ def without_own_text(text: str) -> str:
 MAX_LINE = 32 * 1024 * 1024  # bytes; 20 MB were seen, a longer one is passed over
 _DECODER = json.JSONDecoder()
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")  # `"\ud83d"`, with or without its other half
-_SPACE = re.compile(r"\s*")
+_BEGIN = re.compile(r"\S")
 
 
 @dataclass(slots=True)
@@ -115,7 +115,28 @@ class Unread:
 
     def count(self) -> int:
         """Return how many there are."""
-        return self.lines + self.types.total() if self.types else self.lines
+        return self.lines + self.types.total()
+
+
+class Reader:
+    """Turns lines of a transcript into events: a reader of each agent's."""
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether another reader can go on here with `state` alone, if a prompt follows."""
+        return True
+
+    def state(self) -> dict[str, Any]:
+        """Return what another reader needs to go on: JSON, without anything that was typed."""
+        return {}
+
+    def events(self, line: bytes, unread: Unread) -> Iterator[Event]:
+        """Yield the events of a line."""
+        raise NotImplementedError
+
+    def end(self) -> Iterator[Event]:
+        """Yield what only the end of the transcript decides."""
+        yield from ()
 
 
 def lines(opened: BinaryIO) -> Iterator[tuple[bytes, bool]]:
@@ -134,16 +155,15 @@ def records(line: bytes, unread: Unread) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects of a line, which may hold several."""
     text = line.decode("utf-8", "replace")
     may_be_broken = b"\\u" in line and _HALF.search(line) is not None
-    at = _begin(text, 0)
-    while at < len(text):
+    at = 0
+    while begin := _BEGIN.search(text, at):
         try:
-            record, at = _DECODER.raw_decode(text, at)
+            record, at = _DECODER.raw_decode(text, begin.start())
         except (ValueError, RecursionError):  # a number of 5,000 digits is no JSONDecodeError
             unread.lines += 1
             break
         if isinstance(record, dict):
             yield _sound(record) if may_be_broken else record
-        at = _begin(text, at)
 
 
 def _sound(value: Any) -> Any:
@@ -155,9 +175,3 @@ def _sound(value: Any) -> Any:
     if isinstance(value, dict):
         return {_sound(name): _sound(one) for name, one in value.items()}
     return value
-
-
-def _begin(text: str, at: int) -> int:
-    """Return the place of the next character other than white space."""
-    match = _SPACE.match(text, at)
-    return match.end() if match else at

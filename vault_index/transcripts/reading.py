@@ -9,17 +9,21 @@ import contextlib
 import json
 import os
 import re
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 from vault_index import files
 from vault_index.transcripts import claude_code, codex, events
-from vault_index.transcripts.events import Event, Unread
+from vault_index.transcripts.events import Event, Reader, Unread
 
 CLAUDE, CODEX = "claude", "codex"
 _PEEK = 256 * 1024  # bytes of a transcript in which its folder is looked for
+# a session's file in the folder of its project, and those of its subagents; by year, month and day
+_OF_CLAUDE = re.compile(r"[^/.][^/]*/(?:[^/]+|[^/]+/subagents/agent-[^/]+)\.jsonl", re.DOTALL)
+_OF_CODEX = re.compile(r"(?:.*/)?rollout-[^/]+\.jsonl", re.DOTALL)
 _CWD = re.compile(rb'"cwd":\s*("(?:[^"\\]|\\.)*")')
 
 
@@ -39,9 +43,13 @@ def transcripts(environ: Mapping[str, str] | None = None) -> list[Transcript]:
     A folder that cannot be read has none.
     """
     environ = os.environ if environ is None else environ
-    there = [*_of_claude(_folder(environ, "CLAUDE_CONFIG_DIR", ".claude") / "projects")]
-    there += _of_codex(_folder(environ, "CODEX_HOME", ".codex") / "sessions")
-    return sorted(there, key=lambda one: (one.mtime, str(one.path)))
+    claude = _folder(environ, "CLAUDE_CONFIG_DIR", ".claude") / "projects"
+    codex = _folder(environ, "CODEX_HOME", ".codex") / "sessions"
+    files = [
+        *_transcripts_in(claude, CLAUDE, _OF_CLAUDE),
+        *_transcripts_in(codex, CODEX, _OF_CODEX),
+    ]
+    return sorted(files, key=lambda file: (file.mtime, str(file.path)))
 
 
 def agent_of(file: Path) -> str:
@@ -82,47 +90,14 @@ def _folder(environ: Mapping[str, str], variable: str, default: str) -> Path:
     return files.expanded(named)
 
 
-def _of_claude(projects: Path) -> Iterator[Transcript]:
-    for project in folders_in(projects):
-        for entry in entries_in(project):
-            if entry.name.endswith(".jsonl"):
-                yield from _transcript(entry, CLAUDE)
-            elif entry.is_dir(follow_symlinks=False):
-                for agent in entries_in(Path(entry.path, "subagents")):
-                    if agent.name.startswith("agent-") and agent.name.endswith(".jsonl"):
-                        yield from _transcript(agent, CLAUDE)
-
-
-def _of_codex(folder: Path) -> Iterator[Transcript]:
-    for entry in entries_in(folder):
-        if entry.is_dir(follow_symlinks=False):  # years, months, days
-            yield from _of_codex(Path(entry.path))
-        elif entry.name.startswith("rollout-") and entry.name.endswith(".jsonl"):
-            yield from _transcript(entry, CODEX)
-
-
-def _transcript(entry: os.DirEntry[str], agent: str) -> Iterator[Transcript]:
-    with contextlib.suppress(OSError):  # removed meanwhile
-        if entry.is_file(follow_symlinks=False):
-            now = entry.stat(follow_symlinks=False)
-            yield Transcript(Path(entry.path), agent, now.st_size, now.st_mtime_ns)
-
-
-class Reader(Protocol):
-    """Turns lines of a transcript into events."""
-
-    @property
-    def is_quiet(self) -> bool:
-        """Whether another reader can go on here with `state` alone, if a prompt follows."""
-
-    def state(self) -> dict[str, Any]:
-        """Return what another reader needs to go on, as JSON."""
-
-    def events(self, line: bytes, unread: Unread) -> Iterator[Event]:
-        """Yield the events of a line."""
-
-    def end(self) -> Iterator[Event]:
-        """Yield what only the end of the transcript decides."""
+def _transcripts_in(top: Path, agent: str, form: re.Pattern[str]) -> Iterator[Transcript]:
+    """Yield an agent's files whose paths below a folder have a form; no links."""
+    for folder, _, names in os.walk(top):
+        for path in (Path(folder, name) for name in names if name.endswith(".jsonl")):
+            with contextlib.suppress(OSError):  # removed meanwhile
+                now = path.lstat()
+                if stat.S_ISREG(now.st_mode) and form.fullmatch(str(path.relative_to(top))):
+                    yield Transcript(path, agent, now.st_size, now.st_mtime_ns)
 
 
 class Reading:

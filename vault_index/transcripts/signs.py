@@ -151,16 +151,14 @@ def concepts(
     prompt: str, narrative: str, type_: str, *, has_changed: bool, has_undone: bool
 ) -> tuple[str, ...]:
     """Return the concepts of an observation, in the order of CONCEPTS."""
-    result = vocabulary.concepts(f"{prompt[:1000]}\n{narrative}")
-    if type_ == DISCOVERY and len(narrative) >= MIN_EXPLANATION:
-        result.add("how-it-works")
-    if has_changed:
-        result.add("what-changed")
-    if type_ == "bugfix":
-        result.add("problem-solution")
-    if has_undone:
-        result.add("gotcha")
-    return tuple(name for name in CONCEPTS if name in result)
+    named = vocabulary.concepts(f"{prompt[:1000]}\n{narrative}")
+    also = {
+        "how-it-works": type_ == DISCOVERY and len(narrative) >= MIN_EXPLANATION,
+        "what-changed": has_changed,
+        "problem-solution": type_ == "bugfix",
+        "gotcha": has_undone,
+    }
+    return tuple(name for name in CONCEPTS if name in named or also.get(name))
 
 
 def conclusion(texts: Sequence[str]) -> str:

@@ -328,10 +328,12 @@ def is_result_needed(kind: str, values: Mapping[str, Any], text: str) -> bool:
 
 
 def _todos(values: Mapping[str, Any], clean: Clean) -> list[tuple[str, str]]:
-    todos = _dicts(values.get("todos") or values.get("plan"))
-    texts = (clean(str(todo.get("content") or todo.get("step") or "")) for todo in todos)
     return [
-        (text[:_SHORT], str(todo.get("status"))) for text, todo in zip(texts, todos, strict=True)
+        (
+            clean(str(todo.get("content") or todo.get("step") or ""))[:_SHORT],
+            str(todo.get("status")),
+        )
+        for todo in _dicts(values.get("todos") or values.get("plan"))
     ]
 
 

@@ -21,8 +21,6 @@ _SPARE = 10_000  # characters more go to `redact`, so that no half of a secret r
 RESULT_CHARS = 20_000  # kept from either end of a result, before its lines are chosen
 MAX_VALUES = 512  # of inputs that are remembered: paths come again and again
 CONTEXT_CHARS = 800  # of what the agent had said before a prompt
-
-
 _MARKS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|</?tool_use_error>")
 
 
@@ -100,15 +98,10 @@ class Turns:
     def __init__(self, redact: Redact, said: str = "", *, is_interrupted: bool = False) -> None:
         self._redact = redact
         self._clean_value = lru_cache(maxsize=MAX_VALUES)(self._clean)
-        self._said = said  # the end of what the agent said last
+        self.said = said  # the end of what the agent said last: a prompt answers that
         self.is_interrupted = is_interrupted  # by the user, since the last prompt
         self._turn = Turn()
         self._open: dict[str, Call] = {}  # calls without a result yet
-
-    @property
-    def said(self) -> str:
-        """Return the end of what the agent said last: a prompt answers that."""
-        return self._said
 
     def take(self, event: Event) -> Turn | None:
         """Add an event; return the turn that it ends, if it begins another."""
@@ -136,7 +129,7 @@ class Turns:
         return turn if turn.prompt or turn.steps else None
 
     def _begin(self, prompt: Event) -> Turn | None:
-        turn = Turn(replace(prompt, text=self._clean(prompt.text)), self._said)
+        turn = Turn(replace(prompt, text=self._clean(prompt.text)), self.said)
         turn.is_interruption, self.is_interrupted = self.is_interrupted, False
         if prompt.kind in events.OPENING:  # the agent was idle: nothing is under way
             self._open.clear()
@@ -152,7 +145,7 @@ class Turns:
         if not text:
             return
         self._turn.steps.append(Said(text, event.uuid, event.at, is_question))
-        self._said = vocabulary.tail(f"{self._said}\n\n{text}", CONTEXT_CHARS)
+        self.said = vocabulary.tail(f"{self.said}\n\n{text}", CONTEXT_CHARS)
 
     def _call(self, event: Event) -> None:
         kind = tools.kind_of(event.tool)
