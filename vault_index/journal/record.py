@@ -17,6 +17,8 @@ KINDS = (PROMPT, OBSERVATION, SUMMARY)
 TYPES = ("bugfix", "feature", "refactor", "change", "discovery", "decision")
 # of a summary, in this order
 FIELDS = ("request", "investigated", "learned", "completed", "next_steps", "notes")
+_TEXTS = ("title", "text", "branch", "context")
+_LISTS = ("facts", "concepts", "files_read", "files_modified", "errors")
 SHORT = 8  # characters of a session's id that begin the ids of its records
 
 
@@ -77,26 +79,13 @@ class Record:
     def map_texts(self, change: Callable[[str], str]) -> Record:
         """Return the record with each of its texts changed."""
 
-        def each(texts: tuple[str, ...]) -> tuple[str, ...]:
-            return tuple(map(change, texts))
-
-        return replace(
-            self,
-            title=change(self.title),
-            text=change(self.text),
-            branch=change(self.branch),
-            context=change(self.context),
-            facts=each(self.facts),
-            concepts=each(self.concepts),
-            files_read=each(self.files_read),
-            files_modified=each(self.files_modified),
-            commands=tuple(
-                Command(change(run.text), run.status, run.failed, change(run.output))
-                for run in self.commands
-            ),
-            errors=each(self.errors),
-            fields={name: change(text) for name, text in self.fields.items()},
+        changed: dict[str, Any] = {name: change(getattr(self, name)) for name in _TEXTS}
+        changed |= {name: tuple(map(change, getattr(self, name))) for name in _LISTS}
+        commands = tuple(
+            replace(run, text=change(run.text), output=change(run.output)) for run in self.commands
         )
+        labelled = {name: change(text) for name, text in self.fields.items()}
+        return replace(self, **changed, commands=commands, fields=labelled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +154,7 @@ class SessionHead:
     short: str
     title: str
     prompts: int
-    typed: (
-        int  # with those typed in other ways, such as slash commands; or of the program that asked
-    )
+    typed: int  # with slash commands and the like; or of the program that asked
     parent: str
     transcript: str
     file: str

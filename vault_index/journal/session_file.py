@@ -44,6 +44,7 @@ from vault_index.journal.record import (
     Record,
     Session,
 )
+from vault_index.transcripts.vocabulary import one_line
 
 _MARK = "<!-- record "
 _MARK_END = " -->"
@@ -69,15 +70,8 @@ _PROMPT_LINE = re.compile(r"^\\*(?=\$ )", re.MULTILINE)
 _ESCAPED_PROMPT = re.compile(r"^\\(?=\\*\$ )", re.MULTILINE)
 _STATUS = re.compile(r"\[(?:exit (-?\d+)|exit unknown)(, failed)?\]")
 # values of a record in its mark, as they are without it
-_MARKED: dict[str, Any] = {
-    "id": "",
-    "kind": "",
-    "number": 0,
-    "at": "",
-    "branch": "",
-    "origin": "",
-    "type": "",
-}
+_MARKED: dict[str, Any] = {"id": "", "kind": "", "number": 0}
+_MARKED |= dict.fromkeys(("at", "branch", "origin", "type"), "")
 _NUMBERS = {"prompts", "tool_calls", "errors", "unread"}
 _KEYS = {"session": "id"} | {
     field.name: field.name
@@ -89,7 +83,7 @@ _HINT = "correct the file, or remove it and run lessons journal import"
 
 def dump(session: Session) -> bytes:
     """Return the file of a session, UTF-8. Characters that have no UTF-8 become question marks."""
-    lines = ["---", *_frontmatter(session), "---", "", f"# {_one_line(title_of(session))}", ""]
+    lines = ["---", *_frontmatter(session), "---", "", f"# {one_line(title_of(session), 120)}", ""]
     for record in session.records:
         lines += _record(record)
     return "\n".join(lines).encode("utf-8", "replace")
@@ -122,11 +116,6 @@ def title_of(session: Session) -> str:
         if title.strip():
             return title
     return session.id
-
-
-def _one_line(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 120 else f"{line[:119]}…"
 
 
 def _frontmatter(session: Session) -> Iterator[str]:
@@ -318,13 +307,12 @@ def _read_commands(text: str) -> tuple[Command, ...]:
     return tuple(commands)
 
 
-def _read_quote(text: str) -> str:
-    return "\n".join(line.removeprefix("> ") for line in text.split("\n"))
-
-
 # of each part of a record: how it is written, and read
 _FORMS: dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
-    "context": (lambda text: "\n".join(f"> {line}" for line in text.split("\n")), _read_quote),
+    "context": (
+        lambda text: "> " + text.replace("\n", "\n> "),
+        lambda text: re.sub("(?m)^> ", "", text),
+    ),
     "facts": (_bullets, _read_bullets),
     "files_read": (_bullets, _read_bullets),
     "files_modified": (_bullets, _read_bullets),

@@ -43,13 +43,9 @@ class Work:
         before: Session | None,
     ) -> None:
         self._stem = stem  # of the transcript's name
-        self._meta = {
-            name: str(state.get(name, ""))
-            for name in ("session", "folder", "branch", "began", "ended", "version")
-        }
-        self._counts = {
-            name: int(state.get(name, 0)) for name in ("prompts", "tool_calls", "errors")
-        }
+        self._meta = {name: str(state.get(name, "")) for name in (*_FIRST, "began", "ended")}
+        counted = ("prompts", "tool_calls", "errors")
+        self._counts = {name: int(state.get(name, 0)) for name in counted}
         self.number = int(state.get("number", 0))  # of the last prompt
         todos = state.get("todos") or {}
         self._todos = {str(key): (str(text), str(status)) for key, (text, status) in todos.items()}
@@ -98,22 +94,17 @@ class Work:
         """Return the session so far, with its summary."""
         session_id, parent = self._ids()
         records = list(self._records)
-        ended = self._meta["ended"]
-        made = observe.summary(records, self._todos, self._searches, short_id(session_id), ended)
+        said: dict[str, Any] = {**self._meta, **self._counts}
+        del said["session"]
+        short, ended = short_id(session_id), self._meta["ended"]
+        made = observe.summary(records, self._todos, self._searches, short, ended)
         return Session(
             id=session_id,
             agent="",
             transcript="",
-            folder=self._meta["folder"],
-            branch=self._meta["branch"],
-            began=self._meta["began"],
-            ended=ended,
             parent=parent,
-            version=self._meta["version"],
-            prompts=self._counts["prompts"],
-            tool_calls=self._counts["tool_calls"],
-            errors=self._counts["errors"],
             records=(*records, made) if made else tuple(records),
+            **said,
         )
 
     def _ids(self) -> tuple[str, str]:
@@ -143,9 +134,8 @@ class Work:
         """Note todos and searches: the summary has those of the whole session."""
         if call.kind == tools.SEARCH and not call.in_subagent:
             if text := str(call.input.get("pattern") or call.input.get("query") or ""):
-                text = text[:80]
-                self._searches = [other for other in self._searches if other != text]
-                self._searches = [*self._searches, text][-MAX_SEARCHES:]
+                others = [other for other in self._searches if other != text[:80]]
+                self._searches = [*others, text[:80]][-MAX_SEARCHES:]
         elif call.kind == tools.TODO and call.is_done and not call.is_error:
             self._todo(call)
 
@@ -154,13 +144,9 @@ class Work:
             self._todos = {str(place): todo for place, todo in enumerate(todos)}
         elif subject := call.input.get("subject"):
             created = _CREATED.search(call.text)
-            key = (
-                f"#{created[1]}"
-                if created
-                else f"#{call.input.get('taskId') or len(self._todos) + 1}"
-            )
-            status = str(call.input.get("status") or "pending")
-            self._todos[key] = (str(subject), status)
+            number = call.input.get("taskId") or len(self._todos) + 1
+            key = f"#{created[1] if created else number}"
+            self._todos[key] = (str(subject), str(call.input.get("status") or "pending"))
         key = f"#{call.input.get('taskId', '')}"
         if key in self._todos and (status := str(call.input.get("status") or "")):
             self._todos[key] = (self._todos[key][0], status)
@@ -182,30 +168,24 @@ def read(file: Path, agent: str, before: Session | None, redact: Callable[[str],
             if digest is None:
                 before, digest = None, hashlib.sha256()
                 opened.seek(0)
-            return _read_on(opened, file, agent, before, digest, redact)
+            stop = before.read if before else ReadTo()
+            began, state = stop.bytes, stop.state
+            unread = int(state.get("unread", 0))
+            reading = Reading(file, agent, state.get("reader") or {}, unread, digest)
+            work = Work(file.stem, redact, state.get("work") or {}, before)
+            for event in reading.events(opened):
+                # the last place where the next reading can go on
+                if (resume := reading.resume) is not None and event.kind in events.OPENING:
+                    work.finish_turn()
+                    state = {
+                        "reader": resume["reader"],
+                        "work": work.state(),
+                        "unread": resume["unread"],
+                    }
+                    stop = ReadTo(began + reading.bytes, _hash(digest), work.number + 1, 0, state)
+                work.take(event)
     except OSError as error:
         raise VaultError(f"{file} cannot be read: {error.strerror}") from None
-
-
-def _read_on(
-    opened: BinaryIO,
-    file: Path,
-    agent: str,
-    before: Session | None,
-    digest: Any,
-    redact: Callable[[str], str],
-) -> Session:
-    """Read to the end, and note the last place where the next reading can go on."""
-    stop = before.read if before else ReadTo()
-    began, state = stop.bytes, stop.state
-    reading = Reading(file, agent, state.get("reader") or {}, int(state.get("unread", 0)), digest)
-    work = Work(file.stem, redact, state.get("work") or {}, before)
-    for event in reading.events(opened):
-        if (resume := reading.resume) is not None and event.kind in events.OPENING:
-            work.finish_turn()
-            state = {"reader": resume["reader"], "work": work.state(), "unread": resume["unread"]}
-            stop = ReadTo(began + reading.bytes, _hash(digest), work.number + 1, 0, state)
-        work.take(event)
     work.finish_turn()
     return replace(
         work.session(),
