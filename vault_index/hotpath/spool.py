@@ -63,7 +63,7 @@ def is_recorded(journal: str, folder: str) -> bool:
 
     Capture looks more closely.
     """
-    kept = _lines(journal)
+    kept = recorded_folders(journal)
     if kept in ([], [EVERYTHING]):
         return bool(kept)
     places = [os.path.abspath(folder), os.path.realpath(folder)]
@@ -76,7 +76,7 @@ def is_recorded(journal: str, folder: str) -> bool:
 def is_on() -> bool:
     """Whether the user has a journal: sessions are recorded, or some were, or were imported."""
     journal = place_of()
-    if any(not line.startswith(NEVER) for line in _lines(journal)):
+    if any(not line.startswith(NEVER) for line in recorded_folders(journal)):
         return True
     try:
         names = os.listdir(journal)
@@ -85,7 +85,7 @@ def is_on() -> bool:
     return any(os.path.isfile(f"{journal}/{name}/{PROJECT_FILE}") for name in names)
 
 
-def _lines(journal: str) -> list[str]:
+def recorded_folders(journal: str) -> list[str]:
     """Return the lines of `recorded`, without comments; none where it cannot be read."""
     try:
         data = index_files.read(f"{journal}/{RECORDED}", MAX_BYTES)

@@ -39,17 +39,13 @@ def add(journal: Journal, transcripts: Iterable[Path]) -> None:
             spool.note(str(journal.folder), str(transcript))
 
 
-def waiting(journal: Journal) -> list[Note]:
-    """Return the transcripts that wait for capture, the oldest note first."""
-    return _notes(journal, "")
-
-
 def ended(journal: Journal) -> list[Note]:
     """Return the transcripts whose sessions ended, to be learned from, the oldest note first."""
-    return _notes(journal, spool.ENDED)
+    return waiting(journal, spool.ENDED)
 
 
-def _notes(journal: Journal, suffix: str) -> list[Note]:
+def waiting(journal: Journal, suffix: str = "") -> list[Note]:
+    """Return the transcripts that wait for capture, the oldest note first."""
     notes = []
     for file in (journal.folder / spool.FOLDER).glob(f"{'?' * _NAME_CHARS}{suffix}"):
         with contextlib.suppress(OSError, VaultError):  # removed meanwhile

@@ -81,12 +81,12 @@ class _Wanted:
     @property
     def needles(self) -> set[bytes]:
         """The texts as files may have them."""
-        return {form for text in self.texts for form in _forms(text)}
+        return _forms(self.texts)
 
     @property
     def ids(self) -> set[bytes]:
         """The ids of the sessions, the same way."""
-        return {form for session in self.sessions for form in _forms(session)}
+        return _forms(self.sessions)
 
 
 def forget(
@@ -107,8 +107,9 @@ def forget(
         finish(journal)
         chosen = [
             (file, each)
-            for file, each in _sessions(journal, project)
-            if (not session or _is_named(each, session)) and (not before or each.ended < before)
+            for file in _session_files(journal, project)
+            if _is_named(each := archive.read(file), session)
+            and (not before or each.ended < before)
         ]
         done = _take_out(journal, chosen, matching, for_good=True)
         if not done.records and not done.sessions and (matching or session):
@@ -168,17 +169,10 @@ def expire(journal: Journal) -> Forgotten:
     with held(journal.folder):
         chosen = [
             (file, each)
-            for file, each in _sessions(journal, "", old)
-            if each.ended < oldest.strftime("%Y-%m-%dT%H:%M:%S")
+            for file in old
+            if (each := archive.read(file)).ended < oldest.strftime("%Y-%m-%dT%H:%M:%S")
         ]
         return _take_out(journal, chosen, "", for_good=False)
-
-
-def _sessions(
-    journal: Journal, project: str, some: Iterable[Path] | None = None
-) -> Iterator[tuple[Path, Session]]:
-    for file in _session_files(journal, project) if some is None else some:
-        yield file, archive.read(file)
 
 
 def _session_files(journal: Journal, project: str = "") -> Iterator[Path]:
@@ -188,10 +182,9 @@ def _session_files(journal: Journal, project: str = "") -> Iterator[Path]:
 
 
 def _is_named(session: Session, name: str) -> bool:
-    ids = (session.id, session.parent)
-    return any(each and (each == name or short_id(each) == name) for each in ids) or (
-        len(name) >= 8 and session.id.startswith(name)
-    )
+    """Whether a session, or the one that started it, has a name; each has none at all."""
+    names = {form for id in (session.id, session.parent) if id for form in (id, short_id(id))}
+    return not name or name in names or (len(name) >= 8 and session.id.startswith(name))
 
 
 def _take_out(
@@ -364,14 +357,13 @@ def _files_below(top: Path, names: Iterable[str]) -> Iterator[Path]:
                 yield file
 
 
-def _forms(text: str) -> set[bytes]:
-    """Return a text as files may have it: as it is, in JSON, in 16 bits a character; small letters."""
-    lowered = text.lower()
-    return {
-        lowered.encode("utf-8", "replace"),
-        json.dumps(lowered)[1:-1].encode(),
-        lowered.encode("utf-16-le", "replace"),
-    }
+def _forms(texts: Iterable[str]) -> set[bytes]:
+    """Return texts as files may have them: as they are, in JSON, in UTF-16; small letters."""
+    forms = set[bytes]()
+    for text in map(str.lower, texts):
+        forms |= {text.encode("utf-8", "replace"), json.dumps(text)[1:-1].encode()}
+        forms.add(text.encode("utf-16-le", "replace"))
+    return forms
 
 
 def _has_any(data: bytes, needles: set[bytes]) -> bool:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from typing import TypeVar
 
-from vault_index.journal.record import FIELDS, OBSERVATION, PROMPT, SUMMARY, Command, Record
+from vault_index.journal.record import OBSERVATION, PROMPT, SUMMARY, Command, Record
 from vault_index.transcripts import events, signs, tools, vocabulary
 from vault_index.transcripts.events import Event
 from vault_index.transcripts.turns import Call, Said, Turn
@@ -90,8 +91,8 @@ def title_of_prompt(text: str) -> str:
     lines = [line for line, _ in vocabulary.plain_lines(text.removeprefix(_PLAN))] or [text]
     if len(text) > LONG_PASTE and len(lines[-1]) < 300:
         lines = lines[::-1]
-    sentences = [one for line in lines[:20] for one in vocabulary.split_sentences(line)]
-    sentences = [one for one in sentences if any(char.isalnum() for char in one)]
+    split = (vocabulary.split_sentences(line) for line in lines[:20])
+    sentences = [text for text in chain.from_iterable(split) if any(map(str.isalnum, text))]
     for place, sentence in enumerate(sentences):
         if len(sentence) >= MIN_TITLE or place + 1 == len(sentences):
             return vocabulary.one_line(sentence if place == 0 else _joined(sentences[: place + 1]))
@@ -100,7 +101,8 @@ def title_of_prompt(text: str) -> str:
 
 def _joined(sentences: Sequence[str]) -> str:
     """Return what is too short for a title with what follows it, unless it only announces that."""
-    return " ".join(one for one in sentences if not one.endswith(":") or one is sentences[-1])
+    *begin, last = sentences
+    return " ".join([*(text for text in begin if not text.endswith(":")), last])
 
 
 class _Part:
@@ -153,9 +155,8 @@ def _parts(steps: Sequence[Said | Call]) -> list[list[Said | Call]]:
 def _is_end(part: Sequence[Said | Call]) -> bool:
     """Whether the last call ends a piece of work: a commit, or the check that passes at last."""
     calls = [step for step in part if isinstance(step, Call)]
-    if signs.commits(calls[-1]):
-        return True
-    return any(repair.passed is calls[-1] for repair in signs.repairs(calls))
+    repairs = signs.repairs(calls)
+    return bool(signs.commits(calls[-1])) or any(each.passed is calls[-1] for each in repairs)
 
 
 def _counts_ahead(steps: Sequence[Said | Call]) -> list[bool]:
@@ -304,13 +305,14 @@ def summary(
         text="",
         uuids=tuple(uuid for record in requests for uuid in record.uuids),
         branch=records[-1].branch,
-        fields={name: "\n".join(_lines(fields[name])) for name in FIELDS if _lines(fields[name])},
+        fields={name: text for name, some in fields.items() if (text := "\n".join(_lines(some)))},
     )
 
 
 def _lines(texts: Iterable[str]) -> list[str]:
-    lines = [vocabulary.one_line(text, FIELD_CHARS) for text in texts if text.strip()]
-    return list(dict.fromkeys(lines))[:MAX_LINES]
+    return _unique(vocabulary.one_line(text, FIELD_CHARS) for text in texts if text.strip())[
+        :MAX_LINES
+    ]
 
 
 def _requests(prompts: Sequence[Record]) -> list[Record]:
@@ -323,10 +325,9 @@ def _requests(prompts: Sequence[Record]) -> list[Record]:
 
 
 def _investigated(observations: Sequence[Record], searches: Sequence[str]) -> list[str]:
-    files = dict.fromkeys(path for record in observations for path in record.files_read)
+    names = _unique(path for record in observations for path in record.files_read)
     lines = []
-    if files:
-        names = list(files)
+    if names:
         more = f" and {len(names) - SUMMARY_FILES} more" if len(names) > SUMMARY_FILES else ""
         lines.append(f"Files: {', '.join(names[:SUMMARY_FILES])}{more}")
     if searches:
@@ -362,9 +363,8 @@ def _completed(observations: Sequence[Record]) -> list[str]:
         for check, command in _last_checks(observations).items()
         if command.status == 0 and not command.failed and not tools.is_commit(command.text)
     ]
-    lines = list(dict.fromkeys(lines))
+    lines = _unique(lines)
     if passing:
-        lines = lines[-(MAX_LINES - 1) :]
         lines.append(f"Passing: {', '.join(f'`{check}`' for check in passing[-5:])}")
     return lines[-MAX_LINES:]
 
@@ -382,9 +382,7 @@ def _next_steps(observations: Sequence[Record], todos: Mapping[str, tuple[str, s
             elif in_rest:
                 lines.append(line)
             else:
-                lines += [
-                    one for one in vocabulary.split_sentences(line) if vocabulary.remains(one)
-                ]
+                lines += filter(vocabulary.remains, vocabulary.split_sentences(line))
     return lines
 
 

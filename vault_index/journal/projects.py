@@ -29,7 +29,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING
@@ -51,8 +51,6 @@ _MAX_NAME = 60  # characters
 EVERYWHERE = "all"  # names no project, but all of them
 MAX_NAMED = 8  # projects, in an error
 _TAKEN = frozenset({RECORDED, EVERYWHERE})
-_NO_NAME = "project"
-_TOP = "vault"
 _MAX_PLACE = 40  # characters
 
 
@@ -70,8 +68,8 @@ def projects(top: Path) -> list[Project]:
 
     A damaged `project.toml` names no folder.
     """
-    there = (_read(folder / FILE) for folder in folders_in(top))
-    return [project for project in there if project is not None]
+    named = ((folder / FILE, files.stamp(folder / FILE)) for folder in folders_in(top))
+    return [_parsed(file, stamp) for file, stamp in named if stamp]
 
 
 def project_of(top: Path, folder: str) -> str:
@@ -86,9 +84,7 @@ def project_of(top: Path, folder: str) -> str:
 
 def find_project(top: Path, folder: str) -> str:
     """Return the name of a folder's project; "" if no session of it was kept yet. Writes nothing."""
-    place = _place_of(folder)
-    there = projects(top)
-    project = _of_folder(there, place) or _of_repository(there, place)
+    project = _seen_at(top, _place_of(folder))
     return project.name if project else ""
 
 
@@ -129,12 +125,7 @@ def recorded(journal: Journal, folder: str) -> bool:
 
 def recorded_folders(journal: Journal) -> list[str]:
     """Return the folders whose sessions are recorded, `*` for all, `!folder` for none of it."""
-    try:
-        text = (journal.folder / RECORDED).read_text("utf-8", "replace")
-    except OSError:
-        return []
-    lines = [line.strip() for line in text.splitlines()]
-    return [line for line in lines if line and not line.startswith("#")]
+    return spool.recorded_folders(str(journal.folder))
 
 
 def record(journal: Journal, folder: str) -> bool:
@@ -173,21 +164,17 @@ def _write_recorded(journal: Journal, lines: Iterable[str]) -> None:
 
 def _joined(top: Path, place: str) -> str:
     """Return the project of a folder, with the folder noted in it, while nobody else writes."""
-    there = projects(top)
-    project = _of_folder(there, place) or _of_repository(there, place)
+    project = _seen_at(top, place)
     if project is None:
-        names = {
-            path.name.casefold() for path in top.iterdir() if not _is_unfinished(path)
-        } | _TAKEN
-        project = Project(_free_name(place, names), root=_root(place))
+        names = {path.name.casefold() for path in top.iterdir() if not _is_unfinished(path)}
+        project = Project(_free_name(place, names | _TAKEN), root=_root(place))
     is_new = not project.folders or (place not in project.folders and os.path.isdir(place))  # noqa: PTH112  # Path's raises for odd names
     is_first = place in project.folders and not project.root and _root(place) != ""
     if is_new or is_first:
-        there_now = dict.fromkeys([*project.folders, place])
-        project = replace(project, root=project.root or _root(place), folders=tuple(there_now))
-        folder = top / project.name
-        make_folder(folder)
-        files.replace_file(folder / FILE, _toml(project).encode())
+        folders = tuple(dict.fromkeys([*project.folders, place]))
+        make_folder(top / project.name)
+        data = _toml(project.root or _root(place), folders).encode()
+        files.replace_file(top / project.name / FILE, data)
     return project.name
 
 
@@ -196,16 +183,17 @@ def _is_unfinished(folder: Path) -> bool:
     return folder.is_dir() and all(path.name.startswith(".") for path in folder.iterdir())
 
 
-def _of_folder(there: Iterable[Project], place: str) -> Project | None:
-    """Return the project seen in a folder; of one that is gone, also in the nearest folder above."""
+def _seen_at(top: Path, place: str) -> Project | None:
+    """Return the project that was seen in a folder; of one that is gone, in the nearest folder above.
+
+    Else the project whose repository was moved there, or was cloned there once more.
+    """
+    there = projects(top)
     by_folder = {folder: project for project in there for folder in project.folders}
-    if place in by_folder or os.path.isdir(place):  # noqa: PTH112  # the same
-        return by_folder.get(place)
-    return next((by_folder[str(up)] for up in Path(place).parents if str(up) in by_folder), None)
-
-
-def _of_repository(there: Iterable[Project], place: str) -> Project | None:
-    """Return the project whose repository was moved to a folder, or was cloned there once more."""
+    is_there = os.path.isdir(place)  # noqa: PTH112  # the same
+    for each in (place,) if is_there else (place, *map(str, Path(place).parents)):
+        if each in by_folder:
+            return by_folder[each]
     root = _root(place)
     for project in there:
         if root and project.root == root and all(_is_same(old, place) for old in project.folders):
@@ -256,7 +244,7 @@ def _root(place: str) -> str:
 
 def _free_name(place: str, taken: Iterable[str]) -> str:
     last = PureWindowsPath(place).name if "\\" in place else Path(place).name
-    name = _UNSAFE.sub("-", last.removesuffix(".git")).strip("-.")[:_MAX_NAME] or _NO_NAME
+    name = _UNSAFE.sub("-", last.removesuffix(".git")).strip("-.")[:_MAX_NAME] or "project"
     free, number = name, 1
     while free.casefold() in taken:
         number += 1
@@ -264,10 +252,10 @@ def _free_name(place: str, taken: Iterable[str]) -> str:
     return free
 
 
-def _toml(project: Project) -> str:
+def _toml(root: str, folders: Iterable[str]) -> str:
     """Return the text of a `project.toml`: JSON's strings are TOML's, but for DEL."""
-    lines = "".join(f"    {json.dumps(folder)},\n" for folder in project.folders)
-    return f"root = {json.dumps(project.root)}\nfolders = [\n{lines}]\n".replace("\x7f", "\\u007f")
+    lines = "".join(f"    {json.dumps(folder)},\n" for folder in folders)
+    return f"root = {json.dumps(root)}\nfolders = [\n{lines}]\n".replace("\x7f", "\\u007f")
 
 
 @functools.lru_cache(maxsize=4096)
@@ -283,14 +271,6 @@ def _parsed(file: Path, stamp: files.Stamp) -> Project:  # noqa: ARG001  # the k
         root=str(values.get("root", "")),
         folders=tuple(map(str, there)) if isinstance(there, list) else (),
     )
-
-
-def _read(file: Path) -> Project | None:
-    """Return the project of a folder, None without a file."""
-    try:
-        return _parsed(file, files.stamp_of(file.lstat()))
-    except OSError:
-        return None
 
 
 # A vault's private folders.
@@ -321,6 +301,6 @@ def _place_in_repository(vault: Vault) -> str:
     top = git.top_of(vault.root)
     inside = os.path.relpath(os.path.realpath(vault.root), top) if top else "."
     if inside == ".":
-        return _TOP
+        return "vault"
     name = _UNSAFE.sub("-", inside).strip("-.")[-_MAX_PLACE:]
     return f"{name}-{blake2b(os.fsencode(inside), digest_size=3).hexdigest()}"
