@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import chain, groupby
 from os import DirEntry
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ _NO_DATE = ("0000-00", "00")  # of a session whose transcript has no times
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 TOMBSTONES = "forgotten"
 _HEAD = 64 * 1024  # bytes; the frontmatter's keys of before `read` are in the first few hundred
-_KEY = re.compile(rb'^(session|transcript|project): ("?)(.*?)\2$', re.MULTILINE)
+_KEY = re.compile(rb"^(session|transcript): (.*)$", re.MULTILINE)
 _UUIDS = re.compile(rb'"uuids": \[([^\]]*)\]')
 _MARK = b"\n<!-- record "
 _RECORD = re.compile(rb'^<!-- record \{"id": "[^"]*-([pos])[\d.]*"', re.MULTILINE)
@@ -154,8 +154,9 @@ class Catalog:
             with contextlib.suppress(VaultError):
                 data = files.read_file(file)
                 if head := _head_in(data[:_HEAD], file):
-                    for uuid in _uuids_in(data):
-                        self.uuids.setdefault(hash(uuid), head.transcript)
+                    for uuid in b", ".join(_UUIDS.findall(data)).split(b", "):
+                        text = uuid[1:-1].decode("utf-8", "replace")
+                        self.uuids.setdefault(hash(text), head.transcript)
         self.has_uuids = True
 
     def add_uuids(self, session: Session) -> None:
@@ -197,24 +198,11 @@ def head_of(file: Path) -> Head | None:
 
 
 def _head_in(data: bytes, file: Path) -> Head | None:
-    values = {
-        match[1]: _text(match[2], match[3])
-        for match in _KEY.finditer(data.partition(b"\n---\n")[0])
-    }
-    session = values.get(b"session", "")
-    return Head(file, session, values.get(b"transcript", "")) if session else None
-
-
-def _text(quote: bytes, value: bytes) -> str:
-    text = value.decode("utf-8", "replace")
-    return text.replace('\\"', '"').replace("\\\\", "\\") if quote else text
-
-
-def _uuids_in(data: bytes) -> Iterator[str]:
-    for some in _UUIDS.findall(data):
-        for uuid in some.split(b", "):
-            if len(uuid) > 2:
-                yield uuid[1:-1].decode("utf-8", "replace")
+    values = dict.fromkeys((b"session", b"transcript"), "")
+    for key, value in _KEY.findall(data.partition(b"\n---\n")[0]):
+        with contextlib.suppress(ValueError):  # damaged
+            values[key] = session_file.scalar_of(value.decode("utf-8", "replace"))
+    return Head(file, *values.values()) if values[b"session"] else None
 
 
 def tombstones(folder: Path) -> frozenset[str]:
@@ -269,7 +257,11 @@ def latest(
     that are returned more than the head is parsed.
     """
     there: list[tuple[Path, Session]] = []
-    for day, of_day in _days(journal, project):
+    by_day = (
+        groupby(sorted(of_month, key=day_of, reverse=True), key=day_of)
+        for of_month in months(journal.folder, project)
+    )
+    for day, of_day in chain.from_iterable(by_day):
         if until and day > until[:10]:
             continue
         if len(there) >= limit or (since and day < since[:10]):
@@ -292,12 +284,6 @@ def days(journal: Journal, project: str = "") -> dict[str, int]:
 def day_of(file: Path) -> str:
     """Return the day of a session file, `2026-11-22`."""
     return f"{file.parent.name}-{file.name[:2]}"
-
-
-def _days(journal: Journal, project: str) -> Iterator[tuple[str, Iterable[Path]]]:
-    """Yield the days, `2026-11-22`, with the session files of each, the latest first."""
-    for of_month in months(journal.folder, project):
-        yield from groupby(sorted(of_month, key=day_of, reverse=True), key=day_of)
 
 
 def _read_head(file: Path) -> tuple[Path, bytes, Session] | None:

@@ -194,19 +194,17 @@ def catch_up(journal: Journal, say: Callable[[str], None], *, lock: int | None =
     Raises VaultError.
     """
     captured = 0
-    while True:
-        lock = backlog.lock(journal) if lock is None else lock
-        if lock is None:
-            return captured
+    lock = backlog.lock(journal) if lock is None else lock
+    while lock is not None:
         try:
             captured += _capture_all(journal, say)
             if captured:
                 index.sync(journal, wait=True)
         finally:
             os.close(lock)
-        lock = None
-        if not backlog.waiting(journal):  # noted while we held the lock
-            return captured
+        # what was noted while we held the lock
+        lock = backlog.lock(journal) if backlog.waiting(journal) else None
+    return captured
 
 
 def _capture_all(journal: Journal, say: Callable[[str], None]) -> int:

@@ -130,22 +130,18 @@ def _parts(steps: Sequence[Said | Call]) -> list[list[Said | Call]]:
     """Return the steps of a turn, cut where the work turns."""
     parts: list[list[Said | Call]] = [[]]
     calls = chars = 0
-    edits_ahead = _counts_ahead(steps)
-    for place, step in enumerate(steps):
-        if isinstance(step, Said) and calls >= MIN_CALLS and edits_ahead[place]:
-            part_is_full = calls >= MAX_CALLS or chars >= MAX_CHARS
-            is_turn = isinstance(parts[-1][-1], Call) and _is_end(parts[-1])
-            if part_is_full or is_turn:
-                parts.append([])
-                calls = chars = 0
+    for step, is_ahead in zip(steps, _counts_ahead(steps), strict=True):
+        is_text = isinstance(step, Said)
+        is_full = calls >= MAX_CALLS or chars >= MAX_CHARS
+        if is_text and is_ahead and calls >= MIN_CALLS and (is_full or _is_end(parts[-1])):
+            parts.append([])
+            calls = chars = 0
         parts[-1].append(step)
-        if isinstance(step, Call):
-            calls += 1
-        else:
-            chars += len(step.text)
-            if len(step.text) >= LONG_ANSWER and calls >= MIN_CALLS and edits_ahead[place]:
-                parts.append([])
-                calls = chars = 0
+        calls += not is_text
+        chars += len(step.text) if is_text else 0
+        if is_text and is_ahead and calls >= MIN_CALLS and len(step.text) >= LONG_ANSWER:
+            parts.append([])
+            calls = chars = 0
     if len(parts) > 1 and sum(isinstance(step, Call) for step in parts[-1]) < MIN_CALLS:
         last = parts.pop()
         parts[-1] += last
@@ -153,7 +149,9 @@ def _parts(steps: Sequence[Said | Call]) -> list[list[Said | Call]]:
 
 
 def _is_end(part: Sequence[Said | Call]) -> bool:
-    """Whether the last call ends a piece of work: a commit, or the check that passes at last."""
+    """Whether the last step ends a piece of work: a commit, or the check that passes at last."""
+    if not isinstance(part[-1], Call):
+        return False
     calls = [step for step in part if isinstance(step, Call)]
     repairs = signs.repairs(calls)
     return bool(signs.commits(calls[-1])) or any(each.passed is calls[-1] for each in repairs)

@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from vault_index import git
@@ -223,9 +224,8 @@ def _redacted(text: str, keeps_lines: bool) -> str:
         if begin >= end:
             ends = text.count("\n", first, end) if keeps_lines else 0
             parts += [name, "\n" * ends, text[end:begin]]
-            first = begin
-            rank, name = number, f"[redacted: {why}]"
-        elif number < rank:
+            first, rank = begin, number + 1
+        if number < rank:
             rank, name = number, f"[redacted: {why}]"
         end = max(end, stop)
     ends = text.count("\n", first, end) if keeps_lines else 0
@@ -337,9 +337,7 @@ def _tokens(text: str) -> Iterator[tuple[int, int, bool]]:
             for piece in _PIECE.finditer(run):
                 begin = match.start() + piece.start()
                 yield from _token(text, begin, piece[0], within_path=True)
-            if "/" in run and "." not in run:  # base64 has slashes, too
-                yield from _token(text, match.start(), run, within_path=False)
-        else:
+        if "." not in run:  # base64 has slashes, too
             yield from _token(text, match.start(), run, within_path=False)
 
 
@@ -363,13 +361,12 @@ def _token(
     if turns < 0.08 and not is_hex and not is_code:
         return
     is_random = (
-        len(bare) >= (_MIN_RANDOM if any(map(str.isdigit, bare)) else _MIN_LETTERS)
+        not (within_path and is_hex)
+        and len(bare) >= (_MIN_RANDOM if any(map(str.isdigit, bare)) else _MIN_LETTERS)
         and (turns >= _TURNS or (is_code and not bare.isalpha()))
         and secrets.entropy(bare) >= _BITS
         and not _INTEGRITY.search(text, max(0, begin - 8), begin)
     )
-    if within_path and is_hex:
-        is_random = False
     yield begin, begin + len(run), is_random
 
 
@@ -439,13 +436,10 @@ class Exclude:
 
 
 def _names_in(record: Record) -> set[str]:
-    names = {*record.files_read, *record.files_modified}
-    for text in replace(record, branch="", files_read=(), files_modified=()).texts():
-        if "/" in text or "." in text:
-            for match in _PATH.finditer(text):
-                if name := _name(match):
-                    names.add(name)
-    return names
+    texts = replace(record, branch="", files_read=(), files_modified=()).texts()
+    matches = (_PATH.finditer(text) for text in texts if "/" in text or "." in text)
+    names = map(_name, chain.from_iterable(matches))
+    return {*record.files_read, *record.files_modified, *filter(None, names)}
 
 
 def _name(match: re.Match[str]) -> str:

@@ -132,6 +132,11 @@ def _scalar(value: str | int) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def scalar_of(written: str) -> str:
+    """Return the text that a value of the frontmatter is. Raises ValueError."""
+    return str(json.loads(written)) if written[:1] == '"' else written
+
+
 def _read_frontmatter(lines: Sequence[str], where: str | Path) -> tuple[dict[str, Any], int]:
     """Return the values of a session, and the number of the line after the frontmatter."""
     if lines[0].rstrip() != "---":
@@ -148,8 +153,8 @@ def _read_frontmatter(lines: Sequence[str], where: str | Path) -> tuple[dict[str
             if key == "read":
                 values["read"] = _read_to(json.loads(written))
             elif key in _KEYS:
-                value = json.loads(written) if written[:1] == '"' else written
-                values[_KEYS[key]] = int(value) if key in _NUMBERS else str(value)
+                value = scalar_of(written)
+                values[_KEYS[key]] = int(value) if key in _NUMBERS else value
             elif not colon and line.strip():
                 raise ValueError("a line of it is no `key: value`")
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
