@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from operator import attrgetter
 from pathlib import Path
 
 from vault_index.git.history import name_changes
@@ -32,17 +33,13 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
-    """A repository, to be asked about its past. `top` is its folder."""
-
-    repo: Repo
-    top: Path
+class Past(Repo):
+    """A repository, to be asked about its past."""
 
     def days(self) -> dict[str, str]:
         """Return the last commit of each day (UTC) of HEAD's history: `{"2026-11-22": commit}`."""
-        log = ask(self.repo, "log", "--format=%ct %H")
         days: dict[str, str] = {}
-        for line in log.splitlines():
+        for line in ask(self, "log", "--format=%ct %H").splitlines():
             seconds, _, commit = line.partition(" ")
             days.setdefault(_day(seconds), commit)
         return days
@@ -54,19 +51,19 @@ class Past:
         """
         how = ("-M", "--name-status", "-z", "--relative", "--format=%x01%ct")
         days: dict[str, str] = {}
-        for change in name_changes(ask(self.repo, "log", *how, "--", ".", folder=folder)):
+        for change in name_changes(ask(self, "log", *how, "--", ".", folder=folder)):
             if change.status != "R100":
                 days.setdefault(change.today, _day(change.said))
         return days
 
     def names(self, commit: str) -> frozenset[str]:
         """Return the paths of all files at a commit, from the top."""
-        return frozenset(ask(self.repo, "ls-tree", "-r", "--name-only", "-z", commit).split("\0"))
+        return frozenset(ask(self, "ls-tree", "-r", "--name-only", "-z", commit).split("\0"))
 
     def changes(self, commit: str) -> dict[str, Change]:
         """Return what is gone of each file since a commit, up to HEAD; a moved file is gone there."""
         how = ("-U0", "--no-renames", "--diff-filter=MDT", *_DIFF)
-        diff = ask_bytes(self.repo, "diff", *how, commit, "HEAD", "--")
+        diff = ask_bytes(self, "diff", *how, commit, "HEAD", "--")
         changes: dict[str, Change] = {}
         for part in re.split(rb"(?m)^(?=diff --git )", diff):
             head, _, hunks = part.partition(b"\n@@")
@@ -79,7 +76,7 @@ class Past:
     def renames(self, commit: str) -> dict[str, str]:
         """Return the files that have another name since a commit: old path -> new path."""
         options = ("-M", "--diff-filter=R", "--name-status", "-z", *_DIFF)
-        fields = iter(ask(self.repo, "diff", *options, commit, "HEAD", "--").split("\0"))
+        fields = iter(ask(self, "diff", *options, commit, "HEAD", "--").split("\0"))
         return {next(fields, ""): next(fields, "") for status in fields if status}
 
     def lines(self, commit: str, path: str) -> int:
@@ -88,7 +85,7 @@ class Past:
 
     def content(self, commit: str, path: str) -> bytes:
         """Return a file as it was at a commit; b"" if it was not there."""
-        return ask_bytes(self.repo, "cat-file", "blob", f"{commit}:{path}")
+        return ask_bytes(self, "cat-file", "blob", f"{commit}:{path}")
 
     def there_now(self, words: Collection[str], outside: str) -> set[str]:
         """Return those of some words that a tracked file has now, as it is on the disk.
@@ -98,7 +95,7 @@ class Past:
         if not words:
             return set()
         told = ask_bytes(
-            self.repo,
+            self,
             *("--no-literal-pathspecs", "grep", "-h", "-o", "-w", "-F", "-I", "--no-textconv"),
             *("-f", "-", "--", ":/", f":(top,exclude,literal){outside}"),
             stdin="".join(f"{word}\n" for word in sorted(words)),
@@ -114,7 +111,7 @@ def _day(seconds: str) -> str:
 def look_back(folder: Path) -> Past | None:
     """Return the past of the repository around a folder; None without a repository."""
     repo = repository(folder)
-    return Past(repo, repo.top) if repo else None
+    return Past(repo.top, repo.overrules) if repo else None
 
 
 # What changed between two states of a repository: files, their lines, the patch; within bounds.
@@ -148,6 +145,10 @@ class ChangedFile:
     added: int = 0
     removed: int = 0
     before: str = ""
+
+    @property
+    def lines(self) -> int:
+        return self.added + self.removed
 
 
 @dataclass(slots=True)
@@ -195,7 +196,6 @@ def difference(
     base = base or _EMPTY[64 if len(ask(repo, "rev-parse", "HEAD")) == 64 else 40]
     revisions = [base, until] if until else [base]
     result.files = [each for each in _files(repo, revisions) if wanted(each.path)]
-    untracked = [] if until else _untracked(repo, wanted)
     if base not in _EMPTY.values():
         result.before = ask(repo, "ls-tree", "-r", "--name-only", "-z", base).split("\0")
     span = (until or "HEAD") if base in _EMPTY.values() else f"{base}..{until or 'HEAD'}"
@@ -204,7 +204,11 @@ def difference(
     if len(result.files) > MAX_FILES:
         result.left_out.append(f"{len(result.files) - MAX_FILES} of {len(result.files)} files")
         result.files = result.files[:MAX_FILES]
-    room = _read_untracked(result, untracked, max_chars)
+    untracked = (
+        [] if until else ask(repo, "ls-files", "--others", "--exclude-standard", "-z").split("\0")
+    )
+    paths = [path for path in untracked if path and not path.endswith("/") and wanted(path)]
+    room = _read_untracked(result, paths, max_chars)
     _read_patch(repo, result, revisions, room)
     return result
 
@@ -237,16 +241,8 @@ def _files(repo: Repo, revisions: Sequence[str]) -> Iterator[ChangedFile]:
                 next(fields, "")
                 path = next(fields, "")
             status, before = kinds.get(path, ("M", ""))
-            yield ChangedFile(path, status, _number(added), _number(removed), before)
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isdecimal() else 0
-
-
-def _untracked(repo: Repo, wanted: Callable[[str], bool]) -> list[str]:
-    listed = ask(repo, "ls-files", "--others", "--exclude-standard", "-z").split("\0")
-    return [path for path in listed if path and not path.endswith("/") and wanted(path)]
+            lines = [int(text) if text.isdecimal() else 0 for text in (added, removed)]
+            yield ChangedFile(path, status, lines[0], lines[1], before)
 
 
 def _read_untracked(result: Difference, paths: Sequence[str], room: int) -> int:
@@ -254,8 +250,11 @@ def _read_untracked(result: Difference, paths: Sequence[str], room: int) -> int:
     if len(paths) > MAX_UNTRACKED:
         result.left_out.append(f"{len(paths) - MAX_UNTRACKED} of {len(paths)} new files")
     for path in paths[:MAX_UNTRACKED]:
-        data = _content(result.top / path)
-        if data is None or b"\0" in data[:8000]:
+        try:
+            data = index_files.read(result.top / path, BIG_FILE_BYTES + 1)
+        except OSError:  # a link, a pipe
+            data = b"\0"
+        if len(data) > BIG_FILE_BYTES or b"\0" in data[:8000]:
             result.files.append(ChangedFile(path, "A"))
             continue
         lines = data.decode("utf-8", "replace").splitlines()
@@ -270,19 +269,10 @@ def _read_untracked(result: Difference, paths: Sequence[str], room: int) -> int:
     return room
 
 
-def _content(file: Path) -> bytes | None:
-    """Return an ordinary file that is not big; None for others."""
-    try:
-        data = index_files.read(file, BIG_FILE_BYTES + 1)
-    except OSError:
-        return None
-    return data if len(data) <= BIG_FILE_BYTES else None
-
-
 def _read_patch(repo: Repo, result: Difference, revisions: Sequence[str], room: int) -> None:
     """Add the patches of files, those with the fewest lines first, as long as there is room."""
-    there = [file for file in result.files if file.path not in result.patch]
-    there = sorted(filter(_lines, there), key=_lines)
+    there = [file for file in result.files if file.lines and file.path not in result.patch]
+    there.sort(key=attrgetter("lines"))
     left = 0
     for at in range(0, len(there), _BATCH):
         some = there[at : at + _BATCH]
@@ -291,7 +281,13 @@ def _read_patch(repo: Repo, result: Difference, revisions: Sequence[str], room: 
             continue
         paths = [path for file in some for path in (file.before, file.path) if path]
         printed = ask_bytes(repo, *_CHANGES, "-U3", *revisions, "--", *paths)
-        for path, text in _by_file(printed.decode("utf-8", "replace")):
+        for part in re.split(r"(?m)^(?=diff --git )", printed.decode("utf-8", "replace")):
+            begin = part.find("\n--- ") + 1
+            if not begin:  # a mode, a rename alone, a binary file
+                continue
+            text = part[begin:]
+            old, new = (line[4:] for line in text.split("\n", 2)[:2])
+            path = (new if new != os.devnull else old).rstrip("\t")[2:]
             if len(text) > room:
                 left += 1
                 continue
@@ -299,18 +295,3 @@ def _read_patch(repo: Repo, result: Difference, revisions: Sequence[str], room: 
             room -= len(text)
     if left:
         result.left_out.append(f"the text of {left} files")
-
-
-def _lines(file: ChangedFile) -> int:
-    return file.added + file.removed
-
-
-def _by_file(printed: str) -> Iterator[tuple[str, str]]:
-    for part in re.split(r"(?m)^(?=diff --git )", printed):
-        begin = part.find("\n--- ")
-        if not part or begin < 0:  # a mode, a rename alone, a binary file
-            continue
-        text = part[begin + 1 :]
-        old, new = text.split("\n", 2)[:2]
-        named = new[4:] if new[4:] != os.devnull else old[4:]
-        yield named.rstrip("\t")[2:], text

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from vault_index.errors import GitError, WriteError
 from vault_index.git.dotgit import is_bare
-from vault_index.git.run import SUBMODULE, Repo, ask, ask_bytes, command, repository, user_setting
+from vault_index.git.run import SUBMODULE, ask, ask_bytes, command, repository, user_setting
 from vault_index.hotpath import index_files
 
 RECENT_COMMITS = 10
@@ -39,7 +39,7 @@ class Worktree:
 
     branch: str
     head: str
-    uncommitted: tuple[str, ...] = field(default=())  # paths below the vault's folder
+    uncommitted: tuple[str, ...] = ()  # paths below the vault's folder
 
 
 def reflog(folder: Path) -> Path | None:
@@ -163,28 +163,24 @@ def root_commit(folder: Path) -> str:
 def ignored(top: Path, paths: Collection[str]) -> set[str]:
     """Return which paths, relative to the top of a repository, git does not track and ignores."""
     repo = repository(top)
-    return _ignored(repo, sorted(paths)) if repo else set()
-
-
-def _ignored(repo: Repo, paths: Sequence[str]) -> set[str]:
-    """Ask git about many paths at once, and about halves if it refuses one of them."""
-    if not paths:
-        return set()
-    # each path is answered as <source> <line> <pattern> <path>, without a source if not ignored
-    told = ask_bytes(
-        repo,
-        "--no-literal-pathspecs",  # which it knows nothing of
-        *("check-ignore", "--stdin", "-z", "--verbose", "--non-matching"),
-        stdin="".join(f"./{path}\0" for path in paths),
-        answers=(0, 1),  # 1: none of them is
-    )
-    if not told:
-        middle = len(paths) // 2
-        return _ignored(repo, paths[:middle]) | _ignored(repo, paths[middle:]) if middle else set()
-    answers = os.fsdecode(told).split("\0")
-    rules = zip(answers[0::4], answers[2::4], answers[3::4], strict=False)
-    there = (path for source, rule, path in rules if source and not rule.startswith("!"))
-    return {path.removeprefix("./") for path in there}
+    pending, found = [sorted(paths)], set()
+    while repo and pending:
+        some = pending.pop()
+        # each path is answered as <source> <line> <pattern> <path>, without a source if not ignored
+        told = ask_bytes(
+            repo,
+            "--no-literal-pathspecs",  # which it knows nothing of
+            *("check-ignore", "--stdin", "-z", "--verbose", "--non-matching"),
+            stdin="".join(f"./{path}\0" for path in some),
+            answers=(0, 1),  # 1: none of them is
+        )
+        if not told and (middle := len(some) // 2):  # it refuses one of them
+            pending += [some[:middle], some[middle:]]
+        answers = os.fsdecode(told).split("\0")
+        for source, rule, path in zip(answers[0::4], answers[2::4], answers[3::4], strict=False):
+            if source and not rule.startswith("!"):
+                found.add(path.removeprefix("./"))
+    return found
 
 
 def commit_file(folder: Path, path: str, data: bytes, message: Sequence[str]) -> bool:
@@ -235,11 +231,8 @@ def _remove_asides() -> None:
 
     for folder in Path(tempfile.gettempdir()).glob(f"{_ASIDE}*-*"):
         pid = folder.name.removeprefix(_ASIDE).partition("-")[0]
-        if (
-            pid.isdigit()
-            and not index_files.is_alive(int(pid))
-            and folder.lstat().st_uid == os.geteuid()
-        ):
+        is_left = pid.isdigit() and not index_files.is_alive(int(pid))
+        if is_left and folder.lstat().st_uid == os.geteuid():
             shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -283,7 +276,11 @@ def overwritten_files(top: Path, old: str, new: str) -> Iterator[Overwritten]:
     listed = command(top, "ls-files", "-v", "-z").split("\0")
     tracked = {line[2:]: line[:1].upper() for line in listed if line}
     ignores_case = command(top, "config", "--get", "core.ignorecase", check=False) == "true"
-    changes = list(_changes(top, old, new))
+    raw = command(top, "diff-tree", "-r", "-z", "--raw", "--no-renames", old, new).split("\0")
+    changes = [  # the mode before, the mode after, the path
+        (*entry.lstrip(":").split()[:2], path)
+        for entry, path in zip(raw[::2], raw[1::2], strict=False)
+    ]
     removed = {path.casefold() for _, mode, path in changes if mode == _ABSENT}
     for was, becomes, path in changes:
         is_new = was in (_ABSENT, SUBMODULE)
@@ -322,11 +319,3 @@ def _blocking(top: Path, path: str, tracked: Collection[str]) -> str:
         )
         return next((file for file in below if file not in tracked), "")
     return path if os.path.lexists(place) and path not in tracked else ""
-
-
-def _changes(top: Path, old: str, new: str) -> Iterator[tuple[str, str, str]]:
-    """Yield (mode before, mode after, path) of each file that two commits have in different ways."""
-    raw = command(top, "diff-tree", "-r", "-z", "--raw", "--no-renames", old, new).split("\0")
-    for entry, path in zip(raw[::2], raw[1::2], strict=False):
-        before, after = entry.lstrip(":").split()[:2]
-        yield before, after, path

@@ -86,7 +86,10 @@ def origin_of(common: Path) -> str:
 def head_of(top: Path) -> str | None:
     """Return the commit that is checked out below `top`; None where git has to be asked."""
     folder = git_folder(top)
-    if not _is_own(top, top / ".git", folder):
+    try:  # git reads no repository of another user
+        if any(each.stat().st_uid != os.geteuid() for each in (top, top / ".git", folder)):
+            return None
+    except OSError:
         return None
     head = _read(folder / "HEAD")
     if _HASH.fullmatch(head):
@@ -95,7 +98,10 @@ def head_of(top: Path) -> str | None:
     if branch is None or ".." in branch[1]:
         return None
     common = folder / _read(folder / "commondir")
-    commit = _read(common / branch[1]) or _packed(common, branch[1])
+    commit = _read(common / branch[1])
+    if not commit:
+        packed = map(str.split, _read(common / "packed-refs", MAX_BYTES).split("\n"))
+        commit = next((words[0] for words in packed if words[1:] == [branch[1]]), "")
     return commit if _HASH.fullmatch(commit) else None
 
 
@@ -121,22 +127,6 @@ def tracks_nothing_named(top: Path, name: str) -> bool:
     is_sparse = b"sdir" in data  # folders stand for what is in them
     whole = len(data) <= MAX_BYTES
     return whole and is_plain and not is_sparse and os.fsencode(name).lower() not in data.lower()
-
-
-def _is_own(*places: Path) -> bool:
-    """Whether all of a repository is this user's: git reads no other."""
-    try:
-        return all(place.stat().st_uid == os.geteuid() for place in places)
-    except OSError:
-        return False
-
-
-def _packed(common: Path, branch: str) -> str:
-    for line in _read(common / "packed-refs", MAX_BYTES).split("\n"):
-        commit, _, name = line.partition(" ")
-        if name == branch:
-            return commit
-    return ""
 
 
 def _read(file: Path, limit: int = 4096) -> str:

@@ -56,11 +56,12 @@ def provenance(
     repo = repository(folder)
     if repo is None:
         return {}
-    if since and ask(repo, "merge-base", since, head) != since:
-        return None
-    if since and ask(repo, "rev-list", "--min-parents=2", "-1", f"{since}..{head}"):
-        return None
     span = f"{since}..{head}" if since else head
+    if since and (
+        ask(repo, "merge-base", since, head) != since
+        or ask(repo, "rev-list", "--min-parents=2", "-1", span)
+    ):
+        return None
     how = ("-M", "--name-status", "-z", "--relative", "--format=%x01%aN%x02%aI")
     changes = list(name_changes(ask(repo, "log", *how, span, "--", ".", folder=folder)))
     if since and any(change.status[0] == "R" for change in changes):
@@ -223,23 +224,17 @@ def outgoing(
         path, (_, mode, _, blob) = next(fields, ""), text.split()[:4]
         if wanted(path) and mode != SUBMODULE and (path, blob) not in seen:
             seen.add((path, blob))
-            yield commit, path, _content(repo, blob)
+            content = ask_bytes(repo, _AS_PUSHED, "cat-file", "blob", blob)
+            if not content and ask(repo, _AS_PUSHED, "cat-file", "-s", blob) != "0":
+                raise GitError(f"git cat-file: {blob[:10]} could not be read", "git fsck")
+            yield commit, path, content
 
 
 def messages(folder: Path, commits: Collection[str]) -> Iterator[tuple[str, str]]:
     """Yield (commit, message) of some commits. Raises GitError where git does not answer."""
+    how = (_AS_PUSHED, "log", "-1", "--no-show-signature", "--format=%B")
     for commit in commits:
-        message = command(
-            folder, _AS_PUSHED, "log", "-1", "--no-show-signature", "--format=%B", commit, "--"
-        )
-        yield commit, message
-
-
-def _content(repo: Repo | None, blob: str) -> bytes:
-    content = ask_bytes(repo, _AS_PUSHED, "cat-file", "blob", blob)
-    if not content and ask(repo, _AS_PUSHED, "cat-file", "-s", blob) != "0":
-        raise GitError(f"git cat-file: {blob[:10]} could not be read", "git fsck")
-    return content
+        yield commit, command(folder, *how, commit, "--")
 
 
 # Who vouches for the text of a file: what git has of it, and who committed that.

@@ -14,11 +14,11 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from vault_index.errors import GitError
 from vault_index.git.dotgit import head_of, top_of, tracks_nothing_named
@@ -192,17 +192,12 @@ def ask_bytes(
     inside = ("-C", str(folder)) if folder else ()
     try:
         with _file_of(stdin) as opened:
-            done = _run(
-                repo.top,
-                repo.top,
-                [*_TO_READ, *inside, *arguments],
-                repo.overrules,
-                stdin=opened,
-                seconds=READING_SECONDS,
-            )
+            words = [*_TO_READ, *inside, *arguments]
+            where, seconds = (repo.top, repo.top), READING_SECONDS
+            status, output, _ = _run(*where, words, repo.overrules, (), opened, seconds)
     except OSError:
         return b""
-    return done.stdout if done.status in answers else b""
+    return output if status in answers else b""
 
 
 @contextmanager
@@ -231,31 +226,30 @@ def command(folder: Path, *arguments: str, check: bool = True) -> str:
         settings = _settings(top) if top else []
     except OSError:  # it will be said below
         settings = []
-    key = refused(settings) if verb in _NETWORK else ""
-    if key:
+    if verb in _NETWORK and (key := refused(settings)):
         raise GitError(
             f"git {verb}: this repository's own settings name a program ({key})",
             f"git config --unset-all {key}",
         )
-    if verb == "push" and top and not _hooks_of_user(settings) and _has_hook(top, "pre-push"):
-        raise GitError(
-            "git push: this repository has a pre-push hook, and `lessons` runs none of its programs",
-            "git push",
-        )
+    if verb == "push" and top and not _hooks_of_user(settings):
+        _, hook, _ = _run(top, top, ["rev-parse", "--git-path", "hooks/pre-push"])
+        if os.access(top / _text(hook), os.X_OK):
+            message = "this repository has a pre-push hook, and `lessons` runs none of its programs"
+            raise GitError(f"git push: {message}", "git push")
     overrules = () if verb in _TELLS else instead(settings, filters=True)
     try:
-        done = _run(folder, top, arguments, overrules, settings)
+        status, output, said = _run(folder, top, arguments, overrules, settings)
     except OSError as error:
         if isinstance(error, FileNotFoundError) and folder.is_dir():
             raise GitError("there is no git command here", "install git") from None
         if not check:
             return ""
         raise GitError(f"git {verb}: {error.strerror or error}") from None
-    if done.status == 0:
-        return _text(done.stdout)
+    if status == 0:
+        return _text(output)
     if not check:
         return ""
-    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    lines = filter(None, map(str.strip, said.splitlines()))
     messages = [line for line in lines if not line.startswith("hint:")]
     hint = "free some space" if any(map(is_full, messages)) else ""
     raise GitError(f"git {verb}: {'; '.join(messages[:3]) or 'failed'}", hint)
@@ -302,8 +296,8 @@ def _verb(arguments: Sequence[str]) -> str:
 
 def _settings(folder: Path) -> list[Setting]:
     """Return all settings of git, and where each is from; git 2.26 or newer tells."""
-    done = _run(folder, top_of(folder), ["config", "--list", "-z", "--show-scope"])
-    return parse(os.fsdecode(done.stdout))
+    _, listed, _ = _run(folder, top_of(folder), ["config", "--list", "-z", "--show-scope"])
+    return parse(os.fsdecode(listed))
 
 
 def _hooks_of_user(settings: Sequence[Setting]) -> str:
@@ -311,19 +305,6 @@ def _hooks_of_user(settings: Sequence[Setting]) -> str:
     hooks = of_user(settings, "core.hookspath")
     # a relative one is in the repository
     return hooks if hooks.startswith(("/", "~")) else ""
-
-
-def _has_hook(top: Path, name: str) -> bool:
-    done = _run(top, top, ["rev-parse", "--git-path", f"hooks/{name}"])
-    return os.access(top / _text(done.stdout), os.X_OK)
-
-
-class _Ended(NamedTuple):
-    """How a git command ended, and what it printed."""
-
-    status: int
-    stdout: bytes
-    stderr: str
 
 
 def _run(
@@ -334,8 +315,10 @@ def _run(
     settings: Sequence[Setting] = (),
     stdin: BinaryIO | None = None,
     seconds: float | None = None,
-) -> _Ended:
-    """Start git. `settings` are those in which a `fetch` or `push` looks for the user's own.
+) -> tuple[int, bytes, str]:
+    """Run git and return its status, its output and what it said on stderr.
+
+    `settings` are those in which a `fetch` or `push` looks for the user's own.
 
     GitPython is the way to the command only: no object database of it is opened, so no `git cat-file`
     child is left behind. Raises OSError without the folder or git.
@@ -351,6 +334,9 @@ def _run(
         words[1:1] = ["-c", f"protocol.ext.allow={ext}"]
     else:  # a repository may say that it lacks objects, and name who has them
         env |= {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
+    lent = [name for name in _OF_A_HOOK if top and name in os.environ and name not in env]
+    if lent:
+        words[:0] = ["env", *(word for name in lent for word in ("-u", name))]
     if not os.access(folder, os.X_OK):  # GitPython would go to the current folder instead
         raise FileNotFoundError(str(folder))
     try:
@@ -358,8 +344,8 @@ def _run(
     except ImportError as error:
         raise FileNotFoundError(str(error)) from None
     try:
-        ended = git.cmd.Git(folder).execute(
-            [*_without_hook_variables(top, env), *words],
+        ended: tuple[int, bytes, str] = git.cmd.Git(folder).execute(
+            words,
             istream=stdin,
             env=env,
             kill_after_timeout=seconds,
@@ -370,13 +356,7 @@ def _run(
         )
     except git.GitCommandNotFound as error:
         raise FileNotFoundError(str(error)) from None
-    return _Ended(*ended)
-
-
-def _without_hook_variables(top: Path | None, env: Mapping[str, str]) -> list[str]:
-    """Return the words before `git` that take away what the git of a hook set for that hook."""
-    names = [name for name in _OF_A_HOOK if top and name in os.environ and name not in env]
-    return ["env", *(word for name in names for word in ("-u", name))] if names else []
+    return ended
 
 
 def _environment(top: Path | None, overrules: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -407,10 +387,10 @@ def is_tracked(folder: Path, name: str) -> bool:
         return False
     path = os.path.relpath(Path(os.path.realpath(folder), name), top)
     try:
-        done = _run(top, top, ["--icase-pathspecs", "ls-files", "-z", "--", path])
+        status, listed, _ = _run(top, top, ["--icase-pathspecs", "ls-files", "-z", "--", path])
     except OSError:
         return False
-    return done.status == 0 and bool(done.stdout)
+    return status == 0 and bool(listed)
 
 
 def head(folder: Path) -> str | None:

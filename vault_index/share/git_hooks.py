@@ -6,10 +6,10 @@ are never switched on, and never overwritten.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from vault_index import files, git
@@ -69,10 +69,7 @@ exit 0
 """
 HOOKS = {
     "pre-commit": _CHECK,
-    "post-checkout": _TELL,
-    "post-commit": _TELL,
-    "post-merge": _TELL,
-    "post-rewrite": _TELL,
+    **dict.fromkeys(("post-checkout", "post-commit", "post-merge", "post-rewrite"), _TELL),
 }
 # SHA-256 of the hooks that earlier versions put in place
 FORMER_HOOKS = {
@@ -113,21 +110,20 @@ def set_up(root: Path) -> HooksResult:
     if configured and configured != wanted:
         return HooksResult(driver=driver, chain=_chain(configured))
     present = {name: _content(folder / name) for name in HOOKS}
-    former = [name for name, text in present.items() if _digest(text or "") in FORMER_HOOKS]
-    missing = [name for name, text in present.items() if text is None]
-    foreign = [name for name in HOOKS if present[name] != HOOKS[name]]
-    foreign = [name for name in foreign if name not in (*former, *missing)]
+    digests = {name: sha256((text or "").encode()).hexdigest() for name, text in present.items()}
+    former = [name for name in HOOKS if digests[name] in FORMER_HOOKS]
+    missing = [name for name in HOOKS if present[name] is None]
+    ours = [name for name in HOOKS if present[name] == HOOKS[name]]
+    foreign = HOOKS.keys() - {*former, *missing, *ours}
     active = git.active_hooks(root) if not configured else []
     if foreign or active:
         return HooksResult(driver=driver, chain=_chain(FOLDER if foreign else active[0]))
     with files.writing(folder):
         folder.mkdir(exist_ok=True)
         for name, text in HOOKS.items():
-            if name in missing:
-                files.create_file(folder / name, text.encode(), within=root)
-            elif name in former:
-                expected = (present[name] or "").encode()
-                files.change_file(folder / name, text.encode(), expected=expected, within=root)
+            if name not in ours:
+                before = None if present[name] is None else str(present[name]).encode()
+                files.put_file(folder / name, text.encode(), expected=before, within=root)
             (folder / name).chmod(0o755)
     git.configure(root, "core.hooksPath", wanted)
     return HooksResult(bool(missing) or not configured, bool(former), driver)
@@ -166,10 +162,6 @@ def _set_up_driver(root: Path) -> bool:
     git.configure(root, "merge.lessons.name", "lesson files: frontmatter by key, body by section")
     changed = git.configure(root, "merge.lessons.driver", DRIVER)
     return files.add_line(root / ".gitattributes", ATTRIBUTES) or changed
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _content(file: Path) -> str | None:

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 ORIGIN = "origin"
 SECONDS = 60  # for an answer of `gh`
 MAX_SAID = 200  # characters of an error
-_ACTS = re.compile(
-    r"(?i)@|(?:#|\bgh-|/issues/)(?=\d)|!(?=\[)"
-)  # names, issues that it closes, images
+# names, issues that it closes, images
+_ACTS = re.compile(r"(?i)@|(?:#|\bgh-|/issues/)(?=\d)|!(?=\[)")
 
 
 def ask(host: str, path: str, *options: str) -> Any:

@@ -86,7 +86,7 @@ def deleted(vault: Vault, name: str) -> tuple[str, str, str] | None:
     for commit, file in (*(present if mark else ()), *gone):
         id = parse.id_of(file.partition("/")[2])
         is_named = file.endswith(".md") and f"/{id}".endswith(wanted)
-        if (is_named and not os.path.lexists(vault.root / file)) or (is_named and not commit):
+        if is_named and not (commit and os.path.lexists(vault.root / file)):
             lesson_id = f"{id}{mark}{section}"
             edits = log(vault, lesson_id, file) if mark else []
             if not mark or any(edits):
@@ -129,9 +129,8 @@ def at(vault: Vault, revision: str) -> tuple[Vault, str]:
     """
     commit = git.resolve(vault.root, revision) or git.at_date(vault.root, revision)
     if not commit:
-        raise VaultError(
-            f"no commit {revision!r}", "name a commit, tag, branch or date: --at 2026-03-31"
-        )
+        hint = "name a commit, tag, branch or date: --at 2026-03-31"
+        raise VaultError(f"no commit {revision!r}", hint)
     tree = git.tree(vault.lessons_dir, commit)
     if not tree:
         raise VaultError(f"there was no vault at {revision}", "choose a later commit")

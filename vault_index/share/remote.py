@@ -12,7 +12,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
 TRIES = 8  # somebody may commit here or push there meanwhile
 RETRY_SECONDS = 0.3  # times the number of the try, at most: others wait as well
+_UNDER_WAY = {  # a file or folder of git's own, and the command that it is of
+    **dict.fromkeys(("rebase-merge", "rebase-apply"), "rebase"),
+    **{"MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "REVERT_HEAD": "revert"},
+}
 
 
 @dataclass(slots=True)
@@ -61,9 +65,8 @@ def sync(vault: Vault) -> SyncResult:
     remote, there = _followed(top, branch)
     upstream = f"refs/remotes/{remote}/{there}"
     state = git.worktree(vault.lessons_dir)
-    done = SyncResult(
-        branch, f"{remote}/{there}", uncommitted=len(state.uncommitted) if state else 0
-    )
+    uncommitted = len(state.uncommitted) if state else 0
+    done = SyncResult(branch, f"{remote}/{there}", uncommitted=uncommitted)
     tidy_up(top)
     for number in range(TRIES):
         time.sleep(number * random.uniform(0, RETRY_SECONDS))
@@ -90,13 +93,7 @@ def _fetch(top: Path, remote: str, there: str, upstream: str) -> None:
 
 
 def _branch(top: Path) -> str:
-    for name, what in (
-        ("rebase-merge", "rebase"),
-        ("rebase-apply", "rebase"),
-        ("MERGE_HEAD", "merge"),
-        ("CHERRY_PICK_HEAD", "cherry-pick"),
-        ("REVERT_HEAD", "revert"),
-    ):
+    for name, what in _UNDER_WAY.items():
         if git.git_path(top, name).exists():
             raise VaultError(
                 f"a {what} is under way", f"git {what} --continue (or --abort), then lessons sync"
@@ -149,9 +146,8 @@ def _take_in(top: Path, branch: str, upstream: str, done: SyncResult) -> bool:
     if not fetched and not dropped:
         return True
     own = git.count(top, f"{base}..{old}", "--not", new)
-    joined = Joined(new)
-    if own:
-        joined = join(top, old, new, done.remote, base if dropped else "")
+    taken_back = base if dropped else ""
+    joined = join(top, old, new, done.remote, taken_back) if own else Joined(new)
     if git.current_branch(top) != branch:
         raise VaultError(f"{branch} is no longer checked out; nothing was done", "lessons sync")
     if git.resolve(top, f"refs/heads/{branch}") != old:
@@ -216,34 +212,22 @@ def push(vault: Vault, top: Path, branch: str, remote: str, there: str) -> int:
     """Push commits that the remote lacks and return their number. VaultError for a secret in them."""
     ours, upstream = f"refs/heads/{branch}", git.resolve(top, f"refs/remotes/{remote}/{there}")
     unknown = (ours, "--not", f"--remotes={remote}")
-    _refuse_secrets(vault, unknown)
-    count = git.count(top, *((ours, "--not", upstream) if upstream else unknown))
-    if count:
-        names = f"{ours}:refs/heads/{there}"
-        alone = ("--no-follow-tags", *_without_submodules(top))
-        git.command(top, "push", "--quiet", *alone, "--set-upstream", remote, names)
-    return count
-
-
-def _without_submodules(top: Path) -> list[str]:
-    """Return the options with which a push sends no commits of submodules, which nobody checked."""
-    sends = git.setting(top, "push.recurseSubmodules") in ("on-demand", "only")
-    if sends or git.setting(top, "submodule.recurse") == "true":
-        return ["--recurse-submodules=check"]  # refuse where they were not pushed before
-    return []
-
-
-def _refuse_secrets(vault: Vault, unknown: Sequence[str]) -> None:
-    """Raise VaultError if a commit that is about to be pushed has a secret in what agents read.
-
-    Its message is looked at, too, if the commit changes such a file.
-    """
     for commit, path, finding in check.outgoing(vault, unknown):
         where = f"{printable(path)}:{finding.line}" if path else f"its message:{finding.line}"
         raise VaultError(
             f"not pushed: commit {commit[:10]}, {where}: {finding.message}",
             f"amend it, or take it out of the history: git rebase -i {commit[:10]}~",
         )
+    count = git.count(top, *((ours, "--not", upstream) if upstream else unknown))
+    if count:
+        alone = ["--no-follow-tags"]
+        sends = git.setting(top, "push.recurseSubmodules") in ("on-demand", "only")
+        if sends or git.setting(top, "submodule.recurse") == "true":
+            # commits of submodules, which nobody checked: refuse where they were not pushed before
+            alone.append("--recurse-submodules=check")
+        names = f"{ours}:refs/heads/{there}"
+        git.command(top, "push", "--quiet", *alone, "--set-upstream", remote, names)
+    return count
 
 
 # Joining own commits and fetched ones in a worktree aside, beside the one people work in.
@@ -323,7 +307,19 @@ def join(top: Path, old: str, new: str, remote: str, taken_back: str = "") -> Jo
             raise _conflict(rebased.conflicts or merged.conflicts, has_merges)
         if taken_back:
             raise _taken_back(rebased.conflicts, old, remote)
-        return Joined(_merge_commit(folder, merged.result, old, new, remote), is_merge=True)
+        signed = git.command(
+            folder, "config", "--type=bool", "--get", "commit.gpgSign", check=False
+        )
+        words = (
+            "-p",
+            old,
+            "-p",
+            new,
+            *(["-S"] if signed == "true" else []),
+            "-m",
+            f"Merge {remote}",
+        )
+        return Joined(git.command(folder, "commit-tree", merged.result, *words), is_merge=True)
 
 
 def tidy_up(top: Path) -> None:
@@ -385,12 +381,6 @@ def _on_one_base(folder: Path, old: str, new: str, base: str) -> tuple[str, str]
 
     common = commit(base)
     return commit(old, common), commit(new, common)
-
-
-def _merge_commit(folder: Path, tree: str, old: str, new: str, remote: str) -> str:
-    signed = git.command(folder, "config", "--type=bool", "--get", "commit.gpgSign", check=False)
-    words = ("-p", old, "-p", new, *(["-S"] if signed == "true" else []))
-    return git.command(folder, "commit-tree", tree, *words, "-m", f"Merge {remote}")
 
 
 def _unmerged(folder: Path) -> dict[str, str]:
