@@ -53,9 +53,10 @@ def degraded(vault: Vault, *, is_now: bool) -> str:
 
 def of(vault: Vault) -> dict[str, Any]:
     """Return the state as JSON values. Reads only; a bad index raises nothing."""
+    worktree = git.worktree(vault.lessons_dir)
     state: dict[str, Any] = {
         "vault": str(vault.root),
-        "git": _git(vault),
+        "git": asdict(worktree) | {"uncommitted": len(worktree.uncommitted)} if worktree else None,
         "embedder": _embedder(vault),
         "model": asdict(download.state(vault.config.home)),
         "index": _index(vault),
@@ -79,7 +80,11 @@ def of(vault: Vault) -> dict[str, Any]:
     ]
     ids = [lesson["id"] for lesson in lessons]
     outcomes = outcome.update(vault)
-    state["injections"] = _injections(vault, ids, outcomes)
+    try:
+        summary = injections.summary(vault.index_dir, vault.root, ids, outcomes.again)
+    except VaultError:  # what `index` says already
+        summary = injections.total([], ids)
+    state["injections"] = summary
     state["outcomes"] = _outcomes(outcomes, ids)
     state["proposals"] = review.count(vault)
     state["learning"] = record.summary(vault.config, str(vault.root))
@@ -95,40 +100,22 @@ def settings(vault: Vault) -> list[config.Setting]:
     return [replace(each, origin=shown.get(each.origin, each.origin)) for each in every]
 
 
-def _git(vault: Vault) -> dict[str, Any] | None:
-    worktree = git.worktree(vault.lessons_dir)
-    if worktree is None:
-        return None
-    return {
-        "branch": worktree.branch,
-        "head": worktree.head,
-        "uncommitted": len(worktree.uncommitted),
-    }
-
-
-def _injections(vault: Vault, ids: list[str], outcomes: outcome.Outcomes) -> dict[str, Any]:
-    try:
-        return injections.summary(vault.index_dir, vault.root, ids, outcomes.again)
-    except VaultError:  # what `index` says already
-        return injections.total([], ids)
-
-
 def _outcomes(outcomes: outcome.Outcomes, ids: list[str]) -> dict[str, Any]:
     """Return the sums of all injections, and the lessons that did worst, with theirs."""
     tallies = {id: asdict(tally) for id, tally in outcomes.tallies.items()}
-    sums = dict.fromkeys(asdict(outcome.Tally()), 0)
-    for tally in tallies.values():
-        sums = {name: sums[name] + tally[name] for name in sums}
-    there = [
-        {"id": id, **tallies[id]}
+    sums = {
+        name: sum(tally[name] for tally in tallies.values()) for name in asdict(outcome.Tally())
+    }
+    worst = [
+        {"id": id, **each}
         for id in ids
-        if id in tallies
-        and tallies[id]["taken"] <= tallies[id]["contradicted"] + tallies[id]["ignored"]
+        if (each := tallies.get(id))
+        and each["taken"] <= each["contradicted"] + each["ignored"]
+        and (each["contradicted"] or each["ignored"] >= WORTH_SAYING)
     ]
-    there.sort(
+    worst.sort(
         key=lambda each: (each["taken"] - 2 * each["contradicted"], -each["ignored"], each["id"])
     )
-    worst = [each for each in there if each["contradicted"] or each["ignored"] >= WORTH_SAYING]
     pairs = impact.pairs(outcomes.ledger)
     compared = impact.differences(impact.count(pairs)) if pairs else []
     return sums | {

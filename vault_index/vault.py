@@ -238,18 +238,13 @@ def open_vault(
         root = index_files.find(str(path) if path else None, ".", environ)
     except (ValueError, OSError):  # of the user's settings, which `load` explains
         root = None
-    if root is None:
-        raise _no_vault(path or environ.get("LESSONS_VAULT"), environ)
-    return Vault(Path(root), load(Path(root) / FOLDER / SETTINGS, environ, flags))
-
-
-def _no_vault(named: Path | str | None, environ: Mapping[str, str]) -> NoVaultError:
-    """Return the error for a vault that was not found. Raises SettingsError."""
-    if named:
-        return NoVaultError(f"no vault at {named}", f"make one: lessons init {named}")
+    if root is not None:
+        return Vault(Path(root), load(Path(root) / FOLDER / SETTINGS, environ, flags))
+    if named := path or environ.get("LESSONS_VAULT"):
+        raise NoVaultError(f"no vault at {named}", f"make one: lessons init {named}")
     chosen = load(environ=environ).vault
     where = f" (and none at {chosen}, the default)" if chosen else ""
-    return NoVaultError(
+    raise NoVaultError(
         f"no vault found from {Path.cwd()} upwards{where}",
         "make one with `lessons init`, or name one with --vault or LESSONS_VAULT",
     )

@@ -24,7 +24,6 @@ Shared = Callable[[Mapping[str, Any], Callable[[list[Any]], Any]], Mapping[str, 
 FILE = "vectors.sqlite3"
 MAX_VECTORS = 100_000  # 1.6 KB each with minilm; the oldest tenth goes when there are more
 BUSY_SECONDS = 2.0
-_BATCH = 500
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS vectors (
@@ -61,19 +60,12 @@ class VectorCache:
         """Return the vectors there are, float32[dimension], by content hash."""
         import numpy as np
 
-        wanted = sorted(contents)
         vectors: dict[str, np.ndarray] = {}
-        if wanted and self._trusted and self._file.exists():
+        if contents and self._trusted and self._file.exists():
+            query = "SELECT vector FROM vectors WHERE embedder = ? AND content = ?"
             with self._as_if_empty(), self._opened() as database:
-                for start in range(0, len(wanted), _BATCH):
-                    some = wanted[start : start + _BATCH]
-                    marks = ",".join("?" * len(some))
-                    rows = database.execute(
-                        "SELECT content, vector FROM vectors"  # marks are question marks
-                        f" WHERE embedder = ? AND content IN ({marks})",
-                        [self._embedder, *some],
-                    )
-                    for content, blob in rows:
+                for content in sorted(contents):
+                    for (blob,) in database.execute(query, [self._embedder, content]):
                         if len(blob) == 4 * self._dimension:
                             vectors[content] = np.frombuffer(blob, dtype="<f4").astype(np.float32)
         return vectors
@@ -105,9 +97,8 @@ class VectorCache:
 
     def put(self, vectors: Mapping[str, np.ndarray]) -> None:
         """Keep vectors, as far as that is possible."""
-        rows = [
-            (self._embedder, key, vector.astype("<f4").tobytes()) for key, vector in vectors.items()
-        ]
+        blobs = {key: vector.astype("<f4").tobytes() for key, vector in vectors.items()}
+        rows = [(self._embedder, key, blob) for key, blob in blobs.items()]
         with self._as_if_empty(), self._opened() as database, database:
             database.execute(_SCHEMA)
             database.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
@@ -121,16 +112,14 @@ class VectorCache:
 
     def remove(self, contents: Collection[str]) -> None:
         """Forget the vectors of these contents, in the bytes of the file, too."""
-        gone = sorted(contents)
-        if not gone or not self._file.exists():
+        if not contents or not self._file.exists():
             return
         with self._as_if_empty(), self._opened() as database, database:
             database.execute("PRAGMA secure_delete = ON")
             database.execute(_SCHEMA)
-            for start in range(0, len(gone), _BATCH):
-                some = gone[start : start + _BATCH]
-                marks = ",".join("?" * len(some))
-                database.execute(f"DELETE FROM vectors WHERE content IN ({marks})", some)
+            database.execute("CREATE TEMP TABLE gone (content TEXT)")
+            database.executemany("INSERT INTO gone VALUES (?)", ([each] for each in contents))
+            database.execute("DELETE FROM vectors WHERE content IN (SELECT content FROM gone)")
 
     def _opened(self) -> contextlib.closing[sqlite3.Connection]:
         import sqlite3

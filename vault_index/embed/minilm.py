@@ -14,7 +14,6 @@ import sys
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from vault_index import native
@@ -83,7 +82,10 @@ class MiniLM:
 
     @cached_property
     def _encoder(self) -> ctranslate2.Encoder:
-        ctranslate2 = _ctranslate2()
+        try:  # the compiled module: the package around it loads asyncio and more
+            ctranslate2: Any = native.load("ctranslate2", "_ext")
+        except ImportError:  # a release that is arranged otherwise
+            ctranslate2 = importlib.import_module("ctranslate2")
         try:
             # Each text by itself, on one thread. In a batch one text in a hundred gets a vector that
             # is a little different with each company, so that an index would depend on its history;
@@ -93,14 +95,6 @@ class MiniLM:
             )
         except (RuntimeError, ValueError) as error:
             raise _damaged(self.folder, error) from None
-
-
-def _ctranslate2() -> ModuleType:
-    """Return CTranslate2's compiled module: the package around it loads asyncio and more."""
-    try:
-        return native.load("ctranslate2", "_ext")
-    except ImportError:  # a release that is arranged otherwise
-        return importlib.import_module("ctranslate2")
 
 
 def _workers() -> int:

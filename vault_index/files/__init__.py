@@ -175,11 +175,10 @@ def change_file(file: Path, data: bytes, *, expected: bytes, within: Path) -> No
             if not exchanged:
                 refuse_changed(file, expected)
                 new.replace(file)
-        except FileNotFoundError:
+        except BaseException as error:
             new.unlink(missing_ok=True)
-            raise _changed(file) from None
-        except BaseException:
-            new.unlink(missing_ok=True)
+            if isinstance(error, FileNotFoundError):
+                raise _changed(file) from None
             raise
         if exchanged:
             _put_back_unless(file, new, data, expected)
@@ -190,7 +189,10 @@ def create_file(file: Path, data: bytes, *, within: Path, mode: int = 0o644) -> 
     with writing(file):
         refuse_links(file.parent, within)
         file.parent.mkdir(parents=True, exist_ok=True)
-        new = _write_beside(file, data, mode & ~_umask())
+        with _UMASK:  # the system shows the bits that new files go without only by a change
+            mask = os.umask(0o077)
+            os.umask(mask)
+        new = _write_beside(file, data, mode & ~mask)
         try:
             move(new, file)
         except FileExistsError:
@@ -359,14 +361,6 @@ def _machine() -> str:
     except OSError:
         space = ""
     return f"{binascii.crc32(f'{os.uname().nodename} {space}'.encode()):08x}"
-
-
-def _umask() -> int:
-    """Return the mode bits that new files go without: the system shows them only by a change."""
-    with _UMASK:
-        mask = os.umask(0o077)
-        os.umask(mask)
-    return mask
 
 
 def _content(file: Path, limit: int = -1) -> bytes | None:

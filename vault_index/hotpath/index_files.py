@@ -141,7 +141,16 @@ def find(named: str | None, folder: str, environ: Mapping[str, str]) -> str | No
     if named:
         place = os.path.expanduser(named)
         return around(place) if os.path.exists(place) else None
-    return around(folder) or _default(environ)
+    if nearest := around(folder):
+        return nearest
+    path = f"{home_folder(environ)}/config.toml"
+    if not os.path.isfile(path):
+        return None
+    import tomllib
+
+    with open(path, "rb") as file:
+        chosen = tomllib.load(file).get("vault")
+    return around(os.path.expanduser(chosen)) if isinstance(chosen, str) else None
 
 
 def around(folder: str) -> str | None:
@@ -168,14 +177,3 @@ def home_folder(environ: Mapping[str, str]) -> str:
 
 def _is_vault(folder: str) -> bool:
     return os.path.isfile(f"{folder}/{SETTINGS}") and not os.path.islink(folder)
-
-
-def _default(environ: Mapping[str, str]) -> str | None:
-    path = f"{home_folder(environ)}/config.toml"
-    if not os.path.isfile(path):
-        return None
-    import tomllib
-
-    with open(path, "rb") as file:
-        chosen = tomllib.load(file).get("vault")
-    return around(os.path.expanduser(chosen)) if isinstance(chosen, str) else None

@@ -144,11 +144,11 @@ def is_other_user(line: _socket.socket) -> bool:
     """
     if sys.platform == "linux":
         credentials = line.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)  # pid, uid, gid
-        return int.from_bytes(credentials[4:8], sys.byteorder) != os.getuid()
-    if sys.platform == "darwin":
+    elif sys.platform == "darwin":
         credentials = line.getsockopt(0, 1, 76)  # SOL_LOCAL, LOCAL_PEERCRED: version, uid, ...
-        return int.from_bytes(credentials[4:8], sys.byteorder) != os.getuid()
-    return False
+    else:
+        return False
+    return int.from_bytes(credentials[4:8], sys.byteorder) != os.getuid()
 
 
 def _is_private(place: str) -> bool:
@@ -174,16 +174,14 @@ def connect(places: list[str], timeout: float) -> _socket.socket:
         line.settimeout(timeout)
         try:
             line.connect(place)
+            if not is_other_user(line):  # anyone who may write to /tmp could wait for our prompts
+                return line
         except (TimeoutError, BlockingIOError) as error:
             line.close()
             raise NoAnswer(f"its queue is full: {error}") from None
         except OSError:
-            line.close()
-            continue
-        if is_other_user(line):  # anyone who may write to /tmp could wait for our prompts there
-            line.close()
-            continue
-        return line
+            pass
+        line.close()
     raise NoWatcher
 
 

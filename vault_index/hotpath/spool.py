@@ -68,8 +68,13 @@ def is_recorded(journal: str, folder: str) -> bool:
         return bool(kept)
     places = [os.path.abspath(folder), os.path.realpath(folder)]
     places += filter(None, [_main_worktree(places[0])])
-    around = [line for line in kept if any(_is_below(place, line) for place in places)]
-    nearest = max(around, key=lambda line: len(line.removeprefix(NEVER)), default="")
+    named = {line: line.removeprefix(NEVER).rstrip("/") for line in kept}
+    around = [
+        line
+        for line, folder in named.items()
+        if any(f"{place}/".startswith(f"{folder}/") for place in places)
+    ]
+    nearest = max(around, key=lambda line: len(named[line]), default="")
     return not nearest.startswith(NEVER) if nearest else EVERYTHING in kept
 
 
@@ -93,11 +98,6 @@ def recorded_folders(journal: str) -> list[str]:
         return []
     lines = data.decode("utf-8", "replace").split("\n")
     return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
-
-
-def _is_below(place: str, line: str) -> bool:
-    folder = line.removeprefix(NEVER).rstrip("/")
-    return f"{place}/".startswith(f"{folder}/")
 
 
 def open_spool(journal: str) -> int:

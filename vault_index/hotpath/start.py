@@ -133,7 +133,11 @@ def spawn(words: list[str], output: int) -> int:
     It prints to the open file `output`. An agent that ends ends its own processes. Raises OSError.
     """
     command = [sys.executable, "-P", "-m", "vault_index", *words]
-    environ = {name: value for name, value in os.environ.items() if _is_passed_on(name)}
+    environ = {
+        name: value
+        for name, value in os.environ.items()
+        if name == "CLAUDE_CONFIG_DIR" or not name.startswith(_NOT_PASSED_ON)
+    }
     streams = (
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
         (os.POSIX_SPAWN_DUP2, output, 1),
@@ -157,8 +161,12 @@ def note_pid(lock: int, pid: int) -> None:
 
 
 def _start(root: str, folder: int, autostart: Callable[[str], bool]) -> bool:
-    """Start a watcher if hooks may. Whether one is starting now."""
-    if not _is_wanted(root, autostart):
+    """Start a watcher if hooks may. Whether one is starting now. Raises SettingsError."""
+    settings = f"{root}/{index_files.FOLDER}/{index_files.SETTINGS}"
+    of_user = f"{index_files.home_folder(os.environ)}/config.toml"
+    # settings are only parsed where they mention it
+    is_named = os.environ.get("LESSONS_WATCH_AUTOSTART", "")
+    if (is_named or any(map(_mentions_it, (settings, of_user)))) and not autostart(settings):
         return False
     try:
         pid = start_once(folder, watch(root), RESTART_SECONDS)
@@ -196,35 +204,14 @@ def _inode(place: str) -> int:
         return 0
 
 
-def _is_wanted(root: str, autostart: Callable[[str], bool]) -> bool:
-    """Whether hooks may start a watcher. Settings are only parsed where they mention it.
-
-    Raises SettingsError.
-    """
-    named = os.environ.get("LESSONS_WATCH_AUTOSTART", "")
-    home = index_files.home_folder(os.environ)
-    settings = f"{root}/{index_files.FOLDER}/{index_files.SETTINGS}"
-    if not named and not any(map(_mentions_it, (settings, f"{home}/config.toml"))):
-        return True
-    return autostart(settings)
-
-
 def _mentions_it(path: str) -> bool:
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # never wait for a pipe
-    except OSError:
+        text = index_files.read(path, MAX_SETTINGS_BYTES)
+    except FileNotFoundError:
         return False
-    try:
-        text = os.read(handle, MAX_SETTINGS_BYTES)
-    except OSError:
+    except OSError:  # a link: who parses the settings follows it
         return True
-    finally:
-        os.close(handle)
     return b"autostart" in text or b"\\" in text  # a name may be written with escapes
-
-
-def _is_passed_on(name: str) -> bool:
-    return name == "CLAUDE_CONFIG_DIR" or not name.startswith(_NOT_PASSED_ON)
 
 
 # Start the process that captures the transcripts which grew: one at a time, however many hooks ask.
