@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vault_index.errors import LessonError
 from vault_index.lesson.category import has_text, heading_of
-from vault_index.lesson.file import LessonFile, lines_of
+from vault_index.lesson.file import LessonFile, Section, lines_of
 from vault_index.lesson.frontmatter import metadata_of, own_of
 from vault_index.lesson.parse import parse_file, slugs_of
 
@@ -99,17 +99,13 @@ def _ended(file: LessonFile) -> LessonFile:
 
 
 def _place_of(file: LessonFile, slug: str) -> _Place:
-    """Find a section, or with "" the lesson above the first one. Raises LessonError."""
-    if not slug:
-        return _above_sections(file)
-    for name, section in slugs_of(file):
-        if name == slug:
-            return _Place(section.heading, range(file.own(section).stop, section.end))
-    raise LessonError(f"{file.path}: no section {slug!r}", 0, "see the ids with `lessons list`")
+    """Find a section, or with "" the lesson above the first one. Raises LessonError.
 
-
-def _above_sections(file: LessonFile) -> _Place:
-    """Return the place of the lesson above the sections; only a heading with its title is its heading."""
+    Above the sections, only a heading with the lesson's title is its heading.
+    """
+    if slug:
+        section = _section(file, slug)
+        return _Place(section.heading, range(file.own(section).stop, section.end))
     span = file.preamble
     heading = next((number for number in span if file.lines[number].strip()), None)
     lessons = parse_file(file.to_bytes(), file.path)
@@ -117,6 +113,13 @@ def _above_sections(file: LessonFile) -> _Place:
     if heading is None or heading_of(file.lines[heading].rstrip("\r\n")) != title:
         return _Place(None, span)  # a heading of the text: the title is the frontmatter's
     return _Place(heading, range(heading + 1, span.stop))
+
+
+def _section(file: LessonFile, slug: str) -> Section:
+    for name, section in slugs_of(file):
+        if name == slug:
+            return section
+    raise LessonError(f"{file.path}: no section {slug!r}", 0, "see the ids with `lessons list`")
 
 
 # The text of a lesson without reading the YAML before it, which takes as long as Python to start.
@@ -172,8 +175,11 @@ def set_keys(data: bytes, changes: Mapping[str, Any], path: str = "lesson.md") -
     if file.closing is None and not block:
         return data
     edited = LessonFile.of_text(above + block + below, path, file.bom)
-    if changes:
-        _check_frontmatter(edited, changes)
+    try:
+        metadata = metadata_of(edited)
+    except LessonError:
+        raise LessonError(f"{path}: cannot edit this frontmatter", 1, _BY_HAND) from None
+    _check_keys(metadata, changes, path)
     return edited.to_bytes()
 
 
@@ -185,10 +191,7 @@ def set_own_keys(
     Raises LessonError as `set_keys` does, and where a value would not read back.
     """
     file = _ended(LessonFile.of(data, path))
-    sections = dict(slugs_of(file))
-    if slug not in sections:
-        raise LessonError(f"{path}: no section {slug!r}", 0, "see the ids with `lessons list`")
-    span, newline, lines = file.own(sections[slug]), file.newline, list(file.lines)
+    span, newline, lines = file.own(_section(file, slug)), file.newline, list(file.lines)
     before = block = "".join(lines[span.start : span.stop])
     for key, value in changes.items():
         block = _edit(block, key, value, newline, path)
@@ -198,8 +201,7 @@ def set_own_keys(
     gap = [newline] if block and not before and below and below[0].strip() else []
     lines[span.start : span.stop] = [*lines_of(block), *gap]
     edited = LessonFile.of_lines(lines, path, file.bom)
-    own = own_of(edited, dict(slugs_of(edited))[slug])
-    _check_keys(own, changes, path)
+    _check_keys(own_of(edited, _section(edited, slug)), changes, path)
     _check(data, edited.to_bytes(), slug, None, path)
     return edited.to_bytes()
 
@@ -230,16 +232,8 @@ def _one_line_dumper() -> type[yaml.SafeDumper]:
     return OneLine
 
 
-def _check_frontmatter(edited: LessonFile, changes: Mapping[str, Any]) -> None:
-    """Raise LessonError if an edit did not do what it should: YAML has many corners."""
-    try:
-        metadata = metadata_of(edited)
-    except LessonError:
-        raise LessonError(f"{edited.path}: cannot edit this frontmatter", 1, _BY_HAND) from None
-    _check_keys(metadata, changes, edited.path)
-
-
 def _check_keys(metadata: Mapping[Any, Any], changes: Mapping[str, Any], path: str) -> None:
+    """Raise LessonError if an edit did not do what it should: YAML has many corners."""
     import yaml
 
     for key, value in changes.items():

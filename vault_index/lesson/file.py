@@ -149,15 +149,11 @@ class LessonFile:
         """The lines below a section's heading that are keys of its own: the first block, if all are."""
         below = range(section.heading + 1, section.end)
         start = next((number for number in below if self.lines[number].strip()), section.end)
-        blank = (number for number in range(start, section.end) if not self.lines[number].strip())
-        block = range(start, next(blank, section.end))
-        is_key = [bool(_OWN.match(self.lines[number])) for number in block]
-        if not (is_key and is_key[0]):
-            return range(section.heading + 1, section.heading + 1)
-        goes_on = (_GOES_ON.match(self.lines[number]) for number in block)
-        if not all(key or more for key, more in zip(is_key, goes_on, strict=True)):
-            return range(section.heading + 1, section.heading + 1)
-        return block
+        lines = list(itertools.takewhile(str.strip, self.lines[start : section.end]))
+        are_keys = (
+            _OWN.match(line) or (at and _GOES_ON.match(line)) for at, line in enumerate(lines)
+        )
+        return range(start, start + len(lines)) if lines and all(are_keys) else below[:0]
 
     @property
     def preamble(self) -> range:

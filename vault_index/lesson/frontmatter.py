@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from vault_index.errors import LessonError
@@ -43,38 +42,29 @@ def _walk(block: str) -> None:
     sizes: dict[str, int] = {}  # of each anchor, expanded, in characters
     opened: list[tuple[str | None, int]] = []  # the collections around, and where each began
     total = 0
-    for event in _events(block):
-        if isinstance(event, yaml.CollectionStartEvent):
-            opened.append((event.anchor, total))
-            total += 2
-        elif isinstance(event, yaml.CollectionEndEvent):
-            anchor, start = opened.pop()
-            if anchor:
-                sizes[anchor] = total - start
-        elif isinstance(event, yaml.AliasEvent):
-            if any(anchor == event.anchor for anchor, _ in opened):
-                raise ValueError(f"*{event.anchor:.40} contains itself")
-            total += sizes.get(str(event.anchor), 0) + 1
-        elif isinstance(event, yaml.ScalarEvent):
-            total += len(event.value) + 1
-            if event.anchor:
-                sizes[event.anchor] = len(event.value) + 1
-        if len(opened) > MAX_NESTING:
-            raise ValueError(f"nested deeper than {MAX_NESTING}")
-        if total > MAX_EXPANDED:
-            raise ValueError("its aliases stand for too much text")
-
-
-def _events(block: str) -> Iterator[Any]:
-    """Yield the events of a block; raise ValueError at the depth that the parser refuses itself.
-
-    PyYAML 6.0.4 reads ahead and refuses a depth of 1,000 before its first event.
-    """
-    import yaml
-
     try:
-        yield from yaml.parse(block, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        for event in yaml.parse(block, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+            if isinstance(event, yaml.CollectionStartEvent):
+                opened.append((event.anchor, total))
+                total += 2
+            elif isinstance(event, yaml.CollectionEndEvent):
+                anchor, start = opened.pop()
+                if anchor:
+                    sizes[anchor] = total - start
+            elif isinstance(event, yaml.AliasEvent):
+                if any(anchor == event.anchor for anchor, _ in opened):
+                    raise ValueError(f"*{event.anchor:.40} contains itself")
+                total += sizes.get(str(event.anchor), 0) + 1
+            elif isinstance(event, yaml.ScalarEvent):
+                total += len(event.value) + 1
+                if event.anchor:
+                    sizes[event.anchor] = len(event.value) + 1
+            if len(opened) > MAX_NESTING:
+                raise ValueError(f"nested deeper than {MAX_NESTING}")
+            if total > MAX_EXPANDED:
+                raise ValueError("its aliases stand for too much text")
     except yaml.MarkedYAMLError as error:
+        # PyYAML 6.0.4 reads ahead and refuses a depth of 1,000 before its first event
         if "nesting depth" not in (error.problem or ""):
             raise
         raise ValueError(f"nested deeper than {MAX_NESTING}") from None
@@ -105,7 +95,10 @@ def metadata_of(file: LessonFile) -> dict[Any, Any]:
     if file.opening is None:
         return {}
     if file.closing is None:
-        _refuse_unclosed(file)
+        head = next((line for line in file.lines[file.opening + 1 :] if line.strip()), "")
+        if _KEY_LINE.match(head):  # above any other line it is a rule
+            message = f"{file.path}: frontmatter is not closed"
+            raise LessonError(message, file.opening + 1, "add a line with ---")
         return {}
     first = next((n for n in file.frontmatter if file.lines[n].strip()), file.closing)
     block = file.text(range(first, file.closing))
@@ -143,16 +136,6 @@ def _read(block: str, above: int, path: str) -> Any:
         line = above + _line_that_fails(block)
         problem = f"is not usable: {_on_one_line(error)}"
     raise LessonError(f"{path}: frontmatter {problem}", line)
-
-
-def _refuse_unclosed(file: LessonFile) -> None:
-    """Raise LessonError if the line below an opening `---` is a key: without one it is a rule."""
-    opening = file.opening or 0
-    head = next((line for line in file.lines[opening + 1 :] if line.strip()), "")
-    if _KEY_LINE.match(head):
-        raise LessonError(
-            f"{file.path}: frontmatter is not closed", opening + 1, "add a line with ---"
-        )
 
 
 def _load(block: str) -> Any:

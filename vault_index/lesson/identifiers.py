@@ -47,8 +47,9 @@ def column_of(title: str, text: str) -> str:
     """Return the identifiers of a lesson, folded, each once, between spaces."""
     kept: dict[str, None] = {}
     for chunk in f"{title}\n{text}".split():
-        for word in _words(chunk):
-            kept[word.lower()] = None
+        word = chunk.strip(_EDGES)
+        each = (word, *_BREAKS.split(word), *_FLAG.findall(chunk))
+        kept |= dict.fromkeys(map(str.lower, filter(_is_identifier, each)))
         if len(kept) >= MAX_IDENTIFIERS:
             break
     return " ".join(kept)
@@ -105,12 +106,6 @@ def is_about(mark: str, title: str, text: str) -> bool:
 def _times(mark: str, folded: str) -> int:
     before = r"(?<![\w-])(?:--?)?"  # a flag may be named without its dashes
     return len(re.findall(rf"{before}{re.escape(mark)}(?!\w)", folded))
-
-
-def _words(chunk: str) -> list[str]:
-    word = chunk.strip(_EDGES)
-    every = [word, *_BREAKS.split(word), *_FLAG.findall(chunk)]
-    return [each for each in every if _is_identifier(each)]
 
 
 def _is_identifier(word: str) -> bool:

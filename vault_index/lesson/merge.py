@@ -46,12 +46,12 @@ def undone(base: Sections, sides: Sequence[Sections]) -> list[dict[str, str]]:
 
 def _pairs(base: Sections, side: Sections) -> dict[str, str]:
     """Pair new headings with those that disappeared, the most alike texts first."""
-    gone = {name: _words(base[name]) for name in base if name not in side}
-    new = {name: _words(side[name]) for name in side if name not in base}
+    gone = {name: _below_heading(base[name]) for name in base if name not in side}
+    new = {name: _below_heading(side[name]) for name in side if name not in base}
     scores = sorted(
-        (-_likeness(old_lines, new_lines), old, name)
-        for old, old_lines in gone.items()
-        for name, new_lines in new.items()
+        (-2 * _size(before & after) / max(1, _size(before) + _size(after)), old, name)
+        for old, before in gone.items()
+        for name, after in new.items()
     )
     pairs: dict[str, str] = {}
     for score, old, name in scores:
@@ -60,7 +60,7 @@ def _pairs(base: Sections, side: Sections) -> dict[str, str]:
     return pairs
 
 
-def _words(text: str) -> Counter[str]:
+def _below_heading(text: str) -> Counter[str]:
     """Count the lines with a letter or digit, without the heading."""
     lines = [line.strip() for line in lines_of(text)]
     return _counted(lines[1:] if lines and lines[0].startswith("## ") else lines)
@@ -69,12 +69,6 @@ def _words(text: str) -> Counter[str]:
 def _counted(lines: Iterable[str]) -> Counter[str]:
     """Count the lines with a letter or digit."""
     return Counter(line for line in lines if any(map(str.isalnum, line)))
-
-
-def _likeness(text: Counter[str], other: Counter[str]) -> float:
-    """Return how much of two texts is in lines that both have: 0..1."""
-    both = 2 * _size(text & other)
-    return both / (_size(text) + _size(other)) if both else 0.0
 
 
 def _size(lines: Counter[str]) -> int:
@@ -133,7 +127,14 @@ def files(base: bytes, ours: bytes, theirs: bytes) -> MergeResult | None:
         lambda name, texts: _merge_key(name, texts, [s.values.get(name) for s in sides], conflicts),
     )
     renamed = undone(old.sections, [side.sections for side in new])
-    new = [_under_old_headings(side, names) for side, names in zip(new, renamed, strict=True)]
+    new = [  # renamed sections under the names that they have in the base
+        replace(
+            side,
+            sections={names.get(name, name): text for name, text in side.sections.items()},
+            gaps={names.get(name, name): gap for name, gap in side.gaps.items()},
+        )
+        for side, names in zip(new, renamed, strict=True)
+    ]
     parts = [side.sections for side in (old, *new)]
     sections = _merge_parts(parts, lambda name, texts: _merge_section(name, texts, conflicts))
     _refuse_repeated(sections, parts, conflicts)
@@ -143,13 +144,6 @@ def files(base: bytes, ours: bytes, theirs: bytes) -> MergeResult | None:
     newline = min(side.file.newline for side in new)  # of Windows if both are: "\n" < "\r\n"
     bom = min(side.file.bom for side in new)  # if both have one: "" < BOM
     return MergeResult((bom + text.replace("\n", newline)).encode(), tuple(conflicts))
-
-
-def _under_old_headings(side: _Side, names: Mapping[str, str]) -> _Side:
-    """Return a side with its renamed sections under the names that they have in the base."""
-    sections = {names.get(name, name): text for name, text in side.sections.items()}
-    gaps = {names.get(name, name): gap for name, gap in side.gaps.items()}
-    return replace(side, sections=sections, gaps=gaps)
 
 
 def _body(sections: Parts, sides: Sequence[_Side]) -> str:
@@ -375,7 +369,8 @@ def _merge_own(sides: Sequence[str]) -> str | None:
     conflicts: list[str] = []
     try:
         keys = [_keys(lines_of(side)) for side in sides]
-        values = [{name: _value(text) for name, text in side.items()} for side in keys]
+        blocks = [(f"---\n{''.join(side.values())}---\n").encode() for side in keys]
+        values = [edits.keys_of(block) for block in blocks]
     except (LessonError, ValueError):
         return _merge_lines(*sides)
     merged = _merge_parts(
@@ -383,10 +378,6 @@ def _merge_own(sides: Sequence[str]) -> str | None:
         lambda name, texts: _merge_key(name, texts, [side.get(name) for side in values], conflicts),
     )
     return None if conflicts else "".join(merged.values())
-
-
-def _value(text: str) -> Any:
-    return next(iter(edits.keys_of(f"---\n{text}---\n".encode()).values()), None)
 
 
 def _refuse_repeated(sections: Parts, sides: Sequence[Parts], conflicts: list[str]) -> None:
