@@ -159,7 +159,11 @@ def of_text(
     elif where == shown(SETTINGS):
         findings = list(_of_settings(where, candidate.data))
     else:
-        findings = list(_of_skill(where, candidate.data))
+        try:
+            skill.read(candidate.data, where, "")
+        except LessonError as error:  # no agent can use it
+            message = error.message.removeprefix(f"{where}: ")
+            findings = [Finding(where, error.line, SKILL_RULE, message)]
     return findings if too_long else sorted([*findings, *_of_words(candidate, seconds, orders)])
 
 
@@ -167,25 +171,15 @@ def _of_settings(path: str, data: bytes) -> Iterator[Finding]:
     """Find unknown keys, keys that are not a vault's to set, and values of a wrong type."""
     text = data.decode("utf-8", "replace")
     for problem in config.vault_problems(data):
-        key, message = problem.key, problem.reason
+        key, message, line = problem.key, problem.reason, 1
         name = re.escape(key.rpartition(".")[2])
-        pattern = rf"(?m)^\s*(?:\w+\.)?[\"']?{name}[\"']?\s*[.=]|^\s*\[{re.escape(key)}[\].]"
-        match = re.search(pattern, text) if key else None
-        by_parser = re.search(r"at line (\d+)", message)
-        line = (
-            text.count("\n", 0, match.end()) + 1 if match else int(by_parser[1] if by_parser else 1)
-        )
+        written = rf"(?m)^\s*(?:\w+\.)?[\"']?{name}[\"']?\s*[.=]|^\s*\[{re.escape(key)}[\].]"
+        if key and (match := re.search(written, text)):
+            line = text.count("\n", 0, match.end()) + 1
+        elif by_parser := re.search(r"at line (\d+)", message):
+            line = int(by_parser[1])
         severity = WARNING if problem.is_in_force else ERROR
         yield Finding(path, line, SETTINGS_RULE, message, severity)
-
-
-def _of_skill(path: str, data: bytes) -> Iterator[Finding]:
-    """Find why no agent can use a SKILL.md."""
-    try:
-        skill.read(data, path, "")
-    except LessonError as error:
-        message = error.message.removeprefix(f"{path}: ")
-        yield Finding(path, error.line, SKILL_RULE, message)
 
 
 def _of_words(candidate: Candidate, seconds: float, orders: bool = True) -> Iterator[Finding]:
@@ -378,11 +372,11 @@ def _besides_lessons(vault: Vault) -> Iterator[str]:
     top, prefix = _top_and_prefix(vault)
     names = {name for name in git.files(top) if _kind(name, prefix) in (_SKILL, _SETTINGS)}
     # also where git does not track them, or is not there
-    names |= {f"{prefix}{FOLDER}/{SETTINGS}"}
-    root, skills = f"{prefix}skills", "/".join(_PROJECT_SKILLS)
-    for folder in (root, prefix + skills, skills):
+    names.add(f"{prefix}{FOLDER}/{SETTINGS}")
+    skills = "/".join(_PROJECT_SKILLS)
+    for folder in (f"{prefix}skills", prefix + skills, skills):
         names |= {
-            f"{folder}/{file.parent.name}/{file.name}" for file in top.glob(f"{folder}/*/SKILL.md")
+            f"{folder}/{file.parent.name}/SKILL.md" for file in top.glob(f"{folder}/*/SKILL.md")
         }
     for name in sorted(names):
         file = top.resolve() / name

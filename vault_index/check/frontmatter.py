@@ -11,7 +11,7 @@ from typing import Any
 from vault_index.check.finding import ERROR, WARNING, Finding, line_of_key
 from vault_index.errors import LessonError
 from vault_index.lesson.category import MAX_DEPTH, from_folder, normalise, prefixes
-from vault_index.lesson.file import LessonFile, Section
+from vault_index.lesson.file import LessonFile
 from vault_index.lesson.frontmatter import brief, metadata_of, own_of
 from vault_index.lesson.parse import TYPES, Lesson, anchor_of, lessons_of, words
 from vault_index.text import failure
@@ -56,28 +56,15 @@ def findings(
     ]
     for own, section, lesson in zip(owns, file.sections, lessons[above:], strict=False):
         if own:
-            problems += _of_section(shown, file, section, own, lesson, known)
+            lines, filed = file.own(section), _declared(own)
+            text = file.text(lines)
+            of_section = (
+                *_types(shown, text, own),
+                *(_categories(shown, text, path, filed, known) if filed else ()),
+                *_taught(shown, text, [replace(lesson, applies_to=())]),
+            )
+            problems += [replace(each, line=each.line + lines.start) for each in of_section]
     return problems, lessons
-
-
-def _of_section(
-    shown: str,
-    file: LessonFile,
-    section: Section,
-    own: dict[Any, Any],
-    lesson: Lesson,
-    known: Collection[str],
-) -> Iterator[Finding]:
-    """Check the keys that a section has of its own."""
-    lines = file.own(section)
-    text, filed = file.text(lines), _declared(own)
-    found = (
-        *_types(shown, text, own),
-        *(_categories(shown, text, file.path, filed, known) if filed else ()),
-        *_taught(shown, text, [replace(lesson, applies_to=())]),
-    )
-    for finding in found:
-        yield replace(finding, line=finding.line + lines.start)
 
 
 def _declared(metadata: dict[Any, Any]) -> Sequence[str]:
@@ -148,23 +135,20 @@ def _one_typo_away(category: str, known: Collection[str]) -> str:
     """Return the existing category that differs by one letter in one part; "" if none does."""
     if not category or category in known:
         return ""
+    from rapidfuzz.distance import OSA  # 20 ms, for new categories only
+
     for prefix in prefixes(category):
         if prefix in known:
             continue
         above, _, name = prefix.rpartition("/")
         for other in sorted(known):
             other_above, _, other_name = other.rpartition("/")
-            if other_above == above and len(name) >= TYPO_LETTERS and _is_typo(name, other_name):
+            # one insertion, deletion, change or swap of neighbours
+            is_typo = name != other_name and OSA.distance(name, other_name, score_cutoff=1) <= 1
+            if other_above == above and len(name) >= TYPO_LETTERS and is_typo:
                 return other
         return ""
     return ""
-
-
-def _is_typo(name: str, other: str) -> bool:
-    """Whether two names are one insertion, deletion, change or swap of neighbours apart."""
-    from rapidfuzz.distance import OSA  # 20 ms, for new categories only
-
-    return name != other and OSA.distance(name, other, score_cutoff=1) <= 1
 
 
 def _taught(shown: str, text: str, lessons: list[Lesson]) -> Iterator[Finding]:
@@ -173,7 +157,7 @@ def _taught(shown: str, text: str, lessons: list[Lesson]) -> Iterator[Finding]:
     A prompt or line can fire the file's lessons or silence them, not both.
     """
     for fires, silent, same in (
-        ("fires_on", "silent_on", _folded),
+        ("fires_on", "silent_on", lambda prompt: " ".join(prompt.split()).casefold()),
         ("fires_on_error", "silent_on_error", failure.normalise),
     ):
         for lesson in lessons[:1]:  # the prompts are those of the file
@@ -191,10 +175,6 @@ def _taught(shown: str, text: str, lessons: list[Lesson]) -> Iterator[Finding]:
         if not _NAME.search(glob) or _ELSEWHERE.match(glob):
             message = f"applies_to: {brief(glob)} names no files here: write migrations/**"
             yield Finding(shown, line_of_key(text, "applies_to"), "any-file", message)
-
-
-def _folded(prompt: str) -> str:
-    return " ".join(prompt.split()).casefold()
 
 
 def _size(shown: str, lessons: list[Lesson]) -> Iterator[Finding]:
@@ -234,14 +214,11 @@ def conflict_markers(path: str, text: str) -> Iterator[Finding]:
         elif begin and _MIDDLE.fullmatch(line):
             middle = number
         elif _END.fullmatch(line) and (begin or _LABELLED.fullmatch(line)):
-            shown = begin and middle and _in_fence(file, begin, number)
+            fence = file.fence_starts[begin - 1] if begin and middle else None
+            shown = (
+                fence is not None and fence < begin - 1 and fence == file.fence_starts[number - 1]
+            )
             yield Finding(path, begin or number, RULE, MESSAGE, WARNING if shown else ERROR)
             begin = 0
     if begin and (middle or _LABELLED.fullmatch(file.text(range(begin - 1, begin)).rstrip("\n"))):
         yield Finding(path, begin, RULE, MESSAGE)
-
-
-def _in_fence(file: LessonFile, begin: int, end: int) -> bool:
-    """Whether one code fence contains all these lines, which count from 1."""
-    start = file.fence_starts[begin - 1]
-    return start is not None and start < begin - 1 and start == file.fence_starts[end - 1]

@@ -151,7 +151,8 @@ def is_secret(rule: Pattern, match: re.Match[str]) -> bool:
         return not _FAKE_KEY.search(match[0])
     value = match["value"].rstrip(_ENDS)
     if rule.value == "quoted":
-        return not _is_sample(value) and _is_quoted(match["value"])
+        words = _VARIABLE.sub(" ", match["value"]).split()
+        return not _is_sample(value) and any(map(_is_strong, words))
     looked_at = match["value"].rstrip(_PAUSES) if rule.value == "made-up" else value
     return not is_placeholder(value) and _LOOKS[rule.value](looked_at)
 
@@ -159,7 +160,7 @@ def is_secret(rule: Pattern, match: re.Match[str]) -> bool:
 def _is_sample(value: str) -> bool:
     if any(sample in value for sample in _DOCUMENTED):
         return True
-    return bool(_PLACEHOLDER_WORD.search(value)) or _is_uniform(value)
+    return bool(_PLACEHOLDER_WORD.search(value)) or len(set(value.lower())) < 4
 
 
 def _in_values(text: str) -> Iterator[tuple[int, Pattern]]:
@@ -175,10 +176,6 @@ def _in_values(text: str) -> Iterator[tuple[int, Pattern]]:
             if isinstance(item, str) and "\n" in item.strip():
                 line = line_of_key(text, str(key))
                 yield from ((line, rule) for rule, _ in _matches(item))
-
-
-def _is_uniform(value: str) -> bool:
-    return len(set(value.lower())) < 4
 
 
 def _is_password(value: str) -> bool:
@@ -216,7 +213,10 @@ def _is_made_up(value: str) -> bool:
         return False
     if any(form.search(value) for form in (_CALL, _NAME, _VERSION, _HASH, _PUBLIC)):
         return False
-    if value.startswith(("/", "./", "~/", "-")) or value.count("/") > 1 or _stands_for_text(value):
+    if value.startswith(("/", "./", "~/", "-")) or value.count("/") > 1:
+        return False
+    text = _from_base64(value)
+    if text is not None and text.isascii() and is_placeholder(text.decode().strip()):
         return False
     if _WORDS.fullmatch(value) or (_WORD_AND_SIGN.search(value) and not _CODE.search(value)):
         return True
@@ -239,12 +239,6 @@ def _is_scrambled(value: str) -> bool:
     return value.isalpha() and turns >= _LEAST_TURNS and turns / len(value) >= _LETTER_TURNS
 
 
-def _stands_for_text(value: str) -> bool:
-    """Whether a value is base64 of a placeholder."""
-    decoded = _from_base64(value)
-    return decoded is not None and decoded.isascii() and is_placeholder(decoded.decode().strip())
-
-
 def _from_base64(value: str) -> bytes | None:
     try:
         return base64.b64decode(value + "=" * (-len(value) % 4), validate=True)
@@ -257,12 +251,8 @@ def _is_argument(value: str) -> bool:
     return not _PLAIN_WORD.fullmatch(value) and not value.startswith(("-", "\\"))
 
 
-def _is_quoted(value: str) -> bool:
-    """Whether a value in quotes is too mixed to be code or a name."""
-    return any(map(_is_strong, _VARIABLE.sub(" ", value).split()))
-
-
 def _is_strong(value: str) -> bool:
+    """Whether a word in quotes is too mixed to be code or a name."""
     if value.startswith(("/", "./", "~/")) or _CALL.search(value) or len(value) < 8:
         return False
     kinds = _kinds(value) - (len(value) < _LONG)

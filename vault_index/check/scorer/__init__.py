@@ -14,16 +14,14 @@ import re
 import tomllib
 import zlib
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 # Features of a piece of text, as numbers: its words, pairs of words, and the ideas they stand for.
 #
-# An idea, such as "agent", "conceal" or "secret", is a list of words in `words.toml`. A number
-# below
-# IDEA_FEATURES stands for an idea or for two of them together; the numbers above are hashes of
-# words.
+# An idea, such as "agent", "conceal" or "secret", is a list of words in `words.toml`. A number below
+# IDEA_FEATURES stands for an idea or for two of them together; the numbers above are hashes of words.
 
 WORD_BITS = 15
 MAX_IDEAS = 48
@@ -126,10 +124,8 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 def _pairs(base: int, ideas: Iterable[int]) -> Iterator[int]:
-    ordered = sorted(ideas)
-    for index, first in enumerate(ordered):
-        for second in ordered[index + 1 :]:
-            yield base + first * MAX_IDEAS + second
+    pairs = combinations(sorted(ideas), 2)
+    return (base + first * MAX_IDEAS + second for first, second in pairs)
 
 
 def _in_order(by_token: list[frozenset[int]]) -> Iterator[int]:
@@ -175,12 +171,9 @@ def _ideas(token: str) -> frozenset[int]:
     words = _words()
     if token.startswith("--"):
         return words.whole.get(token, frozenset()) | {words.names["flag"]}
-    ideas = words.whole.get(token, frozenset()).union(
-        *(
-            words.prefix.get(token[:end], ())
-            for end in range(4, min(len(token), _LONGEST_PREFIX) + 1)
-        )
-    )
+    ends = range(4, min(len(token), _LONGEST_PREFIX) + 1)
+    ideas = words.whole.get(token, frozenset())
+    ideas = ideas.union(*(words.prefix.get(token[:end], ()) for end in ends))
     first, *rest = token.split("-")
     return ideas.union(*(_ideas(part) for part in rest if part)) if rest and first else ideas
 
@@ -205,8 +198,6 @@ def _words() -> _Words:
                 ideas[key] = ideas.get(key, frozenset()) | {idea}
     return words
 
-
-__all__ = ["CERTAIN", "POSSIBLE", "SURE", "SUSPECT", "UNLIKELY", "pieces", "score", "scores"]
 
 # Chosen on notes that the weights were not learned from: of 1,870 one is held back and seven are
 # warned of, all patterns together.
