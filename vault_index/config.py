@@ -57,7 +57,8 @@ Variable = str
 Positive = int
 Temperature = float | None
 Uri = str
-Vaults = tuple[str, ...]
+Texts = tuple[str, ...]
+Vaults = Texts
 Prices = Mapping[str, Mapping[str, float]]
 
 
@@ -102,7 +103,7 @@ class JournalTable:
     retention_days: int = 365  # days to keep a session after its end or import; 0: all
     window_days: int = 90  # days that a search of the journal looks back; 0: all
     session_start: bool = True  # a session's start gets what was done here last
-    exclude: tuple[str, ...] = ()  # globs of paths that the journal does not name
+    exclude: Texts = ()  # globs of paths that the journal does not name
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,7 @@ class LearnTable:
     min_lines: Positive = 150  # changed lines that give it points
     max_entries: int = 0  # proposals from a session, at most 20; 0: 3 to 6 by its length
     tokens: int = 12_000  # tokens that a model is sent of a session, in all calls together
-    exclude: tuple[str, ...] = ()  # globs of paths that nothing is learned from
+    exclude: Texts = ()  # globs of paths that nothing is learned from
     expire_days: int = 30  # days that a proposal waits for its review; 0: for ever
 
 
@@ -187,14 +188,12 @@ class Config:
     prompt_tokens: int = 600  # tokens per prompt, at most; a token is 4 characters
     session_lessons: int = 8  # lessons at the start of a session, at most
     token_budget: int = 2000  # tokens at the start of a session, at most
-    session_sources: tuple[str, ...] = ("startup", "compact")  # which session starts get lessons
+    session_sources: Texts = ("startup", "compact")  # which session starts get lessons
     receipt: bool = True  # a prompt that got lessons shows the person their titles in a line
     floor: float | None = None  # score below which hooks are silent; None: fitted to the vault
     trust: str = "all"  # all | committed-only: what hooks inject; commands find everything
-    trusted_authors: tuple[
-        str, ...
-    ] = ()  # names or addresses: hooks inject what they committed last
-    trusted_keys: tuple[str, ...] = ()  # fingerprints: hooks inject what was signed with them
+    trusted_authors: Texts = ()  # names or addresses: hooks inject what they committed last
+    trusted_keys: Texts = ()  # fingerprints: hooks inject what was signed with them
     watch: WatchTable = WatchTable()
     index: IndexTable = IndexTable()
     vaults: VaultsTable = VaultsTable()
@@ -205,7 +204,7 @@ class Config:
     search: SearchTable = SearchTable()
     skills: SkillsTable = SkillsTable()
     measure: MeasureTable = MeasureTable()
-    taxonomy: tuple[str, ...] = ()  # category paths this vault uses; empty: the default ones
+    taxonomy: Texts = ()  # category paths this vault uses; empty: the default ones
     keywords: Mapping[str, str] = field(default_factory=dict)  # phrase -> category
     proposed_above: Vaults = ()  # `vaults.above` as the vault proposes it: see `search.above`
     unknown_keys: tuple[UnknownKey, ...] = ()  # keys of files that need an edit
@@ -214,12 +213,10 @@ class Config:
     def warnings(self) -> list[str]:
         """Return a line for people for each of some keys that need an edit, and one for the others."""
         keys = sorted(self.unknown_keys, key=lambda each: each.is_in_force)  # what is lost is first
-        lines = [f"warning: {each}" for each in keys[:_MAX_WARNINGS]]
+        lines = [*map(str, keys[:_MAX_WARNINGS])]
         if rest := len(keys) - len(lines):
-            lines.append(
-                f"warning: {rest} more settings need an edit: run `lessons status --check`"
-            )
-        return lines
+            lines.append(f"{rest} more settings need an edit: run `lessons status --check`")
+        return [f"warning: {line}" for line in lines]
 
 
 _MAX_WARNINGS = 3  # each command has them
@@ -403,20 +400,14 @@ def checked(name: str, value: Any) -> Any:
     convert, kind, hint = _KINDS[str(SETTINGS[name].type)]
     try:
         return convert(value)
-    except (TypeError, ValueError, RuntimeError):  # the last: ~nobody has no home
+    except (TypeError, ValueError, KeyError, RuntimeError):  # the last: ~nobody has no home
         raise SettingsError(f"{name} must be {kind}, not {_brief(value)}", hint) from None
 
 
-def _boolean(value: Any) -> bool:
-    if str(value).lower() not in _BOOLEANS:
-        raise ValueError
-    return _BOOLEANS[str(value).lower()]
-
-
-def _count(value: Any) -> int:
+def _count(value: Any, least: int = 0) -> int:
     """Return a number, which is text in a variable."""
     number = -1 if isinstance(value, (bool, float)) else int(value)
-    if not 0 <= number < 1e9:
+    if not least <= number < 1e9:
         raise ValueError
     return number
 
@@ -426,12 +417,6 @@ def _number(value: Any, least: float = 0, most: float = 1e9) -> float:
     if isinstance(value, bool) or not least <= number <= most:
         raise ValueError
     return float(number)
-
-
-def _positive(value: Any) -> int:
-    if not (number := _count(value)):
-        raise ValueError
-    return number
 
 
 def _variable(value: Any) -> str:
@@ -476,21 +461,18 @@ def _vaults(value: Any) -> Vaults:
     return entries
 
 
-def _texts(value: Any) -> tuple[str, ...]:
+def _texts(value: Any) -> Texts:
     return tuple(_is_a(str, each) for each in _is_a(list, value))
 
 
-def _phrases(value: Any) -> dict[str, str]:
-    return {phrase: _is_a(str, each) for phrase, each in _is_a(Mapping, value).items()}
+def _each(convert: Callable[[Any], Any], value: Any) -> dict[str, Any]:
+    return {name: convert(each) for name, each in _is_a(Mapping, value).items()}
 
 
-def _prices(value: Any) -> dict[str, dict[str, float]]:
-    prices = {}
-    for model, price in _is_a(Mapping, value).items():
-        if {*_is_a(Mapping, price)} != {"input", "output"}:
-            raise ValueError
-        prices[model] = {name: _number(each) for name, each in price.items()}
-    return prices
+def _price(value: Any) -> dict[str, float]:
+    if {*_is_a(Mapping, value)} != {"input", "output"}:
+        raise ValueError
+    return _each(_number, value)
 
 
 def _is_a(kind: type | tuple[type, ...], value: Any) -> Any:
@@ -502,9 +484,9 @@ def _is_a(kind: type | tuple[type, ...], value: Any) -> Any:
 
 # by the annotation of a field: the conversion, which raises TypeError or ValueError, words, and a hint
 _KINDS: dict[str, tuple[Callable[[Any], Any], str, str]] = {
-    "bool": (_boolean, "true or false", ""),
+    "bool": (lambda value: _BOOLEANS[str(value).lower()], "true or false", ""),
     "int": (_count, "a whole number, 0 or more", ""),
-    "Positive": (_positive, "a whole number, 1 or more", ""),
+    "Positive": (lambda value: _count(value, least=1), "a whole number, 1 or more", ""),
     "float": (_number, "a number, 0 or more", ""),
     "float | None": (lambda value: _number(value, least=-1e9), "a number", ""),
     "Share": (lambda value: _number(value, most=0.9), "a share, 0 to 0.9", "0.1 is every tenth"),
@@ -527,12 +509,16 @@ _KINDS: dict[str, tuple[Callable[[Any], Any], str, str]] = {
         "four whole numbers",
         'write it like "60/30/5/5": vector, full text, confidence, use; "" for none',
     ),
-    "tuple[str, ...]": (_texts, "a list of strings", ""),
+    "Texts": (_texts, "a list of strings", ""),
     "Prices": (
-        _prices,
+        lambda value: _each(_price, value),
         "a table of prices",
         '[llm.prices] with a line a model: "openai:gpt-x" = { input = 2.5, output = 10 }',
     ),
-    "Mapping[str, str]": (_phrases, 'a table of phrase = "category"', ""),
+    "Mapping[str, str]": (
+        lambda value: _each(lambda category: _is_a(str, category), value),
+        'a table of phrase = "category"',
+        "",
+    ),
     "Path | None": (lambda value: Path(_is_a((str, Path), value)).expanduser(), "a path", ""),
 }

@@ -1,28 +1,5 @@
 """Every error this package raises on purpose.
 
-    VaultError                 a message (what happened, where) and a hint (what to do)
-    ├── NoVaultError           no vault here, or the named one is not one
-    ├── SettingsError          vault.toml, the user's settings or an agent's settings are not usable
-    ├── LessonError            a lesson file that does not parse or cannot be edited; knows its line
-    ├── IndexStateError        the index is missing, damaged, or from a newer version
-    ├── ForeignIndexError      what is in the place of the index is not this user's: it is not touched
-    ├── StoreError             a store of published tables is not there, not reached or not usable
-    ├── EmbedderError          the embedder cannot embed
-    │   └── ModelError         the built-in model is not here, or its files are not the right ones
-    ├── ModelCallError         a language model did not answer as it was asked to
-    │   ├── ModelAwayError     it was not reached, or is not there: it did nothing
-    │   ├── ModelRefusedError  it declined to answer
-    │   ├── ModelAnswerError   it answered in another form than it was asked for
-    │   ├── ModelToolsError    it takes no tools: it can be asked without
-    │   └── ModelBudgetError   the day's calls or tokens are used up: nothing was asked
-    ├── CheckError             a draft has what `check` calls an error; knows its rule
-    ├── ProposalsFullError     as many proposals wait as may
-    ├── BusyError              the watcher did not answer in time, and no other process should
-    ├── WriteError             a disk that is full, read-only or not ours
-    │   ├── ChangedError       a file that somebody saved while we were about to change it
-    │   └── LinkError          a link where a file or folder should be: links are not followed
-    └── GitError               git could not do what was asked of it
-
 Verbs raise; entrypoints decide: the command line prints two lines and exits 1, a hook logs and
 exits 0. Anything else that escapes is a bug.
 """

@@ -149,34 +149,31 @@ class OllamaClient:
             return ask(self._client)
         except ollama.ResponseError as error:
             status = error.status_code if error.status_code > 0 else BROKE
-            problem = visible_line(first_line(error.error or f"status {status}"))[:MAX_MESSAGE]
-            hint = f"run: ollama pull {model}" if status == 404 else _LOG
+            said = visible_line(first_line(error.error or f"status {status}"))[:MAX_MESSAGE]
+            problem, hint = f": {said}", f"run: ollama pull {model}" if status == 404 else _LOG
             if 300 <= status < 400:
-                problem = "it leads elsewhere, where no text is sent"
+                problem = ": it leads elsewhere, where no text is sent"
                 hint = "set OLLAMA_HOST to where it leads, if that is yours"
-            raise error_of(status, f"Ollama at {self.host}: {problem}", hint) from None
         except TooLargeError as error:
-            message = f"Ollama at {self.host}: {error}"
-            raise error_of(ODD, message, _ANOTHER) from None
+            status, problem, hint = ODD, f": {error}", _ANOTHER
         except httpx.TimeoutException as error:
-            message = f"Ollama at {self.host} did not answer in {self.timeout:g} s"
             status = NOT_REACHED if isinstance(error, httpx.ConnectTimeout) else TOO_LATE
-            raise error_of(status, message, "see whether it is overloaded") from None
+            problem, hint = f" did not answer in {self.timeout:g} s", "see whether it is overloaded"
         except (OSError, httpx.HTTPError) as error:
-            message = f"Ollama at {self.host} cannot be reached: {first_line(error)}"
-            hint = f"start it with `ollama serve`, set OLLAMA_HOST, or {instead}"
-            if isinstance(error, httpx.UnsupportedProtocol):
-                raise error_of(NO_ADDRESS, message, hint) from None
             is_away = isinstance(error, ConnectionError | httpx.ConnectError)
             status = NOT_REACHED if is_away else CUT
-            raise error_of(status, message, hint) from None
+            if isinstance(error, httpx.UnsupportedProtocol):
+                status = NO_ADDRESS
+            problem = f" cannot be reached: {first_line(error)}"
+            hint = f"start it with `ollama serve`, set OLLAMA_HOST, or {instead}"
         except httpx.InvalidURL as error:
             message = f"Ollama cannot be asked at {self.host!r}: {first_line(error)}"
             hint = "set OLLAMA_HOST to a host, a host:port or a URL"
             raise error_of(NO_ADDRESS, message, hint) from None
         except (ValueError, TypeError, AttributeError) as error:  # not what the API promises
-            message = f"Ollama at {self.host} answered oddly: {first_line(error)}"
-            raise error_of(ODD, message, _ANOTHER) from None
+            status, hint = ODD, _ANOTHER
+            problem = f" answered oddly: {first_line(error)}"
+        raise error_of(status, f"Ollama at {self.host}{problem}", hint)
 
 
 def first_line(error: Any) -> str:

@@ -57,10 +57,11 @@ def read(data: bytes, path: str, scope: str) -> Skill:
     when = _text(metadata.get("when_to_use"))
     file_hash = hash_of_file(data)
     more = metadata.get("metadata")
+    more = more if isinstance(more, dict) else {}
     return Skill(
         *(name[:64], description[:1536], path, scope, when[:1536], not hidden, file_hash),
-        *(_prompts(more, PROMPTS), _prompts(more, SILENT)),
-        _categories(metadata.get(CATEGORIES)) or _categories(_of(more, CATEGORIES)),
+        *(_prompts(more.get(PROMPTS)), _prompts(more.get(SILENT))),
+        _categories(metadata.get(CATEGORIES)) or _categories(more.get(CATEGORIES)),
     )
 
 
@@ -81,18 +82,13 @@ def user_folder() -> Path:
     return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude") / "skills"
 
 
-def _of(more: object, key: str) -> object:
-    return more.get(key) if isinstance(more, dict) else None
-
-
 def _categories(listed: object) -> tuple[str, ...]:
     names = listed.split(",") if isinstance(listed, str) else listed
     paths = map(normalise, map(_text, names if isinstance(names, list) else ()))
     return tuple(dict.fromkeys(filter(None, paths)))[:MAX_CATEGORIES]
 
 
-def _prompts(more: object, key: str) -> tuple[str, ...]:
-    listed = _of(more, key)
+def _prompts(listed: object) -> tuple[str, ...]:
     lines = listed.splitlines() if isinstance(listed, str) else []
     prompts = (_text(line)[:300] for line in lines)
     return tuple(dict.fromkeys(filter(None, prompts)))[:MAX_PROMPTS]

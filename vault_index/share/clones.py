@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _HEADS, _PINNED, _TAGS = "refs/remotes/origin/", "refs/tags/", "refs/fetched/"
 _HASH = re.compile(r"[0-9a-f]{7,40}")
+_NO_STATE: dict[str, Any] = {"state": "", "lessons": None, "bytes": None}
 
 
 def update(
@@ -110,26 +111,20 @@ def listed(vault: Vault) -> list[dict[str, Any]]:
     own = {"name": vault.root.name, "entry": str(vault.root), **_state(vault)}
     rows = [own]
     for each in above.of(vault):
-        row: dict[str, Any] = {"name": each.name, "entry": each.entry}
-        if not each.is_there:
-            lacking = "not fetched: run `lessons sync`" if each.url else "no vault there"
-            rows.append(row | {"state": lacking, "lessons": None, "bytes": None})
-            continue
-        try:
-            row |= _state(open_vault(each.root))
-        except VaultError as error:
-            row |= {"state": error.message, "lessons": None, "bytes": None}
-        if each.url:
-            row["state"] += f", at {(git.head(each.root) or '')[:7]}"
-        rows.append(row)
-    known = {row["entry"] for row in rows}
-    for entry in vault.config.proposed_above:
-        if entry not in known:
-            lacking = "proposed: run `lessons vaults accept`"
-            rows.append(
-                {"name": "", "entry": entry, "state": lacking, "lessons": None, "bytes": None}
-            )
-    return rows
+        lacking = "not fetched: run `lessons sync`" if each.url else "no vault there"
+        state = _NO_STATE | {"state": lacking}
+        if each.is_there:
+            try:
+                state = _state(open_vault(each.root))
+            except VaultError as error:
+                state["state"] = error.message
+            if each.url:
+                state["state"] += f", at {(git.head(each.root) or '')[:7]}"
+        rows.append({"name": each.name, "entry": each.entry, **state})
+    listed = {row["entry"] for row in rows}
+    proposed = _NO_STATE | {"state": "proposed: run `lessons vaults accept`"}
+    new = [entry for entry in vault.config.proposed_above if entry not in listed]
+    return rows + [{"name": "", "entry": entry, **proposed} for entry in new]
 
 
 def _state(vault: Vault) -> dict[str, Any]:
@@ -137,7 +132,7 @@ def _state(vault: Vault) -> dict[str, Any]:
     try:
         opened = vault.open_index()
     except IndexStateError:
-        return {"state": "no index: run `lessons sync`", "lessons": None, "bytes": None}
+        return _NO_STATE | {"state": "no index: run `lessons sync`"}
     folders = (vault.lessons_dir, opened.store.index)
     size = sum(
         file.lstat().st_size
