@@ -105,7 +105,7 @@ class Vaultlike:
 
 
 def ask(
-    model: respond.Chat | None,
+    model: Any,
     vault: Vaultlike,
     query: str = "how do we raise the heap in the build?",
     before: Iterable[Exchange] = (),

@@ -128,13 +128,10 @@ def search(vault: Vault, wanted: Wanted) -> SearchResult:
     return passages.find(vault, text, *named, seen=wanted.seen, best=wanted.best)
 
 
-def _open(vault: Vault, name: str) -> tuple[respond.Chat | None, SettingsError | None]:
+def _open(vault: Vault, name: str) -> tuple[llm.Model | None, SettingsError | None]:
     """Return the model of a name, None without a name; an error where the name is no model's."""
-    if not name:
-        return None, None
     try:
-        opened: Any = llm.open_model(name, vault.config)
-        return opened, None
+        return llm.open_model(name, vault.config) if name else None, None
     except SettingsError as error:
         return None, error
 

@@ -5,6 +5,7 @@ This is what a watcher answers. Lessons that hooks leave out are not among them,
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -42,6 +43,7 @@ MAX_CHARS = 2_000  # of a passage
 MAX_BESIDE_OUTLINES = 3  # passages where the outline of a long lesson takes the place of the others
 MIN_HEADINGS = 3  # of an outline
 _LINE = re.compile(r"[^\n]+")
+_NUMBER = re.compile(r"\s*(\d{1,9})(?:\.0)?\s*")  # smaller models write "3" or 3.0
 CANDIDATES = 12  # hits of which the trusted ones become passages
 
 
@@ -64,13 +66,13 @@ class SearchResult:
 class _Place:
     """The places to search: in a document, in a category, in one lesson of the document."""
 
-    document: Document | None = None
+    document: str = ""  # its path
     category: str = ""
     lesson: str = ""  # its id
+    number: int | None = None  # of the lesson
     title: str = ""
     extra: str = ""  # what goes to the text searched for, as it names no place
     notes: tuple[str, ...] = ()
-    number: int | None = None  # of the lesson
 
 
 def find(
@@ -122,8 +124,8 @@ def _find(
         f"{text} {place.extra}".strip(),
         CANDIDATES + len(seen),
         categories=(place.category,) if place.category else (),
-        within=place.document.path if place.document else "",
-        lesson=place.number if place.lesson else None,
+        within=place.document,
+        lesson=place.number,
         for_agent=True,
         weighted=True,
     )
@@ -174,17 +176,19 @@ def _place(vault: Vault, document: str, number: int | None, filed: str) -> _Plac
     below = _category(vault, filed, notes)
     if within is not None and within.kind == CATEGORY:
         below, within = below or within.path, None
-    lesson, title = "", within.title if within else below
-    if number is not None and within is None:
-        notes.append(f"lesson {number} of no document that the vault has")
-    elif number is not None and within is not None:
-        numbered = documents.lesson_numbered(vault, within.path, number)
-        if numbered is None:
-            notes.append(f"{within.title!r} has no lesson {number}, so all of it was searched")
+    if within is None:
+        notes += (
+            [f"lesson {number} of no document that the vault has"] if number is not None else []
+        )
+        return _Place(category=below, title=below, extra=extra, notes=tuple(notes))
+    place = _Place(within.path, below, title=within.title)
+    if number is not None:
+        if lesson := documents.lesson_numbered(vault, within.path, number):
+            title = f"{within.title}, lesson {number}: {lesson.title}"
+            place = replace(place, lesson=lesson.id, number=number, title=title)
         else:
-            lesson = numbered.id
-            title = f"{within.title}, lesson {number}: {numbered.title}"
-    return _Place(within, below, lesson, title, extra, tuple(notes), number)
+            notes.append(f"{within.title!r} has no lesson {number}, so all of it was searched")
+    return replace(place, notes=tuple(notes))
 
 
 def _named(vault: Vault, name: str, notes: list[str]) -> Document | None:
@@ -220,7 +224,9 @@ def _passages(
     most: int,
 ) -> list[Passage]:
     """Return the passages of hits that are not seen yet, with the outlines of long lessons."""
-    wholes = _wholes(vault, [hit.lesson_id for hit in hits])
+    where = filters.wholes_of([hit.lesson_id for hit in hits])
+    rows = vault.open_index().store.rows(("lesson_id", "text"), where)
+    wholes = {row["lesson_id"]: row["text"] or "" for row in rows}
     made: list[Passage] = []
     outlines: list[Passage] = []
     for hit in hits:
@@ -258,18 +264,7 @@ def _unseen(
     for gap in rest:
         if gap.start <= own.start and own.stop <= gap.stop:
             return own, gap
-    asked = words_of(question)
-    lines = [
-        (slice(gap.start + match.start(), gap.start + match.end()), gap)
-        for gap in rest
-        for match in _LINE.finditer(whole[gap])
-    ]
-    # of equal lines the first that is read on
-    return max(
-        lines,
-        key=lambda line: (len(asked & words_of(whole[line[0]])), line[0].start > own.start),
-        default=None,
-    )
+    return _best_line(question, whole, rest, own.start)
 
 
 def _gaps(seen: Sequence[tuple[int, int]], length: int) -> list[slice]:
@@ -325,11 +320,6 @@ def _passage(
     )
 
 
-def _wholes(vault: Vault, ids: Sequence[str]) -> dict[str, str]:
-    rows = vault.open_index().store.rows(("lesson_id", "text"), filters.wholes_of(ids))
-    return {row["lesson_id"]: row["text"] or "" for row in rows}
-
-
 def _window(text: str, start: int, end: int) -> tuple[int, int]:
     """Widen the piece of a text to at most `MAX_CHARS`, on both sides, by whole lines or words."""
     if len(text) <= MAX_CHARS:
@@ -350,11 +340,25 @@ def _window(text: str, start: int, end: int) -> tuple[int, int]:
 
 def _matched(question: str, piece: str) -> int:
     """Return where the line of a piece begins that has most words of a question, 0 for none."""
-    asked, start, best = words_of(question), 0, (0, 0)
-    for line in piece.split("\n"):
-        best = max(best, (len(asked & words_of(line)), -start))
-        start += len(line) + 1
-    return -best[1]
+    best = _best_line(question, piece, [slice(0, len(piece))])
+    return best[0].start if best else 0
+
+
+def _best_line(
+    question: str, text: str, parts: Sequence[slice], after: int = -1
+) -> tuple[slice, slice] | None:
+    """Return the line with most words of a question, of equal ones one `after` a place; and its part."""
+    asked = words_of(question)
+    lines = [
+        (slice(part.start + match.start(), part.start + match.end()), part)
+        for part in parts
+        for match in _LINE.finditer(text[part])
+    ]
+    return max(
+        lines,
+        key=lambda line: (len(asked & words_of(text[line[0]])), line[0].start > after),
+        default=None,
+    )
 
 
 def _heading(text: str, start: int) -> str:
@@ -411,8 +415,7 @@ def suggested(vault: Vault, count: int = COUNT) -> list[str]:
     questions: dict[str, None] = {}
     for lesson in [*firsts, *others][: MAX_TRIED * count]:
         own = (each for each in _asking(lesson) if _is_answered(vault, each, lesson["lesson_id"]))
-        if question := next(own, ""):
-            questions[question] = None
+        questions |= dict.fromkeys(itertools.islice(own, 1))
         if len(questions) == count:
             break
     return list(questions)
@@ -442,10 +445,23 @@ def _is_answered(vault: Vault, question: str, lesson: str) -> bool:
 NAME = "search_lessons"
 MAX_QUERY_CHARS = 1_000
 MAX_NAME_CHARS = 200
-MAX_NUMBER = 10**9
 FENCE_OPEN, FENCE_CLOSE = "<passages>", "</passages>"
 _MARKED = f" Read {quote.MARK} as a less-than sign."
 
+_PROPERTIES = {
+    "query": "what to look for, in a few words",
+    "document": "title of a document or course to search in, also in part",
+    "lesson_number": "number of a lesson of that document",
+    "category": "category to search in: devops/ci-cd",
+    "kind": "lessons, which is usual, or the journal: what was done and when",
+    "since": "journal: first day, 2026-11-22",
+    "until": "journal: last day, 2026-11-22",
+    "project": "journal: the name of a project",
+}
+_TYPES: dict[str, Any] = {
+    "lesson_number": {"type": "integer"},
+    "kind": {"enum": [LESSONS, JOURNAL]},
+}
 SEARCH = Tool(
     NAME,
     "Search what the team wrote down, or the private journal of work on this machine. Returns"
@@ -453,24 +469,8 @@ SEARCH = Tool(
     {
         "type": "object",
         "properties": {
-            "query": {"type": "string", "description": "what to look for, in a few words"},
-            "document": {
-                "type": "string",
-                "description": "title of a document or course to search in, also in part",
-            },
-            "lesson_number": {
-                "type": "integer",
-                "description": "number of a lesson of that document",
-            },
-            "category": {"type": "string", "description": "category to search in: devops/ci-cd"},
-            "kind": {
-                "type": "string",
-                "enum": [LESSONS, JOURNAL],
-                "description": "lessons, which is usual, or the journal: what was done and when",
-            },
-            "since": {"type": "string", "description": "journal: first day, 2026-11-22"},
-            "until": {"type": "string", "description": "journal: last day, 2026-11-22"},
-            "project": {"type": "string", "description": "journal: the name of a project"},
+            name: {"type": "string", **_TYPES.get(name, {}), "description": text}
+            for name, text in _PROPERTIES.items()
         },
         "required": ["query"],
     },
@@ -503,29 +503,17 @@ def wanted(call: ToolCall) -> Wanted | str:
     text = values.get("query")
     if not isinstance(text, str) or not text.strip():
         return "The query is missing: it must be a text. Call the tool again with one."
-    number = values.get("lesson_number")
-    if isinstance(number, str) and number.strip().isdecimal():  # as smaller models write it
-        number = int(number.strip()[:9])
-    if isinstance(number, float) and number.is_integer():
-        number = int(number)
-    is_number = isinstance(number, int) and not isinstance(number, bool)
-    if number is not None and not (is_number and 0 <= int(number) <= MAX_NUMBER):
-        number = None
+    number = _NUMBER.fullmatch(str(values.get("lesson_number")))
+    named = {key: values.get(key) for key in ("document", "category", "since", "until", "project")}
+    names: dict[str, Any] = {
+        key: name.strip()[:MAX_NAME_CHARS] for key, name in named.items() if isinstance(name, str)
+    }
     return Wanted(
         text.strip()[:MAX_QUERY_CHARS],
-        _name(values, "document"),
-        number,
-        _name(values, "category"),
-        JOURNAL if values.get("kind") == JOURNAL else LESSONS,
-        _name(values, "since"),
-        _name(values, "until"),
-        _name(values, "project"),
+        lesson_number=int(number[1]) if number else None,
+        kind=JOURNAL if values.get("kind") == JOURNAL else LESSONS,
+        **names,
     )
-
-
-def _name(values: Mapping[str, Any], key: str) -> str:
-    value = values.get(key)
-    return value.strip()[:MAX_NAME_CHARS] if isinstance(value, str) else ""
 
 
 def result(passages: Sequence[Passage], place: str = "", notes: Sequence[str] = ()) -> str:

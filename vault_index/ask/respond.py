@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from vault_index.ask import passages
 from vault_index.ask.answer import (
@@ -35,10 +35,12 @@ from vault_index.llm.backend import (
     TOOL,
     Question,
     Reply,
-    Take,
     Turn,
     is_refusal,
 )
+
+if TYPE_CHECKING:
+    from vault_index.llm.metered import Model
 
 SPARE_ROUNDS = 2  # calls of a model that come to nothing: a wrong name, arguments that are no JSON
 MAX_SHOWN, SHOWN_CHARS = 3, 1_500  # passages without a model, and their characters in all
@@ -48,16 +50,6 @@ MAX_HELD_CHARS = 400  # of a text that cites nothing, and yet is an answer
 _CITES = re.compile(r"\[\d{1,3}\]")
 _CALL_IN_WORDS = re.compile(r'\s*(?:```\w*\s*)?\{\s*"name"\s*:\s*"[^"]*"\s*,\s*"arguments"\s*:')
 _PROMPTS = Path(__file__).parent.parent / "prompts"
-
-
-class Chat(Protocol):
-    """As much of `llm.metered.Model` as a conversation needs."""
-
-    name: str
-    can_call_tools: bool
-
-    def converse(self, question: Question, take: Take | None = None) -> Reply:
-        """Return the reply; `take` gets its text in pieces. Raises ModelCallError."""
 
 
 Find = Callable[[Wanted], SearchResult]
@@ -84,11 +76,6 @@ class _Course:
             self.shown += text
             self.event({"event": "piece", "text": text})
 
-    def wait(self, piece: str) -> None:
-        """Pass on that the model is silent, where a piece is empty."""
-        if not piece:
-            self.event({"event": "waiting"})
-
     def begin(self) -> None:
         """Have the passages cited by what the model writes from now on."""
         self.citations = Citations([each.number for each in self.passages])
@@ -103,15 +90,16 @@ class _Course:
             )
         self.show(self.citations.feed(piece))
 
-    def check(self) -> None:
-        """Raise ModelCallError for an answer of which nothing is shown."""
+    def end(self) -> None:
+        """Pass on the rest of a model's text. Raises ModelCallError if nothing of it is shown."""
+        self.show(self.citations.end())
         if not self.shown.strip():
             raise ModelCallError(f"{self.name} answered with nothing", "choose another model")
 
 
 def answer(
     query: str,
-    model: Chat | None,
+    model: Model | None,
     find: Find,
     event: Event,
     before: tuple[Exchange, ...] = (),
@@ -166,7 +154,7 @@ def _shortened(passage: Passage) -> Passage:
 
 
 def _deciding(
-    course: _Course, model: Chat, find: Find, before: tuple[Exchange, ...], max_searches: int
+    course: _Course, model: Model, find: Find, before: tuple[Exchange, ...], max_searches: int
 ) -> Answer:
     """Let the model search as often as it may, and answer."""
     allowed = "one search" if max_searches == 1 else f"{max_searches} searches"
@@ -212,7 +200,7 @@ def _deciding(
 
 
 def _searched_first(
-    course: _Course, model: Chat, find: Find, before: tuple[Exchange, ...]
+    course: _Course, model: Model, find: Find, before: tuple[Exchange, ...]
 ) -> Answer:
     """Search for the question, and ask the model once, with the passages in the prompt."""
     prompt = course.query
@@ -246,7 +234,7 @@ def _search(course: _Course, find: Find, wanted: Wanted) -> str:
     return passages.result(new, result.place, result.notes)
 
 
-def _ask(course: _Course, model: Chat, question: Question) -> Reply | None:
+def _ask(course: _Course, model: Model, question: Question) -> Reply | None:
     """Ask, and pass the answer on as it comes; return a reply that calls tools, or says little.
 
     A model may speak before it calls a tool, which is no answer. So where it has tools, its text is held
@@ -259,15 +247,15 @@ def _ask(course: _Course, model: Chat, question: Question) -> Reply | None:
 
     def take(piece: str) -> None:
         nonlocal is_answer
-        course.wait(piece)
+        if not piece:
+            course.event({"event": "waiting"})
         if is_answer:
             course.write(piece)
             return
         held.append(piece)
         text = "".join(held)
-        if course.passages and (
-            len(text) > MAX_HELD_CHARS or ("]" in piece and _CITES.search(text))
-        ):
+        is_long = len(text) > MAX_HELD_CHARS
+        if course.passages and (is_long or ("]" in piece and _CITES.search(text))):
             is_answer = True
             course.begin()
             course.write(text)
@@ -277,15 +265,14 @@ def _ask(course: _Course, model: Chat, question: Question) -> Reply | None:
         if is_answer and not course.chars:
             course.write(reply.text)
     except ModelCallError:
-        if any(held) and not is_answer:
-            _write(course, "".join(held)[:MAX_CHARS])
-        raise
-    finally:
         if is_answer:
             course.show(course.citations.end())
+        elif any(held):
+            _write(course, "".join(held)[:MAX_CHARS])
+        raise
     if not is_answer:
         return reply
-    course.check()
+    course.end()
     return None
 
 
@@ -293,8 +280,7 @@ def _write(course: _Course, text: str) -> None:
     """Pass on an answer that is there as a whole. Raises ModelCallError for an empty one."""
     course.begin()
     course.write(text)
-    course.show(course.citations.end())
-    course.check()
+    course.end()
 
 
 def _failed(course: _Course, find: Find, error: ModelCallError) -> Answer:
@@ -310,19 +296,11 @@ def _failed(course: _Course, find: Find, error: ModelCallError) -> Answer:
     return replace(done, status=status, trouble=error.message, hint=error.hint)
 
 
-def _answer(course: _Course, status: str, trouble: str = "", hint: str = "") -> Answer:
+def _answer(course: _Course, status: str, hint: str = "") -> Answer:
     by_number = {each.number: each for each in course.passages}
-    return Answer(
-        status,
-        course.shown,
-        tuple(by_number[number] for number in course.citations.cited),
-        course.passages,
-        "",
-        course.name,
-        course.search,
-        trouble,
-        hint,
-    )
+    sources = tuple(by_number[number] for number in course.citations.cited)
+    said = (status, course.shown, sources, course.passages)
+    return Answer(*said, "", course.name, course.search, hint=hint)
 
 
 def _status(course: _Course) -> str:
