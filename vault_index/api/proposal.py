@@ -14,8 +14,8 @@ from vault_index.index import classifier
 from vault_index.learn import gather
 from vault_index.lesson.category import DEFAULT_CONFIDENCE, UNCATEGORIZED
 from vault_index.lesson.parse import Lesson, id_of
+from vault_index.proposals import accept as acceptance
 from vault_index.proposals import draft, fingerprint, points, review, similarity
-from vault_index.proposals.accept import addition_of, as_lesson, change_of, into_lesson, is_outdated
 from vault_index.recall import anchors
 
 if TYPE_CHECKING:
@@ -132,9 +132,9 @@ def merge(
     """
     proposal = review.find(vault, id)
     entry = caller.ask(api.lesson.show(name=into))["entry"]
-    change = addition_of(proposal, entry)
+    change = acceptance.addition_of(proposal, entry)
     if write:
-        into_lesson(vault, id, entry, seen, commit=commit)
+        acceptance.accept(vault, id, entry, seen, commit=commit)
     about = {"id": entry["id"], "path": entry["path"], "title": entry["title"]}
     return {**about, "diff": change.diff, "before": change.before, "written": write}
 
@@ -149,11 +149,11 @@ def accept(
     """
     proposal = review.find(vault, id)
     if not proposal.changes:
-        path = as_lesson(vault, id, category, commit=commit)
+        path = acceptance.accept(vault, id, category=category, commit=commit)
         lesson = id_of(str(path.relative_to(vault.lessons_dir)))
         return {"id": lesson, "path": str(path.relative_to(vault.root))}
     entry = caller.ask(api.lesson.show(name=proposal.changes))["entry"]
-    path = into_lesson(vault, id, entry, commit=commit)
+    path = acceptance.accept(vault, id, entry, commit=commit)
     return {"id": entry["id"], "path": str(path.relative_to(vault.root))}
 
 
@@ -205,8 +205,8 @@ def _target(vault: Vault, caller: Caller, id: str) -> dict[str, Any]:
         entry = caller.ask(api.lesson.show(name=proposal.changes))["entry"]
     except VaultError as error:
         return {"id": proposal.changes, "diff": "", "is_outdated": True, "problem": error.message}
-    outdated = is_outdated(proposal, entry)
-    diff = change_of(proposal, entry).diff
+    outdated = acceptance.is_outdated(proposal, entry)
+    diff = acceptance.change_of(proposal, entry).diff
     return {"id": entry["id"], "diff": diff, "is_outdated": outdated, "problem": ""}
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 TRAILER = "Learned-From: session"
 SOURCE = "session"
 _PLACE, _CONTENT = "writing_to", "writing"  # in the key `proposal`: where, and a hash of the lesson
+_LISTS = ("tags", "fires_on", "silent_on", "fires_on_error")
 _HEADING = re.compile(r"#{1,5} ")
 _OUTDATED = "that lesson says something else now than when the change was proposed"
 
@@ -65,36 +66,22 @@ class _Step:
     commit: add.First | None
 
 
-def as_lesson(vault: Vault, name: str, category: str = "", *, commit: bool = False) -> Path:
-    """Write a proposal as a lesson where its category says, and return the path of its file.
-
-    With `commit` the file is committed, and nothing else. Raises VaultError, also from `add.write`.
-    """
-    return _accept(vault, name, "Add", None, commit, lambda step: _write(step, category))
-
-
-def into_lesson(
-    vault: Vault, name: str, entry: Entry, seen: str | None = None, *, commit: bool = False
-) -> Path:
-    """Change a lesson as a proposal says, or, with `seen`, add the proposal to it.
-
-    `entry` is the lesson, `seen` the `Change.before` of an addition that a person agreed to. Return
-    the path of the lesson's file. Raises ChangedError if the lesson is not what the proposal was made
-    from or not what was seen, and VaultError, also from `update.write`.
-    """
-    verb = "Change" if seen is None else "Add to"
-    return _accept(vault, name, verb, entry, commit, lambda step: _update(step, entry, seen))
-
-
-def _accept(
+def accept(
     vault: Vault,
     name: str,
-    verb: str,
-    entry: Entry | None,
-    commit: bool,
-    write: Callable[[_Step], Path],
+    entry: Entry | None = None,
+    seen: str | None = None,
+    category: str = "",
+    *,
+    commit: bool = False,
 ) -> Path:
-    """Write a proposal, unless an acceptance that was ended did, and remove it."""
+    """Write a proposal as a lesson where its `category` says, or into the lesson of an `entry`.
+
+    Without `seen` it changes that lesson; else it is added to it, and `seen` is the `Change.before`
+    that a person agreed to. With `commit` the file is committed, and nothing else. Return its path.
+    Raises ChangedError if the lesson is not what the proposal was made from or not what was seen,
+    and VaultError, also from `add.write` and `update.write`.
+    """
     if commit and git.worktree(vault.lessons_dir) is None:
         raise VaultError(
             "the vault is in no git repository", "run `git init`, or accept it without --commit"
@@ -103,13 +90,15 @@ def _accept(
         id = store.find_id(folder, name)
         data = store.read(folder, id)
         proposal = draft.from_bytes(id, data)
+        verb = "Add" if entry is None else "Change" if seen is None else "Add to"
         subject = f"{verb} lesson: {entry['title'] if entry else proposal.title}"
         committing = _committing(vault, subject, proposal) if commit else None
         path = _written(vault, data)
         if path is None and entry is None:
             path = _restored(vault, data)
         if path is None:
-            path = write(_Step(vault, folder, id, data, proposal, committing))
+            step = _Step(vault, folder, id, data, proposal, committing)
+            path = _update(step, entry, seen) if entry else _write(step, category)
         elif committing:
             committing(path, files.read_file(path))
         store.remove(folder, id)
@@ -150,8 +139,7 @@ def _change(proposal: Proposal, entry: Entry, title: str, text: str) -> Change:
     fires_on = _united(entry["fires_on"], _without(proposal.fires_on, entry.get("silent_on")))
     new = fires_on[len(entry["fires_on"] or ()) :]
     after = [*(f"fires_on: {prompt}\n" for prompt in new), *after]
-    finding = {prompt.casefold() for prompt in fires_on}
-    silent_on = [prompt for prompt in proposal.silent_on if prompt.casefold() not in finding]
+    silent_on = _without(proposal.silent_on, fires_on)
     shown = difflib.unified_diff(before, after, entry["path"], entry["path"])
     return Change(
         title=title,
@@ -168,16 +156,14 @@ def _change(proposal: Proposal, entry: Entry, title: str, text: str) -> Change:
     )
 
 
-def _without(texts: Sequence[str], silenced: Sequence[str] | None) -> list[str]:
-    """Return the texts that a lesson does not stay silent at: `check` refuses what is in both lists."""
-    silent = {text.casefold() for text in silenced or ()}
-    return [text for text in texts if text.casefold() not in silent]
+def _without(texts: Sequence[str], others: Sequence[str] | None) -> list[str]:
+    """Return the texts that are not among others: `check` refuses a prompt that is in two lists."""
+    there = {text.casefold() for text in others or ()}
+    return [text for text in texts if text.casefold() not in there]
 
 
 def _united(own: Sequence[str] | None, more: Sequence[str]) -> tuple[str, ...]:
-    own = own or ()
-    known = {text.casefold() for text in own}
-    return (*own, *(text for text in more if text.casefold() not in known))
+    return (*(own or ()), *_without(more, own))
 
 
 def _update(step: _Step, entry: Entry, seen: str | None) -> Path:
@@ -194,11 +180,8 @@ def _update(step: _Step, entry: Entry, seen: str | None) -> Path:
         _refuse_unfinished(vault, entry["path"])
     _note(step, entry["path"], hash_of(change.title, change.text))
     before: Mapping[str, Any] = entry
-    new: dict[str, Any] = {
-        name: getattr(change, name)
-        for name in ("tags", "fires_on", "silent_on", "fires_on_error")
-        if len(getattr(change, name)) > len(before.get(name) or ())
-    }
+    lists = {name: getattr(change, name) for name in _LISTS}
+    new = {name: own for name, own in lists.items() if len(own) > len(before.get(name) or ())}
     return update.write(
         vault,
         entry["id"],
@@ -233,9 +216,9 @@ def _write(step: _Step, category: str) -> Path:
 
 
 def _note(step: _Step, place: str, content: str) -> None:
-    about = _about(step.data)
-    about.pop(_CONTENT, None)  # of an attempt before
-    noted = {**about, _PLACE: place, **({_CONTENT: content} if content else {})}
+    noted = {**_about(step.data), _PLACE: place, _CONTENT: content}
+    if not content:
+        del noted[_CONTENT]  # also that of an attempt before
     store.write(step.folder, step.id, edits.set_keys(step.data, {draft.KEY: noted}))
 
 

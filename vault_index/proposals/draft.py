@@ -94,11 +94,8 @@ class Proposal:
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values."""
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in values.items()
-        }
+        values = ((name, getattr(self, name)) for name in self.__dataclass_fields__)
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values}
 
 
 def create(
@@ -150,11 +147,9 @@ def to_bytes(proposal: Proposal) -> bytes:
         "near": [list(near) for near in proposal.near],
     }
     values[KEY] = {name: values[name] for name in _ABOUT if values[name]}
-    given = {
-        name: values[name] for name in ("title", "categories", *_KEYS, "anchors", "created", KEY)
-    }
-    given = {name: value for name, value in given.items() if value}
-    data = edits.set_keys(f"---\n---\n{proposal.text}\n".encode(), given)
+    names = ("title", "categories", *_KEYS, "anchors", "created", KEY)
+    keys = {name: values[name] for name in names if values[name]}
+    data = edits.set_keys(f"---\n---\n{proposal.text}\n".encode(), keys)
     if len(parse_file(data, f"{proposal.id}.md")) != 1:
         hint = "split it: one proposal for each, without `## Lesson:` headings"
         raise VaultError("a proposal is one lesson", hint)
@@ -166,8 +161,8 @@ def from_bytes(id: str, data: bytes) -> Proposal:
     lessons = parse_file(data, f"{id}.md")
     if not lessons:
         raise VaultError(f"the proposal {id} is empty", f"lessons review reject {id}")
-    lesson, about = lessons[0], edits.keys_of(data).get(KEY)
-    about = about if isinstance(about, dict) else {}
+    lesson, keys = lessons[0], edits.keys_of(data)
+    about = keys[KEY] if isinstance(keys.get(KEY), dict) else {}
     filed = [path for path in map(category.normalise, lesson.categories) if path]
     values: dict[str, Any] = {name: getattr(lesson, name) for name in ("title", "text", *_KEYS)}
     values |= {name: str(about.get(name) or "") for name in ("by", *_TEXTS)}
@@ -178,9 +173,9 @@ def from_bytes(id: str, data: bytes) -> Proposal:
         created=lesson.created.isoformat() if lesson.created else "",
         findings=_findings(about.get("findings")),
         near=_near(about.get("near")),
-        anchors=tuple(map(str, _list(edits.keys_of(data).get("anchors")))),
-        quotes=tuple(map(str, _list(about.get("quotes")))),
-        speakers=tuple(map(str, _list(about.get("speakers")))),
+        anchors=_texts(keys.get("anchors")),
+        quotes=_texts(about.get("quotes")),
+        speakers=_texts(about.get("speakers")),
         is_draft=about.get("is_draft") is True,
     )
 
@@ -235,10 +230,13 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(map(str, _list(value)))
+
+
 def _findings(values: Any) -> tuple[Json, ...]:
-    names = ("level", "rule", "message")
     return tuple(
-        {name: str(value.get(name) or "") for name in names}
+        {name: str(value.get(name) or "") for name in ("level", "rule", "message")}
         for value in _list(values)
         if isinstance(value, dict)
     )

@@ -1,13 +1,8 @@
 """The files of proposals that wait, and the fingerprints of rejected ones.
 
-    ~/.lessons/proposals/                  0700, like all below it; files are 0600
-      <project>/
-        project.toml                       which repository it is: see journal.projects
-        <vault>/                           the vault's place in the repository; `vault` at its top
-          <id>.md                          a proposal that waits
-          rejected.jsonl                   words and vectors of those that a person rejected
-
-All work trees and clones of one repository share the folder, also after a move.
+~/.lessons/proposals/<project>/<vault>/      0700; see `journal.projects`
+  <id>.md                                    a proposal that waits
+  rejected.jsonl                             words and vectors of those that a person rejected
 """
 
 from __future__ import annotations
