@@ -115,7 +115,7 @@ def _learn(vault: Vault, session: Recorded, number: int) -> int:
     moments = tuple(moment for _, turn in turns for moment in turn)
     name = f"{session.file.stem}-{number}"
     material = Material(SESSION, name, moments=timeline.without_orders(moments)[0], session=name,
-                        began=session.began, digest=name)  # fmt: skip
+                        began=session.began)  # fmt: skip
     caller = run.Caller(lambda _: None, lambda _what, _done, _all: None, _no_index)
     return len(run.learn_from(vault, caller, material, force=True)["proposals"])
 

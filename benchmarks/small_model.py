@@ -103,7 +103,7 @@ def _materials(folder: Path) -> Iterator[Material]:
         moments = tuple(moment for _, turn in turns for moment in turn)
         if any(each.kind == timeline.FAILED for each in moments):
             seen = timeline.without_orders(moments)[0]
-            yield Material(SESSION, file.stem, moments=seen, session=file.stem, digest=file.stem)
+            yield Material(SESSION, file.stem, moments=seen, session=file.stem)
 
 
 def _caller(vault: Vault) -> run.Caller:

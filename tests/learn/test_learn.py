@@ -135,7 +135,7 @@ def test_a_lesson_that_was_there_and_did_not_come_is_taught_the_prompt(
     prompt = "After signing in, the parameters of the cart are gone from the address"
     first, *others = a_material().moments
     moments = (replace(first, text=prompt), *others)
-    again = learn(team, a_material(moments=moments, session="another", digest="another"))
+    again = learn(team, a_material(moments=moments, session="another"))
     (taught,) = again["proposals"]
     (lesson,) = [each for each in client.ask(team, api.lesson.select())["entries"]
                  if each["id"].startswith("shop/")]  # fmt: skip
@@ -232,7 +232,7 @@ def test_a_refusal_and_a_used_up_budget_are_said(
     )
     let(server, well(an_entry()))
     other = open_vault(team.root)
-    answer = learn(other, a_material(digest="other"))
+    answer = learn(other, force=True)
     assert (answer["status"], answer["proposals"]) == (record.BUDGET, [])
     assert "calls_a_day" in answer["hint"]
     assert len(server.chats) == 1
@@ -275,7 +275,7 @@ def test_no_more_than_the_settings_allow_become_proposals(
 def test_what_nobody_asked_for_has_to_be_worth_it(team: Vault, server: OllamaServer) -> None:
     there = [replace(each, is_correction=False) for each in a_material().moments]
     calm = tuple(each for each in there if each.kind != FAILED)
-    small = a_material(moments=calm, subjects=(), digest="small")
+    small = a_material(moments=calm, subjects=())
     answer = learn(team, small, asked_by=record.NOBODY)
     assert answer["status"] == record.NOT_WORTH
     assert answer["significance"]["points"] < answer["threshold"]
@@ -284,7 +284,7 @@ def test_what_nobody_asked_for_has_to_be_worth_it(team: Vault, server: OllamaSer
     for asked_by in (record.PERSON, record.AGENT):  # on request it is asked all the same
         answer = learn(team, small, asked_by=asked_by, force=True)
         assert answer["status"] == record.NOTHING
-    failed = a_material(moments=tuple(there[:-2]), subjects=(), digest="failed")
+    failed = a_material(moments=tuple(there[:-2]), subjects=())
     answer = learn(team, failed, asked_by=record.NOBODY)  # however few points it has
     assert answer["significance"]["points"] < answer["threshold"]
     assert answer["significance"]["sign"] == "`pytest tests/test_login.py` failed"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -177,7 +177,7 @@ def test_ignored_paths_do_not_count(
     assert [addend.name for addend in result.addends] == [
         *("subject", "corrections", "repair", "refusal")
     ]
-    values: Any = json.loads(json.dumps(result.as_json()))
+    values: Any = json.loads(json.dumps(asdict(result)))
     assert values["points"] == 7
     assert values["addends"][0]["name"] == "subject"
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from vault_index import git
 from vault_index.journal.redact import glob_matcher, redact, redact_lines
@@ -56,6 +56,16 @@ class Diff:
     novel: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
+    @property
+    def of_material(self) -> dict[str, Any]:
+        """Return the fields of a material that it has."""
+        return {
+            "changes": self.changes,
+            "diff": self.text,
+            "novel": self.novel,
+            "notes": self.notes,
+        }
+
 
 def wanted(globs: Iterable[str] = (), folders: Iterable[str] = ()) -> Callable[[str], bool]:
     """Return what says of a path whether something may be learned from it.
@@ -86,15 +96,8 @@ def between(folder: Path, base: str, until: str, is_wanted: Callable[[str], bool
         is_minified = any(len(line) > MAX_LINE for line in text.split("\n"))
         if is_minified or _SAYS_GENERATED.search(text[:4000]):
             continue
-        changes.append(
-            FileChange(
-                redact(file.path),
-                _KINDS.get(file.status, CHANGED),
-                file.added,
-                file.removed,
-                redact(file.before),
-            )
-        )
+        kind, before = _KINDS.get(file.status, CHANGED), redact(file.before)
+        changes.append(FileChange(redact(file.path), kind, file.added, file.removed, before))
         if text and room > 0:
             text = clean(text)
             room -= len(text)
@@ -139,8 +142,7 @@ def _by_sign(text: str) -> str:
 
 def _by_side(text: str) -> str:
     """Return a diff of which each hunk is redacted as the text it was and as the text it became."""
-    lines: list[str] = []
-    hunk: list[str] = []
+    lines, hunk = list[str](), list[str]()
     for line in [*text.split("\n"), "@"]:
         is_name = line.startswith(("+++ ", "--- ")) and not hunk
         if line[:1] in ("+", "-", " ", "\\") and not is_name:
@@ -180,21 +182,16 @@ def _shared(texts: Sequence[str]) -> int:
 
 def _novel(changes: Sequence[FileChange], before: Sequence[str]) -> tuple[str, ...]:
     """Return the endings and the folders of code that the project has now for the first time."""
-    if not any(_ending(path) in _CODE for path in before):
-        return ()
     endings = {_ending(path) for path in before}
-    folders = {str(up) for path in before for up in PurePosixPath(path).parents}
-    novel: dict[str, None] = {}
-    for change in changes:
-        ending = _ending(change.path)
-        if change.kind != ADDED or ending not in _CODE:
-            continue
-        if ending not in endings:
-            novel[f".{ending}"] = None
-        folder = os.path.dirname(change.path)  # noqa: PTH120  # text, not a place on this disk
-        if folder and folder not in folders and ending in _MODULES:
-            novel[f"{folder}/"] = None
-    return tuple(novel)
+    if not endings & _CODE:
+        return ()
+    folders = {".", *(str(up) for path in before for up in PurePosixPath(path).parents)}
+    novel: list[str] = []
+    for path in (change.path for change in changes if change.kind == ADDED):
+        ending, folder = _ending(path), str(PurePosixPath(path).parent)
+        novel += [f".{ending}"] if ending in _CODE - endings else []
+        novel += [f"{folder}/"] if ending in _MODULES and folder not in folders else []
+    return tuple(dict.fromkeys(novel))
 
 
 def _ending(path: str) -> str:

@@ -102,15 +102,12 @@ def prompts(texts: Iterable[str]) -> list[str]:
 def elsewhere(texts: Iterable[str], others: Iterable[str]) -> list[str]:
     """Return the prompts that are not, or nearly, among others: parts of them, other forms."""
     among = [set(words(text)) for text in others]
+    own = {prompt: set(words(prompt)) for prompt in prompts(texts)}
     return [
         prompt
-        for prompt in prompts(texts)
-        if not any(_is_nearly(set(words(prompt)), other) for other in among)
+        for prompt, mine in own.items()
+        if not any(len(mine & other) >= NEARLY * len(mine) for other in among)
     ]
-
-
-def _is_nearly(own: set[str], other: set[str]) -> bool:
-    return len(own & other) >= NEARLY * len(own)
 
 
 def nearest_prompt(text: str, material: Material) -> str:
@@ -211,23 +208,19 @@ def points(text: str, known: Collection[str] = (), quotes: Collection[str] = ())
 
     A text that shares words with its `quotes` says what was said there, however plain the words are.
     """
-    things: dict[str, float] = {}
-    for match in _CODE.finditer(text):
-        _note(things, match[1].strip(), 1.0)
     plain = _CODE.sub(" ", text)
-    for block in _FENCED.findall(plain):
-        for match in _IDENTIFIER.finditer(block):
-            _note(things, match[0], 0.5)
-    plain = _FENCED.sub(" ", plain)
-    for match in _IDENTIFIER.finditer(plain):
-        _note(things, match[0].rstrip("."), 1.0)
-    for match in _NUMBER.finditer(plain):
-        _note(things, match[0], 0.75)
-    for match in _NAME.finditer(plain):
-        _note(things, match[0], 0.5)
-    words = {word.casefold() for word in re.findall(r"[A-Za-z][\w-]{3,}", plain)}
-    for word in words & {word.casefold() for word in known}:
-        _note(things, word, 0.5)
+    blocks, prose = "\n".join(_FENCED.findall(plain)), _FENCED.sub(" ", plain)
+    counted = [(match[1], 1.0) for match in _CODE.finditer(text)]
+    counted += [(match[0], 0.5) for match in _IDENTIFIER.finditer(blocks)]
+    for form, value in ((_IDENTIFIER, 1.0), (_NUMBER, 0.75), (_NAME, 0.5)):
+        counted += [(match[0].rstrip("."), value) for match in form.finditer(prose)]
+    words = {word.casefold() for word in re.findall(r"[A-Za-z][\w-]{3,}", prose)}
+    counted += [(word, 0.5) for word in words & {word.casefold() for word in known}]
+    things: dict[str, float] = {}
+    for thing, value in counted:  # once, as what it counts most
+        name = thing.casefold().strip("()`'\" ")
+        if len(name) > 1 and name not in COMMON:
+            things[name] = max(value, things.get(name, 0.0))
     stock = {match[0].casefold() for match in _STOCK.finditer(text)}
     shared = _stems(text) & _stems(" ".join(quotes))
     return sum(things.values()) - 0.75 * len(stock) + SAID * len(shared)
@@ -240,10 +233,3 @@ def is_generic(text: str, known: Collection[str] = (), quotes: Collection[str] =
 
 def _stems(text: str) -> set[str]:
     return {word.casefold()[:STEM] for word in re.findall(r"[^\W\d_]{4,}", text)}
-
-
-def _note(things: dict[str, float], thing: str, value: float) -> None:
-    """Count a thing once, as what it counts most."""
-    name = thing.casefold().strip("()`'\" ")
-    if len(name) > 1 and name not in COMMON:
-        things[name] = max(value, things.get(name, 0.0))

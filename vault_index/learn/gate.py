@@ -58,16 +58,15 @@ WAITS = "a proposal says it already"
 REJECTED = "it was rejected before"
 ABSENT = "the lesson was there and did not come"
 # why a prompt is left out
-COPIED, FINDS_NOT, FINDS = (
-    "it is of this session",
-    "it does not find the draft",
-    "it finds the draft",
-)
+COPIED = "it is of this session"
+FINDS_NOT, FINDS = "it does not find the draft", "it finds the draft"
 _REFUSED = {prompt_injection.RULE: ORDER, secrets.RULE: SECRET}  # by the check
 _BREAK = re.compile(
     r"(?i)[,;:.(\u2013\u2014]|\s-\s"
     r"|\b(?:because|since|so that|when|if|by|instead of|and|to avoid|which)\b"
 )
+# of an entry that its proposal has, too
+_CARRIED = ("type", "confidence", "silent_on", "fires_on_error", "quotes", "applies_to")
 _ITEM = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'])|\n+")
 _CODE_BLOCK = re.compile(r"(?ms)^(```|~~~).*?^\1[^\n]*$")
 
@@ -106,12 +105,11 @@ class Admitted:
 
 
 class _Dropped(Exception):
-    """An entry does not pass: why, and which lesson says it already, if it is known."""
+    """An entry does not pass: why, and which lesson says it already, "" for none that is known."""
 
     def __init__(self, why: str, lesson: str = "") -> None:
         super().__init__(why)
-        self.why = why
-        self.lesson = lesson
+        self.why, self.lesson = why, lesson
 
 
 def admit(entry: Entry, context: Context) -> Admitted | str:
@@ -148,9 +146,8 @@ def _formed(entry: Entry) -> Entry:
         EMPTY: not entry.parts.summary.strip() or says_nothing,
         LONG: len(text) > MAX_TEXT_CHARS,
     }
-    for why, is_so in faults.items():
-        if is_so:
-            raise _Dropped(why)
+    if why := next((why for why, is_so in faults.items() if is_so), ""):
+        raise _Dropped(why)
     tags = [re.sub(r"[^\w.+#-]+", "-", tag.strip().lower()).strip("-") for tag in entry.tags]
     short = tuple(dict.fromkeys(tag for tag in tags if 0 < len(tag) <= 40))[:MAX_TAGS]
     path = "/".join(category.normalise(entry.category).split("/")[: category.MAX_DEPTH])
@@ -225,27 +222,15 @@ def _refuse_worthless(entry: Entry, context: Context) -> None:
 
 def _compared_with_all(entry: Entry, context: Context) -> Admitted:
     """Return the proposal of an entry that nothing says yet. Raises _Dropped, VaultError."""
-    proposal = draft.create(
-        entry.title,
-        passages.text_of(entry.parts),
-        entry.category,
-        entry.tags,
-        entry.fires_on,
-        context.by,
-        type=entry.type,
-        confidence=entry.confidence,
-        silent_on=entry.silent_on,
-        fires_on_error=entry.fires_on_error,
-        quotes=entry.quotes,
-        **evidence.origin(entry.quotes, context.material),
+    text = passages.text_of(entry.parts)
+    about = "\n".join([entry.title, *entry.quotes, text])
+    filed = (entry.category, entry.tags, entry.fires_on)
+    proposal = replace(
+        draft.create(entry.title, text, *filed, context.by),
+        **{name: getattr(entry, name) for name in _CARRIED},
+        **_origin(entry, context),
         why=entry.why or context.why,
-        applies_to=entry.applies_to,
-        anchors=anchors.proposed(
-            context.material.diff,
-            "\n".join([entry.title, *entry.quotes, passages.text_of(entry.parts)]),
-        ),
-        session=private_id(context.material.session),
-        is_draft=entry.by_rule,
+        anchors=anchors.proposed(context.material.diff, about),
     )
     compared = _compare(context, proposal)
     near = [each[0] for each in compared.get("near") or ()]
@@ -262,6 +247,12 @@ def _compared_with_all(entry: Entry, context: Context) -> Admitted:
         compared = {**compared, "same": None}
     proposal, left_out = _with_prompts_that_work(proposal, context)
     return Admitted(_checked(proposal, compared), compared, left_out)
+
+
+def _origin(entry: Entry, context: Context) -> dict[str, Any]:
+    about = evidence.origin(entry.quotes, context.material)
+    session = private_id(context.material.session)
+    return {**about, "session": session, "is_draft": entry.by_rule}
 
 
 def _with_prompts_that_work(
@@ -336,26 +327,18 @@ def _teaching(entry: Entry, id: str, context: Context) -> Admitted | None:
         lesson = context.ask("lesson.show", {"name": id})["entry"]
         taught = {*map(hash_of_prompt, (*lesson["fires_on"], *lesson["silent_on"]))}
         about = f"{entry.title} {entry.parts.summary} {entry.parts.problem}"
-        prompts = [
-            prompt
-            for prompt in [evidence.nearest_prompt(about, context.material)]
-            if 0 < len(prompt) <= draft.MAX_MEMBER_CHARS
-            and not chatter.why_skipped(prompt)
-            and hash_of_prompt(prompt) not in taught
-            and not _came(id, prompt, context.material)
-        ]
-        if not prompts or lesson["withheld"]:
+        prompt = evidence.nearest_prompt(about, context.material)
+        is_new = prompt and hash_of_prompt(prompt) not in taught and not chatter.why_skipped(prompt)
+        if not is_new or lesson["withheld"] or _came(id, prompt, context.material):
             return None
-        proposal = draft.create(lesson["title"], lesson["text"], "", (), prompts[:1], context.by)
+        proposal = draft.create(lesson["title"], lesson["text"], "", (), [prompt], context.by)
         proposal = replace(
             proposal,
             quotes=entry.quotes,
-            **evidence.origin(entry.quotes, context.material),
+            **_origin(entry, context),
             why=f"{ABSENT}; {context.why}",
-            session=private_id(context.material.session),
             changes=lesson["id"],
             base=proposal.id,
-            is_draft=entry.by_rule,
         )
         return Admitted(_checked(proposal, {}), {})
     except VaultError:  # it was deleted since

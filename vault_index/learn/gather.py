@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -61,20 +60,15 @@ def session(vault: Vault, name: str, folder: Path | None = None) -> Material:
     there = _recorded(played, chosen) if played else _of_records(chosen)
     changed = _during(vault, chosen) or _by_edits(played, chosen, is_wanted)
     subjects = [*(played.subjects if played else ()), *map(_subject, changed.messages)]
-    return with_digest(
-        Material(
-            *(SESSION, chosen.id, chosen.project),
-            session=chosen.id,
-            began=chosen.began,
-            ended=chosen.ended,
-            moments=tuple(_allowed(there, chosen, exclude, is_wanted)),
-            subjects=tuple(dict.fromkeys(subjects))[:MAX_SUBJECTS],
-            changes=changed.changes,
-            diff=changed.text,
-            injected=_injected(vault, chosen.id),
-            novel=changed.novel,
-            notes=changed.notes,
-        )
+    return Material(
+        *(SESSION, chosen.id, chosen.project),
+        session=chosen.id,
+        began=chosen.began,
+        ended=chosen.ended,
+        moments=tuple(_allowed(there, chosen, exclude, is_wanted)),
+        subjects=tuple(dict.fromkeys(subjects))[:MAX_SUBJECTS],
+        injected=_injected(vault, chosen.id),
+        **changed.of_material,
     )
 
 
@@ -92,16 +86,11 @@ def commits(vault: Vault, revisions: str, folder: Path | None = None) -> Materia
         )
     changed = diff.between(place, base, until, _wanted(vault, place))
     messages = [Moment(timeline.COMMIT, message) for message in changed.messages[:MAX_SUBJECTS]]
-    return with_digest(
-        Material(
-            *(COMMITS, revisions, place.name),
-            moments=(*messages, *timeline.moments_of_diff(changed.text)),
-            subjects=tuple(map(_subject, changed.messages))[:MAX_SUBJECTS],
-            changes=changed.changes,
-            diff=changed.text,
-            novel=changed.novel,
-            notes=changed.notes,
-        )
+    return Material(
+        *(COMMITS, revisions, place.name),
+        moments=(*messages, *timeline.moments_of_diff(changed.text)),
+        subjects=tuple(map(_subject, changed.messages))[:MAX_SUBJECTS],
+        **changed.of_material,
     )
 
 
@@ -133,9 +122,7 @@ def files(vault: Vault, paths: Sequence[str], folder: Path | None = None) -> Mat
     text = "".join(texts)[: diff.MAX_CHARS]
     target = " ".join(paths)
     there = tuple(timeline.moments_of_diff(text))
-    return with_digest(
-        Material(FILES, target, place.name, there, changes=tuple(changes), diff=text)
-    )
+    return Material(FILES, target, place.name, there, changes=tuple(changes), diff=text)
 
 
 def _subject(message: str) -> str:
@@ -157,13 +144,6 @@ def _injected(vault: Vault, session: str) -> dict[str, str]:
     return given
 
 
-def with_digest(material: Material) -> Material:
-    """Return a material with the digest of its texts."""
-    text = "\0".join(material.texts)
-    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
-    return replace(material, digest=digest)
-
-
 # Which session is meant: one that the journal has, or has from now on.
 
 
@@ -183,12 +163,11 @@ def _named(journal: Journal, name: str) -> Session:
     except VaultError:
         if len(name) < 4:
             raise
-        for one in reversed([*reading.transcripts()]):
-            stem = one.path.stem
-            if stem.removeprefix("agent-") == name or any(
-                text.startswith(name) for text in (stem, stem[-36:])
-            ):
-                return _captured(journal, one.path, one.agent)
+        for each in reversed([*reading.transcripts()]):
+            stem = each.path.stem
+            is_it = stem.startswith(name) or stem[-36:].startswith(name)
+            if is_it or stem.removeprefix("agent-") == name:
+                return _captured(journal, each.path, each.agent)
         raise
 
 
@@ -196,12 +175,13 @@ def _latest(journal: Journal, folder: Path) -> Session:
     project = projects.find_project(journal.folder, str(folder))
     sessions = archive.latest(journal, project, limit=_LATEST) if project else []
     there = next((each for _, each in sessions if not each.parent), None)
-    for one in [*reading.transcripts()][::-1][:_TRANSCRIPTS]:
-        if there and str(one.path) == there.transcript:
+    for each in [*reading.transcripts()][::-1][:_TRANSCRIPTS]:
+        path = each.path
+        if there and str(path) == there.transcript:
             break
-        if not one.path.name.startswith("agent-") and reading.folder_of(one.path) == str(folder):
+        if not path.name.startswith("agent-") and reading.folder_of(path) == str(folder):
             try:
-                return _captured(journal, one.path, one.agent)
+                return _captured(journal, path, each.agent)
             except VaultError:
                 if there is None:
                     raise
@@ -405,9 +385,8 @@ def _of_records(session: Session) -> Iterator[Moment]:
                 Moment(timeline.FAILED if each.failed else timeline.RAN, each.output, each.text)
                 for each in record.commands
             ]
-            last = max(
-                (at + 1 for at, each in enumerate(record.commands) if each.failed), default=0
-            )
+            failed = [at for at, each in enumerate(record.commands, 1) if each.failed]
+            last = max(failed, default=0)
             yield from (*ran[:last], *edits, *ran[last:])
             yield from (Moment(timeline.FAILED, error, "a call") for error in record.errors)
             yield from [Moment(timeline.AGENT, record.text)] if record.text else []

@@ -5,6 +5,7 @@ Every text is redacted and free of what this product injected.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -50,12 +51,17 @@ class Material:
     novel: tuple[str, ...] = ()  # endings and folders of code that are new in the repository
     notes: tuple[str, ...] = ()  # from which commit the diff is and why, and what a bound left out
     threads: tuple[tuple[str, str, str], ...] = ()  # of a review: text, file, what came of it
-    digest: str = ""  # of all texts: the same material is not learned from twice
 
     @property
     def texts(self) -> tuple[str, ...]:
         """Return all texts, in which a quote of a draft must stand word for word."""
         return tuple(text for each in self.moments for text in (each.text, each.about) if text)
+
+    @property
+    def digest(self) -> str:
+        """Return the hash of all texts: the same material is not learned from twice."""
+        text = "\0".join(self.texts).encode("utf-8", "replace")
+        return hashlib.sha256(text).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)

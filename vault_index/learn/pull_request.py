@@ -77,19 +77,17 @@ def material(target: str) -> Material:
     """
     match = _URL.fullmatch(target.strip())
     answers = _asked(*match.groups()) if match else _read(target)
-    pull = _object(answers.get("pull"))
-    said = threads(answers)
-    base = _object(_object(pull.get("base")).get("repo")).get("name")
-    moments = [Moment(timeline.COMMIT, redact(clean(str(pull.get("title") or ""))))]
+    pull, said = _object(answers.get("pull")), threads(answers)
+    moments = [Moment(timeline.COMMIT, redact(clean(_text(pull, "title"))))]
     for each in said:
         moments.append(Moment(timeline.PERSON, each.text, each.path, is_correction=True))
         moments += [Moment(timeline.EDIT, each.change, each.path)] if each.change else []
     paths = dict.fromkeys(each.path for each in said if each.path)
     return Material(
-        *(PULL, str(pull.get("html_url") or Path(target).name), str(base or "")),
+        *(PULL, _text(pull, "html_url") or Path(target).name, _text(pull, "base", "repo", "name")),
         moments=tuple(each for each in moments if each.text),
-        began=str(pull.get("created_at") or ""),
-        ended=str(pull.get("merged_at") or pull.get("updated_at") or ""),
+        began=_text(pull, "created_at"),
+        ended=_text(pull, "merged_at") or _text(pull, "updated_at"),
         changes=tuple(FileChange(path, CHANGED) for path in paths),
         threads=tuple((each.text, each.path, each.why) for each in said),
     )
@@ -97,70 +95,69 @@ def material(target: str) -> Material:
 
 def with_threads(entries: Sequence[Entry], of: Material) -> list[Entry]:
     """Return entries with the file and the thread that each rests on, by its quotes."""
-    found = []
+    placed = []
     for entry in entries:
         for text, path, why in of.threads:
             if any(" ".join(each.split()) in " ".join(text.split()) for each in entry.quotes):
                 entry = replace(entry, applies_to=(path,) if path else (), why=why)
                 break
-        found.append(entry)
-    return found
+        placed.append(entry)
+    return placed
 
 
 def threads(answers: Json) -> list[Thread]:
     """Return the threads that teach something: adopted ones first, those that a program began last."""
-    author = _login(_object(answers.get("pull")))
+    author = _text(answers, "pull", "user", "login")
+    comments, commits, events = (
+        _objects(answers.get(name)) for name in ("comments", "commits", "events")
+    )
     by_root: dict[Any, list[Json]] = {}
-    for comment in sorted(
-        _objects(answers.get("comments")), key=lambda each: str(each.get("created_at"))
-    ):
+    for comment in sorted(comments, key=lambda each: str(each.get("created_at"))):
         by_root.setdefault(comment.get("in_reply_to_id") or comment.get("id"), []).append(comment)
-    commits = _objects(answers.get("commits"))
-    found = [thread for each in by_root.values() if (thread := _thread(each, author, commits))]
-    found += filter(None, map(_dismissal, _objects(answers.get("events"))))
-    found.sort(key=lambda each: (each.by_bot, not each.commit))
-    return found[:MAX_THREADS]
+    there = [_thread(each, author, commits) for each in by_root.values()]
+    taught = [each for each in (*there, *map(_dismissal, events)) if each]
+    taught.sort(key=lambda each: (each.by_bot, not each.commit))
+    return taught[:MAX_THREADS]
 
 
 def _thread(comments: Sequence[Json], author: str, commits: Sequence[Json]) -> Thread | None:
     """Return what a thread teaches, None for nothing."""
     root = comments[0]
-    by_bot, path = _is_bot(root), str(root.get("path") or "")
-    answer = _answer(root, commits)
-    if answer and not by_bot and _login(root) != author and (text := _prose(root)):
-        return Thread(text, path, _address(root), _login(root), answer[1], answer[0])
-    for reply in [] if answer else comments[1:]:  # lines that changed say that it was no dismissal
-        text = "" if _is_bot(reply) else _prose(reply)
+    by_bot, path, who = _is_bot(root), _text(root, "path"), _text(root, "user", "login")
+    commit, change = _answer(root, commits)
+    if change and not by_bot and who != author and (text := _prose(root, "body")):
+        return Thread(text, path, _text(root, "html_url"), who, change, commit)
+    for reply in [] if change else comments[1:]:  # lines that changed say that it was no dismissal
+        text = "" if _is_bot(reply) else _prose(reply, "body")
         has_reason = _DISMISSES.search(text) or vocabulary.has_reason(text)
-        if has_reason and _login(reply) != _login(root):
-            return Thread(text, path, _address(reply), _login(reply), by_bot=by_bot)
+        if has_reason and _text(reply, "user", "login") != who:
+            by = _text(reply, "user", "login")
+            return Thread(text, path, _text(reply, "html_url"), by, by_bot=by_bot)
     return None
 
 
 def _dismissal(event: Json) -> Thread | None:
     """Return the review that a person dismissed with a reason; None for another event."""
-    review = _object(event.get("dismissed_review"))
-    reason = _plain(str(review.get("dismissal_message") or ""))
+    reason = _prose(event, "dismissed_review", "dismissal_message")
     if event.get("event") != "review_dismissed" or not reason or _is_bot(event, "actor"):
         return None
-    return Thread(reason, "", _address(event), _login(event, "actor"))
+    return Thread(reason, "", _text(event, "html_url"), _text(event, "actor", "login"))
 
 
-def _answer(root: Json, commits: Sequence[Json]) -> tuple[str, str] | None:
-    """Return the first commit after a comment that touches its lines, with those that it changed."""
-    hunk = [line[1:].strip() for line in str(root.get("diff_hunk") or "").splitlines()[1:]]
+def _answer(root: Json, commits: Sequence[Json]) -> tuple[str, str]:
+    """Return the first commit after a comment that touches its lines, and those that it changed."""
+    hunk = [line[1:].strip() for line in _text(root, "diff_hunk").splitlines()[1:]]
     size = _line(root, "line") - _line(root, "start_line") + 1 if _line(root, "start_line") else 1
     lines = {line for line in hunk[-max(1, min(size, 50)) :] if len(line) > 2}
-    began, path = str(root.get("created_at") or ""), root.get("path")
+    path = root.get("path")
     for commit in commits:
-        about = _object(commit.get("commit"))
-        if str(_object(about.get("committer")).get("date") or "") <= began:
+        if _text(commit, "commit", "committer", "date") <= _text(root, "created_at"):
             continue
         for file in _objects(commit.get("files")):
             is_it = path in (file.get("filename"), file.get("previous_filename"))
-            if is_it and (change := _touching(str(file.get("patch") or ""), lines)):
-                return str(commit.get("sha") or ""), change
-    return None
+            if is_it and (change := _touching(_text(file, "patch"), lines)):
+                return _text(commit, "sha"), change
+    return "", ""
 
 
 def _line(comment: Json, name: str) -> int:
@@ -173,11 +170,8 @@ def _touching(patch: str, lines: set[str]) -> str:
     for hunk in _HEAD.split(patch)[1:]:
         every = hunk.splitlines()[1:]
         changed = [at for at, line in enumerate(every) if line[:1] in ("-", "+")]
-        there = [
-            at
-            for at, line in enumerate(every)
-            if line[:1] in (" ", "-") and line[1:].strip() in lines
-        ]
+        before = ((at, line) for at, line in enumerate(every) if line[:1] in (" ", "-"))
+        there = [at for at, line in before if line[1:].strip() in lines]
         near = [at for at in changed if any(abs(at - place) <= NEAR for place in there)]
         if near:
             first, last = min(near), max(near)
@@ -186,26 +180,22 @@ def _touching(patch: str, lines: set[str]) -> str:
     return ""
 
 
-def _prose(comment: Json) -> str:
-    return _plain(str(comment.get("body") or ""))
-
-
-def _plain(body: str) -> str:
+def _prose(value: Json, *names: str) -> str:
     """Return what a person wrote: without code, quotations and remarks that markdown hides."""
-    return redact(clean(_CODE.sub("", body.replace("\r\n", "\n")))).strip()
+    body = _text(value, *names).replace("\r\n", "\n")
+    return redact(clean(_CODE.sub("", body))).strip()
 
 
 def _is_bot(value: Json, name: str = "user") -> bool:
-    is_bot = _object(value.get(name)).get("type") == "Bot" or _BOT.search(_login(value, name))
-    return bool(is_bot or _BY_PROGRAM.search(str(value.get("body") or "")))
+    is_bot = _text(value, name, "type") == "Bot" or _BOT.search(_text(value, name, "login"))
+    return bool(is_bot or _BY_PROGRAM.search(_text(value, "body")))
 
 
-def _address(value: Json) -> str:
-    return str(value.get("html_url") or "")
-
-
-def _login(value: Json, name: str = "user") -> str:
-    return str(_object(value.get(name)).get("login") or "")
+def _text(value: Any, *names: str) -> str:
+    """Return the text below names within names, "" without one."""
+    for name in names:
+        value = _object(value).get(name)
+    return str(value or "")
 
 
 def _object(value: Any) -> Json:
@@ -240,7 +230,7 @@ def _asked(host: str, owner: str, name: str, number: str) -> Json:
     pull = f"repos/{owner}/{name}/pulls/{number}"
     commits = [dict(each) for each in github.pages(host, f"{pull}/commits")][-MAX_COMMITS:]
     for commit in commits:
-        sha = str(commit.get("sha") or "")
+        sha = _text(commit, "sha")
         if re.fullmatch(r"[0-9a-f]{40,64}", sha):
             commit["files"] = github.ask(host, f"repos/{owner}/{name}/commits/{sha}").get("files")
     return {

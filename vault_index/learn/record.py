@@ -9,11 +9,11 @@ that asks again. No text of a session is in it.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -69,10 +69,10 @@ def begin(config: Config, run: Run) -> Run | None:
 
     Raises WriteError.
     """
-    now = datetime.now(UTC)
-    begun = replace(run, at=now.isoformat(timespec="microseconds"), pid=os.getpid())
+    at = datetime.now(UTC).isoformat(timespec="microseconds")
+    begun = replace(run, at=at, pid=os.getpid())
     with held(folder_of(config)):
-        if any(_is_same(each, run) and _is_running(each, now) for each in runs(config)):
+        if any(_is_same(each, run) and _is_running(each) for each in runs(config)):
             return None
         _write(config, begun)
     return begun
@@ -82,17 +82,15 @@ def _is_same(run: Run, other: Run) -> bool:
     return (run.vault, run.digest, run.by) == (other.vault, other.digest, other.by)
 
 
-def _is_running(run: Run, now: datetime) -> bool:
+def _is_running(run: Run) -> bool:
     if run.status != BEGUN or run.pid <= 0:
         return False
     try:
         began = datetime.fromisoformat(run.at)
         os.kill(run.pid, 0)
-    except PermissionError:  # another user's now: ours has ended
+    except (ValueError, OSError):  # also where another user has its number now: ours has ended
         return False
-    except (ValueError, OSError):
-        return False
-    return (now - began).total_seconds() < MAX_SECONDS
+    return (datetime.now(UTC) - began).total_seconds() < MAX_SECONDS
 
 
 def end(config: Config, run: Run) -> None:
@@ -104,15 +102,12 @@ def end(config: Config, run: Run) -> None:
 
 def runs(config: Config) -> list[Run]:
     """Return the runs that are kept, oldest first; lines that are damaged are left out."""
-    try:
-        data = files.read_if_any(config.home / FOLDER / FILE) or b""
-    except VaultError:
-        return []
     there = []
-    for line in data.splitlines():
-        with contextlib.suppress(ValueError, TypeError, KeyError):
-            values = json.loads(line)
-            there.append(Run(**{**values, "proposals": tuple(values["proposals"])}))
+    with suppress(VaultError):
+        for line in (files.read_if_any(folder_of(config) / FILE) or b"").splitlines():
+            with suppress(ValueError, TypeError, KeyError):
+                values = json.loads(line)
+                there.append(Run(**{**values, "proposals": tuple(values["proposals"])}))
     return there
 
 
@@ -138,13 +133,12 @@ def summary(config: Config, vault: str = "") -> dict[str, Any]:
     """
     there = [each for each in runs(config) if vault in ("", each.vault)]
     usage = sum((_priced(config, each) for each in there), Usage())
-    now = datetime.now(UTC)
     last = there[-1] if there else None
     return {
         "runs": len(there),
         "by_status": dict(Counter(each.status for each in there)),
         "failed": sum(
-            each.status in TROUBLED or (each.status == BEGUN and not _is_running(each, now))
+            each.status in TROUBLED or (each.status == BEGUN and not _is_running(each))
             for each in there
         ),
         "proposed": sum(len(each.proposals) for each in there),
@@ -175,8 +169,7 @@ def _priced(config: Config, run: Run) -> Usage:
 
 def _write(config: Config, run: Run) -> None:
     """Write a run in place of the one of its time, else at the end. The caller holds the folder."""
-    folder = folder_of(config)
     others = [each for each in runs(config) if each.at != run.at]
     kept = [*others, run][-MAX_RUNS:]  # as they were written: a clock may go back
     text = "".join(f"{json.dumps(asdict(each), ensure_ascii=False)}\n" for each in kept)
-    files.replace_file(folder / FILE, text.encode("utf-8", "replace"))
+    files.replace_file(folder_of(config) / FILE, text.encode("utf-8", "replace"))

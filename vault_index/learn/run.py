@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,9 +56,8 @@ if TYPE_CHECKING:
 SCOPES = (SESSION, COMMITS, FILES, PULL)
 RULES = "rules"  # what a run is by, without a model
 MANY = f"more than may be proposed of a session (learn.max_entries, at most {stages.MAX_ENTRIES})"
-FULL = record.FULL
 _FULL = {
-    "status": FULL,
+    "status": record.FULL,
     "trouble": f"{review.MAX_WAITING} proposals wait already, as many as may",
     "hint": "decide some of them with `lessons review`, then do it again",
 }
@@ -103,7 +104,7 @@ class _Work:
             "status": "",
             "scope": self.material.scope,
             "target": self.material.target,
-            "significance": self.worth.as_json(),
+            "significance": asdict(self.worth),
             "threshold": self.vault.config.learn.significance,
             "plan": self.plan.as_json(),
             "sends": str(self.plan),
@@ -191,9 +192,9 @@ def learn_from(
         record.end(config, replace(begun, status=record.STOPPED, usage=usage))
         raise
     outcome = {name: answer[name] for name in ("status", "usage", "trouble")}
-    proposals = tuple(each["id"] for each in answer["proposals"])
-    dropped = Counter(each["reason"] for each in answer["dropped"])
-    record.end(config, replace(begun, **outcome, proposals=proposals, dropped=dict(dropped)))
+    outcome["proposals"] = tuple(each["id"] for each in answer["proposals"])
+    outcome["dropped"] = dict(Counter(each["reason"] for each in answer["dropped"]))
+    record.end(config, replace(begun, **outcome))
     return answer
 
 
@@ -236,7 +237,7 @@ def _material(vault: Vault, scope: str, target: str | Sequence[str], folder: str
         return gather.files(vault, named, place)
     name = target if isinstance(target, str) else " ".join(target)
     if scope == PULL:
-        return gather.with_digest(pull_request.material(name))
+        return pull_request.material(name)
     if scope == COMMITS:
         return gather.commits(vault, name or "HEAD", place)
     return gather.session(vault, name or gather.LAST, place)
@@ -253,12 +254,11 @@ def _analyse(work: _Work) -> dict[str, Any]:
         status = _STATUS.get(type(error), record.FAILED)
         return work.answer(status=status, trouble=redact(error.message), hint=error.hint)
     proposals, dropped = _propose(work, entries)
-    is_full = any(each["reason"] == FULL for each in dropped)
-    status = record.PROPOSED if proposals else record.NOTHING
-    new = points.keep(work.vault, _told(work, hints))
-    outcome = {"status": status, "proposals": proposals, "dropped": dropped}
-    outcome["points"] = [asdict(each) for each in new]
-    return work.answer(**{**outcome, **(_FULL if is_full else {})})
+    is_full = any(each["reason"] == record.FULL for each in dropped)
+    outcome: dict[str, Any] = {"status": record.PROPOSED if proposals else record.NOTHING}
+    outcome |= {"proposals": proposals, "dropped": dropped, **(_FULL if is_full else {})}
+    new = points.keep(work.vault, (_told(work, each) for each in hints))
+    return work.answer(**outcome, points=[asdict(each) for each in new])
 
 
 def _entries(work: _Work) -> tuple[list[Entry], list[Point]]:
@@ -268,31 +268,26 @@ def _entries(work: _Work) -> tuple[list[Entry], list[Point]]:
     if work.model is None:
         return by_rule.read(work.seen.moments)
     work.caller.note(f"sending {work.plan}")
-
-    def progress(done: int, of: int) -> None:
-        work.caller.progress("analysing", done, of)
-
+    progress = partial(work.caller.progress, "analysing")
     return stages.run(work.model, work.seen, work.vault.config, work.request, progress), []
 
 
-def _told(work: _Work, hints: Iterable[Point]) -> Iterator[Point]:
-    """Yield hints with their session and who said them."""
-    for each in hints:
-        origin = evidence.origin([each.quote], work.seen)
-        (speaker,), session = origin.pop("speakers"), private_id(work.seen.session)
-        yield replace(each, **origin, speaker=speaker, session=session)
+def _told(work: _Work, hint: Point) -> Point:
+    """Return a hint with its session and who said it."""
+    origin = evidence.origin([hint.quote], work.seen)
+    (speaker,), session = origin.pop("speakers"), private_id(work.seen.session)
+    return replace(hint, **origin, speaker=speaker, session=session)
 
 
 def _propose(
     work: _Work, entries: list[Entry]
 ) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
     """Keep what passes the gate, the surest first; return proposals, and what was dropped and why."""
-    context = _context(work)
+    context, most = _context(work), stages.max_entries(work.vault.config, work.material)
     proposals: list[dict[str, Any]] = []
     dropped: list[dict[str, str]] = []
     for entry in sorted(entries, key=lambda entry: -entry.confidence):
-        is_room = len(proposals) < stages.max_entries(work.vault.config, work.material)
-        admitted = gate.admit(entry, context) if is_room else MANY
+        admitted = gate.admit(entry, context) if len(proposals) < most else MANY
         made = admitted if isinstance(admitted, str) else _store(work.vault, admitted)
         if isinstance(made, str):
             dropped.append({"title": entry.title[:200], "reason": made})
@@ -302,29 +297,20 @@ def _propose(
     return proposals, dropped
 
 
-def _texts(work: _Work) -> Sequence[str]:
-    """Return the texts in which quotes must stand: what a model was sent, and all for a rule."""
-    if work.model is None:
-        return work.seen.texts
-    return [timeline.plain(stages.shown(work.seen, work.vault.config, work.request))]
-
-
 def _store(vault: Vault, admitted: gate.Admitted) -> dict[str, Any] | str:
     """Return a proposal that waits now, or why it does not."""
     proposal = admitted.proposal
     try:
         made = review.propose(vault, proposal, admitted.compared)
     except ProposalsFullError:
-        return FULL
+        return record.FULL
     if made["status"] != review.WAITING:
         return _REASONS[made["status"]]
-    shown = {name: made[name] for name in ("id", "title", "status", "near", "findings")}
-    known = admitted.compared.get("categories", (proposal.category,))
+    there = admitted.compared.get("categories", (proposal.category,))
     return {
-        **shown,
-        "changes": proposal.changes,
-        "is_draft": proposal.is_draft,
-        "new_category": "" if proposal.category in known else proposal.category,
+        **{name: made[name] for name in ("id", "title", "status", "near", "findings")},
+        **{"changes": proposal.changes, "is_draft": proposal.is_draft},
+        "new_category": "" if proposal.category in there else proposal.category,
         "left_out": [list(each) for each in admitted.left_out],
     }
 
@@ -336,14 +322,15 @@ def _context(work: _Work) -> gate.Context:
     ask = work.caller.ask
     given = {}
     for id in [*work.material.injected][:MAX_GIVEN]:
-        try:
+        with suppress(VaultError):  # it was deleted since
             given[id] = str(ask("lesson.show", {"name": id})["entry"]["text"])
-        except VaultError:  # it was deleted since
-            continue
+    texts: Sequence[str] = work.seen.texts
+    if work.model:  # quotes must stand in what it was sent
+        texts = [timeline.plain(stages.shown(work.seen, work.vault.config, work.request))]
     addends = ", ".join(f"{each.name} +{each.points}" for each in work.worth.addends)
     return gate.Context(
         material=work.material,
-        texts=evidence.texts_of(_texts(work)),
+        texts=evidence.texts_of(texts),
         known=gate.words_of(work.material),
         given=given,
         orders=work.orders,

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 from vault_index.config import LearnTable
 from vault_index.learn import diff, timeline
@@ -134,11 +133,6 @@ class Significance:
         """Whether it is worth an analysis that nobody asked for."""
         return bool(self.sign) or self.points >= threshold
 
-    def as_json(self) -> dict[str, Any]:
-        """Return plain values."""
-        addends = [asdict(each) for each in self.addends]
-        return {"points": self.points, "addends": addends, "sign": self.sign}
-
 
 @dataclass(frozen=True, slots=True)
 class _Part:
@@ -238,12 +232,8 @@ def _new_function(parts: Sequence[_Part]) -> str:
     """Return a public function that is new and that another file, no test, uses; or ""."""
     code = [part for part in parts if not part.is_test]
     gone = {name for part in parts for name in _defined(part.path, part.removed)}
-    new = [
-        (name, part.path)
-        for part in code
-        for name in _defined(part.path, part.added)
-        if name not in gone and len(name) > 2
-    ]
+    every = ((name, part.path) for part in code for name in _defined(part.path, part.added))
+    new = [(name, path) for name, path in every if name not in gone and len(name) > 2]
     for name, path in new[:MAX_NAMES]:
         used = re.compile(rf"(?<!\w){re.escape(name)}\b")
         for part in code:
@@ -262,9 +252,9 @@ def _defined(path: str, lines: Iterable[str]) -> list[str]:
 
 def _architecture(changes: Sequence[FileChange], parts: Sequence[_Part]) -> str:
     """Return a change of the structure: a moved module, build, CI, a schema, an interface; or ""."""
-    for change in changes:
-        if change.kind == MOVED and _CODE.search(change.path):
-            return f"a moved module: {change.before or '?'} to {change.path}"
+    moved = [each for each in changes if each.kind == MOVED and _CODE.search(each.path)]
+    if moved:
+        return f"a moved module: {moved[0].before or '?'} to {moved[0].path}"
     for change in changes:
         for name, form in _STRUCTURE.items():
             if form.search(change.path):

@@ -187,15 +187,13 @@ def shown(material: Material, config: Config, request: Request, stage: str = ENT
 
 def _asked(model: Model, stage: str, system: str, prompt: str) -> Json:
     """Ask for a stage, once more if the answer does not fit. Raises ModelCallError."""
-    problem = ""
+    problem = again = ""
     for _ in range(TIMES):
-        again = (
-            f"\n\nYour last answer could not be used: {problem}. Answer again." if problem else ""
-        )
         try:
             return model.complete_json(system, prompt + again, _KEYS[stage])
         except ModelAnswerError as error:
             problem = error.message
+            again = f"\n\nYour last answer could not be used: {problem}. Answer again."
         except ModelCallError as error:
             raise type(error)(f"{stage}: {error.message}", error.hint) from None
     raise ModelAnswerError(f"{stage}: {problem}", "choose a larger model, or set learn.stages to 4")
@@ -212,10 +210,9 @@ def _asked_for(
 
 
 def _system(stage: str, material: Material, config: Config) -> str:
-    head, task = (
-        (_PROMPTS / f"{name}.md").read_text("utf-8") for name in ("learn", f"learn_{stage}")
-    )
-    return f"{head}\n{task}".replace("{max_entries}", str(max_entries(config, material)))
+    names = ("learn", f"learn_{stage}")
+    text = "\n".join((_PROMPTS / f"{name}.md").read_text("utf-8") for name in names)
+    return text.replace("{max_entries}", str(max_entries(config, material)))
 
 
 def _size(material: Material, config: Config, request: Request, stage: str) -> int:
@@ -242,26 +239,18 @@ def _entry(values: Json) -> Entry:
     def texts(name: str) -> tuple[str, ...]:
         return tuple(filter(None, (" ".join(each.split()) for each in values[name])))
 
-    parts = Parts(
-        summary=" ".join(text("summary").split()),
-        explanation=text("explanation"),
-        problem=text("problem"),
-        when=text("when"),
-        when_not=text("when_not"),
-        pro=texts("pro"),
-        con=texts("con"),
-        related=tuple((each["kind"], " ".join(each["name"].split())) for each in values["related"]),
-    )
+    more: Json = {name: text(name) for name in ("explanation", "problem", "when", "when_not")}
+    more |= {name: texts(name) for name in ("pro", "con")}
+    related = tuple((each["kind"], " ".join(each["name"].split())) for each in values["related"])
+    lists: Json = {name: texts(name) for name in ("tags", "fires_on", "silent_on")}
     return Entry(
         type=values["type"],
         title=" ".join(values["title"].split()),
-        parts=parts,
+        parts=Parts(" ".join(text("summary").split()), **more, related=related),
         category=values["category"].strip(),
-        tags=texts("tags"),
         confidence=values["confidence"],
-        fires_on=texts("fires_on"),
-        silent_on=texts("silent_on"),
         quotes=tuple(quote.strip() for quote in values["quotes"] if quote.strip()),
+        **lists,
     )
 
 
@@ -281,17 +270,11 @@ class Plan:
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values."""
-        return {
-            "model": self.model,
-            "receiver": self.receiver,
-            "leaves": self.leaves,
-            "stages": [
-                {"stage": call.stage, "chars": call.chars, "tokens": call.tokens}
-                for call in self.calls
-            ],
-            "chars": sum(call.chars for call in self.calls),
-            "tokens": sum(call.tokens for call in self.calls),
-        }
+        names = ("stage", "chars", "tokens")
+        stages = [{name: getattr(call, name) for name in names} for call in self.calls]
+        sums = {name: sum(each[name] for each in stages) for name in names[1:]}
+        about = {"model": self.model, "receiver": self.receiver, "leaves": self.leaves}
+        return {**about, "stages": stages, **sums}
 
     def __str__(self) -> str:
         if not self.model:
@@ -299,29 +282,22 @@ class Plan:
         total = self.as_json()
         calls = f"{len(self.calls)} call{'' if len(self.calls) == 1 else 's'}"
         calls += ", each once more if its answer does not fit"
-        size = (
-            f"at most {total['chars']:,} characters, about {total['tokens']:,} tokens, in {calls}"
-        )
+        size = f"at most {total['chars']:,} characters, about {total['tokens']:,} tokens"
         away = "leaves this machine" if self.leaves else "stays on this machine"
-        return f"{size}, for {self.model}: {self.receiver}; it {away}"
+        return f"{size}, in {calls}, for {self.model}: {self.receiver}; it {away}"
 
 
 def _receiver(config: Config) -> tuple[str, bool]:
     """Return who gets what is sent to a model, and whether that is another machine."""
-    door, _, model = config.learn.model.partition(":")
-    if door == "ollama":
+    kind, _, model = config.learn.model.partition(":")
+    if kind == "ollama":
         host = config.ollama_host if "//" in config.ollama_host else f"//{config.ollama_host}"
         name = urlsplit(host).hostname or ""
         cloud = model.endswith("-cloud") or ":cloud" in model
-        away = cloud or not _is_here(name)
-        return (f"Ollama at {name or 'localhost'}" + " and its cloud" * cloud), away
-    if door == "openai":
-        name = urlsplit(config.llm.openai_url).hostname or ""
-        return f"the server {name or '(none is set)'}", not _is_here(name)
-    if door == "claude":
-        return "Anthropic, through your own claude", True
-    return "Anthropic", True
-
-
-def _is_here(host: str) -> bool:
-    return host in _HERE or is_this_machine(host)
+        receiver = f"Ollama at {name or 'localhost'}" + " and its cloud" * cloud
+    elif kind == "openai":
+        name, cloud = urlsplit(config.llm.openai_url).hostname or "", False
+        receiver = f"the server {name or '(none is set)'}"
+    else:
+        return "Anthropic" + ", through your own claude" * (kind == "claude"), True
+    return receiver, cloud or not (name in _HERE or is_this_machine(name))
