@@ -20,6 +20,7 @@ from vault_index.journal.redact import redact
 from vault_index.store import moments
 
 if TYPE_CHECKING:
+    from vault_index.llm.metered import Model
     from vault_index.search.hit import JournalHit
     from vault_index.vault import Vault
 
@@ -128,7 +129,7 @@ def search(vault: Vault, wanted: Wanted) -> SearchResult:
     return passages.find(vault, text, *named, seen=wanted.seen, best=wanted.best)
 
 
-def _open(vault: Vault, name: str) -> tuple[llm.Model | None, SettingsError | None]:
+def _open(vault: Vault, name: str) -> tuple[Model | None, SettingsError | None]:
     """Return the model of a name, None without a name; an error where the name is no model's."""
     try:
         return llm.open_model(name, vault.config) if name else None, None
