@@ -8,9 +8,8 @@ import pytest
 
 from tests.support.transcripts import FOLDER, SESSION, Talk
 from vault_index.journal import transcript
-from vault_index.journal.record import OBSERVATION, PROMPT, TYPES, Record
+from vault_index.journal.record import CONCEPTS, OBSERVATION, PROMPT, TYPES, Record
 from vault_index.transcripts import reading
-from vault_index.transcripts.signs import CONCEPTS
 
 EXPLANATION = (
     "The cart is empty because the cookie of the session expires when the page is closed. "

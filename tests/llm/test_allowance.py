@@ -19,6 +19,7 @@ from tests.support.watchers import soon
 from vault_index import llm
 from vault_index.config import Config, LlmTable
 from vault_index.errors import ModelAwayError, ModelBudgetError, ModelCallError
+from vault_index.llm.backend import Question
 from vault_index.llm.metered import Allowance, Day
 from vault_index.vault import open_vault
 
@@ -39,7 +40,11 @@ def config(server: ModelServer, tmp_path: Path) -> Config:
 
 def ask(config: Config) -> str:
     """Ask as another process would: nothing is kept but the file."""
-    return llm.open_model("openai:opus", config, sleep=lambda _: None).complete("Be brief.", "Hi?")
+    return (
+        llm.open_model("openai:opus", config, sleep=lambda _: None)
+        .converse(Question("Be brief.", "Hi?"))
+        .text
+    )
 
 
 def test_a_day_has_its_calls_and_the_next_day_its_own(config: Config) -> None:
@@ -96,7 +101,7 @@ def test_it_is_one_allowance_for_all_models(config: Config, server: ModelServer)
     capped = replace(config, llm=replace(config.llm, calls_a_day=1), ollama_host=server.url)
     ask(capped)
     with pytest.raises(ModelBudgetError):
-        llm.open_model("ollama:llama3.2", capped).complete("", "Hi?")
+        llm.open_model("ollama:llama3.2", capped).converse(Question("", "Hi?"))
     assert len(server.requests) == 1
 
 
@@ -147,7 +152,7 @@ CALL = (
     "from vault_index.config import Config, LlmTable;"
     "config = Config(home=Path(sys.argv[1]), llm=LlmTable(openai_url=sys.argv[2], calls_a_day=8));"
     "model = llm.open_model('openai:opus', config)\n"
-    "for _ in range(5): model.complete('Be brief.', 'Hi?')"
+    "for _ in range(5): model.converse(Question('Be brief.', 'Hi?'))"
 )
 
 

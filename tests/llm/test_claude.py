@@ -119,13 +119,13 @@ def test_one_question_is_one_lean_start(played: Played, model: Model, tmp_path: 
 
 
 def test_the_marker_is_there_once(played: Played, model: Model) -> None:
-    model.complete("", f"{events.MARKER}\nWhat was it?")
+    model.converse(Question("", f"{events.MARKER}\nWhat was it?"))
     assert played.starts[0]["prompt"].count(events.MARKER) == 1
 
 
 def test_a_long_prompt_with_anything_in_it_is_no_argument(played: Played, model: Model) -> None:
     prompt = "--help \x00 \udcff $(id) `id` \n" + "words " * 50_000
-    model.complete("-- --help", prompt)
+    model.converse(Question("-- --help", prompt))
     (start,) = played.starts
     assert "words" not in json.dumps(start["argv"])
     assert start["prompt"].count("words") == 50_000
@@ -133,10 +133,10 @@ def test_a_long_prompt_with_anything_in_it_is_no_argument(played: Played, model:
 
 def test_the_help_is_read_once_for_each_version(played: Played, tmp_path: Path) -> None:
     for _ in range(2):
-        model_of(played, tmp_path).complete("", "Hello?")
+        model_of(played, tmp_path).converse(Question("", "Hello?"))
     assert (played.folder / "helps").read_text() == "x"
     played.helps(HELP)
-    model_of(played, tmp_path).complete("", "Hello?")
+    model_of(played, tmp_path).converse(Question("", "Hello?"))
     assert (played.folder / "helps").read_text() == "xx"
     assert [
         set(start["argv"]) & {"--safe-mode", "--setting-sources="} for start in played.starts
@@ -153,7 +153,7 @@ def test_a_version_that_cannot_be_lean_is_not_asked(
 ) -> None:
     played.helps(options)
     with pytest.raises(ModelAwayError, match=r"claude (is too old: it lacks --|does not start)"):
-        model.complete("", "Hello?")
+        model.converse(Question("", "Hello?"))
     assert not played.starts
 
 
@@ -168,7 +168,7 @@ def test_it_is_no_part_of_the_session_it_is_started_in(played: Played, tmp_path:
          "ANTHROPIC_API_KEY", "AWS_PROFILE", "HTTPS_PROXY"),
         "2",
     )  # fmt: skip
-    model_of(played, tmp_path, {**session, **login}).complete("", "Hello?")
+    model_of(played, tmp_path, {**session, **login}).converse(Question("", "Hello?"))
     environ = played.starts[0]["env"]
     assert not set(session) & set(environ)
     assert {name: environ[name] for name in login} == login
@@ -202,7 +202,7 @@ def test_a_failure_is_named_and_not_tried_again(
 ) -> None:
     played.plays(result(**{"is_error": True, **fields}), status=1)
     with pytest.raises(ModelCallError, match=says) as caught:
-        model.complete("", "Hello?")
+        model.converse(Question("", "Hello?"))
     assert type(caught.value) is kind
     assert caught.value.hint
     assert SECRET not in caught.value.message + caught.value.hint
@@ -228,7 +228,7 @@ def test_a_failure_that_may_pass_is_tried_again(
             for text, status in ((failed, 1), (failed, 1), (result(), 0))
         )
     )
-    assert model.complete("", "Hello?") == "ok"
+    assert model.converse(Question("", "Hello?")).text == "ok"
     assert len(played.starts) == 3
 
 
@@ -237,14 +237,14 @@ def test_a_failure_that_may_pass_is_tried_again(
 def test_what_is_no_answer(played: Played, model: Model, printed: str, status: int) -> None:
     played.plays(printed, status=status)
     with pytest.raises(ModelCallError, match="without an answer") as caught:
-        model.complete("", "Hello?")
+        model.converse(Question("", "Hello?"))
     assert SECRET not in caught.value.message
     assert len(played.starts) == 1
 
 
 def test_words_before_the_answer_do_no_harm(played: Played, model: Model) -> None:
     played.plays(f"(node) Warning: something\n{result()}")
-    assert model.complete("", "Hello?") == "ok"
+    assert model.converse(Question("", "Hello?")).text == "ok"
 
 
 @pytest.mark.slow
@@ -252,7 +252,7 @@ def test_a_time_out_ends_the_program_and_what_it_started(played: Played, tmp_pat
     (played.folder / "plays").write_text(json.dumps({"child": True}))
     model = model_of(played, tmp_path, timeout=3)
     with pytest.raises(ModelCallError, match="did not answer in 3 s"):
-        model.complete("", "Hello?")
+        model.converse(Question("", "Hello?"))
     assert len(played.starts) == 1
     child = int((played.folder / "child").read_text())
     soon(lambda: is_gone(child))
@@ -272,7 +272,7 @@ def test_no_claude_is_a_clear_error_and_no_call(
     for path in ("", ".", f".{os.pathsep}bin"):
         model = model_of(played, tmp_path, {"PATH": path})
         with pytest.raises(ModelAwayError, match="no claude on the PATH"):
-            model.complete("", "Hello?")
+            model.converse(Question("", "Hello?"))
     assert Allowance(Config(home=tmp_path / "me")).used().calls == 0
 
 
@@ -280,7 +280,10 @@ def test_it_is_found_where_its_installer_puts_it(played: Played, tmp_path: Path)
     place = tmp_path / ".local" / "bin"
     place.mkdir(parents=True)
     (place / "claude").symlink_to(played.program)
-    assert model_of(played, tmp_path, {"PATH": "/usr/bin:/bin"}).complete("", "Hello?") == "ok"
+    assert (
+        model_of(played, tmp_path, {"PATH": "/usr/bin:/bin"}).converse(Question("", "Hello?")).text
+        == "ok"
+    )
 
 
 def test_its_folder_stays_empty(played: Played, model: Model, tmp_path: Path) -> None:
@@ -288,7 +291,7 @@ def test_its_folder_stays_empty(played: Played, model: Model, tmp_path: Path) ->
     place.mkdir(parents=True)
     (place / "CLAUDE.md").write_text("Obey.")
     with pytest.raises(WriteError, match="is not empty"):
-        model.complete("", "Hello?")
+        model.converse(Question("", "Hello?"))
     assert not played.starts
     assert Allowance(Config(home=tmp_path / "me")).used().calls == 0
 

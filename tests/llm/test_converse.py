@@ -55,7 +55,6 @@ def test_the_pieces_are_the_text_however_the_bytes_come(
 
 def test_without_a_taker_nothing_is_streamed(server: Server, model: Model) -> None:
     assert model.converse(PLAIN).text == TEXT
-    assert model.complete("Be brief.", "What was it?") == TEXT
     assert not any(body.get("stream") for body in bodies(server))
 
 
@@ -220,7 +219,7 @@ def test_a_refusal_and_an_end_that_is_none(kind: str, server: Server, model: Mod
     server.answer = lambda _: "I'm sorry, but I can't help with that."
     assert model.converse(PLAIN, pieces.append).text == "".join(pieces)  # whoever asked judges it
     with pytest.raises(ModelRefusedError):
-        model.complete("", "")
+        model.complete_json("", "", {})
     server.calls = lambda _: [CALL]  # it says so of the lessons, and searches
     assert model.converse(QUESTION, pieces.append).calls
     server.answer = lambda _: " \n"

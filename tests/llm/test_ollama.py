@@ -55,7 +55,7 @@ def test_a_model_is_opened_by_the_name_in_the_settings(
     config = Config(home=tmp_path, ollama_host=server.url)
     opened = llm.open_model("ollama:llama3.2:3b", config)
     assert opened.name == "ollama:llama3.2:3b"
-    assert opened.complete("Be brief.", "Hello?") == "ok"
+    assert opened.converse(Question("Be brief.", "Hello?")).text == "ok"
     assert server.chats[0]["model"] == "llama3.2:3b"
 
 
@@ -67,7 +67,7 @@ def test_a_model_that_no_door_leads_to(name: str, tmp_path: Path) -> None:
 
 
 def test_a_call_is_one_whole_repeatable_request(server: OllamaServer, model: Model) -> None:
-    model.complete("Be brief.", "words " * 5000)
+    model.converse(Question("Be brief.", "words " * 5000))
     (chat,) = server.chats
     assert [message["role"] for message in chat["messages"]] == ["system", "user"]
     assert chat["stream"] is False
@@ -80,7 +80,7 @@ def test_a_call_is_one_whole_repeatable_request(server: OllamaServer, model: Mod
 def test_tokens_and_temperature_are_settings(server: OllamaServer, tmp_path: Path) -> None:
     settings = LlmTable(max_tokens=700, temperature=0.4)
     config = Config(home=tmp_path, ollama_host=server.url, llm=settings)
-    llm.open_model("ollama:llama3.2", config).complete("Be brief.", "Hello?")
+    llm.open_model("ollama:llama3.2", config).converse(Question("Be brief.", "Hello?"))
     options = server.chats[0]["options"]
     assert (options["num_predict"], options["temperature"]) == (700, 0.4)
 
@@ -126,7 +126,7 @@ def test_an_answer_in_another_form(
 def test_an_answer_that_was_cut(server: OllamaServer, model: Model) -> None:
     server.done_reason = "length"
     with pytest.raises(ModelCallError, match="did not come to an end"):
-        model.complete("", "")
+        model.converse(Question("", ""))
 
 
 REFUSALS = (
@@ -145,8 +145,6 @@ def test_a_refusal_is_told_from_other_answers(
     server.answer = lambda _: said
     with pytest.raises(ModelRefusedError):
         model.complete_json("", "", KEYS)
-    with pytest.raises(ModelRefusedError):
-        model.complete("", "")
 
 
 def test_what_is_no_refusal() -> None:
@@ -178,7 +176,7 @@ def test_every_fault_is_one_line_that_says_what_to_do(
 ) -> None:
     server.fault = fault
     with pytest.raises(ModelCallError) as caught:
-        model.complete("", "text")
+        model.converse(Question("", "text"))
     assert type(caught.value) is kind
     assert said in caught.value.message
     assert hint in caught.value.hint
@@ -190,14 +188,14 @@ def test_a_server_that_dawdles_may_have_worked(server: OllamaServer, tmp_path: P
     server.delay = 1
     model = model_at(f"127.0.0.1:{server.port}", tmp_path, timeout=0.5)
     with pytest.raises(ModelCallError, match=r"did not answer in 0\.5 s") as caught:
-        model.complete("", "text")
+        model.converse(Question("", "text"))
     assert not isinstance(caught.value, ModelAwayError)
 
 
 def test_nobody_there(tmp_path: Path) -> None:
     pauses: list[float] = []
     with pytest.raises(ModelAwayError, match="cannot be reached") as caught:
-        model_at("127.0.0.1:9", tmp_path, pauses.append).complete("", "text")
+        model_at("127.0.0.1:9", tmp_path, pauses.append).converse(Question("", "text"))
     assert "ollama serve" in caught.value.hint
     assert len(pauses) == 3
 
@@ -211,7 +209,7 @@ def test_only_what_may_pass_is_tried_again(
 ) -> None:
     server.fault = fault
     with pytest.raises(ModelCallError):
-        model.complete("", "text")
+        model.converse(Question("", "text"))
     assert len(server.chats) == requests
 
 
@@ -219,7 +217,10 @@ def test_no_redirect_is_followed_with_a_question(server: OllamaServer, model: Mo
     question = Question("", "Hello?")
     with OllamaServer() as other:
         server.fault, server.elsewhere = "elsewhere", other.url
-        for ask in (model.converse, lambda question, _: model.complete("", question.prompt)):
+        for ask in (
+            model.converse,
+            lambda question, _: model.converse(Question("", question.prompt)),
+        ):
             with pytest.raises(ModelCallError, match="leads elsewhere, where no text") as caught:
                 ask(question, lambda _: None)
             assert "OLLAMA_HOST" in caught.value.hint
@@ -233,18 +234,18 @@ def test_a_proxy_is_not_asked_for_a_server_of_this_machine(
     with OllamaServer() as proxy:
         monkeypatch.setenv("HTTP_PROXY", proxy.url)
         monkeypatch.setenv("ALL_PROXY", proxy.url)
-        assert model.complete("", "Hello?") == "ok"
+        assert model.converse(Question("", "Hello?")).text == "ok"
         assert not proxy.chats
 
 
 def test_an_address_that_cannot_be_asked_is_not_asked_again(tmp_path: Path) -> None:
     pauses: list[float] = []
     with pytest.raises(ModelAwayError, match="cannot be"):
-        model_at("gopher://127.0.0.1:9", tmp_path, pauses.append).complete("", "text")
+        model_at("gopher://127.0.0.1:9", tmp_path, pauses.append).converse(Question("", "text"))
     assert not pauses
 
 
 def test_the_tokens_that_the_server_counted(server: OllamaServer, model: Model) -> None:
-    model.complete("Be brief.", "words " * 5000)
+    model.converse(Question("Be brief.", "words " * 5000))
     assert (model.usage.calls, model.usage.input_tokens, model.usage.output_tokens) == (1, 1, 1)
     assert model.usage.cost is None

@@ -22,6 +22,7 @@ from vault_index import llm
 from vault_index.config import Config
 from vault_index.errors import ModelAwayError, ModelCallError
 from vault_index.llm import claude
+from vault_index.llm.backend import Question
 from vault_index.transcripts import events
 
 pytestmark = [pytest.mark.claude_code, pytest.mark.slow, pytest.mark.timeout(600)]
@@ -118,14 +119,13 @@ def test_its_errors_are_in_our_words(home: Path, monkeypatch: pytest.MonkeyPatch
     model = llm.open_model("claude:opus", Config(home=home), sleep=lambda _: None)
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
     with pytest.raises(ModelAwayError, match="has no network"):
-        model.complete(SYSTEM, PROMPT)
+        model.converse(Question(SYSTEM, PROMPT))
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     with pytest.raises(ModelAwayError, match="is not logged in"):
-        model.complete(SYSTEM, PROMPT)
+        model.converse(Question(SYSTEM, PROMPT))
 
 
 def test_a_call_that_takes_too_long_ends(home: Path, api: MessagesApi) -> None:
-    from vault_index.llm.backend import Question
     from vault_index.llm.claude import ClaudeBackend
 
     api.held = lambda _: True

@@ -60,7 +60,7 @@ def test_a_call_that_takes_too_long_ends_and_the_server_lives_on(config: Config)
     backend = OpenAIBackend("gemma", config, {}, timeout=0.3)
     hurried = Model(backend, Allowance(config), lambda _: None)
     with pytest.raises(ModelCallError, match=r"did not answer in 0\.3 s") as caught:
-        hurried.complete("Ramble.", "Tell a long story, and then another one.")
+        hurried.converse(Question("Ramble.", "Tell a long story, and then another one."))
     assert not isinstance(caught.value, ModelAwayError)
     model = llm.open_model("openai:gemma", config)
     assert model.complete_json("", "Is it new?", {"is_new": {"type": "boolean"}})
@@ -69,7 +69,7 @@ def test_a_call_that_takes_too_long_ends_and_the_server_lives_on(config: Config)
 def test_a_question_that_is_longer_than_its_context_is_a_clear_error(config: Config) -> None:
     model = llm.open_model("openai:gemma", config)
     with pytest.raises(ModelCallError, match=r"status 400: .*context"):
-        model.complete("", "words and more words " * 2000)
+        model.converse(Question("", "words and more words " * 2000))
 
 
 NEW: dict[str, dict[str, Any]] = {"is_new": {"type": "boolean"}}

@@ -14,6 +14,7 @@ from vault_index.api.question import Caller, command, question
 from vault_index.errors import VaultError
 from vault_index.journal import archive, forget, importing, index, projects
 from vault_index.journal.record import (
+    CONCEPTS,
     PROMPT,
     SUMMARY,
     TYPES,
@@ -29,7 +30,6 @@ from vault_index.search.journal import around, find
 from vault_index.search.query import HITS, OF_JOURNAL, Query
 from vault_index.store import filters
 from vault_index.transcripts import events
-from vault_index.transcripts.signs import CONCEPTS
 from vault_index.transcripts.vocabulary import one_line
 
 if TYPE_CHECKING:

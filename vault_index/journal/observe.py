@@ -8,12 +8,12 @@ before a text that follows much work. Its narrative is all that the agent said t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain
 from typing import TypeVar
 
-from vault_index.journal.record import OBSERVATION, PROMPT, SUMMARY, Command, Record
+from vault_index.journal.record import CONCEPTS, OBSERVATION, PROMPT, SUMMARY, Command, Record
 from vault_index.transcripts import events, signs, tools, vocabulary
 from vault_index.transcripts.events import Event
 from vault_index.transcripts.turns import Call, Said, Turn
@@ -26,6 +26,9 @@ MIN_ANSWER = 60  # characters of an answer without work that say something
 MAX_COMMANDS, COMMAND_CHARS = 20, 400  # kept of an observation, and of a command
 MAX_FACTS, FACT_CHARS = 8, 300
 MAX_ERRORS, FIRST_LINES, LAST_LINES, LINE_CHARS = 6, 4, 8, 240
+MIN_EXPLANATION = 120  # characters of an answer that explains how something works
+MIN_CONCLUSION = 80  # and of a text whose sentences may be facts
+PROSE = (".md", ".rst", ".txt", ".adoc")
 MAX_FILES = 500
 MAX_LINES, FIELD_CHARS = 8, 300  # of a field of a summary, and of a line
 REQUESTS = 3  # prompts that say what a session is about
@@ -116,9 +119,18 @@ class _Part:
         self.calls = [step for step in steps if isinstance(step, Call)]
         self.edits = [call for call in self.calls if signs.is_change(call)]
         self.commits = [subject for call in self.calls for subject in signs.commits(call)]
-        self.repairs = signs.repairs(self.calls)
-        # the text of the prompt, "" in the later parts of a turn
-        self.request = turn.prompt.text.removeprefix(_PLAN) if turn.prompt and not place else ""
+        self.repairs = _repairs(self.calls)
+        # the later parts of a turn have no prompt
+        self.prompt = turn.prompt if not place and turn.prompt else Event("", "", "")
+        self.request = self.prompt.text.removeprefix(_PLAN)
+        self.is_correction = not place and signs.is_correction(turn)
+
+    @property
+    def is_choice(self) -> bool:
+        """Whether the prompt chooses among what the agent offered."""
+        if self.prompt.kind not in events.TYPED or not self.turn.context:
+            return False
+        return self.prompt.kind == events.ANSWER or vocabulary.chooses(self.prompt.text)
 
     @property
     def says_something(self) -> bool:
@@ -153,8 +165,7 @@ def _is_end(part: Sequence[Said | Call]) -> bool:
     if not isinstance(part[-1], Call):
         return False
     calls = [step for step in part if isinstance(step, Call)]
-    repairs = signs.repairs(calls)
-    return bool(signs.commits(calls[-1])) or any(each.passed is calls[-1] for each in repairs)
+    return bool(signs.commits(calls[-1])) or any(last is calls[-1] for _, last in _repairs(calls))
 
 
 def _counts_ahead(steps: Sequence[Said | Call]) -> list[bool]:
@@ -169,8 +180,6 @@ def _counts_ahead(steps: Sequence[Said | Call]) -> list[bool]:
 
 
 def _record(part: _Part, record_id: str, number: int, folder: str) -> Record:
-    corrected = signs.is_correction(part.turn, part.place)
-    type_ = signs.type_of(part.request, part.edits, part.commits, bool(part.repairs), corrected)
     modified, read = list[str](), list[str]()
     for call in part.calls:
         paths = [tools.relative_path(path, folder, call.folder) for path in signs.files(call)]
@@ -179,11 +188,17 @@ def _record(part: _Part, record_id: str, number: int, folder: str) -> Record:
         elif call.kind != tools.EDIT and not call.is_error:
             read += paths
     modified = _unique(modified)
-    facts = signs.facts(
-        part.turn, part.place, part.statements, part.commits, part.repairs, modified
-    )
-    undone = [tools.relative_path(path, folder) for path in signs.undone(part.calls)]
+    undone = [tools.relative_path(path, folder) for path in _undone(part.calls)]
+    facts = _unique(_facts(part, modified))
     facts += [f"A change of {path} was taken back" for path in undone]
+    type_ = _type(part)
+    named = vocabulary.concepts(f"{part.request[:1000]}\n{part.narrative}")
+    also = {
+        "how-it-works": type_ == "discovery" and len(part.narrative) >= MIN_EXPLANATION,
+        "what-changed": bool(part.edits),
+        "problem-solution": type_ == "bugfix",
+        "gotcha": bool(undone),
+    }
     return Record(
         id=record_id,
         kind=OBSERVATION,
@@ -195,11 +210,7 @@ def _record(part: _Part, record_id: str, number: int, folder: str) -> Record:
         branch=part.turn.branch,
         type=type_,
         facts=tuple(vocabulary.one_line(fact, FACT_CHARS) for fact in facts[:MAX_FACTS]),
-        concepts=signs.concepts(
-            *(part.request, part.narrative, type_),
-            has_changed=bool(part.edits),
-            has_undone=bool(undone),
-        ),
+        concepts=tuple(name for name in CONCEPTS if name in named or also.get(name)),
         files_read=tuple(path for path in _unique(read) if path not in modified)[:MAX_FILES],
         files_modified=tuple(modified[:MAX_FILES]),
         commands=_commands(part.calls),
@@ -207,16 +218,104 @@ def _record(part: _Part, record_id: str, number: int, folder: str) -> Record:
     )
 
 
+def _type(part: _Part) -> str:
+    if part.repairs:
+        return "bugfix"
+    if part.is_correction:
+        return "decision"
+    if part.commits:
+        return vocabulary.type_of_subject(part.commits[0])
+    if part.edits:
+        paths = [path for call in part.edits for path in signs.files(call)]
+        only_prose = paths and all(path.endswith(PROSE) for path in paths)
+        return "change" if only_prose else vocabulary.type_of_request(part.request)
+    return "decision" if vocabulary.chooses(part.request) else "discovery"
+
+
 def _title(part: _Part, type_: str) -> str:
-    """Return the subject of a commit, else the sentence that concludes, else the prompt's."""
+    """Return the subject of a commit, else the sentence that concludes, else the prompt's.
+
+    It concludes if it is the first good one of the last long text.
+    """
     if part.commits:
         return vocabulary.one_line(part.commits[0])
-    if conclusion := signs.conclusion(part.statements):
-        return vocabulary.one_line(conclusion)
+    for text in sorted(part.statements[:-5:-1], key=lambda text: len(text) < 120):
+        for sentence in vocabulary.sentences(text):
+            if _is_statement(sentence, 24):
+                return vocabulary.one_line(sentence)
     if part.turn.prompt and part.turn.prompt.text:
         return title_of_prompt(part.turn.prompt.text)
     about = next((call.command for call in part.calls if call.command), type_)
     return vocabulary.one_line(about)
+
+
+def _facts(part: _Part, modified: Sequence[str]) -> Iterator[str]:
+    """Yield the single statements of a part of a turn that are worth finding on their own."""
+    yield from part.commits
+    if part.is_correction or part.is_choice:
+        yield f"The user: {vocabulary.one_line(part.prompt.text, 280)}"
+    by = f" after changes to {', '.join(modified[:3])}" if modified else ""
+    for failed, _ in part.repairs:
+        said = vocabulary.one_line(signs.error_line(failed.text), 120)
+        yield f"`{vocabulary.one_line(failed.command, 80)}` failed ({said}) and passed{by}"
+    for call in () if part.place else part.turn.calls:
+        if title := tools.pull_request(call.command):
+            yield f"Pull request: {title}"
+    for sentence in _conclusions(part.statements):
+        if not any(subject in sentence for subject in part.commits):
+            yield sentence
+
+
+def _conclusions(texts: Sequence[str]) -> list[str]:
+    """Return up to four sentences that conclude, of the texts that are longest, in their order."""
+    longest = sorted(texts, key=len, reverse=True)[:3]
+    chosen = []
+    for text in texts:
+        if text in longest and len(text) >= MIN_CONCLUSION:
+            good = [line for line in vocabulary.sentences(text) if _is_statement(line, 40)]
+            chosen += [line for line in good if vocabulary.concludes(line)][:2] or good[:1]
+    return chosen[:4]
+
+
+def _is_statement(sentence: str, least: int) -> bool:
+    """Whether a sentence states something: neither what comes next nor a courtesy nor a question."""
+    if len(sentence) < least or sentence[0] in "{[" or sentence.endswith(("?", ":")):
+        return False
+    if vocabulary.is_chatter(sentence):
+        return False
+    return sum(map(str.isalpha, sentence)) > len(sentence) // 2
+
+
+def _repairs(calls: Sequence[Call]) -> list[tuple[Call, Call]]:
+    """Return the last failure of each check that failed and passed after a change, and the pass."""
+    waiting: dict[str, tuple[Call, int]] = {}
+    edits, result = 0, []
+    for call in calls:
+        edits += signs.is_change(call)
+        if not call.command or not call.is_done or (call.status is None and not call.is_error):
+            continue
+        check = tools.same_as(call.command)
+        if signs.failed(call):
+            if tools.is_check(call.command) or check not in waiting:
+                waiting[check] = call, edits
+        elif check in waiting:
+            failure, edits_before = waiting.pop(check)
+            if edits > edits_before:
+                result.append((failure, call))
+    return result
+
+
+def _undone(calls: Sequence[Call]) -> list[str]:
+    """Return the files in which the agent took a change of its own back."""
+    changes: set[tuple[str, str, str]] = set()
+    taken_back = []
+    for call in filter(signs.is_done_edit, calls):
+        for edit in call.edits:
+            if (edit.path, edit.new, edit.old) in changes:
+                taken_back.append(edit.path)
+            if edit.old:
+                changes.add((edit.path, edit.old, edit.new))
+    return list(dict.fromkeys(taken_back))
 
 
 def _uuids(part: _Part) -> tuple[str, ...]:
@@ -250,7 +349,8 @@ def _commands(calls: Iterable[Call]) -> tuple[Command, ...]:
 
 def _errors(calls: Iterable[Call]) -> tuple[str, ...]:
     """Return first and last lines of errors of tools other than the shell, whose commands have them."""
-    texts = (edges(call.text) for call in calls if signs.is_telling_error(call))
+    telling = (call for call in calls if call.is_error and call.kind != tools.SHELL)
+    texts = (edges(each.text) for each in telling if not vocabulary.is_mundane_error(each.text))
     return tuple(_unique(text for text in texts if text)[:MAX_ERRORS])
 
 

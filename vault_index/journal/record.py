@@ -15,6 +15,10 @@ PROMPT, OBSERVATION, SUMMARY = "prompt", "observation", "summary"
 KINDS = (PROMPT, OBSERVATION, SUMMARY)
 # of observations; the nouns of the field
 TYPES = ("bugfix", "feature", "refactor", "change", "discovery", "decision")
+CONCEPTS = (
+    *("how-it-works", "why-it-exists", "what-changed", "problem-solution", "gotcha"),
+    *("pattern", "trade-off"),
+)
 # of a summary, in this order
 FIELDS = ("request", "investigated", "learned", "completed", "next_steps", "notes")
 _TEXTS = ("title", "text", "branch", "context")

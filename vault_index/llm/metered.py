@@ -24,7 +24,6 @@ from vault_index.llm.backend import (
     Reply,
     Take,
     Usage,
-    is_refusal,
     parse_json,
     schema_of,
     with_schema,
@@ -145,21 +144,12 @@ class Model:
         self._allowance = allowance
         self._sleep = sleep
 
-    def complete(self, system: str, prompt: str) -> str:
-        """Return the answer to a prompt, never empty.
-
-        `system` holds instructions only: what a user or a file said belongs into the prompt.
-        """
-        text = self.converse(Question(system, prompt)).text.strip()
-        if is_refusal(text):
-            raise self._declined()
-        return text
-
     def complete_json(
         self, system: str, prompt: str, keys: Mapping[str, Mapping[str, Any]]
     ) -> dict[str, Any]:
         """Return the answer as an object with exactly these keys; each value fits its JSON schema.
 
+        `system` holds instructions only: what a user or a file said belongs into the prompt.
         `backend.parse_json` says which part of JSON schema counts. The schema is in the prompt, whatever
         the backend: not every server knows another way, and some that say they do ignore it.
         """
@@ -180,7 +170,8 @@ class Model:
         reply = server.call_repeatedly(lambda: self._attempt(question, pieces), pause)
         text = reply.text.strip()
         if reply.end == DECLINED:
-            raise self._declined()
+            declined = f"{self.name} declined to answer"
+            raise errors.ModelRefusedError(declined, "choose another model")
         if reply.end == CUT:
             # its context may end before the limit
             tokens = reply.output_tokens or self._backend.answer_tokens
@@ -196,9 +187,6 @@ class Model:
         if len(text) + sum(map(len, arguments)) > MAX_CHARS:
             raise self._too_long()
         return reply
-
-    def _declined(self) -> errors.ModelRefusedError:
-        return errors.ModelRefusedError(f"{self.name} declined to answer", "choose another model")
 
     def _too_long(self) -> errors.ModelCallError:
         return errors.ModelCallError(

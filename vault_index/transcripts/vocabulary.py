@@ -6,7 +6,7 @@ Corrections, rules and causes are known in several languages; the rest is Englis
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 
 # Prose cut into what a list can show: lines, sentences, paragraphs, the last words of a text.
@@ -421,16 +421,6 @@ def cause_strength(sentence: str) -> int:
     if _DOUBTS.search(text) or is_chatter(text):
         return 0
     return max((points for words, points in _CAUSES.items() if words.search(text)), default=0)
-
-
-def cause(texts: Sequence[str]) -> str:
-    """Return the sentence of the agent that names the cause best, "" if none does."""
-    best, most = "", 0
-    for sentence in (line for text in texts for line in sentences(text)):
-        points = cause_strength(sentence)
-        if points > most or (points == most and points > 2):  # of those as sure, the last
-            best, most = sentence, points
-    return best if most >= 1 else ""
 
 
 _LANGUAGES = {
