@@ -109,7 +109,7 @@ def test_the_filter_comes_before_the_search(many: Vault, category: str) -> None:
 
 def test_list_and_search_narrow_alike(many: Vault) -> None:
     for category in CATEGORIES:
-        listed = {entry["id"] for entry in entries.entries(many, category)}
+        listed = {entry["id"] for entry in entries.entries(many, category=category)}
         hits = search.find(many, "heap", k=1000, categories=[category])
         assert listed == {hit.lesson_id for hit in hits}
 

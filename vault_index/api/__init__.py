@@ -35,9 +35,7 @@ if TYPE_CHECKING:
         skill,
         state,
     )
-    from vault_index.edit.init import InitResult
     from vault_index.journal.journal import Journal
-    from vault_index.share.git_hooks import HooksResult
     from vault_index.store.manifest import Problem
     from vault_index.vault import Vault
 
@@ -61,7 +59,7 @@ COMMANDS = frozenset(
 
 __all__ = [
     "COMMANDS", "Answer", "Caller", "Progress", "Question", "answer", "answer_on_wire", "asking",
-    "document", "edit", "file", "forms", "from_files", "init", "injection", "is_command", "journal",
+    "document", "edit", "file", "forms", "from_files", "injection", "is_command", "journal",
     "learn", "lesson", "proposal", "run", "search", "share", "skill", "state", "warning",
 ]  # fmt: skip
 
@@ -87,22 +85,20 @@ def answer(vault: Vault | Journal, question: Question[Answer]) -> Answer:
 
     Raises VaultError, for an unknown question too, and TypeError for values it does not take.
     """
-    function: Any = _form(question.name, commands=False).function
-    answered: Answer = function(vault, **question.values)
+    answered: Answer = _function(question.name, commands=False)(vault, **question.values)
     return answered
 
 
 def answer_on_wire(vault: Vault | Journal, asked: Mapping[str, Any]) -> dict[str, Any]:
     """Answer a question `{"ask": name, "with": {...}}`, as `codec.to_wire` spells the answer."""
-    function: Any = _form(str(asked["ask"]), commands=False).function
+    function = _function(str(asked["ask"]), commands=False)
     values = codec.arguments(function, asked.get("with") or {})
     return codec.to_wire(function(vault, **values))
 
 
 def run(vault: Vault | Journal, caller: Caller, command: Question[Answer]) -> Answer:
     """Carry out a command. Raises as `answer` does."""
-    function: Any = _form(command.name, commands=True).function
-    answered: Answer = function(vault, caller, **command.values)
+    answered: Answer = _function(command.name, commands=True)(vault, caller, **command.values)
     return answered
 
 
@@ -130,11 +126,9 @@ def from_files(
         return answer(vault, question), []
     if question.name not in ("lesson.show", "lesson.select", "lesson.count"):
         return None
-    module = importlib.import_module(f"{__name__}.lesson")
-    answered: tuple[Answer, list[Problem]] | None = module.from_files(
-        vault, question, names_only=names_only, prompts=prompts
-    )
-    return answered
+    from vault_index.api.lesson import from_files as answered  # `api.lesson` makes questions
+
+    return answered(vault, question, names_only=names_only, prompts=prompts)
 
 
 def warning(problem: Problem) -> str:
@@ -142,18 +136,10 @@ def warning(problem: Problem) -> str:
     return f"warning: {problem.path}:{problem.line}: {problem.message}"
 
 
-def init(folder: str) -> tuple[InitResult, HooksResult]:
-    """Make a vault in a folder: see `state.make_vault`."""
-    made: tuple[InitResult, HooksResult] = importlib.import_module(f"{__name__}.state").make_vault(
-        folder
-    )
-    return made
-
-
-def _form(name: str, *, commands: bool) -> Form[..., Any]:
+def _function(name: str, *, commands: bool) -> Any:
     module, _, function = name.partition(".")
     if module in MODULES and not function.startswith("_"):
         form = getattr(importlib.import_module(f"{__name__}.{module}"), function, None)
         if isinstance(form, Form) and form.name == name and form.commands == commands:
-            return form
+            return form.function
     raise VaultError(f"there is no {name!r} here", "see the modules of `vault_index.api`")

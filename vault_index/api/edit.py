@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from vault_index import api, git
 from vault_index.api.question import Caller, command
@@ -96,18 +96,8 @@ def update_lesson(
     vault: Vault,
     caller: Caller,
     name: str,
-    title: str | None = None,
-    text: str | None = None,
-    categories: Sequence[str] | None = None,
-    tags: Sequence[str] | None = None,
-    type: str | None = None,
-    confidence: int | None = None,
-    source: str | None = None,
-    fires_on: Sequence[str] | None = None,
-    silent_on: Sequence[str] | None = None,
-    fires_on_error: Sequence[str] | None = None,
-    applies_to: Sequence[str] | None = None,
     seen: str | None = None,
+    **changes: Unpack[update.Changes],
 ) -> Changed:
     """Change a lesson, named as for `show`: see `update.write`. A section has another id by its title.
 
@@ -119,23 +109,8 @@ def update_lesson(
         save.refuse_changed(vault, entry["path"], str(seen))
 
     before = (vault.root / entry["path"]).read_bytes() if "#" in entry["id"] else b""
-    path = update.write(
-        vault,
-        name,
-        title=title,
-        text=text,
-        categories=categories,
-        tags=tags,
-        type=type,
-        confidence=confidence,
-        source=source,
-        fires_on=fires_on,
-        silent_on=silent_on,
-        fires_on_error=fires_on_error,
-        applies_to=applies_to,
-        shown=entry,
-        first=None if seen is None else refuse_others,
-    )
+    first = None if seen is None else refuse_others
+    path = update.write(vault, name, shown=entry, first=first, **changes)
     id = edits.id_after(entry["id"], before, path.read_bytes()) if before else entry["id"]
     return Changed(id, str(path))
 

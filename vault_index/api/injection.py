@@ -89,16 +89,10 @@ def teach_lesson(
     else:
         now = caller.ask(api.search.recall(query=change.prompt), settled=True)
     comes = entry["id"] in [hit.lesson_id for hit in now.hits]
-    return {
-        "id": entry["id"],
-        "title": entry["title"],
-        "path": str(change.file),
-        "prompt": change.prompt,
-        "kind": kind,
-        "changed": change.changed,
-        "acts": undo or comes is (kind in (teach.FIRES, teach.FIRES_ON_ERROR)),
-        "silent": now.silent,
-    }
+    acts = undo or comes is (kind in (teach.FIRES, teach.FIRES_ON_ERROR))
+    about = {"id": entry["id"], "title": entry["title"], "path": str(change.file)}
+    done = {"prompt": change.prompt, "kind": kind, "changed": change.changed}
+    return {**about, **done, "acts": acts, "silent": now.silent}
 
 
 def _key(prompt: str) -> str:
@@ -193,14 +187,8 @@ def confirm(vault: Vault, caller: Caller, names: Sequence[str]) -> dict[str, Any
         except VaultError as error:
             failed.append(error.message)
             continue
-        done.append(
-            {
-                "id": entry["id"],
-                "path": str(made.file),
-                "changed": made.is_changed,
-                "released": made.is_released,
-            }
-        )
+        about = {"id": entry["id"], "path": str(made.file)}
+        done.append({**about, "changed": made.is_changed, "released": made.is_released})
     if any(each["released"] for each in done):
         caller.index(vault, or_stale=True)  # no file need have changed
     return {"confirmed": done, "date": today.isoformat(), "failed": failed}

@@ -183,29 +183,8 @@ def learn(
     asked_by: str = record.PERSON,
 ) -> dict[str, Any]:
     """Make proposals of what a session, commits, files or a pull request taught: see `run.learn`."""
-    how = {"force": force, "dry_run": dry_run, "tokens": tokens, "asked_by": asked_by}
-    return _learned(vault, caller, scope, target, folder, **how)
-
-
-def _learned(
-    vault: Vault,
-    caller: Caller,
-    scope: str,
-    target: str | Sequence[str],
-    folder: str,
-    **options: Any,
-) -> dict[str, Any]:
-    def ask(name: str, values: Mapping[str, Any]) -> Any:
-        return caller.ask(Question(name, values), fetch=False)
-
-    return run.learn(
-        vault,
-        run.Caller(caller.note, caller.progress, ask),
-        scope,
-        target,
-        folder=folder,
-        **options,
-    )
+    how: dict[str, Any] = {"folder": folder, "force": force, "dry_run": dry_run, "tokens": tokens}
+    return run.learn(vault, _caller(caller), scope, target, **how, asked_by=asked_by)
 
 
 @command
@@ -219,4 +198,11 @@ def trigger(
 ) -> dict[str, Any]:
     """Do the same for an agent: whatever it is worth if its user `requested` it, as by hand."""
     asked_by = record.AGENT if requested else record.NOBODY
-    return _learned(vault, caller, scope, target, folder, asked_by=asked_by)
+    return run.learn(vault, _caller(caller), scope, target, folder=folder, asked_by=asked_by)
+
+
+def _caller(caller: Caller) -> run.Caller:
+    def ask(name: str, values: Mapping[str, Any]) -> Any:
+        return caller.ask(Question(name, values), fetch=False)
+
+    return run.Caller(caller.note, caller.progress, ask)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import date, datetime
-from typing import TYPE_CHECKING, Any
+from datetime import date
+from typing import TYPE_CHECKING, Any, Unpack
 
 from vault_index import files
 from vault_index.api.question import Caller, Question, command, question
@@ -29,39 +29,13 @@ MAX_EDITS = 50  # commits, of which each is a call of git
 
 
 @question
-def select(
-    vault: Vault,
-    category: str | None = None,
-    tag: str | None = None,
-    type: str | None = None,
-    since: str = "",
-    order: str = "id",
-    reverse: bool = False,
-    limit: int | None = None,
-    offset: int = 0,
-    related_to: str = "",
-) -> dict[str, Any]:
-    """List the lessons: `entries`. `since` is ISO 8601, the others as in `search.entries`."""
-    return _listed(
-        vault,
-        category,
-        since,
-        tag=tag,
-        type=type,
-        order=order,
-        reverse=reverse,
-        limit=limit,
-        offset=offset,
-        related_to=related_to,
-    )  # fmt: skip
+def select(vault: Vault, **chosen: Unpack[entries.Selection]) -> dict[str, Any]:
+    """List the lessons that are chosen: `entries`."""
+    return _listed(entries.entries(vault, **chosen))
 
 
-def _listed(
-    vault: Vault, category: str | None = None, since: str = "", **options: Any
-) -> dict[str, Any]:
-    moment = datetime.fromisoformat(since) if since else None
-    listed = entries.entries(vault, category, since=moment, **options)
-    return {"entries": list(map(as_json, listed))}
+def _listed(lessons: Sequence[Entry]) -> dict[str, Any]:
+    return {"entries": list(map(as_json, lessons))}
 
 
 @question
@@ -242,7 +216,7 @@ def from_files(
         return None
     known, now = listed
     if name == "lesson.select":
-        return _listed(vault, **values, known=known), now.problems
+        return _listed(entries.entries(vault, **values, known=known)), now.problems
     return _counted(vault, known=known), now.problems
 
 

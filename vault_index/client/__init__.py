@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import importlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
@@ -75,27 +74,25 @@ def ask(
         return _ask_published(uri, place, question)
     options = replace(options, note=_each_once(options.note))
     _finish_forgetting(options.note)
-    commands = api.is_command(question)
-    answered: api.Answer
-    if not commands and (told := _from_watcher(place, question, options)) is not None:
-        return told[0]
+    is_command = api.is_command(question)
+    if not is_command and (answered := _from_watcher(place, question, options)) is not None:
+        return answered[0]
     if question.is_about_journal:
-        answered = _loaded("client.here").answer_about_journal(question, options)
-        return answered
+        from vault_index.client import here
+
+        return here.answer_about_journal(question, options)
     vault = open_vault(place)
     for line in vault.config.warnings():
         options.note(line)
-    if not commands and (read := _from_files(vault, question, options)) is not None:
+    if not is_command and (read := _from_files(vault, question, options)) is not None:
         for problem in read[1]:
             options.note(api.warning(problem))
         return read[0]
-    if commands:
-        answered = _loaded("client.here").run(
-            vault, question, options, partial(_put, vault, options)
-        )
-    else:
-        answered = _loaded("client.here").answer(vault, question, options)
-    return answered
+    from vault_index.client import here
+
+    if is_command:
+        return here.run(vault, question, options, partial(_put, vault, options))
+    return here.answer(vault, question, options)
 
 
 def _ask_published(uri: str, place: Any, question: api.Question[api.Answer]) -> api.Answer:
@@ -119,7 +116,9 @@ def _put(
 def _finish_forgetting(on_note: Note) -> None:
     """Take out of the journal what an earlier command noted and did not finish."""
     if os.path.lexists(f"{index_files.home_folder(os.environ)}/{spool.JOURNAL}/{spool.FORGETTING}"):
-        _loaded("client.here").finish_forgetting(on_note)
+        from vault_index.client import here
+
+        here.finish_forgetting(on_note)
 
 
 def _each_once(note: Note) -> Note:
@@ -187,7 +186,9 @@ def _from_watcher(
     }
     answer: dict[str, Any] | None = None
     if options.start:
-        answer = _loaded("watch.launch").ask_started(root, asked)
+        from vault_index.watch import launch
+
+        answer = launch.ask_started(root, asked)
     else:
         with contextlib.suppress(protocol.NoWatcher, protocol.NoAnswer):
             answer = protocol.ask(root, asked, protocol.WATCHER_SECONDS)
@@ -200,28 +201,15 @@ def _from_watcher(
     return (codec.from_wire(answer),)
 
 
-def _loaded(name: str) -> Any:
-    """Return a module that few callers need: `client.here`, or what starts a watcher."""
-    return importlib.import_module(f"vault_index.{name}")
-
-
 def _from_files(
     vault: Vault, question: api.Question[api.Answer], options: Options
 ) -> tuple[api.Answer, list[Problem]] | None:
     """Answer from the files alone, with their problems; None where only the index can."""
-    with _without_garbage_collection():
-        return api.from_files(
-            vault, question, names_only=options.names_only, prompts=options.prompts
-        )
-
-
-@contextlib.contextmanager
-def _without_garbage_collection() -> Iterator[None]:
-    """Do not look for circles among thousands of small values: it takes a third of the time."""
+    how = {"names_only": options.names_only, "prompts": options.prompts}
     was_enabled = gc.isenabled()
-    gc.disable()
+    gc.disable()  # to look for circles among thousands of small values takes a third of the time
     try:
-        yield
+        return api.from_files(vault, question, **how)
     finally:
         if was_enabled:
             gc.enable()

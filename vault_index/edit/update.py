@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
 from vault_index import check, files
 from vault_index.edit import add
@@ -24,27 +24,35 @@ if TYPE_CHECKING:
     from vault_index.vault import Vault
 
 
+class Changes(TypedDict, total=False):
+    """The changes of a lesson.
+
+    None leaves a value as it is; an empty list removes it, and so does a confidence of 0.
+    """
+
+    title: str | None
+    text: str | None
+    tags: Sequence[str] | None
+    type: str | None
+    confidence: int | None
+    categories: Sequence[str] | None
+    source: str | None
+    fires_on: Sequence[str] | None
+    silent_on: Sequence[str] | None
+    fires_on_error: Sequence[str] | None
+    applies_to: Sequence[str] | None
+
+
 def write(
     vault: Vault,
     name: str,
     *,
-    title: str | None = None,
-    text: str | None = None,
-    categories: Sequence[str] | None = None,
-    tags: Sequence[str] | None = None,
-    type: str | None = None,
-    confidence: int | None = None,
-    source: str | None = None,
-    fires_on: Sequence[str] | None = None,
-    silent_on: Sequence[str] | None = None,
-    fires_on_error: Sequence[str] | None = None,
-    applies_to: Sequence[str] | None = None,
     shown: entries.Entry | None = None,
     unchanged: bool = False,
     first: First | None = None,
+    **changes: Unpack[Changes],
 ) -> Path:
-    """Change a lesson and return its file's path. None leaves a value as it is; an empty list removes
-    it, and so does a confidence of 0.
+    """Change a lesson and return its file's path.
 
     `name` is its id, its path, or the end of either, and `shown` its entry for a caller that has it:
     with `unchanged` a lesson whose title or text is no longer that of the entry stays as it is.
@@ -57,20 +65,20 @@ def write(
     """
     entry = shown or entries.entry(vault, name)
     slug = entry["id"].partition("#")[2]
+    keys: dict[str, Any] = {key: changes.get(key) for key in Changes.__annotations__}
+    title, text = keys.pop("title"), keys.pop("text")
     title = None if title is None else " ".join(title.split())
-    _refuse(name, title, text, type, confidence)
+    _refuse(name, title, text, keys["type"], keys["confidence"])
+    has_categories = keys["categories"] is not None
     data = before = entries.content(vault, entry, unchanged=unchanged)
-    keys: dict[str, Any] = {
-        **{"tags": tags, "type": type, "confidence": confidence},
-        "categories": categories and list(filter(None, map(category.normalise, categories))),
-        "source": None if source is None else " ".join(source.split()),
-        **{"fires_on": fires_on, "silent_on": silent_on},
-        **{"fires_on_error": fires_on_error, "applies_to": applies_to},
-    }
+    if has_categories:
+        keys["categories"] = list(filter(None, map(category.normalise, keys["categories"])))
+    if keys["source"] is not None:
+        keys["source"] = " ".join(keys["source"].split())
     # an empty value removes its key
     keys = {key: value or None for key, value in keys.items() if value is not None}
     own = (None, None) if slug else (title, text)
-    keys |= _replaced(data, entry, categories is not None, *own)
+    keys |= _replaced(data, entry, has_categories, *own)
     data = edits.set_text(data, slug, text, title, entry["path"])
     slug = slug and edits.id_after(entry["id"], before, data).partition("#")[2]
     return put(vault, entry["path"], with_keys(data, slug, keys, entry["path"]), before, first)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypedDict, cast
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
 from vault_index import files
 from vault_index.errors import VaultError
@@ -141,27 +141,31 @@ class Entry(TypedDict, total=False):
     applies_to: list[str]
 
 
+class Selection(TypedDict, total=False):
+    """A choice of lessons, their order, and a page of them."""
+
+    category: str | None  # those in or below it
+    tag: str | None
+    type: str | None
+    since: str  # those created or committed then or later: ISO 8601
+    order: str  # of ORDERS; without: id
+    reverse: bool
+    limit: int | None
+    offset: int
+    related_to: str  # those that a lesson of this name names, or that name it
+
+
 def entries(
-    vault: Vault,
-    category: str | None = None,
-    *,
-    tag: str | None = None,
-    type: str | None = None,
-    since: datetime | None = None,
-    order: str = "id",
-    reverse: bool = False,
-    limit: int | None = None,
-    offset: int = 0,
-    related_to: str = "",
-    known: Sequence[Entry] | None = None,
+    vault: Vault, *, known: Sequence[Entry] | None = None, **chosen: Unpack[Selection]
 ) -> list[Entry]:
     """List the lessons without their texts. `known` are all of them, for a caller that has read them.
 
-    `category` narrows to those in or below it, `since` to those created or committed then or later,
-    `related_to` to those that a lesson of this name names, or that name it.
     Times and confidence are sorted latest and highest first. Raises IndexStateError without an
     index, VaultError for an unknown order.
     """
+    category, tag, type = chosen.get("category"), chosen.get("tag"), chosen.get("type")
+    since, order = chosen.get("since"), chosen.get("order", "id")
+    limit, offset = chosen.get("limit"), chosen.get("offset", 0)
     if order not in ORDERS:
         raise VaultError(f"cannot sort by {order!r}", f"choose one of {', '.join(ORDERS)}")
     path = checked(category) if category else ""
@@ -176,8 +180,9 @@ def entries(
     if type:
         lessons = [lesson for lesson in lessons if lesson["type"] == type]
     if since:
-        lessons = [lesson for lesson in lessons if _last(lesson) >= since]
-    if related_to:
+        moment = datetime.fromisoformat(since)
+        lessons = [lesson for lesson in lessons if _last(lesson) >= moment]
+    if related_to := chosen.get("related_to"):
         kept = around(vault, related_to)
         lessons = [lesson for lesson in lessons if lesson["id"] in kept]
     keys: dict[str, Any] = {
@@ -188,7 +193,7 @@ def entries(
     }
     if order in keys:
         lessons.sort(key=keys[order])
-    if reverse:
+    if chosen.get("reverse"):
         lessons.reverse()
     return lessons[offset : None if limit is None else offset + limit]
 
