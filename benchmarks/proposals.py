@@ -16,7 +16,6 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from benchmarks import instruments, web
 from benchmarks.instruments import Row
@@ -63,7 +62,7 @@ def proposals(vault: Vault, repeats: int) -> Iterator[Row]:
     prompts = {
         "fires_on": ["the build dies in the pipeline", "the installer says no", "flaky tests"]
     }
-    yield from _times("outlook, three prompts", vault, "outlook of proposal", repeats, prompts)
+    yield from _times("outlook, three prompts", vault, "proposal.preview", repeats, prompts)
     (folder / store.REJECTED).unlink()
     yield from _words_of_cards(vault)
 
@@ -97,11 +96,10 @@ def _times(
     spent = _processor()
     for number in range(repeats + 3):
         title, text = DRAFTS[number % len(DRAFTS)]
-        values: dict[str, Any] = {"title": title, "text": f"{text} Seen {number} times.", **more}
+        proposal = draft.create(title, f"{text} Seen {number} times.", **more)
+        asked = {"ask": ask, "with": {"proposal": proposal.as_json()}, "fresh": False}
         began = time.perf_counter()
-        answer = protocol.ask(str(vault.root), {"ask": ask, "with": values, "fresh": False}, 30)[
-            "answer"
-        ]
+        answer = protocol.ask(str(vault.root), asked, 30)["answer"]
         took.append(1000 * (time.perf_counter() - began))
         assert "nearest" in answer, answer
     warm = took[3:]

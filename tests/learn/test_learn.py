@@ -323,7 +323,7 @@ def test_a_run_that_was_ended_is_known_and_leaves_nothing_half_done(
         raise KeyboardInterrupt
 
     def ask(_name: str, values: Mapping[str, Any]) -> dict[str, Any]:
-        if values.get("quotes"):  # the comparison of an entry
+        if values["proposal"].quotes:  # the comparison of an entry
             raise KeyboardInterrupt
         raise VaultError("there is no index")
 

@@ -121,14 +121,12 @@ def status(vault: Vault) -> dict[str, Any]:
     opened = vault.open_index()
     ids = opened.store.values("lesson_id", filters.WHOLE)
     used = injections.summary(vault.index_dir, vault.root, ids)
+    shown = ("most_used", "last_used", "never_used", "some_never_used")
     return {
         "lessons": len(ids),
         "by_type": dict(sorted(opened.store.tally("type", filters.WHOLE).items())),
         "by_category": entries.tally(vault),
-        "most_used": [list(each) for each in used["most_used"]],
-        "last_used": [list(each) for each in used["last_used"]],
-        "never_used": used["never_used"],
-        "some_never_used": used["some_never_used"],
+        **{name: used[name] for name in shown},
         "proposals": review.count(vault),
         "embedder": vault.config.embedder,
         "text_only": query.embedder_for(vault, opened)[1],

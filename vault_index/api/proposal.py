@@ -12,18 +12,15 @@ from vault_index.api.question import Caller, command, question
 from vault_index.errors import VaultError
 from vault_index.index import classifier
 from vault_index.learn import gather
-from vault_index.lesson.category import DEFAULT_CONFIDENCE, UNCATEGORIZED
+from vault_index.lesson.category import UNCATEGORIZED
 from vault_index.lesson.parse import Lesson, id_of
 from vault_index.proposals import accept as acceptance
 from vault_index.proposals import draft, fingerprint, points, review, similarity
+from vault_index.proposals.draft import Proposal
 from vault_index.recall import anchors
 
 if TYPE_CHECKING:
-    from vault_index.proposals.draft import Proposal
     from vault_index.vault import Vault
-
-_PROPOSED = ("title", "text", "category", "tags", "fires_on", "by")
-_LOOKED_AT = (*_PROPOSED[:-1], "silent_on", "confidence", "changes")
 
 
 @command
@@ -45,9 +42,9 @@ def remember(
     """
     named = anchors.proposed(gather.recent_changes(vault), f"{title}\n{text}")
     proposal = draft.create(title, text, category, tags, fires_on, by, anchors=named)
-    values = {key: getattr(proposal, key) for key in _PROPOSED}
+    asked = api.proposal.check(proposal=replace(proposal, anchors=()))
     try:
-        compared = caller.ask(api.proposal.check(**values), fetch=False)
+        compared = caller.ask(asked, fetch=False)
     except VaultError as error:
         findings = review.checked(proposal).findings  # which raises the error if it is of the check
         compared = {"findings": findings}
@@ -67,14 +64,12 @@ def select(vault: Vault, caller: Caller, id: str = "", session: str = "") -> dic
     command that writes lets it go.
     """
     del caller
-    return {"proposals": _selected(vault, id, session)}
+    return {"proposals": [_as_json(vault, each) for each in _selected(vault, id, session)]}
 
 
-def _selected(vault: Vault, id: str, session: str) -> list[dict[str, Any]]:
+def _selected(vault: Vault, id: str, session: str) -> list[Proposal]:
     listed = [review.find(vault, id, broken=True)] if id else review.waiting(vault)
-    if session:
-        listed = [proposal for proposal in listed if proposal.session.startswith(session)]
-    return [_as_json(vault, proposal) for proposal in listed]
+    return [proposal for proposal in listed if proposal.session.startswith(session)]
 
 
 @command
@@ -85,8 +80,7 @@ def cards(vault: Vault, caller: Caller, id: str = "", session: str = "") -> dict
     that it `changes` as `target` with `id`, `diff` and `is_outdated`, or None; and its file as an
     editor gets it, `source`.
     """
-    listed = _selected(vault, id, session)
-    return {"proposals": [_looked_at(vault, caller, values) for values in listed]}
+    return {"proposals": [_card(vault, caller, each) for each in _selected(vault, id, session)]}
 
 
 @command
@@ -169,38 +163,35 @@ def reject(vault: Vault, caller: Caller, id: str) -> dict[str, Any]:
             raise VaultError(f"no point {id!r:.80} waits", "see their ids with `lessons review`")
         return {"id": point.id, "title": point.quote}
     proposal = review.find(vault, id, broken=True)
-    values = {"title": proposal.title, "text": proposal.text}
     compared: dict[str, Any] = {}
     try:
         if proposal.text:
-            compared = caller.ask(api.proposal.compare(**values), fetch=False)
+            compared = caller.ask(api.proposal.compare(proposal=proposal), fetch=False)
     except VaultError as error:
         caller.note(f"warning: only its words are kept to recognise it: {error.message}")
     rejected = review.reject(vault, id, compared)
     return {"id": rejected.id, "title": rejected.title}
 
 
-def _looked_at(vault: Vault, caller: Caller, values: dict[str, Any]) -> dict[str, Any]:
+def _card(vault: Vault, caller: Caller, proposal: Proposal) -> dict[str, Any]:
     """Return a proposal with what is known about it; one that cannot be read as it is."""
-    more: dict[str, Any] = {"nearest": None, "prompts": [], "suggested": "", "why_suggested": ""}
-    more |= {"target": None, "source": ""}
-    if not values["text"]:
-        return {**values, **more}
-    asked = {key: values[key] for key in _LOOKED_AT}
+    card = _as_json(vault, proposal)
+    card |= {"nearest": None, "prompts": [], "suggested": "", "why_suggested": ""}
+    card |= {"target": None, "source": ""}
+    if not proposal.text:
+        return card
     try:
-        seen = caller.ask(api.proposal.preview(**asked), fetch=False)
-        more |= {key: seen[key] for key in ("nearest", "prompts", "suggested")}
-        more["why_suggested"] = seen["why"]
+        seen = caller.ask(api.proposal.preview(proposal=proposal), fetch=False)
+        card["why_suggested"] = seen.pop("why")
+        card |= seen
     except VaultError as error:
         caller.note(f"warning: not compared with the lessons: {error.message}")
-    if values["changes"]:
-        more["target"] = _target(vault, caller, values["id"])
-    return {**values, **more, "source": review.source(vault, values["id"])}
+    if proposal.changes:
+        card["target"] = _target(caller, proposal)
+    return {**card, "source": review.source(vault, proposal.id)}
 
 
-def _target(vault: Vault, caller: Caller, id: str) -> dict[str, Any]:
-    """Return the lesson that a proposal changes, and how."""
-    proposal = review.find(vault, id)
+def _target(caller: Caller, proposal: Proposal) -> dict[str, Any]:
     try:
         entry = caller.ask(api.lesson.show(name=proposal.changes))["entry"]
     except VaultError as error:
@@ -221,23 +212,11 @@ def _as_json(vault: Vault, proposal: Proposal) -> dict[str, Any]:
 
 
 @question
-def check(
-    vault: Vault,
-    title: str,
-    text: str,
-    category: str,
-    tags: Sequence[str],
-    fires_on: Sequence[str],
-    by: str,
-    quotes: Sequence[str] = (),
-    session: str = "",
-) -> dict[str, Any]:
+def check(vault: Vault, proposal: Proposal) -> dict[str, Any]:
     """Check a draft like a commit: the `findings` that are no errors, and what `compare` returns.
 
     Raises VaultError for an error, and nothing of the draft is kept.
     """
-    evidence: dict[str, Any] = {"quotes": tuple(quotes), "session": session}
-    proposal = draft.create(title, text, category, tags, fires_on, by, **evidence)
     proposal = review.checked(proposal)
     compared = similarity.compare(vault, proposal)
     findings = review.checked(proposal, compared["categories"]).findings
@@ -245,49 +224,33 @@ def check(
 
 
 @question
-def compare(
-    vault: Vault,
-    title: str,
-    text: str,
-    fires_on: Sequence[str] = (),
-    quotes: Sequence[str] = (),
-    session: str = "",
-) -> dict[str, Any]:
+def compare(vault: Vault, proposal: Proposal) -> dict[str, Any]:
     """Compare a draft with lessons and with rejected proposals: see `similarity.compare`.
 
-    `fires_on`, `quotes` and the private id of its session are evidence: with the same one a draft in
-    other words is recognised.
+    Its prompts, its quotes and the private id of its session are evidence: with the same one a draft
+    in other words is recognised.
     """
-    evidence: dict[str, Any] = {"quotes": tuple(quotes), "session": session}
-    return similarity.compare(vault, draft.create(title, text, "", (), fires_on, **evidence))
+    return similarity.compare(vault, proposal)
 
 
 @question
-def preview(
-    vault: Vault,
-    title: str,
-    text: str,
-    category: str = "",
-    tags: Sequence[str] = (),
-    fires_on: Sequence[str] = (),
-    silent_on: Sequence[str] = (),
-    confidence: int = DEFAULT_CONFIDENCE,
-    changes: str = "",
-) -> dict[str, Any]:
+def preview(vault: Vault, proposal: Proposal) -> dict[str, Any]:
     """Return what a reviewer wants to know of a draft: `nearest`, `prompts`, `suggested`, `why`.
 
     `nearest` is a lesson as [id, title, likeness], or None; `prompts` as `similarity.outlook` returns
     them; `suggested` the category that the classifier proposes for a draft without one, or "", and
-    why. `changes` is the id of the lesson of which the draft is a change.
+    why.
     """
-    compared = similarity.compare(vault, draft.create(title, text), without=changes)
-    filed = (category,) if category else ()
+    title, text, changes = proposal.title, proposal.text, proposal.changes
+    compared = similarity.compare(vault, proposal, without=changes)
+    filed = (proposal.category,) if proposal.category else ()
     lesson = Lesson(
-        "proposal", similarity.PATH, title, text, filed, tuple(tags), confidence=confidence
+        *("proposal", similarity.PATH, title, text, filed, proposal.tags),
+        confidence=proposal.confidence,
     )
-    found = similarity.outlook(vault, lesson, fires_on, silent_on, changes)
-    answer = {"nearest": compared["nearest"], "prompts": found, "suggested": "", "why": ""}
-    if category or changes:
+    prompts = similarity.outlook(vault, lesson, proposal.fires_on, proposal.silent_on, changes)
+    answer = {"nearest": compared["nearest"], "prompts": prompts, "suggested": "", "why": ""}
+    if filed or changes:
         return answer
     verdict = classifier.of_draft(vault, title, text, fingerprint.unpack(compared["vector"]))
     first = verdict.categories[0]

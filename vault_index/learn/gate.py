@@ -262,10 +262,8 @@ def _with_prompts_that_work(
 
     A prompt of the session is no prompt of the future. Without an index nobody knows what finds what.
     """
-    names = ("title", "text", "category", "tags", "fires_on", "silent_on", "confidence", "changes")
     try:
-        values = {name: getattr(proposal, name) for name in names}
-        outlook = context.ask("proposal.preview", values)["prompts"]
+        outlook = context.ask("proposal.preview", {"proposal": proposal})["prompts"]
     except VaultError:
         outlook = []
     finds = {(each["prompt"], each["is_silent"]): each["then"]["finds"] for each in outlook}
@@ -280,10 +278,8 @@ def _with_prompts_that_work(
 
 
 def _compare(context: Context, proposal: Proposal) -> dict[str, Any]:
-    values = {"title": proposal.title, "text": proposal.text, "session": proposal.session}
-    proof = {name: list(getattr(proposal, name)) for name in ("fires_on", "quotes")}
     try:
-        return context.ask("proposal.compare", {**values, **proof})
+        return context.ask("proposal.compare", {"proposal": proposal})
     except VaultError:  # without an index the words of proposals are all there is
         return {}
 

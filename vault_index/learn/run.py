@@ -45,7 +45,7 @@ from vault_index.learn.record import Run
 from vault_index.learn.significance import Significance
 from vault_index.learn.stages import Plan, Request
 from vault_index.llm.backend import Usage
-from vault_index.proposals import points, review
+from vault_index.proposals import draft, points, review
 from vault_index.proposals.points import Point
 from vault_index.transcripts import vocabulary
 from vault_index.vault import Vault
@@ -214,8 +214,8 @@ def _request(material: Material, caller: Caller) -> Request:
     said = "\n".join(each.text for each in material.moments if each.kind == timeline.PERSON)
     try:
         subject = timeline.cut(said, MAX_SUBJECT) or material.project
-        values = {"title": material.project or material.target, "text": subject}
-        compared = caller.ask("proposal.compare", values)
+        proposal = draft.create(material.project or material.target, subject)
+        compared = caller.ask("proposal.compare", {"proposal": proposal})
     except VaultError:  # there is no index
         compared = {}
     return Request(
