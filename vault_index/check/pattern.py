@@ -253,20 +253,18 @@ def parse(text: str) -> tuple[Pattern, ...]:
     for word, regex in data.get("words", {}).items():
         words[word] = _filled(regex, words)
     flags = _IGNORE_CASE if data.get("ignore_case") else ""
-    return tuple(_pattern(table, words, flags) for table in data["pattern"])
-
-
-def _pattern(table: Mapping[str, Any], words: Mapping[str, str], flags: str) -> Pattern:
-    unknown = set(table) - {key.name for key in fields(Pattern)}
-    if unknown:
-        raise ValueError(f"{table.get('id')}: unknown key {sorted(unknown)[0]}")
-    values: dict[str, Any] = dict(table)
-    for key in _LISTS:
-        value = values.get(key, ())
-        values[key] = (value,) if isinstance(value, str) else tuple(value)
-    for key in _REGEXES:
-        values[key] = tuple(flags + _filled(regex, words) for regex in values[key])
-    return Pattern(**values)
+    patterns: list[Pattern] = []
+    for values in data["pattern"]:
+        unknown = set(values) - {key.name for key in fields(Pattern)}
+        if unknown:
+            raise ValueError(f"{values.get('id')}: unknown key {sorted(unknown)[0]}")
+        for key in _LISTS:
+            value = values.get(key, ())
+            values[key] = (value,) if isinstance(value, str) else tuple(value)
+        for key in _REGEXES:
+            values[key] = tuple(flags + _filled(regex, words) for regex in values[key])
+        patterns.append(Pattern(**values))
+    return tuple(patterns)
 
 
 def _filled(regex: str, words: Mapping[str, str]) -> str:

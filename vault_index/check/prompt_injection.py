@@ -344,17 +344,14 @@ def _marks(text: str) -> Iterator[_Found]:
     for rule in rules:
         for match in rule.find_all(text, lowered):
             number, severity = line(match.start()), rule.severity
+            start = match.start()
+            _, newline, before = text[max(0, start - _INDENT) : start].rpartition("\n")
+            begins_line = (newline or start < _INDENT) and not before.strip(" \t>*#-")
             if rule.where == "turn" and (
-                file.fence_starts[number - 1] is not None or not _begins_line(text, match.start())
+                file.fence_starts[number - 1] is not None or not begins_line
             ):
                 severity = WARNING
             yield number, rule, rule.why, severity
-
-
-def _begins_line(text: str, index: int) -> bool:
-    before = text[max(0, index - _INDENT) : index]
-    _, newline, before = before.rpartition("\n")
-    return bool(newline or index < _INDENT) and not before.strip(" \t>*#-")
 
 
 def _hidden(text: str) -> Iterator[_Found]:

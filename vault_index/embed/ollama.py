@@ -34,11 +34,9 @@ class OllamaEmbedder:
 
     @cached_property
     def dimension(self) -> int:
-        """The length of a vector, as the server makes them."""
         return len(self._ask(["dimension"])[0])
 
     def embed_documents(self, texts: Sequence[str]) -> np.ndarray:
-        """Return unit vectors float32[len(texts), dimension]. Raises EmbedderError."""
         vectors: list[Sequence[float]] = []
         for start in range(0, len(texts), BATCH):
             batch = texts[start : start + BATCH]
@@ -46,7 +44,6 @@ class OllamaEmbedder:
         return self._checked(vectors)
 
     def embed_query(self, text: str) -> np.ndarray:
-        """Return the unit vector of a query, float32[dimension]. Raises EmbedderError."""
         vector: np.ndarray = self._checked(self._ask([self._prefixes[0] + text[:MAX_CHARS]]))[0]
         return vector
 

@@ -45,7 +45,6 @@ class RayEmbedder:
         self._workers = list(workers)
 
     def embed_documents(self, texts: Sequence[str]) -> np.ndarray:
-        """Return a unit vector for each text, float32[len(texts), dimension]. Raises EmbedderError."""
         import numpy as np
         import ray
         from ray.util import ActorPool
@@ -59,7 +58,6 @@ class RayEmbedder:
         return np.concatenate([np.empty((0, self.dimension), np.float32), *made])
 
     def embed_query(self, text: str) -> np.ndarray:
-        """Return the unit vector of a query, float32[dimension]. Raises EmbedderError."""
         return self.own.embed_query(text)
 
 

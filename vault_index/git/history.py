@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vault_index.errors import GitError
-from vault_index.git.run import SUBMODULE, Repo, ask, ask_bytes, command, repository
+from vault_index.git.run import SUBMODULE, ask, ask_bytes, command, repository
 
 _AS_PUSHED = "--no-replace-objects"  # a push sends the object that another one replaces here
 
@@ -318,35 +318,24 @@ def vouchers(folder: Path, path: str, *, signature: bool = False) -> list[Vouche
     if repo is None:
         return []
     path = (folder.resolve().relative_to(repo.top.resolve()) / path).as_posix()
-    revision = "HEAD"
-    for _ in range(MAX_RENAMES):
-        last, older = _last(repo, revision, path, signature)
-        if last is None:
-            return []
-        chain.append(last)
-        if not older:
-            return chain
-        revision, path = f"{last.commit}^", older
-    return []
-
-
-def _last(repo: Repo, revision: str, path: str, signature: bool) -> tuple[Voucher | None, str]:
-    """Return the last commit of a revision that changed a file, and the file's path before it.
-
-    That is "" unless the commit only renamed the file.
-    """
     signed = "%G?%x00%GF" if signature else "%x00"
     form = f"--format=%H%x00%D%x00%an%x00%ae%x00%cn%x00%ce%x00%aI%x00{signed}%x00"
     how = ("-1", "--decorate=full", "--no-ext-diff", "--full-diff", "-M100%", "--name-status")
-    record = ask(repo, "log", *how, "-z", form, revision, "--", path, folder=repo.top)
-    if not record:
-        return None, ""
-    commit, names, *people, when, state, key, changed = record.split("\0", 9)
-    if {"grafted", "replaced"} & set(names.split(", ")):
-        return None, ""
-    # G: valid, U: of somebody whom gpg has no opinion on
-    author, committer = (people[0], people[1]), (people[2], people[3])
-    key = key if state in ("G", "U") else ""
-    made = Voucher(commit, path, author, committer, when, key)
-    renamed = {each.path: each.before for each in name_changes(changed) if each.status[0] == "R"}
-    return made, renamed.get(path, "")
+    revision = "HEAD"
+    for _ in range(MAX_RENAMES):
+        record = ask(repo, "log", *how, "-z", form, revision, "--", path, folder=repo.top)
+        if not record:
+            return []
+        commit, names, *people, when, state, key, changed = record.split("\0", 9)
+        if {"grafted", "replaced"} & set(names.split(", ")):
+            return []
+        # G: valid, U: of somebody whom gpg has no opinion on
+        author, committer = (people[0], people[1]), (people[2], people[3])
+        key = key if state in ("G", "U") else ""
+        chain.append(Voucher(commit, path, author, committer, when, key))
+        renames = (each for each in name_changes(changed) if each.status[0] == "R")
+        before = next((each.before for each in renames if each.path == path), "")
+        if not before:
+            return chain
+        revision, path = f"{commit}^", before
+    return []

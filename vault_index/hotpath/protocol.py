@@ -151,24 +151,16 @@ def is_other_user(line: _socket.socket) -> bool:
     return int.from_bytes(credentials[4:8], sys.byteorder) != os.getuid()
 
 
-def _is_private(place: str) -> bool:
-    """Whether this user made the socket: a clone may bring a link to another."""
-    try:
-        folder, end = os.lstat(os.path.dirname(place)), os.lstat(place)
-    except OSError:
-        return False
-    # the types alone: `stat` is one more module to load
-    return (
-        folder.st_mode & 0o170000 == 0o040000
-        and end.st_mode & 0o170000 == 0o140000
-        and folder.st_uid == os.geteuid()
-    )
-
-
 def connect(places: list[str], timeout: float) -> _socket.socket:
     """Connect to the first of these sockets that is this user's. Raises NoWatcher, NoAnswer."""
     for place in places:
-        if not _is_private(place):
+        try:
+            around, end = os.lstat(os.path.dirname(place)), os.lstat(place)
+        except OSError:
+            continue
+        # the types alone: `stat` is one more module to load
+        is_socket = around.st_mode & 0o170000 == 0o040000 and end.st_mode & 0o170000 == 0o140000
+        if not is_socket or around.st_uid != os.geteuid():  # a clone may bring a link to another
             continue
         line = _socket.socket(_socket.AF_UNIX)
         line.settimeout(timeout)

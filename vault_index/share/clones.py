@@ -50,7 +50,13 @@ def _fetch(each: Above) -> None:
     with files.writing(root):
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
     with private.locked(root.with_name(f"{root.name}.lock")):
-        _start(root)
+        folder = root / ".git"
+        if not _git(root, "rev-parse", "--git-dir", check=False):  # missing, or broken
+            shutil.rmtree(folder, ignore_errors=True)
+            _git(root, "init", "--quiet")
+        with files.writing(folder):  # what a killed git left
+            for lock in [*folder.glob("*.lock"), *(folder / "refs").rglob("*.lock")]:
+                lock.unlink(missing_ok=True)
         there = git.head(root)
         refs = [f"+refs/heads/*:{_HEADS}*", f"+refs/tags/*:{_TAGS}*"] if each.ref else ["HEAD"]
         _git(root, "fetch", "--quiet", "--no-tags", "--", each.url, *refs)
@@ -68,17 +74,6 @@ def _git(root: Path, *arguments: str, check: bool = True) -> str:
     return git.command(
         root, f"--git-dir={root / '.git'}", f"--work-tree={root}", *arguments, check=check
     )
-
-
-def _start(root: Path) -> None:
-    """Make a clone's `.git` where it is missing or broken; remove locks that a killed git left."""
-    folder = root / ".git"
-    with files.writing(folder):
-        if not _git(root, "rev-parse", "--git-dir", check=False):
-            shutil.rmtree(folder, ignore_errors=True)
-            _git(root, "init", "--quiet")
-        for lock in [*folder.glob("*.lock"), *(folder / "refs").rglob("*.lock")]:
-            lock.unlink(missing_ok=True)
 
 
 def _commit(each: Above) -> tuple[str, str]:

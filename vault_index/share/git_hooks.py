@@ -102,9 +102,15 @@ def set_up(root: Path) -> HooksResult:
     """
     folder = root / FOLDER
     files.refuse_links(folder, root)
-    driver = _set_up_driver(root)
-    if program := _program():
-        git.configure(root, PROGRAM, program)
+    git.configure(root, "merge.lessons.name", "lesson files: frontmatter by key, body by section")
+    driver = git.configure(root, "merge.lessons.driver", DRIVER)
+    driver = files.add_line(root / ".gitattributes", ATTRIBUTES) or driver
+    # the command that runs, or is beside Python
+    beside = (Path(sys.argv[0]).absolute(), Path(sys.executable).parent / "lessons")
+    if program := next(
+        (path for path in beside if path.name == "lessons" and path.is_file()), None
+    ):
+        git.configure(root, PROGRAM, str(program))
     wanted = os.path.relpath(folder, git.top(root))
     configured = git.setting(root, "core.hooksPath")
     if configured and configured != wanted:
@@ -150,18 +156,6 @@ def lacking(root: Path) -> str:
     if git.setting(root, "merge.lessons.driver") != DRIVER:
         return "the merge driver is not set up, or that of another version"
     return ""
-
-
-def _program() -> str:
-    """Return the path of the command `lessons` that runs, or is beside Python; "" without one."""
-    beside = (Path(sys.argv[0]).absolute(), Path(sys.executable).parent / "lessons")
-    return next((str(path) for path in beside if path.name == "lessons" and path.is_file()), "")
-
-
-def _set_up_driver(root: Path) -> bool:
-    git.configure(root, "merge.lessons.name", "lesson files: frontmatter by key, body by section")
-    changed = git.configure(root, "merge.lessons.driver", DRIVER)
-    return files.add_line(root / ".gitattributes", ATTRIBUTES) or changed
 
 
 def _content(file: Path) -> str | None:

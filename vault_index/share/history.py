@@ -151,9 +151,17 @@ def _build(vault: Vault, tree: str, root: Path) -> None:
     """Make the folder of a tree beside its place and rename it there."""
     building = Path(tempfile.mkdtemp(prefix=_BUILDING, dir=root.parent))
     try:
-        _extract(git.archive(vault.lessons_dir, tree), building / vault.lessons_dir.name)
+        folder = building / vault.lessons_dir.name
+        folder.mkdir()
+        archive = io.BytesIO(git.archive(vault.lessons_dir, tree))
+        with tarfile.open(fileobj=archive) as packed:
+            # no links: the vault does not follow them, and one that leads out is an error here
+            members = [member for member in packed if member.isreg() or member.isdir()]
+            packed.extractall(folder, members, filter="data")
         with contextlib.suppress(OSError):  # somebody else was quicker
             building.rename(root)
+    except tarfile.TarError as error:
+        raise GitError(f"git archive gave no archive: {error}") from None
     finally:
         shutil.rmtree(building, ignore_errors=True)
 
@@ -168,14 +176,3 @@ def _others(trees: Path, root: Path) -> Iterator[tuple[float, Path]]:
             building = time.time() - when < BUILDING_SECONDS and folder.name.startswith(_BUILDING)
             if folder != root and not building:
                 yield when, folder
-
-
-def _extract(archive: bytes, folder: Path) -> None:
-    folder.mkdir()
-    try:
-        with tarfile.open(fileobj=io.BytesIO(archive)) as files:
-            # no links: the vault does not follow them, and one that leads out is an error here
-            members = [member for member in files if member.isreg() or member.isdir()]
-            files.extractall(folder, members, filter="data")
-    except tarfile.TarError as error:
-        raise GitError(f"git archive gave no archive: {error}") from None

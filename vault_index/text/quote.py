@@ -139,15 +139,14 @@ def _escaped(char: str) -> str:
     return "" if category == "Cf" or _is_unseen(char) else char
 
 
-def _escaped_for_json(char: str) -> str:
-    """Write every character that shows nothing or steers as `\\u202e`; none is lost."""
-    return char if _is_plain(char) else json.dumps(char)[1:-1].replace("\x7f", "\\u007f")
-
-
 _DROPPED = _Table(lambda char: char if _is_plain(char) else "", {"\n": "\n"})
 _ESCAPED = _Table(_escaped, {"\n": "\n", "\t": "\t"})
 _ESCAPED_LINE = _Table(_escaped, {"\n": "\\n", "\t": " "})
-_JSON = _Table(_escaped_for_json, {"\n": "\n"})
+# every character that shows nothing or steers as `\\u202e`; none is lost
+_JSON = _Table(
+    lambda char: char if _is_plain(char) else json.dumps(char)[1:-1].replace("\x7f", "\\u007f"),
+    {"\n": "\n"},
+)
 
 
 def clean(text: str) -> str:
