@@ -149,11 +149,6 @@ def spawn(words: list[str], output: int) -> int:
         return os.posix_spawn(command[0], command, environ, file_actions=streams)
 
 
-def watch(root: str) -> list[str]:
-    """Return the words of a watcher that opens a vault first."""
-    return ["--vault", root, "watch"]
-
-
 def note_pid(lock: int, pid: int) -> None:
     """Write the holder's process id into the lock file, for `stop`; its mtime is the start."""
     os.ftruncate(lock, 0)
@@ -169,7 +164,7 @@ def _start(root: str, folder: int, autostart: Callable[[str], bool]) -> bool:
     if (is_named or any(map(_mentions_it, (settings, of_user)))) and not autostart(settings):
         return False
     try:
-        pid = start_once(folder, watch(root), RESTART_SECONDS)
+        pid = start_once(folder, ["--vault", root, "watch"], RESTART_SECONDS)
     except OSError:  # a read-only vault has no watcher
         return False
     return _is_starting(folder) if pid is None else bool(pid)  # None: another hook was quicker

@@ -38,14 +38,6 @@ def pages(host: str, path: str) -> list[Any]:
     return [each for page in answered if isinstance(page, list) for each in page]
 
 
-def begin_branch(root: Path, name: str) -> None:
-    """Begin a branch at what is checked out, and stay on it; changes that are not committed stay.
-
-    Raises GitError.
-    """
-    git.command(root, "switch", "--quiet", "--create", name)
-
-
 def open_draft(vault: Vault, branch: str, title: str, body: str) -> str:
     """Push a branch and open a draft pull request of it; return its address.
 

@@ -56,7 +56,7 @@ def open_in_background(root: Path, index: Path) -> bool:
     with files.writing(index):
         ownership.claim(index)
     with _opened() as handle:
-        pid = start.start_once(handle, start.watch(str(root)), start.RESTART_SECONDS)
+        pid = start.start_once(handle, ["--vault", str(root), "watch"], start.RESTART_SECONDS)
     if pid is not None:
         return bool(pid)
     with contextlib.suppress(protocol.NoWatcher, protocol.NoAnswer):

@@ -256,6 +256,7 @@ def accept(
     ID is the id of a proposal or its beginning: see `lessons review list`. One that is a change of a
     lesson changes it. --open-pr alone names the branch for the first of them.
     """
+    from vault_index import git
     from vault_index.share import github
 
     vault = client.open_vault(named)
@@ -265,7 +266,7 @@ def accept(
         for id in _chosen(named, which["ids"], which["session"]):
             chosen += asking.ask(named, api.proposal.select(id=id))["proposals"]
         branch, commit = branch or f"lessons/{chosen[0]['id']}", True
-        github.begin_branch(root, branch)
+        git.command(root, "switch", "--quiet", "--create", branch)  # what is not committed stays
         asking.note(f"on the branch {branch}; go back with: git switch -")
     _decide(
         named,
