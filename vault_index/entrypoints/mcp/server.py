@@ -33,19 +33,8 @@ from pydantic import BaseModel, ValidationError
 from starlette.responses import Response
 
 from vault_index import api
-from vault_index.entrypoints.guard import (
-    App,
-    Guard,
-    Receive,
-    Scope,
-    Send,
-    address_of,
-    is_same,
-    listening,
-    rules_for,
-    secret_in,
-    settings,
-)
+from vault_index.entrypoints import guard
+from vault_index.entrypoints.guard import App, Receive, Scope, Send
 from vault_index.entrypoints.mcp import texts
 from vault_index.entrypoints.mcp.agent import Agent
 from vault_index.errors import VaultError
@@ -103,7 +92,7 @@ class Access:
 
     def has_token(self, headers: Mapping[str, str] | None) -> bool:
         """Whether a request with these headers is of the token's owner."""
-        return is_same(secret_in((headers or {}).get("authorization", "")), self.token)
+        return guard.is_same(guard.secret_in((headers or {}).get("authorization", "")), self.token)
 
 
 def may_call(tool: str, arguments: Mapping[str, Any]) -> bool:
@@ -319,17 +308,19 @@ def serve(
     server: LessonsServer, host: str, port: int, token: str, say: Callable[[str], None]
 ) -> None:
     """Serve until the process is told to end. Raises VaultError where it cannot listen."""
-    rules_for(host, port, token)  # refuses an address that needs a token, before anyone can connect
-    with listening(host, port) as ours:
+    guard.rules_for(
+        host, port, token
+    )  # refuses an address that needs a token, before anyone can connect
+    with guard.listening(host, port) as ours:
         port = ours.getsockname()[1]
-        rules = rules_for(host, port, token, needs_token=lambda _scope: False)
+        rules = guard.rules_for(host, port, token, needs_token=lambda _scope: False)
         app = server.streamable_http_app(streamable_http_path=PATH, stateless_http=True, host=host)
-        config = settings(
-            Guard(_posts(cast("App", app)), rules),
+        config = guard.settings(
+            guard.Guard(_posts(cast("App", app)), rules),
             log_level="error",  # not about each bad request: anybody could fill the log
             timeout_graceful_shutdown=END_SECONDS,
         )
-        say(f"serving MCP on {address_of(host, port)}{PATH}")
+        say(f"serving MCP on {guard.address_of(host, port)}{PATH}")
         with contextlib.suppress(KeyboardInterrupt):  # uvicorn ends by itself, then raises it
             uvicorn.Server(config).run(sockets=[ours])
 

@@ -33,17 +33,11 @@ def plot(times: Sequence[Sequence[Any]], totals: Mapping[str, Any]) -> dict[str,
     """
     slowest = max(ms for _, ms, _ in times)
     most = 1.6 * max(DEFAULT_DEADLINE_MS, slowest)
-    p50, p90, deadline = totals["p50_ms"], totals["p90_ms"], DEFAULT_DEADLINE_MS
-    lines = (
-        {"name": "p50", "text": f"p50 {milliseconds(p50)}", "below": True, "y": _y(p50, most)},
-        {"name": "p90", "text": f"p90 {milliseconds(p90)}", "below": False, "y": _y(p90, most)},
-        {
-            "name": "deadline",
-            "text": f"deadline {deadline:,} ms",
-            "below": True,
-            "y": _y(deadline, most),
-        },
-    )
+    marks = {"p50": totals["p50_ms"], "p90": totals["p90_ms"], "deadline": DEFAULT_DEADLINE_MS}
+    lines = [
+        {"name": name, "text": f"{name} {milliseconds(ms)}", "y": _y(ms, most)}
+        for name, ms in marks.items()
+    ]
     dots = [
         (LEFT + (WIDTH - LEFT - RIGHT) * (at + 0.5) / len(times), _y(ms, most), came)
         for at, (_, ms, came) in enumerate(times)
@@ -59,18 +53,18 @@ def plot(times: Sequence[Sequence[Any]], totals: Mapping[str, Any]) -> dict[str,
         "steps": [{"text": text, "y": _y(ms, most)} for ms, text in STEPS.items() if ms < most],
         "first": local(times[0][0]),
         "last": local(times[-1][0]),
-        "said": _said(times, totals, slowest),
+        "said": _said(times, marks, slowest),
     }
 
 
-def _said(times: Sequence[Sequence[Any]], totals: Mapping[str, Any], slowest: float) -> str:
-    over = sum(ms > DEFAULT_DEADLINE_MS for _, ms, _ in times)
+def _said(times: Sequence[Sequence[Any]], marks: Mapping[str, float], slowest: float) -> str:
+    over = sum(ms > marks["deadline"] for _, ms, _ in times)
     passed = f"{over} passed" if over else "none passed"
     return (
         f"The last {len(times)} prompts, from the start of the hook to its answer: half within "
-        f"{milliseconds(totals['p50_ms'])} (p50), nine of ten within "
-        f"{milliseconds(totals['p90_ms'])} (p90), the slowest {milliseconds(slowest)}; {passed} the "
-        f"hook's deadline, {DEFAULT_DEADLINE_MS:,} ms by default."
+        f"{milliseconds(marks['p50'])} (p50), nine of ten within {milliseconds(marks['p90'])} (p90), "
+        f"the slowest {milliseconds(slowest)}; {passed} the hook's deadline, "
+        f"{milliseconds(marks['deadline'])} by default."
     )
 
 
@@ -106,70 +100,61 @@ class TeachBody(BaseModel):
     undo: bool = False
 
 
-@routes.get(AT)
-def agents(
+def narrowed(
     session: Word = "", lesson: Word = "", only: Only = "", since: Word = ""
-) -> HTMLResponse:
+) -> dict[str, Any]:
+    """Return what the records are narrowed to, by the parameters of the request."""
+    return {"session": session, "lesson": lesson, "only": only, "since": since}
+
+
+Narrowed = Annotated[dict[str, Any], Depends(narrowed)]
+
+
+@routes.get(AT)
+def agents(narrowed: Narrowed) -> HTMLResponse:
     """Show the page; what it is narrowed to is in its address."""
-    values: dict[str, Any] = {"session": session, "lesson": lesson, "only": only, "since": since}
-    return page(
-        "agents.html",
-        at=AT,
-        title="Agents",
-        **values,
-        list=address_with(f"{PRIVATE}/list", **values),
-    )
+    contents = address_with(f"{PRIVATE}/list", **narrowed)
+    return page("agents.html", at=AT, title="Agents", **narrowed, list=contents)
 
 
 @routes.get(f"{PRIVATE}/list")
 def list_(
-    client: Client,
-    session: Word = "",
-    lesson: Word = "",
-    only: Only = "",
-    since: Word = "",
-    offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
+    client: Client, narrowed: Narrowed, offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0
 ) -> HTMLResponse:
     """Show some of the records, the latest first; before the first of them the sums."""
-    values: dict[str, Any] = {"session": session, "lesson": lesson, "only": only, "since": since}
+    since = narrowed["since"].strip()
     with client.refusing(422):
-        asked = {**values, "since": moments.since(since) if since.strip() else ""}
+        asked = {**narrowed, "since": moments.since(since) if since else ""}
     answer = client.ask(api.injection.select(**asked, limit=PAGE, offset=offset), status=422)
-    totals = answer["totals"]
-    following = (
-        address_with(f"{PRIVATE}/list", **values, offset=offset + PAGE) if answer["more"] else ""
-    )
+    totals, times = answer["totals"], answer["times"]
+    following = address_with(f"{PRIVATE}/list", **narrowed, offset=offset + PAGE)
     return fragment(
         "agents_list.html",
         is_first=offset == 0,
-        percent_of=percent_of,
         by=BY,
-        is_narrowed=any(values.values()),
+        is_narrowed=any(narrowed.values()),
         totals=totals,
         since=local(totals["since"] or ""),
-        plot=plot(answer["times"], totals) if answer["times"] and not offset else None,
+        plot=plot(times, totals) if times and not offset else None,
         sessions=_by_session(answer["records"]),
         has_journal=answer["journal"],
-        more=following,
+        more=following if answer["more"] else "",
     )
 
 
 @routes.post(f"{PRIVATE}/teach", dependencies=[Depends(one_at_a_time)])
 def teach(client: Client, body: TeachBody) -> HTMLResponse:
     """Write into a lesson that it fires at a prompt, or stays out; or take that back."""
-    values = body.model_dump(exclude={"lesson"})
-    command = api.injection.teach_lesson(name=body.lesson, **values)
+    command = api.injection.teach_lesson(name=body.lesson, **body.model_dump(exclude={"lesson"}))
     done = client.change(command, lambda answer: [answer["path"]])
-    lesson = {"id": done["id"], "taught": "" if body.undo else body.kind, "is_there": True}
     text = "" if body.prompt else "kept"
-    record = {"session": body.session, "prompt": body.key, "text": text}
     return fragment(
         "agents_marked.html",
         done=done,
         path=client.shown(done["path"]),
-        lesson=lesson,
+        lesson={"id": done["id"], "taught": "" if body.undo else body.kind, "is_there": True},
+        record={"session": body.session, "prompt": body.key, "text": text},
         kind=body.kind,
-        record=record,
         typed=body.prompt,
     )
 

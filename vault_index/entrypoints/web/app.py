@@ -9,7 +9,7 @@ import json
 import secrets
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, closing, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from importlib.metadata import version
@@ -222,7 +222,7 @@ class PageKeys:
 
     def __init__(self, token: str, root: str) -> None:
         self.root = root
-        self._token = token
+        self.token = token
         self._codes: dict[bytes, _Code] = {}
         self._keys: set[bytes] = set()
 
@@ -251,19 +251,12 @@ class PageKeys:
         if key and entry.key == _hash(key) and entry.key in self._keys:  # opened again by its page
             return key
         self._keys.discard(entry.key)
-        raise Refusal(
-            403,
-            "this address was opened before, so the key that it was good for is taken back",
-            _OPEN,
-        )
+        why = "this address was opened before, so the key that it was good for is taken back"
+        raise Refusal(403, why, _OPEN)
 
     def accepts(self, scope: Scope, secret: str) -> bool:
         """Whether a request may come with a key: any that does not ask for another key."""
         return scope["path"] != NEW_CODE and _hash(secret) in self._keys
-
-    def prove(self, nonce: str, host: str, port: int) -> str:
-        """Return what only a holder of the token knows; another address has another proof."""
-        return _proof(self._token, nonce, host, port)
 
 
 class ExchangeBody(BaseModel):
@@ -291,8 +284,7 @@ async def prove(
     request: Request, nonce: Annotated[str, Query(pattern="^[0-9a-f]{32,64}$")]
 ) -> dict[str, str]:
     """Prove that this server has the token of its user."""
-    host, port = request.scope["server"]
-    return {"proof": _keys_of(request).prove(nonce, host, port)}
+    return {"proof": _proof(_keys_of(request).token, nonce, *request.scope["server"])}
 
 
 # The vaults of this user, each a click away: its page has a port and a key of its own.
@@ -309,9 +301,10 @@ class VaultBody(BaseModel):
 @key_routes.get(VAULTS)
 def vaults(client: Client) -> HTMLResponse:
     """Show the other vaults that the watcher has open, or serves."""
-    others = [root for root in _roots(client) if root != client.root]
     shown = [
-        (_name(root), render.shown_vault(root.name), client.shown(str(root))) for root in others
+        (_name(root), render.shown_vault(root.name), client.shown(str(root)))
+        for root in _roots(client)
+        if root != client.root
     ]
     return render.fragment("vaults.html", vaults=shown)
 
@@ -366,14 +359,11 @@ def _asked(address: str, method: str, path: str, token: str = "") -> dict[str, A
     parts = urlsplit(address)
     line = HTTPConnection(parts.hostname or "", parts.port or 80, timeout=ANSWER_SECONDS)
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    with suppress(OSError, HTTPException, ValueError):
-        try:
-            line.request(method, path, headers=headers)
-            answer = line.getresponse()
-            said = json.loads(answer.read(10_000)) if answer.status == 200 else {}
-            return said if isinstance(said, dict) else {}
-        finally:
-            line.close()
+    with suppress(OSError, HTTPException, ValueError), closing(line):
+        line.request(method, path, headers=headers)
+        answer = line.getresponse()
+        said = json.loads(answer.read(10_000)) if answer.status == 200 else {}
+        return said if isinstance(said, dict) else {}
     return {}
 
 
@@ -387,5 +377,6 @@ def _hash(secret: str) -> bytes:
 
 
 def _proof(token: str, nonce: str, host: str, port: int) -> str:
+    """Return what only a holder of the token knows; another address has another proof."""
     text = f"the page of lessons serve, {host}, {port}, {nonce}"
     return hmac.new(token.encode(), text.encode(), "sha256").hexdigest()

@@ -18,16 +18,15 @@ import asyncio
 import json
 import re
 import threading
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from fastapi.sse import EventSourceResponse, format_sse_event
-from markupsafe import Markup
 
 from vault_index import api
 from vault_index.ask import citations
@@ -35,12 +34,9 @@ from vault_index.entrypoints.web.markdown import html_of
 from vault_index.entrypoints.web.refusal import Refusal, refuse_unknown
 from vault_index.entrypoints.web.render import fragment, page
 from vault_index.entrypoints.web.shapes import AskAnswer, AskBody
-from vault_index.entrypoints.web.vault_client import ANSWERS, Client
+from vault_index.entrypoints.web.vault_client import ANSWERS, Client, VaultClient
 from vault_index.lesson.file import hash_of
 from vault_index.llm.cancel import in_thread
-
-if TYPE_CHECKING:
-    from vault_index.entrypoints.web.vault_client import VaultClient
 
 Event = Mapping[str, Any]  # its kind is at "event"
 Events = AsyncGenerator[Event, None]
@@ -173,10 +169,7 @@ def _owner(request: Request) -> dict[str, str]:
 
 # The page: the answer as HTML, its citations as buttons.
 
-_TAG = re.compile(r"(<[^>]*>)")
 _CITATION = re.compile(r"\[(\d{1,3})\]")
-_NO_TEXT = re.compile(r"<(/?)(?:code|pre|a)\b")  # what is in these elements is no citation
-_CITED = Markup('<button type="button" class="cite" data-cited="{0}">[{0}]</button>')
 
 page_routes = APIRouter(include_in_schema=False)
 
@@ -215,9 +208,9 @@ async def _as_html(events: Events) -> Events:
             if event["event"] == "passages":
                 yield {"event": "passages", "count": len(event["passages"])}
             elif event["event"] == "done":
-                kept = {key: event[key] for key in ("event", "status", "session_id")}
-                count = {"sources": len(event["sources"])}
-                yield {**kept, **count, "html": await run_sync(html_of_answer, event)}
+                done = {key: event[key] for key in ("event", "status", "session_id")}
+                done["sources"] = len(event["sources"])
+                yield {**done, "html": await run_sync(html_of_answer, event)}
             else:
                 yield event
 
@@ -226,7 +219,14 @@ def html_of_answer(answer: Mapping[str, Any]) -> str:
     """Return an answer with what it rests on, as HTML in which nothing acts."""
     is_written = answer["status"] == "answered"
     shown = answer["sources"] if is_written else answer["sources"] or answer["passages"]
-    text = cited(html_of(answer["answer"]), {each["number"] for each in shown})
+    numbers = {each["number"] for each in shown}
+
+    def button(citation: re.Match[str]) -> str:
+        number = int(citation[1])
+        cited = f'<button type="button" class="cite" data-cited="{number}">[{number}]</button>'
+        return cited if number in numbers else citation[0]
+
+    text = html_of(answer["answer"], marked=_CITATION, mark=button)
     is_open = not answer["sources"] and answer["status"] != "answered"
     sources = [
         {**each, "runs": citations.runs(each["text"], each["best"]), "host": _host(each["link"])}
@@ -234,23 +234,6 @@ def html_of_answer(answer: Mapping[str, Any]) -> str:
     ]
     done = fragment("ask_answer.html", answer=answer, text=text, sources=sources, is_open=is_open)
     return bytes(done.body).decode()
-
-
-def cited(html: Markup, numbers: Collection[int]) -> Markup:
-    """Return HTML of ours in which each citation of these numbers is a button, but for code."""
-    parts, depth = _TAG.split(html), 0
-    for at, part in enumerate(parts):
-        element = _NO_TEXT.match(part) if at % 2 else None
-        if element:
-            depth += -1 if element[1] else 1
-        elif not at % 2 and not depth:
-            parts[at] = _CITATION.sub(
-                lambda mark: (
-                    str(_CITED.format(int(mark[1]))) if int(mark[1]) in numbers else mark[0]
-                ),
-                part,
-            )
-    return Markup("".join(parts))
 
 
 def _host(link: str) -> str:

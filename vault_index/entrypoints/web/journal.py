@@ -37,13 +37,9 @@ Kind = Literal["prompt", "observation", "summary"]
 
 
 def narrowed(
-    project: Word = "",
-    file: Word = "",
-    concept: Word = "",
-    type: Word = "",
-    since: Word = "",
+    project: Word = "", file: Word = "", concept: Word = "", type: Word = "", since: Word = "",
     until: Word = "",
-) -> dict[str, str]:
+) -> dict[str, str]:  # fmt: skip
     """Return how a search is narrowed, by the parameters of the request."""
     values = {"project": project, "file": file, "concept": concept, "type": type}
     return {**values, "since": since, "until": until}
@@ -74,10 +70,7 @@ def search(
     """Find prompts, observations and summaries: by meaning, file, concept, type, time."""
     if not is_search(query, narrowed):
         raise Refusal(422, "there is nothing to search for", "send query, file, concept or type")
-    values: dict[str, Any] = {"text": query, "k": limit, "kinds": kind or [], **narrowed}
-    with client.refusing(422):
-        values |= moments.window(narrowed["since"] or None, narrowed["until"])
-    answer = client.ask(api.journal.search(**values), status=422)
+    answer = _search(client, query, kind or [], limit, narrowed)
     return {
         "hits": without_paths(client, answer.hits),
         "older": answer.older,
@@ -96,13 +89,8 @@ def timeline(
     project: Word = "",
 ) -> Any:
     """Show the records around an anchor: an id, a session, a time or a query."""
-    question = api.journal.timeline(
-        anchor=anchor,
-        before=depth_before,
-        after=depth_after,
-        full=format == "full",
-        project=project,
-    )
+    values: dict[str, Any] = {"full": format == "full", "project": project}
+    question = api.journal.timeline(anchor=anchor, before=depth_before, after=depth_after, **values)
     answer = client.ask(question, status=404)
     records = without_paths(client, answer.records)
     return {"records": records, "anchor": answer.anchor, "before": answer.before}
@@ -121,6 +109,15 @@ def sessions(
         window = moments.window(since or None, until)
     question = api.journal.sessions(project=project, limit=limit, **window)
     return {"sessions": client.shown_values(client.ask(question, status=422), exclude=PATHS)}
+
+
+def _search(
+    client: VaultClient, query: str, kinds: list[Kind], limit: int, narrowed: Mapping[str, str]
+) -> JournalHits:
+    with client.refusing(422):
+        window = moments.window(narrowed["since"] or None, narrowed["until"])
+    values: dict[str, Any] = {**narrowed, **window}
+    return client.ask(api.journal.search(text=query, kinds=kinds, k=limit, **values), status=422)
 
 
 def is_search(query: str, narrowed: Mapping[str, str]) -> bool:
@@ -207,16 +204,14 @@ def day_page(client: Client, day: Day = "", project: Word = "") -> HTMLResponse:
     day = _day(day) or max((each for each in counts if each[:4] != "0000"), default="")
     if not day:
         return fragment("journal_day.html", day="", project=project)
-    question = api.journal.day(day=day, project=project, limit=SESSIONS)
-    of_day = client.ask(question, status=422)
+    of_day = client.ask(api.journal.day(day=day, project=project, limit=SESSIONS), status=422)
     sessions = [_session(client, each.session, each.records) for each in of_day]
-    before, after = days_beside(counts, day)
     return fragment(
         "journal_day.html",
         day=day,
         name=day_named(day),
-        before=before,
-        after=after,
+        before=max((each for each in counts if each < day), default=""),
+        after=min((each for each in counts if each > day), default=""),
         project=project,
         sessions=sessions,
         count=counts.get(day, 0),
@@ -259,15 +254,9 @@ def hits(
     limit: Annotated[int, Query(ge=1, le=MAX_HITS)] = HITS,
 ) -> HTMLResponse:
     """Show the records that a search finds."""
-    values: dict[str, Any] = {"text": query, "k": limit, "kinds": [kind] if kind else []}
-    with client.refusing(422):
-        asked = {
-            **values,
-            **narrowed,
-            **moments.window(narrowed["since"] or None, narrowed["until"]),
-        }
-    is_asked = is_search(query, narrowed)
-    answer = client.ask(api.journal.search(**asked), status=422) if is_asked else JournalHits()
+    is_asked, answer = is_search(query, narrowed), JournalHits()
+    if is_asked:
+        answer = _search(client, query, [kind] if kind else [], limit, narrowed)
     hits = [_record(client, each) for each in answer.hits]
     named = {"query": query, "kind": kind, **narrowed}
     following = min(limit + HITS, MAX_HITS)
@@ -333,7 +322,7 @@ def _by_session(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 WEEKS = 12
-CELL, GAP = 22, 3
+CELL, STEP = 22, 25  # of a day, and from one to the next
 LEFT, TOP = 34, 18  # for the names of days and months
 LEVELS = 4  # of colour; the number is in the cell, too
 
@@ -354,31 +343,23 @@ def days_drawn(counts: Mapping[str, int], chosen: str, today: date) -> dict[str,
         for number, day in enumerate(shown)
         if day <= today
     ]
-    months = [
-        {"x": LEFT + number // 7 * (CELL + GAP), "name": f"{day:%b}"}
-        for number, day in enumerate(shown)
-        if day.weekday() == 0 and day.day <= 7
-    ]
+    mondays = enumerate(shown[::7])
     return {
-        "width": LEFT + WEEKS * (CELL + GAP),
-        "height": TOP + 7 * (CELL + GAP),
+        "width": LEFT + WEEKS * STEP,
+        "height": TOP + 7 * STEP,
         "size": CELL,
         "cells": cells,
-        "months": months,
+        "months": [
+            {"x": LEFT + week * STEP, "name": f"{day:%b}"} for week, day in mondays if day.day <= 7
+        ],
         "names": [
-            {"y": TOP + number * (CELL + GAP) + 15, "name": name}
+            {"y": TOP + number * STEP + 15, "name": name}
             for number, name in ((0, "Mon"), (2, "Wed"), (4, "Fri"), (6, "Sun"))
         ],
         "sessions": sum(cell["count"] for cell in cells),
         "days": sum(bool(cell["count"]) for cell in cells),
         "weeks": WEEKS,
     }
-
-
-def days_beside(counts: Mapping[str, int], day: str) -> tuple[str, str]:
-    """Return the days with sessions before and after a day, else ""."""
-    before = max((each for each in counts if each < day), default="")
-    return before, min((each for each in counts if each > day), default="")
 
 
 def day_named(day: str) -> str:
@@ -396,6 +377,6 @@ def _cell(day: date, number: int, count: int, most: int) -> dict[str, Any]:
         "name": day_named(day.isoformat()),
         "count": count,
         "level": -(-LEVELS * count // most) if most else 0,
-        "x": LEFT + number // 7 * (CELL + GAP),
-        "y": TOP + number % 7 * (CELL + GAP),
+        "x": LEFT + number // 7 * STEP,
+        "y": TOP + number % 7 * STEP,
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -22,27 +22,12 @@ from vault_index.api.search import SearchHealth
 from vault_index.check.finding import ERROR
 from vault_index.entrypoints import editor
 from vault_index.entrypoints.guard import HAS_TOKEN, NO_TOKEN, TOKEN_HINT, is_loopback
+from vault_index.entrypoints.web import shapes
 from vault_index.entrypoints.web.journal import without_paths
 from vault_index.entrypoints.web.markdown import html_of
 from vault_index.entrypoints.web.refusal import FIELDS_HINT, Refusal, refuse_unknown, said
 from vault_index.entrypoints.web.render import fragment, page
-from vault_index.entrypoints.web.shapes import (
-    MAX_TEXT_CHARS,
-    BulkAnswer,
-    BulkBody,
-    CategoriesAnswer,
-    CoursesAnswer,
-    DeleteAnswer,
-    Health,
-    Id,
-    IngestBody,
-    Lesson,
-    QueryAnswer,
-    QueryBody,
-    Text,
-    UpdateBody,
-    Written,
-)
+from vault_index.entrypoints.web.shapes import Id, IngestBody, QueryBody, Text, UpdateBody
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
 from vault_index.search import query as searches
 from vault_index.search.hit import Hit, HitList
@@ -62,10 +47,10 @@ routes = APIRouter(
 )
 
 
-@routes.post("/ingest", response_model=Written)
+@routes.post("/ingest", response_model=shapes.Written)
 def ingest(
     client: Client, body: IngestBody, if_none_match: Annotated[str, Header()] = ""
-) -> dict[str, Any]:
+) -> Mapping[str, Any]:
     """Add a lesson to the vault, as a file, or change the one of this id.
 
     Without categories the classifier proposes some. With `If-None-Match: *` an id that is there is
@@ -77,8 +62,8 @@ def ingest(
     return _classified(client, [written])[0]
 
 
-@routes.post("/ingest/bulk", response_model=BulkAnswer)
-def ingest_bulk(client: Client, body: BulkBody) -> dict[str, Any]:
+@routes.post("/ingest/bulk", response_model=shapes.BulkAnswer)
+def ingest_bulk(client: Client, body: shapes.BulkBody) -> dict[str, Any]:
     """Add lessons to the vault, or change those of these ids; one that is refused keeps no other out."""
     bodies: dict[int, IngestBody] = {}
     errors: list[dict[str, Any]] = []
@@ -87,26 +72,20 @@ def ingest_bulk(client: Client, body: BulkBody) -> dict[str, Any]:
             bodies[number] = IngestBody.model_validate(value)
         except ValidationError as error:
             id = value.get("id") if isinstance(value, dict) else None
-            refused = {
-                "id": id[:MAX_ID] if isinstance(id, str) else "",
-                "error": said(error.errors()),
-            }
-            errors.append({"index": number, **refused, "hint": FIELDS_HINT})
+            id = id[:MAX_ID] if isinstance(id, str) else ""
+            why = {"error": said(error.errors()), "hint": FIELDS_HINT}
+            errors.append({"index": number, "id": id, **why})
     items = dict(zip(bodies, _written(client, bodies.values()), strict=True))
-    errors += [
-        {"index": number, **{key: item[key] for key in ("id", "error", "hint")}}
-        for number, item in items.items()
-        if "error" in item
-    ]
+    errors += [{"index": number, **item} for number, item in items.items() if "error" in item]
     lessons = _classified(client, [item for item in items.values() if "error" not in item])
     errors.sort(key=lambda error: error["index"])
     return {"ingested": len(lessons), "errors": errors, "lessons": lessons}
 
 
-@routes.put("/lessons/{id:path}", response_model=Written)
+@routes.put("/lessons/{id:path}", response_model=shapes.Written)
 def update(client: Client, id: str, body: UpdateBody) -> dict[str, Any]:
     """Change a lesson in its file; what the request does not name stays."""
-    values = {key: value for key, value in body.model_dump().items() if value is not None}
+    values = body.model_dump(exclude_none=True)
     if not values:
         fields = ", ".join(UpdateBody.model_fields)
         raise Refusal(422, "nothing is to be changed", f"send one of {fields}")
@@ -119,7 +98,7 @@ def update(client: Client, id: str, body: UpdateBody) -> dict[str, Any]:
     return {"id": id, "categories": categories, "status": "updated"}
 
 
-@routes.delete("/lessons/{id:path}", response_model=DeleteAnswer)
+@routes.delete("/lessons/{id:path}", response_model=shapes.DeleteAnswer)
 def delete(client: Client, id: str) -> dict[str, Any]:
     """Delete a lesson: its file, or its section of one. Git keeps what was committed."""
     _required(client, id)
@@ -132,14 +111,10 @@ def _written(
 ) -> list[dict[str, Any]]:
     """Write lessons; return each with its id and categories, or what is wrong with it."""
     items = [
-        {
-            "id": body.id or "",
-            "text": body.text,
-            "categories": body.categories or [],
-            "source": body.source_file or "",
-        }
+        {"id": body.id or "", "text": body.text, "categories": body.categories or [],
+         "source": body.source_file or ""}
         for body in bodies
-    ]
+    ]  # fmt: skip
     command = api.edit.ingest(items=items, only_new=only_new)
     written: list[dict[str, Any]] = client.change(command, lambda _: [])["items"]
     for item in written:
@@ -148,24 +123,18 @@ def _written(
     return written
 
 
-def _classified(client: VaultClient, items: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _classified(client: VaultClient, items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return lessons that were written; those without categories have what the classifier proposes."""
-    items = list(items)
     unfiled = [item["id"] for item in items if not item["categories"]]
     proposed = _filed(client, unfiled) if unfiled else {}
     return [
-        {
-            "id": item["id"],
-            "categories": item["categories"] or proposed.get(item["id"], []),
-            "status": item["status"],
-        }
-        for item in items
+        {**item, "categories": item["categories"] or proposed.get(item["id"], [])} for item in items
     ]
 
 
 def _required(client: VaultClient, id: str) -> list[str]:
     """Return the categories of the lesson that has exactly this id. Raises Refusal without one."""
-    if "\0" in id or len(id) > 1000:
+    if "\0" in id or len(id) > MAX_ID:
         raise Refusal(400, "this is not an id", "send that of a lesson")
     categories: dict[str, list[str]] = client.ask(api.lesson.categories(ids=[id]))["categories"]
     if id not in categories:
@@ -175,14 +144,9 @@ def _required(client: VaultClient, id: str) -> list[str]:
 
 def _filed(client: VaultClient, ids: list[str]) -> dict[str, list[str]]:
     """Return the categories of lessons when all is filed that was just written."""
-    filed: dict[str, list[str]] = client.ask(api.lesson.categories(ids=ids), settled=True)[
-        "categories"
-    ]
+    answer = client.ask(api.lesson.categories(ids=ids), settled=True)
+    filed: dict[str, list[str]] = answer["categories"]
     return filed
-
-
-def _path(answer: Mapping[str, Any]) -> list[str]:
-    return [answer["path"]]
 
 
 # The routes that read lessons: query, categories, courses, health.
@@ -193,7 +157,7 @@ NO_MODEL = "none"  # full text alone answers
 query_routes = APIRouter(prefix="/api", tags=["lessons"], dependencies=[Depends(refuse_unknown)])
 
 
-@query_routes.get("/query", response_model=QueryAnswer)
+@query_routes.get("/query", response_model=shapes.QueryAnswer)
 def query_by_address(
     client: Client, request: Request, asked: Annotated[QueryBody, Query()]
 ) -> JSONResponse:
@@ -201,7 +165,7 @@ def query_by_address(
     return query(client, request, asked)
 
 
-@query_routes.post("/query", response_model=QueryAnswer)
+@query_routes.post("/query", response_model=shapes.QueryAnswer)
 def query(client: Client, request: Request, body: QueryBody) -> JSONResponse:
     """Find the lessons and skills that answer a prompt and, if they are asked for, sessions."""
     began = time.perf_counter()
@@ -220,9 +184,14 @@ def query(client: Client, request: Request, body: QueryBody) -> JSONResponse:
     for hit in answer.hits:
         # hooks leave out what is withheld, too: a secret, or orders to the agent
         if hit.score >= least and not hit.withheld and is_shared(hit):
-            hits[hit.kind].append(_shown(hit))
+            names = {"passage": hit.text, "source_file": hit.path}
+            hits[hit.kind].append({**hit.as_json(), **names})
     if SESSIONS in named:
-        hits[SESSIONS] = _sessions(client, request, body.prompt, k)
+        if not request.scope.get(HAS_TOKEN):
+            raise Refusal(401, NO_TOKEN, TOKEN_HINT)
+        client.require_journal()
+        found = client.ask(api.journal.search(text=body.prompt, k=k, since=""), status=422)
+        hits[SESSIONS] = without_paths(client, found.hits)
     results: dict[str, Any] = {"results": {kind: hits[kind] for kind in named}}
     if not body.collections:
         results = hits if hits.get("skills") else {"lessons": hits["lessons"]}
@@ -230,7 +199,7 @@ def query(client: Client, request: Request, body: QueryBody) -> JSONResponse:
     return JSONResponse({**results, "query_time_ms": took, "model": _model(answer)})
 
 
-@query_routes.get("/lessons/{id:path}", response_model=Lesson)
+@query_routes.get("/lessons/{id:path}", response_model=shapes.Lesson)
 def whole(client: Client, id: str) -> dict[str, Any]:
     """Return a whole lesson, but for those that hooks leave out."""
     _required(client, id)
@@ -240,13 +209,13 @@ def whole(client: Client, id: str) -> dict[str, Any]:
     return {**entry, "source_file": entry["path"]}
 
 
-@query_routes.get("/categories", response_model=CategoriesAnswer)
+@query_routes.get("/categories", response_model=shapes.CategoriesAnswer)
 def categories(client: Client) -> dict[str, Any]:
     """Count the lessons in and below each category."""
     return {"categories": client.ask(api.lesson.count())["counts"]}
 
 
-@query_routes.get("/courses", response_model=CoursesAnswer)
+@query_routes.get("/courses", response_model=shapes.CoursesAnswer)
 def courses(client: Client) -> dict[str, Any]:
     """List the documents with numbered lessons."""
     listed = client.ask(api.document.courses(), settled=True)
@@ -255,7 +224,9 @@ def courses(client: Client) -> dict[str, Any]:
     return {"total_courses": len(titles), "course_titles": titles, "courses": shown}
 
 
-@query_routes.get("/health", response_model=Health, responses={503: {"model": Health}})
+@query_routes.get(
+    "/health", response_model=shapes.Health, responses={503: {"model": shapes.Health}}
+)
 def health(client: Client) -> JSONResponse:
     """Say whether searching is possible; with status 503 it is not, for the `reason`."""
     state: dict[str, Any] = {"embedder": "", "tables": {}, "lesson_count": 0, "model": ""}
@@ -271,21 +242,6 @@ def health(client: Client) -> JSONResponse:
         reason = client.shown_error(answer.text_only)
         return JSONResponse({"status": "degraded", **state, "reason": reason, "since": since})
     return JSONResponse({"status": "ok", **state})
-
-
-def _sessions(client: VaultClient, request: Request, prompt: str, k: int) -> list[dict[str, Any]]:
-    """Return what the journal has of all projects and times. Raises Refusal without the token."""
-    if not request.scope.get(HAS_TOKEN):
-        raise Refusal(401, NO_TOKEN, TOKEN_HINT)
-    client.require_journal()
-    answer = client.ask(api.journal.search(text=prompt, k=k, since=""), status=422)
-    found: list[dict[str, Any]] = without_paths(client, answer.hits)
-    return found
-
-
-def _shown(hit: Hit) -> dict[str, Any]:
-    """Return a hit as all doors have it, with two names more."""
-    return {**hit.as_json(), "passage": hit.text, "source_file": hit.path}
 
 
 def is_shared(hit: Hit) -> bool:
@@ -326,7 +282,7 @@ OUTCOMES = (
 
 page_routes = APIRouter(include_in_schema=False)
 LessonId = Annotated[Id, Query(min_length=1)]
-FileText = Annotated[Text, Field(max_length=MAX_TEXT_CHARS)]
+FileText = Annotated[Text, Field(max_length=shapes.MAX_TEXT_CHARS)]
 
 
 class Named(BaseModel):
@@ -342,17 +298,15 @@ class FileBody(BaseModel):
     text: FileText
 
 
-class SaveBody(FileBody):
-    """The same, with the text that the page was opened with."""
-
-    seen: FileText
-
-
 class SeenBody(BaseModel):
     """A lesson file, named from the vault's root, and the text that the page was opened with."""
 
     path: Id
     seen: FileText
+
+
+class SaveBody(FileBody, SeenBody):
+    """The same, with the text that it is to have."""
 
 
 @page_routes.get("/lesson/{id:path}")
@@ -361,15 +315,13 @@ def lesson(client: Client, id: str) -> HTMLResponse:
     answer = _asked(client, id)
     entry = answer["entry"]
     if entry is None:
-        near = answer["near"]
-        return page(
-            "lesson_missing.html", at="", title="No such lesson", status=404, id=id, near=near
-        )
+        values = {"title": "No such lesson", "near": answer["near"]}
+        return page("lesson_missing.html", at="", status=404, id=id, **values)
     if entry["withheld"]:  # the title may be what is to stay private
-        values = {"parts": PRIVATE, "title": entry["id"]}
-        return page("lesson.html", at="", id=entry["id"], body=None, **values)
-    values = {"parts": PUBLIC, "title": entry["title"], **_body(answer)}
-    return page("lesson.html", at="", id=entry["id"], body=True, **values)
+        values = {"parts": PRIVATE, "title": entry["id"], "body": None}
+    else:
+        values = {"parts": PUBLIC, "title": entry["title"], "body": True, **_body(answer)}
+    return page("lesson.html", at="", id=entry["id"], **values)
 
 
 @page_routes.get(f"{PUBLIC}/body")
@@ -416,11 +368,8 @@ def patch(client: Client, id: LessonId, commit: Annotated[Id, Query()]) -> HTMLR
 def outcome(client: Client, id: LessonId) -> HTMLResponse:
     """Show what became of its injections."""
     used = client.ask(api.lesson.tally(id=id))
-    tally = used["outcome"]
-    rows = [(name, tally[name], meaning) for name, meaning in OUTCOMES]
-    return fragment(
-        "lesson_outcome.html", rows=rows, any=any(tally.values()), last=used["last_used"]
-    )
+    rows = [(name, used["outcome"][name], meaning) for name, meaning in OUTCOMES]
+    return fragment("lesson_outcome.html", rows=rows, last=used["last_used"])
 
 
 @page_routes.post(f"{PRIVATE}/check")

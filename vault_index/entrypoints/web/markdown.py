@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
@@ -51,14 +51,25 @@ _OWN_PAGE = re.compile(r"/(?:\?|lesson/|documents$|ask$)")
 _MAIL = re.compile(r"[^\s@<>\"]+@[^\s@<>\"]+")
 
 
-def html_of(text: str, path: str = "") -> Markup:
+Mark = Callable[[re.Match[str]], str]
+
+
+def _highlight(match: re.Match[str]) -> str:
+    return f"<mark>{escape(match[0])}</mark>"
+
+
+def html_of(
+    text: str, path: str = "", marked: re.Pattern[str] | None = None, mark: Mark = _highlight
+) -> Markup:
     """Return a markdown text as HTML without anything that acts.
 
     `path` is the file that the text is from, below the vault's root: links from it to other lesson
-    files lead to their pages. Headings begin at level 3.
+    files lead to their pages. Headings begin at level 3. `mark` makes HTML of what is `marked`,
+    outside of code and links.
     """
     shown, left = _bounded(text)
-    env: dict[str, Any] = {"path": path, "links": []}  # the ends of the links that are open
+    # the ends of the links that are open
+    env: dict[str, Any] = {"path": path, "links": [], "marked": marked, "mark": mark}
     parser = _parser()
     tokens = parser.parse(visible(shown), env)
     levels = [int(token.tag[1]) for token in tokens if token.type == "heading_open"]
@@ -76,7 +87,8 @@ def excerpt_of(text: str, chars: int, marked: re.Pattern[str] | None, title: str
     """
     shown, _ = _bounded(text[: 10 * MAX_PROSE])
     parser = _parser()
-    env: dict[str, Any] = {"path": "", "links": [], "lower": 0, "marked": marked, "excerpt": True}
+    env: dict[str, Any] = {"path": "", "links": [], "lower": 0, "marked": marked}
+    env |= {"mark": _highlight, "excerpt": True}
     tokens = parser.parse(visible(shown), env)
     if len(tokens) > 2 and tokens[0].type == "heading_open" and tokens[1].content == title:
         del tokens[:3]
@@ -217,12 +229,14 @@ class _Renderer(RendererHTML):
         return self.fence(tokens, idx, options, env)
 
     def text(self, tokens: Sequence[Token], idx: int, _options: Any, env: Any) -> str:
-        """Write words, of an excerpt with those marked that were asked for."""
-        return _with_marks(tokens[idx].content, env.get("marked"))
+        """Write words, those marked that were asked for."""
+        marked = None if any(env["links"]) else env["marked"]
+        return with_marks(tokens[idx].content, marked, env["mark"])
 
-    def code_inline(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        """Write code within a line."""
-        return f"<code>{self.text(tokens, idx, options, env)}</code>"
+    def code_inline(self, tokens: Sequence[Token], idx: int, _options: Any, env: Any) -> str:
+        """Write code within a line, of an excerpt with its marks."""
+        marked = env["marked"] if env.get("excerpt") else None
+        return f"<code>{with_marks(tokens[idx].content, marked)}</code>"
 
     def prose(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
         """Write a text whose marks were not looked at."""
@@ -230,8 +244,7 @@ class _Renderer(RendererHTML):
 
     def link_open(self, tokens: Sequence[Token], idx: int, _options: Any, env: Any) -> str:
         """Begin a link that may be one."""
-        is_link = not env.get("excerpt")
-        href = str(tokens[idx].attrGet("href") or "") if is_link else ""
+        href = "" if env.get("excerpt") else str(tokens[idx].attrGet("href") or "")
         address = _shown_address(href, env["path"])
         env["links"].append("</a>" if address else "")
         return _link(address) if address else ""
@@ -261,13 +274,13 @@ def _coloured(code: str, language: str) -> str:
     return str(highlight(code, lexer, HtmlFormatter(nowrap=True)))
 
 
-def _with_marks(text: str, marked: re.Pattern[str] | None) -> str:
+def with_marks(text: str, marked: re.Pattern[str] | None, mark: Mark = _highlight) -> Markup:
     """Return a text as HTML with what matches in a mark of its own."""
     html, end = "", 0
     for match in marked.finditer(text) if marked else ():
-        html += f"{escape(text[end : match.start()])}<mark>{escape(match[0])}</mark>"
+        html += f"{escape(text[end : match.start()])}{mark(match)}"
         end = match.end()
-    return html + str(escape(text[end:]))
+    return Markup(html) + escape(text[end:])
 
 
 def _link(address: str) -> str:

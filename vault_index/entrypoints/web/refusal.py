@@ -14,34 +14,17 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
+from vault_index import errors
 from vault_index.entrypoints.web.shapes import no_field
-from vault_index.errors import (
-    BusyError,
-    ChangedError,
-    EmbedderError,
-    ForeignIndexError,
-    IndexStateError,
-    LessonError,
-    LinkError,
-    NoVaultError,
-    SettingsError,
-    VaultError,
-    WriteError,
-)
 
-# the first that an error is one of says the status
-STATUSES: tuple[tuple[type[VaultError], int], ...] = (
-    (ChangedError, 409),
-    (LinkError, 409),
-    (WriteError, 507),
-    (LessonError, 422),
-    (BusyError, 503),
-    (SettingsError, 503),
-    (NoVaultError, 503),
-    (IndexStateError, 503),
-    (ForeignIndexError, 503),
-    (EmbedderError, 503),
-)
+# the first status with a kind that an error is of
+STATUSES: dict[int, tuple[type[errors.VaultError], ...]] = {
+    409: (errors.ChangedError, errors.LinkError),
+    507: (errors.WriteError,),
+    422: (errors.LessonError,),
+    503: (errors.BusyError, errors.SettingsError, errors.NoVaultError, errors.IndexStateError,
+          errors.ForeignIndexError, errors.EmbedderError),
+}  # fmt: skip
 SHOWN_PROBLEMS = 5
 FIELDS_HINT = "see `/openapi.json` for the fields"
 NOTED = "noted by the application"
@@ -57,9 +40,9 @@ class Refusal(Exception):
         self.hint = hint
 
 
-def from_error(error: VaultError, status: int, shown: Callable[[str], str]) -> Refusal:
+def from_error(error: errors.VaultError, status: int, shown: Callable[[str], str]) -> Refusal:
     """Return the refusal for an error; `status` where its kind does not say which."""
-    own = next((own for kind, own in STATUSES if isinstance(error, kind)), status)
+    own = next((own for own, kinds in STATUSES.items() if isinstance(error, kinds)), status)
     return Refusal(own, shown(error.message), shown(error.hint))
 
 
@@ -69,7 +52,10 @@ def add_handlers(
     """Have an application answer errors of any kind as refusals; bugs are noted, for its user."""
 
     def refused(request: Request, refusal: Any) -> Response:
-        return as_page(refusal) if _is_of_page(request) else answer(refusal)
+        is_read = "text/html" in request.headers.get("accept", "")
+        if is_read and not request.url.path.startswith(("/api/", "/page/")):
+            return as_page(refusal)  # a browser shows it in its window
+        return JSONResponse({"error": refusal.error, "hint": refusal.hint}, refusal.status)
 
     def invalid(request: Request, error: Any) -> Response:
         return refused(request, _from_values(error))
@@ -97,18 +83,6 @@ def place_of(error: BaseException) -> str:
         trace = trace.tb_next
     line = f"{trace.tb_frame.f_code.co_name}:{trace.tb_lineno}" if trace else "?"
     return f"{type(error).__name__} in {line}"
-
-
-def answer(refusal: Refusal) -> JSONResponse:
-    """Return a refusal as a response."""
-    body = {"error": refusal.error, "hint": refusal.hint}
-    return JSONResponse(body, refusal.status)
-
-
-def _is_of_page(request: Request) -> bool:
-    """Whether a browser asks for what its window shows."""
-    is_read = "text/html" in request.headers.get("accept", "")
-    return is_read and not request.url.path.startswith(("/api/", "/page/"))
 
 
 def _from_values(error: RequestValidationError) -> Refusal:

@@ -21,6 +21,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from vault_index.entrypoints.web.refusal import Refusal
+from vault_index.search.hit import percent_of
 from vault_index.text.quote import visible
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ def _environment() -> Environment:
     )
     environment.globals |= {"navigation": NAVIGATION, "static": address_of, "within": _within}
     environment.globals |= {"lesson": address_of_lesson, "icon": _icon}
+    environment.globals |= {"address_with": address_with, "percent_of": percent_of}
     return environment
 
 

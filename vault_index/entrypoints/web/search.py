@@ -25,7 +25,7 @@ from markupsafe import Markup
 from vault_index import api
 from vault_index.entrypoints.web.journal import without_paths
 from vault_index.entrypoints.web.lessons import is_shared
-from vault_index.entrypoints.web.markdown import excerpt_of
+from vault_index.entrypoints.web.markdown import excerpt_of, with_marks
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.render import fragment, page
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
@@ -47,21 +47,16 @@ EXCERPT_CHARS = 320
 NEAR = 0.5  # of the floor: where no hit scores as much, nothing matches
 MAX_WORDS = 30  # of a query that are marked
 
-Part = tuple[str, bool]  # of a text; whether it is a word of the query
-
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
     """A hit with what is shown of it."""
 
     hit: Hit
-    title: list[Part]
+    title: Markup
     path: str
     signed: str  # author and date
     excerpt: Markup  # empty for a withheld one
-    is_injected: bool
-    is_above: bool  # the floor
-    terms: list[tuple[str, float]]  # of the score; they add up to it
     weights: list[tuple[str, float]]  # of the order, where the user's settings have some
 
 
@@ -78,17 +73,16 @@ class Group:
 def with_floor(
     hits: Sequence[Hit],
     floors: Mapping[str, float | None],
-    injected: set[str],
     query: str,
     shown: Callable[[str], str],
 ) -> list[Group]:
     """Return the hits by kind, cut where the floor is; `shown` takes the folders out of a path."""
     marked = _pattern(query)
     groups = []
-    for kind in ("lessons", "skills"):
-        least = floors[kind]
-        drawn = [_drawn(hit, least, injected, marked, shown) for hit in hits if hit.kind == kind]
-        cut = silent_from([hit.is_above for hit in drawn])
+    for kind, least in floors.items():
+        of_kind = [hit for hit in hits if hit.kind == kind]
+        cut = silent_from([least is not None and hit.reason >= least for hit in of_kind])
+        drawn = [_drawn(hit, marked, shown) for hit in of_kind]
         floor = None if least is None else percent_of(least)
         if drawn:
             groups.append(Group(kind, drawn[:cut], drawn[cut:], floor))
@@ -101,23 +95,14 @@ def injected_in(recall: Recall) -> set[str]:
     return within | {hit.lesson_id for hit in recall.skills}
 
 
-def _drawn(
-    hit: Hit,
-    least: float | None,
-    injected: set[str],
-    marked: re.Pattern[str] | None,
-    shown: Callable[[str], str],
-) -> Drawn:
+def _drawn(hit: Hit, marked: re.Pattern[str] | None, shown: Callable[[str], str]) -> Drawn:
     title = " ".join(clean(block.named(hit)).split())
     return Drawn(
         hit,
-        _parts(title, marked),
+        with_marks(title, marked),
         shown(hit.path),
         block.signed(clean(hit.author), hit).removeprefix(" · "),
         Markup() if hit.withheld else excerpt_of(hit.text, EXCERPT_CHARS, marked, hit.title),
-        hit.lesson_id in injected,
-        least is not None and hit.reason >= least,
-        hit.terms,
         list(zip(TERMS, hit.weighted, strict=False)),
     )
 
@@ -133,15 +118,6 @@ def _pattern(query: str) -> re.Pattern[str] | None:
     return re.compile(rf"\b(?:{'|'.join(map(re.escape, ordered))})\w*", re.IGNORECASE)
 
 
-def _parts(text: str, marked: re.Pattern[str] | None) -> list[Part]:
-    parts: list[Part] = []
-    end = 0
-    for match in marked.finditer(text) if marked else ():
-        parts += [(text[end : match.start()], False), (match[0], True)]
-        end = match.end()
-    return [part for part in [*parts, (text[end:], False)] if part[0]]
-
-
 KINDS: Mapping[str, tuple[str, ...]] = {
     "lessons": ("lessons",),
     "skills": ("skills",),
@@ -151,9 +127,11 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 SHOWN, MORE, MAX_SHOWN = 20, 40, 400  # hits: at first, with each "more", at most
 MAX_CATEGORIES = 20
 EMPTY: Mapping[str, Any] = {
-    **{"newest": None, "groups": [], "silent": "", "reduced": "", "nearest": None},
+    **{"newest": None, "groups": [], "injected": (), "silent": "", "reduced": "", "nearest": None},
     **{"sessions": [], "no_sessions": "", "headings": HEADINGS},
 }
+
+PRIVATE = "/page/private/search"
 
 routes = APIRouter(include_in_schema=False)
 
@@ -203,33 +181,25 @@ def search(client: Client, asked: AskedFor) -> HTMLResponse:
 
 
 @routes.get("/page/search")
+@routes.get(PRIVATE)
 async def hits(request: Request, client: Client, asked: AskedFor) -> HTMLResponse:
-    """Show the hits, of skills those of the vault."""
-    return await _hits(request, client, asked, private=False)
+    """Show the hits, of skills those of the vault; for its user, own skills among them.
 
-
-@routes.get("/page/private/search")
-async def hits_for_user(request: Request, client: Client, asked: AskedFor) -> HTMLResponse:
-    """Show the hits, the user's own skills among them."""
-    return await _hits(request, client, asked, private=True)
-
-
-@routes.get("/page/search/tree")
-def categories(client: Client, asked: AskedFor) -> HTMLResponse:
-    """Show the categories."""
-    return fragment("search_tree.html", asked=asked, tree=_tree(client, asked))
-
-
-async def _hits(
-    request: Request, client: VaultClient, asked: Asked, *, private: bool
-) -> HTMLResponse:
-    """Search in a thread, unless the next key came meanwhile: the page has gone on. Raises Refusal."""
+    They are searched in a thread, unless the next key came meanwhile: the page has gone on.
+    """
+    private = request.url.path == PRIVATE
     async with client.typed:
         for _ in range(2):  # the first thing to hear of is the end of the request
             if await request.is_disconnected():
                 return HTMLResponse(status_code=499)
         contents = await run_sync(partial(_contents, client, asked, private=private))
     return fragment("search_hits.html", asked=asked, **contents)
+
+
+@routes.get("/page/search/tree")
+def categories(client: Client, asked: AskedFor) -> HTMLResponse:
+    """Show the categories."""
+    return fragment("search_tree.html", asked=asked, tree=_tree(client, asked))
 
 
 def _contents(client: VaultClient, asked: Asked, *, private: bool = False) -> dict[str, Any]:
@@ -248,7 +218,8 @@ def _contents(client: VaultClient, asked: Asked, *, private: bool = False) -> di
     return {
         **EMPTY,
         **found,
-        "groups": with_floor(hits, floors, injected_in(recall), asked.text, client.shown),
+        "groups": with_floor(hits, floors, asked.text, client.shown),
+        "injected": injected_in(recall),
         "nearest": None if is_near or not hits else max(hit.percent for hit in hits),
         "count": len(hits) + len(found.get("sessions", ())),
         "has_more": len(answer.hits) >= asked.count < MAX_SHOWN,

@@ -13,17 +13,7 @@ from typing import TYPE_CHECKING, cast
 import uvicorn
 
 from vault_index import api
-from vault_index.entrypoints.guard import (
-    App,
-    Guard,
-    address_of,
-    is_loopback,
-    listening,
-    load_token,
-    rules_for,
-    settings,
-    token_alone,
-)
+from vault_index.entrypoints import guard
 from vault_index.entrypoints.web import ask, search
 from vault_index.entrypoints.web.app import MAX_BODY, Live, PageKeys, application, needs_token
 from vault_index.entrypoints.web.refusal import NOTED, Refusal, place_of
@@ -50,14 +40,14 @@ def serve(
 
     Raises VaultError where it cannot listen, or may not without a token.
     """
-    rules_for(host, port, token)
+    guard.rules_for(host, port, token)
     end = _End()
     for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn ends, then sends them once more
         signal.signal(number, end)
-    with listening(host, port) as ours:
+    with guard.listening(host, port) as ours:
         port = ours.getsockname()[1]
         server, keys = _server(vault, host, port, token, note)
-        announce(address_of(host, port), keys.new_code() if keys else "")
+        announce(guard.address_of(host, port), keys.new_code() if keys else "")
         end.attach(server).run(sockets=[ours])
 
 
@@ -66,11 +56,10 @@ class Background:
 
     def __init__(self, vault: Vault, port: int, note: Callable[[str], None]) -> None:
         """Begin to serve, with the token of the user's folder. Raises VaultError."""
-        self._socket = listening(LOOPBACK, port)
-        self._port = self._socket.getsockname()[1]
-        self.address = address_of(LOOPBACK, self._port)
-        token = load_token(vault.config.home)
-        self._server, _ = _server(vault, LOOPBACK, self._port, token, note)
+        self._socket = guard.listening(LOOPBACK, port)
+        port = self._socket.getsockname()[1]
+        self.address = guard.address_of(LOOPBACK, port)
+        self._server, _ = _server(vault, LOOPBACK, port, guard.load_token(vault.config.home), note)
         self._thread = threading.Thread(target=self._run, daemon=True, name="page")
         self._thread.start()
 
@@ -89,14 +78,14 @@ def _server(
 ) -> tuple[_Server, PageKeys | None]:
     """Return a server of a vault, and the keys of its pages where they get some."""
     client = VaultClient(vault)
-    keys = PageKeys(token, str(vault.root)) if is_loopback(host) else None
-    accepts = keys.accepts if keys else token_alone
-    rules = rules_for(
+    keys = PageKeys(token, str(vault.root)) if guard.is_loopback(host) else None
+    accepts = keys.accepts if keys else guard.token_alone
+    rules = guard.rules_for(
         host, port, token, needs_token=needs_token, accepts=accepts, max_body=MAX_BODY
     )
     app = application(client, note, keys)
-    config = settings(
-        Guard(cast("App", app), rules),
+    config = guard.settings(
+        guard.Guard(cast("guard.App", app), rules),
         log_config=None,
         lifespan="on",
         timeout_graceful_shutdown=END_SECONDS,

@@ -16,10 +16,9 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from vault_index import api
 from vault_index.entrypoints.web.agents import shown_record
-from vault_index.entrypoints.web.render import address_with, fragment, page
+from vault_index.entrypoints.web.render import fragment, page
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
 from vault_index.git import author_name
-from vault_index.search.hit import percent_of
 from vault_index.store.moments import local
 
 PRIVATE = "/page/private/today"
@@ -81,8 +80,6 @@ def mine(client: Client) -> HTMLResponse:
         waiting=len(proposals["proposals"]),
         failures=_without_lesson(client, _repeated(records)),
         outcomes=OUTCOMES,
-        percent_of=percent_of,
-        address_with=address_with,
         notes=notes,
     )
 
