@@ -123,8 +123,7 @@ def plan_merge(
     if not into.strip():
         raise Refusal(422, "no lesson is named", "name one by its id, such as devops/heap")
     plan, notes = client.look(api.proposal.merge(id=id, into=into.strip()))
-    kept = ("id", "title", "path", "diff", "before")
-    return {**{key: plan[key] for key in kept}, "notes": notes}
+    return {key: plan[key] for key in ("id", "title", "path", "diff", "before")} | {"notes": notes}
 
 
 @decisions.post("/accept")
@@ -168,10 +167,8 @@ def _decided(
     if command.values["id"] not in {each["id"] for each in waiting}:
         raise Refusal(409, "this proposal was decided elsewhere meanwhile", "choose the next")
     notes: list[str] = []
-
-    def written(answer: dict[str, Any]) -> list[str]:
-        return [str(client.root / answer["path"])] if key == "path" else []
-
-    answer = client.change(command, written, notes.append)
+    answer = client.change(
+        command, lambda answer: [answer["path"]] if key == "path" else [], notes.append
+    )
     shown = [client.shown_error(note) for note in notes]
     return {"said": f"{done}: {answer[key]}", "notes": shown}

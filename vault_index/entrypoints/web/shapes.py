@@ -59,9 +59,6 @@ Document = Annotated[Text, Field(max_length=200)]
 LessonNumber = Annotated[int, Field(ge=0, le=10**9)]
 
 
-LessonType = Annotated[str, AfterValidator(_type)]
-
-
 class Body(BaseModel):
     """The body of a request: a field that its route does not take is refused."""
 
@@ -102,20 +99,13 @@ class QueryBody(Body):
     collections: Annotated[list[Collection], Field(min_length=1, max_length=3)] | None = None
 
 
-class Found(BaseModel):
-    """A lesson or skill, as `lessons search --json` has it. `passage`, the best of its passages, is
-    `text`, too, and `source_file`, from the vault's root, `path`. `GET /api/lessons/{id}` has the whole.
-
-    `score` is the sum of `cosine`, `full_text`, `exact` and `taught`; `lesson_id` says the same as `id`.
-    """
+class Shown(BaseModel):
+    """The fields that every answer has of a lesson or skill; `path` is from the vault's root."""
 
     id: str
-    lesson_id: str
-    kind: Literal["lessons", "skills"]
     title: str
-    passage: str
+    document: str
     text: str
-    score: float
     categories: list[str]
     filed_by: str
     tags: list[str]
@@ -123,11 +113,24 @@ class Found(BaseModel):
     confidence: int
     path: str
     source_file: str
-    document: str
     link: str
     author: str
     created_at: str | None
     updated_at: str | None
+    withheld: str
+
+
+class Found(Shown):
+    """A lesson or skill, as `lessons search --json` has it. `passage`, the best of its passages, is
+    `text`, too, and `source_file`, from the vault's root, `path`. `GET /api/lessons/{id}` has the whole.
+
+    `score` is the sum of `cosine`, `full_text`, `exact` and `taught`; `lesson_id` says the same as `id`.
+    """
+
+    lesson_id: str
+    kind: Literal["lessons", "skills"]
+    passage: str
+    score: float
     position: int
     cosine: float
     full_text: float
@@ -135,7 +138,6 @@ class Found(BaseModel):
     no_reason: float
     taught: float
     taught_prompt: str
-    withheld: str
     trigger: str | None = None  # of a skill: what calls it
 
 
@@ -167,27 +169,11 @@ class QueryAnswer(BaseModel):
     model: str
 
 
-class Lesson(BaseModel):
+class Lesson(Shown):
     """A whole lesson, as `lessons show --json` has it. `path` and `source_file` are its file from the
     vault's root.
     """
 
-    id: str
-    title: str
-    document: str
-    text: str
-    categories: list[str]
-    filed_by: str
-    tags: list[str]
-    type: str
-    confidence: int
-    path: str
-    source_file: str
-    link: str
-    author: str
-    created_at: str | None
-    updated_at: str | None
-    withheld: str
     fires_on: list[str]
     silent_on: list[str]
     fires_on_error: list[str]
@@ -248,7 +234,7 @@ class UpdateBody(Body):
     title: Annotated[Text, Field(max_length=500), AfterValidator(_said)] | None = None
     categories: Categories | None = None
     tags: Annotated[list[Id], Field(max_length=MAX_CATEGORIES)] | None = None
-    type: LessonType | None = None
+    type: Annotated[str, AfterValidator(_type)] | None = None
     source_file: Source | None = None
 
 

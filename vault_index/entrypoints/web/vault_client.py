@@ -152,7 +152,7 @@ class VaultClient:
                 options = client.Options(start=True, note=on_note)
                 answer = client.ask(self._opened(), command, options)
                 for path in changed(answer):
-                    files.make_durable(Path(path), within=self.root)
+                    files.make_durable(self.root / path, within=self.root)
             finally:
                 self._writes += 1
             return answer
@@ -171,9 +171,8 @@ class VaultClient:
     def require_journal(self) -> None:
         """Raise Refusal unless the journal is on."""
         if not spool.is_on():
-            raise Refusal(
-                404, "the journal is off", "switch it on: lessons install claude --journal"
-            )
+            hint = "switch it on: lessons install claude --journal"
+            raise Refusal(404, "the journal is off", hint)
 
     def shown(self, text: str) -> str:
         """Return a text in which no folder of this machine is named."""

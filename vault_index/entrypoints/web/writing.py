@@ -7,7 +7,6 @@ this server runs: it keeps the bytes of the last files.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query
@@ -33,19 +32,26 @@ Line = Annotated[Text, Field(max_length=500)]
 Lines = Annotated[list[Line], Field(max_length=MAX_LINES)]
 
 
-class NewBody(BaseModel):
+class Fields(BaseModel):
+    """Fields of a lesson; those that are absent stay as they are."""
+
+    title: Line | None = None
+    text: FileText | None = None
+    type: Line | None = None
+    confidence: Annotated[int, Field(ge=0, le=5)] | None = None
+    tags: Lines | None = None
+    fires_on: Lines | None = None
+    silent_on: Lines | None = None
+    fires_on_error: Lines | None = None
+    applies_to: Lines | None = None
+
+
+class NewBody(Fields):
     """A lesson to be, by its fields."""
 
     title: Line
     text: FileText
     category: Line = ""
-    type: Line = ""
-    confidence: Annotated[int, Field(ge=0, le=5)] = 0
-    tags: Lines = []
-    fires_on: Lines = []
-    silent_on: Lines = []
-    fires_on_error: Lines = []
-    applies_to: Lines = []
     commit: bool = False
 
 
@@ -68,20 +74,11 @@ class RetitleBody(Named):
     title: Line
 
 
-class FieldsBody(Named):
+class FieldsBody(Named, Fields):
     """Fields of a lesson that somebody changed, and the text of its file as the page had it."""
 
     seen: FileText
-    title: Line | None = None
-    text: FileText | None = None
     categories: Lines | None = None
-    type: Line | None = None
-    confidence: Annotated[int, Field(ge=0, le=5)] | None = None
-    tags: Lines | None = None
-    fires_on: Lines | None = None
-    silent_on: Lines | None = None
-    fires_on_error: Lines | None = None
-    applies_to: Lines | None = None
 
 
 class UndoBody(BaseModel):
@@ -106,7 +103,8 @@ def new(client: Client, error: Annotated[Text, Query(max_length=500)] = "") -> H
 @routes.post(f"{PRIVATE}/new", dependencies=[Depends(one_at_a_time)])
 def create(client: Client, body: NewBody) -> dict[str, str]:
     """Write a new lesson; return its id."""
-    values = {**body.model_dump(exclude={"category"}), "confidence": body.confidence or None}
+    values = body.model_dump(exclude={"category"}, exclude_none=True)
+    values["confidence"] = body.confidence or None
     categories = [body.category] if body.category.strip() else []
     command = api.edit.add_lesson(categories=categories, **values)
     path = client.change(command, lambda path: [path])
@@ -122,16 +120,16 @@ def edit(client: Client, id: LessonId) -> HTMLResponse:
     if entry is None:
         raise Refusal(404, "there is no such lesson", "load the page again")
     text = client.ask(api.file.read(path=entry["path"]), status=422)
-    confidence = _confidence(dict(answer["metadata"]))
-    values: dict[str, Any] = {"it": {**entry, "confidence": confidence}, "types": TYPES}
-    values |= {"path": entry["path"], "file": text, "lessons": len(answer["of_file"])}
-    return fragment("lesson_edit.html", **values)
-
-
-def _confidence(written: Mapping[str, Any]) -> int:
-    """Return the confidence that a file names, 0 for none."""
-    said = "".join(written.get("confidence", ()))
-    return int(said) if said in tuple("12345") else 0
+    said = "".join(dict(answer["metadata"]).get("confidence", ()))
+    confidence = int(said) if said in tuple("12345") else 0  # none, or none of ours
+    return fragment(
+        "lesson_edit.html",
+        it={**entry, "confidence": confidence},
+        types=TYPES,
+        path=entry["path"],
+        file=text,
+        lessons=len(answer["of_file"]),
+    )
 
 
 @routes.post(f"{PRIVATE}/fields", dependencies=[Depends(one_at_a_time)])
@@ -140,10 +138,8 @@ def change_fields(client: Client, body: FieldsBody) -> dict[str, str]:
     values = body.model_dump(exclude={"id"}, exclude_none=True)
     if not values.get("title", "-").strip():
         raise Refusal(422, "a lesson needs a title", "type one")
-    changed = client.change(
-        api.edit.update_lesson(name=body.id, **values), lambda changed: [changed.path]
-    )
-    return {"id": changed.id}
+    command = api.edit.update_lesson(name=body.id, **values)
+    return {"id": client.change(command, lambda changed: [changed.path]).id}
 
 
 @routes.post(f"{PRIVATE}/preview")
@@ -159,7 +155,7 @@ def preview(body: PreviewBody) -> HTMLResponse:
 def move(client: Client, body: MoveBody) -> dict[str, str]:
     """Move a lesson to a category; return its new id."""
     command = api.edit.move_lesson(name=body.id, category=body.category)
-    moved = client.change(command, lambda answer: [str(client.root / answer["to"])])
+    moved = client.change(command, lambda answer: [answer["to"]])
     return {"id": moved["id"], "from": moved["path"], "to": moved["to"]}
 
 
@@ -176,7 +172,7 @@ def retitle(client: Client, body: RetitleBody) -> dict[str, str]:
 @routes.post(f"{PRIVATE}/delete", dependencies=[Depends(one_at_a_time)])
 def delete(client: Client, body: Named) -> dict[str, str]:
     """Delete a lesson; return what takes that back."""
-    entry: Mapping[str, Any] = client.ask(api.lesson.show(name=body.id), status=404)["entry"]
+    entry = client.ask(api.lesson.show(name=body.id), status=404)["entry"]
     if entry["id"] != body.id:
         raise Refusal(404, "there is no lesson of this id", "load the page again")
     before = _read(client, entry["path"])
