@@ -11,20 +11,14 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from vault_index import check, git, status
+from vault_index import check, errors, git, status
 from vault_index.embed import download
 from vault_index.entrypoints import agents
 from vault_index.entrypoints.agents import hook_settings
-from vault_index.errors import (
-    EmbedderError,
-    ForeignIndexError,
-    IndexStateError,
-    SettingsError,
-    StoreError,
-    VaultError,
-)
+from vault_index.entrypoints.words import count
+from vault_index.errors import VaultError
 from vault_index.hotpath import index_files
 from vault_index.index import reconcile, skills
 from vault_index.journal import archive
@@ -36,37 +30,24 @@ from vault_index.store.shared import refused_before
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch
 
-if TYPE_CHECKING:
-    from vault_index.vault import Vault
-
 # What only this machine knows about a vault: its watcher, and the hooks in the settings of agents.
 
 
 def state(vault: Vault) -> dict[str, Any]:
     """Return `watcher` (None if it is not running) and `hooks`: where they are, and their last errors."""
-    return {
-        "watcher": _watcher_there(vault.root),
-        "hooks": _hooks_there(vault.root, vault.config.home),
-    }
-
-
-def _watcher_there(root: Path) -> dict[str, Any] | None:
     try:
-        return launch.status(root)
+        watcher = launch.status(vault.root)
     except VaultError as error:
-        return {"trouble": f"{error.message}; {error.hint}"}
-
-
-def _hooks_there(root: Path, home: Path) -> dict[str, Any]:
-    """Return where the hooks are installed, and the last lines of their log about this vault."""
-    wired = [(agent, place) for agent, _, place in agents.wired(root) if agent.runs_hooks(place)]
-    plugin = _plugin_there(root)
-    names = {agent.name for agent, _ in wired} | {agents.AGENT for _ in plugin}
-    return {
-        "installed": [str(place) for _, place in wired] + plugin,
+        watcher = {"trouble": f"{error.message}; {error.hint}"}
+    wired = [each for each in agents.wired(vault.root) if each[0].runs_hooks(each[2])]
+    plugin = _plugin_there(vault.root)
+    names = {agent.name for agent, _, _ in wired} | {agents.AGENT for _ in plugin}
+    hooks = {
+        "installed": [str(place) for _, _, place in wired] + plugin,
         "agents": sorted(names),
-        "last_errors": injections.complaints_of(root, home)[-3:],
+        "last_errors": injections.complaints_of(vault.root, vault.config.home)[-3:],
     }
+    return {"watcher": watcher, "hooks": hooks}
 
 
 def journal_hooks(project: Path | None = None) -> dict[str, Any]:
@@ -93,9 +74,8 @@ _HINTS = {  # what an error's hint says in words, as a command
 class Trouble:
     """Something that is wrong. `fix` is a command or, where none would help, what to do."""
 
-    about: (
-        str  # package | vault | index | lessons | settings | hooks | path | model | watcher | git
-    )
+    # package | vault | index | lessons | settings | hooks | path | model | watcher | git
+    about: str
     what: str
     fix: str
 
@@ -110,23 +90,13 @@ def examine(named: str | None) -> list[Trouble]:
     """Return what is wrong, the gravest first. Nothing is raised for a broken vault."""
     try:
         vault = open_vault(named)
-    except SettingsError as error:
+    except errors.SettingsError as error:
         file = Path(error.message.partition(": ")[0])
         return [Trouble("settings", error.message, _edit(file) if file.is_file() else error.hint)]
     except VaultError as error:
         return [Trouble("vault", error.message, "lessons init")]
-    parts = (
-        _package,
-        _settings,
-        _index,
-        _lessons,
-        _model,
-        _shared,
-        _agent,
-        _journal,
-        _watcher,
-        _git,
-    )
+    parts = [_package, _settings, _index, _lessons, _model]
+    parts += [_shared, _agent, _journal, _watcher, _git]
     return [trouble for part in parts for trouble in _guarded(part, vault)]
 
 
@@ -147,11 +117,9 @@ def _package(_vault: Vault) -> Iterator[Trouble]:
         former = metadata.distribution("vault-index")
         if former.read_text("RECORD") is None:  # what an old build left in a checkout
             return
-        what = (
-            f"vault-index {former.version} is installed beside lessons-vault, with the same files"
-        )
+        here = f"vault-index {former.version} is installed beside lessons-vault"
         fix = "pip uninstall vault-index, then install lessons-vault again"
-        yield Trouble("package", what, fix)
+        yield Trouble("package", f"{here}, with the same files", fix)
 
 
 def _settings(vault: Vault) -> Iterator[Trouble]:
@@ -178,9 +146,9 @@ def _index(vault: Vault) -> Iterator[Trouble]:
             yield Trouble("index", f"lessons/{skip.path}: {skip.reason}", fix)
         if floor.in_force(vault, text_only=opened.embedder == manifest.NO_EMBEDDER) is None:
             yield Trouble("index", "no floor is fitted, so hooks are silent", "lessons index")
-    except ForeignIndexError:
+    except errors.ForeignIndexError:
         raise
-    except IndexStateError as error:
+    except errors.IndexStateError as error:
         yield Trouble("index", error.message, _HINTS.get(error.hint, "lessons index --rebuild"))
     for problem in skills.problems(vault):
         what = f"{problem.path}:{problem.line}: {problem.message}"
@@ -215,17 +183,17 @@ def _model(vault: Vault) -> Iterator[Trouble]:
     if chosen.embedder != "minilm":
         try:
             embedder.embed_query("is anybody there")
-        except EmbedderError as error:
+        except errors.EmbedderError as error:
             yield Trouble("model", _degraded(vault, error.message), error.hint)
             return
     status.degraded(vault, is_now=False)
-    built_with = _built_with(vault)
-    if built_with not in ("", embedder.name):
-        with_what = (
-            "without vectors" if built_with == manifest.NO_EMBEDDER else f"with {built_with}"
-        )
-        what = f"the index was built {with_what}, the embedder is {embedder.name}"
-        yield Trouble("model", what, "lessons index")
+    with suppress(VaultError):  # of an index that is reported already
+        built_with = vault.open_index().embedder
+        if built_with != embedder.name:
+            is_without = built_with == manifest.NO_EMBEDDER
+            how = "without vectors" if is_without else f"with {built_with}"
+            what = f"the index was built {how}, the embedder is {embedder.name}"
+            yield Trouble("model", what, "lessons index")
 
 
 def _shared(vault: Vault) -> Iterator[Trouble]:
@@ -240,7 +208,7 @@ def _shared(vault: Vault) -> Iterator[Trouble]:
             yield Trouble("index", what, "ask who publishes there; it was embedded here")
     try:
         reconcile.shared_of(vault).count()
-    except StoreError as error:
+    except errors.StoreError as error:
         yield Trouble("index", error.message, error.hint)
 
 
@@ -250,35 +218,27 @@ def _degraded(vault: Vault, missing: str) -> str:
     return f"degraded since {since}: {missing}"
 
 
-def _built_with(vault: Vault) -> str:
-    try:
-        return vault.open_index().embedder
-    except VaultError:  # reported already
-        return ""
-
-
 def _agent(vault: Vault) -> Iterator[Trouble]:
     """Look at the hooks in the settings of agents, and whether what they name can be run."""
     claude = agents.AGENTS["claude"]
-    for folder in (None, vault.root):
-        claude.wiring.commands(
-            claude.place(folder)
-        )  # says what is wrong with a file that is no JSON
+    places = [claude.place(folder) for folder in (None, vault.root)]
+    for place in places:
+        claude.wiring.commands(place)  # says what is wrong with a file that is no JSON
     wired = agents.wired(vault.root)
     has_plugin = agents.enabled_by(vault.root) is not None
-    if has_plugin:
-        yield from _plugin()
-    elif not wired:
+    if has_plugin and (why := agents.why_not_found()):
+        yield Trouble("plugin", f"{agents.NAME}: {why}", hook_settings.path_command())
+    elif not has_plugin and not wired:
         yield Trouble("hooks", "no agent runs the hooks", "lessons install claude")
     for agent, scope, place in wired:
         yield from _hooks(agent, scope, place, has_plugin)
-    for place in (claude.place(None), claude.place(vault.root)):
+    for place in places:
         if claude.runs_hooks(place) and agents.are_disabled(place):
             yield Trouble("hooks", f'{place}: "disableAllHooks" is true', _edit(place))
     failed = injections.complaints_of(vault.root, vault.config.home, time.time() - 86_400)
     if failed:
-        count = f"{len(failed)} time{'' if len(failed) == 1 else 's'}"
-        what = f"hooks failed {count} in the last 24 hours: {failed[-1]['message']}"
+        times = count(len(failed), "time")
+        what = f"hooks failed {times} in the last 24 hours: {failed[-1]['message']}"
         yield Trouble("hooks", what, "lessons status")
 
 
@@ -296,12 +256,6 @@ def _hooks(agent: agents.Agent, scope: str, place: Path, has_plugin: bool) -> It
             yield Trouble("hooks", f"{place}: {command} cannot be run", again)
         elif command == hook_settings.COMMAND and (why := hook_settings.why_not_found(command)):
             yield Trouble("path", why, hook_settings.path_command())
-
-
-def _plugin() -> Iterator[Trouble]:
-    """Look at what the enabled plugin needs of this machine."""
-    if why := agents.why_not_found():
-        yield Trouble("plugin", f"{agents.NAME}: {why}", hook_settings.path_command())
 
 
 def _journal(vault: Vault) -> Iterator[Trouble]:

@@ -4,8 +4,6 @@ A web page that a developer opens can ask servers on this machine, under a name 
 points here (DNS rebinding), so Host and Origin have to be ours. Other users of the machine can, too,
 so what changes files needs the token. A body is read to its end before the door has any of it: it has
 a limit in size and one in time, and a door never sees half. No answer has CORS headers.
-
-ASGI and the standard library, for any application.
 """
 
 from __future__ import annotations
@@ -13,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import hmac
 import ipaddress
-import json
 import os
 import re
 import secrets
@@ -24,6 +21,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import uvicorn
+from starlette.responses import JSONResponse
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from vault_index import files
@@ -80,8 +78,11 @@ class _RefusedError(Exception):
 
     def __init__(self, status: int, error: str, hint: str) -> None:
         super().__init__(error)
-        self.status = status
-        self.body = json.dumps({"error": error, "hint": hint}).encode()
+        headers = {"x-content-type-options": "nosniff"}
+        headers["connection"] = "close"  # the rest of the request may still come
+        if status == 401:
+            headers["www-authenticate"] = "Bearer"
+        self.response = JSONResponse({"error": error, "hint": hint}, status, headers)
 
 
 def rules_for(
@@ -101,10 +102,8 @@ def rules_for(
     if is_loopback(host):
         return Rules(_with_port(LOOPBACK, port), token, False, needs_token, accepts, max_body)
     if not token:
-        raise VaultError(
-            f"{host} is open to other machines, which needs a token",
-            "name a file that holds one: --token-file FILE",
-        )
+        hint = "name a file that holds one: --token-file FILE"
+        raise VaultError(f"{host} is open to other machines, which needs a token", hint)
     named = () if host in ("", "0.0.0.0", "::") else (f"[{host}]" if ":" in host else host,)
     return Rules(_with_port(named, port), token, True, needs_token, max_body=max_body)
 
@@ -147,40 +146,33 @@ class Guard:
             self._check(scope)
             body = await _body(scope, receive, self._rules.max_body)
         except _RefusedError as refused:
-            await _answer(refused, send)
+            await refused.response(scope, receive, send)
             return
         await self._app(scope, _replaying(body, receive), send)
 
     def _check(self, scope: Scope) -> None:
         """Raise _RefusedError for a request that does not pass by its headers."""
         if _only(scope, b"content-length") and _only(scope, b"transfer-encoding"):
-            raise _RefusedError(  # servers before this one may take the other for its end
-                400,
-                "a request has one length",
-                "send Content-Length or Transfer-Encoding, not both",
-            )
+            # servers before this one may take the other for its end
+            hint = "send Content-Length or Transfer-Encoding, not both"
+            raise _RefusedError(400, "a request has one length", hint)
         host = _only(scope, b"host").lower()
         if not host or (self._rules.hosts and host not in self._rules.hosts):
-            raise _RefusedError(
-                421, "this server has another name", "ask it at the address that it listens on"
-            )
+            hint = "ask it at the address that it listens on"
+            raise _RefusedError(421, "this server has another name", hint)
         origin = _only(scope, b"origin").lower()
         is_own = not origin or origin in (f"http://{host}", f"https://{host}")
         if not is_own or _is_of_other_site(scope):
             raise _RefusedError(403, "pages of other sites may not ask this server", "use its own")
-        scope[HAS_TOKEN] = self._has_token(scope)
+        given = secret_in(_only(scope, b"authorization"))
+        is_token = is_same(given, self._rules.token)
+        scope[HAS_TOKEN] = is_token or (bool(given) and self._rules.accepts(scope, given))
         needs_it = self._rules.every_request or self._rules.needs_token(scope)
         if needs_it and not scope[HAS_TOKEN]:
             raise _RefusedError(401, NO_TOKEN, TOKEN_HINT)
         if is_write(scope) and _has_body(scope) and not _is_json(_only(scope, b"content-type")):
-            raise _RefusedError(
-                415, "a body has to be JSON", "send `Content-Type: application/json`"
-            )
-
-    def _has_token(self, scope: Scope) -> bool:
-        given = secret_in(_only(scope, b"authorization"))
-        is_token = is_same(given, self._rules.token)
-        return is_token or (bool(given) and self._rules.accepts(scope, given))
+            hint = "send `Content-Type: application/json`"
+            raise _RefusedError(415, "a body has to be JSON", hint)
 
 
 def secret_in(authorization: str) -> str:
@@ -269,20 +261,6 @@ def _replaying(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-async def _answer(refused: _RefusedError, send: Send) -> None:
-    """Send a refusal and end the connection: the rest of its request may still come."""
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(refused.body)).encode()),
-        (b"connection", b"close"),
-        (b"x-content-type-options", b"nosniff"),
-    ]
-    if refused.status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
-    await send({"type": "http.response.start", "status": refused.status, "headers": headers})
-    await send({"type": "http.response.body", "body": refused.body})
-
-
 # The socket that an HTTP door listens on, and what holds for each connection to it.
 #
 # A connection whose request is not there yet costs its client nothing, so it is ended: after some
@@ -300,9 +278,8 @@ def listening(host: str, port: int) -> socket.socket:
         ours = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise VaultError(
-            f"cannot listen on {host}:{port}: {reason.lower()}", "choose another --port"
-        ) from None
+        why = f"cannot listen on {host}:{port}: {reason.lower()}"
+        raise VaultError(why, "choose another --port") from None
     # asyncio does so only for sockets it made itself; an answer in two parts then waits 40 ms
     ours.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return ours
@@ -380,9 +357,8 @@ def load_token(home: Path) -> str:
         finally:
             os.close(folder)
     except OSError as error:
-        raise WriteError(
-            f"cannot write {file}: {error.strerror}", "make it a file of yours, or remove it"
-        ) from None
+        hint = "make it a file of yours, or remove it"
+        raise WriteError(f"cannot write {file}: {error.strerror}", hint) from None
     with private.hold(handle):  # another door may be making it
         os.fchmod(handle, 0o600)
         written = os.pread(handle, MAX_BYTES, 0).strip()
@@ -400,8 +376,6 @@ def read_token(file: Path) -> str:
 
 def _checked(written: bytes, file: Path) -> str:
     if not _TOKEN.fullmatch(written):
-        raise VaultError(
-            f"{file} holds no token: 16 to 256 characters without a space",
-            "remove it, or write one into it",
-        )
+        why = f"{file} holds no token: 16 to 256 characters without a space"
+        raise VaultError(why, "remove it, or write one into it")
     return written.decode()

@@ -3,16 +3,18 @@
 It speaks as Claude Code does; `--agent NAME` translates for another (`hotpath.agents`). At the end of a
 turn it only notes that the transcript grew (`hotpath.spool`).
 
-It imports only `sys`. It decides itself that a prompt needs no search (chatter, slash commands,
-prompts that no person typed); it asks the watcher all others, starts one and waits for it if none
-runs (`hotpath.start`), and answers in this process where none may run (`fallback`). A thread ends the
-process at the deadline, whatever the rest is doing: of any failure the agent sees exit status 0 and no
-output.
+It imports only what Python's own start has loaded. It decides itself that a prompt needs no search
+(chatter, slash commands, prompts that no person typed); it asks the watcher all others, starts one and
+waits for it if none runs (`hotpath.start`), and answers in this process where none may run (`fallback`).
+A thread ends the process at the deadline, whatever the rest is doing: of any failure the agent sees exit
+status 0 and no output.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+import time
 
 from vault_index.hotpath import DEFAULT_DEADLINE_MS
 from vault_index.hotpath.log import log
@@ -67,9 +69,6 @@ def main() -> None:
 
     Git's hooks call `lessons-hook git FOLDER`: lessons of the vault there may have changed.
     """
-    import os
-    import time
-
     started = time.monotonic()
     event: dict[str, object] = {}
     if sys.argv[1:2] in (["--help"], ["-h"]):
@@ -83,7 +82,7 @@ def main() -> None:
         agent = (sys.argv[2:3] or ["?"])[0] if sys.argv[1:2] == ["--agent"] else ""
         parsed = _event(agent, _read(0).decode("utf-8", "replace"))
         event.update(pid=os.getpid(), began=_began())  # for `sessions.claim`
-        event.update(_needed(parsed) if isinstance(parsed, dict) else {})
+        event.update(_needed(parsed))
         if event.get("hook_event_name") in AT_CALLS:
             _arm(event, started, _deadline(FAILURE_VARIABLE, FAILURE_MS))
         if event.get("hook_event_name") in TURN_ENDS:
@@ -98,8 +97,8 @@ def main() -> None:
     os._exit(0)  # no teardown of libraries, no closing of a broken pipe
 
 
-def _event(agent: str, text: str) -> object:
-    """Return the event of an agent as Claude Code would send it. Raises ValueError."""
+def _event(agent: str, text: str) -> dict[str, object]:
+    """Return the event of an agent as Claude Code would send it; {} for none. Raises ValueError."""
     from vault_index.hotpath import protocol
 
     if agent:
@@ -107,14 +106,12 @@ def _event(agent: str, text: str) -> object:
 
         return agents.normalise(agent, text)
     event = protocol.loads(text)
-    if isinstance(event, dict) and "prompt" in event:  # as one tries it by hand
+    event = event if isinstance(event, dict) else {}
+    if "prompt" in event:  # as one tries it by hand
         event.setdefault("hook_event_name", "UserPromptSubmit")
     # Cursor and Copilot CLI run the hooks in Claude Code's settings, too, beside their own, which answer
-    names = event.keys() if isinstance(event, dict) else set()
-    is_of_other = "cursor_version" in names or (
-        "timestamp" in names and "transcript_path" not in names
-    )
-    return None if is_of_other else event
+    is_copilot = "timestamp" in event and "transcript_path" not in event
+    return {} if is_copilot or "cursor_version" in event else event
 
 
 def _printed(agent: str, answer: Any) -> str:
@@ -133,8 +130,6 @@ def _printed(agent: str, answer: Any) -> str:
 
 def _read(descriptor: int) -> bytes:
     """Read to the end, so that the writer never fails; raise ValueError if it is too long to parse."""
-    import os
-
     parts: list[bytes] = []
     size = 0
     while part := os.read(descriptor, 65536):
@@ -148,17 +143,17 @@ def _read(descriptor: int) -> bytes:
 
 def _needed(event: dict[str, object]) -> dict[str, object]:
     """Return the fields that are used, each text cut to the length that is looked at."""
-    if event.get("hook_event_name") == FAILURE:
-        return _failure(event)
-    if event.get("hook_event_name") == STARTING:
-        if event.get("tool_name") in EDITING_TOOLS:
-            return _edit(event)
-        event = _starting(event)
-    names: tuple[str, ...] = FIELDS
-    if event.get("hook_event_name") in TURN_ENDS:
-        names = TURN_FIELDS
-    elif event.get("hook_event_name") in (STARTING, STARTED):
+    name, given = event.get("hook_event_name"), event.get("tool_input")
+    values: dict[str, object] = given if isinstance(given, dict) else {}
+    if name == FAILURE:
+        return _failure(event, values)
+    names: tuple[str, ...] = TURN_FIELDS if name in TURN_ENDS else FIELDS
+    if name in (STARTING, STARTED):
         names = AGENT_FIELDS
+    if name == STARTING:
+        if event.get("tool_name") in EDITING_TOOLS:
+            return _edit(event, values)
+        event = _starting(event, values)
     cut = _cut(event, names)
     prompt = event.get("prompt")
     if prompt is not None and "prompt_id" in names:
@@ -172,10 +167,8 @@ def _cut(event: dict[str, object], names: tuple[str, ...]) -> dict[str, object]:
     return {name: str(text)[:MAX_FIELD_CHARS] for name, text in texts.items()}
 
 
-def _edit(event: dict[str, object]) -> dict[str, object]:
+def _edit(event: dict[str, object], values: dict[str, object]) -> dict[str, object]:
     """Return what is used of a call that edits a file; {} for an odd one."""
-    values = event.get("tool_input")
-    values = values if isinstance(values, dict) else {}
     file = values.get("file_path") or values.get("notebook_path")
     has_session = isinstance(event.get("session_id"), str) and event["session_id"]
     if not (isinstance(file, str) and has_session and len(file) <= MAX_FIELD_CHARS):
@@ -183,20 +176,17 @@ def _edit(event: dict[str, object]) -> dict[str, object]:
     return {**_cut(event, CALL_FIELDS), "hook_event_name": EDIT, "file": file}
 
 
-def _starting(event: dict[str, object]) -> dict[str, object]:
+def _starting(event: dict[str, object], values: dict[str, object]) -> dict[str, object]:
     """Return the call that starts a subagent, with its prompt as that of a person; {} for others."""
-    values = event.get("tool_input")
-    prompt = values.get("prompt") if isinstance(values, dict) else None
+    prompt = values.get("prompt")
     if event.get("tool_name") not in STARTING_TOOLS or not isinstance(prompt, str):
         return {}
-    kind = values.get("subagent_type") if isinstance(values, dict) else None
-    return {**event, "prompt": prompt, "agent_type": kind or DEFAULT_AGENT}
+    return {**event, "prompt": prompt, "agent_type": values.get("subagent_type") or DEFAULT_AGENT}
 
 
-def _failure(event: dict[str, object]) -> dict[str, object]:
+def _failure(event: dict[str, object], values: dict[str, object]) -> dict[str, object]:
     """Return what is used of a failed call; {} for one that no lesson can be about."""
-    values, output = event.get("tool_input"), event.get("error")
-    command = values.get("command") if isinstance(values, dict) else None
+    command, output = values.get("command"), event.get("error")
     is_command = event.get("tool_name") in COMMANDS and isinstance(command, str)
     if not is_command or event.get("is_interrupt") is True or not isinstance(output, str):
         return {}
@@ -212,8 +202,6 @@ def _after_git(folder: str, started: float) -> None:
 
     It starts no watcher: a worktree that git makes and removes again should leave no process behind.
     """
-    import os
-
     try:
         for name in [name for name in os.environ if name.startswith("GIT_")]:
             del os.environ[name]  # of the git command that runs the hook
@@ -239,8 +227,6 @@ def _after_git(folder: str, started: float) -> None:
 
 def _after_turn(event: dict[str, object]) -> None:
     """Note that the transcript grew; the watcher takes it in or, without one, a process of its own."""
-    import os
-
     from vault_index.hotpath import spool
 
     folder = str(event.get("cwd") or os.getcwd())
@@ -266,8 +252,6 @@ def _worth_asking(event: dict[str, object]) -> bool:
 
 def _answer(event: dict[str, object], started: float) -> object:
     """Ask the watcher; answer in this process if it is not running or hung."""
-    import os
-
     from vault_index.hotpath import index_files
 
     folder = str(event.get("cwd") or ".")
@@ -301,8 +285,6 @@ def _answer(event: dict[str, object], started: float) -> object:
 
 def _answer_call(root: str, event: dict[str, object], started: float) -> object:
     """Ask the watcher. Without one there is no time to answer: one starts, for the next call."""
-    import time
-
     from vault_index.hotpath import protocol
 
     patience = max(0.001, _left(_deadline(FAILURE_VARIABLE, FAILURE_MS)) - PRINT_SECONDS)
@@ -322,8 +304,6 @@ def _answer_call(root: str, event: dict[str, object], started: float) -> object:
 
 def _without_vault(event: dict[str, object]) -> object:
     """Answer the start of a session from the journal, if the user has one."""
-    import os
-
     from vault_index.hotpath import spool
 
     if event["hook_event_name"] != "SessionStart" or not os.path.isdir(spool.place_of()):
@@ -338,8 +318,6 @@ def _ask(
     root: str, event: dict[str, object], started: float, patience: float
 ) -> dict[str, Any] | None:
     """Ask the watcher that listens, else the one that starts; None if none may run."""
-    import time
-
     from vault_index.hotpath import protocol
 
     until = time.monotonic() + patience
@@ -354,7 +332,6 @@ def _ask(
 
 def autostart(settings: str) -> bool:
     """Return the setting `watch.autostart` of the vault with this settings file."""
-    import os
     from pathlib import Path
 
     from vault_index import config
@@ -364,15 +341,11 @@ def autostart(settings: str) -> bool:
 
 def _question(event: dict[str, object], started: float, until: float) -> dict[str, object]:
     """Return the question for the watcher; it records no answer after `until`."""
-    import time
-
     asked = {"event": event, "ms": 1000 * (time.monotonic() - started), "until": until}
     return {"ask": "search.hook", "with": asked}
 
 
 def _deadline(variable: str = "LESSONS_DEADLINE_MS", default: int = DEFAULT_DEADLINE_MS) -> int:
-    import os
-
     named = os.environ.get(variable, "")
     return int(named) if named.isdigit() else default
 
@@ -380,8 +353,6 @@ def _deadline(variable: str = "LESSONS_DEADLINE_MS", default: int = DEFAULT_DEAD
 def _arm(event: dict[str, object], started: float, limit_ms: int | None = None) -> None:
     """End the process at the deadline, from a thread: all else may hang by then."""
     import _thread  # `threading` loads more
-    import os
-    import time
 
     milliseconds = min(limit_ms or _deadline(), _deadline())
     seconds = _left(milliseconds)
@@ -401,8 +372,6 @@ def _left(milliseconds: int | None = None) -> float:
 
 def _age() -> float:
     """Return the seconds that this process has run: the start of Python counts too."""
-    import time
-
     try:
         started = _started()
         return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - started)
@@ -413,16 +382,11 @@ def _age() -> float:
 def _began() -> float:
     """Return when this process began, in seconds since 1970, at most a tick late.
 
-    Both clocks are read at once: a busy machine may hold up a process wherever it reads a file, and a
-    beginning before the true one would take a prompt that is typed again for the one before.
+    Both clocks are read at once, at the end: a busy machine may hold up a process wherever it reads a
+    file, and a beginning before the true one would take a prompt that is typed again for the one before.
     """
-    import time
-
-    try:
-        started = _started()
-        return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + started + TICK_SECONDS
-    except (OSError, AttributeError, ValueError):
-        return time.time() - time.process_time() + TICK_SECONDS
+    age = _age()
+    return time.time() - age + TICK_SECONDS
 
 
 def _started() -> float:

@@ -1,10 +1,13 @@
-"""The tools of the lessons: search, read, count, propose. A tool's docstring is what the model reads."""
+"""The tools: search lessons and the journal, read, count, propose. The model reads their docstrings.
+
+Those of the journal, of what was asked and done here before, are there while it is on.
+"""
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.metadata import version
 from typing import Annotated, Any, Literal
 
@@ -42,13 +45,25 @@ Category = Annotated[str, _about("only in or below it", **_NAME)]
 Project = Annotated[str, _about("another project, by name or folder", **_NAME)]
 Cursor = Annotated[str, _about("where the last answer says to go on", **_NAME)]
 Texts = Annotated[list[str] | None, _about("tags")]
-
-
+JOURNAL_TOOL, TIMELINE = "search_journal", "get_context_timeline"
+# names of before, which answer until the next release: the tool, and what they narrowed to
+_WORK = {"kind": "observation"}
+FORMER = {
+    "search_observations": _WORK,
+    "find_by_concept": _WORK,
+    "find_by_file": _WORK,
+    "find_by_type": _WORK,
+    "search_sessions": {"kind": "summary"},
+    "search_user_prompts": {"kind": "prompt"},
+}
+MAX_START = 900  # of a page; the journal returns up to 1,000 hits
+Kind = Literal["", "prompt", "observation", "summary"]
+Depth = Annotated[int, Field(ge=0, le=50)]
 _RECORD = re.compile(r"[0-9a-f]{8}(-\w+)?")  # the id of a session of the journal, or of a record
 
 
-class LessonTools:
-    """The tools of an agent; each asks a vault, and returns a text to read."""
+class Tools:
+    """The tools of an agent; each asks a vault or the journal, and returns a text to read."""
 
     def __init__(self, server: LessonsServer, agent: Agent) -> None:
         self._server = server
@@ -72,17 +87,10 @@ class LessonTools:
         Use it before work that others have done here, and on an error that others may have met.
         """
         question = api.learn.search(
-            query=query[:MAX_QUERY_CHARS],
-            type=type,
-            category=category,
-            min_confidence=min_confidence,
-            limit=limit,
-            cursor=cursor,
-            document=document,
-            lesson=lesson,
-            session=self._agent.session,
-            related_to=related_to,
-        )
+            query=query[:MAX_QUERY_CHARS], type=type, category=category,
+            min_confidence=min_confidence, limit=limit, cursor=cursor, document=document,
+            lesson=lesson, session=self._agent.session, related_to=related_to,
+        )  # fmt: skip
         return texts.search_results(self._agent.ask(question, project))
 
     def learn_get(
@@ -120,8 +128,7 @@ class LessonTools:
         command = api.learn.trigger(
             scope=scope, target=target, folder=self._agent.folder, requested=requested
         )
-        answer = self._agent.ask(command)
-        return texts.learned(answer)
+        return texts.learned(self._agent.ask(command))
 
     def remember(
         self,
@@ -136,59 +143,10 @@ class LessonTools:
         A person accepts it or not.
         """
         command = api.proposal.remember(
-            title=title,
-            text=text,
-            category=category,
-            tags=tags or [],
-            fires_on=fires_on or [],
+            title=title, text=text, category=category, tags=tags or [], fires_on=fires_on or [],
             by="agent",
-        )
+        )  # fmt: skip
         return texts.proposal(self._agent.ask(command))
-
-
-def add(server: LessonsServer, agent: Agent) -> None:
-    """Add the tools of the lessons to a server."""
-    tools = LessonTools(server, agent)
-    add_tool(server, tools.learn_search, "Search lessons", READS)
-    add_tool(server, tools.learn_get, "Read a lesson", READS)
-    add_tool(server, tools.learn_status, "Count lessons", READS)
-    add_tool(server, tools.learn_trigger, "Learn from work", PROPOSES)
-    add_tool(server, tools.remember, "Propose a lesson", PROPOSES)
-
-
-def add_tool(
-    server: LessonsServer, tool: Callable[..., Any], title: str, annotations: ToolAnnotations
-) -> None:
-    """Add a tool whose description is its docstring, and whose answer is text."""
-    about = " ".join(inspect.cleandoc(tool.__doc__ or "").split())
-    server.add_tool(
-        tool, title=title, description=about, annotations=annotations, structured_output=False
-    )
-
-
-# The tool of the journal: what was asked and done here before. It is there when the journal is on.
-
-JOURNAL_TOOL, TIMELINE = "search_journal", "get_context_timeline"
-# names of before, which answer until the next release: the tool, and what they narrowed to
-_WORK = {"kind": "observation"}
-FORMER = {
-    "search_observations": _WORK,
-    "find_by_concept": _WORK,
-    "find_by_file": _WORK,
-    "find_by_type": _WORK,
-    "search_sessions": {"kind": "summary"},
-    "search_user_prompts": {"kind": "prompt"},
-}
-MAX_START = 900  # of a page; the journal returns up to 1,000 hits
-Kind = Literal["", "prompt", "observation", "summary"]
-Depth = Annotated[int, Field(ge=0, le=50)]
-
-
-class JournalTools:
-    """The tools of an agent; each asks the journal, and returns a text to read."""
-
-    def __init__(self, agent: Agent) -> None:
-        self._agent = agent
 
     def search_journal(
         self,
@@ -232,25 +190,15 @@ class JournalTools:
         project: Project = "",
     ) -> str:
         """Show what came before and after a record, a session, a time ("yesterday 14:00") or a query."""
+        full = format == "full"
         question = api.journal.timeline(
-            anchor=anchor[:MAX_QUERY_CHARS],
-            before=depth_before,
-            after=depth_after,
-            full=format == "full",
+            anchor=anchor[:MAX_QUERY_CHARS], before=depth_before, after=depth_after, full=full,
             **self._agent.where(project),
-        )
-        answer = self._agent.ask_journal(question)
-        return texts.timeline(answer, full=format == "full")
+        )  # fmt: skip
+        return texts.timeline(self._agent.ask_journal(question), full=full)
 
 
-def add_journal_tools(server: LessonsServer, agent: Agent) -> None:
-    """Add the tool of the journal to a server, and the one of before that it does not replace whole."""
-    tools = JournalTools(agent)
-    add_tool(server, tools.search_journal, "Search past work", READS)
-    add_tool(server, tools.get_context_timeline, "Timeline of past work", READS)
-
-
-# The tools and prompts of the server, and its instructions.
+# The server, and its instructions.
 
 NAME, TITLE = "lessons", "Lessons of the team"
 _OF_LESSONS = """\
@@ -274,6 +222,8 @@ def build(agent: Agent, tools: str = ALL, access: Access | None = None) -> Lesso
     Those of the journal are listed only while it is on. `access` is the rule for requests over HTTP; None
     is for stdio, where nobody else can ask.
     """
+    about = [_OF_LESSONS] if tools != JOURNAL else []
+    about += [_OF_JOURNAL] if tools != LESSONS and spool.is_on() else []
     server = LessonsServer(
         lambda name: name != TIMELINE and (name != JOURNAL_TOOL or spool.is_on()),
         access,
@@ -281,20 +231,28 @@ def build(agent: Agent, tools: str = ALL, access: Access | None = None) -> Lesso
         name=NAME,
         title=TITLE,
         version=version("lessons-vault"),
-        instructions="\n".join(_instructions(tools)),
+        instructions="\n".join([*about, _OF_DATA]),
         log_level="WARNING",
     )
+    of_agent = Tools(server, agent)
     if tools != JOURNAL:
-        add(server, agent)
+        _add(server, of_agent.learn_search, "Search lessons", READS)
+        _add(server, of_agent.learn_get, "Read a lesson", READS)
+        _add(server, of_agent.learn_status, "Count lessons", READS)
+        _add(server, of_agent.learn_trigger, "Learn from work", PROPOSES)
+        _add(server, of_agent.remember, "Propose a lesson", PROPOSES)
         add_prompts(server, agent)
     if tools != LESSONS:
-        add_journal_tools(server, agent)
+        _add(server, of_agent.search_journal, "Search past work", READS)
+        _add(server, of_agent.get_context_timeline, "Timeline of past work", READS)
     return server
 
 
-def _instructions(tools: str) -> Iterator[str]:
-    if tools != JOURNAL:
-        yield _OF_LESSONS
-    if tools != LESSONS and spool.is_on():
-        yield _OF_JOURNAL
-    yield _OF_DATA
+def _add(
+    server: LessonsServer, tool: Callable[..., str], title: str, annotations: ToolAnnotations
+) -> None:
+    """Add a tool whose description is its docstring, and whose answer is text."""
+    about = " ".join(inspect.cleandoc(tool.__doc__ or "").split())
+    server.add_tool(
+        tool, title=title, description=about, annotations=annotations, structured_output=False
+    )
