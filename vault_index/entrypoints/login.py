@@ -75,10 +75,8 @@ def login_file(root: Path, port: int) -> LoginFile:
         enable = (("launchctl", "bootstrap", domain, str(path)),)
         return LoginFile(path, text, enable, ("launchctl", "bootout", f"{domain}/{LABEL}"))
     if sys.platform != "linux":
-        raise VaultError(
-            f"--at-login knows no service manager of {sys.platform}",
-            "run `lessons serve --background` at login",
-        )
+        hint = "run `lessons serve --background` at login"
+        raise VaultError(f"--at-login knows no service manager of {sys.platform}", hint)
     folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
     control = ("systemctl", "--user")
     return LoginFile(
@@ -121,9 +119,8 @@ def works() -> bool:
     """Whether the user's service manager answers, which a container lacks."""
     if sys.platform == "darwin":
         return shutil.which("launchctl") is not None
-    return shutil.which("systemctl") is not None and not _run(
-        ("systemctl", "--user", "show-environment")
-    )
+    asked = ("systemctl", "--user", "show-environment")
+    return shutil.which("systemctl") is not None and not _run(asked)
 
 
 def _run(words: tuple[str, ...]) -> str:

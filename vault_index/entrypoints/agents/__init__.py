@@ -16,6 +16,7 @@ import os
 import re
 import sys
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -95,19 +96,20 @@ def claude_settings(project: Path | None) -> Path:
 
 def plugins(settings: Path) -> dict[str, Any]:
     """Return the plugins that settings.json enables or disables. Raises SettingsError."""
-    chosen = CLAUDE.read(settings).get("enabledPlugins")
+    chosen = CLAUDE.read(settings)[1].get("enabledPlugins")
     return chosen if isinstance(chosen, dict) else {}
 
 
 def are_disabled(settings: Path) -> bool:
     """Whether settings.json switches all hooks off. Raises SettingsError."""
-    return CLAUDE.read(settings).get("disableAllHooks") is True
+    return CLAUDE.read(settings)[1].get("disableAllHooks") is True
 
 
+_USUAL = [Hook("UserPromptSubmit", 5), Hook("SessionStart", 10)]  # seconds
 CODEX = HookSettings(
     "Codex",
     {
-        ALWAYS: [Hook("UserPromptSubmit", 5), Hook("SessionStart", 10)],  # seconds
+        ALWAYS: _USUAL,
         JOURNAL: [Hook("Stop", 5)],
         FAILURES: [Hook("PostToolUse", 5, "Bash")],
     },
@@ -135,10 +137,8 @@ CURSOR = HookSettings(
 )
 COPILOT = HookSettings(
     "Copilot CLI",
-    {  # seconds; by these names it speaks as Claude Code
-        ALWAYS: [Hook("UserPromptSubmit", 5), Hook("SessionStart", 10)],
-        FAILURES: [Hook("PostToolUse", 5, "bash|powershell")],
-    },
+    # by these names it speaks as Claude Code
+    {ALWAYS: _USUAL, FAILURES: [Hook("PostToolUse", 5, "bash|powershell")]},
     arguments=" --agent copilot",
     beside={"version": 1},
 )
@@ -165,47 +165,27 @@ class Agent:
 
     def runs_hooks(self, place: Path) -> bool:
         """Whether a file runs our hook on prompts."""
-        return self.wiring.events()[0] in self._events(place)
+        return self.wiring.events()[0] in self.events_in(place)
 
-    def records_sessions(self, place: Path) -> bool:
-        """Whether a file runs our hook at the end of turns, for the journal."""
-        wanted = set(self.wiring.events(JOURNAL))
-        return bool(wanted) and wanted <= self._events(place)
-
-    def _events(self, place: Path) -> set[str]:
+    def events_in(self, place: Path) -> set[str]:
+        """Return the events at which a file runs our hook; none of a file that cannot be read."""
         try:
             return set(self.wiring.commands(place))
         except SettingsError:
             return set()
 
 
+_TRUST = "Codex runs new hooks only when you have trusted them: start codex, type /hooks"
+_COPILOT, _OPENCODE = "hooks/lessons.json", "opencode/plugins/lessons.js"
 AGENTS = {
     agent.name: agent
     for agent in (
         Agent("claude", CLAUDE, ".claude/settings.json", "CLAUDE_CONFIG_DIR"),
-        Agent(
-            "codex",
-            CODEX,
-            ".codex/hooks.json",
-            "CODEX_HOME",
-            to_do="Codex runs new hooks only when you have trusted them: start codex, type /hooks",
-        ),
+        Agent("codex", CODEX, ".codex/hooks.json", "CODEX_HOME", to_do=_TRUST),
         Agent("gemini", GEMINI, ".gemini/settings.json"),
         Agent("cursor", CURSOR, ".cursor/hooks.json"),
-        Agent(
-            "copilot",
-            COPILOT,
-            ".github/hooks/lessons.json",
-            "COPILOT_HOME",
-            ".copilot/hooks/lessons.json",
-        ),
-        Agent(
-            "opencode",
-            Plugin(),
-            ".opencode/plugins/lessons.js",
-            "XDG_CONFIG_HOME",
-            ".config/opencode/plugins/lessons.js",
-        ),
+        Agent("copilot", COPILOT, f".github/{_COPILOT}", "COPILOT_HOME", f".copilot/{_COPILOT}"),
+        Agent("opencode", Plugin(), f".{_OPENCODE}", "XDG_CONFIG_HOME", f".config/{_OPENCODE}"),
     )
 }
 
@@ -216,11 +196,8 @@ def wired(project: Path) -> list[tuple[Agent, str, Path]]:
     for agent in AGENTS.values():
         for scope, folder in (("--user", None), ("--project", project)):
             place = agent.place(folder)
-            try:
-                if agent.wiring.commands(place):
-                    places.setdefault(place, (agent, scope, place))
-            except SettingsError:
-                continue
+            if agent.events_in(place):
+                places.setdefault(place, (agent, scope, place))
     return list(places.values())
 
 
@@ -235,7 +212,11 @@ def other_scopes(agent: Agent, settings: Path, project: Path) -> list[tuple[Path
 def recording_in(project: Path | None) -> list[Path]:
     """Return the files of the user or of a project whose hooks tell the journal of the end of turns."""
     places = [(agent, agent.place(project)) for agent in AGENTS.values()]
-    return [place for agent, place in places if agent.records_sessions(place)]
+    return [
+        place
+        for agent, place in places
+        if (wanted := set(agent.wiring.events(JOURNAL))) and wanted <= agent.events_in(place)
+    ]
 
 
 def refuse_missing(agent: Agent, wanted: Collection[str]) -> None:
@@ -300,13 +281,11 @@ def enabled_by(project: Path | None) -> Path | None:
         shared = claude_settings(project)
         places = [shared.with_name("settings.local.json"), shared, *places]
     for place in places:
-        try:
+        with suppress(SettingsError):  # reported where the settings are changed
             of_place = plugins(place)
             chosen = of_place.get(NAME, of_place.get(FORMER_NAME))
-        except SettingsError:  # reported where the settings are changed
-            continue
-        if isinstance(chosen, bool):
-            return place if chosen else None
+            if isinstance(chosen, bool):
+                return place if chosen else None
     return None
 
 

@@ -63,14 +63,13 @@ def hook_command(shared: bool) -> str:
     on_path = shutil.which(COMMAND)
     if shared and on_path:
         return COMMAND
-    script = (
-        str(beside) if beside.is_file() else on_path or str(Path(sys.executable).parent / COMMAND)
-    )
-    if not Path(script).is_file():
-        raise SettingsError(
-            f"{COMMAND} is not installed beside this command", "reinstall the package"
-        )
-    return script
+    if beside.is_file():
+        return str(beside)
+    script = Path(on_path or Path(sys.executable).parent / COMMAND)
+    if not script.is_file():
+        why = f"{COMMAND} is not installed beside this command"
+        raise SettingsError(why, "reinstall the package")
+    return str(script)
 
 
 # a text of JSON, or a comment: `//` within a text begins none
@@ -113,7 +112,7 @@ class HookSettings:
         False if it has them already. Raises SettingsError for a file that is not a JSON object or has
         comments, and leaves it alone.
         """
-        before, values, has_comments = self._read(settings)
+        before, values, has_comments = self.read(settings)
         hooks = self._hooks(settings, values)
         missing = [
             hook
@@ -127,10 +126,8 @@ class HookSettings:
         entries = [(hook.event, self._entry(command, hook)) for hook in missing]
         if has_comments:
             lines = ", ".join(f'"{event}": [{json.dumps(new)}]' for event, new in entries)
-            raise SettingsError(
-                f"{settings} has comments, which would be lost; it was left alone",
-                f'write this into its "hooks": {lines}',
-            )
+            why = f"{settings} has comments, which would be lost; it was left alone"
+            raise SettingsError(why, f'write this into its "hooks": {lines}')
         for event, entry in entries:
             hooks.setdefault(event, []).append(entry)
         values = {**self.beside, **values, "hooks": hooks}
@@ -141,7 +138,7 @@ class HookSettings:
 
     def uninstall(self, settings: Path, home: Path) -> bool:
         """Take the hooks out of a settings file. False if it has none. Raises SettingsError."""
-        text, values, has_comments = self._read(settings)
+        text, values, has_comments = self.read(settings)
         hooks = values.get("hooks")
         if text is None or not isinstance(hooks, dict):
             return False
@@ -157,10 +154,8 @@ class HookSettings:
         if not has_ours:
             return False
         if has_comments:
-            raise SettingsError(
-                f"{settings} has comments, which would be lost; it was left alone",
-                f"remove the hooks that run {COMMAND}",
-            )
+            why = f"{settings} has comments, which would be lost; it was left alone"
+            raise SettingsError(why, f"remove the hooks that run {COMMAND}")
         if not hooks:
             del values["hooks"]
         kept = _kept(settings, home)
@@ -176,23 +171,22 @@ class HookSettings:
 
     def commands(self, settings: Path) -> dict[str, str]:
         """Return our hooks in a settings file: the program by the event. Raises SettingsError."""
-        hooks = self._read(settings)[1].get("hooks")
+        hooks = self.read(settings)[1].get("hooks")
         hooks = hooks if isinstance(hooks, dict) else {}
-        ours: dict[str, str] = {}
-        for event in (event for when in self.hooks for event in self.events(when)):
-            for group in _groups(hooks, event):
-                for hook in self._hooks_of(group):
-                    program = self._program(hook)
-                    if program is not None:
-                        ours[event] = program
-        return ours
+        return {
+            event: program
+            for when in self.hooks
+            for event in self.events(when)
+            for group in _groups(hooks, event)
+            for hook in self._hooks_of(group)
+            if (program := self._program(hook)) is not None
+        }
 
-    def read(self, settings: Path) -> dict[str, Any]:
-        """Return what a settings file holds; nothing without one. Raises SettingsError."""
-        return self._read(settings)[1]
+    def read(self, settings: Path) -> tuple[str | None, dict[str, Any], bool]:
+        """Return the text of a file, what it holds, and whether it has comments.
 
-    def _read(self, settings: Path) -> tuple[str | None, dict[str, Any], bool]:
-        """Return the text of a file, what it holds, and whether it has comments."""
+        None, {} and False without one. Raises SettingsError.
+        """
         text, has_comments = section.read(settings, "JSON"), False
         if text is None:
             return None, {}, False
@@ -202,14 +196,11 @@ class HookSettings:
             values = _without_comments(text) if self.comments else None
             has_comments = True
             if values is None:
-                raise SettingsError(
-                    f"{settings} is not JSON ({error}); it was left alone",
-                    "correct it, then run this again",
-                ) from None
+                why = f"{settings} is not JSON ({error}); it was left alone"
+                raise SettingsError(why, "correct it, then run this again") from None
         if not isinstance(values, dict):
-            raise SettingsError(
-                f"{settings} is not a JSON object; it was left alone", "correct it first"
-            )
+            why = f"{settings} is not a JSON object; it was left alone"
+            raise SettingsError(why, "correct it first")
         return text, values, has_comments
 
     def _hooks(self, settings: Path, values: dict[str, Any]) -> dict[str, Any]:
@@ -220,9 +211,8 @@ class HookSettings:
             isinstance(groups, list) or (isinstance(groups, bool) and event not in self.events())
             for event, groups in hooks.items()
         ):
-            raise SettingsError(
-                f'{settings}: its "hooks" are not what {self.agent} reads', "correct it first"
-            )
+            why = f'{settings}: its "hooks" are not what {self.agent} reads'
+            raise SettingsError(why, "correct it first")
         return hooks
 
     def _entry(self, command: str, wanted: Hook) -> dict[str, Any]:

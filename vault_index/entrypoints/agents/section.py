@@ -87,19 +87,17 @@ class Section:
         if not firsts and not lasts:
             return None
         if len(firsts) != 1 or len(lasts) != 1 or lasts[0].start() < firsts[0].end():
-            raise SettingsError(
-                f"{file}: the section of ours does not have its two marker lines",
-                f"remove what is left of it: {self.first.partition('{')[0].strip()} ...",
-            )
+            why = f"{file}: the section of ours does not have its two marker lines"
+            hint = f"remove what is left of it: {self.first.partition('{')[0].strip()} ..."
+            raise SettingsError(why, hint)
         return firsts[0].start(), lasts[0].end()
 
     def _refuse_edited(self, file: Path, section: str) -> None:
         stamp = re.search(rf"[0-9a-f]{{{STAMP_CHARS}}}", section.splitlines()[0])
         if stamp is None or stamp[0] != _stamp(_inner(section)):
-            raise SettingsError(
-                f"{file}: somebody edited the section of ours; it was left alone",
-                "remove it with its two marker lines, or keep it as it is",
-            )
+            why = f"{file}: somebody edited the section of ours; it was left alone"
+            hint = "remove it with its two marker lines, or keep it as it is"
+            raise SettingsError(why, hint)
 
 
 def _inner(section: str) -> str:
@@ -117,9 +115,8 @@ def read(file: Path, form: str = "UTF-8") -> str | None:
     except FileNotFoundError:
         return None
     except ValueError:
-        raise SettingsError(
-            f"{file} is not {form}; it was left alone", "correct it first"
-        ) from None
+        why = f"{file} is not {form}; it was left alone"
+        raise SettingsError(why, "correct it first") from None
     except OSError as error:
         raise SettingsError(f"{file} cannot be read: {error.strerror}") from None
 

@@ -52,19 +52,16 @@ class Agent:
     def root(self, project: str = "") -> str:
         """Return the root of the vault of a project, by default of the agent's. Raises NoVaultError."""
         if project:
-            folder = self._folder_of(project)
-            root = index_files.around(folder)
+            root = index_files.around(self._folder_of(project))
             if root is None:
-                raise NoVaultError(
-                    f"project {project!r} has no lesson vault", "name another, or none"
-                )
+                why = f"project {project!r} has no lesson vault"
+                raise NoVaultError(why, "name another, or none")
             return root
         root = self._vault_root(self.folder)
         if root is None:
             where = f" at or above {self.folder}" if self.folders else " here"
-            raise NoVaultError(
-                f"no lesson vault{where}", "ask the user to make one with `lessons init`"
-            )
+            hint = "ask the user to make one with `lessons init`"
+            raise NoVaultError(f"no lesson vault{where}", hint)
         return root
 
     def where(self, project: str = "") -> dict[str, str]:
@@ -79,9 +76,8 @@ class Agent:
         try:
             return index_files.find(self.vault, folder, os.environ)
         except (ValueError, OSError) as error:
-            raise VaultError(
-                f"the user's settings are not readable: {error}", "run `lessons status --check`"
-            ) from None
+            why = f"the user's settings are not readable: {error}"
+            raise VaultError(why, "run `lessons status --check`") from None
 
     def _folder_of(self, project: str) -> str:
         """Return a folder of a project, which is named by it or as the journal names it."""

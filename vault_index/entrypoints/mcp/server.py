@@ -308,9 +308,8 @@ def serve(
     server: LessonsServer, host: str, port: int, token: str, say: Callable[[str], None]
 ) -> None:
     """Serve until the process is told to end. Raises VaultError where it cannot listen."""
-    guard.rules_for(
-        host, port, token
-    )  # refuses an address that needs a token, before anyone can connect
+    # refuses an address that needs a token, before anyone can connect
+    guard.rules_for(host, port, token)
     with guard.listening(host, port) as ours:
         port = ours.getsockname()[1]
         rules = guard.rules_for(host, port, token, needs_token=lambda _scope: False)

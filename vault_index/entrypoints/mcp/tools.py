@@ -26,9 +26,7 @@ READS = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
 # a new file beside the lessons: the same proposal twice is one
-PROPOSES = ToolAnnotations(
-    read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
-)
+PROPOSES = READS.model_copy(update={"read_only_hint": False})
 MAX_QUERY_CHARS = 10_000  # a search looks at the beginning
 
 
@@ -98,9 +96,8 @@ class Tools:
     ) -> str:
         """Return the whole text of a lesson, or a record of the journal, by its id."""
         if _RECORD.fullmatch(id) and spool.is_on() and self._server.is_users(context):
-            asked = api.journal.timeline(
-                anchor=id, before=0, after=0, full=True, **self._agent.where(project)
-            )
+            where = self._agent.where(project)
+            asked = api.journal.timeline(anchor=id, before=0, after=0, full=True, **where)
             return texts.timeline(self._agent.ask_journal(asked), full=True)
         answer = self._agent.ask(api.learn.get(name=id, session=self._agent.session), project)
         return texts.lesson(id, answer, cursor)
@@ -177,9 +174,8 @@ class Tools:
             "kinds": [kind] if kind else [], "type": type, "concept": concept, "file": file,
             **moments.window(since or None), **self._agent.where(project),
         }  # fmt: skip
-        return texts.journal_hits(
-            self._agent.ask_journal(api.journal.search(**values)), start, limit
-        )
+        answer = self._agent.ask_journal(api.journal.search(**values))
+        return texts.journal_hits(answer, start, limit)
 
     def get_context_timeline(
         self,

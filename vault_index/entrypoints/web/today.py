@@ -27,9 +27,8 @@ MAX_RECORDS = 300  # of the week that are looked through
 SHOWN = 5  # of each kind; a link goes to all
 MIN_FAILURES = 2  # of one command, without a lesson
 MIN_NEAR = 0.5  # of the floor: what scores less was not near
-OLD_SEARCH = frozenset(
-    {"q", "c", "kind", "n"}
-)  # of an address, when the page of searching was at /
+# of an address, when the page of searching was at /
+OLD_SEARCH = frozenset({"q", "c", "kind", "n"})
 OUTCOMES = ("taken", "ignored", "contradicted")
 
 routes = APIRouter(include_in_schema=False)
@@ -48,13 +47,9 @@ def added(client: Client) -> HTMLResponse:
     """Show the lessons that others changed this week; all of them where git does not know its user."""
     entries = client.ask_cached(api.lesson.select(order="updated", limit=MAX_RECORDS))["entries"]
     own, since = author_name(client.root), _since()
+    recent = [entry for entry in entries if (entry["updated_at"] or "") >= since]
     others = [
-        entry
-        for entry in entries
-        if (entry["updated_at"] or "") >= since
-        and entry["author"]
-        and entry["author"] != own
-        and not entry["withheld"]
+        entry for entry in recent if entry["author"] not in ("", own) and not entry["withheld"]
     ]
     parts = [
         ("New", [each for each in others if (each["created_at"] or "") >= since]),

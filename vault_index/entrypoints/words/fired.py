@@ -86,11 +86,8 @@ def _items(each: Values) -> Iterator[str]:
         more = f", and {len(some) - SHOWN} more" if len(some) > SHOWN else ""
         yield f"- {what} {shown}{more}"
     if not any(some for _, some in _fires(each)):
-        yield (
-            "- fires at the same prompts as before"
-            if each["state"] != REMOVED
-            else "- fired at none"
-        )
+        is_removed = each["state"] == REMOVED
+        yield "- fired at none" if is_removed else "- fires at the same prompts as before"
 
 
 def _fires(each: Values) -> list[tuple[str, Sequence[str]]]:

@@ -27,13 +27,9 @@ def lines(state: Values) -> Iterator[str]:
     yield from _problems(state)
     yield f"settings   {_changed(state['settings'])}"
     if state["categories"]:
-        unfiled = state["unfiled"]
-        proposed = (
-            f"; in none: {count(unfiled, 'lesson')}, see `lessons categories propose`"
-            if unfiled
-            else ""
-        )
-        yield f"categories {len(state['categories'])}{proposed}"
+        unfiled = count(state["unfiled"], "lesson")
+        proposed = f"; in none: {unfiled}, see `lessons categories propose`"
+        yield f"categories {len(state['categories'])}{proposed if state['unfiled'] else ''}"
         documents, skills = count(state["documents"], "document"), count(state["skills"], "skill")
         yield f"also       {documents}, {skills}"
     yield from _used(state["injections"])
