@@ -322,8 +322,6 @@ def _by_session(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 WEEKS = 12
-CELL, STEP = 22, 25  # of a day, and from one to the next
-LEFT, TOP = 34, 18  # for the names of days and months
 LEVELS = 4  # of colour; the number is in the cell, too
 
 
@@ -339,26 +337,20 @@ def days_drawn(counts: Mapping[str, int], chosen: str, today: date) -> dict[str,
     shown = [monday + timedelta(days=number) for number in range(7 * WEEKS)]
     most = max((counts.get(day.isoformat(), 0) for day in shown), default=0)
     cells = [
-        _cell(day, number, counts.get(day.isoformat(), 0), most)
-        for number, day in enumerate(shown)
+        {
+            "day": day.isoformat(),
+            "name": day_named(day.isoformat()),
+            "count": (count := counts.get(day.isoformat(), 0)),
+            "level": -(-LEVELS * count // most) if most else 0,
+        }
+        for day in shown
         if day <= today
     ]
-    mondays = enumerate(shown[::7])
     return {
-        "width": LEFT + WEEKS * STEP,
-        "height": TOP + 7 * STEP,
-        "size": CELL,
         "cells": cells,
-        "months": [
-            {"x": LEFT + week * STEP, "name": f"{day:%b}"} for week, day in mondays if day.day <= 7
-        ],
-        "names": [
-            {"y": TOP + number * STEP + 15, "name": name}
-            for number, name in ((0, "Mon"), (2, "Wed"), (4, "Fri"), (6, "Sun"))
-        ],
+        "months": [f"{day:%b}" if day.day <= 7 else "" for day in shown[::7]],
         "sessions": sum(cell["count"] for cell in cells),
         "days": sum(bool(cell["count"]) for cell in cells),
-        "weeks": WEEKS,
     }
 
 
@@ -369,14 +361,3 @@ def day_named(day: str) -> str:
     except ValueError:
         return day
     return f"{moment:%A} {moment.day} {moment:%B %Y}"
-
-
-def _cell(day: date, number: int, count: int, most: int) -> dict[str, Any]:
-    return {
-        "day": day.isoformat(),
-        "name": day_named(day.isoformat()),
-        "count": count,
-        "level": -(-LEVELS * count // most) if most else 0,
-        "x": LEFT + number // 7 * STEP,
-        "y": TOP + number % 7 * STEP,
-    }

@@ -233,14 +233,12 @@ class _Renderer(RendererHTML):
         marked = None if any(env["links"]) else env["marked"]
         return with_marks(tokens[idx].content, marked, env["mark"])
 
+    prose = text  # one whose marks were not looked at
+
     def code_inline(self, tokens: Sequence[Token], idx: int, _options: Any, env: Any) -> str:
         """Write code within a line, of an excerpt with its marks."""
         marked = env["marked"] if env.get("excerpt") else None
         return f"<code>{with_marks(tokens[idx].content, marked)}</code>"
-
-    def prose(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        """Write a text whose marks were not looked at."""
-        return self.text(tokens, idx, options, env)
 
     def link_open(self, tokens: Sequence[Token], idx: int, _options: Any, env: Any) -> str:
         """Begin a link that may be one."""

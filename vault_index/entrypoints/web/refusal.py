@@ -58,7 +58,13 @@ def add_handlers(
         return JSONResponse({"error": refusal.error, "hint": refusal.hint}, refusal.status)
 
     def invalid(request: Request, error: Any) -> Response:
-        return refused(request, _from_values(error))
+        problems = error.errors()
+        if any(problem["type"] == "json_invalid" for problem in problems):
+            refusal = Refusal(400, "the body is not JSON", "send one JSON object in UTF-8")
+        else:
+            status = 413 if any(problem["type"] == "too_long" for problem in problems) else 422
+            refusal = Refusal(status, said(problems, 1), FIELDS_HINT)
+        return refused(request, refusal)
 
     def failed(request: Request, error: Any) -> Response:
         hint = "see `/openapi.json` for the routes" if error.status_code in (404, 405) else ""
@@ -83,15 +89,6 @@ def place_of(error: BaseException) -> str:
         trace = trace.tb_next
     line = f"{trace.tb_frame.f_code.co_name}:{trace.tb_lineno}" if trace else "?"
     return f"{type(error).__name__} in {line}"
-
-
-def _from_values(error: RequestValidationError) -> Refusal:
-    """Return the refusal of values that a route does not take; of the values nothing is repeated."""
-    problems = error.errors()
-    if any(problem["type"] == "json_invalid" for problem in problems):
-        return Refusal(400, "the body is not JSON", "send one JSON object in UTF-8")
-    too_many = any(problem["type"] == "too_long" for problem in problems)
-    return Refusal(413 if too_many else 422, said(problems, 1), FIELDS_HINT)
 
 
 def refuse_unknown(request: Request) -> None:

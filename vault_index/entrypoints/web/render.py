@@ -119,7 +119,6 @@ def fragment(template: str, **values: Any) -> HTMLResponse:
 
 
 def _icon(name: str) -> Markup:
-    """Return an icon of the sprite, which says nothing to a screen reader."""
     use = '<svg class="icon" aria-hidden="true"><use href="{}#{}"/></svg>'
     return Markup(use).format(address_of("icons.svg"), name)
 
@@ -156,8 +155,8 @@ def address_of_lesson(id: str) -> str:
 
 
 def address_with(path: str, **values: Any) -> str:
-    """Return an address that names the values which are not empty."""
-    query = urlencode({name: value for name, value in values.items() if value})
+    """Return an address that names the values which are not empty; of a list each."""
+    query = urlencode({name: value for name, value in values.items() if value}, doseq=True)
     return f"{path}?{query}" if query else path
 
 
@@ -180,7 +179,6 @@ async def static(version: str, name: str) -> Response:
 
 @cache
 def _static() -> Mapping[str, bytes]:
-    """Return the static files by name."""
     folder = files(__package__).joinpath("static")
     kept = [file for file in folder.iterdir() if file.name[file.name.rfind(".") :] in KINDS]
     return {file.name: file.read_bytes() for file in sorted(kept, key=lambda file: file.name)}

@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any
-from urllib.parse import urlencode
 
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Depends, Query, Request
@@ -27,7 +26,7 @@ from vault_index.entrypoints.web.journal import without_paths
 from vault_index.entrypoints.web.lessons import is_shared
 from vault_index.entrypoints.web.markdown import excerpt_of, with_marks
 from vault_index.entrypoints.web.refusal import Refusal
-from vault_index.entrypoints.web.render import fragment, page
+from vault_index.entrypoints.web.render import address_with, fragment, page
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
 from vault_index.entrypoints.words import journal, sentence
 from vault_index.entrypoints.words.hits import HEADINGS, silent_from
@@ -147,10 +146,8 @@ class Asked:
 
     def address(self, count: int) -> str:
         """Return the address of the same with that many hits."""
-        given: list[tuple[str, Any]] = [("q", self.text)] if self.text else []
-        given += [("c", path) for path in self.categories]
-        given += [("kind", self.kind)] if self.kind != "lessons" else []
-        return f"/search?{urlencode([*given, ('n', count)])}"
+        kind = "" if self.kind == "lessons" else self.kind
+        return address_with("/search", q=self.text, c=self.categories, kind=kind, n=count)
 
 
 def asked_for(

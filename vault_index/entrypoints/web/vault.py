@@ -30,7 +30,6 @@ MAX_ROWS = 200  # of a table; the line below it says how many more there are
 WIDTH, HEIGHT = 720, 140  # of the plot, in its own units
 LABEL = 11  # columns that a line of `lessons status` begins with
 TROUBLE = ("problem", "hook log")
-SETTINGS = ("setting", "defaults")
 HEALTH = ("git", "embedder", "index", "floor", "also", "learning", "journal", "hooks")
 
 routes = APIRouter(include_in_schema=False)
@@ -79,7 +78,7 @@ def state(client: Client) -> HTMLResponse:
         lessons=answer["lessons"],
         health=[*health, ("watcher", client.shown(status.watcher_line(answer["watcher"])))],
         problems=[line for line in lines if line[0] in TROUBLE],
-        settings=[line for line in lines if line[0] in SETTINGS],
+        settings=[text for label, text in lines if label == "settings"],
         notes=notes,
     )
 

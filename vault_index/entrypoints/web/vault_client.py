@@ -223,8 +223,11 @@ class VaultClient:
         **_: object,
     ) -> api.Answer:
         """Answer a question as fresh as its client needs it. Raises VaultError."""
-        writes = self._writes
-        stale = self._is_stale(at_once) or settled
+        writes, before = self._writes, self._asked
+        stale = settled or self._seen < writes
+        if not at_once:
+            self._asked = time.monotonic()
+            stale = stale or self._asked - before > QUIET_SECONDS
         with self._turn_of(vault):
             options = client.Options(as_is=not stale, settled=settled, fetch=False, start=True)
             answer = client.ask(vault, question, options)
@@ -235,13 +238,6 @@ class VaultClient:
     def _turn_of(self, vault: Vault) -> contextlib.AbstractContextManager[object]:
         """Return what is held while this process answers; nothing where a watcher does."""
         return contextlib.nullcontext() if vault.config.watch.autostart else self._alone
-
-    def _is_stale(self, at_once: bool) -> bool:
-        """Whether a question has to wait for the index; note that one was asked."""
-        if at_once:
-            return self._seen < self._writes
-        before, self._asked = self._asked, time.monotonic()
-        return self._seen < self._writes or self._asked - before > QUIET_SECONDS
 
     def _opened(self) -> Vault:
         """Return the vault, opened again after a change of its settings. Raises SettingsError."""
