@@ -161,11 +161,7 @@ class HookSettings:
         kept = _kept(settings, home)
         copy = _copy(kept)
         before = copy["before"] if text in _afters(copy) else _dump(values, text)
-        if before is None:  # there was no file before
-            target = settings.resolve()
-            files.remove_file(target, expected=text.encode(), within=target.parent)
-        else:
-            section.write(settings, before, text, NEW_MODE)
+        section.write(settings, before, text, NEW_MODE)
         kept.unlink(missing_ok=True)
         return True
 
@@ -226,7 +222,6 @@ class HookSettings:
         return {**limited, "hooks": [hook]} if self.grouped else {**limited, **hook}
 
     def _hooks_of(self, group: Any) -> list[Any]:
-        """Return the hooks of an entry of an event."""
         if not self.grouped:
             return [group]
         hooks = group.get("hooks") if isinstance(group, dict) else None

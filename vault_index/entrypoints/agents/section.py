@@ -65,11 +65,7 @@ class Section:
             rest = rest.removeprefix(newline)
         elif start:  # the file ended without a newline
             ahead = ahead.removesuffix(newline)
-        if not start and not rest:
-            target = file.resolve()
-            files.remove_file(target, expected=text.encode(), within=target.parent)
-        else:
-            write(file, ahead + rest, text)
+        write(file, ahead + rest if start or rest else None, text)
         return True
 
     def text_in(self, file: Path) -> str | None:
@@ -121,13 +117,16 @@ def read(file: Path, form: str = "UTF-8") -> str | None:
         raise SettingsError(f"{file} cannot be read: {error.strerror}") from None
 
 
-def write(file: Path, text: str, before: str | None, mode: int = 0o644) -> None:
-    """Replace the text that was read, through a link if the file is one, and keep its permissions.
+def write(file: Path, text: str | None, before: str | None, mode: int = 0o644) -> None:
+    """Replace the text that was read, through a link if the file is one; None removes the file.
 
-    `mode` is for a file that is new.
+    It keeps its permissions; `mode` is for a file that is new.
     """
     target = file.resolve()
+    expected = None if before is None else before.encode()
+    if text is None:
+        files.remove_file(target, expected=expected or b"", within=target.parent)
+        return
     with files.writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-    expected = None if before is None else before.encode()
     files.put_file(target, text.encode(), expected=expected, within=target.parent, mode=mode)
