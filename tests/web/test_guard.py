@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from vault_index.entrypoints.guard import Guard, Message, Receive, Rules, Scope,
 from vault_index.errors import VaultError
 
 TOKEN = "a-token-of-these-tests"
-HERE = rules_for("127.0.0.1", 7731, TOKEN, max_body=1000)
+HERE = replace(rules_for("127.0.0.1", 7731, TOKEN), max_body=1000)
 OWN = {"Host": "127.0.0.1:7731"}
 JSON = {"Content-Type": "application/json"}
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
@@ -105,7 +106,7 @@ def test_no_token_is_matched_by_none() -> None:
 
 
 def test_the_application_says_which_requests_need_the_token() -> None:
-    rules = rules_for("127.0.0.1", 7731, TOKEN, needs_token=lambda scope: scope["path"] == "/")
+    rules = replace(HERE, needs_token=lambda scope: scope["path"] == "/")
     assert asked(OWN, rules=rules)[0] == 401
     assert asked({**OWN, **BEARER}, rules=rules)[0] == 200
 

@@ -85,27 +85,18 @@ class _RefusedError(Exception):
         self.response = JSONResponse({"error": error, "hint": hint}, status, headers)
 
 
-def rules_for(
-    host: str,
-    port: int,
-    token: str,
-    *,
-    needs_token: Callable[[Scope], bool] = is_write,
-    accepts: Callable[[Scope, str], bool] = token_alone,
-    max_body: int = MAX_BODY,
-) -> Rules:
+def rules_for(host: str, port: int, token: str) -> Rules:
     """Return the rules of a server that listens at an address.
 
-    Away from loopback each request needs the token, and no other secret will do. Raises VaultError for
-    such an address without a token.
+    Away from loopback each request needs the token. Raises VaultError for such an address without one.
     """
     if is_loopback(host):
-        return Rules(_with_port(LOOPBACK, port), token, False, needs_token, accepts, max_body)
+        return Rules(_with_port(LOOPBACK, port), token)
     if not token:
         hint = "name a file that holds one: --token-file FILE"
         raise VaultError(f"{host} is open to other machines, which needs a token", hint)
     named = () if host in ("", "0.0.0.0", "::") else (f"[{host}]" if ":" in host else host,)
-    return Rules(_with_port(named, port), token, True, needs_token, max_body=max_body)
+    return Rules(_with_port(named, port), token, every_request=True)
 
 
 def is_loopback(host: str) -> bool:

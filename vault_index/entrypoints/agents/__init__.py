@@ -20,7 +20,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 from vault_index import git
 from vault_index.entrypoints.agents import hook_settings
@@ -92,12 +91,6 @@ install, uninstall, commands = CLAUDE.install, CLAUDE.uninstall, CLAUDE.commands
 def claude_settings(project: Path | None) -> Path:
     """Return the settings.json of a project; without one the user's (`$CLAUDE_CONFIG_DIR`)."""
     return AGENTS[AGENT].place(project)
-
-
-def plugins(settings: Path) -> dict[str, Any]:
-    """Return the plugins that settings.json enables or disables. Raises SettingsError."""
-    chosen = CLAUDE.read(settings)[1].get("enabledPlugins")
-    return chosen if isinstance(chosen, dict) else {}
 
 
 def are_disabled(settings: Path) -> bool:
@@ -282,8 +275,9 @@ def enabled_by(project: Path | None) -> Path | None:
         places = [shared.with_name("settings.local.json"), shared, *places]
     for place in places:
         with suppress(SettingsError):  # reported where the settings are changed
-            of_place = plugins(place)
-            chosen = of_place.get(NAME, of_place.get(FORMER_NAME))
+            plugins = CLAUDE.read(place)[1].get("enabledPlugins")
+            plugins = plugins if isinstance(plugins, dict) else {}
+            chosen = plugins.get(NAME, plugins.get(FORMER_NAME))
             if isinstance(chosen, bool):
                 return place if chosen else None
     return None

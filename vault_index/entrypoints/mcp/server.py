@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 from urllib.parse import quote, unquote
 
@@ -312,7 +312,7 @@ def serve(
     guard.rules_for(host, port, token)
     with guard.listening(host, port) as ours:
         port = ours.getsockname()[1]
-        rules = guard.rules_for(host, port, token, needs_token=lambda _scope: False)
+        rules = replace(guard.rules_for(host, port, token), needs_token=lambda _scope: False)
         app = server.streamable_http_app(streamable_http_path=PATH, stateless_http=True, host=host)
         config = guard.settings(
             guard.Guard(_posts(cast("App", app)), rules),

@@ -8,6 +8,7 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import uvicorn
@@ -79,10 +80,8 @@ def _server(
     """Return a server of a vault, and the keys of its pages where they get some."""
     client = VaultClient(vault)
     keys = PageKeys(token, str(vault.root)) if guard.is_loopback(host) else None
-    accepts = keys.accepts if keys else guard.token_alone
-    rules = guard.rules_for(
-        host, port, token, needs_token=needs_token, accepts=accepts, max_body=MAX_BODY
-    )
+    rules = replace(guard.rules_for(host, port, token), needs_token=needs_token, max_body=MAX_BODY)
+    rules = replace(rules, accepts=keys.accepts) if keys else rules
     app = application(client, note, keys)
     config = guard.settings(
         guard.Guard(cast("guard.App", app), rules),
