@@ -89,21 +89,9 @@ def card(client: Client, id: Id) -> HTMLResponse:
         categories = sorted(client.ask(api.lesson.count())["counts"])
     except Refusal as refusal:
         categories, notes = [], [*notes, f"warning: no categories to choose from: {refusal.error}"]
-    is_ready, state = proposals.state(proposal)
-    return fragment(
-        "review_card.html",
-        card=proposal,
-        origin=proposals.origin(proposal),
-        summary=proposals.summary(proposal),
-        quoted=proposals.quoted(proposal),
-        state=state,
-        is_ready=is_ready,
-        into=proposals.into(proposal),
-        prompts=[{**prompt, "judged": proposals.judged(prompt)} for prompt in proposal["prompts"]],
-        categories=categories,
-        notes=notes,
-        has_git=(client.root / ".git").exists(),
-    )
+    has_git = (client.root / ".git").exists()
+    values = {"categories": categories, "notes": notes, "has_git": has_git}
+    return fragment("review_card.html", card=proposal, words=proposals, **values)
 
 
 @routes.get(f"{PRIVATE}/source")
