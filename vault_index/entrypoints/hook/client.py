@@ -263,13 +263,15 @@ def _answer(event: dict[str, object], started: float) -> object:
 
     event["vault"] = root  # for the log
     event.setdefault("cwd", os.getcwd())  # the watcher is not where we are
-    if event["hook_event_name"] in AT_CALLS:
-        return _answer_call(root, event, started)
-    session = event["hook_event_name"] == "SessionStart"
-    patience = _deadline() / 1000 * (SESSION_WATCHER_SHARE if session else WATCHER_SHARE)
-    runs = hung = False
+    name, runs, hung = event["hook_event_name"], False, False
+    is_call = name in AT_CALLS
+    if is_call:
+        patience = max(0.001, _left(_deadline(FAILURE_VARIABLE, FAILURE_MS)) - PRINT_SECONDS)
+    else:
+        share = SESSION_WATCHER_SHARE if name == "SessionStart" else WATCHER_SHARE
+        patience = min(_deadline() / 1000 * share, _left())
     try:
-        reply = _ask(root, event, started, min(patience, _left()))
+        reply = _ask(root, event, started, patience, waits=not is_call)
         if reply is not None:
             if reply.get("problem"):
                 is_missed = bool(reply.get("missed", not reply.get("answer")))
@@ -278,28 +280,11 @@ def _answer(event: dict[str, object], started: float) -> object:
     except protocol.NoAnswer as error:
         runs, hung = True, not isinstance(error, protocol.Declined)
         log(event, f"the watcher did not answer: {error}", started)
+    if is_call:  # there is no time to answer here: the watcher that starts has the next call
+        return None
     from vault_index.entrypoints.hook import fallback
 
     return fallback.answer(root, event, started, may_start=not runs, text_only=hung)
-
-
-def _answer_call(root: str, event: dict[str, object], started: float) -> object:
-    """Ask the watcher. Without one there is no time to answer: one starts, for the next call."""
-    from vault_index.hotpath import protocol
-
-    patience = max(0.001, _left(_deadline(FAILURE_VARIABLE, FAILURE_MS)) - PRINT_SECONDS)
-    until = time.monotonic() + patience
-    question = _question(event, started, until)
-    try:
-        reply = protocol.ask(root, question, patience)
-    except protocol.NoWatcher:
-        from vault_index.hotpath import start
-
-        start.ask(root, question, 0.0, autostart)
-        return None
-    if reply.get("problem"):
-        log(event, str(reply["problem"]), started)
-    return reply.get("answer")
 
 
 def _without_vault(event: dict[str, object]) -> object:
@@ -315,9 +300,9 @@ def _without_vault(event: dict[str, object]) -> object:
 
 
 def _ask(
-    root: str, event: dict[str, object], started: float, patience: float
+    root: str, event: dict[str, object], started: float, patience: float, *, waits: bool
 ) -> dict[str, Any] | None:
-    """Ask the watcher that listens, else the one that starts; None if none may run."""
+    """Ask the watcher that listens, else the one that starts, if this `waits`; None if none may run."""
     from vault_index.hotpath import protocol
 
     until = time.monotonic() + patience
@@ -326,7 +311,7 @@ def _ask(
     except protocol.NoWatcher:
         from vault_index.hotpath import start
 
-        until = time.monotonic() + max(0.0, _left() - PRINT_SECONDS)
+        until = time.monotonic() + max(0.0, _left() - PRINT_SECONDS) if waits else 0.0
         return start.ask(root, _question(event, started, until), until, autostart)
 
 

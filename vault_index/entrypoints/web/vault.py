@@ -112,8 +112,8 @@ def check(client: Client) -> HTMLResponse:
     )
 
 
-def _line(days: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the growth as a path, and as the area below it: a step on each day with a new lesson."""
+def _line(days: Sequence[Mapping[str, Any]]) -> str:
+    """Return the growth as a path: a step on each day with a new lesson."""
     dates = [date.fromisoformat(each["day"]) for each in days]
     span = max(1, (dates[-1] - dates[0]).days)
     most = max(1, days[-1]["all"])
@@ -121,8 +121,7 @@ def _line(days: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     for day, each in zip(dates, days, strict=True):
         x, y = (WIDTH * (day - dates[0]).days / span, HEIGHT * (1 - each["all"] / most))
         path += f"H{x:.1f}V{y:.1f}" if path else f"M0 {y:.1f}"
-    path += f"H{WIDTH}"  # where all came today
-    return {"path": path, "area": f"{path}V{HEIGHT}H0Z"}
+    return f"{path}H{WIDTH}"  # where all came today
 
 
 # The page of documents: courses and collections, found by half-remembered names, with their
