@@ -18,10 +18,9 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from anyio.to_thread import current_default_thread_limiter, run_sync
-from fastapi import APIRouter, Depends, FastAPI, Query, Request
+from fastapi import APIRouter, Body, Depends, FastAPI, Query, Request
 from fastapi.responses import HTMLResponse
 from fastapi.sse import EventSourceResponse, ServerSentEvent
-from pydantic import BaseModel, Field
 
 from vault_index import api
 from vault_index.entrypoints.guard import Scope, is_write, load_token
@@ -259,17 +258,14 @@ class PageKeys:
         return scope["path"] != NEW_CODE and _hash(secret) in self._keys
 
 
-class ExchangeBody(BaseModel):
-    """A code, as it was in the address."""
-
-    code: Annotated[str, Field(max_length=100)]
+Name = Annotated[str, Body(embed=True, max_length=100)]
 
 
 @key_routes.post(EXCHANGE)
-async def exchange(request: Request, body: ExchangeBody) -> dict[str, str]:
-    """Exchange a code for a key. Raises Refusal."""
+async def exchange(request: Request, code: Name) -> dict[str, str]:
+    """Exchange a code, as it was in the address, for a key. Raises Refusal."""
     given = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
-    return {"key": _keys_of(request).exchange(body.code, given)}
+    return {"key": _keys_of(request).exchange(code, given)}
 
 
 @key_routes.post(NEW_CODE)
@@ -292,12 +288,6 @@ async def prove(
 VAULTS = f"{PRIVATE}vaults"
 
 
-class VaultBody(BaseModel):
-    """A vault, as the menu names it."""
-
-    vault: Annotated[str, Field(max_length=100)]
-
-
 @key_routes.get(VAULTS)
 def vaults(client: Client) -> HTMLResponse:
     """Show the other vaults that the watcher has open, or serves."""
@@ -310,9 +300,9 @@ def vaults(client: Client) -> HTMLResponse:
 
 
 @key_routes.post(VAULTS)
-def go_to_vault(client: Client, body: VaultBody) -> dict[str, str]:
+def go_to_vault(client: Client, vault: Name) -> dict[str, str]:
     """Return the address of another vault's page, which is served from now on, with a code for it."""
-    root = next((root for root in _roots(client) if _name(root) == body.vault), None)
+    root = next((root for root in _roots(client) if _name(root) == vault), None)
     if root is None:
         raise Refusal(404, "this vault is not open any more", "open the menu again")
     with client.refusing(422):

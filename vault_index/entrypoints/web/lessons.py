@@ -13,9 +13,9 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Query, Request
+from fastapi import APIRouter, Body, Depends, Header, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from vault_index import api, files
 from vault_index.api.search import SearchHealth
@@ -271,42 +271,12 @@ MAX_ID = 1000  # characters
 MAX_PATCH = 2000  # lines
 # keys of the frontmatter that the page shows in a way of their own
 SHOWN_KEYS = frozenset({"title", "categories", "category", "fires_on", "silent_on"})
-OUTCOMES = (
-    ("injected", "times an agent got it"),
-    ("taken", "times the agent did what it says"),
-    ("ignored", "times the agent did not use it"),
-    ("contradicted", "times the agent did something else, or the user said so"),
-    ("unknown", "times nothing shows what came of it"),
-    ("again", "times the failure that it came for came again"),
-)
 
 page_routes = APIRouter(include_in_schema=False)
 LessonId = Annotated[Id, Query(min_length=1)]
 FileText = Annotated[Text, Field(max_length=shapes.MAX_TEXT_CHARS)]
-
-
-class Named(BaseModel):
-    """A lesson by its id."""
-
-    id: Id
-
-
-class FileBody(BaseModel):
-    """A lesson file, named from the vault's root, and a text for it."""
-
-    path: Id
-    text: FileText
-
-
-class SeenBody(BaseModel):
-    """A lesson file, named from the vault's root, and the text that the page was opened with."""
-
-    path: Id
-    seen: FileText
-
-
-class SaveBody(FileBody, SeenBody):
-    """The same, with the text that it is to have."""
+BodyId = Annotated[Id, Body(embed=True)]  # values of a body by their names
+BodyText = Annotated[FileText, Body(embed=True)]
 
 
 @page_routes.get("/lesson/{id:path}")
@@ -368,36 +338,35 @@ def patch(client: Client, id: LessonId, commit: Annotated[Id, Query()]) -> HTMLR
 def outcome(client: Client, id: LessonId) -> HTMLResponse:
     """Show what became of its injections."""
     used = client.ask(api.lesson.tally(id=id))
-    rows = [(name, used["outcome"][name], meaning) for name, meaning in OUTCOMES]
-    return fragment("lesson_outcome.html", rows=rows, last=used["last_used"])
+    return fragment("lesson_outcome.html", outcome=used["outcome"], last=used["last_used"])
 
 
 @page_routes.post(f"{PRIVATE}/check")
-def check(client: Client, body: FileBody) -> HTMLResponse:
+def check(client: Client, path: BodyId, text: BodyText) -> HTMLResponse:
     """Show what `lessons check` would find in a text."""
-    findings = client.ask(api.file.check(**body.model_dump()), status=422)
+    findings = client.ask(api.file.check(path=path, text=text), status=422)
     errors = sum(finding.severity == ERROR for finding in findings)
     return fragment("lesson_findings.html", findings=findings, errors=errors)
 
 
 @page_routes.post(f"{PRIVATE}/save", dependencies=[Depends(one_at_a_time)])
-def save(client: Client, body: SaveBody) -> dict[str, str]:
-    """Write a text into a lesson's file."""
-    client.change(api.file.write(**body.model_dump()), lambda path: [path])
+def save(client: Client, path: BodyId, text: BodyText, seen: BodyText) -> dict[str, str]:
+    """Write a text into a lesson's file, if that still is as it was `seen`."""
+    client.change(api.file.write(path=path, text=text, seen=seen), lambda path: [path])
     return {"status": "saved"}
 
 
 @page_routes.post(f"{PRIVATE}/changes")
-def changes(client: Client, body: SeenBody) -> HTMLResponse:
+def changes(client: Client, path: BodyId, seen: BodyText) -> HTMLResponse:
     """Show what somebody changed in a lesson's file; nothing if it is as it was seen."""
-    text, lines = client.ask(api.file.diff(**body.model_dump()), status=422)
+    text, lines = client.ask(api.file.diff(path=path, seen=seen), status=422)
     return fragment("lesson_changes.html", text=text, **_patch(lines))
 
 
 @page_routes.post(f"{PRIVATE}/open")
-def open_editor(client: Client, request: Request, body: Named) -> dict[str, Any]:
+def open_editor(client: Client, request: Request, id: BodyId) -> dict[str, Any]:
     """Open its file in the user's own editor, if it has a window and both are on this machine."""
-    entry = _asked(client, body.id)["entry"]
+    entry = _asked(client, id)["entry"]
     if entry is None:
         raise Refusal(404, "there is no such lesson", "load the page again")
     ends = (request.scope.get("server"), request.scope.get("client"))

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Body, Depends, Query
 from fastapi.responses import HTMLResponse
-from pydantic import BaseModel, StringConstraints
 
 from vault_index import api
 from vault_index.entrypoints.web.lessons import one_at_a_time
@@ -23,37 +22,11 @@ PRIVATE = "/page/private/review"
 AT_ONCE = 100  # proposals in the list; a button shows more
 
 Id = Annotated[Text, Query(min_length=1, max_length=80)]
+BodyText = Annotated[Text, Body(embed=True)]  # a value of a body by its name
+BodyFlag = Annotated[bool, Body(embed=True)]
 
 routes = APIRouter(include_in_schema=False)
 decisions = APIRouter(prefix=PRIVATE, dependencies=[Depends(one_at_a_time)])
-
-
-class Named(BaseModel):
-    """A proposal."""
-
-    id: Text
-
-
-class Accepted(Named):
-    """A proposal that becomes a lesson, or the change of one."""
-
-    category: Annotated[Text, StringConstraints(strip_whitespace=True)] = ""
-    commit: bool = False
-
-
-class Edited(Named):
-    """A proposal with its new text, and the one that was edited."""
-
-    text: Text
-    seen: Text
-
-
-class Merged(Named):
-    """A proposal and the lesson that it is added to; `seen` is of the lesson as it was shown."""
-
-    into: Text
-    seen: Text
-    commit: bool = False
 
 
 @routes.get("/review")
@@ -115,28 +88,33 @@ def plan_merge(
 
 
 @decisions.post("/accept")
-def accept(client: Client, body: Accepted) -> dict[str, Any]:
+def accept(
+    client: Client, id: BodyText, category: BodyText = "", commit: BodyFlag = False
+) -> dict[str, Any]:
     """Make a proposal a lesson, or change the lesson that it changes."""
-    return _decided(client, api.proposal.accept(**body.model_dump()), "accepted", "path")
+    command = api.proposal.accept(id=id, category=category.strip(), commit=commit)
+    return _decided(client, command, "accepted", "path")
 
 
 @decisions.post("/edit")
-def edit(client: Client, body: Edited) -> dict[str, Any]:
-    """Keep an edited proposal, checked again."""
-    return _decided(client, api.proposal.edit(**body.model_dump()), "edited", "title")
+def edit(client: Client, id: BodyText, text: BodyText, seen: BodyText) -> dict[str, Any]:
+    """Keep an edited proposal, of which the editor got what was `seen`, checked again."""
+    return _decided(client, api.proposal.edit(id=id, text=text, seen=seen), "edited", "title")
 
 
 @decisions.post("/merge")
-def merge(client: Client, body: Merged) -> dict[str, Any]:
-    """Add a proposal to the end of a lesson, as it was shown."""
-    command = api.proposal.merge(**body.model_dump(), write=True)
+def merge(
+    client: Client, id: BodyText, into: BodyText, seen: BodyText, commit: BodyFlag = False
+) -> dict[str, Any]:
+    """Add a proposal to the end of a lesson, of which this page showed what was `seen`."""
+    command = api.proposal.merge(id=id, into=into, seen=seen, commit=commit, write=True)
     return _decided(client, command, "merged", "path")
 
 
 @decisions.post("/reject")
-def reject(client: Client, body: Named) -> dict[str, Any]:
+def reject(client: Client, id: BodyText) -> dict[str, Any]:
     """Take a proposal away for good."""
-    return _decided(client, api.proposal.reject(**body.model_dump()), "rejected", "title")
+    return _decided(client, api.proposal.reject(id=id), "rejected", "title")
 
 
 routes.include_router(decisions)

@@ -9,12 +9,19 @@ from __future__ import annotations
 import secrets
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Body, Depends, Query
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
 from vault_index import api, files
-from vault_index.entrypoints.web.lessons import PRIVATE, FileText, LessonId, Named, one_at_a_time
+from vault_index.entrypoints.web.lessons import (
+    PRIVATE,
+    BodyId,
+    BodyText,
+    FileText,
+    LessonId,
+    one_at_a_time,
+)
 from vault_index.entrypoints.web.markdown import html_of
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.render import fragment, page
@@ -29,6 +36,7 @@ MAX_LINES = 100  # of a field
 
 routes = APIRouter(include_in_schema=False)
 Line = Annotated[Text, Field(max_length=500)]
+BodyLine = Annotated[Line, Body(embed=True)]
 Lines = Annotated[list[Line], Field(max_length=MAX_LINES)]
 
 
@@ -55,36 +63,12 @@ class NewBody(Fields):
     commit: bool = False
 
 
-class PreviewBody(BaseModel):
-    """A text to be looked at, with the path of its file if it has one."""
-
-    text: FileText
-    path: Id = ""
-
-
-class MoveBody(Named):
-    """A lesson and the category that it goes to."""
-
-    category: Line
-
-
-class RetitleBody(Named):
-    """A lesson and its new title."""
-
-    title: Line
-
-
-class FieldsBody(Named, Fields):
+class FieldsBody(Fields):
     """Fields of a lesson that somebody changed, and the text of its file as the page had it."""
 
+    id: Id
     seen: FileText
     categories: Lines | None = None
-
-
-class UndoBody(BaseModel):
-    """A deletion, as its answer named it."""
-
-    deletion: Id
 
 
 @routes.get("/new")
@@ -143,54 +127,53 @@ def change_fields(client: Client, body: FieldsBody) -> dict[str, str]:
 
 
 @routes.post(f"{PRIVATE}/preview")
-def preview(body: PreviewBody) -> HTMLResponse:
-    """Show a text as the page of its lesson would."""
-    text = body.text
+def preview(text: BodyText, path: BodyId = "") -> HTMLResponse:
+    """Show a text as the page of its lesson would; with the `path` of its file, if it has one."""
     if text.startswith("---\n"):
         text = text[4:].partition("\n---\n")[2]
-    return fragment("lesson_preview.html", text=html_of(text, body.path))
+    return fragment("lesson_preview.html", text=html_of(text, path))
 
 
 @routes.post(f"{PRIVATE}/move", dependencies=[Depends(one_at_a_time)])
-def move(client: Client, body: MoveBody) -> dict[str, str]:
+def move(client: Client, id: BodyId, category: BodyLine) -> dict[str, str]:
     """Move a lesson to a category; return its new id."""
-    command = api.edit.move_lesson(name=body.id, category=body.category)
+    command = api.edit.move_lesson(name=id, category=category)
     moved = client.change(command, lambda answer: [answer["to"]])
     return {"id": moved["id"], "from": moved["path"], "to": moved["to"]}
 
 
 @routes.post(f"{PRIVATE}/retitle", dependencies=[Depends(one_at_a_time)])
-def retitle(client: Client, body: RetitleBody) -> dict[str, str]:
+def retitle(client: Client, id: BodyId, title: BodyLine) -> dict[str, str]:
     """Write another title into a lesson."""
-    if not body.title.strip():
+    title = title.strip()
+    if not title:
         raise Refusal(422, "a lesson needs a title", "type one")
-    command = api.edit.update_lesson(name=body.id, title=body.title.strip())
-    changed = client.change(command, lambda changed: [changed.path])
-    return {"id": changed.id, "title": body.title.strip()}
+    command = api.edit.update_lesson(name=id, title=title)
+    return {"id": client.change(command, lambda changed: [changed.path]).id, "title": title}
 
 
 @routes.post(f"{PRIVATE}/delete", dependencies=[Depends(one_at_a_time)])
-def delete(client: Client, body: Named) -> dict[str, str]:
+def delete(client: Client, id: BodyId) -> dict[str, str]:
     """Delete a lesson; return what takes that back."""
-    entry = client.ask(api.lesson.show(name=body.id), status=404)["entry"]
-    if entry["id"] != body.id:
+    entry = client.ask(api.lesson.show(name=id), status=404)["entry"]
+    if entry["id"] != id:
         raise Refusal(404, "there is no lesson of this id", "load the page again")
     before = _read(client, entry["path"])
     if before is None:
         raise Refusal(404, "the file of this lesson is gone", "load the page again")
-    client.change(api.edit.delete_lesson(name=body.id), lambda changed: [changed.path])
+    client.change(api.edit.delete_lesson(name=id), lambda changed: [changed.path])
     deletion = secrets.token_urlsafe(12)
     after = _read(client, entry["path"])
-    client.deletions[deletion] = Deletion(body.id, entry["path"], before, after)
+    client.deletions[deletion] = Deletion(id, entry["path"], before, after)
     while len(client.deletions) > MAX_UNDO:
         del client.deletions[next(iter(client.deletions))]
     return {"deletion": deletion, "title": entry["title"]}
 
 
 @routes.post(f"{PRIVATE}/undo", dependencies=[Depends(one_at_a_time)])
-def undo(client: Client, body: UndoBody) -> dict[str, str]:
+def undo(client: Client, deletion: BodyId) -> dict[str, str]:
     """Take a deletion back: the file has the same bytes again."""
-    gone = client.deletions.get(body.deletion)
+    gone = client.deletions.get(deletion)
     if gone is None:
         raise Refusal(410, "this deletion is too old to be taken back here", "git has the file")
     command = api.edit.restore_lesson(
@@ -199,7 +182,7 @@ def undo(client: Client, body: UndoBody) -> dict[str, str]:
         after=None if gone.after is None else gone.after.decode("utf-8", "surrogateescape"),
     )
     client.change(command, lambda path: [path])
-    del client.deletions[body.deletion]
+    del client.deletions[deletion]
     return {"id": gone.id}
 
 
