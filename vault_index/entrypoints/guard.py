@@ -143,7 +143,8 @@ class Guard:
 
     def _check(self, scope: Scope) -> None:
         """Raise _RefusedError for a request that does not pass by its headers."""
-        if _only(scope, b"content-length") and _only(scope, b"transfer-encoding"):
+        length, encoding = _only(scope, b"content-length"), _only(scope, b"transfer-encoding")
+        if length and encoding:
             # servers before this one may take the other for its end
             hint = "send Content-Length or Transfer-Encoding, not both"
             raise _RefusedError(400, "a request has one length", hint)
@@ -161,7 +162,8 @@ class Guard:
         needs_it = self._rules.every_request or self._rules.needs_token(scope)
         if needs_it and not scope[HAS_TOKEN]:
             raise _RefusedError(401, NO_TOKEN, TOKEN_HINT)
-        if is_write(scope) and _has_body(scope) and not _is_json(_only(scope, b"content-type")):
+        has_body = encoding or length not in ("", "0")
+        if is_write(scope) and has_body and not _is_json(_only(scope, b"content-type")):
             hint = "send `Content-Type: application/json`"
             raise _RefusedError(415, "a body has to be JSON", hint)
 
@@ -192,11 +194,6 @@ def _is_of_other_site(scope: Scope) -> bool:
     """
     is_followed = not is_write(scope) and _only(scope, b"sec-fetch-dest") == "document"
     return _only(scope, b"sec-fetch-site") in ("cross-site", "same-site") and not is_followed
-
-
-def _has_body(scope: Scope) -> bool:
-    length = _only(scope, b"content-length")
-    return bool(_only(scope, b"transfer-encoding")) or length not in ("", "0")
 
 
 def _is_json(content_type: str) -> bool:

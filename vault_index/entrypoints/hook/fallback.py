@@ -57,13 +57,7 @@ def answer(
             raise
         why = error.message
         _index_in_background(vault, "--rebuild")  # only searching shows this damage
-    return _from_files(vault, event, began, why)
-
-
-def _from_files(
-    vault: Vault, event: dict[str, Any], began: float, why: str
-) -> dict[str, Any] | None:
-    """Answer a prompt where there is no index to ask yet; a session's start gets nothing."""
+    # the files answer a prompt where there is no index to ask yet; a session's start gets nothing
     is_prompt = event["hook_event_name"] == injections.PROMPT
     log.log(event, why, began, missed=not is_prompt)
     if not is_prompt:

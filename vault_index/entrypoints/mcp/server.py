@@ -202,7 +202,11 @@ class LessonsServer(MCPServer):
         if isinstance(cause, VaultError):
             return explained(cause)
         if isinstance(cause, ValidationError):
-            return await self._rejected(name, cause)
+            wrong = [  # of their values nothing is repeated
+                f"{'.'.join(map(str, each['loc'])) or 'arguments'}: {each['msg'].lower()}"
+                for each in cause.errors(include_url=False, include_input=False)
+            ]
+            return await self._refused(name, "; ".join(wrong))
         if cause is None or isinstance(cause, ToolError):
             names = ", ".join(tool.name for tool in await self.list_tools())
             return f"there is no tool {defused_line(name)!r}. Next: choose among {names}."
@@ -213,15 +217,8 @@ class LessonsServer(MCPServer):
             "Next: go on without it, and tell the user."
         )
 
-    async def _rejected(self, name: str, error: ValidationError) -> str:
-        """Return which arguments are wrong and which there are. Their values are not repeated."""
-        wrong = [
-            f"{'.'.join(map(str, each['loc'])) or 'arguments'}: {each['msg'].lower()}"
-            for each in error.errors(include_url=False, include_input=False)
-        ]
-        return await self._refused(name, "; ".join(wrong))
-
     async def _refused(self, name: str, why: str) -> str:
+        """Return what is wrong with arguments, and which there are."""
         names = ", ".join(await self._arguments(name) or ()) or "no argument"
         why = defused_line(why)
         return f"{name} cannot take that: {why}. Next: call it again; it takes {names}."

@@ -8,8 +8,8 @@ import hmac
 import json
 import secrets
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import aclosing, asynccontextmanager, closing, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from importlib.metadata import version
@@ -70,42 +70,14 @@ class Live:
     """The pages that listen to one vault."""
 
     def __init__(self, client: VaultClient) -> None:
-        self._client = client
-        self._listeners = 0
+        self.client = client
+        self.listeners = 0
         self._asked = 0.0
         self._asking: asyncio.Task[None] | None = None
-        self._is_over = False
 
-    def is_full(self) -> bool:
-        """Whether nobody else may listen."""
-        return self._listeners >= MAX_LISTENERS
-
-    def close(self) -> None:
-        """End all streams, so that the server waits for none of them."""
-        self._is_over = True
-
-    async def events(self) -> AsyncGenerator[ServerSentEvent]:
-        """Yield the events for a page, until it goes or the server ends."""
-        if self.is_full():  # since the route looked
-            yield ServerSentEvent(retry=60_000)
-            return
-        self._listeners += 1
-        sent: int | None = None
-        try:
-            yield ServerSentEvent(retry=1_000)
-            while not self._is_over:
-                number = self._client.index_written()
-                if number != sent:
-                    sent = number
-                    yield ServerSentEvent(event="changed", data=sent)
-                self._ask_at_times()
-                await asyncio.sleep(LOOK_SECONDS)
-        finally:
-            self._listeners -= 1
-
-    def _ask_at_times(self) -> None:
+    def ask_at_times(self) -> None:
         """Begin a question, if the last one was a while ago: one for all pages."""
-        every = ASK_ALONE_SECONDS if self._client.is_alone() else ASK_SECONDS
+        every = ASK_ALONE_SECONDS if self.client.is_alone() else ASK_SECONDS
         is_asking = self._asking is not None and not self._asking.done()
         if not is_asking and time.monotonic() - self._asked >= every:
             self._asked = time.monotonic()
@@ -113,22 +85,38 @@ class Live:
 
     async def _ask(self) -> None:
         with suppress(Refusal):  # the next question of a page says why
-            await run_sync(lambda: self._client.ask(api.search.health()), abandon_on_cancel=True)
+            await run_sync(lambda: self.client.ask(api.search.health()), abandon_on_cancel=True)
 
 
 def _room(request: Request) -> None:
     """Raise Refusal where too many pages listen."""
-    if request.app.state.live.is_full():
+    if request.app.state.live.listeners >= MAX_LISTENERS:
         raise Refusal(503, f"{MAX_LISTENERS} pages listen already", "close some of them")
 
 
 @live_routes.get("/page/live", response_class=EventSourceResponse, dependencies=[Depends(_room)])
 async def live(request: Request) -> AsyncIterator[ServerSentEvent]:
-    """Stream what changes; FastAPI sends a comment from time to time, and notices who is gone."""
+    """Stream what changes, until the page goes or the server ends.
+
+    FastAPI sends a comment from time to time, and notices who is gone.
+    """
     pages: Live = request.app.state.live
-    async with aclosing(pages.events()) as events:
-        async for event in events:
-            yield event
+    if pages.listeners >= MAX_LISTENERS:  # since `_room` looked
+        yield ServerSentEvent(retry=60_000)
+        return
+    pages.listeners += 1
+    sent: int | None = None
+    try:
+        yield ServerSentEvent(retry=1_000)
+        while not pages.client.is_ending:
+            number = pages.client.index_written()
+            if number != sent:
+                sent = number
+                yield ServerSentEvent(event="changed", data=sent)
+            pages.ask_at_times()
+            await asyncio.sleep(LOOK_SECONDS)
+    finally:
+        pages.listeners -= 1
 
 
 # Threads that ask: as many as the watcher answers at once, and one more. The other requests wait in

@@ -105,7 +105,7 @@ def _ending() -> Refusal:
 
 
 async def end(client: VaultClient) -> None:
-    """Stop the models of all questions under way, and wait for that."""
+    """End the streams of a server, and wait until the models of all questions have stopped."""
     client.is_ending = True
     with suppress(TimeoutError):
         async with asyncio.timeout(END_SECONDS):

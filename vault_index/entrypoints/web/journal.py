@@ -239,7 +239,8 @@ def around_page(client: Client, anchor: Word) -> HTMLResponse:
     return fragment(
         "journal_around.html",
         anchor=answer.anchor,
-        groups=_by_session(records),
+        # a session that goes on later comes twice
+        groups=[list(group) for _, group in groupby(records, key=itemgetter("session"))],
         earlier=records[0]["id"] if records else "",
         later=records[-1]["id"] if records else "",
     )
@@ -310,15 +311,6 @@ def _record(client: VaultClient, record: words.AnyRecord) -> dict[str, Any]:
         "when": local(record.at),
         "key": key_of(record.text) if record.kind == "prompt" else "",
     }
-
-
-def _by_session(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return records in their order by sessions; a session that goes on later comes twice."""
-    groups = [list(group) for _, group in groupby(records, key=itemgetter("session"))]
-    return [
-        {"id": group[0]["session"], "project": group[0]["project"], "records": group}
-        for group in groups
-    ]
 
 
 WEEKS = 12

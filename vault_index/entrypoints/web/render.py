@@ -65,9 +65,11 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"navigation": NAVIGATION, "static": address_of, "within": _within}
-    environment.globals |= {"lesson": address_of_lesson, "icon": _icon}
-    environment.globals |= {"address_with": address_with, "percent_of": percent_of}
+    environment.globals.update(navigation=NAVIGATION, static=address_of, icon=_icon)
+    environment.globals.update(lesson=address_of_lesson, address_with=address_with)
+    # a style sheet or script of ours, a file of this package, as it goes between its tags
+    environment.globals.update(within=lambda name: Markup(_static()[name].decode()))
+    environment.globals.update(percent_of=percent_of)
     return environment
 
 
@@ -121,11 +123,6 @@ def fragment(template: str, **values: Any) -> HTMLResponse:
 def _icon(name: str) -> Markup:
     use = '<svg class="icon" aria-hidden="true"><use href="{}#{}"/></svg>'
     return Markup(use).format(address_of("icons.svg"), name)
-
-
-def _within(name: str) -> Markup:
-    """Return a style sheet or script of ours as it goes between its tags."""
-    return Markup(_static()[name].decode())  # a file of this package
 
 
 @cache

@@ -35,7 +35,7 @@ from vault_index.recall import block
 from vault_index.recall.outcome.words import plain_words
 from vault_index.recall.select import without_withheld
 from vault_index.search import query
-from vault_index.search.hit import Hit, Recall, percent_of
+from vault_index.search.hit import Hit, percent_of
 from vault_index.search.query import MAX_QUERY_CHARS, TERMS
 from vault_index.store.moments import local
 from vault_index.text.quote import clean
@@ -86,12 +86,6 @@ def with_floor(
         if drawn:
             groups.append(Group(kind, drawn[:cut], drawn[cut:], floor))
     return groups
-
-
-def injected_in(recall: Recall) -> set[str]:
-    """Return the ids of what an agent would get: a lesson that the budget cut out is not in the text."""
-    within = {hit.lesson_id for hit in recall.hits if block.header(hit) in recall.text}
-    return within | {hit.lesson_id for hit in recall.skills}
 
 
 def _drawn(hit: Hit, marked: re.Pattern[str] | None, shown: Callable[[str], str]) -> Drawn:
@@ -212,11 +206,13 @@ def _contents(client: VaultClient, asked: Asked, *, private: bool = False) -> di
     is_near = is_near or bool(answer.text_only)  # each hit has a word of it then
     is_reduced = answer.text_only and answer.embedder != "none"
     found = _sessions(client, asked, private=private) if asked.kind == "all" else {}
+    # a lesson that the budget cut out is not in the text
+    injected = {hit.lesson_id for hit in recall.hits if block.header(hit) in recall.text}
     return {
         **EMPTY,
         **found,
         "groups": with_floor(hits, floors, asked.text, client.shown),
-        "injected": injected_in(recall),
+        "injected": injected | {hit.lesson_id for hit in recall.skills},
         "nearest": None if is_near or not hits else max(hit.percent for hit in hits),
         "count": len(hits) + len(found.get("sessions", ())),
         "has_more": len(answer.hits) >= asked.count < MAX_SHOWN,
@@ -293,7 +289,10 @@ class Branch:
 
 def tree_of(counts: Mapping[str, int], chosen: Sequence[str]) -> dict[str, Any]:
     """Return the `branches` of the first level, and how many smaller categories are `left_out`."""
-    shown = _largest(counts, chosen)
+    largest = sorted(counts, key=lambda path: (-counts[path], path))[:MAX_TREE]
+    # what is above another is at least as large
+    above_chosen = {"/".join(path.split("/")[:end]) for path in chosen for end in range(1, 5)}
+    shown = {*largest, *chosen, *above_chosen}
     branches: dict[str, Branch] = {}
     top: list[Branch] = []
     for path in sorted(shown):
@@ -305,10 +304,3 @@ def tree_of(counts: Mapping[str, int], chosen: Sequence[str]) -> dict[str, Any]:
         siblings = branches[above].below if above in branches else top
         siblings.append(branch)
     return {"branches": top, "left_out": len(set(counts) - shown)}
-
-
-def _largest(counts: Mapping[str, int], chosen: Sequence[str]) -> set[str]:
-    """Return the categories to show, with those above them."""
-    ordered = sorted(counts, key=lambda path: (-counts[path], path))
-    shown = {*ordered[:MAX_TREE], *chosen}  # what is above another is at least as large
-    return shown | {"/".join(path.split("/")[:end]) for path in chosen for end in range(1, 5)}

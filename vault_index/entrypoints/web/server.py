@@ -16,7 +16,7 @@ import uvicorn
 from vault_index import api
 from vault_index.entrypoints import guard
 from vault_index.entrypoints.web import ask, search
-from vault_index.entrypoints.web.app import MAX_BODY, Live, PageKeys, application, needs_token
+from vault_index.entrypoints.web.app import MAX_BODY, PageKeys, application, needs_token
 from vault_index.entrypoints.web.refusal import NOTED, Refusal, place_of
 from vault_index.entrypoints.web.vault_client import VaultClient
 
@@ -91,19 +91,17 @@ def _server(
     )
     logging.getLogger("uvicorn").addHandler(_Bugs(note, client))
     threading.Thread(target=_begin, args=(client,), daemon=True, name="begin").start()
-    return _Server(config, app.state.live, client), keys
+    return _Server(config, client), keys
 
 
 class _Server(uvicorn.Server):
     """A server that waits neither for streams without an end nor for models when it ends."""
 
-    def __init__(self, config: uvicorn.Config, live: Live, client: VaultClient) -> None:
+    def __init__(self, config: uvicorn.Config, client: VaultClient) -> None:
         super().__init__(config)
-        self._live = live
         self._client = client
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._live.close()
         await ask.end(self._client)
         await super().shutdown(sockets)
 
