@@ -104,18 +104,17 @@ def _capture(lock: int) -> None:
     """Capture what waits, under the lock that was taken for it, and once more what grew since."""
     with contextlib.suppress(OSError):
         os.nice(PRIORITY)
-    from vault_index import config
+    from vault_index import config, files
     from vault_index.journal import backlog, capture
     from vault_index.journal.journal import Journal
 
     os.set_inheritable(lock, False)
     journal = Journal(config.load())
     grew = [note.transcript for note in backlog.waiting(journal)]
-    before = list(map(_size, grew))
+    before = {file: files.stamp(file) for file in grew}
     capture.catch_up(journal, _say, lock=lock)
     time.sleep(SETTLE_SECONDS)
-    later = [file for file, size in zip(grew, before, strict=True) if _size(file) != size]
-    if later:
+    if later := [file for file in grew if files.stamp(file) != before[file]]:
         backlog.add(journal, later)
         capture.catch_up(journal, _say)
     if backlog.ended(journal):
@@ -130,13 +129,6 @@ def _learn(root: str, values: dict[str, Any]) -> dict[str, Any]:
     from vault_index import api, client
 
     return client.ask(root, api.learn.learn(**values), client.Options(fetch=False))
-
-
-def _size(file: Path) -> int:
-    try:
-        return file.stat().st_size
-    except OSError:
-        return -1
 
 
 def _say(message: str) -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -50,14 +51,8 @@ def open_window(file: Path, root: Path) -> bool:
         words = shlex.split(command(root))
         if not words or Path(words[0]).name not in WITH_WINDOW:
             return False
-        nowhere = subprocess.DEVNULL
-        process = subprocess.Popen(
-            [*words, str(file)],
-            stdin=nowhere,
-            stdout=nowhere,
-            stderr=nowhere,
-            start_new_session=True,
-        )
+        nowhere: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+        process = subprocess.Popen([*words, str(file)], start_new_session=True, **nowhere)
     except (VaultError, OSError, ValueError):
         return False
     threading.Thread(target=process.wait, daemon=True, name="editor").start()

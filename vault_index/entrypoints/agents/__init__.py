@@ -1,13 +1,4 @@
-"""The agents that can be wired up: where each keeps its hooks, and how they are put there.
-
-agent      the user's own                          --project
-claude     ~/.claude/settings.json                 .claude/settings.json
-codex      ~/.codex/hooks.json                     .codex/hooks.json
-gemini     ~/.gemini/settings.json                 .gemini/settings.json
-cursor     ~/.cursor/hooks.json                    .cursor/hooks.json
-copilot    ~/.copilot/hooks/lessons.json           .github/hooks/lessons.json
-opencode   ~/.config/opencode/plugins/lessons.js   .opencode/plugins/lessons.js
-"""
+"""The agents that can be wired up: where each keeps its hooks, and how they are put there."""
 
 from __future__ import annotations
 
@@ -85,7 +76,7 @@ CLAUDE = HookSettings(
     },
     exec_form=True,
 )
-install, uninstall, commands = CLAUDE.install, CLAUDE.uninstall, CLAUDE.commands
+install, uninstall = CLAUDE.install, CLAUDE.uninstall
 
 
 def claude_settings(project: Path | None) -> Path:

@@ -46,7 +46,7 @@ class Agent:
 
     def ask_journal(self, question: api.Question[api.Answer]) -> api.Answer:
         """Ask the journal, which is there without a vault. Raises VaultError."""
-        place = self._vault_root(self.folder) or self.folder
+        place = self._vault_root() or self.folder
         return client.ask(place, question, client.Options(start=True, fetch=False))
 
     def root(self, project: str = "") -> str:
@@ -57,7 +57,7 @@ class Agent:
                 why = f"project {project!r} has no lesson vault"
                 raise NoVaultError(why, "name another, or none")
             return root
-        root = self._vault_root(self.folder)
+        root = self._vault_root()
         if root is None:
             where = f" at or above {self.folder}" if self.folders else " here"
             hint = "ask the user to make one with `lessons init`"
@@ -72,9 +72,9 @@ class Agent:
             return {"project": "", "folder": self._checked(project)}
         return {"project": project, "folder": ""}
 
-    def _vault_root(self, folder: str) -> str | None:
+    def _vault_root(self) -> str | None:
         try:
-            return index_files.find(self.vault, folder, os.environ)
+            return index_files.find(self.vault, self.folder, os.environ)
         except (ValueError, OSError) as error:
             why = f"the user's settings are not readable: {error}"
             raise VaultError(why, "run `lessons status --check`") from None
