@@ -7,8 +7,9 @@ GET /page/private/today   the rest
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -112,12 +113,11 @@ def _by_lesson(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     lessons: dict[str, dict[str, Any]] = {}
     for record in records:
         for lesson in record["lessons"]:
-            counts = {"times": 0, **dict.fromkeys(OUTCOMES, 0)}
+            counts = {"times": 0, "when": record["when"], **dict.fromkeys(OUTCOMES, 0)}
             counted = lessons.setdefault(lesson["id"], {**lesson, **counts})
             counted["times"] += 1
             if lesson["outcome"] in OUTCOMES:
                 counted[lesson["outcome"]] += 1
-            counted.setdefault("when", record["when"])
     return sorted(lessons.values(), key=lambda lesson: (-lesson["taken"], -lesson["times"]))
 
 
@@ -139,14 +139,11 @@ def _repeated(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _without_lesson(
-    client: VaultClient, failures: Sequence[dict[str, Any]]
+    client: VaultClient, failures: Iterable[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """Return the commonest failures for which no lesson would come now."""
-    shown: list[dict[str, Any]] = []
-    for failure in failures[: 3 * SHOWN]:
-        answer, _ = client.look(api.search.recall_failure(output=failure["text"]))
-        if not answer.hits:
-            shown.append(failure)
-        if len(shown) == SHOWN:
-            break
-    return shown
+    asked = ((each, api.search.recall_failure(output=each["text"])) for each in failures)
+    without = (
+        each for each, question in islice(asked, 3 * SHOWN) if not client.look(question)[0].hits
+    )
+    return list(islice(without, SHOWN))

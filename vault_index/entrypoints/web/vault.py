@@ -75,7 +75,6 @@ def state(client: Client) -> HTMLResponse:
         outcomes=answer["outcomes"],
         impact_line=status.impact_line,
         proposals=answer["proposals"],
-        lessons=answer["lessons"],
         health=[*health, ("watcher", client.shown(status.watcher_line(answer["watcher"])))],
         problems=[line for line in lines if line[0] in TROUBLE],
         settings=[text for label, text in lines if label == "settings"],
@@ -87,14 +86,7 @@ def state(client: Client) -> HTMLResponse:
 def stale(client: Client) -> HTMLResponse:
     """Show which lessons should be looked at again, and why."""
     answer, notes = client.look(api.injection.stale_lessons())
-    return fragment(
-        "vault_stale.html",
-        reasons=answer["reasons"][:MAX_ROWS],
-        count=len(answer["reasons"]),
-        lessons=answer["lessons"],
-        waiting=answer["waiting"],
-        notes=notes,
-    )
+    return fragment("vault_stale.html", **answer, notes=notes, most=MAX_ROWS)
 
 
 @routes.get(f"{PRIVATE}/check")
@@ -102,14 +94,8 @@ def check(client: Client) -> HTMLResponse:
     """Check all files of the vault."""
     (findings, files), notes = client.look(api.share.check_files())
     findings = sorted(findings, key=lambda each: each.severity)  # errors first
-    return fragment(
-        "vault_check.html",
-        findings=findings[:MAX_ROWS],
-        count=len(findings),
-        files=files,
-        errors=sum(each.severity == "error" for each in findings),
-        notes=notes,
-    )
+    values = {"findings": findings, "files": files, "notes": notes}
+    return fragment("vault_check.html", **values, most=MAX_ROWS)
 
 
 def _line(days: Sequence[Mapping[str, Any]]) -> str:
