@@ -14,21 +14,13 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 from urllib.parse import quote, unquote
 
+import mcp_types
 import uvicorn
 from mcp.server import MCPServer
 from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp.shared.exceptions import MCPError
-from mcp_types import (
-    INVALID_PARAMS,
-    METHOD_NOT_FOUND,
-    CallToolResult,
-    GetPromptResult,
-    InputRequiredResult,
-    TextContent,
-    Tool,
-)
 from pydantic import BaseModel, ValidationError
 from starlette.responses import Response
 
@@ -87,7 +79,7 @@ class Access:
         if ctx.method not in METHODS:
             if ctx.request_id is None:  # a notification has no answer
                 return None
-            raise MCPError(METHOD_NOT_FOUND, f"over HTTP this needs the token: {HEADER}")
+            raise MCPError(mcp_types.METHOD_NOT_FOUND, f"over HTTP this needs the token: {HEADER}")
         return _open_part(await call_next(ctx))
 
     def has_token(self, headers: Mapping[str, str] | None) -> bool:
@@ -150,13 +142,13 @@ class LessonsServer(MCPServer):
         headers = None if context is None else context.headers
         return self._access is None or self._access.has_token(headers)
 
-    async def list_tools(self) -> list[Tool]:
+    async def list_tools(self) -> list[mcp_types.Tool]:
         """Return the tools for the model."""
         return [tool for tool in await super().list_tools() if self._is_listed(tool.name)]
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
-    ) -> CallToolResult | InputRequiredResult:
+    ) -> mcp_types.CallToolResult | mcp_types.InputRequiredResult:
         """Call a tool, by a name of before, too; an error is an answer."""
         if not (may_call(name, arguments) or self.is_users(context)):
             return _error(
@@ -176,7 +168,7 @@ class LessonsServer(MCPServer):
 
     async def read_resource(
         self, uri: Any, context: Context[Any, Any] | None = None
-    ) -> Iterable[Any] | InputRequiredResult:
+    ) -> Iterable[Any] | mcp_types.InputRequiredResult:
         """Read a resource, whose name may hold `/` and `#` as they are or as `%2F` and `%23`."""
         named = str(uri)
         if not (may_read(named) or self.is_users(context)):
@@ -190,12 +182,12 @@ class LessonsServer(MCPServer):
         name: str,
         arguments: dict[str, Any] | None = None,
         context: Context[Any, Any] | None = None,
-    ) -> GetPromptResult | InputRequiredResult:
+    ) -> mcp_types.GetPromptResult | mcp_types.InputRequiredResult:
         """Return a prompt; a wrong name or argument is the client's mistake, and no bug to log."""
         try:
             return await super().get_prompt(name, arguments, context)
         except ValueError as error:
-            raise MCPError(INVALID_PARAMS, defused_line(str(error))) from None
+            raise MCPError(mcp_types.INVALID_PARAMS, defused_line(str(error))) from None
 
     async def _explain(self, name: str, error: ToolError) -> str:
         cause = error.__cause__
@@ -231,8 +223,10 @@ class LessonsServer(MCPServer):
         return None
 
 
-def _error(text: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+def _error(text: str) -> mcp_types.CallToolResult:
+    return mcp_types.CallToolResult(
+        content=[mcp_types.TextContent(type="text", text=text)], is_error=True
+    )
 
 
 def explained(error: VaultError) -> str:
