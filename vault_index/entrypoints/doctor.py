@@ -243,7 +243,6 @@ def _agent(vault: Vault) -> Iterator[Trouble]:
 
 
 def _hooks(agent: agents.Agent, scope: str, place: Path, has_plugin: bool) -> Iterator[Trouble]:
-    """Look at the hooks in one file."""
     words = f"{agent.name} {scope}"
     commands = agent.wiring.commands(place)
     missing = sorted(set(agent.wiring.events()) - set(commands))

@@ -115,7 +115,6 @@ def _event(agent: str, text: str) -> dict[str, object]:
 
 
 def _printed(agent: str, answer: Any) -> str:
-    """Return an answer as an agent reads it."""
     from vault_index.hotpath import protocol
 
     if not agent:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from vault_index import api
 from vault_index.entrypoints.web.lessons import one_at_a_time
 from vault_index.entrypoints.web.render import address_with, fragment, page
-from vault_index.entrypoints.web.shapes import MAX_PROMPT_CHARS, Id, Text
+from vault_index.entrypoints.web.shapes import MAX_PROMPT_CHARS, Id, Text, Word
 from vault_index.entrypoints.web.vault_client import Client
 from vault_index.hotpath import DEFAULT_DEADLINE_MS
 from vault_index.search.hit import percent_of
@@ -83,7 +83,6 @@ PRIVATE = "/page/private/agents"
 PAGE = 50  # records at once
 BY = {"watcher": "from the watcher", "process": "without a watcher", "hook": "missed"}
 
-Word = Annotated[Text, Query(max_length=1000)]
 Only = Literal["", "answered", "silent"]
 
 routes = APIRouter(include_in_schema=False)

@@ -126,8 +126,7 @@ async def _encoded(events: Events) -> AsyncGenerator[bytes, None]:
             async for event in events:
                 yield _bytes_of(event)
         except Refusal as refusal:
-            said = {"event": "error", "error": refusal.error, "hint": refusal.hint}
-            yield _bytes_of({**said, "status": refusal.status})
+            yield _bytes_of({"event": "error", **vars(refusal)})
 
 
 def _bytes_of(event: Event) -> bytes:

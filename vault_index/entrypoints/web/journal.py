@@ -19,7 +19,7 @@ from fastapi.responses import HTMLResponse
 from vault_index import api
 from vault_index.entrypoints.web.refusal import Refusal, refuse_unknown
 from vault_index.entrypoints.web.render import HEADERS, address_with, fragment, page
-from vault_index.entrypoints.web.shapes import Text
+from vault_index.entrypoints.web.shapes import Text, Word
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
 from vault_index.entrypoints.words import journal as words
 from vault_index.hotpath import spool
@@ -32,7 +32,6 @@ from vault_index.store.moments import lasted, local
 PREFIX = "/api/journal"
 PATHS = frozenset({"folder", "transcript", "file", "path", "uuids"})
 
-Word = Annotated[Text, Query(max_length=1000)]
 Kind = Literal["prompt", "observation", "summary"]
 
 

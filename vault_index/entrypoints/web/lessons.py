@@ -400,7 +400,6 @@ def _required_entry(client: VaultClient, request: Request, id: str) -> Mapping[s
 
 
 def _body(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of the template of a lesson."""
     entry, of_file = answer["entry"], answer["of_file"]
     ids = [other["id"] for other in of_file]
     at = ids.index(entry["id"]) if entry["id"] in ids else 0

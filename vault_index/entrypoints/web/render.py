@@ -97,7 +97,6 @@ class WithName:
         self._vault = shown_vault(name)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
         _shown.set(self._vault)
         await self._app(scope, receive, send)
 

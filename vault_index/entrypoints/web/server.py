@@ -130,7 +130,6 @@ class _End:
         self._server: uvicorn.Server | None = None
 
     def __call__(self, *_: object) -> None:
-        """Take a signal."""
         self._is_asked = True
         if self._server is not None:
             self._server.should_exit = True

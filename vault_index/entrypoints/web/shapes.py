@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
+from fastapi import Query
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from vault_index.ask.answer import Passage
@@ -53,6 +54,7 @@ LessonText = Annotated[Text, Field(max_length=MAX_TEXT_CHARS), AfterValidator(_s
 Category = Annotated[Text, Field(max_length=200), AfterValidator(_category)]
 Categories = Annotated[list[Category], Field(max_length=MAX_CATEGORIES)]
 Id = Annotated[Text, Field(max_length=1000)]
+Word = Annotated[Text, Query(max_length=1000)]  # of an address
 Source = Annotated[Text, Field(max_length=1000)]
 Collection = Literal["lessons", "skills", "sessions"]
 Document = Annotated[Text, Field(max_length=200)]

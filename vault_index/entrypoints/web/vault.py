@@ -16,7 +16,7 @@ from fastapi.responses import HTMLResponse
 from vault_index import api
 from vault_index.entrypoints import doctor
 from vault_index.entrypoints.web.render import fragment, page
-from vault_index.entrypoints.web.shapes import Text
+from vault_index.entrypoints.web.shapes import Text, Word
 from vault_index.entrypoints.web.vault_client import Client
 from vault_index.entrypoints.words import status
 from vault_index.search.contents import COURSE
@@ -116,20 +116,18 @@ def _line(days: Sequence[Mapping[str, Any]]) -> str:
 AT_ONCE = 100  # documents; a button shows more
 WEB = ("https://", "http://")
 
-Name = Annotated[Text, Query(max_length=1000)]
-
 document_routes = APIRouter(include_in_schema=False)
 
 
 @document_routes.get("/documents")
-def documents(name: Name = "") -> HTMLResponse:
+def documents(name: Word = "") -> HTMLResponse:
     """Show the page."""
     return page("documents.html", at="/documents", title="Documents", name=name)
 
 
 @document_routes.get("/page/documents/list")
 def listed(
-    client: Client, name: Name = "", limit: Annotated[int, Query(ge=1, le=100_000)] = AT_ONCE
+    client: Client, name: Word = "", limit: Annotated[int, Query(ge=1, le=100_000)] = AT_ONCE
 ) -> HTMLResponse:
     """Show the documents, or those that may be called so."""
     found = client.ask(api.document.select(name=name))

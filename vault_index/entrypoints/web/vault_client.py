@@ -44,12 +44,12 @@ _FOLDERS = re.compile(r"(?<![\w.~/])/(?:[^\s/'\":;,]+/)+")
 
 
 class Deletion(NamedTuple):
-    """A lesson that a page deleted, and the bytes of its file before and after."""
+    """A lesson that a page deleted, and its file before and after: None if it is gone."""
 
     id: str
     path: str
-    before: bytes
-    after: bytes | None
+    before: str  # of UTF-8 with surrogates for other bytes
+    after: str | None
 
 
 class VaultClient:

@@ -176,18 +176,15 @@ def undo(client: Client, deletion: BodyId) -> dict[str, str]:
     gone = client.deletions.get(deletion)
     if gone is None:
         raise Refusal(410, "this deletion is too old to be taken back here", "git has the file")
-    command = api.edit.restore_lesson(
-        path=gone.path,
-        before=gone.before.decode("utf-8", "surrogateescape"),
-        after=None if gone.after is None else gone.after.decode("utf-8", "surrogateescape"),
-    )
+    command = api.edit.restore_lesson(path=gone.path, before=gone.before, after=gone.after)
     client.change(command, lambda path: [path])
     del client.deletions[deletion]
     return {"id": gone.id}
 
 
-def _read(client: VaultClient, path: str) -> bytes | None:
-    """Return the bytes of a lesson file, None where it is gone. Raises Refusal."""
+def _read(client: VaultClient, path: str) -> str | None:
+    """Return a lesson file with all of its bytes, None where it is gone. Raises Refusal."""
     with client.refusing(422):
         files.refuse_links(client.root / path, client.root)
-        return files.read_if_any(client.root / path, MAX_BYTES + 1)
+        data = files.read_if_any(client.root / path, MAX_BYTES + 1)
+    return None if data is None else data.decode("utf-8", "surrogateescape")
