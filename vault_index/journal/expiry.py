@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import shutil
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -56,7 +56,10 @@ def oldest(home: Path, days: int) -> datetime | None:
         limit = now - timedelta(days=days)
         if not _look(home, now):
             return None
-        _erase(home, now)
+        last = (now - KEPT).date().isoformat()
+        for day in sorted((home / FOLDER).iterdir()):
+            if day.name < last and day.is_dir() and not day.is_symlink():
+                shutil.rmtree(day)
     except (OverflowError, VaultError, OSError):  # before the year 1; a full disk
         return None
     return limit
@@ -103,7 +106,7 @@ def _look(home: Path, now: datetime) -> bool:
     ran = now - since
     trusted = ran >= STEADY or (ran >= TRIAL and _agents_agree(home, now))
     clock = _Clock(since.isoformat(), now.isoformat(), trusted)
-    is_same = before and (before.since, before.trusted) == (clock.since, trusted)
+    is_same = before and before == replace(clock, last=before.last)
     if not (before and is_same) or abs(now - datetime.fromisoformat(before.last)) > _READ_AGAIN:
         make_folder(file.parent)
         files.replace_file(file, json.dumps(asdict(clock)).encode())
@@ -137,11 +140,3 @@ def _read(file: Path) -> _Clock | None:
                 return None
         return clock
     return None
-
-
-def _erase(home: Path, now: datetime) -> None:
-    """Remove what expired more than a week ago. Raises OSError."""
-    last = (now - KEPT).date().isoformat()
-    for day in sorted((home / FOLDER).iterdir()):
-        if day.name < last and day.is_dir() and not day.is_symlink():
-            shutil.rmtree(day)

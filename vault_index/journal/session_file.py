@@ -83,7 +83,10 @@ _HINT = "correct the file, or remove it and run lessons journal import"
 
 def dump(session: Session) -> bytes:
     """Return the file of a session, UTF-8. Characters that have no UTF-8 become question marks."""
-    lines = ["---", *_frontmatter(session), "---", "", f"# {one_line(title_of(session), 120)}", ""]
+    values = {key: getattr(session, name) for key, name in _KEYS.items()}
+    lines = ["---", *(f"{key}: {_scalar(value)}" for key, value in values.items() if value)]
+    lines += [f"read: {json.dumps(asdict(session.read), ensure_ascii=False)}", "---", ""]
+    lines += [f"# {one_line(title_of(session), 120)}", ""]
     for record in session.records:
         lines += _record(record)
     return "\n".join(lines).encode("utf-8", "replace")
@@ -116,14 +119,6 @@ def title_of(session: Session) -> str:
         if title.strip():
             return title
     return session.id
-
-
-def _frontmatter(session: Session) -> Iterator[str]:
-    for key, name in _KEYS.items():
-        value = getattr(session, name)
-        if value or name == "id":
-            yield f"{key}: {_scalar(value)}"
-    yield f"read: {json.dumps(asdict(session.read), ensure_ascii=False)}"
 
 
 def _scalar(value: str | int) -> str:

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any, ClassVar
 
 from vault_index.llm import backend
-from vault_index.llm.server import Address, HttpBackend, Reading, dict_at
+from vault_index.llm.server import HttpBackend, Reading, dict_at
 
 URL = "https://api.anthropic.com"
 VERSION = "2023-06-01"  # of the API
@@ -98,9 +98,9 @@ class AnthropicBackend(HttpBackend):
     reading = Message
     needs_key = True
 
-    def _address(self) -> Address:
+    def _server(self) -> tuple[str, str, str]:
         base = (self.environ.get(BASE) or URL).rstrip("/")
-        return Address(f"{base}/v1/messages", BASE, self.config.llm.anthropic_key_variable)
+        return f"{base}/v1/messages", BASE, self.config.llm.anthropic_key_variable
 
     def _headers(self) -> dict[str, str]:
         return {"x-api-key": self.key, "anthropic-version": VERSION}

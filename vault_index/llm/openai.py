@@ -97,7 +97,7 @@ class OpenAIBackend(server.HttpBackend):
     kind = "openai"
     reading = Completion
 
-    def _address(self) -> server.Address:
+    def _server(self) -> tuple[str, str, str]:
         settings = self.config.llm
         if not settings.openai_url:
             raise SettingsError(
@@ -106,7 +106,7 @@ class OpenAIBackend(server.HttpBackend):
                 f"{self.config.home / 'config.toml'}",
             )
         url = f"{settings.openai_url.rstrip('/')}/chat/completions"
-        return server.Address(url, SETTING, settings.openai_key_variable)
+        return url, SETTING, settings.openai_key_variable
 
     def _headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.key}"} if self.key else {}

@@ -179,40 +179,6 @@ _HINTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
-    """The address of a server, and the names of what the user may have set wrongly."""
-
-    url: str
-    setting: str  # that names the server
-    key_name: str  # the variable of the key
-
-    @property
-    def shown(self) -> str:
-        """The server without a path, or a password in it."""
-        parts = urlsplit(self.url)
-        return f"{parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}"
-
-    def check(self, key: str) -> None:
-        """Raise SettingsError unless the address may be asked with a key."""
-        try:
-            parts = urlsplit(self.url)
-            is_usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-        except ValueError:
-            is_usable = False
-        if not is_usable:
-            raise SettingsError(
-                f"{self.setting} is not an address of a server",
-                "write it as http://127.0.0.1:8080/v1 or https://HOST/v1",
-            )
-        is_clear = parts.scheme == "http" and not model_http.is_this_machine(parts.hostname or "")
-        if key and is_clear:
-            raise SettingsError(
-                f"{self.key_name} is not sent in the clear to {self.shown}",
-                f"use an https address in {self.setting}, or start without {self.key_name}",
-            )
-
-
-@dataclass(frozen=True, slots=True)
 class Answered:
     """A status of HTTP and the JSON object that came with it, {} without one."""
 
@@ -240,15 +206,32 @@ class HttpBackend(backend.Backend):
         self, model: str, config: Config, environ: Mapping[str, str], timeout: float = 0
     ) -> None:
         super().__init__(model, config, environ, timeout)
-        self.address = self._address()
-        self.key = environ.get(self.address.key_name, "").strip()
-        self.address.check(self.key)
+        self.url, self.setting, self.key_name = self._server()
+        self.key = environ.get(self.key_name, "").strip()
         self.refused: set[str] = set()  # parts of a request that this server does not know
+        try:
+            parts = urlsplit(self.url)
+            is_usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        except ValueError:
+            is_usable = False
+        if not is_usable:
+            raise SettingsError(
+                f"{self.setting} is not an address of a server",
+                "write it as http://127.0.0.1:8080/v1 or https://HOST/v1",
+            )
+        self.host = parts.hostname or ""
+        port = f":{parts.port}" if parts.port else ""
+        self.server = f"{parts.scheme}://{self.host}{port}"  # without a path, or a password in it
+        if self.key and parts.scheme == "http" and not model_http.is_this_machine(self.host):
+            raise SettingsError(
+                f"{self.key_name} is not sent in the clear to {self.server}",
+                f"use an https address in {self.setting}, or start without {self.key_name}",
+            )
 
     def ask(self, question: backend.Question, take: backend.Take | None = None) -> backend.Reply:
         """Return the reply of one request that the server takes. Raises ModelCallError."""
         if self.needs_key and not self.key:
-            hint = f"set {self.address.key_name} in the environment"
+            hint = f"set {self.key_name} in the environment"
             raise ModelAwayError(f"{self.name}: there is no key", hint)
         while True:
             body = self._body(question, streams=take is not None)
@@ -272,8 +255,11 @@ class HttpBackend(backend.Backend):
             if not self._has_simpler_form(answered, body):
                 raise self._failure(answered)
 
-    def _address(self) -> Address:
-        """Return where to ask. Raises SettingsError where the settings do not say it."""
+    def _server(self) -> tuple[str, str, str]:
+        """Return the address, the setting that names it, and the variable of its key.
+
+        Raises SettingsError where the settings do not say it.
+        """
         raise NotImplementedError
 
     def _headers(self) -> dict[str, str]:
@@ -290,17 +276,16 @@ class HttpBackend(backend.Backend):
         """Return what the server answers, whatever the status. Raises ModelCallError."""
         import httpx  # 80 ms
 
-        server, setting = f"{self.name}: {self.address.shown}", self.address.setting
+        server, setting = f"{self.name}: {self.server}", self.setting
         network = f"check {setting}, and whether the server runs"
         # halves of characters become question marks
         data = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         headers = _JSON_ONLY | self._headers() | ({} if stream is None else _STREAM_TOO)
         try:
-            host = urlsplit(self.address.url).hostname or ""
-            options = model_http.options(host, self.timeout, self.connection.follow)
+            options = model_http.options(self.host, self.timeout, self.connection.follow)
             with (
                 httpx.Client(**options) as client,
-                client.stream("POST", self.address.url, content=data, headers=headers) as response,
+                client.stream("POST", self.url, content=data, headers=headers) as response,
             ):
                 if stream is not None and response.status_code == 200:
                     return _streamed(response.iter_raw(), stream)
@@ -327,20 +312,19 @@ class HttpBackend(backend.Backend):
 
     def _failure(self, answered: Answered) -> ModelCallError:
         """Return the error for an answer that is not one of a model."""
-        status, address = answered.status, self.address
-        server, setting = f"{self.name}: {address.shown}", f"check {address.setting}"
+        status, server = answered.status, f"{self.name}: {self.server}"
         code = answered.error.get("code")
         if status == 200 and isinstance(code, int) and 400 <= code <= 599:
             status = code  # of the server behind that one
         elif 200 <= status < 300:
             says = "an error" if answered.error else "something else than an answer of a model"
-            return ModelCallError(f"{server} answered with {says}", setting)
+            return ModelCallError(f"{server} answered with {says}", f"check {self.setting}")
         if 300 <= status < 400:
             away = "leads elsewhere, where no key and no text is sent"
-            return ModelCallError(f"{server} {away}", setting)
+            return ModelCallError(f"{server} {away}", f"check {self.setting}")
         kind = ModelAwayError if status in _AWAY else ModelCallError
         hint = _HINTS.get(status, "see the log of the server, or choose another model")
-        hint = hint.format(key=address.key_name, setting=address.setting)
+        hint = hint.format(key=self.key_name, setting=self.setting)
         error = kind(f"{server}: status {status}{self._said(answered, status)}", hint)
         return PassingError(error, answered.after) if passes(status) else error
 

@@ -73,15 +73,17 @@ class Reader(events.Reader):
             return
         for record in records(line, unread):
             kind = str(record.get("type"))
+            if self._of_subagent:  # as if it were of a session
+                record |= {"isSidechain": False, "entrypoint": "sdk"}
             yield from self._queue.untraced()
             if kind in ("user", "attachment"):
-                made = list((_user if kind == "user" else _attachment)(self._own(record)))
+                made = list((_user if kind == "user" else _attachment)(record))
                 self._queue.typed(made)
                 if made and made[0].kind in events.OPENING:
                     self._calls.clear()
                 yield from made
             elif kind == "assistant":
-                for event in _assistant(self._own(record)):
+                for event in _assistant(record):
                     if event.kind != events.TOOL_CALL or event.call not in self._calls:
                         self._calls.add(event.call)
                         yield event
@@ -96,12 +98,6 @@ class Reader(events.Reader):
     def end(self) -> Iterator[Event]:
         """Yield what only the end of the transcript decides."""
         yield from self._queue.untraced(at_end=True)
-
-    def _own(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Return a record of a subagent's own transcript as if it were of a session."""
-        if not self._of_subagent:
-            return record
-        return record | {"isSidechain": False, "entrypoint": "sdk"}
 
 
 def _is_silent(line: bytes) -> bool:

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from typing import Any
 
 from vault_index.hotpath import spool
 
@@ -137,18 +137,6 @@ class Reader:
     def end(self) -> Iterator[Event]:
         """Yield what only the end of the transcript decides."""
         yield from ()
-
-
-def lines(opened: BinaryIO) -> Iterator[tuple[bytes, bool]]:
-    """Yield the lines of a file from where it is, with their ends, and whether each is one.
-
-    A line above MAX_LINE comes in pieces, and no piece is a line.
-    """
-    is_whole = True
-    while line := opened.readline(MAX_LINE):
-        has_end = line.endswith(b"\n")
-        yield line, is_whole and (has_end or len(line) < MAX_LINE)
-        is_whole = has_end
 
 
 def records(line: bytes, unread: Unread) -> Iterator[dict[str, Any]]:

@@ -127,13 +127,16 @@ class Reading:
 
     def events(self, opened: BinaryIO) -> Iterator[Event]:
         """Yield the events of a file from where it is. A last line without its end counts if whole."""
-        for line, is_line in events.lines(opened):
-            if not is_line:
-                self.unread.lines += line.endswith(b"\n")
-            elif line.endswith(b"\n"):
+        is_begun = False  # a line above MAX_LINE comes in pieces, and no piece is a line
+        while line := opened.readline(events.MAX_LINE):
+            has_end = line.endswith(b"\n")
+            if is_begun or (not has_end and len(line) == events.MAX_LINE):
+                self.unread.lines += has_end
+            elif has_end:
                 yield from self._events(line)
             else:
                 yield from self._reader.events(line, Unread())
+            is_begun = not has_end
             if self._digest is not None:
                 self._digest.update(line)
             self.bytes += len(line)

@@ -264,7 +264,13 @@ def shortened_input(
     elif kind == EDIT and isinstance(values.get("input"), str):
         short["files"] = [clean(edit.path) for edit in edits]
     elif kind == TODO:
-        short["todos"] = _todos(values, clean)
+        short["todos"] = [
+            (
+                clean(str(todo.get("content") or todo.get("step") or ""))[:_SHORT],
+                str(todo.get("status")),
+            )
+            for todo in _dicts(values.get("todos") or values.get("plan"))
+        ]
     return short
 
 
@@ -310,11 +316,6 @@ def shown_to_user(tool: str, values: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def exits(kind: str, values: Mapping[str, Any]) -> bool:
-    """Whether a call without an error has ended well: a command that runs on has not ended."""
-    return kind == SHELL and not values.get("is_background")
-
-
 def is_result_needed(kind: str, values: Mapping[str, Any], text: str) -> bool:
     """Whether a result without an error counts: of a commit, or of what says that it failed."""
     if kind == TODO:
@@ -325,16 +326,6 @@ def is_result_needed(kind: str, values: Mapping[str, Any], text: str) -> bool:
     if kind != SHELL or not command:
         return False
     return is_commit(command) or (is_check(command) and says_failed(text))
-
-
-def _todos(values: Mapping[str, Any], clean: Clean) -> list[tuple[str, str]]:
-    return [
-        (
-            clean(str(todo.get("content") or todo.get("step") or ""))[:_SHORT],
-            str(todo.get("status")),
-        )
-        for todo in _dicts(values.get("todos") or values.get("plan"))
-    ]
 
 
 def _dicts(value: Any) -> list[dict[str, Any]]:

@@ -168,7 +168,8 @@ class Turns:
             return
         call.is_done, call.is_error, call.status = True, event.is_error, event.status
         call.result_uuid = event.uuid
-        if call.status is None and not event.is_error and tools.exits(call.kind, call.input):
+        has_ended = call.kind == tools.SHELL and not call.input.get("is_background")
+        if call.status is None and not event.is_error and has_ended:
             call.status = 0
         text = event.text
         if not event.is_error and tools.is_check(call.command):
