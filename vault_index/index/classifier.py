@@ -104,36 +104,19 @@ WEIGHTS = (4.02, 3.11, 2.91, 7.69, 2.81, 2.08, 0.24, -0.59, 6.19)
 NONE_WEIGHTS = (4.65, 0.2, 2.02, 1.45, 0.07, -2.4)
 MIN_SINGLE, MAX_SINGLE = 0.005, 0.9
 
-DEFAULT_KEYWORDS: Mapping[str, CategoryPath] = {
-    "ci pipeline": "devops/ci-cd",
-    "github actions": "devops/ci-cd",
-    "gitlab ci": "devops/ci-cd",
-    "jenkins": "devops/ci-cd",
-    "docker compose": "devops/docker",
-    "docker image": "devops/docker",
-    "dockerfile": "devops/docker",
-    "helm": "devops/deployment",
-    "kubernetes": "devops/deployment",
-    "terraform": "devops/deployment",
-    "alerting": "devops/monitoring",
-    "grafana": "devops/monitoring",
-    "prometheus": "devops/monitoring",
-    "claude code": "workflow/claude-code",
-    "claude.md": "workflow/claude-code",
-    "code review": "workflow/code-review",
-    "pull request": "workflow/code-review",
-    "debugger": "workflow/debugging",
-    "stack trace": "workflow/debugging",
-    "css": "development/frontend",
-    "react component": "development/frontend",
-    "rest api": "development/backend",
-    "sql": "development/backend",
-    "eslint": "development/tooling",
-    "linter": "development/tooling",
-    "user story": "product-management",
-    "roadmap": "product-management",
-    "naming convention": "conventions",
-    "style guide": "conventions",
+DEFAULT_PHRASES: Mapping[CategoryPath, str] = {
+    "devops/ci-cd": "ci pipeline, github actions, gitlab ci, jenkins",
+    "devops/docker": "docker compose, docker image, dockerfile",
+    "devops/deployment": "helm, kubernetes, terraform",
+    "devops/monitoring": "alerting, grafana, prometheus",
+    "workflow/claude-code": "claude code, claude.md",
+    "workflow/code-review": "code review, pull request",
+    "workflow/debugging": "debugger, stack trace",
+    "development/frontend": "css, react component",
+    "development/backend": "rest api, sql",
+    "development/tooling": "eslint, linter",
+    "product-management": "user story, roadmap",
+    "conventions": "naming convention, style guide",
 }
 
 _WORD = re.compile(r"[^\W_][\w+#]*")
@@ -267,9 +250,8 @@ class Classifier:
         parts = (*of_lessons, named, in_title, in_text, lessons_of, is_empty, is_empty * named)
         score = sum(part * each for part, each in zip(parts, WEIGHTS, strict=True))
         is_declared = np.arange(len(self._known)) >= len(self._counts)
-        score = np.where(
-            is_empty & ~is_declared, -np.inf, score
-        )  # its only lesson is the missing one
+        # the only lesson of such a category is the missing one
+        score = np.where(is_empty & ~is_declared, -np.inf, score)
         none = self._none(cosines, np.where(np.isneginf(score), -1, named))
         every = np.concatenate([score, none[:, None]], axis=1)
         odds = np.exp(every - every.max(axis=1, keepdims=True))
@@ -279,14 +261,12 @@ class Classifier:
         """Return whether a title names a category, float[m, k], and whether only the text does."""
         import numpy as np
 
-        in_title, in_text = np.zeros((2, len(lessons.heads), len(self._known)))
-        for row, (head, body) in enumerate(zip(lessons.heads, lessons.bodies, strict=True)):
-            for at, name in enumerate(self._names):
-                if name and name in head:
-                    in_title[row, at] = 1
-                elif name and name in body:
-                    in_text[row, at] = 1
-        return in_title, in_text
+        shape = len(lessons.heads), len(self._names)
+        in_title, in_body = (
+            np.array([name != "" and name in text for text in texts for name in self._names], bool)
+            for texts in (lessons.heads, lessons.bodies)
+        )
+        return in_title.reshape(shape), (in_body & ~in_title).reshape(shape)
 
     def _none(self, cosines: np.ndarray, named: np.ndarray) -> np.ndarray:
         """Return the score of "none of them" for each lesson, float[m]."""
@@ -348,9 +328,8 @@ class Classifier:
         if branch:
             said = f"{why}; of {branch} at least it is sure"
             return Classification((branch,), self._certainty.of(its_share), (said,))
-        return Classification(
-            (UNCATEGORIZED,), 0.0, (f"{first} is nearest, and less likely than not",)
-        )
+        why = f"{first} is nearest, and less likely than not"
+        return Classification((UNCATEGORIZED,), 0.0, (why,))
 
     def _reason(self, best: int, cosines: np.ndarray) -> str:
         """Return how near a lesson is to a category, and to which lesson of the vault."""
@@ -429,9 +408,8 @@ def _proposals(table: Table, config: Config, embed: Embed | None) -> list[Propos
         return []
     classifier = _learned(table, *_settings(config), embed)
     proposals = []
-    for row, vector in zip(
-        unfiled, [None] * len(unfiled) if vectors is None else vectors, strict=True
-    ):
+    several = [None] * len(unfiled) if vectors is None else vectors
+    for row, vector in zip(unfiled, several, strict=True):
         verdict = classifier.classify(row["title"], row["text"], vector)
         about = row["lesson_id"], row["path"], row["title"]
         proposals.append(Proposal(*about, *verdict, file_hash=row["file_hash"]))
@@ -468,13 +446,9 @@ def _declared(
     named = {path for path in map(normalise, taxonomy) if path}
     if named - set(DEFAULT_TAXONOMY):
         return named, True
-    return (named or set(DEFAULT_TAXONOMY)) if _elsewhere(used) < least else set(), False
-
-
-def _elsewhere(used: Mapping[CategoryPath, int]) -> int:
-    """Count the lessons that are filed in no branch of the default taxonomy."""
     default = {branch for path in DEFAULT_TAXONOMY for branch in prefixes(path)}
-    return sum(count for path, count in used.items() if path not in default)
+    elsewhere = sum(count for path, count in used.items() if path not in default)
+    return (named or set(DEFAULT_TAXONOMY)) if elsewhere < least else set(), False
 
 
 def _described(path: CategoryPath, keywords: Mapping[str, CategoryPath]) -> str:
@@ -496,7 +470,8 @@ def _in_force(
 ) -> dict[str, CategoryPath]:
     """Return the phrases that hold here: the vault's own, and those default ones that fit its tree."""
     allowed = _declared(used, taxonomy, YOUNG_VAULT)[0] | set(used)
-    chosen = {phrase: path for phrase, path in DEFAULT_KEYWORDS.items() if path in allowed}
+    fitting = [(path, phrases) for path, phrases in DEFAULT_PHRASES.items() if path in allowed]
+    chosen = {phrase: path for path, phrases in fitting for phrase in phrases.split(", ")}
     own = {phrase: normalise(path) for phrase, path in keywords.items()}
     return chosen | {phrase: path for phrase, path in own.items() if path}
 

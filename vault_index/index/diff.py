@@ -74,17 +74,17 @@ def _of_all(vault: Vault, manifest: Manifest, head: str) -> Answer:
     if head and not history and git.tree(vault.lessons_dir, head):
         return Answer("")  # there are commits of lessons, and git could not read them just now
     now = dict.fromkeys(manifest.files, git.Provenance("", "", "")) | history
-    return Answer(head, {path: new for path, new in now.items() if _differs(manifest, path, new)})
+    changed = {
+        path: new
+        for path, new in now.items()
+        if (entry := manifest.files.get(path)) is None or of_entry(entry) != new
+    }
+    return Answer(head, changed)
 
 
 def of_entry(entry: FileEntry) -> git.Provenance:
     """Return what a manifest's entry says."""
     return git.Provenance(entry.author, entry.first, entry.last)
-
-
-def _differs(manifest: Manifest, path: str, now: git.Provenance) -> bool:
-    entry = manifest.files.get(path)
-    return entry is None or of_entry(entry) != now
 
 
 _UNREADABLE = "?"  # as the hash of a file: another user may read it, and no stat says so
@@ -112,15 +112,6 @@ class Diff:
     def is_empty(self, manifest: Manifest) -> bool:
         """Whether nothing is to be done: of the commit only as far as git was asked."""
         return not len(self) and self.head in (None, manifest.head)
-
-
-@dataclass(frozen=True, slots=True)
-class _Parsed:
-    """A file as it was just read. `lessons` is None when its rows stay as they are."""
-
-    path: str
-    entry: FileEntry
-    lessons: Sequence[Lesson] | None = None
 
 
 def scan(vault: Vault, manifest: Manifest, ask_git: bool, *, read_all: bool = False) -> Diff:
@@ -182,23 +173,27 @@ def read(
     sources |= {path: diff.listed[path] for path in authors.changed if path in diff.listed}
     first = _Reader(vault, manifest, authors.changed, withheld=False)
     looked = {path: first.read(source) for path, source in sources.items()}
-    entries = {path: parsed.entry for path, parsed in looked.items()}
-    changed = {path for path, parsed in looked.items() if parsed.lessons is not None}
-    owners = _owners(manifest, entries, diff.removed)
-    for path in _taken_or_freed(manifest, owners):
-        if path not in diff.removed and path not in changed:
-            entry = manifest.files[path]
-            sources.setdefault(path, SourceFile(path, _stamp_of(entry)))
-            parsed = first.read(sources[path], even_if_same=True)
-            entries[path] = parsed.entry
-            changed |= {path} if parsed.lessons is not None else set()
+    owners = _owners(manifest, {path: entry for path, (entry, _) in looked.items()}, diff.removed)
+    for path, entry in manifest.files.items():
+        # the files that lost their declared id to another one, or got it back
+        is_other = (owners.get(entry.declared) == path) != entry.owns_id
+        is_unread = path not in diff.removed and looked.get(path, (entry, None))[1] is None
+        if entry.declared and is_other and is_unread:
+            size, mtime, ctime, inode = entry.stamp or (0, 0, 0, 0)
+            sources.setdefault(path, SourceFile(path, (size, mtime, ctime, inode)))
+            looked[path] = first.read(sources[path], even_if_same=True)
+    entries = {path: entry for path, (entry, _) in looked.items()}
+    changed = {path for path, (_, lessons) in looked.items() if lessons is not None}
     reader = replace(first, withheld=withheld)
 
     def read_rows(path: str) -> ReadFile:
-        if path not in changed:
-            return ReadFile(path, entries[path])
-        parsed = reader.read(sources[path], even_if_same=True)
-        return _with_rows(_with_own_ids(parsed, owners), manifest.files.get(path))
+        entry, lessons = entries[path], None
+        if path in changed:
+            entry, lessons = reader.read(sources[path], even_if_same=True)
+        if lessons is None:
+            return ReadFile(path, entry)
+        entry, lessons = _with_own_ids(path, entry, lessons, owners)
+        return _with_rows(path, entry, lessons, manifest.files.get(path))
 
     return Reading({path: entries[path] for path in sorted(entries)}, changed, read_rows)
 
@@ -230,7 +225,9 @@ class _Reader:
     authors: Mapping[str, git.Provenance]
     withheld: bool
 
-    def read(self, source: SourceFile, *, even_if_same: bool = False) -> _Parsed:
+    def read(
+        self, source: SourceFile, *, even_if_same: bool = False
+    ) -> tuple[FileEntry, Sequence[Lesson] | None]:
         """Read a file. Its lessons are None if nothing of them changed, or it cannot be parsed."""
         path = source.path
         before = self.manifest.files.get(path)
@@ -241,28 +238,26 @@ class _Reader:
             is_same = before is not None and before.hash == hashed
             is_same = is_same and not ownership.has(self.vault.config.home, entry.held)
             if before and is_same and not even_if_same and of_entry(before) == of_entry(entry):
-                return _Parsed(path, entry)
+                return entry, None
             entry = replace(entry, hash=hashed)
             lessons = parse.parse_file(data, path)
             if self.withheld and (before is None or not is_same or before.problem):
                 why, until = withheld_by(self.vault, path, data)
                 entry = replace(entry, withheld=why, held=until)
         except LessonError as error:
-            return _Parsed(path, replace(entry, problem=error.message, line=error.line))
+            return replace(entry, problem=error.message, line=error.line), None
         except FileNotFoundError:  # deleted since it was listed: the next look takes it out
-            return _Parsed(path, before or entry)
+            return before or entry, None
         except OSError as error:
             problem = f"{path}: cannot be read: {error.strerror}"
-            return _Parsed(
-                path, replace(entry, problem=problem, line=0, hash=_UNREADABLE, stamp=[])
-            )
+            return replace(entry, problem=problem, line=0, hash=_UNREADABLE, stamp=[]), None
         except Exception as error:  # noqa: BLE001  # a bug of ours, and one file is not the vault
-            return _Parsed(path, replace(entry, problem=_unexpected(path, error), line=0))
+            return replace(entry, problem=_unexpected(path, error), line=0), None
         declared = lessons[0].declared if lessons else ""
         entry = replace(
             entry, problem="", line=0, declared=declared, owns_id=True, lessons=len(lessons)
         )
-        return _Parsed(path, entry, lessons)
+        return entry, lessons
 
     def _entry(self, source: SourceFile, before: FileEntry | None) -> FileEntry:
         """Return the entry of a file before its content is looked at."""
@@ -272,11 +267,6 @@ class _Reader:
         if author is None:
             return entry
         return replace(entry, author=author.author, first=author.first, last=author.last)
-
-
-def _stamp_of(entry: FileEntry) -> files.Stamp:
-    size, mtime, ctime, inode = entry.stamp or (0, 0, 0, 0)
-    return size, mtime, ctime, inode
 
 
 def content(vault: Vault, path: str) -> bytes:
@@ -296,27 +286,19 @@ def _unexpected(path: str, error: Exception) -> str:
     return f"{path}: {type(error).__name__}: {' '.join(str(error).split())}"
 
 
-def _with_rows(file: _Parsed, before: FileEntry | None) -> ReadFile:
+def _with_rows(
+    path: str, entry: FileEntry, lessons: Sequence[Lesson], before: FileEntry | None
+) -> ReadFile:
     """Return a file with its rows; where they cannot be made, those of before stay."""
-    if file.lessons is None:
-        return ReadFile(file.path, file.entry)
     from vault_index.index import rows
 
-    entry, author = file.entry, of_entry(file.entry)
     try:
-        path = shown(file.path)
-        made = rows.of_file(file.lessons, path, author, entry.hash, entry.withheld)
+        made = rows.of_file(lessons, shown(path), of_entry(entry), entry.hash, entry.withheld)
     except Exception as error:  # noqa: BLE001  # as in `_Reader.read`
-        entry = replace(
-            entry,
-            lessons=before.lessons if before else 0,
-            withheld=before.withheld if before else "",
-            held=before.held if before else "",
-            problem=_unexpected(file.path, error),
-            line=0,
-        )
-        return ReadFile(file.path, entry)
-    return ReadFile(file.path, entry, made, {row["content_hash"]: row for row in made})
+        last = before or FileEntry("", [])
+        entry = replace(entry, lessons=last.lessons, withheld=last.withheld, held=last.held)
+        return ReadFile(path, replace(entry, problem=_unexpected(path, error), line=0))
+    return ReadFile(path, entry, made, {row["content_hash"]: row for row in made})
 
 
 # whose a declared id is
@@ -339,25 +321,14 @@ def _owners(
     return owners
 
 
-def _taken_or_freed(manifest: Manifest, owners: Mapping[str, str]) -> list[str]:
-    """List the files that lost their declared id to another one, or got it back."""
-    return [
-        path
-        for path, entry in manifest.files.items()
-        if entry.declared and (owners.get(entry.declared) == path) != entry.owns_id
-    ]
-
-
-def _with_own_ids(file: _Parsed, owners: Mapping[str, str]) -> _Parsed:
+def _with_own_ids(
+    path: str, entry: FileEntry, lessons: Sequence[Lesson], owners: Mapping[str, str]
+) -> tuple[FileEntry, Sequence[Lesson]]:
     """Return a file with its path as id if it declares the id of another, which is its problem."""
-    declared = file.entry.declared
-    if not declared or file.lessons is None:
-        return file
-    if owners.get(declared) == file.path:
-        return file
-    other = owners.get(declared, f"{declared}.md")
-    problem = f"{file.path}: the id {declared!r} is taken by {other}"
-    base = parse.id_of(file.path)
-    lessons = [replace(lesson, id=base + lesson.id[len(declared) :]) for lesson in file.lessons]
-    entry = replace(file.entry, owns_id=False, problem=problem)
-    return _Parsed(file.path, entry, lessons)
+    declared = entry.declared
+    if not declared or owners.get(declared) == path:
+        return entry, lessons
+    problem = f"{path}: the id {declared!r} is taken by {owners.get(declared, f'{declared}.md')}"
+    base = parse.id_of(path)
+    lessons = [replace(lesson, id=base + lesson.id[len(declared) :]) for lesson in lessons]
+    return replace(entry, owns_id=False, problem=problem), lessons
