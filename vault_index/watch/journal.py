@@ -146,20 +146,16 @@ class JournalWatch:
         if not self._slots.acquire(blocking=False):
             return {"declined": f"{MAX_WAITING} questions about the journal wait already"}
         try:
-            return {"notes": self.journal.config.warnings(), **self._answer(question)}
+            if question.get("fresh") and backlog.waiting(self.journal):
+                self.call()
+                with self._changed:  # for what just grew
+                    self._changed.wait_for(lambda: not self.is_busy, PATIENCE_SECONDS)
+            notes = self.journal.config.warnings()
+            return {"notes": notes, **api.answer_on_wire(self.journal, question)}
         except IndexStateError as error:
             return {"declined": error.message}
         finally:
             self._slots.release()
-
-    def _answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
-        """Answer a question about the journal; a `fresh` one waits for what just grew."""
-        if question.get("fresh") and backlog.waiting(self.journal):
-            self.call()
-            until = time.monotonic() + PATIENCE_SECONDS
-            with self._changed:
-                self._changed.wait_for(lambda: not self.is_busy, until - time.monotonic())
-        return api.answer_on_wire(self.journal, question)
 
     @property
     def _reading(self) -> Any:
@@ -199,14 +195,10 @@ class JournalWatch:
                 self._unjudged = False
                 self._sessions_went_on()
             if time.monotonic() - self._expired > EXPIRE_SECONDS:
-                self._expire()
-
-    def _expire(self) -> None:
-        """Put away the sessions that are kept long enough."""
-        self._expired = time.monotonic()
-        gone = importlib.import_module("vault_index.journal.forget").expire(self.journal)
-        if went := gone.went(self.journal):
-            self._say(f"journal: {went}")
+                self._expired = time.monotonic()
+                gone = importlib.import_module("vault_index.journal.forget").expire(self.journal)
+                if went := gone.went(self.journal):
+                    self._say(f"journal: {went}")
 
     def _take_in(self) -> bool:
         """Take in what is noted, and what grew since it was. Whether it may grow on."""

@@ -68,7 +68,7 @@ class VaultWatch:
         self._index: Job | None = None
         self._fetch: Job | None = None
         self._reflog: Path | None = None
-        self._events = FileEvents(root / index_files.FOLDER, self._say)
+        self.events = FileEvents(root / index_files.FOLDER, self._say)
         self._progress = Progress(self._say)
         self._asked = 0  # questions at the last look
         self._failed_at = 0.0
@@ -85,7 +85,7 @@ class VaultWatch:
     def end(self, reason: str, seconds: float = 0.0) -> None:
         """Have the vault closed, and wait for that for so long at most."""
         self._stop = self._stop or reason
-        self._events.wake()
+        self.events.wake()
         self.ended.wait(seconds)
 
     @property
@@ -112,7 +112,7 @@ class VaultWatch:
         finally:
             for job in filter(None, (self._index, self._fetch)):
                 job.stop()
-            self._events.close()
+            self.events.close()
             gc.unfreeze()  # what was loaded for this vault goes
             if lock is not None:
                 os.close(lock)
@@ -126,15 +126,15 @@ class VaultWatch:
         self._current = CurrentVault(self.root, self._say, self._embedder)
         self._state = schedule.started(time.monotonic())
         self._questions = Questions(
-            self._current, self._progress, self._events, lambda: self._state.waits_for_others
+            self._current, self._progress, self.events, lambda: self._state.waits_for_others
         )
         self._current.warm_up(lambda: self._pass(full=False))
         self.ready.set()
 
     def _watch(self) -> str:
         """Reindex on save; return the reason for the end."""
-        self._events.wait(schedule.FIRST_SECONDS)
-        self._events.start()
+        self.events.wait(schedule.FIRST_SECONDS)
+        self.events.start()
         self._say(f"watching {self._current.vault.lessons_dir}")
         self._state = schedule.started(time.monotonic())
         self._look(saved=True)  # changes until now raised no event
@@ -143,7 +143,7 @@ class VaultWatch:
             if isinstance(due, schedule.Stop):
                 return due.reason
             if isinstance(due, schedule.Wait):
-                self._look(saved=self._events.wait(due.seconds))
+                self._look(saved=self.events.wait(due.seconds))
                 continue
             try:
                 passed = self._do(due)
@@ -153,7 +153,9 @@ class VaultWatch:
             self._state = schedule.after(self._state, time.monotonic(), due, passed)
 
     def _say(self, message: str) -> None:
-        self._say_line("\n".join(f"{self.root.name}: {line}" for line in message.splitlines()))
+        if message:
+            named = (f"{self.root.name}: {line}" for line in message.splitlines())
+            self._say_line("\n".join(named))
 
     # what happened
 
@@ -170,7 +172,7 @@ class VaultWatch:
 
     def _gather(self, *, saved: bool, stop: str) -> schedule.Events:
         current, questions = self._current, self._questions
-        saved = self._events.arm() or saved  # the folder is another one
+        saved = self.events.arm() or saved  # the folder is another one
         index_ended = self._take_ends()
         asked, self._asked = questions.asked > self._asked, questions.asked
         full_asked, index_damaged = questions.take_calls()
@@ -185,7 +187,7 @@ class VaultWatch:
             model_came=current.model_came(),
             model_due=self._fetch is None and current.model_is_due(),
             lessons_gone=not current.vault.lessons_dir.is_dir(),
-            polling=self._events.polling,
+            polling=self.events.polling,
             head=self._head,
             stop=stop,
         )
@@ -193,7 +195,7 @@ class VaultWatch:
     def _take_ends(self) -> bool:
         """Take the ends of jobs. Whether a background index ended."""
         if self._fetch is not None and self._fetch.succeeded is not None:
-            self._progress.say(self._fetch.close())
+            self._say(self._fetch.close())
             self._fetch = None
         if self._index is None or self._index.succeeded is None:
             return False
@@ -222,7 +224,7 @@ class VaultWatch:
             case schedule.Task.QUICK_PASS:
                 return self._pass(full=False)
             case schedule.Task.FULL_PASS:
-                self._events.check()
+                self.events.check()
                 return self._pass(full=True)
             case schedule.Task.BACKGROUND_INDEX:
                 self._start_index()
@@ -294,10 +296,10 @@ class VaultWatch:
 
     def _tidy(self) -> Passed:
         """Clean old versions away; those that are too young for it, later."""
-        is_tidy = False
         with contextlib.suppress(VaultError):
-            is_tidy = reconcile.tidy(self._current.vault)
-        return Passed(Outcome.DONE if is_tidy else Outcome.BUSY)
+            if reconcile.tidy(self._current.vault):
+                return Passed(Outcome.DONE)
+        return Passed(Outcome.BUSY)
 
     def _start_index(self, *options: str) -> None:
         if self._index is not None:
@@ -306,14 +308,14 @@ class VaultWatch:
         if self._index is None:
             self._progress.finish()  # no use in waiting for it
         else:
-            self._index.call_at_end(self._events.wake)
+            self._index.call_at_end(self.events.wake)
 
     def _start_fetch(self) -> None:
         self._say("fetching the embedding model; full text only until it is here")
         with tempfile.TemporaryFile() as output:
             words = ["--vault", str(self.root), "model", "fetch"]
             self._fetch = Job(words, output.fileno())
-        self._fetch.call_at_end(self._events.wake)
+        self._fetch.call_at_end(self.events.wake)
 
     # what it answers
 
@@ -334,10 +336,6 @@ class VaultWatch:
         finally:
             self._waiting.release()
 
-    def hurry(self) -> None:
-        """Look at the files now: git changed something."""
-        self._events.hurry()
-
     def status(self) -> dict[str, Any]:
         """Return what `lessons watch --status` shows of the vault."""
         lessons: int | None = None
@@ -348,7 +346,7 @@ class VaultWatch:
             "vault": str(self.root),
             "lessons": lessons,
             "indexing": self._index is not None,
-            "events": "polling" if self._events.polling else "events",
+            "events": "polling" if self.events.polling else "events",
             "questions": self._questions.asked,
             **self._progress.as_json(),
             **({"trouble": unusable.message} if unusable else {}),
@@ -397,16 +395,11 @@ class Progress:
         self.last = ""  # what the last pass that wrote did
         self.trouble = ""  # why the last pass failed
         self.problems: list[str] = []  # files that are not in the index as they are
+        self.finished = 0  # passes
+        self._begun = 0
         self._say = say
         self._started = time.monotonic()
-        self._begun = 0
-        self._finished = 0
         self._changed = threading.Condition()
-
-    @property
-    def has_finished_any(self) -> bool:
-        """Whether a pass was ever finished."""
-        return self._finished > 0
 
     def begin(self) -> None:
         """Note that a pass begins."""
@@ -416,7 +409,7 @@ class Progress:
     def finish(self) -> None:
         """Note that what was saved before the last pass began is in the index, or cannot be."""
         with self._changed:
-            self._finished = self._begun
+            self.finished = self._begun
             self._changed.notify_all()
 
     def wait_for_next(
@@ -427,7 +420,7 @@ class Progress:
             wanted = self._begun + 1  # a pass that runs now may have looked too early
             hurry()
             began = time.monotonic()
-            while self._finished < wanted:
+            while self.finished < wanted:
                 now = time.monotonic()
                 end = began + (PATIENCE_SECONDS if waits_for_others() else OWN_PATIENCE_SECONDS)
                 if now >= end:
@@ -437,30 +430,25 @@ class Progress:
 
     def take(self, stats: Stats) -> None:
         """Keep and log what a pass came to."""
-        problems = [f"{one.path}:{one.line}: {one.message}" for one in stats.problems]
+        problems = [f"{each.path}:{each.line}: {each.message}" for each in stats.problems]
         if not stats.busy and not stats.pending:
             self.trouble = ""
             self.problems = [f"warning: {problem}" for problem in problems]
         if stats.wrote:
             self.last = f"{stats} in {stats.seconds:.2f} s"
-            self.say("\n".join([self.last, *problems]))
+            self._say("\n".join([self.last, *problems]))
 
     def take_printed(self, printed: str, *, succeeded: bool) -> None:
         """Keep and log what a background index printed."""
-        self.say(printed)
+        self._say(printed)
         self.last = printed.rpartition("\n")[2] or self.last
         self.trouble = "" if succeeded else self.last
 
     def complain(self, message: str) -> None:
         """Keep and log why something failed, once."""
         if message != self.trouble:
-            self.say(f"error: {message}")
+            self._say(f"error: {message}")
         self.trouble = message
-
-    def say(self, message: str) -> None:
-        """Log a message, which may be empty."""
-        if message:
-            self._say(message)
 
     def as_json(self) -> dict[str, Any]:
         """Return what `lessons watch --status` shows of it."""
@@ -547,7 +535,7 @@ class Questions:
                 return api.answer_on_wire(self._current.vault, question)
 
     def _report(self, error: IndexStateError) -> None:
-        if not error.newer and self._progress.has_finished_any:
+        if not error.newer and self._progress.finished:
             self._index_damaged = True
             self._events.wake()
 

@@ -143,7 +143,7 @@ class Watcher:
                 return {"closed": True}
             if name == "status":
                 return self._status(watch)
-            watch.hurry()
+            watch.events.hurry()  # git changed something
             return {}
         if question.get("settings") != self.settings:
             return {"declined": "the watcher was started with other settings"}
