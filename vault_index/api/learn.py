@@ -119,7 +119,7 @@ def status(vault: Vault) -> dict[str, Any]:
     each of its categories and in those above.
     """
     opened = vault.open_index()
-    ids = opened.store.values("lesson_id", filters.WHOLE)
+    ids = sorted(opened.store.tally("lesson_id", filters.WHOLE))
     used = injections.summary(vault.index_dir, vault.root, ids)
     shown = ("most_used", "last_used", "never_used", "some_never_used")
     return {

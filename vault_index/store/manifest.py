@@ -127,23 +127,26 @@ def load(index: Path, newest: int = SCHEMA) -> Manifest:
     Raises IndexStateError if it is missing or damaged, or says that a newer version wrote it.
     """
     global _latest
-    key = index, version(index)  # looked at first: a newer file is read once more
+    key, latest = (
+        (index, version(index)),
+        _latest,
+    )  # looked at first: a newer file is read once more
     try:
-        if _latest and _latest[0] == key and _latest[1].schema == newest:
-            return _restore_dirty(index, _latest[1])
-        raw = json.loads(ownership.read_text(index / _FILE))
-        schema = int(raw["schema"])
-        if schema > newest:
-            raise IndexStateError(
-                f"the index was written by a newer version (schema {schema}, this one knows {newest})",
-                "upgrade this installation, or run `lessons index --rebuild`",
-                newer=True,
-            )
-        if schema < newest:
-            return Manifest(schema, "", 0)
-        files = {path: FileEntry(**entry) for path, entry in raw.pop("files").items()}
-        _latest = key, Manifest(files=files, **raw)
-        return _restore_dirty(index, _latest[1])
+        if latest is None or latest[0] != key or latest[1].schema != newest:
+            raw = json.loads(ownership.read_text(index / _FILE))
+            schema = int(raw["schema"])
+            if schema > newest:
+                raise IndexStateError(
+                    "the index was written by a newer version"
+                    f" (schema {schema}, this one knows {newest})",
+                    "upgrade this installation, or run `lessons index --rebuild`",
+                    newer=True,
+                )
+            if schema < newest:
+                return Manifest(schema, "", 0)
+            files = {path: FileEntry(**entry) for path, entry in raw.pop("files").items()}
+            _latest = latest = key, Manifest(files=files, **raw)
+        return _restore_dirty(index, latest[1])
     except OSError as error:
         raise IndexStateError(
             f"the index has no readable manifest: {error.strerror}", _REBUILD
@@ -179,7 +182,7 @@ def save(index: Path, manifest: Manifest, *, even_if_same: bool = True) -> None:
     listed = ",".join(f"{quoted(path)}:{entry.written or _write(entry)}" for path, entry in every)
     data = f'{json.dumps(values, separators=(",", ":"))[:-1]},"files":{{{listed}}}}}'.encode()
     with files.writing(index):
-        if even_if_same or is_dirty(index) or not _holds(index / _FILE, data):
+        if even_if_same or is_dirty(index) or files.read_if_any(index / _FILE) != data:
             files.replace_file(index / _FILE, data)
             _latest = (index, version(index)), manifest
         (index / _DIRTY).unlink(missing_ok=True)
@@ -191,14 +194,6 @@ def _write(entry: FileEntry) -> str:
     values = {key: value for key, value, default in every if value != default}
     entry.written = json.dumps(values, separators=(",", ":"))
     return entry.written
-
-
-def _holds(file: Path, data: bytes) -> bool:
-    """Whether a file has this content already."""
-    try:
-        return file.read_bytes() == data
-    except OSError:
-        return False
 
 
 def with_files(

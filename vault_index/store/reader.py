@@ -6,7 +6,7 @@ row in all versions, as a change writes another row. Nobody waits for a writer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -90,12 +90,11 @@ class Reader(Table):
     def __init__(self, index: Place, dimension: int, schema: Schema = LESSONS) -> None:
         super().__init__(index, dimension, schema, pinned=True)
         self._masks: dict[str, np.ndarray] = {}  # the last one last
-        self._totals: dict[str, pa.Array] = {}
+        self._tallies: dict[tuple[str, str | None], pa.StructArray] = {}
         self._compact: Compact | None = None
         self._before: tuple[np.ndarray, Compact] | None = None  # of an earlier version
         self._rows: tuple[np.ndarray, pa.Table] | None = None  # see `load`
-        self._latest: tuple[tuple[str, int, str | None], tuple[np.ndarray, np.ndarray]] | None
-        self._latest = None
+        self._latest: tuple[object, tuple[np.ndarray, np.ndarray]] | None = None  # see `matches`
 
     def follow(self, before: Reader) -> None:
         """Take over what an earlier version of the same table has in memory, as far as it holds."""
@@ -381,31 +380,15 @@ class Reader(Table):
         """Return a column of all rows, or of those a filter names."""
         return self._lance.scan([name], where)[name]
 
-    # totals, made once: of 100,000 rows in half a second
-
     def tally(self, column: str, where: str | None = None) -> dict[str, int]:
-        """Count the rows with each value of a column of texts; a list counts for each of its values."""
+        """Count the rows with each value of a column of texts; a list counts for each of its values.
 
-        def count() -> pa.Array:
+        It is done once: of 100,000 rows in half a second.
+        """
+        counted = self._tallies.get((column, where))
+        if counted is None:
             values = self.column(column, where).combine_chunks()
-            return (values.flatten() if values.type.num_fields else values).value_counts()
-
-        counted = self._once(f"tally {column} {where}", count)
-        return {each["values"]: each["counts"] for each in counted.to_pylist()}
-
-    def values(self, column: str, where: str | None = None) -> list[str]:
-        """Return the values of a column of texts, sorted."""
-
-        def scan() -> pa.Array:
-            import pyarrow as pa
-
-            return pa.array(sorted(self.column(column, where).to_pylist()), pa.string())
-
-        texts: list[str] = self._once(f"values {column} {where}", scan).to_pylist()
-        return texts
-
-    def _once(self, name: str, make: Callable[[], pa.Array]) -> pa.Array:
-        made = self._totals.get(name)
-        if made is None:
-            made = self._totals[name] = make()
-        return made
+            counted = (values.flatten() if values.type.num_fields else values).value_counts()
+            self._tallies[column, where] = counted
+        texts, counts = (counted.field(name).to_pylist() for name in ("values", "counts"))
+        return dict(zip(texts, counts, strict=True))

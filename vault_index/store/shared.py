@@ -94,14 +94,15 @@ class SharedVectors:
             asked = set(some)
             columns = self._schema.columns()
             for row in self._table.rows([*columns], filters.any_of("id", some)):
-                if why := self._wrong(row, asked):
-                    self._refuse(str(row["id"]), why)
+                vector = self._vector(row, asked)
+                if isinstance(vector, str):
+                    self._refuse(str(row["id"]), vector)
                 else:
-                    vectors[row["id"]] = _array(row["vector"])
+                    vectors[row["id"]] = vector
         return vectors
 
-    def _wrong(self, row: Mapping[str, Any], asked: Collection[str]) -> str:
-        """Return why a row cannot be believed, "" if it can."""
+    def _vector(self, row: Mapping[str, Any], asked: Collection[str]) -> np.ndarray | str:
+        """Return the vector of a row, or why it cannot be believed."""
         import numpy as np
 
         if row["id"] not in asked:
@@ -110,9 +111,9 @@ class SharedVectors:
             return f"it is of the embedder {str(row['embedder'])[:80]!r}"
         if row["vector"] is None or len(row["vector"]) != self.dimension:
             return f"it has not {self.dimension} numbers"
-        vector = _array(row["vector"])
+        vector = np.asarray(row["vector"], np.float32)
         length = float(np.linalg.norm(vector)) if np.isfinite(vector).all() else 0.0
-        return "" if abs(length - 1) <= LENGTH else f"its length is {length:.3g}"
+        return vector if abs(length - 1) <= LENGTH else f"its length is {length:.3g}"
 
     def _refuse(self, row: str, why: str) -> None:
         self.refused.append(f"{row[:80]}: {why}")
@@ -261,11 +262,8 @@ def _put_in(uri: str) -> Iterator[Callable[..., bool]]:
         )
         yield put
     except Exception as error:  # its errors have no other class in common  # noqa: BLE001
-        raise StoreError(f"{uri}: {type(error).__name__}: {_line(error)}", STORE_HINT) from None
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:160]
+        said = " ".join(str(error).split())[:160]
+        raise StoreError(f"{uri}: {type(error).__name__}: {said}", STORE_HINT) from None
 
 
 def _batched(
@@ -286,9 +284,3 @@ def _batched(
                 kept = {}
     if kept:
         yield [*kept], np.array([*kept.values()])
-
-
-def _array(vector: Any) -> np.ndarray:
-    import numpy as np
-
-    return np.asarray(vector, np.float32)
