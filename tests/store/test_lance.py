@@ -60,7 +60,7 @@ def store(filled: Path, tmp_path: Path) -> Table:
 
 
 def ours(folder: Path, name: str = LESSONS.table) -> LanceTable:
-    return LanceTable(folder, name, check=lambda: None)
+    return LanceTable(folder, name)
 
 
 def both(folder: Path) -> tuple[LanceTable, lancedb_package.Opened]:

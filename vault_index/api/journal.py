@@ -10,6 +10,7 @@ from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vault_index.api import codec
 from vault_index.api.question import Caller, command, question
 from vault_index.errors import VaultError
 from vault_index.journal import archive, forget, importing, index, projects
@@ -28,7 +29,7 @@ from vault_index.journal.record import (
 from vault_index.search.hit import Around, JournalHit, JournalHits
 from vault_index.search.journal import around, find
 from vault_index.search.query import HITS, OF_JOURNAL, Query
-from vault_index.store import filters
+from vault_index.store.filters import Filter
 from vault_index.transcripts import events
 from vault_index.transcripts.vocabulary import one_line
 
@@ -74,7 +75,7 @@ def search(
         text,
         k or journal.config.search.hits or HITS,
         kinds=tuple(kinds) or OF_JOURNAL,
-        filters=filters.from_json(narrowed),
+        filters=codec.from_json(Filter, narrowed),
         project=name,
         file=file,
         concept=concept,

@@ -136,15 +136,14 @@ def ingest(
     WriteError.
     """
     filed = list(dict.fromkeys(map(category.checked, categories)))
-    stem = _stem(text, id, filed)
-    folder = category.from_folder(f"{stem}.md") or ""
-    keys: dict[str, Any] = {"id": id if id and id != parse.id_of(f"{stem}.md") else ""}
+    below = f"{_stem(text, id, filed)}.md"
+    folder = category.from_folder(below) or ""
+    keys: dict[str, Any] = {"id": id if id and id != parse.id_of(below) else ""}
     if not category.heading_of(text.strip().partition("\n")[0]):
         keys["title"] = first_sentence(text) or id
     keys["categories"] = filed if filed and filed != [folder] else None
     keys["source"] = " ".join(source.split())
     keys["created"] = datetime.now(UTC).replace(microsecond=0)
-    below = f"{stem}.md"
     data = edits.set_keys(f"---\n---\n{text.strip()}\n".encode(), _given(keys))
     lessons = parse.parse_file(data, below)
     if not any(lesson.text for lesson in lessons):

@@ -25,7 +25,6 @@ from vault_index.search.taught import DUPLICATE_COSINE
 from vault_index.store import filters
 
 if TYPE_CHECKING:
-    from vault_index.store.schema import LessonRow
     from vault_index.vault import Vault
 
 INBOX = "inbox"  # the folder of lessons without a category: the classifier proposes some
@@ -223,9 +222,7 @@ def _placed(
 
 
 def _judged(item: Item) -> Item:
-    if item.verdict != WRITE:
-        return item
-    error = check.first_error(item.path, item.data)
+    error = check.first_error(item.path, item.data) if item.verdict == WRITE else None
     if error is None:
         return item
     if error.rule == SECRET:
@@ -240,7 +237,15 @@ def _without_duplicates(vault: Vault, items: list[Item], progress: Progress) -> 
     """
     import numpy as np
 
-    firsts = [_firsts(item) if item.verdict in (WRITE, TAKEN) else [] for item in items]
+    firsts = [  # the rows of the first passages of each item's lessons
+        [
+            rows.of_lesson(each, item.path, None)[0]
+            for each in parse.parse_file(item.data, item.path)
+        ]
+        if item.verdict in (WRITE, TAKEN)
+        else []
+        for item in items
+    ]
     columns = ("id", "path", "content_hash")
     known, compared = vault.open_index().store.rows_and_vectors(columns, filters.WHOLE)
     paths = [str(row["path"]) for row in known]
@@ -273,9 +278,3 @@ def _without_duplicates(vault: Vault, items: list[Item], progress: Progress) -> 
                     paths.append(same[key])
         judged.append(item)
     return judged
-
-
-def _firsts(item: Item) -> list[LessonRow]:
-    """Return the rows of the first passages of an item's lessons."""
-    lessons = parse.parse_file(item.data, item.path)
-    return [rows.of_lesson(each, item.path, None)[0] for each in lessons]

@@ -111,7 +111,9 @@ def _replaced(
     keys: dict[str, Any] = {}
     if has_categories and "category" in declared and "#" not in entry["id"]:
         keys["category"] = None
-    if title is not None and ("title" in declared or not _has_heading(data, entry)):
+    file = LessonFile.of(data, entry["path"])
+    first = category.heading_of(file.text(file.body).strip().partition("\n")[0])
+    if title is not None and ("title" in declared or first != entry["title"]):
         keys["title"] = title
     was_made = declared.get("title") == first_sentence(entry["text"])
     if text is not None and title is None and was_made:
@@ -175,12 +177,6 @@ def _refuse(
         raise VaultError("a lesson needs some text", f"delete it with `lessons rm {name}`")
     if title == "":
         raise VaultError("a lesson needs a title")
-
-
-def _has_heading(data: bytes, entry: entries.Entry) -> bool:
-    """Whether the title of a file's lesson is its first heading."""
-    file = LessonFile.of(data, entry["path"])
-    return category.heading_of(file.text(file.body).strip().partition("\n")[0]) == entry["title"]
 
 
 # Confirm lessons: a person read them again, they hold, and agents may have them.

@@ -99,10 +99,9 @@ def now(vault: Vault, *, ask_git: bool = True, withheld: bool = True) -> Listing
     reason for which hooks leave lessons out may be that of before: see `Listing.unchecked`. Raises
     IndexStateError for an index of a newer version, ForeignIndexError.
     """
-    kept = _kept(vault)
-    if kept is None:
+    known, saved = _saved(vault)
+    if known is None or saved is None:
         return None
-    known, saved = kept
     changes = diff.scan(vault, known, ask_git)
     if withheld and len(changes.touched) > MANY:
         return None
@@ -110,19 +109,16 @@ def now(vault: Vault, *, ask_git: bool = True, withheld: bool = True) -> Listing
     if not changes.is_empty(known):
         authors = diff.ask_git(vault, known, changes)
         read = [*diff.read(vault, known, changes, authors, withheld=withheld)]
-    parsed = {file.path: file for file in read if file.rows is not None}
     after = manifest.with_files(known, {file.path: file.entry for file in read}, changes.removed)
     entries = after.files
-    values = {
-        **saved,
-        **{
-            path: [_values(row) for row in file.rows or () if row["is_whole"]]
-            for path, file in parsed.items()
-        },
+    parsed = {
+        file.path: [_values(row) for row in file.rows if row["is_whole"]]
+        for file in read
+        if file.rows is not None
     }
     lessons = [
         _entry(path, lesson, ask_git)
-        for path, several in values.items()
+        for path, several in {**saved, **parsed}.items()
         for lesson in several
         if path not in changes.removed
     ]
@@ -149,8 +145,8 @@ def classifier_settings(vault: Vault) -> str:
     return hash_of(*keywords, *config.taxonomy) if keywords or config.taxonomy else ""
 
 
-def _kept(vault: Vault) -> tuple[Manifest, Mapping[str, list[list[Any]]]] | None:
-    """Return the manifest and its listing, both empty without an index; None for an unusable one."""
+def _saved(vault: Vault) -> tuple[Manifest | None, Mapping[str, list[list[Any]]] | None]:
+    """Return the manifest and its listing, both empty without an index; None for unusable ones."""
     index = manifest.current(vault.index_dir)
     if index is None:
         return Manifest(manifest.SCHEMA, "", 0), {}
@@ -159,9 +155,8 @@ def _kept(vault: Vault) -> tuple[Manifest, Mapping[str, list[list[Any]]]] | None
     except IndexStateError as error:
         if error.newer:
             raise
-        return None
-    saved = _load(index, known.listing) if known.schema == manifest.SCHEMA else None
-    return None if saved is None else (known, saved)
+        return None, None
+    return known, _load(index, known.listing) if known.schema == manifest.SCHEMA else None
 
 
 def _is_classified(

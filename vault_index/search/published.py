@@ -147,7 +147,7 @@ def publish_vectors(vault: Vault, progress: Callable[[int, int], None]) -> dict[
     if vault.embedder is None or opened.embedder != vault.embedder.name:
         raise EmbedderError("the index has no vectors to publish", "lessons model fetch")
     shared, rows = shared_of(vault), opened.store.count()
-    vectors = _vectors(LanceTable(opened.store.index, LESSONS.table, check=lambda: None))
+    vectors = _vectors(LanceTable(opened.store.index, LESSONS.table))
     added = shared.publish(vectors, lambda done: progress(done, max(done, rows)))
     return {"uri": uri, "added": added, "vectors": shared.count()}
 

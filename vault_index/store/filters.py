@@ -5,10 +5,9 @@ A condition is a text; `all_of` joins some. A value that a caller passes into on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from vault_index.lesson.category import MAX_DEPTH, CategoryPath
 
@@ -62,18 +61,6 @@ class Filter:
 
 
 EVERYTHING = Filter()
-
-
-def from_json(values: Mapping[str, Any]) -> Filter:
-    """Make a filter of JSON values: moments are ISO 8601, "" for none."""
-    since, until = (values.get(key) or "" for key in ("since", "until"))
-    return Filter(
-        tuple(values.get("tags") or ()),
-        values.get("type") or "",
-        datetime.fromisoformat(since) if since else None,
-        datetime.fromisoformat(until) if until else None,
-        int(values.get("min_confidence") or 0),
-    )
 
 
 def _moment(time: datetime) -> str:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from vault_index import native
 from vault_index.errors import NOT_PUBLISHED, IndexStateError, StoreError, VaultError, WriteError
 from vault_index.native import NotUnderstood, wait
+from vault_index.store import ownership
 from vault_index.store.schema import KEY, VECTOR, Schema
 
 if TYPE_CHECKING:
@@ -152,17 +153,14 @@ class LanceTable:
     """A table by its folder and name, opened when it is first asked.
 
     It sees what other processes write, unless it is `pinned`: then it reads the version that was
-    there at first. `check` is called before the table is opened. Every method raises IndexStateError
-    for a damaged table, WriteError.
+    there at first. It follows no link that leads out of its folder. Every method raises
+    IndexStateError for a damaged table, WriteError.
     """
 
-    def __init__(
-        self, folder: Place, name: str, *, pinned: bool = False, check: Callable[[], None]
-    ) -> None:
+    def __init__(self, folder: Place, name: str, *, pinned: bool = False) -> None:
         self.folder = folder
         self._name = name
         self._pinned = pinned
-        self._check = check
         self._opened: Any = None
         self._wait: Callable[..., Any] = wait
         if isinstance(folder, Remote):  # calls to another machine are not waited for for ever
@@ -171,14 +169,27 @@ class LanceTable:
     @property
     def _table(self) -> Any:
         if self._opened is None:
-            self._check()
             if isinstance(self.folder, Remote):  # LanceDB would make a folder
                 self.folder.refuse_missing()
+            elif self.exists():
+                ownership.refuse_links(self.folder / f"{self._name}.lance")
             table = self._wait(_connect(self.folder, self._wait).open_table, self._name)
             if self._pinned:
                 self._wait(table.checkout, self._wait(table.version))
             self._opened = table
         return self._opened
+
+    def exists(self) -> bool:
+        """Whether the table is there; that of a folder without opening it. Raises StoreError."""
+        if isinstance(self.folder, Path):
+            return (self.folder / f"{self._name}.lance" / "_versions").is_dir()
+        try:
+            self.version()
+        except StoreError as error:
+            if not error.is_missing:
+                raise
+            return False
+        return True
 
     @_with_our_errors
     def create(self, schema: Schema, dimension: int) -> None:

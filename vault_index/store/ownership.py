@@ -17,6 +17,7 @@ import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 
 from vault_index import files, git
@@ -37,13 +38,12 @@ _NAMES = re.compile(
 )
 _RECORD = re.compile(r"injections(\.old)?\.jsonl")  # the user's, and no part of the index
 
-# git's own index file -> which it was when git was asked, and what it said
-_asked: dict[Path, tuple[tuple[int, ...], bool]] = {}
-
 
 def check(folder: Path) -> None:
     """Raise ForeignIndexError if a `.vault_index` is not to be touched, whatever it holds."""
-    if _is_tracked(folder):
+    git_index = git.index_file(folder.parent)
+    stamp = files.stamp(git_index) if git_index else ()
+    if stamp and _is_tracked(folder, stamp):  # without one nothing was ever added
         raise ForeignIndexError(
             f"{folder} is tracked by git, so it is not an index of this machine",
             f"git -C {folder.parent} rm -r -q -f {folder.name}, then commit that",
@@ -143,19 +143,10 @@ def remove_tree(folder: Path) -> None:
             folder.unlink()
 
 
-def _is_tracked(folder: Path) -> bool:
+@lru_cache(maxsize=64)
+def _is_tracked(folder: Path, _stamp: files.Stamp) -> bool:
     """Ask git, unless its index file is the one that it was asked about before."""
-    file = git.index_file(folder.parent)
-    if file is None:
-        return False
-    now = files.stamp(file)
-    if not now:  # nothing was ever added
-        return False
-    before = _asked.get(folder)
-    if before is None or before[0] != now:
-        before = now, git.is_tracked(folder.parent, folder.name)
-        _asked[folder] = before
-    return before[1]
+    return git.is_tracked(folder.parent, folder.name)
 
 
 @contextmanager

@@ -9,12 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vault_index.errors import StoreError
-from vault_index.store import ownership
 from vault_index.store.filters import any_of
 from vault_index.store.lance import LanceTable, Place
 from vault_index.store.schema import LESSONS, VECTOR, LessonRow, Schema
@@ -39,26 +36,14 @@ class Table:
     def __init__(
         self, index: Place, dimension: int, schema: Schema = LESSONS, *, pinned: bool = False
     ) -> None:
-        self.place = index
         self.index = index if isinstance(index, Path) else Path(index.uri)
         self.schema = schema
         self.dimension = dimension
-        self._folder = self.index / f"{schema.table}.lance"
-        # not a method: a circle would keep a table that was followed, with its vectors, for long
-        check = partial(_refuse_links, index, self._folder)
-        self._lance = LanceTable(index, schema.table, pinned=pinned, check=check)
+        self._lance = LanceTable(index, schema.table, pinned=pinned)
 
     def exists(self) -> bool:
         """Whether the table is there; that of a folder without opening it. Raises StoreError."""
-        if isinstance(self.place, Path):
-            return _is_table(self._folder)
-        try:
-            self._lance.version()
-        except StoreError as error:
-            if not error.is_missing:
-                raise
-            return False
-        return True
+        return self._lance.exists()
 
     def create(self) -> None:
         """Make the empty table with its indexes."""
@@ -158,15 +143,6 @@ class Table:
             keys = rows["content_hash"].to_pylist()
             vectors.update(zip(keys, matrix(rows, self.dimension), strict=True))
         return vectors
-
-
-def _is_table(folder: Path) -> bool:
-    return (folder / "_versions").is_dir()
-
-
-def _refuse_links(place: Place, folder: Path) -> None:
-    if isinstance(place, Path) and _is_table(folder):
-        ownership.refuse_links(folder)
 
 
 def matrix(rows: pa.Table, dimension: int) -> np.ndarray:

@@ -15,7 +15,7 @@ from vault_index.edit.formats.course import TITLE, looks_like_course, read_cours
 from vault_index.edit.formats.json_lines import read_json_lines
 from vault_index.edit.formats.lesson_file import (
     Draft,
-    looks_like_obsidian,
+    has_sign,
     read_markdown,
     read_obsidian,
     unix_lines,
@@ -54,7 +54,7 @@ def guess(data: bytes, path: str) -> str:
         return "course"
     if path == "-" and re.match(r"\{|\[\s*\{", start):
         return "jsonl"
-    if name.endswith(".md") and not _SECTION.search(text) and looks_like_obsidian(text):
+    if name.endswith(".md") and not _SECTION.search(text) and has_sign(text):
         return "obsidian"
     return "markdown"
 

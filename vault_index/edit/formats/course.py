@@ -90,7 +90,8 @@ def _header(lines: list[str], path: str) -> tuple[int, dict[str, str]]:
             raise LessonError(f"{path}: `{TITLE}:` is empty", n + 1)
     if not header:
         raise LessonError(f"{path}: a course begins with `{TITLE}:`", 1)
-    raise LessonError(f"{path}: no lesson", _last(lines), "begin a lesson with `Lesson 0: Title`")
+    last = max(n for n, line in enumerate(lines, start=1) if line.strip())
+    raise LessonError(f"{path}: no lesson", last, "begin a lesson with `Lesson 0: Title`")
 
 
 def _parts(lines: list[str], start: int, path: str) -> list[_Part]:
@@ -148,7 +149,3 @@ def _section(part: _Part) -> str:
     title = f"{part.title} ##" if part.title.endswith("#") else part.title
     text = one_lesson("\n".join(part.text)).strip("\n").rstrip()
     return f"## Lesson: {title}\n\n{passages.number_line(part.number, part.link)}\n\n{text}"
-
-
-def _last(lines: list[str]) -> int:
-    return max(n for n, line in enumerate(lines, start=1) if line.strip())

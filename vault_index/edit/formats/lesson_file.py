@@ -231,7 +231,7 @@ def read_obsidian(data: bytes, path: str) -> list[Draft]:
     Raises LessonError, with the line, for what no vault could read.
     """
     text = text_of(data, path)
-    if _TEMPLATES.search(path) or _has(_PLACEHOLDER, text):
+    if _TEMPLATES.search(path) or has_sign(text, _PLACEHOLDER):
         return []
     file = LessonFile.of_text(text, path)
     metadata_of(file)  # raises for what no vault could read
@@ -261,15 +261,10 @@ def plain_markdown(body: str) -> tuple[str, list[str]]:
     return "".join(written), list(tags.values())
 
 
-def looks_like_obsidian(text: str) -> bool:
-    """Whether text outside code has a wikilink, a comment or a callout."""
-    return _has(_SIGN, text)
-
-
-def _has(sign: re.Pattern[str], text: str) -> bool:
-    return any(
-        match["sign"] for code, piece in pieces(text) if not code for match in sign.finditer(piece)
-    )
+def has_sign(text: str, sign: re.Pattern[str] = _SIGN) -> bool:
+    """Whether text outside code has a sign: a wikilink, a comment or a callout."""
+    prose = (piece for is_code, piece in pieces(text) if not is_code)
+    return any(match["sign"] for piece in prose for match in sign.finditer(piece))
 
 
 def _plain(match: re.Match[str], tags: dict[str, str]) -> str:

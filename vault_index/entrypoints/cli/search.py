@@ -97,7 +97,7 @@ def _query(
 ) -> tuple[Query, dict[str, Any]]:
     """Return the search that options ask for, and those of them that narrow it to some lessons."""
     from vault_index.search.query import Query
-    from vault_index.store import filters
+    from vault_index.store.filters import Filter
 
     narrowing = ("tags", "type", "since", "until")
     only = {name: value for name in narrowing if (value := options.pop(name))}
@@ -106,7 +106,7 @@ def _query(
     if of_lessons and kinds and "lessons" not in kinds:
         named_options = "--in, --related-to, --tag, --type, --since and --until"
         raise click.UsageError(f"{named_options} are for lessons")
-    options |= {"k": options["k"] or 0, "filters": filters.from_json(only)}
+    options |= {"k": options["k"] or 0, "filters": codec.from_json(Filter, only)}
     project = project_of(named) if "skills" in kinds else ""
     return Query(text, kinds=kinds or ("lessons",), project=project, **options), only
 
