@@ -48,10 +48,8 @@ def write(vault: Vault, entry: entries.Entry, prompt: str, kind: str) -> Change:
     LessonError for a file that cannot be edited, ChangedError if it was saved meanwhile.
     """
     prompt, before = " ".join(prompt.split()), entries.content(vault, entry)
-    lists = _lists(before, entry)
-    _refuse(prompt, lists[kind], entry["path"], kind)
-    moved = _has(lists[_OTHER[kind]], prompt)
-    return _move(vault, entry, prompt, before, _OTHER[kind], kind, moved=moved)
+    _refuse(prompt, _lists(before, entry)[kind], entry["path"], kind)
+    return _move(vault, entry, prompt, before, _OTHER[kind], kind)
 
 
 def undo(
@@ -61,9 +59,8 @@ def undo(
 
     Raises LessonError and ChangedError as `write` does.
     """
-    prompt = " ".join(prompt.split())
-    to, before = _OTHER[kind] if moved else "", entries.content(vault, entry)
-    return _move(vault, entry, prompt, before, kind, to, moved=moved)
+    prompt, before = " ".join(prompt.split()), entries.content(vault, entry)
+    return _move(vault, entry, prompt, before, kind, _OTHER[kind] if moved else "")
 
 
 def _lists(content: bytes, entry: entries.Entry) -> dict[str, list[str]]:
@@ -74,14 +71,7 @@ def _lists(content: bytes, entry: entries.Entry) -> dict[str, list[str]]:
 
 
 def _move(
-    vault: Vault,
-    entry: entries.Entry,
-    prompt: str,
-    before: bytes,
-    out: str,
-    into: str,
-    *,
-    moved: bool,
+    vault: Vault, entry: entries.Entry, prompt: str, before: bytes, out: str, into: str
 ) -> Change:
     """Take a prompt out of a list of a file as `before`, and put it into another, if one is named."""
     lists = _lists(before, entry)
@@ -93,7 +83,7 @@ def _move(
     keys = {kind: prompts or None for kind, prompts in after.items()}
     data = update.with_keys(before, entry["id"].partition("#")[2], keys, entry["path"])
     file = update.put(vault, entry["path"], data, before)
-    return Change(file, prompt, bool(after), moved)
+    return Change(file, prompt, bool(after), moved=bool(into) and out in after)
 
 
 def _refuse(prompt: str, prompts: Iterable[str], path: str, kind: str) -> None:

@@ -5,7 +5,7 @@ A condition is a text; `all_of` joins some. A value that a caller passes into on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -20,6 +20,7 @@ WITHHELD = "withheld != ''"  # what hooks, agents and models never get
 RELATED = "contains(text, '## Related')"
 # of a course: its number comes first, as `lesson.number` reads it
 NUMBERED = r"regexp_like(text, '^(\[Lesson [0-9]+\]\(|Lesson [0-9]+\s*(\n|$))')"
+_AT_ONCE = 500  # values
 ROWS = "_rowid IN"  # begins the condition for rows by their row ids
 
 
@@ -155,6 +156,13 @@ def any_of(column: str, values: Iterable[str]) -> str:
     """Return the condition that a column has any of these values; false for none."""
     listed = ", ".join(map(quoted, values))
     return f"{column} IN ({listed})" if listed else "false"
+
+
+def some_of(column: str, values: Iterable[str]) -> Iterator[str]:
+    """Yield the conditions that a column has any of these values, for some hundred values each."""
+    ordered = sorted(values)
+    for start in range(0, len(ordered), _AT_ONCE):
+        yield any_of(column, ordered[start : start + _AT_ONCE])
 
 
 def begins(column: str, text: str) -> str:

@@ -44,7 +44,6 @@ LENGTH = 0.01  # that a unit vector may be longer or shorter
 PUBLISH_SECONDS = 300.0  # for a call of who publishes: a commit, or folding rows into the index
 CREATE_SECONDS, LOOK_SECONDS = 60.0, 0.5  # to make a table, at most; between two looks at it
 KEEP_VERSIONS = timedelta(hours=1)  # no laptop reads one version for longer
-AT_ONCE = 500  # hashes in a filter
 ROWS = 5_000  # of a commit: 8 MB
 REFUSED = "shared.json"  # in the user's folder: what was refused last
 MAX_REFUSED = 20
@@ -88,13 +87,10 @@ class SharedVectors:
 
     def _take(self, wanted: Collection[str]) -> dict[str, np.ndarray]:
         vectors: dict[str, np.ndarray] = {}
-        hashes = sorted(wanted)
-        for start in range(0, len(hashes), AT_ONCE):
-            some = hashes[start : start + AT_ONCE]
-            asked = set(some)
-            columns = self._schema.columns()
-            for row in self._table.rows([*columns], filters.any_of("id", some)):
-                vector = self._vector(row, asked)
+        columns = [*self._schema.columns()]
+        for where in filters.some_of("id", wanted):
+            for row in self._table.rows(columns, where):
+                vector = self._vector(row, wanted)
                 if isinstance(vector, str):
                     self._refuse(str(row["id"]), vector)
                 else:

@@ -12,7 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vault_index.store.filters import any_of
+from vault_index.store.filters import any_of, some_of
 from vault_index.store.lance import LanceTable, Place
 from vault_index.store.schema import LESSONS, VECTOR, LessonRow, Schema
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 # A reader uses an old version for no longer than a query: a changed manifest has it open the table.
 KEEP_VERSIONS = timedelta(minutes=2)
 COMPACT_AFTER = 20  # versions; LanceDB's advice for when to optimize
-_AT_ONCE = 1000  # values in one filter
 
 
 class Table:
@@ -69,8 +68,8 @@ class Table:
         """Put rows in the place of those with the same ids, then take out those of stale ids."""
         if rows:
             self.merge(rows)
-        for start in range(0, len(stale), _AT_ONCE):
-            self._lance.delete(any_of("id", stale[start : start + _AT_ONCE]))
+        for where in some_of("id", stale):
+            self._lance.delete(where)
 
     def merge(
         self, rows: Sequence[Mapping[str, Any]], *, delete: bool = False, update: bool = True
@@ -113,11 +112,8 @@ class Table:
 
     def rows_of_lessons(self, lesson_ids: Sequence[str]) -> list[LessonRow]:
         """Return all rows of these lessons, with all columns."""
-        rows: list[LessonRow] = []
-        for start in range(0, len(lesson_ids), _AT_ONCE):
-            where = any_of("lesson_id", lesson_ids[start : start + _AT_ONCE])
-            rows += self._lance.scan(None, where).to_pylist()
-        return rows
+        tables = (self._lance.scan(None, where) for where in some_of("lesson_id", lesson_ids))
+        return [row for table in tables for row in table.to_pylist()]
 
     def rows_and_vectors(
         self, columns: Sequence[str], where: str | None = None
@@ -136,9 +132,7 @@ class Table:
     def vectors(self, hashes: Collection[str]) -> dict[str, np.ndarray]:
         """Return the vectors that rows have already, by content hash: float32[dimension] each."""
         vectors: dict[str, np.ndarray] = {}
-        ordered = sorted(hashes) if self.dimension else []
-        for start in range(0, len(ordered), _AT_ONCE):
-            where = any_of("content_hash", ordered[start : start + _AT_ONCE])
+        for where in some_of("content_hash", hashes if self.dimension else ()):
             rows = self._lance.scan(["content_hash", VECTOR], where)
             keys = rows["content_hash"].to_pylist()
             vectors.update(zip(keys, matrix(rows, self.dimension), strict=True))

@@ -18,6 +18,7 @@ A full pass comes without a pause after MAX_QUICK_PASSES quick ones, when the re
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -156,8 +157,7 @@ def heard(state: State, now: float, events: Events) -> State:
     """Return the state that also owes what these events call for."""
     changed = events.settings_changed or events.model_came or events.index_ended
     saved = events.saved or changed
-    called_for: list[Task] = [Task.REBUILD] if events.index_damaged else []
-    called_for += [Task.FETCH_MODEL] if events.model_due else []
+    called_for = {Task.REBUILD: events.index_damaged, Task.FETCH_MODEL: events.model_due}
     moved = events.skills_changed or events.head != state.head
     return replace(
         state,
@@ -209,19 +209,15 @@ def _after_pass(state: State, now: float, full: bool, passed: Passed) -> State:
     )
     if passed.outcome is Outcome.BUSY:  # whatever was owed still is
         return replace(swept, phase=Phase.BLOCKED, saved=True, not_before=now + RETRY_SECONDS)
-    called_for: list[Task] = [Task.FIT_FLOOR] if passed.floor_stale else []
-    if passed.outcome is Outcome.TOO_MUCH:
-        called_for, phase, full_due = (
-            [Task.BACKGROUND_INDEX],
-            Phase.DELEGATED,
-            now + DELEGATED_SECONDS,
-        )
-    else:
-        phase, full_due = Phase.SETTLED if full else Phase.CHANGED, now + QUIET_SECONDS
+    is_much = passed.outcome is Outcome.TOO_MUCH
+    called_for = {
+        Task.BACKGROUND_INDEX: is_much,
+        Task.FIT_FLOOR: passed.floor_stale and not is_much,
+    }
     return replace(
         swept,
-        phase=phase,
-        full_due=full_due,
+        phase=Phase.DELEGATED if is_much else Phase.SETTLED if full else Phase.CHANGED,
+        full_due=now + (DELEGATED_SECONDS if is_much else QUIET_SECONDS),
         quick_passes=0 if full else state.quick_passes + 1,
         head=passed.head if full else state.head,
         saved=False,
@@ -257,5 +253,5 @@ def _reason_to_stop(state: State, now: float) -> str:
     return ""
 
 
-def _with(wants: tuple[Task, ...], others: list[Task]) -> tuple[Task, ...]:
-    return wants + tuple(due for due in others if due not in wants)
+def _with(wants: tuple[Task, ...], called_for: Mapping[Task, bool]) -> tuple[Task, ...]:
+    return wants + tuple(task for task in called_for if called_for[task] and task not in wants)
