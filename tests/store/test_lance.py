@@ -9,6 +9,7 @@ import sys
 import textwrap
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -59,8 +60,8 @@ def store(filled: Path, tmp_path: Path) -> Table:
     return Table(tmp_path / "store", DIMENSION)
 
 
-def ours(folder: Path, name: str = LESSONS.table) -> LanceTable:
-    return LanceTable(folder, name)
+def ours(folder: Path, schema: Schema = LESSONS) -> LanceTable:
+    return LanceTable(folder, DIMENSION, schema)
 
 
 def both(folder: Path) -> tuple[LanceTable, lancedb_package.Opened]:
@@ -93,8 +94,8 @@ def test_both_read_the_same(filled: Path, where: str | None) -> None:
             assert set(mine.column_names) == set(theirs.column_names)
             assert in_order(mine) == in_order(theirs)
     some = [row["_rowid"] for row in in_order(one.scan(["id"], where, ids=True))][::-2]
-    taken = one.take(some, ["id", "text", "categories", "created_at"])
-    assert in_order(taken) == in_order(other.take(some, taken.column_names[:-1]))
+    taken = one.rows_by_id(some, ["id", "text", "categories", "created_at"])
+    assert in_order(taken) == in_order(other.rows_by_id(some, taken.column_names[:-1]))
 
 
 @pytest.mark.parametrize("where", FILTERS)
@@ -106,8 +107,8 @@ def test_both_read_the_same(filled: Path, where: str | None) -> None:
 def test_both_match_the_same_words(filled: Path, text: str, where: str | None) -> None:
     one, other = both(filled)
     for limit in (3, 1000):
-        mine = one.matches(text, FULL_TEXT, limit, where)
-        theirs = other.matches(text, FULL_TEXT, limit, where)
+        mine = one.bm25(text, FULL_TEXT, limit, where)
+        theirs = other.bm25(text, FULL_TEXT, limit, where)
         if limit == 3:  # equal scores: any of them may be left out
             assert sorted(mine["_score"].to_pylist()) == sorted(theirs["_score"].to_pylist())
         else:
@@ -121,14 +122,14 @@ def test_both_make_the_same_table(tmp_path: Path) -> None:
     keyed = lancedb_package.connect(tmp_path / "lessons").open_table(LESSONS.table).schema
     schema = pa.schema([pa.field(one.name, one.type, one.nullable) for one in keyed])
     one = ours(tmp_path / "ours")
-    one.create(LESSONS, DIMENSION)
+    one.create()
     other = lancedb_package.create(tmp_path / "theirs", LESSONS.table, schema)
     other.prepare("id", (FULL_TEXT, IDENTIFIERS), single, LEVELS)
     made = (one, other)
     rows = pa.Table.from_pylist(list(some_rows(40, 1)), schema=schema)
     for door in made:
-        door.merge(rows.slice(0, 10), delete=False)
-        door.merge(rows.slice(5, 35), delete=True)
+        door.merge_arrow(rows.slice(0, 10), delete=False)
+        door.merge_arrow(rows.slice(5, 35), delete=True)
         door.delete("path = 'lessons/o''1.md'")
         door.optimize(None)
     tables = [
@@ -146,10 +147,10 @@ def test_both_make_the_same_table(tmp_path: Path) -> None:
     # the key of ours is there from the first version on
     assert one.count_versions() == other.count_versions() - 1
     for word in WORDS:
-        scores = [door.matches(word, FULL_TEXT, 100, None)["_score"].to_pylist() for door in made]
+        scores = [door.bm25(word, FULL_TEXT, 100, None)["_score"].to_pylist() for door in made]
         assert sorted(scores[0]) == sorted(scores[1])
     for door in made:
-        door.merge(rows.slice(0, 3), delete=True)
+        door.merge_arrow(rows.slice(0, 3), delete=True)
     assert one.count() == other.count() == 3
 
 
@@ -163,7 +164,7 @@ def test_each_table_has_the_columns_of_its_rows(
     made.create()
     made.fold()
     columns = set(schema.row.__annotations__) - (set() if dimension else {"vector"})
-    assert set(ours(tmp_path, schema.table).scan(None).column_names) == columns
+    assert set(ours(tmp_path, schema).scan(None).column_names) == columns
     indexed = {*schema.indexed, *schema.indexed_lists, schema.full_text, schema.exact_text} - {""}
     assert lancedb_package.open_table(tmp_path, schema.table).indexed() == indexed
     assert {*schema.shown, *indexed} <= columns
@@ -180,7 +181,7 @@ def test_both_refuse_the_same(store: Table, tmp_path: Path) -> None:
     errors = (IndexStateError, ValueError, RuntimeError)
     for door in both(store.index):
         with pytest.raises(errors, match="NaN"):
-            door.merge(pa.Table.from_pylist(list(holes), schema=schema), delete=False)
+            door.merge_arrow(pa.Table.from_pylist(list(holes), schema=schema), delete=False)
         with pytest.raises(errors, match="nowhere"):
             door.scan(["nowhere"])
         with pytest.raises(errors, match="nowhere"):
@@ -188,7 +189,7 @@ def test_both_refuse_the_same(store: Table, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="none"):
         lancedb_package.open_table(tmp_path, "none")
     with pytest.raises(IndexStateError, match="none"):
-        ours(tmp_path, "none").count()
+        ours(tmp_path, replace(LESSONS, table="none")).count()
 
 
 @pytest.mark.slow

@@ -60,19 +60,19 @@ class Opened:
         query = self._table.search().limit(None).select(list(columns)).with_row_id(True)
         yield from query.to_batches()
 
-    def matches(self, text: str, column: str, limit: int, where: str | None) -> pa.Table:
+    def bm25(self, text: str, column: str, limit: int, where: str | None) -> pa.Table:
         """Return `_score` (BM25) and `_rowid` of the rows that match any word of a text."""
         from lancedb.query import MatchQuery
 
         query = self._table.search(MatchQuery(text, column), query_type="fts").limit(limit)
         return _rows(query.with_row_id(True).select(["_score"]), where)
 
-    def take(self, row_ids: Sequence[int], columns: Sequence[str]) -> pa.Table:
+    def rows_by_id(self, row_ids: Sequence[int], columns: Sequence[str]) -> pa.Table:
         """Return columns and `_rowid` of these rows, in the order of the table."""
         query = self._table.take_row_ids(list(row_ids)).with_row_id()
         return query.select(list(columns)).to_arrow()
 
-    def merge(self, rows: pa.Table, *, delete: bool) -> None:
+    def merge_arrow(self, rows: pa.Table, *, delete: bool) -> None:
         """Write rows in the place of those with the same key, in one commit; `delete` all others."""
         merge = self._table.merge_insert("id").when_matched_update_all()
         merge = merge.when_not_matched_insert_all()

@@ -68,7 +68,7 @@ def _lessons_for(vault: Vault, path: str) -> list[str]:
     """Return the lessons that are for a path, that with the longest glob first."""
     store = vault.open_index().store
     known = _known.get(vault.root)
-    if known is None or known[0] != store.version():
+    if known is None or known[0] != store.revision():
         rows = store.rows(
             ("lesson_id", "applies_to"), filters.all_of(filters.WHOLE, filters.APPLIES)
         )
@@ -78,7 +78,7 @@ def _lessons_for(vault: Vault, path: str) -> list[str]:
             for glob in row["applies_to"]
         ]
         globs.sort(key=lambda each: (-len(each[1]), each[0]))
-        known = _known[vault.root] = store.version(), globs
+        known = _known[vault.root] = store.revision(), globs
     return list(dict.fromkeys(lesson for lesson, _, is_for in known[1] if is_for(path)))
 
 

@@ -136,7 +136,7 @@ def find(vault: Vault, failed: Failure, k: int = 5, *, text_only: bool = False) 
 def taught_lines(vault: Vault) -> dict[str, dict[str, list[str]]]:
     """Return the taught lines of all lessons that agents may get, by kind and lesson."""
     store = vault.open_index().store
-    key = store.version()
+    key = store.revision()
     known = _taught.get(vault.root)
     if known is None or known[0] != key:
         where = filters.all_of(filters.WHOLE, filters.FOR_AGENTS, filters.TAUGHT_ERRORS)

@@ -19,7 +19,7 @@ from vault_index.index.reconcile import shared_of
 from vault_index.index.rows import RECIPE
 from vault_index.lesson.file import hash_of
 from vault_index.store import filters, shared
-from vault_index.store.lance import LanceTable, Remote
+from vault_index.store.lance import Remote
 from vault_index.store.reader import Reader
 from vault_index.store.schema import DOCUMENTS, LESSONS, SKILLS, VECTOR, Schema
 from vault_index.store.table import Table
@@ -64,7 +64,7 @@ class PublishedVault(Vault):
         if not store.exists():
             raise StoreError(f"{self.uri}: nothing is published there", "lessons index --publish")
         self._looked = time.monotonic()
-        if last is not None and last.store.version() == store.version():
+        if last is not None and last.store.revision() == store.revision():
             return last
         if last is not None:
             store.follow(last.store)
@@ -147,12 +147,12 @@ def publish_vectors(vault: Vault, progress: Callable[[int, int], None]) -> dict[
     if vault.embedder is None or opened.embedder != vault.embedder.name:
         raise EmbedderError("the index has no vectors to publish", "lessons model fetch")
     shared, rows = shared_of(vault), opened.store.count()
-    vectors = _vectors(LanceTable(opened.store.index, LESSONS.table))
+    vectors = _vectors(Table(opened.store.index, opened.store.dimension))
     added = shared.publish(vectors, lambda done: progress(done, max(done, rows)))
     return {"uri": uri, "added": added, "vectors": shared.count()}
 
 
-def _vectors(table: LanceTable) -> Iterator[tuple[list[str], np.ndarray]]:
+def _vectors(table: Table) -> Iterator[tuple[list[str], np.ndarray]]:
     for batch in table.batches(["content_hash", VECTOR], filters.FOR_AGENTS):
         numbers = batch.column(VECTOR)
         matrix = numbers.flatten().to_numpy().reshape(len(numbers), -1)

@@ -445,7 +445,7 @@ def find_page(vault: Vault, asked: Query, cursor: str = "") -> tuple[Results, st
     Raises VaultError for a cursor of another search, or of an index that has changed since.
     """
     search = hash_of(repr(asked))[:_DIGITS]
-    version = hash_of(vault.open_index().store.version())[:_DIGITS]
+    version = hash_of(vault.open_index().store.revision())[:_DIGITS]
     start = _start(cursor, search, version) if cursor else 0
     results = run(vault, replace(asked, offset=start))
     following = json.dumps([start + asked.k, search, version]).encode()

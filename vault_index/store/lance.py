@@ -24,7 +24,7 @@ from vault_index import native
 from vault_index.errors import NOT_PUBLISHED, IndexStateError, StoreError, VaultError, WriteError
 from vault_index.native import NotUnderstood, wait
 from vault_index.store import ownership
-from vault_index.store.schema import KEY, VECTOR, Schema
+from vault_index.store.schema import KEY, LESSONS, VECTOR, Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -150,16 +150,20 @@ def _with_our_errors(
 
 
 class LanceTable:
-    """A table by its folder and name, opened when it is first asked.
+    """One table of an index folder, opened when it is first asked. `dimension` 0 means no vectors.
 
     It sees what other processes write, unless it is `pinned`: then it reads the version that was
     there at first. It follows no link that leads out of its folder. Every method raises
-    IndexStateError for a damaged table, WriteError.
+    IndexStateError for a damaged table; those that write raise WriteError, too.
     """
 
-    def __init__(self, folder: Place, name: str, *, pinned: bool = False) -> None:
+    def __init__(
+        self, folder: Place, dimension: int, schema: Schema = LESSONS, *, pinned: bool = False
+    ) -> None:
         self.folder = folder
-        self._name = name
+        self.index = folder if isinstance(folder, Path) else Path(folder.uri)
+        self.schema = schema
+        self.dimension = dimension
         self._pinned = pinned
         self._opened: Any = None
         self._wait: Callable[..., Any] = wait
@@ -172,8 +176,8 @@ class LanceTable:
             if isinstance(self.folder, Remote):  # LanceDB would make a folder
                 self.folder.refuse_missing()
             elif self.exists():
-                ownership.refuse_links(self.folder / f"{self._name}.lance")
-            table = self._wait(_connect(self.folder, self._wait).open_table, self._name)
+                ownership.refuse_links(self.folder / f"{self.schema.table}.lance")
+            table = self._wait(_connect(self.folder, self._wait).open_table, self.schema.table)
             if self._pinned:
                 self._wait(table.checkout, self._wait(table.version))
             self._opened = table
@@ -182,7 +186,7 @@ class LanceTable:
     def exists(self) -> bool:
         """Whether the table is there; that of a folder without opening it. Raises StoreError."""
         if isinstance(self.folder, Path):
-            return (self.folder / f"{self._name}.lance" / "_versions").is_dir()
+            return (self.folder / f"{self.schema.table}.lance" / "_versions").is_dir()
         try:
             self.version()
         except StoreError as error:
@@ -192,15 +196,16 @@ class LanceTable:
         return True
 
     @_with_our_errors
-    def create(self, schema: Schema, dimension: int) -> None:
-        """Make the table without rows, its key, and the indexes of texts, columns and lists."""
+    def create(self) -> None:
+        """Make the empty table, its key, and the indexes of texts, columns and lists."""
         # without a key two processes that insert the same new ids duplicate them; it is made with the
         # table, so that nobody sees one without
-        columns = schema.arrow(dimension)
+        schema = self.schema
+        columns = schema.arrow(self.dimension)
         key = columns.field(KEY).with_metadata({_IS_KEY: "1"})
         columns = columns.set(columns.get_field_index(KEY), key)
         connection = _connect(self.folder, self._wait)
-        made = self._wait(connection.create_empty_table, self._name, "create", columns)
+        made = self._wait(connection.create_empty_table, schema.table, "create", columns)
         configs = [
             *((column, BTree()) for column in schema.indexed),
             *((column, LabelList()) for column in schema.indexed_lists),
@@ -222,7 +227,7 @@ class LanceTable:
 
     @_with_our_errors
     def count(self, where: str | None = None) -> int:
-        """Return the number of rows, or of those that a filter names."""
+        """Count the rows, or those that a filter names."""
         return int(self._wait(self._table.count_rows, where))
 
     @_with_our_errors
@@ -238,7 +243,7 @@ class LanceTable:
             yield from self._stream(self._run(_chosen(self._table.query(), columns, where)))
 
     @_with_our_errors
-    def matches(self, text: str, column: str, limit: int, where: str | None) -> pa.Table:
+    def bm25(self, text: str, column: str, limit: int, where: str | None) -> pa.Table:
         """Return `_score` (BM25) and `_rowid` of the rows that match any word of a text."""
         query = self._table.query().nearest_to_text({"query": MatchQuery(text, column)})
         query.limit(limit)
@@ -246,13 +251,13 @@ class LanceTable:
         return self._read(self._run(_chosen(query, ["_score"], where), batch_rows=limit))
 
     @_with_our_errors
-    def take(self, row_ids: Sequence[int], columns: Sequence[str]) -> pa.Table:
+    def rows_by_id(self, row_ids: Sequence[int], columns: Sequence[str]) -> pa.Table:
         """Return columns and `_rowid` of these rows, in the order of the table."""
         query = _chosen(self._table.take_row_ids(list(row_ids)), columns)
         return self._read(self._wait(query.execute))
 
     @_with_our_errors
-    def merge(self, rows: pa.Table, *, delete: bool, update: bool = True) -> None:
+    def merge_arrow(self, rows: pa.Table, *, delete: bool, update: bool = True) -> None:
         """Write rows in one commit, in the place of those with the same key; `delete` all others.
 
         Without `update` those that are there stay as they are.

@@ -112,7 +112,7 @@ class Reader(Table):
         if self.dimension:
             _ = self._in_components() if self.is_large else self._vectors
         if rows and self.count() <= KEPT_ROWS:
-            scanned = self._lance.scan(self.schema.shown, ids=True)
+            scanned = self.scan(self.schema.shown, ids=True)
             self._rows = scanned["_rowid"].to_numpy().argsort(), scanned
 
     def count(self, where: str | None = None) -> int:
@@ -128,9 +128,9 @@ class Reader(Table):
         """Whether it has too many rows to keep all of their vectors in memory."""
         return self.count() > LARGE_ROWS
 
-    def version(self) -> str:
+    def revision(self) -> str:
         """Return what differs after every write to the table."""
-        return f"{self.index.name}@{self._lance.version()}"
+        return f"{self.index.name}@{self.version()}"
 
     # what is in memory, in the order of places
 
@@ -148,7 +148,7 @@ class Reader(Table):
         """
         import numpy as np
 
-        rows = self._lance.scan(self.schema.in_memory or self.schema.indexed[:1], ids=True)
+        rows = self.scan(self.schema.in_memory or self.schema.indexed[:1], ids=True)
         ids = rows.column("_rowid").to_numpy()
         order = np.argsort(ids, kind="stable")
         columns = {"_rowid": ids[order]}
@@ -163,7 +163,7 @@ class Reader(Table):
     def _vectors(self) -> np.ndarray:
         """All vectors: multiplying takes less time than asking LanceDB for the nearest (5 ms)."""
         family = FAMILY_COLUMNS if self.schema.has_pieces else ()
-        rows = self._lance.scan([VECTOR, *family], ids=True)
+        rows = self.scan([VECTOR, *family], ids=True)
         ids = rows["_rowid"].to_numpy()
         order = ids.argsort(kind="stable")
         if not self.schema.in_memory:  # the same scan has all that the search needs
@@ -176,7 +176,7 @@ class Reader(Table):
     @cached_property
     def families(self) -> Families:
         """The rows that are pieces of long lessons or taught prompts, and the whole of each."""
-        return self._families_of(self._lance.scan(FAMILY_COLUMNS, ids=True))
+        return self._families_of(self.scan(FAMILY_COLUMNS, ids=True))
 
     def _families_of(self, rows: pa.Table) -> Families:
         import numpy as np
@@ -219,7 +219,7 @@ class Reader(Table):
         sample = self._taken_vectors(np.arange(0, count, max(1, count // SAMPLE)))
         with_halves = self.schema.has_pieces and count <= HALVES_ROWS
         compact = Compact(sample, count, with_halves=with_halves)
-        for batch in self._lance.batches([VECTOR]):
+        for batch in self.batches([VECTOR]):
             vectors = batch.column(VECTOR).values.to_numpy().reshape(-1, self.dimension)
             compact.put(self.ids.searchsorted(batch.column("_rowid").to_numpy()), vectors)
         return compact
@@ -231,7 +231,7 @@ class Reader(Table):
         if not len(places):
             return np.empty((0, self.dimension), np.float32)
         row_ids = self.ids[places]
-        rows = self._lance.take(row_ids.tolist(), [VECTOR])
+        rows = self.rows_by_id(row_ids.tolist(), [VECTOR])
         taken = rows["_rowid"].to_numpy()
         order = np.argsort(taken)
         vectors = matrix(rows, self.dimension)
@@ -280,7 +280,7 @@ class Reader(Table):
     @cached_property
     def _wholes(self) -> dict[str, int]:
         """The place of each lesson's whole."""
-        rows = self._lance.scan(("lesson_id", "is_whole"), ids=True)
+        rows = self.scan(("lesson_id", "is_whole"), ids=True)
         places = self.ids.searchsorted(rows["_rowid"].to_numpy()).tolist()
         wholes = rows["is_whole"].to_pylist()
         names = rows["lesson_id"].to_pylist()
@@ -317,7 +317,7 @@ class Reader(Table):
 
     def places(self, where: str) -> np.ndarray:
         """Return the places of the rows that a filter names, int64[n]."""
-        ids = self._lance.scan(self.schema.indexed[:1], where, ids=True)["_rowid"].to_numpy()
+        ids = self.scan(self.schema.indexed[:1], where, ids=True)["_rowid"].to_numpy()
         places: np.ndarray = self.ids.searchsorted(ids)
         return places
 
@@ -332,17 +332,17 @@ class Reader(Table):
         asked = " ".join(dict.fromkeys(text.lower().split())), limit, where
         last = self._latest  # read once: other threads may replace it
         if last is None or last[0] != asked:
-            rows = self._lance.matches(asked[0], self.schema.full_text, limit, where)
+            rows = self.bm25(asked[0], self.schema.full_text, limit, where)
             places = self.ids.searchsorted(rows["_rowid"].to_numpy())
             self._latest = last = asked, (places, rows["_score"].to_numpy())
         return last[1]
 
     def identified(self, name: str, limit: int, where: str | None) -> np.ndarray:
         """Return the places, int64[n], of lessons that have an identifier, which is folded."""
-        rows = self._lance.matches(name, self.schema.exact_text, limit, None)
+        rows = self.bm25(name, self.schema.exact_text, limit, None)
         # LanceDB looks at all rows for a filter, which takes ten times as long
         if where and len(rows) == limit:
-            rows, where = self._lance.matches(name, self.schema.exact_text, limit, where), None
+            rows, where = self.bm25(name, self.schema.exact_text, limit, where), None
         places: np.ndarray = self.ids.searchsorted(rows["_rowid"].to_numpy())
         mask = self.mask(where)
         return places if mask is None else places[mask[places]]
@@ -358,7 +358,7 @@ class Reader(Table):
             order, kept = self._rows
             taken = [row for at in order[places].tolist() for row in kept.slice(at, 1).to_pylist()]
         else:  # in the order of the table
-            taken = self._lance.take(ids, columns or self.schema.shown).to_pylist()
+            taken = self.rows_by_id(ids, columns or self.schema.shown).to_pylist()
         rows = {row.pop("_rowid"): row for row in taken}
         return [rows[id] for id in ids]
 
@@ -378,7 +378,7 @@ class Reader(Table):
 
     def column(self, name: str, where: str | None = None) -> pa.ChunkedArray:
         """Return a column of all rows, or of those a filter names."""
-        return self._lance.scan([name], where)[name]
+        return self.scan([name], where)[name]
 
     def tally(self, column: str, where: str | None = None) -> dict[str, int]:
         """Count the rows with each value of a column of texts; a list counts for each of its values.

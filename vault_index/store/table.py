@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index.store.filters import any_of, some_of
-from vault_index.store.lance import LanceTable, Place
-from vault_index.store.schema import LESSONS, VECTOR, LessonRow, Schema
+from vault_index.store.lance import LanceTable
+from vault_index.store.schema import VECTOR, LessonRow
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,28 +24,8 @@ KEEP_VERSIONS = timedelta(minutes=2)
 COMPACT_AFTER = 20  # versions; LanceDB's advice for when to optimize
 
 
-class Table:
-    """One table of an index folder. `dimension` 0 means no vectors.
-
-    It sees what other processes write, and follows no link that leads out of its folder. Every method
-    raises IndexStateError for a damaged table; those that write raise WriteError, too.
-    """
-
-    def __init__(
-        self, index: Place, dimension: int, schema: Schema = LESSONS, *, pinned: bool = False
-    ) -> None:
-        self.index = index if isinstance(index, Path) else Path(index.uri)
-        self.schema = schema
-        self.dimension = dimension
-        self._lance = LanceTable(index, schema.table, pinned=pinned)
-
-    def exists(self) -> bool:
-        """Whether the table is there; that of a folder without opening it. Raises StoreError."""
-        return self._lance.exists()
-
-    def create(self) -> None:
-        """Make the empty table with its indexes."""
-        self._lance.create(self.schema, self.dimension)
+class Table(LanceTable):
+    """A table by its rows, as `schema` describes them."""
 
     def differing(
         self, rows: Sequence[Mapping[str, Any]], paths: Collection[str]
@@ -69,7 +48,7 @@ class Table:
         if rows:
             self.merge(rows)
         for where in some_of("id", stale):
-            self._lance.delete(where)
+            self.delete(where)
 
     def merge(
         self, rows: Sequence[Mapping[str, Any]], *, delete: bool = False, update: bool = True
@@ -81,11 +60,7 @@ class Table:
         import pyarrow as pa
 
         table = pa.Table.from_pylist(list(rows), schema=self.schema.arrow(self.dimension))
-        self._lance.merge(table, delete=delete, update=update)
-
-    def delete(self, where: str) -> None:
-        """Take out the rows that a filter names, in one commit."""
-        self._lance.delete(where)
+        self.merge_arrow(table, delete=delete, update=update)
 
     def fold(self, keep: timedelta | None = None) -> None:
         """Fold new rows into the indexes and, now and then, drop old versions.
@@ -93,26 +68,22 @@ class Table:
         Until then full text counts words of old and new rows apart, and scores differ from those
         of a rebuild by up to a tenth.
         """
-        many = self._lance.count_versions() > COMPACT_AFTER
-        self._lance.optimize(keep or (KEEP_VERSIONS if many else None))
+        many = self.count_versions() > COMPACT_AFTER
+        self.optimize(keep or (KEEP_VERSIONS if many else None))
 
     def tidy(self) -> bool:
         """Drop the versions that no reader uses any more. False if some are too young for it."""
-        self._lance.optimize(KEEP_VERSIONS)
-        return self._lance.count_versions() <= 1
-
-    def count(self, where: str | None = None) -> int:
-        """Count the rows, or those that a filter names."""
-        return self._lance.count(where)
+        self.optimize(KEEP_VERSIONS)
+        return self.count_versions() <= 1
 
     def rows(self, columns: Sequence[str], where: str | None = None) -> list[dict[str, Any]]:
         """Return columns of all rows, or of those a filter names."""
-        rows: list[dict[str, Any]] = self._lance.scan(columns, where).to_pylist()
+        rows: list[dict[str, Any]] = self.scan(columns, where).to_pylist()
         return rows
 
     def rows_of_lessons(self, lesson_ids: Sequence[str]) -> list[LessonRow]:
         """Return all rows of these lessons, with all columns."""
-        tables = (self._lance.scan(None, where) for where in some_of("lesson_id", lesson_ids))
+        tables = (self.scan(None, where) for where in some_of("lesson_id", lesson_ids))
         return [row for table in tables for row in table.to_pylist()]
 
     def rows_and_vectors(
@@ -123,7 +94,7 @@ class Table:
         `id` must be among the columns. The vectors are None in an index that has none.
         """
         wanted = [*columns, VECTOR] if self.dimension else list(columns)
-        scanned = self._lance.scan(wanted, where)
+        scanned = self.scan(wanted, where)
         rows = scanned.select(list(columns)).to_pylist()
         order = sorted(range(len(rows)), key=lambda at: str(rows[at]["id"]))
         vectors = matrix(scanned, self.dimension)[order] if self.dimension else None
@@ -133,7 +104,7 @@ class Table:
         """Return the vectors that rows have already, by content hash: float32[dimension] each."""
         vectors: dict[str, np.ndarray] = {}
         for where in some_of("content_hash", hashes if self.dimension else ()):
-            rows = self._lance.scan(["content_hash", VECTOR], where)
+            rows = self.scan(["content_hash", VECTOR], where)
             keys = rows["content_hash"].to_pylist()
             vectors.update(zip(keys, matrix(rows, self.dimension), strict=True))
         return vectors
