@@ -60,7 +60,7 @@ def measure(scratch: Path, seed: int) -> Iterator[Row]:
     git_hooks.set_up(vault.root)
     _git(vault.root, "config", "--unset", "merge.lessons.driver")  # so that both merge alike
     reconcile.sync(vault)
-    launch.open_in_background(vault.root, vault.index_dir)
+    launch.open_in_background(vault)
     time.sleep(2)
     times: dict[str, tuple[list[float], list[float]]] = {}
     for name, hooked, bare in operations(vault.root, plain, seed):

@@ -48,23 +48,24 @@ def take_lock() -> int | None:
         return start.take_lock_in(handle)
 
 
-def open_in_background(root: Path, index: Path) -> bool:
+def open_in_background(vault: Vault) -> bool:
     """Have the watcher open a vault, started if need be. Whether a start or the opening began here.
 
-    `index` is the vault's `.vault_index`. Raises WriteError where no lock can be taken.
+    Raises WriteError where no lock can be taken.
     """
-    with files.writing(index):
-        ownership.claim(index)
+    with files.writing(vault.index_dir):
+        ownership.claim(vault.index_dir)
     with _opened() as handle:
-        pid = start.start_once(handle, ["--vault", str(root), "watch"], start.RESTART_SECONDS)
+        words = ["--vault", str(vault.root), "watch"]
+        pid = start.start_once(handle, words, start.RESTART_SECONDS)
     if pid is not None:
         return bool(pid)
     with contextlib.suppress(protocol.NoWatcher, protocol.NoAnswer):
-        return bool(protocol.ask(str(root), {"ask": "open"}, OPEN_SECONDS)["opened"])
+        return bool(protocol.ask(str(vault.root), {"ask": "open"}, OPEN_SECONDS)["opened"])
     return False
 
 
-def open_and_wait(root: Path, index: Path) -> tuple[dict[str, Any], bool]:
+def open_and_wait(vault: Vault) -> tuple[dict[str, Any], bool]:
     """Have the watcher open a vault; return its account of it, and whether that began here.
 
     Raises VaultError where it does not start.
@@ -72,12 +73,12 @@ def open_and_wait(root: Path, index: Path) -> tuple[dict[str, Any], bool]:
     began = time.monotonic()
     started = False
     while time.monotonic() - began < START_SECONDS:
-        started = open_in_background(root, index) or started
-        state = status(root)
+        started = open_in_background(vault) or started
+        state = status(vault.root)
         if state is not None:
             return state, started
         time.sleep(POLL_SECONDS)
-    raise VaultError(f"the watcher of {root} did not start", f"read {folder() / LOG}")
+    raise VaultError(f"the watcher of {vault.root} did not start", f"read {folder() / LOG}")
 
 
 def ask_started(root: str, question: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -110,12 +111,10 @@ def ask_started(root: str, question: Mapping[str, Any]) -> dict[str, Any] | None
 
 def _opens(vault: Vault) -> bool:
     """Whether a watcher runs or starts, for settings that let anybody start one."""
-    try:
+    with contextlib.suppress(WriteError):  # a read-only vault has no watcher
         if vault.config.watch.autostart:
-            open_in_background(vault.root, vault.index_dir)
+            open_in_background(vault)
             return is_running()
-    except WriteError:  # a read-only vault has no watcher
-        pass
     return False
 
 
@@ -127,15 +126,15 @@ def _busy() -> BusyError:
     )
 
 
-def serve(root: Path, index: Path, port: int, *, another: bool = False) -> tuple[str, bool]:
+def serve(vault: Vault, port: int, *, another: bool = False) -> tuple[str, bool]:
     """Have the watcher serve a vault; return the address, and whether that began here.
 
     With `another` it may be another port. Raises VaultError.
     """
-    open_and_wait(root, index)
+    open_and_wait(vault)
     question = {"ask": "serve", "port": port, "another": another}
     try:
-        answer = protocol.ask(str(root), question, START_SECONDS)
+        answer = protocol.ask(str(vault.root), question, START_SECONDS)
     except (protocol.NoWatcher, protocol.NoAnswer) as error:
         raise VaultError(
             f"the watcher does not serve: {error or 'it ended'}",
@@ -201,11 +200,12 @@ def _is_held(taken: int | None) -> bool:
     return taken is None
 
 
-def take_vault(root: Path, index: Path) -> int:
+def take_vault(vault: Vault) -> int:
     """Take the lock of a vault and return its descriptor; a watcher of 0.8.0 ends and hands it over.
 
-    `index` is the vault's `.vault_index`. Raises VaultError.
+    Raises VaultError.
     """
+    root, index = vault.root, vault.index_dir
     with files.writing(index):
         ownership.claim(index)
         lock = _take_vault(index)

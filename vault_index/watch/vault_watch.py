@@ -102,7 +102,7 @@ class VaultWatch:
             if not (self.wanted or vault.config.watch.autostart):
                 self.is_unwanted = True
                 return
-            lock = launch.take_vault(self.root, vault.index_dir)
+            lock = launch.take_vault(vault)
             self._open()
             reason = self._watch()
         except Exception as error:  # noqa: BLE001  # other vaults are answered all the same

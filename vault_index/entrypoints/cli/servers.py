@@ -215,7 +215,7 @@ def _serve_in_background(vault: Vault, port: int, *, another: bool) -> str:
     """Have the watcher serve a vault, say so, and return the address. Raises VaultError."""
     from vault_index.watch import launch
 
-    address, began = launch.serve(vault.root, vault.index_dir, port, another=another)
+    address, began = launch.serve(vault, port, another=another)
     verb = "serving" if began else "already serving"
     output.say(f"{verb} {vault.root} on {address}, until `lessons serve --stop`")
     return address

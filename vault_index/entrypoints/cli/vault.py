@@ -362,7 +362,7 @@ def watch_command(named: str | None, how: str | None, as_json: bool) -> None:
         return
     vault = client.open_vault(named)
     if how == "background":
-        state, is_new = launch.open_and_wait(vault.root, vault.index_dir)
+        state, is_new = launch.open_and_wait(vault)
         verb = "watching" if is_new else "already watching"
         output.say(f"{verb} {vault.lessons_dir} (pid {state['pid']})")
     elif how == "status" or as_json:
@@ -377,7 +377,7 @@ def _run(vault: Vault) -> None:
 
     lock = launch.take_lock()
     if lock is None:  # it watches this vault from now on, if it did not
-        launch.open_in_background(vault.root, vault.index_dir)
+        launch.open_in_background(vault)
         asking.note(f"{vault.root} has a watcher already")
         return
     background.watch(vault.root, lock, _say_now)

@@ -40,7 +40,7 @@ def answer(
         return None
     if may_start and vault.config.watch.autostart:
         with contextlib.suppress(WriteError):  # a read-only vault has no watcher
-            launch.open_in_background(vault.root, vault.index_dir)  # for the next prompt
+            launch.open_in_background(vault)  # for the next prompt
     why = NO_INDEX
     try:
         project = Path(str(event.get("cwd") or "."))

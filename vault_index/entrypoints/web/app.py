@@ -295,7 +295,7 @@ def go_to_vault(client: Client, vault: Name) -> dict[str, str]:
         raise Refusal(404, "this vault is not open any more", "open the menu again")
     with client.refusing(422):
         other = open_vault(root)
-        address, _ = launch.serve(other.root, other.index_dir, 0)
+        address, _ = launch.serve(other, 0)
         code = ask_running(address, load_token(other.config.home), str(other.root))
     return {"address": f"{address}/#once={code}"}
 
