@@ -100,11 +100,11 @@ def move(vault: Vault, path: str, category: str) -> Change:
     if to == path:
         raise VaultError(f"{path} is in {filed} already", "name another category")
     declared = lessons[0].categories if lessons else ()
-    kept = tuple(dict.fromkeys((filed, *declared[1:]))) if declared else None
+    names = tuple(dict.fromkeys((filed, *declared[1:]))) if declared else None
     after = (
-        edits.set_keys(data, {"category": None, "categories": list(kept)}, path) if kept else data
+        edits.set_keys(data, {"category": None, "categories": list(names)}, path) if names else data
     )
-    change = Change(path, to, kept, data, after)
+    change = Change(path, to, names, data, after)
     for place in (path, to):
         files.refuse_other_repository((vault.lessons_dir / place).parent, vault.lessons_dir)
     apply(vault, Plan(filed, filed, (change,), ()))

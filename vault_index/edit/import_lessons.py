@@ -88,9 +88,9 @@ def read(
     drafts: list[tuple[str, Draft]] = []
     problems: list[str] = []
     empty: list[str] = []
-    found = False
+    is_empty = True
     for name, data in pairs:
-        found = True
+        is_empty = False
         if isinstance(data, OSError):
             problems.append(f"{name}: cannot be read: {data.strerror}")
             continue
@@ -102,7 +102,7 @@ def read(
             message = error.message.removeprefix(f"{name}: ")
             advice = f" ({error.hint})" if error.hint else ""
             problems.append(f"{name}:{error.line}: {message}{advice}")
-    if not found and isinstance(source, Path):
+    if is_empty and isinstance(source, Path):
         hint = f"name one that ends in {', '.join(_SUFFIXES)}"
         raise VaultError(f"{source}: no file to import", hint)
     return drafts, problems, empty
@@ -247,9 +247,9 @@ def _without_duplicates(vault: Vault, items: list[Item], progress: Progress) -> 
         for item in items
     ]
     columns = ("id", "path", "content_hash")
-    known, compared = vault.open_index().store.rows_and_vectors(columns, filters.WHOLE)
-    paths = [str(row["path"]) for row in known]
-    same = {str(row["content_hash"]): path for row, path in zip(known, paths, strict=True)}
+    there, compared = vault.open_index().store.rows_and_vectors(columns, filters.WHOLE)
+    paths = [str(row["path"]) for row in there]
+    same = {str(row["content_hash"]): path for row, path in zip(there, paths, strict=True)}
     new = taught.vectors(vault, [row for own in firsts for row in own], progress)
     if compared is not None and new:  # with room for those that come in
         room = np.empty((sum(map(len, firsts)), compared.shape[1]), np.float32)

@@ -35,9 +35,9 @@ def read(vault: Vault, path: str) -> str:
     return _shown(_content(file, path), path)
 
 
-def findings(path: str, text: str, known: Collection[str]) -> list[Finding]:
-    """Check a text as what a lesson file would say; `known` are the categories of the lessons."""
-    return check.of_text(Candidate(_below(path), _encoded(text, path)), known)
+def findings(path: str, text: str, categories: Collection[str]) -> list[Finding]:
+    """Check a text as what a lesson file would say; `categories` are those of the lessons."""
+    return check.of_text(Candidate(_below(path), _encoded(text, path)), categories)
 
 
 def write(vault: Vault, path: str, text: str, seen: str) -> Path:

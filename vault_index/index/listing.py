@@ -39,8 +39,8 @@ MANY = 50  # files: reading them for secrets and the like takes as long as a syn
 
 _FILE, _LATER = "listing.json", "listing-later.json"
 MANY_LATER = 1_000  # files that are other than in the whole listing
-_KEPT = tuple(name for name in COLUMNS if name != "path")
-_SHOWN = ("id", "path", *_KEPT[1:])  # the names in an entry
+_STORED = tuple(name for name in COLUMNS if name != "path")
+_NAMES = ("id", "path", *_STORED[1:])  # the names in an entry
 _DATES = ("created_at", "updated_at")
 _UNFILED = ("classifier", "nobody")
 
@@ -67,14 +67,14 @@ class Listing:
         )
 
 
-def save(table: Table, known: str = "", changed: Collection[str] | None = None) -> str:
+def save(table: Table, last: str = "", changed: Collection[str] | None = None) -> str:
     """Write what a table says of each lesson, and return the mark for the manifest. Raises WriteError.
 
-    `known` is the mark of the listing that is there, and `changed` are the files whose rows are others
+    `last` is the mark of the listing that is there, and `changed` are the files whose rows are others
     since, None for all: few of them go into a file beside it.
     """
     folder = table.index
-    base, later = _later(folder, known)
+    base, later = _later(folder, last)
     few = changed is not None and len(later) + len(changed) <= MANY_LATER
     few = few and _begins(folder / _FILE, base)
     paths = [f"{index_files.FOLDER}/{path}" for path in changed or ()]
@@ -99,17 +99,17 @@ def now(vault: Vault, *, ask_git: bool = True, withheld: bool = True) -> Listing
     reason for which hooks leave lessons out may be that of before: see `Listing.unchecked`. Raises
     IndexStateError for an index of a newer version, ForeignIndexError.
     """
-    known, saved = _saved(vault)
-    if known is None or saved is None:
+    recorded, saved = _saved(vault)
+    if recorded is None or saved is None:
         return None
-    changes = diff.scan(vault, known, ask_git)
+    changes = diff.scan(vault, recorded, ask_git)
     if withheld and len(changes.touched) > MANY:
         return None
     read: list[ReadFile] = []
-    if not changes.is_empty(known):
-        authors = diff.ask_git(vault, known, changes)
-        read = [*diff.read(vault, known, changes, authors, withheld=withheld)]
-    after = manifest.with_files(known, {file.path: file.entry for file in read}, changes.removed)
+    if not changes.is_empty(recorded):
+        authors = diff.ask_git(vault, recorded, changes)
+        read = [*diff.read(vault, recorded, changes, authors, withheld=withheld)]
+    after = manifest.with_files(recorded, {file.path: file.entry for file in read}, changes.removed)
     entries = after.files
     parsed = {
         file.path: [_values(row) for row in file.rows if row["is_whole"]]
@@ -122,7 +122,7 @@ def now(vault: Vault, *, ask_git: bool = True, withheld: bool = True) -> Listing
         for lesson in several
         if path not in changes.removed
     ]
-    is_stale = bool(changes.removed or parsed) or not _is_classified(vault, known, saved)
+    is_stale = bool(changes.removed or parsed) or not _is_classified(vault, recorded, saved)
     return Listing(
         sorted(lessons, key=lambda lesson: str(lesson["id"])),
         diff.problems(after, changes.skipped),
@@ -133,9 +133,9 @@ def now(vault: Vault, *, ask_git: bool = True, withheld: bool = True) -> Listing
     )
 
 
-def categories_are_stale(vault: Vault, known: Manifest) -> bool:
+def categories_are_stale(vault: Vault, recorded: Manifest) -> bool:
     """Whether the classifier's proposals are of other rows or settings than those of now."""
-    return known.derived.get(CATEGORIES) != classifier_settings(vault)
+    return recorded.derived.get(CATEGORIES) != classifier_settings(vault)
 
 
 def classifier_settings(vault: Vault) -> str:
@@ -151,23 +151,23 @@ def _saved(vault: Vault) -> tuple[Manifest | None, Mapping[str, list[list[Any]]]
     if index is None:
         return Manifest(manifest.SCHEMA, "", 0), {}
     try:
-        known = manifest.load(index)
+        recorded = manifest.load(index)
     except IndexStateError as error:
         if error.newer:
             raise
         return None, None
-    return known, _load(index, known.listing) if known.schema == manifest.SCHEMA else None
+    return recorded, _load(index, recorded.listing) if recorded.schema == manifest.SCHEMA else None
 
 
 def _is_classified(
-    vault: Vault, known: Manifest, saved: Mapping[str, Sequence[Sequence[Any]]]
+    vault: Vault, recorded: Manifest, saved: Mapping[str, Sequence[Sequence[Any]]]
 ) -> bool:
     """Whether the classifier's proposals are those of now, if there are any."""
-    column = _KEPT.index("filed_by")
+    column = _STORED.index("filed_by")
     if all(values[column] not in _UNFILED for several in saved.values() for values in several):
         return True
     name = vault.embedder.name if vault.embedder else manifest.NO_EMBEDDER
-    return known.embedder == name and not categories_are_stale(vault, known)
+    return recorded.embedder == name and not categories_are_stale(vault, recorded)
 
 
 def _load(index: Path, mark: str) -> dict[str, list[list[Any]]] | None:
@@ -201,8 +201,8 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _values(row: Mapping[str, Any]) -> list[Any]:
-    """Return what is kept of a row, as JSON values; moments are in UTC, as in tables."""
-    values = [row[name] for name in _KEPT]
+    """Return what is stored of a row, as JSON values; moments are in UTC, as in tables."""
+    values = [row[name] for name in _STORED]
     return [
         value.astimezone(UTC).isoformat() if isinstance(value, datetime) else value
         for value in values
@@ -211,7 +211,7 @@ def _values(row: Mapping[str, Any]) -> list[Any]:
 
 def _entry(path: str, values: list[Any], dates: bool) -> dict[str, Any]:
     shown = f"{index_files.FOLDER}/{path}"
-    entry: dict[str, Any] = dict(zip(_SHOWN, (values[0], shown, *values[1:]), strict=True))
+    entry: dict[str, Any] = dict(zip(_NAMES, (values[0], shown, *values[1:]), strict=True))
     for name in _DATES:
         entry[name] = datetime.fromisoformat(entry[name]) if dates and entry[name] else None
     return entry

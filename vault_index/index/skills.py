@@ -52,10 +52,10 @@ def register(vault: Vault, project: Path) -> bool:
     `project` is any folder in it. Never raises: a read-only vault notes none.
     """
     folder = project_folder(project)
-    known = _projects(vault)
-    if folder is None or folder in known or not str(folder).isprintable():
+    others = _projects(vault)
+    if folder is None or folder in others or not str(folder).isprintable():
         return False
-    listed = "".join(f"{path}\n" for path in [folder, *known][:MAX_PROJECTS])
+    listed = "".join(f"{path}\n" for path in [folder, *others][:MAX_PROJECTS])
     try:
         ownership.claim(vault.index_dir)
         files.replace_file(vault.index_dir / _PROJECTS, listed.encode())
@@ -77,13 +77,13 @@ def refresh(
     The caller holds the index's lock and saves the manifest. Raises WriteError, EmbedderError.
     """
     listed = _files(vault)
-    known = {
+    trusted = {
         path: [] if files.is_racy(stamp) else list(stamp) for path, (stamp, _) in listed.items()
     }
     there = list(_read_all(listed))
     skills = [row for skill in there for row in _rows(vault, skill)]
     digest = hash_of(*(f"{row['id']} {row['file_hash']}" for row in skills))
-    after = replace(manifest, skills=known, skills_hash=digest)
+    after = replace(manifest, skills=trusted, skills_hash=digest)
     table = Table(lessons.index, lessons.dimension, SKILLS)
     if digest == manifest.skills_hash or not (skills or table.exists()):
         return after, None

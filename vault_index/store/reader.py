@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 LARGE_ROWS = 50_000  # from there on not all vectors are multiplied: 14 ms at 10,000 rows
 HALVES_ROWS = 200_000  # of lessons, whose vectors are also kept at half precision: 0.8 kB each
-KEPT_ROWS = 10_000  # that a watcher keeps in memory: 15 MB
-KEPT_MASKS = 16  # the last ones, as most searches have the same filters: a byte a row each
+MAX_WHOLE_ROWS = 10_000  # that a watcher keeps in memory: 15 MB
+MAX_MASKS = 16  # the last ones, as most searches have the same filters: a byte a row each
 MAX_NEW = 2_000  # rows: with more, all vectors are read once more
 FEW = 5_000  # rows of a filter whose vectors are read by themselves where none are in memory
 FAMILY_COLUMNS = ("lesson_id", "is_whole", "taught")
@@ -111,7 +111,7 @@ class Reader(Table):
             _ = self._by_time
         if self.dimension:
             _ = self._in_components() if self.is_large else self._vectors
-        if rows and self.count() <= KEPT_ROWS:
+        if rows and self.count() <= MAX_WHOLE_ROWS:
             scanned = self.scan(self.schema.shown, ids=True)
             self._rows = scanned["_rowid"].to_numpy().argsort(), scanned
 
@@ -311,7 +311,7 @@ class Reader(Table):
             mask = np.zeros(len(self.ids), bool)
             mask[self.places(where)] = True
         self._masks[where] = mask
-        while len(self._masks) > KEPT_MASKS:
+        while len(self._masks) > MAX_MASKS:
             del self._masks[next(iter(self._masks))]
         return mask
 

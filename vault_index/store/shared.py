@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-LEAST = 32  # vectors that are asked for: fewer are embedded in less time than a store answers
+MIN_VECTORS = 32  # vectors that are asked for: fewer are embedded in less time than a store answers
 PROBES = 8  # of a batch that was taken, embedded here as well
-LEAST_LIKE = 0.9  # cosine with the vector that was made here: processors differ by 0.01
+MIN_COSINE = 0.9  # cosine with the vector that was made here: processors differ by 0.01
 LENGTH = 0.01  # that a unit vector may be longer or shorter
 PUBLISH_SECONDS = 300.0  # for a call of who publishes: a commit, or folding rows into the index
 CREATE_SECONDS, LOOK_SECONDS = 60.0, 0.5  # to make a table, at most; between two looks at it
@@ -69,7 +69,7 @@ class SharedVectors:
         self, contents: Mapping[str, T], make: Callable[[list[T]], Iterable[np.ndarray]]
     ) -> dict[str, np.ndarray]:
         """Return the vectors of contents, by hash, that are there and can be believed. Raises nothing."""
-        if len(contents) < LEAST or self.trouble:
+        if len(contents) < MIN_VECTORS or self.trouble:
             return {}
         try:
             vectors = self._take(contents)
@@ -78,7 +78,7 @@ class SharedVectors:
             return {}
         for key in SystemRandom().sample(sorted(vectors), min(PROBES, len(vectors))):
             (own,) = make([contents[key]])
-            if float(vectors[key] @ own) < LEAST_LIKE:
+            if float(vectors[key] @ own) < MIN_COSINE:
                 self._refuse(key, "it is not the vector of its text")
                 self.trouble = f"{self.uri}: refused row {key}: it is not the vector of its text"
                 return {}
@@ -268,15 +268,15 @@ def _batched(
     """Yield the vectors some thousands at a time, each hash once."""
     import numpy as np
 
-    kept: dict[str, np.ndarray] = {}
+    batch: dict[str, np.ndarray] = {}
     written: set[str] = set()
     for hashes, matrix in vectors:
         for key, vector in zip(hashes, matrix, strict=True):
             if key not in written:
                 written.add(key)
-                kept[key] = vector
-            if len(kept) == ROWS:
-                yield [*kept], np.array([*kept.values()])
-                kept = {}
-    if kept:
-        yield [*kept], np.array([*kept.values()])
+                batch[key] = vector
+            if len(batch) == ROWS:
+                yield [*batch], np.array([*batch.values()])
+                batch = {}
+    if batch:
+        yield [*batch], np.array([*batch.values()])

@@ -91,12 +91,12 @@ def read_bullets(data: bytes, path: str) -> list[Draft]:
 
 def _without_comments(text: str) -> str:
     """Remove HTML comments; a comment that is never closed is text."""
-    kept: list[str] = []
+    parts: list[str] = []
     end = 0
     while (start := text.find("<!--", end)) >= 0 and (close := text.find("-->", start)) >= 0:
-        kept.append(text[end:start])
+        parts.append(text[end:start])
         end = close + len("-->")
-    return "".join(kept) + text[end:]
+    return "".join(parts) + text[end:]
 
 
 def _draft(titled: tuple[str, str], part: _Part, line: int, path: str) -> Draft:
