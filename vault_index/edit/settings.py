@@ -29,9 +29,10 @@ def write(file: Path, name: str, typed: str) -> Any:
     data = files.read_if_any(file)
     before = (data or b"").decode("utf-8", "surrogateescape")
     after = _with_line(before, name, value)
-    values = _parsed(before, file)
-    is_twice = "." in name and name.replace(".", "_") in values  # its other spelling
-    if is_twice or _parsed(after, file) != _with_value(values, name, value):
+    values, (table, _, key) = _parsed(before, file), name.rpartition(".")
+    is_twice = table and f"{table}_{key}" in values  # its other spelling
+    wanted = {table: values.get(table, {}) | {key: value}} if table else {key: value}
+    if is_twice or _parsed(after, file) != values | wanted:
         raise SettingsError(f"{file} has {name} in more than one line", _BY_HAND)
     file.parent.mkdir(parents=True, exist_ok=True)
     files.replace_file(file, after.encode("utf-8", "surrogateescape"))
@@ -70,13 +71,6 @@ def _with_line(text: str, name: str, value: Any) -> str:
     while end > start and not lines[end - 1].strip():
         end -= 1
     return "\n".join([*lines[:end], line, *lines[end:], ""])
-
-
-def _with_value(values: dict[str, Any], name: str, value: Any) -> dict[str, Any]:
-    table, _, key = name.rpartition(".")
-    if not table:
-        return values | {key: value}
-    return values | {table: values.get(table, {}) | {key: value}}
 
 
 def _parsed(text: str, file: Path) -> dict[str, Any]:

@@ -35,10 +35,9 @@ def refresh(lessons: Table, embedder: Embedder | None, cache: VectorCache) -> No
     table = Table(lessons.index, lessons.dimension, DOCUMENTS)
     sources = lessons.rows(_SOURCE, filters.PASSAGES)
     rows = [*_documents(sources), *_categories(sources)]
-    known = table.rows(("id", "content_hash")) if table.exists() else []
-    if {row["id"]: row["content_hash"] for row in rows} == {
-        row["id"]: row["content_hash"] for row in known
-    }:
+    last = table.rows(("id", "content_hash")) if table.exists() else []
+    before, after = ({row["id"]: row["content_hash"] for row in each} for each in (last, rows))
+    if before == after:
         return
     if table.dimension and embedder is not None:
         titles = {hash_of(row["title"]): row["title"] for row in rows}

@@ -81,19 +81,18 @@ def refresh(
         path: [] if files.is_racy(stamp) else list(stamp) for path, (stamp, _) in listed.items()
     }
     there = list(_read_all(listed))
-    skills = [row for skill in there for row in _rows(vault, skill)]
-    digest = hash_of(*(f"{row['id']} {row['file_hash']}" for row in skills))
+    skills = [pair for skill in there for pair in _rows(vault, skill)]
+    digest = hash_of(*(f"{row['id']} {row['file_hash']}" for row, _ in skills))
     after = replace(manifest, skills=trusted, skills_hash=digest)
     table = Table(lessons.index, lessons.dimension, SKILLS)
     if digest == manifest.skills_hash or not (skills or table.exists()):
         return after, None
+    made = [row for row, _ in skills]
     if table.dimension and vault.embedder is not None:
-        titled = {row["content_hash"]: _titled(row) for row in skills}
-        for prompt in (prompt for skill in there for prompt in (*skill.prompts, *skill.silent)):
-            titled[hash_of(prompt)] = prompt, prompt
+        titled = {row["content_hash"]: content for row, content in skills}
         vectors = cache.get_or_make(partial(rows.embed_titled, vault.embedder), titled)
-        skills = [{**row, "vector": vectors[row["content_hash"]]} for row in skills]
-    fill(table, skills)
+        made = [{**row, "vector": vectors[row["content_hash"]]} for row in made]
+    fill(table, made)
     return after, len(there)
 
 
@@ -164,22 +163,12 @@ def prompt_kind(id: str) -> str:
     return id.partition("\0")[2].partition(" ")[0]
 
 
-def _rows(vault: Vault, skill: Skill) -> list[SkillRow]:
-    """Return the row of a skill, and one for each of its prompts."""
-    whole = _row(vault, skill)
-    of_prompt = (  # no path has the character that sets their ids apart
-        SkillRow(id=f"{whole['id']}\0{kind} {number}", fulltext="", content_hash=hash_of(prompt))
-        for kind, prompts in ((FOR, skill.prompts), (NOT_FOR, skill.silent))
-        for number, prompt in enumerate(prompts)
-    )
-    return [whole, *(whole | row for row in of_prompt)]
-
-
-def _row(vault: Vault, skill: Skill) -> SkillRow:
-    words = _words(skill.name)
+def _rows(vault: Vault, skill: Skill) -> Iterator[tuple[SkillRow, tuple[str, str]]]:
+    """Yield the row of a skill, and one for each of its prompts, each with what is embedded of it."""
+    words = skill.name.replace("-", " ")
     text = " ".join(filter(None, [skill.description, skill.when_to_use]))
     file = Path(skill.path)
-    return SkillRow(
+    whole = SkillRow(
         id=f"{skill.scope}:{skill.path}",
         name=skill.name,
         scope=skill.scope,
@@ -193,15 +182,12 @@ def _row(vault: Vault, skill: Skill) -> SkillRow:
         withheld=skill.withheld,
         content_hash=hash_of(words, text),
     )
-
-
-def _words(name: str) -> str:
-    return name.replace("-", " ")
-
-
-def _titled(row: SkillRow) -> tuple[str, str]:
-    words = _words(row["name"])
-    return words, passages.prose(row["text"]) or words
+    yield whole, (words, passages.prose(text) or words)
+    for kind, prompts in ((FOR, skill.prompts), (NOT_FOR, skill.silent)):
+        for number, prompt in enumerate(prompts):
+            # no path has the character that sets their ids apart
+            id, content = f"{whole['id']}\0{kind} {number}", hash_of(prompt)
+            yield whole | SkillRow(id=id, fulltext="", content_hash=content), (prompt, prompt)
 
 
 def _projects(vault: Vault) -> list[Path]:

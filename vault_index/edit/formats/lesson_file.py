@@ -14,7 +14,7 @@ from vault_index.lesson.category import SECTION, heading_of, slugify
 from vault_index.lesson.edits import line_of, set_keys
 from vault_index.lesson.file import BOM, LessonFile, decode, lines_of
 from vault_index.lesson.frontmatter import metadata_of
-from vault_index.lesson.parse import Lesson, parse_file
+from vault_index.lesson.parse import parse_file
 from vault_index.text import blocks
 
 # Drafts of lesson files, which readers make of foreign files, and how their names are found.
@@ -174,19 +174,15 @@ def draft_of(text: str, path: str, file_title: str) -> list[Draft]:
     data = text.encode() if text.endswith("\n") else f"{text}\n".encode()
     titles = [stem_of(path)]
     if all("#" not in lesson.id for lesson in lessons):  # sections have titles of their own
-        title = _own_title(text, path, lessons[0])
+        elsewhere, title = parse_file(text.encode(), f"{path}-other.md"), lessons[0].title
+        if elsewhere[0].title != title:  # it was made of the path
+            title = ""
         titles.insert(0, title or file_title)
         if not title:
             data = _with_title(data, path, file_title or first_sentence(lessons[0].text))
     declared = [category.normalise(raw) for raw in lessons[0].categories]
     filed = dict.fromkeys(filter(None, declared or [category.from_folder(path) or ""]))
     return [Draft(name_of(*titles, first_sentence(lessons[0].text)), tuple(filed), data, 1)]
-
-
-def _own_title(text: str, path: str, lesson: Lesson) -> str:
-    """Return the title in frontmatter or the first heading; "" if it came from the path."""
-    elsewhere = parse_file(text.encode(), f"{path}-other.md")
-    return lesson.title if elsewhere[0].title == lesson.title else ""
 
 
 def _with_title(data: bytes, path: str, title: str) -> bytes:
