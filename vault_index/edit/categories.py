@@ -160,34 +160,32 @@ def _change(
         return Change(path, to, None) if moved is not None else None
     data = files.read_file(vault.lessons_dir / path)
     metadata = edits.keys_of(data, path)
-    key = "categories" if metadata.get("categories") is not None else "category"
     parse.parse_file(data, path)  # never edit what cannot be read back
-    filed = _filed_anew(metadata, key, old, new)
-    after = edits.set_keys(data, {key: filed[1]}, path) if filed else data
-    shown = filed[0] if filed else ()
+    declared, keys = _filed_anew(metadata, old, new)
+    after = edits.set_keys(data, keys, path) if keys else data
     file = LessonFile.of(data, path)
     for slug, section in parse.slugs_of(file):
-        own = own_of(file, section)
-        own_key = "categories" if own.get("categories") is not None else "category"
-        if there := _filed_anew(own, own_key, old, new):
-            after = edits.set_own_keys(after, slug, {own_key: there[1]}, path)
-            shown = tuple(dict.fromkeys([*shown, *there[0]]))
+        own, keys = _filed_anew(own_of(file, section), old, new)
+        if keys:
+            after = edits.set_own_keys(after, slug, keys, path)
+            declared = list(dict.fromkeys([*declared, *own]))
     if after != data:
-        return Change(path, to, shown, data, after)
+        return Change(path, to, tuple(declared), data, after)
     return Change(path, to, None, data, data) if moved is not None else None
 
 
 def _filed_anew(
-    metadata: Mapping[Any, Any], key: str, old: CategoryPath, new: CategoryPath
-) -> tuple[tuple[CategoryPath, ...], Any] | None:
-    """Return the categories after a rename and the value to write; None where none is renamed."""
+    metadata: Mapping[Any, Any], old: CategoryPath, new: CategoryPath
+) -> tuple[list[CategoryPath], dict[str, Any]]:
+    """Return the categories after a rename and the key to write, both empty where none is renamed."""
+    key = "categories" if metadata.get("categories") is not None else "category"
     raw = parse.words(metadata.get(key))
     renamed = [_renamed(normalise(category), old, new) for category in raw]
     if not any(renamed):
-        return None
-    filed = tuple(dict.fromkeys(now or was for now, was in zip(renamed, raw, strict=True)))
+        return [], {}
+    filed = list(dict.fromkeys(now or was for now, was in zip(renamed, raw, strict=True)))
     is_list = isinstance(metadata.get(key), list) or len(filed) > 1
-    return filed, list(filed) if is_list else filed[0]
+    return filed, {key: filed if is_list else filed[0]}
 
 
 def _renamed(category: CategoryPath, old: CategoryPath, new: CategoryPath) -> CategoryPath | None:

@@ -6,6 +6,7 @@ long lesson, a course, a collection. The table is derived from the lessons' rows
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,9 @@ def refresh(lessons: Table, embedder: Embedder | None, cache: VectorCache) -> No
     """
     table = Table(lessons.index, lessons.dimension, DOCUMENTS)
     sources = lessons.rows(_SOURCE, filters.PASSAGES)
-    rows = [*_documents(sources), *_categories(sources)]
+    rows = _documents(sources)
+    for path in category.counts(row["categories"] for row in sources):
+        rows.append(_row(CATEGORY, path, path.replace("/", " ").replace("-", " ")))
     last = table.rows(("id", "content_hash")) if table.exists() else []
     before, after = ({row["id"]: row["content_hash"] for row in each} for each in (last, rows))
     if before == after:
@@ -47,29 +50,20 @@ def refresh(lessons: Table, embedder: Embedder | None, cache: VectorCache) -> No
 
 
 def _documents(lessons: Sequence[dict[str, Any]]) -> list[DocumentRow]:
-    by_path: dict[str, list[dict[str, Any]]] = {}
+    by_path: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in lessons:
-        by_path.setdefault(row["path"], []).append(row)
+        by_path[row["path"]].append(row)
     documents = []
     for path, rows in by_path.items():
         if len(rows) > 1 or rows[0]["document"] not in (None, "", rows[0]["title"]):
             rows.sort(key=lambda row: str(row["id"]))
             first = rows[0]
-            about = first["description"] or "; ".join(_sections(rows))
+            sections = [row["title"] for row in rows if row["is_whole"]]
+            about = first["description"] or "; ".join(sections if len(sections) > 1 else ())
             author = first["written_by"] or first["author"] or ""
             title, link = first["document"], first["link"]
             documents.append(_row(DOCUMENT, path, title, about, link, author))
     return documents
-
-
-def _sections(rows: Sequence[dict[str, Any]]) -> list[str]:
-    titles = [row["title"] for row in rows if row["is_whole"]]
-    return titles if len(titles) > 1 else []
-
-
-def _categories(lessons: Sequence[dict[str, Any]]) -> list[DocumentRow]:
-    used = category.counts(row["categories"] for row in lessons)
-    return [_row(CATEGORY, path, path.replace("/", " ").replace("-", " ")) for path in used]
 
 
 def _row(
