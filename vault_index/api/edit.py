@@ -55,9 +55,9 @@ def add_lesson(
         git.commit_file(vault.root, inside, data, ["-m", f"Add lesson: {title or path.stem}"])
 
     written = add.write(
-        vault, _bytes(text), title=title, categories=categories, type=type, tags=list(tags),
-        applies_to=list(applies_to), fires_on=list(fires_on), silent_on=list(silent_on),
-        fires_on_error=list(fires_on_error), confidence=confidence,
+        vault, _bytes(text), title=title, categories=categories, type=type, tags=tags,
+        applies_to=applies_to, fires_on=fires_on, silent_on=silent_on,
+        fires_on_error=fires_on_error, confidence=confidence,
         first=commit_first if commit else None,
     )  # fmt: skip
     return str(written)

@@ -11,6 +11,7 @@ from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from vault_index.store.filters import WHOLE
 from vault_index.store.lance import Place
 from vault_index.store.schema import LESSONS, VECTOR, Schema
 from vault_index.store.table import Table, matrix
@@ -228,6 +229,9 @@ class Reader(Table):
         """Return the vectors of rows, float32[n, dimension], in their order."""
         import numpy as np
 
+        if not self.is_large:
+            vectors: np.ndarray = self._vectors[places]
+            return vectors
         if not len(places):
             return np.empty((0, self.dimension), np.float32)
         row_ids = self.ids[places]
@@ -258,9 +262,6 @@ class Reader(Table):
 
     def cosines(self, places: np.ndarray, vector: np.ndarray) -> np.ndarray:
         """Return the exact cosine of each of these rows with a unit vector, float32[n]."""
-        if not self.is_large:
-            cosines: np.ndarray = self._vectors[places] @ vector
-            return cosines
         halves = None if self._compact is None else self._compact.cosines(places, vector)
         exact: np.ndarray = self._taken_vectors(places) @ vector if halves is None else halves
         return exact
@@ -269,24 +270,18 @@ class Reader(Table):
         """Return the vectors of whole lessons by their ids, float32[dimension]; none without vectors."""
         if not self.dimension:
             return {}
-        places = {id: self._wholes[id] for id in lesson_ids if id in self._wholes}
-        if not self.is_large:
-            return {id: self._vectors[place] for id, place in places.items()}
         import numpy as np
 
+        places = {id: self._wholes[id] for id in lesson_ids if id in self._wholes}
         taken = self._taken_vectors(np.array([*places.values()], np.int64))
         return dict(zip(places, taken, strict=True))
 
     @cached_property
     def _wholes(self) -> dict[str, int]:
         """The place of each lesson's whole."""
-        rows = self.scan(("lesson_id", "is_whole"), ids=True)
+        rows = self.scan(("lesson_id",), WHOLE, ids=True)
         places = self.ids.searchsorted(rows["_rowid"].to_numpy()).tolist()
-        wholes = rows["is_whole"].to_pylist()
-        names = rows["lesson_id"].to_pylist()
-        return {
-            name: place for name, whole, place in zip(names, wholes, places, strict=True) if whole
-        }
+        return dict(zip(rows["lesson_id"].to_pylist(), places, strict=True))
 
     def nearest(self, vector: np.ndarray, limit: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the places of the rows nearest to a unit vector, int64[limit], and their cosines.
