@@ -7,15 +7,13 @@ import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vault_index import check, files
 from vault_index.edit.formats.lesson_file import first_sentence, name_of
 from vault_index.errors import ChangedError, VaultError
 from vault_index.lesson import category, edits, parse
-
-if TYPE_CHECKING:
-    from vault_index.vault import Vault
+from vault_index.vault import Vault
 
 First = Callable[[Path, bytes], None]
 

@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vault_index import files
 from vault_index.edit import update
@@ -23,9 +23,7 @@ from vault_index.lesson.category import (
 from vault_index.lesson.file import LessonFile, hash_of_file
 from vault_index.lesson.frontmatter import own_of
 from vault_index.store import injections
-
-if TYPE_CHECKING:
-    from vault_index.vault import Vault
+from vault_index.vault import Vault
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from vault_index import check, files
 from vault_index.edit import formats
@@ -23,9 +22,7 @@ from vault_index.lesson.category import checked
 from vault_index.search import taught
 from vault_index.search.taught import DUPLICATE_COSINE
 from vault_index.store import filters
-
-if TYPE_CHECKING:
-    from vault_index.vault import Vault
+from vault_index.vault import Vault
 
 INBOX = "inbox"  # the folder of lessons without a category: the classifier proposes some
 WRITE, SAME, TAKEN = "write", "same", "taken"

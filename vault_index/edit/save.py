@@ -10,7 +10,6 @@ import difflib
 import itertools
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from vault_index import check, files
 from vault_index.check import Candidate, Finding
@@ -18,9 +17,7 @@ from vault_index.edit import update
 from vault_index.errors import ChangedError, LessonError, VaultError
 from vault_index.hotpath import index_files
 from vault_index.lesson.file import BOM, MAX_BYTES, LessonFile, decode, lines_of
-
-if TYPE_CHECKING:
-    from vault_index.vault import Vault
+from vault_index.vault import Vault
 
 MAX_PATH = 1000  # characters
 MAX_COMPARED = 3_000  # lines of a file whose change is shown: to compare takes up to n * n steps

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from vault_index.edit import update
 from vault_index.errors import VaultError
@@ -18,9 +17,7 @@ from vault_index.journal.redact import redact
 from vault_index.lesson import parse
 from vault_index.search import entries, failures
 from vault_index.text import failure
-
-if TYPE_CHECKING:
-    from vault_index.vault import Vault
+from vault_index.vault import Vault
 
 FIRES, SILENT = "fires_on", "silent_on"
 FIRES_ON_ERROR, SILENT_ON_ERROR = failures.FIRES, failures.SILENT

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 from vault_index import check, files
 from vault_index.edit import add
@@ -19,9 +19,7 @@ from vault_index.recall import anchors
 from vault_index.recall.outcome.stale import CONFIRMED
 from vault_index.search import entries
 from vault_index.store import ownership
-
-if TYPE_CHECKING:
-    from vault_index.vault import Vault
+from vault_index.vault import Vault
 
 
 class Changes(TypedDict, total=False):

@@ -10,16 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from vault_index.embed.cache import VectorCache
 from vault_index.index import classifier, documents, listing, rows, skills
-
-if TYPE_CHECKING:
-    from vault_index.store.manifest import Manifest
-    from vault_index.store.shared import SharedVectors
-    from vault_index.store.table import Table
-    from vault_index.vault import Vault
+from vault_index.store.manifest import Manifest
+from vault_index.store.shared import SharedVectors
+from vault_index.store.table import Table
+from vault_index.vault import Vault
 
 _TITLES = "titles"  # the recipe under which vectors of titles alone are kept
 _FRESH = "fresh"  # for a table that depends on nothing but the rows

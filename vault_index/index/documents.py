@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from vault_index.embed import Embedder
 from vault_index.embed.cache import VectorCache
 from vault_index.lesson import category
 from vault_index.lesson.file import hash_of
@@ -17,9 +18,6 @@ from vault_index.store import filters
 from vault_index.store.schema import DOCUMENTS, DocumentRow
 from vault_index.store.sync import fill
 from vault_index.store.table import Table
-
-if TYPE_CHECKING:
-    from vault_index.embed import Embedder
 
 DOCUMENT, CATEGORY = "document", "category"
 _SOURCE = (

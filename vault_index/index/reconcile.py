@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
+from vault_index.embed.cache import VectorCache
 from vault_index.errors import EmbedderError, IndexStateError
 from vault_index.hotpath.index_files import FOLDER
 from vault_index.index import derived, diff, rows
@@ -27,10 +27,7 @@ from vault_index.store.schema import LESSONS
 from vault_index.store.shared import SharedVectors
 from vault_index.store.sync import ASKED_FOR, Progress, Source, Stats, Work, Writer
 from vault_index.store.table import Table
-
-if TYPE_CHECKING:
-    from vault_index.embed.cache import VectorCache
-    from vault_index.vault import Vault
+from vault_index.vault import Vault
 
 BATCH_PASSAGES = 512  # about six seconds of embedding between two commits
 BATCHES = 100  # of many files at most

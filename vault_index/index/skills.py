@@ -15,7 +15,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from stat import S_ISREG
-from typing import TYPE_CHECKING
 
 from vault_index import files
 from vault_index.embed.cache import VectorCache
@@ -25,14 +24,12 @@ from vault_index.lesson import passages
 from vault_index.lesson.file import hash_of
 from vault_index.skill import FILE, MAX_BYTES, Skill, project_folder, read, user_folder
 from vault_index.store import ownership
-from vault_index.store.manifest import Problem
+from vault_index.store.manifest import Manifest, Problem
 from vault_index.store.schema import SKILLS, SkillRow
 from vault_index.store.sync import fill
 from vault_index.store.table import Table
+from vault_index.vault import Vault
 
-if TYPE_CHECKING:
-    from vault_index.store.manifest import Manifest
-    from vault_index.vault import Vault
 VAULT, USER, PROJECT = "vault", "user", "project"
 FOR, NOT_FOR = "for", "not-for"  # rows of prompts, "" for a skill's own
 MAX_PROJECTS = 50  # whose skills are known, the latest

@@ -19,19 +19,17 @@ import errno
 import json
 import os
 import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from json.encoder import encode_basestring_ascii as quoted
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vault_index import files
 from vault_index.errors import IndexStateError
 from vault_index.hotpath import index_files
 from vault_index.store import ownership
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
 
 SCHEMA = 12  # raise it when rows, what is embedded or the rules of `check` change: it is rebuilt
 KEEP_OLD_SECONDS = 600  # a reader may still use the index before this one

@@ -7,20 +7,17 @@ import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import vault_index
 from vault_index import embed, files
-from vault_index.embed import download
+from vault_index.embed import Embedder, download
 from vault_index.errors import VaultError
 from vault_index.hotpath import index_files
 from vault_index.index import skills
 from vault_index.journal.journal import Journal
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import warming
-
-if TYPE_CHECKING:
-    from vault_index.embed import Embedder
 
 Place = TypeVar("Place", Vault, Journal)
 
