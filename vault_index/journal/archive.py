@@ -177,9 +177,8 @@ def catalog(folder: Path, transcript: Path | None = None) -> Catalog:
     there = Catalog()
     if transcript is not None:
         stem = transcript.stem.removeprefix("agent-")
-        for name in {short_id(stem), short_id(stem[-36:])}:  # the end of a rollout's name is the id
-            pattern = "".join(char if char.isalnum() else "?" for char in name)
-            for file in sorted(folder.glob(f"[!.]*/????-??/??-{pattern}*.md")):
+        for name in {file_name(stem), file_name(stem[-36:])}:  # a rollout's name ends with its id
+            for file in all_files(folder, named=name):
                 there.add(head_of(file))
         if str(transcript) in there.by_transcript or len(stem) >= 36:
             return there

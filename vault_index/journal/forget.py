@@ -78,16 +78,6 @@ class _Wanted:
     texts: tuple[str, ...] = ()  # what to look for in the bytes of files
     expired: bool = False  # files stay for a week, and what was made of them expires by itself
 
-    @property
-    def needles(self) -> set[bytes]:
-        """The texts as files may have them."""
-        return _forms(self.texts)
-
-    @property
-    def ids(self) -> set[bytes]:
-        """The ids of the sessions, the same way."""
-        return _forms(self.sessions)
-
 
 def forget(
     journal: Journal, *, session: str = "", project: str = "", before: str = "", matching: str = ""
@@ -222,15 +212,18 @@ def _finish(journal: Journal, wanted: _Wanted, files_of: Iterable[Path] | None =
         every = archive.all_files(journal.folder) if wanted.expired else _session_files(journal)
     removed = sum(_remove_from(journal, file, wanted) for file in every if wanted.sessions)
     beside = 0 if wanted.expired else _remove_beside(journal, wanted)
-    needles = _needles(journal, wanted)
+    needles, ids = _forms(wanted.texts), _forms(wanted.sessions)
+    # a text that another session has, too, is that session's, unless it was asked for
+    for file in () if wanted.matching else _session_files(journal):
+        data = files.read_file(file).lower()
+        needles = {needle for needle in needles if needle not in data}
     vectors = sorted(journal.config.home.glob(f"{cache.FILE}*"))
     indexes = ((file, needles) for file in (*_files_below(journal.folder, (INDEX,)), *vectors))
     if wanted.sessions or is_pending(journal) or _search(indexes)[2]:
         index.remove(journal, wanted.sessions)
         (journal.folder / _CALLS).unlink(missing_ok=True)
-    others = needles - wanted.ids  # hooks and counts keep the ids of sessions
     searched, size, found = _search(
-        (file, needles if journal.folder in file.parents else others)
+        (file, needles if journal.folder in file.parents else needles - ids)  # hooks keep ids
         for file in _all_files(journal)
     )
     lessons = [file for file in found if journal.config.home not in Path(file).parents]
@@ -265,10 +258,10 @@ def _remove_from(journal: Journal, file: Path, wanted: _Wanted) -> bool:
 
 def _remove_beside(journal: Journal, wanted: _Wanted) -> int:
     """Remove proposals and conversations that were made of what goes; return how many."""
-    needles = wanted.needles
+    needles = _forms(wanted.texts)
     if not wanted.matching:  # a session's id says nothing, and is where hooks are recorded
-        own = {private_id(session).encode() for session in wanted.sessions}
-        needles = (needles - wanted.ids) | own
+        needles -= _forms(wanted.sessions)
+        needles |= {private_id(session).encode() for session in wanted.sessions}
     removed = 0
     home = journal.config.home
     away = (str(each) for kind in MADE_OF_SESSIONS for each in expiry.put_away_in(home, kind))
@@ -302,18 +295,6 @@ def _pieces(gone: list[tuple[Session, list[Record]]]) -> list[str]:
         for line in text.split("\n")[:3]
     )
     return [*ids, *dict.fromkeys(line for line in lines if len(line) >= _LEAST)][:_MAX_PIECES]
-
-
-def _needles(journal: Journal, wanted: _Wanted) -> set[bytes]:
-    """Return the bytes to look for. A text that another session has, too, is that session's.
-
-    Not so a text that was asked for.
-    """
-    needles = wanted.needles
-    for file in () if wanted.matching else _session_files(journal):
-        data = files.read_file(file).lower()
-        needles = {needle for needle in needles if needle not in data}
-    return needles
 
 
 def _search(some: Iterable[tuple[Path, set[bytes]]]) -> tuple[int, int, list[str]]:
