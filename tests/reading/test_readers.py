@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from vault_index.transcripts import claude_code, codex, events, tools
-from vault_index.transcripts.events import Event, Reader, Unread
+from vault_index.transcripts.events import Event, Reader
 
 
 def user(content: Any, **values: Any) -> dict[str, Any]:
@@ -23,13 +23,13 @@ def assistant(*blocks: dict[str, Any], **values: Any) -> dict[str, Any]:
 
 def read(*records: Any) -> list[Event]:
     """Read records as a transcript of Claude Code; a text is a line as it is."""
-    return events_of(claude_code.Reader(), records, Unread())
+    return events_of(claude_code.Reader(), records)
 
 
-def events_of(reader: Reader, records: Iterable[Any], unread: Unread) -> list[Event]:
+def events_of(reader: Reader, records: Iterable[Any]) -> list[Event]:
     lines = [record if isinstance(record, str) else json.dumps(record) for record in records]
     return [
-        *(event for line in lines for event in reader.events(line.encode(), unread)),
+        *(event for line in lines for event in reader.events(line.encode())),
         *reader.end(),
     ]
 
@@ -121,17 +121,16 @@ def test_a_queued_prompt_counts_once() -> None:
 
 
 def test_what_is_odd_is_counted_and_never_fatal() -> None:
-    unread = Unread()
     lines = [
         "{half",
         json.dumps({"type": "new-thing"}),
         json.dumps(user("a")) + json.dumps(user("b")),
     ]
     lines += ["[1]", "\ufffd", json.dumps({"type": "user", "message": None})]
-    read_events = events_of(claude_code.Reader(), lines, unread)
+    reader = claude_code.Reader()
+    read_events = events_of(reader, lines)
     assert [event.text for event in read_events] == ["a", "b"]
-    assert unread.lines == 2
-    assert dict(unread.types) == {"new-thing": 1}
+    assert reader.unread == 3
 
 
 def test_codex_comes_through_the_same_door() -> None:
@@ -145,14 +144,14 @@ def test_codex_comes_through_the_same_door() -> None:
          "output": "Process exited with code 2\nOutput:\nno rule"}},
         {"type": "event_msg", "payload": {"type": "agent_message", "message": "There is no rule."}},
     ]  # fmt: skip
-    session = events_of(codex.Reader(), records, Unread())
+    session = events_of(codex.Reader(), records)
     expected = [events.PROMPT, events.TOOL_CALL, events.TOOL_RESULT, events.TEXT]
     assert [event.kind for event in session] == expected
     assert (session[0].session, session[0].branch, session[0].text) == ("s1", "main", "fix it")
     assert session[1].input == {"cmd": "make"}
     assert session[2].is_error
     records[0]["payload"]["originator"] = "codex_exec"
-    automated = events_of(codex.Reader(), records, Unread())
+    automated = events_of(codex.Reader(), records)
     assert automated[0].kind == events.AUTOMATED
 
 

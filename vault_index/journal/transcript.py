@@ -192,7 +192,7 @@ def read(file: Path, agent: str, before: Session | None, redact: Callable[[str],
         agent=agent,
         transcript=str(file),
         project=before.project if before else "",
-        unread=reading.unread.count(),
+        unread=reading.reader.unread,
         read=replace(stop, size=began + reading.bytes),
     )
 

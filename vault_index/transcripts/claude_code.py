@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from vault_index.transcripts import events, vocabulary
-from vault_index.transcripts.events import Event, Unread, records
+from vault_index.transcripts.events import Event
 
 # Record types that hold no event: snapshots, titles, settings, and attachments other than a prompt.
 SILENT = frozenset(
@@ -67,11 +67,11 @@ class Reader(events.Reader):
         """Whether no prompt is in the queue: all else is in the lines that follow."""
         return self._queue.is_empty
 
-    def events(self, line: bytes, unread: Unread) -> Iterator[Event]:
+    def events(self, line: bytes) -> Iterator[Event]:
         """Yield the events of a line."""
         if _is_silent(line):
             return
-        for record in records(line, unread):
+        for record in self.records(line):
             kind = str(record.get("type"))
             if self._of_subagent:  # as if it were of a session
                 record |= {"isSidechain": False, "entrypoint": "sdk"}
@@ -93,7 +93,7 @@ class Reader(events.Reader):
                 if record.get("subtype") == "api_error":
                     yield _event(record, events.API_ERROR, str(record.get("error") or ""))
             elif kind not in SILENT:
-                unread.types[kind] += 1
+                self.unread += 1
 
     def end(self) -> Iterator[Event]:
         """Yield what only the end of the transcript decides."""

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from vault_index.transcripts import events
-from vault_index.transcripts.events import Event, Unread, records
+from vault_index.transcripts.events import Event
 
 _MESSAGES = {"user_message": events.PROMPT, "agent_message": events.TEXT}
 _SILENT_TYPES = frozenset("turn_context compacted session_meta event_msg response_item".split())
@@ -46,14 +46,14 @@ class Reader(events.Reader):
             **{name: getattr(self._base, name) for name in _OF_SESSION},
         }
 
-    def events(self, line: bytes, unread: Unread) -> Iterator[Event]:
+    def events(self, line: bytes) -> Iterator[Event]:
         """Yield the events of a line."""
-        for record in records(line, unread):
+        for record in self.records(line):
             self._number += 1
             payload = record.get("payload")
             kind = str(record.get("type"))
             if not isinstance(payload, dict):
-                unread.types[kind] += 1
+                self.unread += 1
                 continue
             if kind == "session_meta" and not self._base.session:
                 self._begin(payload)
@@ -67,7 +67,7 @@ class Reader(events.Reader):
             elif kind == "response_item":
                 yield from _item(base, payload)
             elif kind not in _SILENT_TYPES:
-                unread.types[kind] += 1
+                self.unread += 1
 
     def _begin(self, meta: dict[str, Any]) -> None:
         git = meta.get("git")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -106,20 +105,10 @@ _HALF = re.compile(rb"\\u[dD][89a-fA-F]")  # `"\ud83d"`, with or without its oth
 _BEGIN = re.compile(r"\S")
 
 
-@dataclass(slots=True)
-class Unread:
-    """The lines and records that a reader passed over, for `lessons status`."""
-
-    lines: int = 0  # that are not JSON
-    types: Counter[str] = field(default_factory=Counter)  # of records that nobody described yet
-
-    def count(self) -> int:
-        """Return how many there are."""
-        return self.lines + self.types.total()
-
-
 class Reader:
     """Turns lines of a transcript into events: a reader of each agent's."""
+
+    unread = 0  # lines that are not JSON, and records of types that nobody described yet
 
     @property
     def is_quiet(self) -> bool:
@@ -130,28 +119,27 @@ class Reader:
         """Return what another reader needs to go on: JSON, without anything that was typed."""
         return {}
 
-    def events(self, line: bytes, unread: Unread) -> Iterator[Event]:
+    def events(self, line: bytes) -> Iterator[Event]:
         """Yield the events of a line."""
         raise NotImplementedError
+
+    def records(self, line: bytes) -> Iterator[dict[str, Any]]:
+        """Yield the JSON objects of a line, which may hold several."""
+        text = line.decode("utf-8", "replace")
+        may_be_broken = b"\\u" in line and _HALF.search(line) is not None
+        at = 0
+        while begin := _BEGIN.search(text, at):
+            try:
+                record, at = _DECODER.raw_decode(text, begin.start())
+            except (ValueError, RecursionError):  # a number of 5,000 digits is no JSONDecodeError
+                self.unread += 1
+                break
+            if isinstance(record, dict):
+                yield _sound(record) if may_be_broken else record
 
     def end(self) -> Iterator[Event]:
         """Yield what only the end of the transcript decides."""
         yield from ()
-
-
-def records(line: bytes, unread: Unread) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects of a line, which may hold several."""
-    text = line.decode("utf-8", "replace")
-    may_be_broken = b"\\u" in line and _HALF.search(line) is not None
-    at = 0
-    while begin := _BEGIN.search(text, at):
-        try:
-            record, at = _DECODER.raw_decode(text, begin.start())
-        except (ValueError, RecursionError):  # a number of 5,000 digits is no JSONDecodeError
-            unread.lines += 1
-            break
-        if isinstance(record, dict):
-            yield _sound(record) if may_be_broken else record
 
 
 def _sound(value: Any) -> Any:

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 
 from vault_index import files
 from vault_index.transcripts import claude_code, codex, events
-from vault_index.transcripts.events import Event, Reader, Unread
+from vault_index.transcripts.events import Event, Reader
 
 CLAUDE, CODEX = "claude", "codex"
 _PEEK = 256 * 1024  # bytes of a transcript in which its folder is looked for
@@ -115,13 +115,13 @@ class Reading:
         unread: int = 0,
         digest: Any = None,
     ) -> None:
-        self._reader: Reader = (
+        self.reader: Reader = (
             codex.Reader(state or {})
             if agent == CODEX
             else claude_code.Reader(of_subagent=file.name.startswith("agent-"))
         )
         self._digest = digest  # takes in each line when it was read
-        self.unread = Unread(lines=unread)
+        self.reader.unread = unread
         self.bytes = 0  # of the lines that were read
         self.resume: dict[str, Any] | None = None
 
@@ -131,21 +131,23 @@ class Reading:
         while line := opened.readline(events.MAX_LINE):
             has_end = line.endswith(b"\n")
             if is_begun or (not has_end and len(line) == events.MAX_LINE):
-                self.unread.lines += has_end
+                self.reader.unread += has_end
             elif has_end:
                 yield from self._events(line)
-            else:
-                yield from self._reader.events(line, Unread())
+            else:  # it is read again when the rest of it is there
+                unread = self.reader.unread
+                yield from self.reader.events(line)
+                self.reader.unread = unread
             is_begun = not has_end
             if self._digest is not None:
                 self._digest.update(line)
             self.bytes += len(line)
-        yield from self._reader.end()
+        yield from self.reader.end()
 
     def _events(self, line: bytes) -> Iterator[Event]:
-        if self._reader.is_quiet:
-            self.resume = {"reader": self._reader.state(), "unread": self.unread.count()}
-        for event in self._reader.events(line, self.unread):
+        if self.reader.is_quiet:
+            self.resume = {"reader": self.reader.state(), "unread": self.reader.unread}
+        for event in self.reader.events(line):
             yield event
             self.resume = None
         self.resume = None
