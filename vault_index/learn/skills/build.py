@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -65,24 +66,26 @@ class Existing:
         """Whether both files are there, as they were built."""
         return self.reference is not None and not self.is_edited
 
+    def is_cut_short(self, made: Files) -> bool:
+        """Whether a build ended between the two files: the reference is the new one already."""
+        return self.lineage.is_as_built and self.reference == made.reference
+
     def behind(self, now: Cluster | None) -> str:
         """Return how the skill is behind its lessons; "" if it is not."""
         if now is None or not now.patterns:
-            return (
-                "its lessons are gone, or are no patterns with this tag any more: remove its folder"
-            )
+            why = "its lessons are gone, or are no patterns with this tag any more"
+            return f"{why}: remove its folder"
         then, digests = self.lineage.lessons, {each.id: each.digest for each in now.patterns}
         groups = {
             "changed": [id for id in digests if id in then and then[id] != digests[id]],
             "new": sorted(digests.keys() - then.keys()),
             "gone": sorted(then.keys() - digests.keys()),
         }
-        said = [f"{len(ids)} {word} ({_some(ids)})" for word, ids in groups.items() if ids]
+        said = []
+        for word, ids in groups.items():
+            some = ", ".join([*ids[:MAX_IDS], *(["..."] if len(ids) > MAX_IDS else [])])
+            said += [f"{len(ids)} {word} ({some})"] if ids else []
         return f"it is behind its lessons: {', '.join(said)}" if said else ""
-
-
-def _some(ids: list[str]) -> str:
-    return ", ".join(ids[:MAX_IDS]) + (", ..." if len(ids) > MAX_IDS else "")
 
 
 def existing(vault: Vault) -> dict[str, Existing]:
@@ -115,18 +118,18 @@ def findings(vault: Vault) -> Iterator[Finding]:
     built = existing(vault)
     clusters = {each.tag: each for each in cluster.collect(vault, built)} if built else {}
     known: dict[str, str] = {}
-    for tag, one in built.items():
+    for tag, skill in built.items():
         now = clusters.get(tag)
-        why = one.behind(now)
+        why = skill.behind(now)
         if why and now:  # what it must not repeat may be all that is new
             now = cluster.safe(now, known)[0]
-            why = one.behind(now)
-        path = f"{FOLDER}/{one.folder.name}/{FILE}"
+            why = skill.behind(now)
+        path = f"{FOLDER}/{skill.folder.name}/{FILE}"
         edited = "was changed by hand, so `lessons skills build` keeps it as it is"
         if why:
-            also = f"; it {edited}" if one.is_edited else f": run `lessons skills build {tag}`"
+            also = f"; it {edited}" if skill.is_edited else f": run `lessons skills build {tag}`"
             yield Finding(path, 1, BEHIND, why + also if now else why, WARNING)
-        elif one.is_edited:
+        elif skill.is_edited:
             yield Finding(path, 1, EDITED_RULE, edited, WARNING)
 
 
@@ -189,20 +192,17 @@ def build(
     there = existing(vault)
     clusters = {each.tag: each for each in cluster.collect(vault, there)}
     wanted = {*there, *(tag for tag, each in clusters.items() if each.is_ready)}
-    if tags:
-        named = {cluster.tag_name(tag): tag for tag in tags}
-        for name, tag in named.items():
-            if name not in wanted:
-                raise VaultError(_not_ready(tag, clusters.get(name)), _CANDIDATES)
-        wanted = {*named}
-    try:
+    named = {cluster.tag_name(tag): tag for tag in tags}
+    for name, tag in named.items():
+        if name not in wanted:
+            raise VaultError(_not_ready(tag, clusters.get(name)), _CANDIDATES)
+    commit = ""
+    with suppress(GitError):
         commit = git.head(vault.root) or ""
-    except GitError:
-        commit = ""
     making = _Build(vault, commit, templates or render.templates(), dry_run, force)
     known: dict[str, str] = {}
     built = []
-    for tag in sorted(wanted):
+    for tag in sorted(named or wanted):
         names = (tag, PREFIX + tag, f"{FOLDER}/{PREFIX}{tag}/{FILE}")
         now, before, left_out = clusters.get(tag), there.get(tag), dict[str, str]()
         if now and before and before.is_whole and not (now.same_as or before.behind(now)):
@@ -230,9 +230,12 @@ def _made(
         return SKIPPED, f"it has the lessons of {PREFIX}{now.same_as}: remove one", ()
     try:
         made = render.files_of(now, making.commit, making.templates)
-        _refuse_unsafe(now.name, made)
+        # hooks may withhold it as a whole, whatever each lesson of it says alone
+        withheld = check.withheld(f"{FOLDER}/{now.name}/{FILE}", made.skill, is_lesson=False).why
+        if withheld:
+            return FAILED, f"it would be withheld: {withheld}", ()
         late = before.behind(now) if before else ""
-        if before and before.is_edited and not _is_cut_short(before, made):
+        if before and before.is_edited and not before.is_cut_short(made):
             if not making.force:
                 return EDITED, "; ".join(filter(None, [late, _KEPT])), ()
         elif before and before.is_whole and not late:
@@ -247,18 +250,6 @@ def _made(
 
 class _Foreign(VaultError):
     """Files in the place of a new skill that were not built here."""
-
-
-def _refuse_unsafe(name: str, made: Files) -> None:
-    """Raise VaultError if hooks would withhold the skill, whatever each lesson of it says alone."""
-    why = check.withheld(f"{FOLDER}/{name}/{FILE}", made.skill, is_lesson=False).why
-    if why:
-        raise VaultError(f"it would be withheld: {why}")
-
-
-def _is_cut_short(before: Existing, made: Files) -> bool:
-    """Whether a build ended between the two files: the reference is the new one already."""
-    return before.lineage.is_as_built and before.reference == made.reference
 
 
 def _write(making: _Build, name: str, made: Files, before: Existing | None) -> list[str]:
@@ -287,12 +278,10 @@ def _write(making: _Build, name: str, made: Files, before: Existing | None) -> l
 
 def _set_aside(root: Path, file: Path, data: bytes) -> str:
     """Keep what somebody wrote under a free name beside it; return that, from the vault's root."""
-    for number in itertools.count(1):
-        ending = "edited" if number == 1 else f"edited-{number}"
-        other = file.with_name(f"{file.stem}.{ending}{file.suffix}")
-        if files.create_file(other, data, within=root):
-            return other.relative_to(root).as_posix()
-    raise AssertionError
+    endings = itertools.chain(["edited"], (f"edited-{number}" for number in itertools.count(2)))
+    places = (file.with_name(f"{file.stem}.{ending}{file.suffix}") for ending in endings)
+    free = next(place for place in places if files.create_file(place, data, within=root))
+    return free.relative_to(root).as_posix()
 
 
 def _not_ready(tag: str, named: Cluster | None) -> str:
@@ -300,9 +289,10 @@ def _not_ready(tag: str, named: Cluster | None) -> str:
         return f"no accepted pattern has the tag {tag!r}"
     if named.same_as:
         return f"{tag!r} has the same lessons as {named.same_as!r}"
+    least, lessons = named.least, len(named.patterns)
     return (
-        f"{tag!r} is not ready: {len(named.patterns)}/{named.least_lessons} lessons, confidence"
-        f" {named.confidence:.2f}/{named.least_confidence}, {named.uses}/{named.least_uses} uses"
+        f"{tag!r} is not ready: {lessons}/{least.least_lessons} lessons, confidence"
+        f" {named.confidence:.2f}/{least.least_confidence}, {named.uses}/{least.least_uses} uses"
     )
 
 
@@ -319,13 +309,17 @@ def rates(vault: Vault, tags: Sequence[str] = ()) -> Iterator[Rates]:
     built = existing(vault)
     clusters = {each.tag: each for each in cluster.collect(vault, built)}
     holders: dict[str, set[str]] = {}  # of a lesson: the skills that it is in
-    for tag, one in built.items():
-        for id in one.lineage.lessons:
+    for tag, skill in built.items():
+        for id in skill.lineage.lessons:
             holders.setdefault(id, set()).add(PREFIX + tag)
 
     @cache
     def suggested(prompt: str) -> frozenset[str]:
-        return frozenset() if chatter.why_skipped(prompt) else frozenset(_search(vault, prompt))
+        if chatter.why_skipped(prompt):
+            return frozenset()
+        asked = Query(prompt, max(1, vault.config.prompt_skills), for_agent=True)
+        hits = floor.skills_above(vault, asked).hits
+        return frozenset(hit.title for hit in hits if not hit.withheld)
 
     for tag in [tag for tag in built if not tags or tag in tags]:
         name = PREFIX + tag
@@ -335,12 +329,5 @@ def rates(vault: Vault, tags: Sequence[str] = ()) -> Iterator[Rates]:
         silent = [prompt for each in patterns for prompt in each.silent_on]
         missed = [prompt for id, prompt in fires if not holders[id] & suggested(prompt)]
         wrong = [prompt for prompt in silent if name in suggested(prompt)]
-        fired, kept = len(fires) - len(missed), len(silent) - len(wrong)
-        yield Rates(tag, name, len(fires), fired, len(silent), kept, missed, wrong)
-
-
-def _search(vault: Vault, prompt: str) -> list[str]:
-    """Return the names of the skills that a prompt gets, as `recall.select` chooses them."""
-    asked = Query(prompt, max(1, vault.config.prompt_skills), for_agent=True)
-    results = floor.skills_above(vault, asked)
-    return [hit.title for hit in results.hits if not hit.withheld]
+        fired, quiet = len(fires) - len(missed), len(silent) - len(wrong)
+        yield Rates(tag, name, len(fires), fired, len(silent), quiet, missed, wrong)

@@ -22,15 +22,14 @@ from vault_index.recall import select
 from vault_index.store import filters, injections
 
 if TYPE_CHECKING:
+    from vault_index.config import SkillsTable
     from vault_index.vault import Vault
 
 TYPE = "code_pattern"  # of the lessons that skills are made of
 PREFIX = "learned-"
 MAX_NAME_CHARS = 64  # of a skill, by the format
-_COLUMNS = (
-    *("lesson_id", "path", "title", "text", "type", "confidence", "tags", "withheld"),
-    *("fires_on", "silent_on", "file_hash", "categories"),
-)
+_LISTS = ("tags", "fires_on", "silent_on", "categories")
+_COLUMNS = ("lesson_id", "path", "title", "text", "type", "confidence", "file_hash", *_LISTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +67,7 @@ class Cluster:
 
     tag: str  # as in the skill's name
     patterns: tuple[Pattern, ...]
-    least_lessons: int
-    least_confidence: float
-    least_uses: int
+    least: SkillsTable
     same_as: str = ""  # the tag of the cluster with the same lessons that counts
 
     @property
@@ -97,9 +94,9 @@ class Cluster:
     def nearness(self) -> float:
         """Return how near it is to a skill: the mean of three shares, 1 if all are reached."""
         asked = (
-            (len(self.patterns), self.least_lessons),
-            (self.confidence, self.least_confidence),
-            (self.uses, self.least_uses),
+            (len(self.patterns), self.least.least_lessons),
+            (self.confidence, self.least.least_confidence),
+            (self.uses, self.least.least_uses),
         )
         return sum(min(1.0, has / least) if least else 1.0 for has, least in asked) / len(asked)
 
@@ -114,11 +111,11 @@ class Cluster:
             "tag": self.tag,
             "name": self.name,
             "lessons": len(self.patterns),
-            "least_lessons": self.least_lessons,
+            "least_lessons": self.least.least_lessons,
             "confidence": round(self.confidence, 2),
-            "least_confidence": self.least_confidence,
+            "least_confidence": self.least.least_confidence,
             "uses": self.uses,
-            "least_uses": self.least_uses,
+            "least_uses": self.least.least_uses,
             "nearness": round(self.nearness, 3),
             "ready": self.is_ready,
             "same_as": self.same_as,
@@ -132,18 +129,16 @@ def collect(vault: Vault, built: Collection[str] = ()) -> list[Cluster]:
     A lesson that hooks withhold, or that is not of those whom the user trusts, is in none. Raises
     IndexStateError without an index.
     """
-    config = vault.config
     by_tag: dict[str, dict[str, Pattern]] = {}
     for pattern in sorted(_patterns(vault), key=lambda each: each.id):
         for tag in filter(None, map(tag_name, pattern.tags)):
             by_tag.setdefault(tag, {})[pattern.id] = pattern
-    least = (config.skills.least_lessons, config.skills.least_confidence, config.skills.least_uses)
     clusters: list[Cluster] = []
     first: dict[tuple[str, ...], str] = {}
     for tag in sorted(by_tag, key=lambda name: (name not in built, name)):
         same = first.setdefault(tuple(by_tag[tag]), tag)
-        lessons = tuple(by_tag[tag].values())
-        clusters.append(Cluster(tag, lessons, *least, same_as="" if same == tag else same))
+        same_as, lessons = "" if same == tag else same, tuple(by_tag[tag].values())
+        clusters.append(Cluster(tag, lessons, vault.config.skills, same_as))
     return sorted(clusters, key=lambda each: (-each.nearness, -len(each.patterns), each.tag))
 
 
@@ -155,20 +150,10 @@ def _patterns(vault: Vault) -> Iterator[Pattern]:
     uses, times = injections.uses(vault.index_dir), injections.times_of(vault.index_dir)
     for row in rows:
         if (row["path"], row["file_hash"]) in trusted:
-            yield Pattern(
-                id=row["lesson_id"],
-                path=row["path"],
-                title=row["title"] or row["lesson_id"],
-                text=row["text"] or "",
-                type=row["type"],
-                confidence=row["confidence"],
-                tags=tuple(row["tags"] or ()),
-                fires_on=tuple(row["fires_on"] or ()),
-                silent_on=tuple(row["silent_on"] or ()),
-                categories=tuple(row["categories"] or ()),
-                uses=uses.get(row["lesson_id"], 0),
-                since=times.get(row["lesson_id"], ("", ""))[0],
-            )
+            id, title, text = row["lesson_id"], row["title"] or row["lesson_id"], row["text"] or ""
+            more: dict[str, Any] = {name: tuple(row[name] or ()) for name in _LISTS}
+            more |= {"uses": uses.get(id, 0), "since": times.get(id, ("", ""))[0]}
+            yield Pattern(id, row["path"], title, text, row["type"], row["confidence"], **more)
 
 
 def tag_name(tag: str) -> str:

@@ -38,9 +38,7 @@ def line(text: str, most: int = 300) -> str:
     """Return a text in one line for a SKILL.md, cut at a word."""
     plain = " ".join(clean(text).split())
     plain = _READ_IN.sub("@ ", _FILLED_IN.sub("$ ", _RUN.sub("! ", plain)))
-    if plain.startswith(("#", "-", "*", "+", ">", "|", "=", "@")):
-        plain = plain.lstrip("#-*+>|=@ ")
-    return one_line(plain, most)
+    return one_line(plain.lstrip("#-*+>|=@ "), most)
 
 
 def phrase(text: str, most: int = 160) -> str:
@@ -51,18 +49,16 @@ def phrase(text: str, most: int = 160) -> str:
 def part(text: str) -> str:
     """Return a part of a lesson's text for a reference: headings lowered, what is open closed."""
     lines = clean(text).strip("\n").split("\n")
-    found = blocks.of_text("\n".join(lines))
-    inside = blocks.flags(found, len(lines), blocks.CODE)
+    there = blocks.of_text("\n".join(lines))
+    inside = blocks.flags(there, len(lines), blocks.CODE)
 
     def lower(heading: re.Match[str]) -> str:
         return "#" * min(6, len(heading[1]) + _BELOW) + heading[2]
 
-    shown = [
-        each if is_code else _HEADING.sub(lower, each, count=1)
-        for each, is_code in zip(lines, inside, strict=True)
-    ]
-    if found and found[-1].kind == blocks.FENCE and not found[-1].is_closed:
-        shown.append(found[-1].mark)
+    pairs = zip(lines, inside, strict=True)
+    shown = [each if is_code else _HEADING.sub(lower, each, count=1) for each, is_code in pairs]
+    if there and there[-1].kind == blocks.FENCE and not there[-1].is_closed:
+        shown.append(there[-1].mark)
     whole = "\n".join(shown).rstrip()
     return f"{whole}\n-->" if whole.rfind("<!--") > whole.rfind("-->") else whole
 
@@ -122,30 +118,31 @@ def files_of(cluster: Cluster, commit: str, by: Templates) -> Files:
 
     Raises VaultError where a template cannot be filled in, or makes no skill.
     """
+    patterns, tag = cluster.patterns, cluster.tag
+    count = "1 pattern" if len(patterns) == 1 else f"{len(patterns)} patterns"
+    headings = map(_heading, itertools.count(1), patterns)
+    sections = (_section(by.pattern, number, each) for number, each in enumerate(patterns, 1))
     reference = _filled(
         by.reference,
-        tag=cluster.tag,
-        count=_count(len(cluster.patterns)),
-        contents="\n".join(
-            f"- [{_bare(heading)}](#{anchor(heading)})"
-            for heading in map(_heading, itertools.count(1), cluster.patterns)
-        ),
-        patterns="\n\n".join(
-            _section(by.pattern, number, each) for number, each in enumerate(cluster.patterns, 1)
-        ),
+        tag=tag,
+        count=count,
+        contents="\n".join(f"- [{_bare(each)}](#{anchor(each)})" for each in headings),
+        patterns="\n\n".join(sections),
     ).encode()
+    times = "once" if cluster.uses == 1 else f"{cluster.uses} times"
+    used = f"agents had got them {times} since {cluster.since}"
     skill = _filled(
         by.skill,
         name=cluster.name,
         description=quoted(description(cluster)),
         metadata="\n".join(lines_of(cluster, commit, reference)),
-        tag=cluster.tag,
+        tag=tag,
         summary=(
-            f"{_count(len(cluster.patterns))} that people of this project accepted as lessons about"
-            f" {cluster.tag}, with a mean confidence of {cluster.confidence:.1f} of 5."
-            f" When this was built, {_used(cluster.uses, cluster.since)}."
+            f"{count} that people of this project accepted as lessons about {tag}, with a mean"
+            f" confidence of {cluster.confidence:.1f} of 5. When this was built,"
+            f" {used if cluster.since else 'no agent had got any of them'}."
         ),
-        areas="\n".join(_areas(cluster.patterns)),
+        areas="\n".join(_areas(patterns)),
     )
     _check(cluster, skill)
     return Files(signed(skill.encode()), reference)
@@ -206,9 +203,7 @@ def _section(template: str, number: int, pattern: Pattern) -> str:
         uses=f"{pattern.uses} since {pattern.since[:10]}" if pattern.since else pattern.uses,
         type=pattern.type,
         id=line(pattern.id).replace("`", "'"),
-        sections="\n\n".join(
-            f"### {heading}\n\n{text}" for heading, text in _parts(pattern) if text
-        ),
+        sections="\n\n".join(f"### {name}\n\n{text}" for name, text in _parts(pattern) if text),
     ).rstrip("\n")
 
 
@@ -227,15 +222,6 @@ def _parts(pattern: Pattern) -> Iterator[tuple[str, str]]:
     yield "Trade-offs", "\n".join(sides)
     yield "Examples", part(examples)
     yield "Related", "\n".join(f"- {kind}: {line(name)}" for kind, name in of.related)
-
-
-def _count(number: int) -> str:
-    return "1 pattern" if number == 1 else f"{number} patterns"
-
-
-def _used(uses: int, since: str) -> str:
-    times = "once" if uses == 1 else f"{uses} times"
-    return f"agents had got them {times} since {since}" if since else "no agent had got any of them"
 
 
 def _filled(template: str, **values: object) -> str:
@@ -329,17 +315,11 @@ def read_lineage(skill: bytes, path: str) -> Lineage | None:
     values = {str(key): str(value) for key, value in metadata.items()}
     plain = skill.replace(b"\r\n", b"\n")
     unsigned = _SIGNATURE.sub(rb'\1"' + _UNSIGNED.encode() + rb'"', plain, count=1)
-    return Lineage(
-        values[TAG],
-        values.get(COMMIT, ""),
-        values.get(REFERENCE_HASH, ""),
-        {
-            value.partition(" ")[2]: value.partition(" ")[0]
-            for key, value in values.items()
-            if key.startswith(LESSON)
-        },
-        digest(unsigned) == values.get(SKILL),
-    )
+    hashed = [value.partition(" ") for key, value in values.items() if key.startswith(LESSON)]
+    lessons = {id: hash for hash, _, id in hashed}
+    is_as_built = digest(unsigned) == values.get(SKILL)
+    about = (values[TAG], values.get(COMMIT, ""), values.get(REFERENCE_HASH, ""))
+    return Lineage(*about, lessons, is_as_built)
 
 
 def digest(data: bytes) -> str:
