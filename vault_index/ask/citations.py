@@ -27,7 +27,6 @@ _GAP = "\u2026"  # in place of what is struck, where its neighbours would make s
 MAX_CODE_CHARS = 1_000  # of code between backticks
 MAX_ADDRESS_CHARS = 2_000
 MAX_GROUP_CHARS = 200
-MAX_DIGITS = 6
 
 _INNER = rf"[\d \t^,;\u3001\uff0c{_DASHES}]{{0,{MAX_GROUP_CHARS}}}"  # what a group may have
 # some models write 【1†lines】
@@ -144,25 +143,22 @@ class Citations:
             self._strike(self._rest[token.end() : token.end() + 1], bool(token["address"]))
 
     def _strike(self, following: str, has_address: bool) -> None:
-        joins = (following == "(" and self._tail.endswith("]")) or (self._tail + self._space)[
-            -1:
-        ] == "`"
-        if joins or _OPEN.search(self._tail):
+        joins = following == "(" and self._tail.endswith("]")
+        if joins or f"{self._tail}{self._space}".endswith("`") or _OPEN.search(self._tail):
             self._pass_on(_GAP)
         elif "\n" not in self._space and (has_address or not following.isalnum()):
             self._space = ""  # "the heap [9]." -> "the heap.", "[1], [9]." -> "[1]."
 
     def _numbers_of(self, inner: str) -> list[int] | None:
         """Return the returned numbers that a group names; None if it holds anything else."""
-        matches = [_PART.fullmatch(part) for part in _BETWEEN.split(inner) if part]
-        named: list[int] = []
-        for match in matches:
-            if match is None:
-                return None
-            first = _number(match[1])
-            last = _number(match[2]) if match[2] else first
-            named += [number for number in self._numbers if first <= number <= last]
-        return list(dict.fromkeys(named)) if matches else None
+        parts = [part for part in _BETWEEN.split(inner) if part]
+        ranges = [
+            (int(part[1]), int(part[2] or part[1])) for part in map(_PART.fullmatch, parts) if part
+        ]
+        if not parts or len(ranges) < len(parts):
+            return None
+        named = (each for first, last in ranges for each in self._numbers if first <= each <= last)
+        return list(dict.fromkeys(named))
 
     def _code_line(self, at: int) -> int | None:
         """Pass on a line of a fence."""
@@ -184,10 +180,6 @@ def check(text: str, numbers: Collection[int]) -> tuple[str, list[int]]:
     return checked, citations.cited
 
 
-def _number(digits: str) -> int:
-    return int(digits) if len(digits) <= MAX_DIGITS else 10**MAX_DIGITS
-
-
 # The sentences of a text that answer a question: by what they mean, else by the words they share.
 
 BEST = 2  # sentences of a passage
@@ -201,22 +193,21 @@ _WORD = re.compile(r"\w{3,}")
 def best(vault: Vault, question: str, texts: Sequence[str]) -> list[tuple[str, ...]]:
     """Return, for each text, up to `BEST` of its sentences that answer a question, best first."""
     by_text = [
-        [each for each in split_markdown(text) if MIN_CHARS <= len(each) <= MAX_CHARS]
+        [
+            each
+            for each in dict.fromkeys(split_markdown(text))
+            if MIN_CHARS <= len(each) <= MAX_CHARS
+        ]
         for text in texts
     ]
     scores = _scores(vault, question, [each for several in by_text for each in several])
-    chosen = []
-    for sentences in by_text:
-        ranked = sorted(set(sentences), key=lambda each: (-scores[each], sentences.index(each)))
-        chosen.append(tuple(each for each in ranked[:BEST] if scores[each] >= MIN_SCORE))
-    return chosen
+    ranked = (sorted(several, key=lambda each: -scores[each]) for several in by_text)
+    return [tuple(each for each in some[:BEST] if scores[each] >= MIN_SCORE) for some in ranked]
 
 
 def _scores(vault: Vault, question: str, sentences: Sequence[str]) -> dict[str, float]:
     asked = words_of(question)
-    shared = {
-        each: len(asked & words_of(each)) / max(1, len(asked)) for each in dict.fromkeys(sentences)
-    }
+    shared = {each: len(asked & words_of(each)) / max(1, len(asked)) for each in sentences}
     some = list(shared)[:MAX_EMBEDDED]
     try:
         embedder = vault.embedder
@@ -241,9 +232,7 @@ def runs(text: str, sentences: Iterable[str]) -> list[tuple[str, bool]]:
     Line breaks and spaces in a sentence need not be those of the text.
     """
     wanted = [r"\s+".join(map(re.escape, sentence.split())) for sentence in sentences]
-    wanted = [pattern for pattern in wanted if pattern]
-    if not wanted:
-        return [(text, False)] if text else []
-    longest_first = sorted(wanted, key=len, reverse=True)  # one may begin as another does
-    pieces = re.split(f"({'|'.join(longest_first)})", text)
+    # the longest first: one may begin as another does
+    several = "|".join(sorted(filter(None, wanted), key=len, reverse=True))
+    pieces = re.split(f"({several})", text) if several else [text]
     return [(piece, bool(number % 2)) for number, piece in enumerate(pieces) if piece]

@@ -46,14 +46,11 @@ class Exchange:
 
 def turns(before: Iterable[Exchange]) -> tuple[Turn, ...]:
     """Return exchanges as a model is sent them: without citations, whose numbers are of their time."""
-    return tuple(
-        turn
-        for each in before
-        for turn in (
-            Turn(USER, each.question[:MAX_SENT_CHARS]),
-            Turn(ASSISTANT, _CITED.sub("", each.answer)[:MAX_SENT_CHARS] or "-"),
-        )
-    )
+    sent: list[Turn] = []
+    for each in before:
+        said = _CITED.sub("", each.answer)[:MAX_SENT_CHARS] or "-"
+        sent += [Turn(USER, each.question[:MAX_SENT_CHARS]), Turn(ASSISTANT, said)]
+    return tuple(sent)
 
 
 FOLDER = "ask"
@@ -118,8 +115,11 @@ def add(vault: Vault, conversation: Conversation, exchange: Exchange | None) -> 
     if vault.config.ask.record:
         with projects.hold_private_folder(vault, FOLDER) as folder:
             went = _expire(folder, vault)
-            file = folder / f"{now.id}.json"
-            files.replace_file(file, _dump(now))
+            said = [[redact(text) for text in astuple(each)] for each in now.exchanges]
+            text = json.dumps(
+                {"id": now.id, "name": now.name, "exchanges": said}, ensure_ascii=False
+            )
+            files.replace_file(folder / f"{now.id}.json", text.encode("utf-8", "replace"))
     return went
 
 
@@ -128,17 +128,7 @@ def _in_files(vault: Vault, id: str) -> list[Conversation]:
     folder = projects.private_folder(vault, FOLDER)
     if folder is None or (id and not _ID.fullmatch(id)):
         return []
-    read = [_load(file) for file in ([folder / f"{id}.json"] if id else folder.glob("*.json"))]
-    return [each for each in read if each is not None]
-
-
-def _dump(conversation: Conversation) -> bytes:
-    values = {
-        "id": conversation.id,
-        "name": conversation.name,
-        "exchanges": [[redact(text) for text in astuple(each)] for each in conversation.exchanges],
-    }
-    return json.dumps(values, ensure_ascii=False).encode("utf-8", "replace")
+    return [each for file in folder.glob(f"{id or '*'}.json") if (each := _load(file))]
 
 
 def _load(file: Path) -> Conversation | None:

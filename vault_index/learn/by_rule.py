@@ -22,8 +22,7 @@ from vault_index.transcripts import events, signs, tools, vocabulary
 
 MAX_ENTRIES, MAX_POINTS = 3, 5  # of a session
 MAX_LINES, MAX_LINE, MAX_SENTENCE = 6, 160, 300  # of a change; characters
-STATED, NAMED, REPAIRED = 4.0, 4.0, 4.0  # points of a draft
-HINTED = 2.5  # points of a hint
+DRAFTED, HINTED, ANY = 4.0, 2.5, 0.25  # points of a draft, of a hint, of a cause at all
 REVIEWED = 1.0  # points of a thread of a review: the change that followed says the rest
 # what a point is about
 SAID, REFUSAL, CAUSE = "you said", "you refused a call", "the agent named a cause"
@@ -99,10 +98,14 @@ def _shown(changes: Iterable[Moment]) -> str:
 
 def _sentence(text: str) -> str:
     """Return a text that begins and ends as a sentence."""
-    text = vocabulary.one_line(_reworded(text), MAX_SENTENCE)
-    if text.split(" ")[0].replace("'", "").isalpha():
-        text = text[:1].upper() + text[1:]
+    text = _capital(vocabulary.one_line(_reworded(text), MAX_SENTENCE))
     return text if text.endswith((".", "!", "?", "`")) or not text[-1:].isascii() else f"{text}."
+
+
+def _capital(text: str) -> str:
+    """Return a text with a capital, unless its first word is a name in code."""
+    first = text.split(" ")[0].replace("'", "")
+    return text[:1].upper() + text[1:] if first.isalpha() and first.islower() else text
 
 
 # What a person stated: corrections, refusals with a reason, rules of the project.
@@ -179,10 +182,9 @@ def _stated(spans: Iterable[_Span]) -> Iterator[_Made]:
     for span in spans:
         said = span.said
         texts = _prose(said.text) if said.origin not in _NOT_TYPED else []
-        scored = [(_points_of_statement(text, span), text) for text in texts]
-        points, text = max(scored, key=lambda pair: pair[0], default=(0.0, ""))
-        quote = vocabulary.verbatim(text, [said.text]) if points >= HINTED else ""
-        title = _title(text) if points >= STATED else ""
+        scored = ((_points_of_statement(text, span), text) for text in texts)
+        points, text, quote = _best(scored, [said.text], HINTED)
+        title = _title(text) if points >= DRAFTED else ""
         if quote and title:
             what = _entry("project_rule", title, text, _answered(span), span.changes, [quote])
             yield points, what
@@ -190,13 +192,20 @@ def _stated(spans: Iterable[_Span]) -> Iterator[_Made]:
             yield points, Point(REFUSAL if said.origin == events.REFUSAL else SAID, quote)
 
 
+def _best(
+    scored: Iterable[tuple[float, str]], texts: Iterable[str], least: float
+) -> tuple[float, str, str]:
+    """Return the points of the best sentence, it, and how it stands in a text; "" below the least."""
+    points, sentence = max(scored, key=lambda pair: pair[0], default=(0.0, ""))
+    return points, sentence, vocabulary.verbatim(sentence, texts) if points >= least else ""
+
+
 def of_review(there: Sequence[Moment]) -> list[Entry]:
     """Return what the threads of a review taught, the most important first."""
     made: list[tuple[float, Entry]] = []
     for span in _spans(there):
-        scored = [(_points_of_remark(text, span), text) for text in _prose(span.said.text)]
-        points, text = max(scored, key=lambda pair: pair[0], default=(0.0, ""))
-        quote = vocabulary.verbatim(text, [span.said.text]) if points >= REVIEWED else ""
+        scored = ((_points_of_remark(text, span), text) for text in _prose(span.said.text))
+        points, text, quote = _best(scored, [span.said.text], REVIEWED)
         if quote and (title := _title(text)) and not _HALF.search(title):
             made.append((points, _entry("code_pattern", title, text, "", span.changes, [quote])))
     return [entry for _, entry in sorted(made, key=lambda pair: -pair[0])]
@@ -211,12 +220,8 @@ def _points_of_remark(sentence: str, span: _Span) -> float:
 
 
 def _points_of_statement(sentence: str, span: _Span) -> float:
-    text, said = vocabulary.straight(sentence), span.said
-    words, named, plain = (
-        vocabulary.word_count(text),
-        min(2, len(_names(text))),
-        _reworded(sentence),
-    )
+    text, said, plain = vocabulary.straight(sentence), span.said, _reworded(sentence)
+    words, named = vocabulary.word_count(text), min(2, len({*_NAME.findall(text)}))
     if words < 4 or _OUTBURST.search(text):
         return 0
     strength = vocabulary.rule_strength(text)
@@ -248,8 +253,8 @@ def _answered(span: _Span) -> str:
     if refused and span.said.origin == events.REFUSAL:
         return f"The user refused `{vocabulary.one_line(refused[-1], MAX_LINE)}`."
     told = [each.text for each in span.before if each.kind == AGENT]
-    said = [text for text in vocabulary.sentences("".join(told[-1:])) if len(text) > 20]
-    said = [text for text in said if text[-1] != ":" and not vocabulary.is_chatter(text)]
+    long = (text for text in vocabulary.sentences("".join(told[-1:])) if len(text) > 20)
+    said = [text for text in long if text[-1] != ":" and not vocabulary.is_chatter(text)]
     return f"The agent had said: {vocabulary.one_line(said[-1], MAX_SENTENCE)}" if said else ""
 
 
@@ -285,7 +290,7 @@ def _failed(spans: Sequence[_Span], there: Sequence[Moment]) -> Iterator[_Made]:
     for number, span in enumerate(spans):
         after = spans[number + 1].said if number + 1 < len(spans) else Moment(PERSON, "")
         points, cause, quote = _cause(span, after.text)
-        title, is_own = _title(cause) if points >= NAMED else "", False
+        title, is_own = _title(cause) if points >= DRAFTED else "", False
         for step in span.steps:
             is_own |= step.kind in CHANGES
             line = _error_in(step) if step.kind == FAILED and not step.is_routine else ""
@@ -310,7 +315,7 @@ def _repaired(between: Sequence[Moment], error: str, cause: str, quote: str) -> 
     points = 2.0 + strength + 2.0 * bool(_ENVIRONMENT.search(error))
     words = _BEFORE_ERROR.sub("", error)
     title = _title(cause) or _as_title(f"`{check}` fails: {words.strip(' .:')}")
-    if points < REPAIRED or not _is_title(title) or not tools.is_check(between[0].about):
+    if points < DRAFTED or not _is_title(title) or not tools.is_check(between[0].about):
         return 1.5, Point(PASSED, error)
     ran = [each.about for each in between[1:] if tools.is_change(each.about)]
     cure = f"; after `{vocabulary.one_line(ran[-1], MAX_LINE)}` it passed" if ran else ""
@@ -323,21 +328,17 @@ def _repaired(between: Sequence[Moment], error: str, cause: str, quote: str) -> 
 def _cause(span: _Span, after: str) -> tuple[float, str, str]:
     """Return the points of the best cause that the agent named, its sentence, and how it stands there."""
     texts = [each.text for each in span.steps if each.kind == AGENT]
-    scored = [
-        (_points_of_cause(sentence, span, after), sentence)
-        for text in texts
-        for sentence in vocabulary.sentences(text)
-    ]
-    points, cause = max(reversed(scored), key=lambda pair: pair[0], default=(0.0, ""))
-    quote = vocabulary.verbatim(cause, texts) if points > 0 else ""
-    return (points, cause, quote) if quote else (0.0, "", "")
+    said = [sentence for text in texts for sentence in vocabulary.sentences(text)]
+    scored = ((_points_of_cause(sentence, span, after), sentence) for sentence in reversed(said))
+    best = _best(scored, texts, ANY)
+    return best if best[2] else (0.0, "", "")
 
 
 def _points_of_cause(sentence: str, span: _Span, after: str) -> float:
     strength = vocabulary.cause_strength(sentence)
     if strength < 2 or not _is_prose(sentence):
         return 0
-    points = {2: 1.5, 3: 2.5, 4: 3.0}[strength] + min(2.0, 0.75 * len(_names(sentence)))
+    points = {2: 1.5, 3: 2.5, 4: 3.0}[strength] + min(2.0, 0.75 * len({*_NAME.findall(sentence)}))
     points += 0.5 if span.changes else -1  # where nothing was changed, nothing shows that it is so
     points -= 2 * bool(_DENIES.search(after[:300])) + 2 * bool(_OWN_WORK.search(sentence))
     return points - 1.5 * bool(_POINTS_AWAY.search(_reworded(sentence)))
@@ -386,16 +387,11 @@ _POINTS_AWAY = re.compile(  # at what only the conversation shows
     r"|\b(?:option \w|lines? \d+|first part|number \d|above|below|this one|these|those|i|me|we|us)\b"
 )
 _TAIL = re.compile(r"\s(?:at|in|on|during|for|with|as|via)\s\S+(?:\s\S+){0,4}$", re.IGNORECASE)
-_NAME = re.compile(
+_NAME = re.compile(  # of code: in backticks, paths, identifiers, flags, versions
     r"`[^`]+`|(?<!\w)'[^'\n]{2,40}'(?!\w)|\"[^\"\n]{2,40}\"|\b\w+[_./-]\w+|\b[a-z]+[A-Z]\w+"
     r"|\b[A-Z]{2,}\b|\b[A-Z][a-z]+[A-Z]\w*|--\w+|\b\d+\.\d+"
 )
 _WORD = re.compile(r"[^\W\d_]{3,}")
-
-
-def _names(text: str) -> set[str]:
-    """Return the names of code in a text: in backticks, paths, identifiers, flags, versions."""
-    return {*_NAME.findall(text)}
 
 
 def _reworded(sentence: str) -> str:
@@ -427,10 +423,7 @@ def _is_title(text: str) -> bool:
 
 def _as_title(clause: str) -> str:
     text = re.sub(r"(?i)^\W*(?:so|and|but) ", "", clause).strip(' ,;:.!?-"\u2014\u3001')
-    text = text.replace('"', "") if text.count('"') % 2 else text
-    first = text.split(" ")[0]
-    is_word = first.replace("'", "").isalpha() and first.islower()
-    return text[:1].upper() + text[1:] if is_word else text
+    return _capital(text.replace('"', "") if text.count('"') % 2 else text)
 
 
 # The sentences that a person wrote, without the output and the code that was pasted.
