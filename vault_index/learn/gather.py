@@ -77,13 +77,10 @@ def commits(vault: Vault, revisions: str, folder: Path | None = None) -> Materia
     place = folder or vault.root
     older, dots, newer = revisions.partition("..")
     until = git.resolve(place, (newer or "HEAD") if dots else older)
-    base = (
-        git.resolve(place, older or "HEAD") if dots else git.parent(place, until) if until else ""
-    )
+    base = git.resolve(place, older or "HEAD") if dots else until and git.parent(place, until)
     if not until or (dots and not base) or newer.startswith("."):
-        raise VaultError(
-            f"{revisions!r:.80} names no commits", "name one such as HEAD, or several: main..HEAD"
-        )
+        hint = "name one such as HEAD, or several: main..HEAD"
+        raise VaultError(f"{revisions!r:.80} names no commits", hint)
     changed = diff.between(place, base, until, _wanted(vault, place))
     messages = [Moment(timeline.COMMIT, message) for message in changed.messages[:MAX_SUBJECTS]]
     return Material(
@@ -357,16 +354,12 @@ def _recorded(played: Replay, session: Session) -> Iterator[Moment]:
     told = "\n\n".join(each.text for each in session.records if each.kind == OBSERVATION)
     for uuid, moments in played.turns:
         record = prompts.get(uuid)
+        plan = record.text if record else None  # or a prompt that the agent wrote for itself
         for each in moments if record or not uuid else ():
             if each.kind == timeline.PERSON and record:
                 yield replace(each, text=record.text)
-            elif each.kind != timeline.AGENT or each.text in told or _is_plan(each, record):
+            elif each.kind != timeline.AGENT or each.text in told or each.text == plan:
                 yield each
-
-
-def _is_plan(moment: Moment, record: Record | None) -> bool:
-    """Whether a moment is the prompt that the agent wrote for itself."""
-    return record is not None and moment.text == record.text
 
 
 def _of_records(session: Session) -> Iterator[Moment]:

@@ -68,18 +68,15 @@ class Moment:
 def moments(turn: Turn, changes: Mapping[int, Sequence[tuple[str, str]]]) -> Iterator[Moment]:
     """Yield the moments of a turn. `changes` has, by the identity of a call, paths with their lines."""
     prompt = turn.prompt
-    if prompt and prompt.text:
-        if prompt.kind == events.PLAN:  # the agent wrote it
-            yield Moment(AGENT, prompt.text)
-        else:
-            sign = "!" if prompt.kind == events.SHELL_COMMAND else ""
-            sign = sign if prompt.kind in events.TYPED else "(a program) "
-            corrects = prompt.kind != events.REFUSAL and signs.is_correction(turn)
-            text = f"{sign}{prompt.text}"
-            yield Moment(PERSON, text, origin=prompt.kind, is_correction=corrects)
-    asides = [(aside.place, aside) for aside in turn.asides]
-    steps = [*enumerate(turn.steps)]
-    for _, step in sorted([*asides, *steps], key=lambda each: each[0]):
+    if prompt and prompt.text and prompt.kind == events.PLAN:  # the agent wrote it
+        yield Moment(AGENT, prompt.text)
+    elif prompt and prompt.text:
+        sign = "!" if prompt.kind == events.SHELL_COMMAND else ""
+        text = f"{sign if prompt.kind in events.TYPED else '(a program) '}{prompt.text}"
+        corrects = prompt.kind != events.REFUSAL and signs.is_correction(turn)
+        yield Moment(PERSON, text, origin=prompt.kind, is_correction=corrects)
+    placed = [*((aside.place, aside) for aside in turn.asides), *enumerate(turn.steps)]
+    for _, step in sorted(placed, key=lambda each: each[0]):
         if isinstance(step, Said):
             yield Moment(AGENT, step.text)
         elif isinstance(step, Call):
@@ -158,6 +155,11 @@ class _Piece(NamedTuple):
     worth: int
     part: int = 0
 
+    @property
+    def size(self) -> int:
+        """Return how many characters it takes, with its label and the end of its line."""
+        return len(self.label) + len(self.text) + 1
+
 
 ROUTINE, CHANGED, SAID, CHECKED, CONCLUDED, BROKEN, TYPED = range(7)
 _WORTH = {
@@ -187,15 +189,15 @@ def fit(there: Sequence[Moment], max_chars: int) -> str:
         for place, each in enumerate(_with_repeats(there))
         for piece in _pieces(place, each, scale)
     ]
-    over = sum(len(piece.label) + len(piece.text) + 1 for piece in pieces) - room
-    kept = set(range(len(pieces)))
-    for at in sorted(kept, key=lambda at: (pieces[at].worth, -pieces[at].part, at)):
+    over = sum(piece.size for piece in pieces) - room
+    gone = set[int]()
+    for at, piece in sorted(enumerate(pieces), key=lambda pair: (pair[1].worth, -pair[1].part)):
         if over <= 0:
             break
-        kept.discard(at)
-        over -= len(pieces[at].label) + len(pieces[at].text) + 1
+        gone.add(at)
+        over -= piece.size
     lines, last = [OPEN], -1
-    for piece in (pieces[at] for at in sorted(kept)):
+    for piece in (piece for at, piece in enumerate(pieces) if at not in gone):
         lines.append(piece.text if piece.place == last else f"{piece.label}{piece.text}")
         last = piece.place
     return "\n".join([*lines, CLOSE])
@@ -267,23 +269,17 @@ def _shown(moment: Moment, scale: float) -> str:
 def _edges(command: str, output: str, size: int) -> str:
     """Return the lines of an output that say why, then its first and last ones, within a size."""
     lines = [cut(line, MAX_LINE) for line in failure.clean(output)]
-    why = failure.read(command, output).lines
-    telling = [at for at, line in enumerate(lines) if line.strip() in why]
-    ends = itertools.chain.from_iterable(
-        zip(range(len(lines)), range(len(lines))[::-1], strict=True)
-    )
-    kept = set[int]()
+    why, places = failure.read(command, output).lines, range(len(lines))
+    telling = (at for at in places if lines[at].strip() in why)
+    ends = itertools.chain.from_iterable(zip(places, places[::-1], strict=True))
+    chosen = set[int]()
     for at in (*telling, *ends):
-        if at not in kept and size >= len(lines[at]):
-            kept.add(at)
+        if at not in chosen and size >= len(lines[at]):
+            chosen.add(at)
             size -= len(lines[at]) + 1
-    shown: list[str] = []
-    for at in range(len(lines)):
-        if at in kept:
-            shown.append(lines[at])
-        elif shown[-1:] != [_GAP]:
-            shown.append(_GAP)
-    return "\n".join(shown)
+    shown = itertools.groupby(places, lambda at: at in chosen)
+    runs = ([lines[at] for at in run] if is_shown else [_GAP] for is_shown, run in shown)
+    return "\n".join(itertools.chain.from_iterable(runs))
 
 
 def _telling_lines(text: str) -> Iterator[tuple[str, int]]:
@@ -313,11 +309,11 @@ def _says_something(sentence: str) -> bool:
 
 _ROUNDS = 4
 _PAGE_CHARS = 8_000
+# whole lines as far as possible: a rule may take long on a page, and not on all
+_PAGE = re.compile(rf"(?s).{{1,{_PAGE_CHARS - 1}}}(?:\n|\Z)|.{{{_PAGE_CHARS}}}")
 _SECONDS = 2.0  # of processor time to look for orders in a page
 _MARKS = re.compile(r"(?m)^[+-]?[ \t]*(?:#+|//+|/?\*+|--|;+)?[ \t]*")  # of a change, of comments
-_ACCEPTED = re.compile(
-    r"\A(?:Add|Add to|Change) lesson: "
-)  # what `proposals.accept` writes: no order
+_ACCEPTED = re.compile(r"\A(?:Add|Add to|Change) lesson: ")  # by `proposals.accept`: no order
 # orders to a model that learns, which are harmless in a lesson, and so no finding of a check
 _LEARNER = r"(?:models?|llms?|ais?|assistants?|agents?|claude|gpt|copilot|codex|gemini)"
 _TO_LEARNER = re.compile(
@@ -340,27 +336,16 @@ def without_orders(there: Iterable[Moment]) -> tuple[tuple[Moment, ...], tuple[s
     no person said it. To look for them takes some 20 ms a page.
     """
     orders: list[str] = []
-    seen = tuple(
-        replace(each, text=_cleaned(cut(each.text, MAX_TEXT), orders, each.kind)) for each in there
-    )
-    return seen, tuple(dict.fromkeys(orders))
-
-
-def _cleaned(text: str, orders: list[str], kind: str) -> str:
-    """Return a text without secrets and orders; what these are is added to a list."""
-    return "".join(_page_cleaned(page, orders, kind) for page in _pages(redact(text)))
-
-
-def _pages(text: str) -> Iterator[str]:
-    """Yield a text in parts of whole lines: a rule may take long on one, and not on all."""
-    while len(text) > _PAGE_CHARS:
-        end = text.rfind("\n", 0, _PAGE_CHARS) + 1 or _PAGE_CHARS
-        yield text[:end]
-        text = text[end:]
-    yield text
+    seen = []
+    for each in there:
+        pages = _PAGE.findall(redact(cut(each.text, MAX_TEXT)))
+        text = "".join(_page_cleaned(page, orders, each.kind) for page in pages)
+        seen.append(replace(each, text=text))
+    return tuple(seen), tuple(dict.fromkeys(orders))
 
 
 def _page_cleaned(text: str, orders: list[str], kind: str) -> str:
+    """Return a page without orders; what these are is added to a list."""
     for _ in range(_ROUNDS):
         form = _MARKS.sub("", text)
         if kind == COMMIT:
@@ -377,8 +362,7 @@ def _page_cleaned(text: str, orders: list[str], kind: str) -> str:
                 numbers |= {view.count("\n", 0, match.start()) + 1 for match in to_learner}
         if not numbers:
             return text
-        lines = text.split("\n")
-        orders += [line for number, line in enumerate(lines, 1) if number in numbers]
-        kept = [LEFT_OUT if number in numbers else line for number, line in enumerate(lines, 1)]
-        text = "\n".join(kept)
+        lines = [*enumerate(text.split("\n"), 1)]
+        orders += [line for number, line in lines if number in numbers]
+        text = "\n".join(LEFT_OUT if number in numbers else line for number, line in lines)
     return text

@@ -127,18 +127,20 @@ def outlook(
     `score`, `is_above`, and `finds`: whether the prompt finds the draft without being taught.
     `changes` is the id of a lesson in whose place the draft comes.
     """
-    if not fires_on and not silent_on:
+    prompts = [*((prompt, False) for prompt in fires_on), *((each, True) for each in silent_on)]
+    if not prompts:
         return []
     drafted = _Draft(vault, lesson)
-    prompts = [*((prompt, False) for prompt in fires_on), *((each, True) for each in silent_on)]
     answers = []
     for prompt, is_silent in prompts:
         results = query.run(vault, Query(prompt, BESIDE, for_agent=True))
         least = floor.in_force(vault, text_only=bool(results.text_only))
         others = [hit for hit in results.hits if hit.lesson_id != changes]
         own = drafted.score(prompt)
-        taught_cosine = 0.0 if is_silent else 1.0  # of a prompt with itself: see `search.taught`
-        ranked = scoring.rank_of(own + taught_cosine, lesson.confidence)
+        with_itself = (
+            0.0 if is_silent else 1.0
+        )  # the cosine of a taught prompt: see `search.taught`
+        ranked = scoring.rank_of(own + with_itself, lesson.confidence)
         now = _as_json(results.hits[0], least) if results.hits else None
         then = {
             "place": 1 + sum(scoring.rank(hit) > ranked for hit in others),
@@ -179,19 +181,13 @@ class _Draft:
         if vector is not None and self._vectors:
             whole, *pieces = (float(own @ vector) for own in self._vectors)
             cosine = max([whole, *(PIECE_WEIGHT * piece for piece in pieces)])
-        words = [word for word in unindexed.words_of(text) if self._words[unindexed.stem_of(word)]]
         table, lessons = self._opened.store, self._opened.lessons + 1  # the draft is one of them
-        spread = {
-            word: 1 + len(table.matches(word, scoring.MAX_SCORED)[0])
-            for word in dict.fromkeys(words)
-        }
-        matched = (
-            unindexed.bm25_score(
-                self._words[unindexed.stem_of(word)], self._length, spread[word], lessons
-            )
-            for word in words
-        )
-        return cosine + scoring.FULL_TEXT_WEIGHT * sum(matched)
+        matched = 0.0
+        for word, asked in Counter(unindexed.words_of(text)).items():
+            if times := self._words[unindexed.stem_of(word)]:
+                having = 1 + len(table.matches(word, scoring.MAX_SCORED)[0])
+                matched += asked * unindexed.bm25_score(times, self._length, having, lessons)
+        return cosine + scoring.FULL_TEXT_WEIGHT * matched
 
 
 def _usual_length(table: Reader) -> float:
