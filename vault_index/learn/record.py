@@ -9,11 +9,9 @@ that asks again. No text of a session is in it.
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +19,6 @@ from typing import Any
 
 from vault_index import files
 from vault_index.config import Config
-from vault_index.errors import VaultError
 from vault_index.journal.journal import held
 from vault_index.llm.backend import Usage
 
@@ -102,13 +99,11 @@ def end(config: Config, run: Run) -> None:
 
 def runs(config: Config) -> list[Run]:
     """Return the runs that are kept, oldest first; lines that are damaged are left out."""
-    there = []
-    with suppress(VaultError):
-        for line in (files.read_if_any(folder_of(config) / FILE) or b"").splitlines():
-            with suppress(ValueError, TypeError, KeyError):
-                values = json.loads(line)
-                there.append(Run(**{**values, "proposals": tuple(values["proposals"])}))
-    return there
+
+    def make(values: Any) -> Run:
+        return Run(**{**values, "proposals": tuple(values["proposals"])})
+
+    return files.read_json_lines(folder_of(config) / FILE, make)
 
 
 def is_learned(config: Config, run: Run) -> bool:
@@ -171,5 +166,4 @@ def _write(config: Config, run: Run) -> None:
     """Write a run in place of the one of its time, else at the end. The caller holds the folder."""
     others = [each for each in runs(config) if each.at != run.at]
     kept = [*others, run][-MAX_RUNS:]  # as they were written: a clock may go back
-    text = "".join(f"{json.dumps(asdict(each), ensure_ascii=False)}\n" for each in kept)
-    files.replace_file(folder_of(config) / FILE, text.encode("utf-8", "replace"))
+    files.write_json_lines(folder_of(config) / FILE, kept)

@@ -159,16 +159,8 @@ def learn_from(
 ) -> dict[str, Any]:
     """Make proposals of a material: see `learn`."""
     work, config = _prepare(vault, caller, material, dry_run=dry_run), vault.config
-    run = Run(
-        vault=str(vault.root),
-        scope=material.scope,
-        target=material.target,
-        digest=material.digest,
-        by=work.by,
-        session=material.session,
-        points=work.worth.points,
-        asked_by=asked_by,
-    )
+    about = (material.scope, material.target, material.digest, work.by, material.session)
+    run = Run(str(vault.root), *about, points=work.worth.points, asked_by=asked_by)
     if dry_run:
         plan = work.plan if work.model else stages.plan(work.seen, config, work.request)
         return work.answer(status=record.DRY, text="\n\n".join(call.text for call in plan.calls))

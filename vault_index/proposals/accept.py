@@ -13,6 +13,7 @@ import difflib
 import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -93,9 +94,7 @@ def accept(
         verb = "Add" if entry is None else "Change" if seen is None else "Add to"
         subject = f"{verb} lesson: {entry['title'] if entry else proposal.title}"
         committing = _committing(vault, subject, proposal) if commit else None
-        path = _written(vault, data)
-        if path is None and entry is None:
-            path = _restored(vault, data)
+        path = _resumed(vault, data, is_new=entry is None)
         if path is None:
             step = _Step(vault, folder, id, data, proposal, committing)
             path = _update(step, entry, seen) if entry else _write(step, category)
@@ -222,13 +221,17 @@ def _note(step: _Step, place: str, content: str) -> None:
     store.write(step.folder, step.id, edits.set_keys(step.data, {draft.KEY: noted}))
 
 
-def _written(vault: Vault, data: bytes) -> Path | None:
-    """Return the lesson that an acceptance wrote before it was ended; None without."""
+def _resumed(vault: Vault, data: bytes, *, is_new: bool) -> Path | None:
+    """Return the lesson of an acceptance that was ended after it wrote or committed it; None without.
+
+    A new one that was committed and not written any more is written.
+    """
     path = _noted(vault, data)
-    try:
-        return path if path and _has_it(files.read_file(path), data, path.name) else None
-    except VaultError:
-        return None
+    with suppress(VaultError):
+        if path and _has_it(files.read_file(path), data, path.name):
+            return path
+    there = _committed(vault, data) if is_new else None
+    return path if path and there and files.create_file(path, there, within=vault.root) else None
 
 
 def _committed(vault: Vault, data: bytes) -> bytes | None:
@@ -239,14 +242,6 @@ def _committed(vault: Vault, data: bytes) -> bytes | None:
     inside = str(path.relative_to(vault.root))
     there = git.contents(vault.root, {inside: ("HEAD", inside)}).get(inside)
     return there if there and _has_it(there, data, path.name) else None
-
-
-def _restored(vault: Vault, data: bytes) -> Path | None:
-    """Write a new lesson that was committed and not written any more, and return its path."""
-    path, there = _noted(vault, data), _committed(vault, data)
-    if path is None or there is None:
-        return None
-    return path if files.create_file(path, there, within=vault.root) else None
 
 
 def _noted(vault: Vault, data: bytes) -> Path | None:

@@ -7,17 +7,14 @@ A person dismisses them, or they go like proposals after `learn.expire_days`. No
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
-from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vault_index import files
-from vault_index.errors import VaultError
 from vault_index.journal import expiry
 from vault_index.proposals import draft, store
 from vault_index.text import failure
@@ -60,7 +57,7 @@ def keep(vault: Vault, points: Iterable[Point]) -> list[Point]:
         there = [each for each in _read(folder) if not oldest or each.created >= oldest.isoformat()]
         ids = {each.id for each in there}
         new = [each for each in made if each.id not in ids]
-        _write(folder, [*there, *new])
+        files.write_json_lines(folder / FILE, [*there, *new][-MAX_POINTS:])
     return new
 
 
@@ -72,7 +69,8 @@ def dismiss(vault: Vault, name: str) -> Point | None:
         if len(named) != 1:
             return None
         gone = replace(named[0], quote="")
-        _write(folder, [gone if each.id == gone.id else each for each in there])
+        left = (gone if each.id == gone.id else each for each in there)
+        files.write_json_lines(folder / FILE, left)
     return named[0]
 
 
@@ -87,15 +85,4 @@ def _id_of(point: Point) -> str:
 
 
 def _read(folder: Path | None) -> list[Point]:
-    """Return what is kept; lines that are damaged are left out."""
-    there = []
-    with suppress(VaultError):
-        for line in ((folder and files.read_if_any(folder / FILE)) or b"").splitlines():
-            with suppress(ValueError, TypeError):
-                there.append(Point(**json.loads(line)))
-    return there
-
-
-def _write(folder: Path, points: list[Point]) -> None:
-    lines = [json.dumps(asdict(each), ensure_ascii=False) for each in points[-MAX_POINTS:]]
-    files.replace_file(folder / FILE, "".join(f"{line}\n" for line in lines).encode())
+    return files.read_json_lines(folder and folder / FILE, lambda values: Point(**values))

@@ -7,15 +7,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vault_index import check, files
 from vault_index.errors import VaultError
@@ -112,26 +110,19 @@ def rejected(folder: Path | None) -> Sequence[Fingerprint]:
     if folder is None:
         return ()
     file = folder / REJECTED
-    try:
-        stamp = files.stamp_of(file.lstat())
-    except OSError:
-        return ()
-    return _fingerprints(file, str(stamp))
+    return _fingerprints(file, files.stamp(file))
 
 
 @lru_cache(maxsize=4)  # a watcher is asked for each proposal, and a person rejects few
-def _fingerprints(file: Path, _stamp: str) -> Sequence[Fingerprint]:
-    there = []
-    for line in (files.read_if_any(file) or b"").splitlines():
-        with suppress(ValueError, TypeError, KeyError):
-            values = json.loads(line)
-            numbers = {name: tuple(values.get(name, ())) for name in ("words", "evidence")}
-            there.append(Fingerprint(**{**values, **numbers}))
-    return there
+def _fingerprints(file: Path, _stamp: tuple[int, ...]) -> Sequence[Fingerprint]:
+    def make(values: Any) -> Fingerprint:
+        numbers = {name: tuple(values.get(name, ())) for name in ("words", "evidence")}
+        return Fingerprint(**{**values, **numbers})
+
+    return files.read_json_lines(file, make)
 
 
 def reject(folder: Path, own: Fingerprint) -> None:
     """Keep what recognises a proposal. Raises WriteError."""
     others = [other for other in rejected(folder) if other.id != own.id][1 - MAX_REJECTED :]
-    text = "".join(f"{json.dumps(asdict(line))}\n" for line in [*others, own])
-    files.replace_file(folder / REJECTED, text.encode())
+    files.write_json_lines(folder / REJECTED, [*others, own])
