@@ -155,15 +155,15 @@ def _in_journal(vault: Vault, caller: Caller, wanted: Wanted, *, is_open: bool) 
         return SearchResult((), notes=(": ".join(filter(None, [error.message, error.hint])),))
     note = f"{answered.older} older records match, too: search with an earlier `since`"
     return SearchResult(
-        tuple(_record(caller, number, hit) for number, hit in enumerate(answered.hits, start=1)),
+        tuple(_record(caller, hit) for hit in answered.hits),
         notes=(note,) if answered.older else (),
         text_only=answered.text_only,
     )
 
 
-def _record(caller: Caller, number: int, hit: JournalHit) -> Passage:
+def _record(caller: Caller, hit: JournalHit) -> Passage:
     return Passage(
-        number=number,
+        number=0,
         kind=JOURNAL,
         id=hit.id,
         title=redact(hit.title),

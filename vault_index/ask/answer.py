@@ -18,7 +18,7 @@ FAILED = "failed"  # the model did not answer; `trouble` says why, the passages 
 class Passage:
     """A passage of the vault, or a record of the journal. `number` is how an answer cites it: [1]."""
 
-    number: int
+    number: int  # 0 before it is part of an answer
     kind: str  # lessons | journal
     id: str  # of the lesson or record
     title: str

@@ -49,7 +49,7 @@ CANDIDATES = 12  # hits of which the trusted ones become passages
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The passages above the floor, best first, and the nearest below it, which are weak.
+    """The passages above the floor, best first, and the nearest below it, weak; no number is set.
 
     A person who asks for passages gets these only where there is nothing above the floor. `place` is the
     document or category that was searched, "" for all; `notes` say what of the question could not be
@@ -92,7 +92,7 @@ def find(
     sentences that answer. The vaults above are searched as well, unless a document is named. Raises
     IndexStateError without an index.
     """
-    found = _find(vault, text, _place(vault, document, lesson_number, category), seen, best)
+    here = _find(vault, text, _place(vault, document, lesson_number, category), seen, best)
     farther: list[Passage] = []
     for place, other in [] if document else above.opened(vault):
         known = [(own, start, end) for id, start, end in seen for own in place.own([id])]
@@ -101,20 +101,19 @@ def find(
             for each in there.passages:
                 id, path = place.marked(each.id, each.path)
                 farther.append(replace(each, id=id, path=path))
-    return _joined(found, farther, best) if farther else found
-
-
-def _joined(found: SearchResult, farther: Sequence[Passage], best: bool) -> SearchResult:
-    """Return a result with passages of vaults above: the nearer has what both have."""
+    if not farther:
+        return here
     every: dict[str, Passage] = {}
-    for each in (*found.passages, *farther):
+    for each in (*here.passages, *farther):  # the nearer has what both have
         every.setdefault(each.text, each)
-    ranked = sorted(every.values(), key=lambda each: (each.is_weak, -each.score))
+    ranked = sorted(every.values(), key=lambda each: -each.score)
     strong = [each for each in ranked if not each.is_weak][:MAX_PASSAGES]
-    room = 0 if best and strong else min(MAX_WEAK, MAX_PASSAGES - len(strong))
-    chosen = strong + [each for each in ranked if each.is_weak][:room]
-    numbered = (replace(each, number=number) for number, each in enumerate(chosen, start=1))
-    return replace(found, passages=tuple(numbered))
+    weak = [each for each in ranked if each.is_weak][: _room_for_weak(strong, best)]
+    return replace(here, passages=(*strong, *weak))
+
+
+def _room_for_weak(strong: Sequence[Passage], best: bool) -> int:
+    return 0 if best and strong else min(MAX_WEAK, MAX_PASSAGES - len(strong))
 
 
 def _find(
@@ -133,14 +132,13 @@ def _find(
         (_lesson(vault, asked, place.lesson), [], "") if place.lesson else _divided(vault, asked)
     )
     made = _passages(vault, text, select.only_trusted(vault, hits), seen, MAX_PASSAGES)
-    room = 0 if best and made else min(MAX_WEAK, MAX_PASSAGES - len(made))
+    room = _room_for_weak(made, best)
     weak = _passages(vault, text, select.only_trusted(vault, near), seen, room) if room else []
     if best:
         chosen = citations.best(vault, text, [each.text for each in made])
         made = [replace(each, best=own) for each, own in zip(made, chosen, strict=True)]
     made += [replace(each, is_weak=True) for each in weak]
-    numbered = (replace(each, number=number) for number, each in enumerate(made, start=1))
-    return SearchResult(tuple(numbered), place.title, place.notes, text_only)
+    return SearchResult(tuple(made), place.title, place.notes, text_only)
 
 
 def _divided(vault: Vault, asked: Query) -> tuple[list[Hit], list[Hit], str]:
@@ -296,10 +294,10 @@ def _passage(
     begin, end = _window(whole[part], piece.start - first, piece.stop - first)
     begin, end = begin + first, end + first
     course = number_of(whole)
-    shown = whole[begin:end].strip()
-    if course and begin == 0:
-        shown = whole[course.end : end].strip()
-    heading = _heading(whole, matched)
+    shown = whole[course.end if course and begin == 0 else begin : end].strip()
+    until = whole.count("\n", 0, matched)
+    above = [line for number, line in _headings(whole).items() if number <= until]
+    heading = heading_of(above[-1]) if above else ""
     of_document = bool(hit.document) and hit.document != hit.title
     when = hit.updated_at or hit.created_at
     sections = [hit.title if of_document else "", heading]
@@ -361,13 +359,6 @@ def _best_line(
     )
 
 
-def _heading(text: str, start: int) -> str:
-    """Return the last heading above a place of a lesson's text, or at it."""
-    until = text.count("\n", 0, start)
-    above = [line for number, line in _headings(text).items() if number <= until]
-    return heading_of(above[-1]) if above else ""
-
-
 def _headings(text: str) -> dict[int, str]:
     """Return the lines of a markdown text that are headings, by their number."""
     lines = text.split("\n")
@@ -405,15 +396,11 @@ def suggested(vault: Vault, count: int = COUNT) -> list[str]:
     rows = vault.open_index().store.rows(_SUGGESTING, where)
     rows.sort(key=lambda row: str(row["lesson_id"]))
     rows.sort(key=lambda row: row["updated_at"] or row["created_at"] or _NEVER, reverse=True)
-    firsts: list[Mapping[str, Any]] = []  # of their categories
-    others: list[Mapping[str, Any]] = []
-    seen: set[str] = set()
-    for row in rows:
-        category = next(iter(row["categories"] or ()), "")
-        (others if category in seen else firsts).append(row)
-        seen.add(category)
+    by_category = {next(iter(row["categories"] or ()), ""): row for row in reversed(rows)}
+    firsts = {row["lesson_id"] for row in by_category.values()}
+    rows.sort(key=lambda row: row["lesson_id"] not in firsts)
     questions: dict[str, None] = {}
-    for lesson in [*firsts, *others][: MAX_TRIED * count]:
+    for lesson in rows[: MAX_TRIED * count]:
         own = (each for each in _asking(lesson) if _is_answered(vault, each, lesson["lesson_id"]))
         questions |= dict.fromkeys(itertools.islice(own, 1))
         if len(questions) == count:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import EmbedderError
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from vault_index.proposals.draft import Proposal
     from vault_index.search.hit import Hit
     from vault_index.store.reader import Reader
+    from vault_index.store.schema import LessonRow
     from vault_index.vault import Vault
 
 CANDIDATES = 5  # lessons with most of the words that are compared
@@ -45,7 +47,8 @@ def compare(vault: Vault, proposal: Proposal, without: str = "") -> dict[str, An
     taxonomy; and `embedder` and `vector`, "" without. `without` is the id of a lesson that is left out.
     """
     title, text = proposal.title, proposal.text
-    vector = _vector(vault, Lesson("", PATH, title, text))
+    beginning = rows.of_lesson(Lesson("", PATH, title, text), PATH, None)[:1]
+    vector = next(iter(_vectors(vault, beginning)), None)
     every, same = [], None
     own, id = fingerprint.hashes(draft.words(f"{title} {text}")), draft.id_of(title, text)
     for row, cosine in _candidates(vault, f"{title} {text}", vector):
@@ -58,10 +61,9 @@ def compare(vault: Vault, proposal: Proposal, without: str = "") -> dict[str, An
         is_near = alike >= fingerprint.SAME_WORDS or cosine >= taught.DUPLICATE_COSINE
         every.append(([row["lesson_id"], row["title"], round(max(alike, cosine), 3)], is_near))
     every.sort(key=lambda each: (-each[0][2], each[0][0]))
-    seen = {
-        "embedder": "" if vector is None else vault.open_index().embedder,
-        "vector": "" if vector is None else fingerprint.pack(vector),
-    }
+    seen = {"embedder": "", "vector": ""}
+    if vector is not None:
+        seen = {"embedder": vault.open_index().embedder, "vector": fingerprint.pack(vector)}
     rejected = store.rejected(store.folder_of(vault))
     planned = (prefix for path in vault.config.taxonomy for prefix in prefixes(path))
     return {
@@ -75,15 +77,10 @@ def compare(vault: Vault, proposal: Proposal, without: str = "") -> dict[str, An
     }
 
 
-def _vector(vault: Vault, lesson: Lesson) -> np.ndarray | None:
-    """Return the vector of a draft's beginning; None without an embedder.
-
-    The index is not asked for it, as it is for lessons: a draft is new.
-    """
+def _vectors(vault: Vault, pieces: Sequence[LessonRow]) -> Sequence[np.ndarray]:
+    """Return the vectors of a draft's pieces, which are in no index; [] without an embedder."""
     embedder, _ = query.embedder_for(vault, vault.open_index())
-    if embedder is None:
-        return None
-    return rows.embed(embedder, rows.of_lesson(lesson, PATH, None)[:1])[0]
+    return rows.embed(embedder, pieces) if embedder else []
 
 
 def _candidates(
@@ -167,11 +164,8 @@ class _Draft:
         self._words = Counter(map(unindexed.stem_of, unindexed.words_of(made[0]["fulltext"])))
         self._length = sum(self._words.values()) / _usual_length(self._opened.store)
         self._vectors: Sequence[np.ndarray] = []
-        try:
-            embedder, _ = query.embedder_for(vault, self._opened)
-            self._vectors = rows.embed(embedder, made) if embedder else []
-        except EmbedderError:  # the search says so, too
-            pass
+        with suppress(EmbedderError):  # the search says so, too
+            self._vectors = _vectors(vault, made)
 
     def score(self, prompt: str) -> float:
         """Return the score of the draft for a prompt, as a search would count it."""
