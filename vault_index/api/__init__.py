@@ -24,7 +24,6 @@ if TYPE_CHECKING:
         asking,
         document,
         edit,
-        file,
         injection,
         journal,
         learn,
@@ -40,27 +39,27 @@ if TYPE_CHECKING:
     from vault_index.vault import Vault
 
 MODULES = (
-    "asking", "document", "edit", "file", "injection", "journal", "learn", "lesson", "proposal",
-    "search", "share", "skill", "state",
+    "asking", "document", "edit", "injection", "journal", "learn", "lesson", "proposal", "search",
+    "share", "skill", "state",
 )  # fmt: skip
 
 # what changes files, or reads what no watcher keeps; the others are questions
 COMMANDS = frozenset(
-    "asking.ask edit.accept edit.add_lesson edit.delete_lesson edit.import_from edit.ingest "
-    "edit.move_lesson edit.rename edit.restore_lesson edit.update_lesson file.check file.diff "
-    "file.read file.write injection.confirm injection.measure_impact injection.stale_lessons "
-    "injection.teach_lesson journal.bring_up_to_date journal.erase journal.import_transcripts "
-    "learn.learn learn.trigger lesson.diff lesson.history proposal.accept proposal.cards "
-    "proposal.edit proposal.hints proposal.merge proposal.reject proposal.remember proposal.select "
-    "search.recall_failure share.check_files share.log share.sync share.vaults skill.build_ready "
-    "skill.deploy_built skill.withdraw_built state.index state.measure state.publish_index "
-    "state.report state.settings".split()
+    "asking.ask edit.accept edit.add_lesson edit.check_file edit.delete_lesson edit.diff_file "
+    "edit.import_from edit.ingest edit.move_lesson edit.read_file edit.rename edit.restore_lesson "
+    "edit.update_lesson edit.write_file injection.confirm injection.measure_impact "
+    "injection.stale_lessons injection.teach_lesson journal.bring_up_to_date journal.erase "
+    "journal.import_transcripts learn.learn learn.trigger lesson.diff lesson.history "
+    "proposal.accept proposal.cards proposal.edit proposal.hints proposal.merge proposal.reject "
+    "proposal.remember proposal.select search.recall_failure share.check_files share.log "
+    "share.sync share.vaults skill.build_ready skill.deploy_built skill.withdraw_built "
+    "state.index state.measure state.publish_index state.report state.settings".split()
 )  # fmt: skip
 
 __all__ = [
     "COMMANDS", "Answer", "Caller", "Progress", "Question", "answer", "answer_on_wire", "asking",
-    "document", "edit", "file", "forms", "from_files", "injection", "is_command", "journal",
-    "learn", "lesson", "proposal", "run", "search", "share", "skill", "state", "warning",
+    "document", "edit", "forms", "from_files", "injection", "is_command", "journal", "learn",
+    "lesson", "proposal", "run", "search", "share", "skill", "state", "warning",
 ]  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from vault_index.lesson import edits, parse
 from vault_index.vault import SETTINGS
 
 if TYPE_CHECKING:
+    from vault_index.check.finding import Finding
     from vault_index.vault import Vault
 
 
@@ -101,7 +102,7 @@ def update_lesson(
 ) -> Changed:
     """Change a lesson, named as for `show`: see `update.write`. A section has another id by its title.
 
-    With `seen` its file is written only if it still says that: see `file.read`.
+    With `seen` its file is written only if it still says that: see `read_file`.
     """
     entry = _shown(caller, name)
 
@@ -139,6 +140,40 @@ def restore_lesson(
     del caller
     left = None if after is None else _bytes(after)
     return str(save.restore(vault, path, _bytes(before), left))
+
+
+# A lesson file as a text: what an editor on a page reads, checks and saves.
+
+
+@command
+def read_file(vault: Vault, caller: Caller, path: str) -> str:
+    """Return the text of a lesson file as it is, with line feeds only."""
+    del caller
+    return save.read(vault, path)
+
+
+@command
+def check_file(vault: Vault, caller: Caller, path: str, text: str) -> list[Finding]:
+    """Check a text as `lessons check` would in a lesson file."""
+    del vault
+    return save.findings(path, text, caller.ask(api.lesson.count())["own"])
+
+
+@command
+def write_file(vault: Vault, caller: Caller, path: str, text: str, seen: str) -> str:
+    """Write a lesson file that still says what was `seen`; return its absolute path: `save.write`."""
+    del caller
+    return str(save.write(vault, path, text, seen))
+
+
+@command
+def diff_file(vault: Vault, caller: Caller, path: str, seen: str) -> tuple[str, list[str]]:
+    """Return the text of a lesson file, and the lines of a patch to it from what was `seen`."""
+    del caller
+    return save.changes(vault, path, seen)
+
+
+# Categories, and lessons of other files.
 
 
 @command

@@ -118,7 +118,7 @@ def status(vault: Vault) -> dict[str, Any]:
     are recorded, `learning` what was learned: see `record.summary`. A lesson counts in
     each of its categories and in those above.
     """
-    opened = vault.open_index()
+    opened, journal = vault.open_index(), Journal(vault.config)
     ids = sorted(opened.store.tally("lesson_id", filters.WHOLE))
     used = injections.summary(vault.index_dir, vault.root, ids)
     shown = ("most_used", "last_used", "never_used", "some_never_used")
@@ -130,7 +130,7 @@ def status(vault: Vault) -> dict[str, Any]:
         "proposals": review.count(vault),
         "embedder": vault.config.embedder,
         "text_only": query.embedder_for(vault, opened)[1],
-        "journal": _has_journal(vault),
+        "journal": bool(projects.recorded_folders(journal) or projects.projects(journal.folder)),
         "learning": record.summary(vault.config, str(vault.root)),
     }
 
@@ -158,11 +158,6 @@ def _count(
     if used:
         ms = 1000 * (time.monotonic() - began)
         injections.record(vault.index_dir, event, "", text, used, [], None, ms, "learn")
-
-
-def _has_journal(vault: Vault) -> bool:
-    journal = Journal(vault.config)
-    return bool(projects.recorded_folders(journal) or projects.projects(journal.folder))
 
 
 # Commands that learn: from a session, from commits or files, proposals are made.

@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import date
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Unpack
 
 from vault_index import files
@@ -120,22 +121,12 @@ def prompts(vault: Vault, id: str) -> dict[str, Any]:
     entry = _entry(vault, id)
     own = [(prompt, False) for prompt in entry["fires_on"] or ()]
     own += [(prompt, True) for prompt in entry["silent_on"] or ()]
-    tried = [
-        {
-            "prompt": prompt,
-            "is_silent": is_silent,
-            "passes": _comes(vault, prompt, entry["id"]) is not is_silent,
-        }
-        for prompt, is_silent in own[:MAX_PROMPTS]
-    ]
+    tried = []
+    for prompt, is_silent in own[:MAX_PROMPTS]:
+        hits = _loaded("recall.select").for_prompt(vault, prompt).hits
+        comes = any(hit.lesson_id == entry["id"] for hit in hits)
+        tried.append({"prompt": prompt, "is_silent": is_silent, "passes": comes is not is_silent})
     return {"prompts": tried, "left_out": len(own) - len(tried)}
-
-
-def _comes(vault: Vault, prompt: str, id: str) -> bool:
-    """Whether an agent would get a lesson for a prompt."""
-    return any(
-        hit.lesson_id == id for hit in _loaded("recall.select").for_prompt(vault, prompt).hits
-    )
 
 
 @command
@@ -143,11 +134,8 @@ def history(vault: Vault, caller: Caller, id: str) -> dict[str, Any]:
     """List the last commits that changed a lesson: `edits`, newest first, and if there are `more`."""
     path = _path(caller, id)
     every = _loaded("share.history").log(vault, id, path, MAX_EDITS + 1)
-    return {
-        "path": path,
-        "edits": [asdict(edit) for edit in every[:MAX_EDITS]],
-        "more": len(every) > MAX_EDITS,
-    }
+    edits = [asdict(edit) for edit in every[:MAX_EDITS]]
+    return {"path": path, "edits": edits, "more": len(every) > MAX_EDITS}
 
 
 @command
@@ -184,11 +172,8 @@ def _words(value: Any) -> list[str]:
     if value is None:
         return []
     members = value if isinstance(value, list) else [value]
-    return [_word(member)[:MAX_CHARS] for member in members[:MAX_KEYS]]
-
-
-def _word(value: Any) -> str:
-    return value.isoformat() if isinstance(value, date) else str(value)
+    words = (each.isoformat() if isinstance(each, date) else str(each) for each in members)
+    return [word[:MAX_CHARS] for word in islice(words, MAX_KEYS)]
 
 
 def from_files(

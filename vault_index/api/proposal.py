@@ -141,14 +141,11 @@ def accept(
 
     The path is from the vault's root.
     """
-    proposal = review.find(vault, id)
-    if not proposal.changes:
-        path = acceptance.accept(vault, id, category=category, commit=commit)
-        lesson = id_of(str(path.relative_to(vault.lessons_dir)))
-        return {"id": lesson, "path": str(path.relative_to(vault.root))}
-    entry = caller.ask(api.lesson.show(name=proposal.changes))["entry"]
-    path = acceptance.accept(vault, id, entry, commit=commit)
-    return {"id": entry["id"], "path": str(path.relative_to(vault.root))}
+    changes = review.find(vault, id).changes
+    entry = caller.ask(api.lesson.show(name=changes))["entry"] if changes else None
+    path = acceptance.accept(vault, id, entry, category=category, commit=commit)
+    lesson = entry["id"] if entry else id_of(str(path.relative_to(vault.lessons_dir)))
+    return {"id": lesson, "path": str(path.relative_to(vault.root))}
 
 
 @command

@@ -161,6 +161,8 @@ def pick(named: str | None, near: str = "") -> str:
     """
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise click.UsageError("name a lesson by its ID; `lessons list` shows the ids")
+    import shutil
+
     lessons = ask(named, api.lesson.select(), names_only=True)["entries"]
     if not lessons:
         raise VaultError("no lessons yet", "add one: lessons add --title ... --text ...")
@@ -169,8 +171,15 @@ def pick(named: str | None, near: str = "") -> str:
         matching = _search(named, lessons, words) if words else lessons
         if len(matching) == 1 and words and words is not near:
             return str(matching[0]["id"])
-        shown = matching[: _room()]
-        _show(shown, len(matching), words)
+        lines = shutil.get_terminal_size().lines - LINES_BESIDE
+        shown = matching[: max(3, min(MAX_SHOWN, lines))]
+        for number, lesson in enumerate(shown, start=1):
+            id = output.styled(f"  {lesson['id']}", dim=True)
+            output.say(f"{number:>3}  ", lesson["title"], id, err=True)
+        if len(matching) > len(shown):
+            note(f"     and {len(matching) - len(shown)} more")
+        if not matching:
+            note(f"no lesson matches {words!r}")
         typed = output.ask("a number, words to search for, or nothing to stop:").strip()
         if not typed:
             raise click.Abort
@@ -181,36 +190,12 @@ def pick(named: str | None, near: str = "") -> str:
 
 def _search(named: str | None, lessons: Sequence[Any], words: str) -> Sequence[Any]:
     """Return the lessons whose id or title holds all words or, without any, the hits of a search."""
-    wanted = words.lower().split()
     from vault_index.search.query import Query
 
-    matching = [
-        lesson
-        for lesson in lessons
-        if all(w in f"{lesson['id']} {lesson['title']}".lower() for w in wanted)
-    ]
-    if matching:
+    named_so = [(f"{lesson['id']} {lesson['title']}".lower(), lesson) for lesson in lessons]
+    wanted = words.lower().split()
+    if matching := [each for name, each in named_so if all(word in name for word in wanted)]:
         return matching
     hits = ask(named, api.search.find(query=Query(words, MAX_SHOWN))).hits
     by_id = {lesson["id"]: lesson for lesson in lessons}
     return [by_id[hit.lesson_id] for hit in hits if hit.lesson_id in by_id]
-
-
-def _show(shown: Sequence[Any], count: int, words: str) -> None:
-    for number, lesson in enumerate(shown, start=1):
-        output.say(
-            f"{number:>3}  ",
-            lesson["title"],
-            output.styled(f"  {lesson['id']}", dim=True),
-            err=True,
-        )
-    if count > len(shown):
-        note(f"     and {count - len(shown)} more")
-    if not count:
-        note(f"no lesson matches {words!r}")
-
-
-def _room() -> int:
-    import shutil
-
-    return max(3, min(MAX_SHOWN, shutil.get_terminal_size().lines - LINES_BESIDE))

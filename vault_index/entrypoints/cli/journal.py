@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -16,11 +16,8 @@ from vault_index.entrypoints.cli import asking, options, output
 from vault_index.entrypoints.words import count, journal
 from vault_index.errors import VaultError
 from vault_index.journal.record import KeptRecord, SessionHead
-from vault_index.search.hit import Around, JournalHit, JournalHits, parts_of
+from vault_index.search.hit import JournalHit, JournalHits, parts_of
 from vault_index.store import moments
-
-if TYPE_CHECKING:
-    from vault_index.journal.importing import Imported
 
 # What several commands of the journal share: projects and times.
 
@@ -141,13 +138,8 @@ def timeline_command(
     answer = asking.ask(named, api.journal.timeline(anchor=asked, full=is_full, **around))
     records = [record.as_json() for record in answer.records]
     yield {**codec.to_json(answer), "records": records}
-    _print_timeline(answer, asked, in_full=is_full)
     if not answer.records:
         asking.note(journal.nothing(answer))
-
-
-def _print_timeline(answer: Around, asked: str, *, in_full: bool) -> None:
-    """Print records in the order of time, below their sessions; `>` marks the anchor."""
     session = None
     for number, record in enumerate(answer.records):
         if number == answer.before and not answer.anchor:
@@ -156,12 +148,11 @@ def _print_timeline(answer: Around, asked: str, *, in_full: bool) -> None:
             session = record.session
             about = f"{journal.session_id(record)} {journal.where(record)}"
             output.row(output.styled(about, bold=True))
-        if in_full:
+        if is_full:
             _print_record(record.whole or record)
             output.say()
             continue
-        when = moments.local(record.at)
-        line = f"{when}  {record.id:<16} {journal.heading(record)}"
+        line = f"{moments.local(record.at)}  {record.id:<16} {journal.heading(record)}"
         is_anchor = record.id == answer.anchor
         output.row(output.styled(f"> {line}", bold=True) if is_anchor else f"  {line}")
 
@@ -226,15 +217,11 @@ def import_command(
     values = {"since": moments.window(since)["since"], "dry_run": dry_run}
     values |= project_asked(project, all_projects=not project)
     try:
-        answer = asking.ask(named, api.journal.import_transcripts(**values))
+        done = asking.ask(named, api.journal.import_transcripts(**values))
     except KeyboardInterrupt:
         asking.note("stopped; what was taken in stays, and the next import goes on from there")
         raise
-    yield answer
-    _show(answer, dry_run)
-
-
-def _show(done: Imported, dry_run: bool) -> None:
+    yield done
     projects = sorted(done.projects.items(), key=lambda item: (-item[1], item[0]))
     width = max((len(name) for name, _ in projects), default=0)
     for name, sessions in projects if dry_run else ():

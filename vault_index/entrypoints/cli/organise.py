@@ -168,7 +168,9 @@ def _as_table(items: Sequence[Item], written: bool) -> None:
     shown = items[:MAX_ITEMS] if sys.stdout.isatty() else items
     width = min(60, max((len(item.path) for item in shown), default=0))
     for item in shown:
-        output.row(_row(item, width))
+        about = " ".join((item.why or item.title).split())
+        line = f"{item.verdict:<10}{item.path:<{width}}  {about}"
+        output.row(line if item.verdict == "write" else output.styled(line, dim=True))
     if len(shown) < len(items):
         output.say(f"... and {len(items) - len(shown)} more")
     counts = Counter(item.verdict for item in items)
@@ -178,9 +180,3 @@ def _as_table(items: Sequence[Item], written: bool) -> None:
     summary = ", ".join(f"{counts[key]} {word}" for key, word in words.items() if counts[key])
     rest = "" if written or not counts["write"] else "; nothing is written without --write"
     output.say(f"{summary or 'no lessons'}{rest}")
-
-
-def _row(item: Item, width: int) -> str | output.Styled:
-    about = " ".join((item.why or item.title).split())
-    line = f"{item.verdict:<10}{item.path:<{width}}  {about}"
-    return line if item.verdict == "write" else output.styled(line, dim=True)

@@ -54,31 +54,22 @@ def mcp_command(
         # Before the imports: an interrupt in one of their callbacks would be lost.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     gc.disable()  # what the SDK loads stays: looking through it again takes a tenth of the start
-    if http:
-        _serve_http(named, tools, host, port, token_file)
-        return
     from vault_index.entrypoints.mcp.agent import Agent
     from vault_index.entrypoints.mcp.tools import build
 
+    if http:
+        from vault_index import config
+        from vault_index.entrypoints.mcp import server
+
+        secret = _secret(token_file, host, config.home_folder())
+        serving = build(Agent.here(named, folders=False), tools, server.Access(secret))
+        _run(server.serve, serving, host, port, secret, output.say)
+        return
     if sys.stdin.isatty():
         asking.note("note: an agent starts this and speaks JSON on stdin; Ctrl-C ends it")
         asking.note("      to add it to Claude Code: claude mcp add lessons -- lessons mcp")
     serving = build(Agent.here(named), tools)
     _run(serving.run)
-
-
-def _serve_http(
-    named: str | None, tools: str, host: str, port: int, token_file: Path | None
-) -> None:
-    from vault_index import config
-    from vault_index.entrypoints.mcp import server
-    from vault_index.entrypoints.mcp.agent import Agent
-    from vault_index.entrypoints.mcp.tools import build
-
-    secret = _secret(token_file, host, config.home_folder())
-    agent = Agent.here(named, folders=False)
-    serving = build(agent, tools, server.Access(secret))
-    _run(server.serve, serving, host, port, secret, output.say)
 
 
 def _secret(token_file: Path | None, host: str, home: Path) -> str:
@@ -176,8 +167,13 @@ def _serve(
     secret = _secret(token_file, host, vault.config.home)
     address = guard.address_of(host, port)
     if background:
-        port, address = 1, _serve_in_background(vault, port, another=another)
-    code = app.ask_running(address, secret, str(vault.root)) if opens and port else ""
+        from vault_index.watch import launch
+
+        address, began = launch.serve(vault, port, another=another)
+        verb = "serving" if began else "already serving"
+        output.say(f"{verb} {vault.root} on {address}, until `lessons serve --stop`")
+    is_known = port or background  # port 0 is another at each start
+    code = app.ask_running(address, secret, str(vault.root)) if opens and is_known else ""
     if code:
         _open(f"{address}/#once={code}")
     if code or background:
@@ -209,16 +205,6 @@ def open_command(named: str | None) -> None:
         _open(f"{address}/#once={code}")
     else:
         _serve(named, HTTP_PORT, DEFAULT_HOST, None, opens=True, background=True, another=True)
-
-
-def _serve_in_background(vault: Vault, port: int, *, another: bool) -> str:
-    """Have the watcher serve a vault, say so, and return the address. Raises VaultError."""
-    from vault_index.watch import launch
-
-    address, began = launch.serve(vault, port, another=another)
-    verb = "serving" if began else "already serving"
-    output.say(f"{verb} {vault.root} on {address}, until `lessons serve --stop`")
-    return address
 
 
 def _at_login(vault: Vault, port: int, *, remove: bool, yes: bool) -> None:

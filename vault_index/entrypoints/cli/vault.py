@@ -362,11 +362,15 @@ def watch_command(named: str | None, how: str | None, as_json: bool) -> None:
         return
     vault = client.open_vault(named)
     if how == "background":
-        state, is_new = launch.open_and_wait(vault)
+        begun, is_new = launch.open_and_wait(vault)
         verb = "watching" if is_new else "already watching"
-        output.say(f"{verb} {vault.lessons_dir} (pid {state['pid']})")
+        output.say(f"{verb} {vault.lessons_dir} (pid {begun['pid']})")
     elif how == "status" or as_json:
-        _show_watcher(vault, as_json)
+        state = launch.status(vault.root)
+        if as_json:
+            output.json({"running": state is not None, **(state or {})})
+        else:
+            output.say(status.watcher_line(state) if state else f"{vault.root} has no watcher")
     else:
         _run(vault)
 
@@ -387,14 +391,3 @@ def _say_now(message: str) -> None:
     stamp = time.strftime("%Y-%m-%d %H:%M:%S")
     for text in message.splitlines():
         output.say(f"{stamp} {text}")
-
-
-def _show_watcher(vault: Vault, as_json: bool) -> None:
-    from vault_index.watch import launch
-
-    state = launch.status(vault.root)
-    if as_json:
-        shown = {"running": state is not None, **(state or {})}
-        output.json(shown)
-    else:
-        output.say(status.watcher_line(state) if state else f"{vault.root} has no watcher")

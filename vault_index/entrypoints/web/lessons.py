@@ -344,7 +344,7 @@ def outcome(client: Client, id: LessonId) -> HTMLResponse:
 @page_routes.post(f"{PRIVATE}/check")
 def check(client: Client, path: BodyId, text: BodyText) -> HTMLResponse:
     """Show what `lessons check` would find in a text."""
-    findings = client.ask(api.file.check(path=path, text=text), status=422)
+    findings = client.ask(api.edit.check_file(path=path, text=text), status=422)
     errors = sum(finding.severity == ERROR for finding in findings)
     return fragment("lesson_findings.html", findings=findings, errors=errors)
 
@@ -352,14 +352,14 @@ def check(client: Client, path: BodyId, text: BodyText) -> HTMLResponse:
 @page_routes.post(f"{PRIVATE}/save", dependencies=[Depends(one_at_a_time)])
 def save(client: Client, path: BodyId, text: BodyText, seen: BodyText) -> dict[str, str]:
     """Write a text into a lesson's file, if that still is as it was `seen`."""
-    client.change(api.file.write(path=path, text=text, seen=seen), lambda path: [path])
+    client.change(api.edit.write_file(path=path, text=text, seen=seen), lambda path: [path])
     return {"status": "saved"}
 
 
 @page_routes.post(f"{PRIVATE}/changes")
 def changes(client: Client, path: BodyId, seen: BodyText) -> HTMLResponse:
     """Show what somebody changed in a lesson's file; nothing if it is as it was seen."""
-    text, lines = client.ask(api.file.diff(path=path, seen=seen), status=422)
+    text, lines = client.ask(api.edit.diff_file(path=path, seen=seen), status=422)
     return fragment("lesson_changes.html", text=text, **_patch(lines))
 
 

@@ -103,7 +103,7 @@ def edit(client: Client, id: LessonId) -> HTMLResponse:
     entry = answer["entry"]
     if entry is None:
         raise Refusal(404, "there is no such lesson", "load the page again")
-    text = client.ask(api.file.read(path=entry["path"]), status=422)
+    text = client.ask(api.edit.read_file(path=entry["path"]), status=422)
     said = "".join(dict(answer["metadata"]).get("confidence", ()))
     confidence = int(said) if said in tuple("12345") else 0  # none, or none of ours
     return fragment(
