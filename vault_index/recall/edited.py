@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from vault_index.vault import Vault
 
 EVENT = injections.EDIT
-_Globs = list[tuple[str, str, Callable[..., bool]]]  # lesson, glob, whether it matches a path
 
 
 def _path_of(event: dict[str, Any]) -> str:
@@ -67,8 +66,8 @@ def _hits_for(vault: Vault, path: str) -> list[Hit]:
 def _lessons_for(vault: Vault, path: str) -> list[str]:
     """Return the lessons that are for a path, that with the longest glob first."""
     store = vault.open_index().store
-    known = _known.get(vault.root)
-    if known is None or known[0] != store.revision():
+
+    def read_globs() -> list[tuple[str, str, Callable[..., bool]]]:
         rows = store.rows(
             ("lesson_id", "applies_to"), filters.all_of(filters.WHOLE, filters.APPLIES)
         )
@@ -77,9 +76,7 @@ def _lessons_for(vault: Vault, path: str) -> list[str]:
             for row in rows
             for glob in row["applies_to"]
         ]
-        globs.sort(key=lambda each: (-len(each[1]), each[0]))
-        known = _known[vault.root] = store.revision(), globs
-    return list(dict.fromkeys(lesson for lesson, _, is_for in known[1] if is_for(path)))
+        return sorted(globs, key=lambda each: (-len(each[1]), each[0]))
 
-
-_known: dict[Path, tuple[str, _Globs]] = {}  # of a warm process
+    globs = store.once("globs", read_globs)
+    return list(dict.fromkeys(lesson for lesson, _, is_for in globs if is_for(path)))

@@ -34,17 +34,12 @@ def answer(vault: Vault, event: dict[str, Any], text_only: bool) -> Injection:
     failed = failure.read(str(event.get("command") or ""), str(event.get("error") or ""))
     key = injections.key_of(failed.signature)
     times = sessions.times_told(vault, event, key)
-    plan = plan_of(vault, event, key)
+    plan = holdout.plan(vault, str(event.get("session_id") or ""))
+    if key in plan.before or times:  # nothing is held back at a failure that the session met before
+        plan = holdout.NONE
     injection = select_lesson(vault, failed, times=times, text_only=text_only, plan=plan)
     said = redact(failed.lines[0] if failed.lines else failed.command)[:MAX_TAUGHT_CHARS]
     return replace(injection, about=failed.signature, said=said)
-
-
-def plan_of(vault: Vault, event: dict[str, Any], key: str) -> Plan:
-    """Return what may be held back at a failure: nothing at one that the session met before."""
-    plan = holdout.plan(vault, str(event.get("session_id") or ""))
-    is_again = key in plan.before or (plan.share and sessions.times_told(vault, event, key))
-    return holdout.NONE if is_again else plan
 
 
 def select_lesson(

@@ -85,7 +85,8 @@ def plan(vault: Vault, session: str, agent: str = "", *, is_new: bool = False) -
     share = vault.config.measure.holdout
     if not (share and session):
         return NONE
-    return Plan(share, session, frozenset(() if is_new else sessions.held(vault, session, agent)))
+    before = () if is_new else sessions.lines_of(vault, session, agent, sessions.HELD)
+    return Plan(share, session, frozenset(before))
 
 
 def notice(vault: Vault) -> str:

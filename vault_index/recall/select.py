@@ -5,6 +5,7 @@ The one path that the hook and `lessons recall` share: search, floor, budget.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from vault_index.recall import anchors, block, holdout
 from vault_index.recall.holdout import RULE, Plan
 from vault_index.search import above, floor, scoring, unindexed
 from vault_index.search.hit import Hit
-from vault_index.search.query import Query
+from vault_index.search.query import Query, Results
 from vault_index.store import filters, schema
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ _WITHHELD = " is left out: "
 # 53% get the right lesson; before or after 25 to 400 words of others 49% by the ends, else 12 to 0%.
 LONG_PROMPT = 32  # words
 END = 24  # words of an end
+_MAIN = ("main", "master", "develop", "trunk")  # names of branches that say nothing
 MAX_RULES = 20  # more are no rules that anybody keeps in mind
 
 
@@ -61,17 +63,6 @@ def without_withheld(silent: str) -> str:
     return NOTHING if _WITHHELD in silent else silent
 
 
-@dataclass(frozen=True, slots=True)
-class _Usable:
-    """The hits of a text above the floor that may be injected."""
-
-    hits: list[Hit]
-    left_out: dict[str, str]  # path of a file -> why
-    floor: float
-    near: Hit | None  # the best below the floor, where none is above it
-    silent: list[Hit]  # kept out by their `silent_on`
-
-
 def for_prompt(
     vault: Vault,
     prompt: str,
@@ -87,17 +78,11 @@ def for_prompt(
     was typed in, which may have skills. `text_only` saves the time to embed the prompt. The `plan` says
     which lessons are held back.
     """
-    reason = chatter.why_skipped(prompt)
-    if reason:
+    if reason := chatter.why_skipped(prompt):
         return Injection("", silent=reason)
     config = vault.config
-    queries = [prompt, *_ends(prompt)]
     injection = _above_floor(
-        vault, queries, config.prompt_lessons, already, COMPANION_SHARE,
-        text_only=text_only, plan=plan,
-    )  # fmt: skip
-    injection = _with_above(
-        vault, queries, injection, config.prompt_lessons, already, COMPANION_SHARE,
+        vault, [prompt, *_ends(prompt)], config.prompt_lessons, already, COMPANION_SHARE,
         text_only=text_only, plan=plan,
     )  # fmt: skip
     suggested = _suggested(vault, prompt, project, already, text_only)
@@ -117,8 +102,7 @@ def from_files(
     vault: Vault, prompt: str, already: Collection[str] = (), plan: Plan = holdout.NONE
 ) -> Injection:
     """Return what a prompt should get where there is no index: from the files, by their words."""
-    reason = chatter.why_skipped(prompt)
-    if reason:
+    if reason := chatter.why_skipped(prompt):
         return Injection("", silent=reason)
     config = vault.config
     wanted = config.prompt_lessons + len(already) + len(plan.before)
@@ -126,16 +110,10 @@ def from_files(
     least = floor.before_fit(files)
     trusted = [hit for hit in only_trusted(vault, every) if hit.is_above(least)]
     hits = anchors.deliverable(vault, trusted)
-    fresh = [hit for hit in hits if hit.lesson_id not in already and not plan.is_over(hit)]
-    fresh = fresh[: config.prompt_lessons]
+    fresh = _fresh(hits, 0.0, already, plan)[: config.prompt_lessons]
     silent = "" if fresh else "nothing new" if hits else NOTHING
-    near = next(iter(every), None)
-    return _rendered(
-        Injection("", fresh, floor=least, silent=silent, near=near),
-        [],
-        config.prompt_tokens,
-        plan=plan,
-    )
+    injection = Injection("", fresh, floor=least, silent=silent, near=next(iter(every), None))
+    return _rendered(injection, [], config.prompt_tokens, plan=plan)
 
 
 def for_session(
@@ -156,9 +134,10 @@ def for_session(
     with the project's name: a subject found among ten others in one query would be lost.
     """
     activity = git.activity(project)
-    about = " ".join([activity.name, *_words(activity.branch), *map(_name, activity.changed)])
-    queries = [about, *activity.subjects]
-    asked = [text for text in dict.fromkeys(queries) if not chatter.why_skipped(text)]
+    branch = [] if activity.branch in _MAIN else re.findall(r"[^\s/_-]+", activity.branch)
+    changed = (path.rstrip("/").rpartition("/")[2] for path in activity.changed)
+    queries = dict.fromkeys([" ".join([activity.name, *branch, *changed]), *activity.subjects])
+    asked = [text for text in queries if not chatter.why_skipped(text)]
     config = vault.config
     rules = _rules(vault, already)
     room = max(0, config.session_lessons - len(rules))
@@ -166,7 +145,6 @@ def for_session(
     injection = Injection("")
     if room:
         injection = _above_floor(vault, asked, room, had, text_only=text_only, plan=plan)
-        injection = _with_above(vault, asked, injection, room, had, text_only=text_only, plan=plan)
     if rules:
         injection = replace(injection, hits=[*rules, *injection.hits], silent="")
     done = block.section(Journal(config), project, session)
@@ -194,10 +172,13 @@ def after_compaction(vault: Vault, already: Collection[str]) -> Injection:
 
 def of_ids(vault: Vault, ids: Sequence[str]) -> list[Hit]:
     """Return the lessons of these ids that an agent may get."""
-    where = filters.all_of(filters.wholes_of(ids), filters.FOR_AGENTS)
-    rows = vault.open_index().store.rows(schema.LESSONS.shown, where) if ids else []
-    trusted = only_trusted(vault, [Hit.of_lesson(row, 0.0, 0.0) for row in rows])
-    return anchors.deliverable(vault, trusted)
+    return _for_agents(vault, filters.wholes_of(ids)) if ids else []
+
+
+def _for_agents(vault: Vault, *conditions: str) -> list[Hit]:
+    where = filters.all_of(filters.FOR_AGENTS, *conditions)
+    rows = vault.open_index().store.rows(schema.LESSONS.shown, where)
+    return anchors.deliverable(vault, only_trusted(vault, map(Hit.of_lesson, rows)))
 
 
 def _rules(vault: Vault, already: Collection[str]) -> list[Hit]:
@@ -209,18 +190,14 @@ def _rules(vault: Vault, already: Collection[str]) -> list[Hit]:
 
 def _own_rules(vault: Vault) -> list[Hit]:
     """Return the rules of a vault: the surest first, then the latest."""
-    where = filters.all_of(filters.WHOLE, filters.FOR_AGENTS, *filters.Filter(type=RULE).where())
-    rows = vault.open_index().store.rows(schema.LESSONS.shown, where)
-    trusted = only_trusted(vault, [Hit.of_lesson(row, 0.0, 0.0) for row in rows])
-    trusted.sort(key=lambda hit: hit.lesson_id)
-    trusted.sort(key=_changed, reverse=True)
-    trusted.sort(key=lambda hit: hit.confidence, reverse=True)
-    return anchors.deliverable(vault, trusted)
 
+    def order(hit: Hit) -> tuple[float, float, str]:
+        when = hit.updated_at or hit.created_at
+        changed = when.timestamp() if when else float("inf")  # not committed yet
+        return -hit.confidence, -changed, hit.lesson_id
 
-def _changed(hit: Hit) -> float:
-    when = hit.updated_at or hit.created_at
-    return when.timestamp() if when else float("inf")  # not committed yet
+    rules = _for_agents(vault, filters.WHOLE, *filters.Filter(type=RULE).where())
+    return sorted(rules, key=order)
 
 
 def without_vault(config: Config, project: Path, session: str) -> Injection:
@@ -272,76 +249,89 @@ def _above_floor(
     text_only: bool = False,
     plan: Plan = holdout.NONE,
 ) -> Injection:
-    """Search for queries: the best `k` lessons above the floor."""
+    """Search for queries: the best `k` lessons of a vault and of those above.
+
+    Each is past the floor and the trust of its own vault.
+    """
+    own = _own_above_floor(vault, queries, k, already, share_of_first, text_only, plan)
+    if not above.opened(vault):
+        return own
+
+    def search(place: above.Above, other: Vault) -> above.Answer:
+        told, over = place.own(already), len(place.own(plan.before))
+        said = _own_above_floor(other, queries, k + over, told, share_of_first, text_only)
+        return above.Answer(said.hits, said.others)
+
+    every = above.joined(vault, above.Answer(own.hits, own.others), search)
+    fresh = _fresh(every, share_of_first, already, plan)  # the nearer first where that is equal
+    return replace(own, hits=fresh[:k], silent="") if fresh else own
+
+
+def _own_above_floor(
+    vault: Vault,
+    queries: Sequence[str],
+    k: int,
+    already: Collection[str],
+    share_of_first: float,
+    text_only: bool,
+    plan: Plan = holdout.NONE,
+) -> Injection:
     best: dict[str, Hit] = {}
-    left_out: dict[str, str] = {}
+    left_out: dict[str, str] = {}  # path of a file -> why
     least: float | None = None
     near: list[Hit] = []
     silenced: list[Hit] = []
+    wanted = k + len(already) + len(plan.before) + (EXTRA_HITS if is_restricted(vault) else 0)
     for text in queries:
-        wanted = k + len(already) + len(plan.before) + (EXTRA_HITS if is_restricted(vault) else 0)
-        usable = _usable(vault, text, wanted, text_only)
-        least = usable.floor
-        left_out |= usable.left_out
-        near += [usable.near] if usable.near else []
-        silenced += usable.silent
-        for hit in only_trusted(vault, usable.hits):
+        results, least = _search(vault, text, wanted, text_only)
+        left_out |= {hit.path: hit.withheld for hit in results.hits if hit.withheld}
+        near += [hit for hit, _ in results.dropped[:1] if not results.hits]
+        silenced += results.silenced
+        usable = [hit for hit in results.hits if not hit.withheld][:wanted]
+        for hit in only_trusted(vault, usable):
             before = best.get(hit.lesson_id)
             if hit.reason >= least and (before is None or hit.score > before.score):
                 best[hit.lesson_id] = hit
     for hit in silenced:  # whatever another of the queries says
         best.pop(hit.lesson_id, None)
     best = _without_superseded(vault, best)
-    untaught = (hit.score for hit in best.values() if not hit.taught)
-    least_beside = share_of_first * max(untaught, default=0.0)
-    fresh = [
-        hit
-        for hit in best.values()
-        if hit.lesson_id not in already and hit.score >= least_beside and not plan.is_over(hit)
-    ]
-    fresh.sort(key=lambda hit: (-scoring.rank(hit), hit.lesson_id))
+    fresh = _fresh([best[id] for id in sorted(best)], share_of_first, already, plan)
     hits = anchors.deliverable(vault, fresh[: 2 * k])[:k]
     others = [*(hit for hit in best.values() if hit not in hits), *silenced]
-    if not hits:
-        silent = _NO_CODE if fresh else "nothing new" if best else NOTHING
-        for path, why in () if best else sorted(left_out.items())[:1]:
-            silent = f"{path}{_WITHHELD}{why}"
-        nearest = max([*best.values()] or near, key=lambda hit: hit.score, default=None)
-        return Injection("", floor=least, silent=silent, near=nearest, others=others)
-    return Injection("", hits, floor=least, others=others)
+    if hits:
+        return Injection("", hits, floor=least, others=others)
+    silent = _NO_CODE if fresh else "nothing new" if best else NOTHING
+    for path, why in () if best else sorted(left_out.items())[:1]:
+        silent = f"{path}{_WITHHELD}{why}"
+    nearest = max([*best.values()] or near, key=lambda hit: hit.score, default=None)
+    return Injection("", floor=least, silent=silent, near=nearest, others=others)
 
 
-def _with_above(
-    vault: Vault,
-    queries: Sequence[str],
-    own: Injection,
-    k: int,
-    already: Collection[str],
-    share_of_first: float = 0.0,
-    *,
-    text_only: bool,
-    plan: Plan,
-) -> Injection:
-    """Add the lessons of the vaults above, each past the floor and the trust of its own vault."""
-    if not above.opened(vault):
-        return own
-
-    def search(place: above.Above, other: Vault) -> above.Answer:
-        told, over = place.own(already), len(place.own(plan.before))
-        said = _above_floor(other, queries, k + over, told, share_of_first, text_only=text_only)
-        return above.Answer(said.hits, said.others)
-
-    every = above.joined(vault, above.Answer(own.hits, own.others), search)
-    least = share_of_first * max((hit.score for hit in every if not hit.taught), default=0.0)
+def _fresh(
+    hits: Collection[Hit], share_of_first: float, already: Collection[str], plan: Plan
+) -> list[Hit]:
+    """Return the hits that are new to a session and no noise beside the first, the best first."""
+    least = share_of_first * max((hit.score for hit in hits if not hit.taught), default=0.0)
     fresh = [
         hit
-        for hit in every
+        for hit in hits
         if hit.lesson_id not in already and hit.score >= least and not plan.is_over(hit)
     ]
-    fresh.sort(key=lambda hit: -scoring.rank(hit))  # the nearer first where that is equal
-    if not fresh:
-        return own
-    return replace(own, hits=fresh[:k], silent="")
+    return sorted(fresh, key=lambda hit: -scoring.rank(hit))
+
+
+def _search(vault: Vault, text: str, k: int, text_only: bool) -> tuple[Results, float]:
+    """Search past withheld files for `k` hits, and return the floor as well.
+
+    An error in a file costs a second search only where the file was found.
+    """
+    wanted = k
+    while True:
+        results, least = floor.lessons_above(vault, Query(text, wanted, text_only=text_only))
+        is_enough = sum(not hit.withheld for hit in results.hits) >= k
+        if is_enough or len(results.hits) < wanted:
+            return results, least
+        wanted *= 4
 
 
 def _without_superseded(vault: Vault, hits: dict[str, Hit]) -> dict[str, Hit]:
@@ -358,33 +348,6 @@ def _without_superseded(vault: Vault, hits: dict[str, Hit]) -> dict[str, Hit]:
             links = passages.parts_of(data.decode("utf-8", "replace")).related
             gone |= {name.casefold() for kind, name in links if kind == passages.SUPERSEDES}
     return {id: hit for id, hit in hits.items() if not gone & {id.casefold(), hit.title.casefold()}}
-
-
-def _usable(vault: Vault, text: str, k: int, text_only: bool) -> _Usable:
-    """Search past withheld files for up to `k` hits.
-
-    An error in a file costs a second search only where the file was found.
-    """
-    wanted = k
-    while True:
-        results, least = floor.lessons_above(vault, Query(text, wanted, text_only=text_only))
-        hits = [hit for hit in results.hits if not hit.withheld]
-        if len(hits) >= k or len(results.hits) < wanted:
-            left_out = {hit.path: hit.withheld for hit in results.hits if hit.withheld}
-            near = next((hit for hit, _ in results.dropped if not results.hits), None)
-            return _Usable(hits[:k], left_out, least, near, results.silenced)
-        wanted *= 4
-
-
-def _words(branch: str) -> list[str]:
-    """Split a branch name into words; the usual main branches say nothing."""
-    if branch in ("main", "master", "develop", "trunk"):
-        return []
-    return branch.replace("/", " ").replace("-", " ").replace("_", " ").split()
-
-
-def _name(path: str) -> str:
-    return path.rstrip("/").rpartition("/")[2]
 
 
 # Which lessons hooks may inject, by the user's own settings: never by the vault's.
@@ -407,12 +370,13 @@ def only_trusted(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
     those whose text was read from the file as somebody among them wrote and committed it last;
     outside a repository nobody did. The disk is not asked: what is injected is the row.
     """
-    kept = list(hits)
-    # skills of the user and of a project are the agent's own
-    shared = [hit for hit in kept if hit.kind == "lessons" or hit.type == "vault"]
-    trusted = trusted_files(vault, {(hit.path, hit.file_hash) for hit in shared})
-    refused = {id(hit) for hit in shared if (hit.path, hit.file_hash) not in trusted}
-    return [hit for hit in kept if id(hit) not in refused]
+
+    def is_shared(hit: Hit) -> bool:  # skills of the user and of a project are the agent's own
+        return hit.kind == "lessons" or hit.type == "vault"
+
+    every = list(hits)
+    trusted = trusted_files(vault, {(hit.path, hit.file_hash) for hit in filter(is_shared, every)})
+    return [hit for hit in every if not is_shared(hit) or (hit.path, hit.file_hash) in trusted]
 
 
 def trusted_files(vault: Vault, files: Set[tuple[str, str]]) -> Set[tuple[str, str]]:
@@ -421,10 +385,13 @@ def trusted_files(vault: Vault, files: Set[tuple[str, str]]) -> Set[tuple[str, s
         return files
     paths = sorted({path for path, _ in files})
     if vault.config.trusted_authors or vault.config.trusted_keys:
-        authors = {path: _author(vault, path) for path in paths}
-        places = {
-            path: (voucher.commit, voucher.path) for path, voucher in authors.items() if voucher
-        }
+        places = {}
+        for (
+            path
+        ) in paths:  # the commit that its text is from, if we trust all that renamed it since
+            vouchers = git.vouchers(vault.root, path, signature=bool(vault.config.trusted_keys))
+            if vouchers and all(_is_trusted(vault, voucher) for voucher in vouchers):
+                places[path] = vouchers[-1].commit, vouchers[-1].path
         root = git.top(vault.root) if places else vault.root
     else:
         places, root = {path: ("HEAD", path) for path in paths}, vault.root
@@ -433,16 +400,6 @@ def trusted_files(vault: Vault, files: Set[tuple[str, str]]) -> Set[tuple[str, s
         for path, blob in git.contents(root, places).items()
     }  # git may have checked a file out with other line ends
     return {(path, hash) for path, hash in files if hash in hashes.get(path, ())}
-
-
-def _author(vault: Vault, path: str) -> git.Voucher | None:
-    """Return the commit that a file's text is from, if we trust that and all that renamed it since."""
-    vouchers = git.vouchers(vault.root, path, signature=bool(vault.config.trusted_keys))
-    return (
-        vouchers[-1]
-        if vouchers and all(_is_trusted(vault, voucher) for voucher in vouchers)
-        else None
-    )
 
 
 def _is_trusted(vault: Vault, voucher: git.Voucher) -> bool:

@@ -14,24 +14,49 @@ from vault_index.vault import Vault
 SESSION_DAYS = 7  # days to remember which lessons a session received
 
 
-def file_of(vault: Vault, session: str, agent: str = "") -> Path:
-    """Return the file that lists the lessons of a session, or of a subagent of it."""
+# endings of the files that say what was held back, and what an agent was told about
+HELD, TOLD = ".held", ".told"
+
+
+def file_of(vault: Vault, session: str, agent: str = "", ending: str = "") -> Path:
+    """Return the file of a session, or of a subagent of it: without an ending that of the lessons."""
     name, subagent = (
         "".join(char for char in id if char.isalnum() or char in "-_")[:80]
         for id in (session, agent)
     )
-    return vault.index_dir / "sessions" / (f"{name}.agent-{subagent}" if subagent else name)
+    name += f".agent-{subagent}" if subagent else ""
+    return vault.index_dir / "sessions" / f"{name}{ending}"
+
+
+def lines_of(vault: Vault, session: str, agent: str = "", ending: str = "") -> list[str]:
+    """Return the lines of such a file: ids of lessons; with HELD also failures, by their key."""
+    try:
+        return ownership.read_text(file_of(vault, session, agent, ending)).splitlines()
+    except (OSError, UnicodeDecodeError):
+        return []
+
+
+def note(vault: Vault, session: str, agent: str, lines: Iterable[str], ending: str = "") -> None:
+    """Append lines to such a file, as a session gets a lesson once.
+
+    A subagent has a context of its own, so it has files of its own.
+    """
+    if not session or not (text := "".join(f"{line}\n" for line in lines)):
+        return
+    file = file_of(vault, session, agent, ending)
+    try:
+        ownership.make_folder(file.parent)
+        handle = ownership.open_file(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        with os.fdopen(handle, "a", encoding="utf-8") as writing:
+            writing.write(text)
+    except OSError:  # a read-only vault: a lesson may then come twice
+        return
 
 
 def given(vault: Vault, session: str, agent: str = "") -> dict[str, None]:
     """Return the ids of the lessons that a session or its subagent received, the latest last."""
-    if not session:
-        return {}
-    try:
-        lines = ownership.read_text(file_of(vault, session, agent)).splitlines()
-    except (OSError, UnicodeDecodeError):
-        return {}
-    return dict.fromkeys(reversed(dict.fromkeys(reversed(lines))))
+    latest_first = reversed(lines_of(vault, session, agent))
+    return dict.fromkeys(reversed(dict.fromkeys(latest_first)))
 
 
 def forget_given(vault: Vault, session: str) -> None:
@@ -40,68 +65,20 @@ def forget_given(vault: Vault, session: str) -> None:
         file_of(vault, session).unlink(missing_ok=True)
 
 
-def remember(vault: Vault, session: str, agent: str, ids: Iterable[str]) -> None:
-    """Record what an agent of a session received, so that it gets each of it once.
-
-    A subagent has a context of its own, so it has a record of its own.
-    """
-    if session:
-        _append(file_of(vault, session, agent), ids)
-
-
 def times_told(vault: Vault, event: Mapping[str, object], about: str) -> int:
     """Return how often the agent of an event was told something about a failure or a file."""
-    try:
-        told = ownership.read_text(_told_in(vault, event)).splitlines()
-    except (OSError, UnicodeDecodeError):
-        return 0
+    told = lines_of(vault, str(event.get("session_id") or ""), ending=TOLD)
     return told.count(_line_of(event, about))
 
 
 def note_told(vault: Vault, event: Mapping[str, object], about: str) -> None:
     """Note that the agent of an event was told something about a failure or a file."""
-    if event.get("session_id"):
-        _append(_told_in(vault, event), [_line_of(event, about)])
-
-
-def held(vault: Vault, session: str, agent: str = "") -> list[str]:
-    """Return what was held back from a session or its subagent: lessons, and failures by their key."""
-    try:
-        return ownership.read_text(_held_in(vault, session, agent)).splitlines()
-    except (OSError, UnicodeDecodeError):
-        return []
-
-
-def note_held(vault: Vault, session: str, agent: str, names: Iterable[str]) -> None:
-    """Note what is held back from a session or its subagent."""
-    if session and (lines := list(names)):
-        _append(_held_in(vault, session, agent), lines)
-
-
-def _held_in(vault: Vault, session: str, agent: str) -> Path:
-    file = file_of(vault, session, agent)
-    return file.with_name(f"{file.name}.held")
-
-
-def _told_in(vault: Vault, event: Mapping[str, object]) -> Path:
-    file = file_of(vault, str(event.get("session_id") or ""))
-    return file.with_name(f"{file.name}.told")
+    note(vault, str(event.get("session_id") or ""), "", [_line_of(event, about)], TOLD)
 
 
 def _line_of(event: Mapping[str, object], about: str) -> str:
-    """Return a line of that file: a subagent has a context of its own."""
     agent = "".join(char for char in str(event.get("agent_id") or "main") if char.isalnum())[:80]
     return f"{agent} {about}"
-
-
-def _append(file: Path, lines: Iterable[str]) -> None:
-    try:
-        ownership.make_folder(file.parent)
-        handle = ownership.open_file(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-        with os.fdopen(handle, "a", encoding="utf-8") as writing:
-            writing.writelines(f"{line}\n" for line in lines)
-    except OSError:  # a read-only vault: a lesson may then come twice
-        return
 
 
 def forget_old(vault: Vault) -> None:

@@ -28,19 +28,9 @@ NOTE_SECONDS = 60.0  # an agent that was refused never takes its note
 
 def leave(vault: Vault, event: Mapping[str, Any], told: Mapping[str, Any]) -> None:
     """Leave a note of what the subagent should be told that an event is about to start."""
-    session = str(event.get("session_id") or "")
-    if not session:
-        return
-    note = {"agent": str(event.get("agent_type") or ""), "told": told}
-    file = sessions.file_of(vault, session)
-    file = file.with_name(f"{file.name}{_ENDING}{time.time_ns():020d}-{os.urandom(4).hex()}")
-    try:
-        ownership.make_folder(file.parent)
-        handle = ownership.open_file(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-        with os.fdopen(handle, "w", encoding="utf-8") as writing:
-            json.dump(note, writing)
-    except OSError:  # a read-only vault: the subagent starts without lessons
-        return
+    left = json.dumps({"agent": str(event.get("agent_type") or ""), "told": told})
+    ending = f"{_ENDING}{time.time_ns():020d}-{os.urandom(4).hex()}"
+    sessions.note(vault, str(event.get("session_id") or ""), "", [left], ending)
 
 
 def take(vault: Vault, event: Mapping[str, Any]) -> dict[str, Any] | None:

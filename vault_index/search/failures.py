@@ -136,20 +136,16 @@ def find(vault: Vault, failed: Failure, k: int = 5, *, text_only: bool = False) 
 def taught_lines(vault: Vault) -> dict[str, dict[str, list[str]]]:
     """Return the taught lines of all lessons that agents may get, by kind and lesson."""
     store = vault.open_index().store
-    key = store.revision()
-    known = _taught.get(vault.root)
-    if known is None or known[0] != key:
+
+    def read_lines() -> dict[str, dict[str, list[str]]]:
         where = filters.all_of(filters.WHOLE, filters.FOR_AGENTS, filters.TAUGHT_ERRORS)
         rows = store.rows(("lesson_id", FIRES, SILENT), where)
-        lines = {
+        return {
             kind: {row["lesson_id"]: row[kind] for row in rows if row[kind]}
             for kind in (FIRES, SILENT)
         }
-        known = _taught[vault.root] = key, lines
-    return known[1]
 
-
-_taught: dict[Any, tuple[str, dict[str, dict[str, list[str]]]]] = {}
+    return store.once("taught lines", read_lines)
 
 
 def _acting(lines: dict[str, list[str]], failed: Failure) -> dict[str, str]:

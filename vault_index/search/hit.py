@@ -126,7 +126,7 @@ class Hit:
         return values
 
     @classmethod
-    def of_lesson(cls, row: Mapping[str, Any], cosine: float, full_text: float) -> Hit:
+    def of_lesson(cls, row: Mapping[str, Any], cosine: float = 0.0, full_text: float = 0.0) -> Hit:
         """Return the hit of a row of the lessons' table."""
         texts: dict[str, Any] = {name: row[name] or "" for name in _TEXTS}
         return cls(

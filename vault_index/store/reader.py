@@ -6,10 +6,10 @@ row in all versions, as a change writes another row. Nobody waits for a writer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from vault_index.store.filters import WHOLE
 from vault_index.store.lance import Place
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
+T = TypeVar("T")
 LARGE_ROWS = 50_000  # from there on not all vectors are multiplied: 14 ms at 10,000 rows
 HALVES_ROWS = 200_000  # of lessons, whose vectors are also kept at half precision: 0.8 kB each
 MAX_WHOLE_ROWS = 10_000  # that a watcher keeps in memory: 15 MB
@@ -91,7 +92,7 @@ class Reader(Table):
     def __init__(self, index: Place, dimension: int, schema: Schema = LESSONS) -> None:
         super().__init__(index, dimension, schema, pinned=True)
         self._masks: dict[str, np.ndarray] = {}  # the last one last
-        self._tallies: dict[tuple[str, str | None], pa.StructArray] = {}
+        self._made: dict[str, Any] = {}  # see `once`
         self._compact: Compact | None = None
         self._before: tuple[np.ndarray, Compact] | None = None  # of an earlier version
         self._rows: tuple[np.ndarray, pa.Table] | None = None  # see `load`
@@ -380,10 +381,18 @@ class Reader(Table):
 
         It is done once: of 100,000 rows in half a second.
         """
-        counted = self._tallies.get((column, where))
-        if counted is None:
+
+        def count() -> pa.StructArray:
             values = self.column(column, where).combine_chunks()
-            counted = (values.flatten() if values.type.num_fields else values).value_counts()
-            self._tallies[column, where] = counted
+            return (values.flatten() if values.type.num_fields else values).value_counts()
+
+        counted = self.once(f"tally {column} {where}", count)
         texts, counts = (counted.field(name).to_pylist() for name in ("values", "counts"))
         return dict(zip(texts, counts, strict=True))
+
+    def once(self, name: str, make: Callable[[], T]) -> T:
+        """Return what was made under a name, as long as the table stays at this version."""
+        if name not in self._made:
+            self._made[name] = make()
+        made: T = self._made[name]
+        return made
