@@ -177,7 +177,7 @@ def outcomes(root: Path, sessions: int) -> Iterator[Row]:
     judged = ledger.update(vault, 3600)
     seconds = time.perf_counter() - began
     yield f"judge {sessions:,} sessions with 5 injections each", round(seconds, 1), "s"
-    taken = sum(tally.taken for tally in judged.tallies.values())
+    taken = sum(tally.taken for tally in judged.tallies().values())
     yield f"  injections taken, of {INJECTIONS * sessions:,}", taken, ""
     times = []
     for _ in range(7):

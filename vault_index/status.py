@@ -100,9 +100,9 @@ def settings(vault: Vault) -> list[config.Setting]:
     return [replace(each, origin=shown.get(each.origin, each.origin)) for each in every]
 
 
-def _outcomes(outcomes: outcome.Outcomes, ids: list[str]) -> dict[str, Any]:
+def _outcomes(outcomes: outcome.Ledger, ids: list[str]) -> dict[str, Any]:
     """Return the sums of all injections, and the lessons that did worst, with theirs."""
-    tallies = {id: asdict(tally) for id, tally in outcomes.tallies.items()}
+    tallies = {id: asdict(tally) for id, tally in outcomes.tallies().items()}
     sums = {
         name: sum(tally[name] for tally in tallies.values()) for name in asdict(outcome.Tally())
     }
@@ -116,7 +116,7 @@ def _outcomes(outcomes: outcome.Outcomes, ids: list[str]) -> dict[str, Any]:
     worst.sort(
         key=lambda each: (each["taken"] - 2 * each["contradicted"], -each["ignored"], each["id"])
     )
-    pairs = impact.pairs(outcomes.ledger)
+    pairs = impact.pairs(outcomes)
     compared = impact.differences(impact.count(pairs)) if pairs else []
     return sums | {
         "waiting": outcomes.waiting,

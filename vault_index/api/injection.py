@@ -113,7 +113,7 @@ def stale_lessons(vault: Vault, caller: Caller) -> dict[str, Any]:
     """
     caller.index(vault)
     judged = outcome.update(vault, _JUDGING_SECONDS, caller.progress_of("judging sessions"))
-    reasons = stale.reasons(vault, judged.since, caller.progress_of("comparing with the past"))
+    reasons = stale.reasons(vault, judged.tallies, caller.progress_of("comparing with the past"))
     return {
         "reasons": [asdict(reason) for reason in reasons],
         "lessons": len({reason.lesson for reason in reasons}),
@@ -135,7 +135,7 @@ def measure_impact(vault: Vault, caller: Caller, folder: str = "") -> dict[str, 
     if folder:
         counts = impact.add(every := [_export_in(file) for file in _exports_in(folder)])
     else:
-        counts, every = impact.count(impact.pairs(judged.ledger)), []
+        counts, every = impact.count(impact.pairs(judged)), []
     rows = vault.open_index().store.rows(("lesson_id", "title"), filters.WHOLE)
     named = {row["lesson_id"]: row for row in rows}
     named |= {impact.name_of(row["lesson_id"]): row for row in rows}

@@ -79,7 +79,7 @@ def page(vault: Vault, chosen: Chosen, limit: int, offset: int) -> dict[str, Any
     some = wanted[offset : offset + limit]
     failures = [each for each in lines if each.get("event") == injections.FAILURE]
     is_told = any(each["lessons"] for each in lines)
-    outcomes = outcome.update(vault, _JUDGING_SECONDS) if is_told else outcome.Outcomes()
+    outcomes = outcome.update(vault, _JUDGING_SECONDS) if is_told else outcome.Ledger()
     again = injections.came_again(failures, outcomes.again)
     known = _Known(vault, some, marks, again, outcomes)
     prompts = [each for each in wanted if each["event"] == injections.PROMPT]
@@ -177,7 +177,7 @@ class _Known:
         some: Sequence[Mapping[str, Any]],
         marks: Mapping[_Key, Mapping[str, Any]],
         came_again: Mapping[injections.Key, bool],
-        outcomes: outcome.Outcomes,
+        outcomes: outcome.Ledger,
     ) -> None:
         self._marks, self._came_again = marks, came_again
         near = {str(each.get("near") or "") for each in some}
@@ -275,11 +275,11 @@ def _titles(vault: Vault, ids: Sequence[str]) -> dict[str, str]:
     return dict.fromkeys(ids, "")
 
 
-def _verdicts(outcomes: outcome.Outcomes) -> dict[tuple[str, str, str, str], str]:
+def _verdicts(outcomes: outcome.Ledger) -> dict[tuple[str, str, str, str], str]:
     """Return what agents did with each injected lesson, as far as the ledger has it by itself."""
     return {
         (entry.time, entry.session, entry.prompt, lesson): verdict
-        for entry in outcomes.ledger.open.values()
+        for entry in outcomes.open.values()
         for lesson, verdict in zip(entry.lessons, entry.verdicts, strict=True)
         if verdict
     }

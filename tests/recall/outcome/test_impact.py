@@ -74,9 +74,7 @@ def values(vault: Vault, session: Conversation) -> dict[str, int | None]:
     """Return what was measured of a session."""
     kept(vault, session)
     (pair,) = [
-        each
-        for each in impact.pairs(outcome.update(vault, 600).ledger)
-        if each.session == session.id
+        each for each in impact.pairs(outcome.update(vault, 600)) if each.session == session.id
     ]
     return dict(zip(impact.MEASURES, pair.values, strict=True))
 
@@ -156,7 +154,7 @@ def test_an_injection_that_no_session_file_has_is_judged_once(team: Vault) -> No
     drawn(team, "build", held=False, days_ago=9).file.unlink()
     other = Conversation(team.root, "build", began=datetime.now(UTC) - timedelta(days=8))
     kept(team, other.asks("another thing"))
-    (entry,) = outcome.update(team).ledger.open.values()
+    (entry,) = outcome.update(team).open.values()
     assert (entry.verdicts, entry.is_final) == (["unknown"], True)
 
 
@@ -175,12 +173,12 @@ def test_the_first_injection_of_a_pair_counts_and_a_week_of_folding_keeps_it(tea
         arms={"drawn": [HEAP], "share": 0.5},
     )  # fmt: skip
     for _ in range(2):  # when it is open, and when it is only counted
-        (pair,) = impact.pairs(outcome.update(team, 600).ledger)
+        (pair,) = impact.pairs(outcome.update(team, 600))
         assert pair.is_held
         talk.says("done")
         kept(team, talk)
     injections.rename(team.index_dir, {HEAP: "devops/memory"})
-    (pair,) = impact.pairs(outcome.update(team, 600).ledger)
+    (pair,) = impact.pairs(outcome.update(team, 600))
     assert pair.lesson == "devops/memory"
 
 
@@ -283,6 +281,6 @@ def _one(done: int) -> list[int | None]:
 def test_sums_of_people_are_the_counts_of_all() -> None:
     several = [Pair(f"s{n}", f"lesson-{n % 3}", 0.5, n % 2 == 0, _one(n % 2)) for n in range(30)]
     whole, halves = impact.count(several), (several[:14], several[14:])
-    summed = impact.add(map(impact.count, halves))
+    summed = impact.add([*map(impact.count, halves)])
     assert summed.cells == whole.cells
     assert dict(summed.lessons) == dict(whole.lessons)

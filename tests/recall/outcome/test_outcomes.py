@@ -201,7 +201,7 @@ def test_old_injections_are_only_counted(team: Vault) -> None:
     a_session_that_takes_it(team, "young")
     for _ in range(2):
         assert outcome.tally(team)[HEAP] == Tally(injected=2, taken=2)
-    known = outcome.update(team).ledger
+    known = outcome.update(team)
     assert len(known.open) == 1
     assert known.counted == {HEAP: [1, 0, 0, 0, 0]}
     (team.index_dir / injections.FILE).touch()  # it is read again

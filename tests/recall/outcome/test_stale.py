@@ -66,7 +66,7 @@ def changed(
 def found(vault: Vault) -> list[tuple[str, str]]:
     reconcile.sync(vault)
     return [
-        (reason.kind, reason.why) for reason in stale.reasons(vault, outcome.update(vault).since)
+        (reason.kind, reason.why) for reason in stale.reasons(vault, outcome.update(vault).tallies)
     ]
 
 

@@ -8,6 +8,6 @@ compares the two, `ledger` keeps the verdicts for longer than the records that t
 
 from __future__ import annotations
 
-from vault_index.recall.outcome.ledger import Outcomes, Tally, tally, update
+from vault_index.recall.outcome.ledger import Ledger, Tally, tally, update
 
-__all__ = ["Outcomes", "Tally", "tally", "update"]
+__all__ = ["Ledger", "Tally", "tally", "update"]

@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from hashlib import blake2b
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vault_index.recall.outcome import judge
 from vault_index.recall.outcome.story import FAILED, RAN, REFUSED, TYPED, WROTE, Step
@@ -101,7 +101,8 @@ def reworked(written: Sequence[Step], later: Iterable[Step]) -> int | None:
     """
     own: set[str] = set()
     for step in written:
-        if own & step.gone or (own and _reverts(step)):
+        is_reverted = step.kind == RAN and any(words in step.text for words in _REVERTS)
+        if own & step.gone or (own and is_reverted):
             return 1
         own |= step.came if step.kind == WROTE else frozenset()
     if not own:
@@ -109,15 +110,10 @@ def reworked(written: Sequence[Step], later: Iterable[Step]) -> int | None:
     return int(any(own & step.gone for step in later))
 
 
-def _reverts(step: Step) -> bool:
-    return step.kind == RAN and any(words in step.text for words in _REVERTS)
-
-
 # Pairs, and what adds up.
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(NamedTuple):
     """A lesson and a session, and what followed where it was held back or told."""
 
     session: str
@@ -130,9 +126,8 @@ class Pair:
 def pairs(ledger: Ledger) -> list[Pair]:
     """Return the pairs of a ledger, each by its first injection."""
     there = sorted(ledger.open.values(), key=lambda entry: entry.time)
-    every = [*map(_unpacked, ledger.pairs), *(pair for entry in there for pair in of_entry(entry))]
     once: dict[tuple[str, str], Pair] = {}
-    for pair in every:
+    for pair in [*ledger.pairs, *(pair for entry in there for pair in of_entry(entry))]:
         once.setdefault((pair.session, pair.lesson), pair)
     return list(once.values())
 
@@ -146,15 +141,6 @@ def of_entry(entry: Any) -> list[Pair]:
     ]
 
 
-def packed(pair: Pair) -> list[Any]:
-    """Return a pair as a ledger keeps it."""
-    return [pair.session, pair.lesson, pair.share, int(pair.is_held), *pair.values]
-
-
-def _unpacked(row: Sequence[Any]) -> Pair:
-    return Pair(str(row[0]), str(row[1]), float(row[2]), bool(row[3]), list(row[4:]))
-
-
 @dataclass(frozen=True, slots=True)
 class Counts:
     """The cells of each measure with how many sessions each has, and [told, held back] of lessons."""
@@ -166,36 +152,38 @@ class Counts:
 def count(several: Sequence[Pair]) -> Counts:
     """Count pairs: sessions in which the same followed are one cell."""
     by_session: dict[tuple[str, float], list[Pair]] = defaultdict(list)
-    lessons: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for pair in several:
         by_session[pair.session, pair.share].append(pair)
-        lessons[pair.lesson][pair.is_held] += 1
-    cells: dict[str, Counter[Cell]] = {name: Counter() for name in MEASURES}
+    cells: dict[str, Counter[Cell]] = defaultdict(Counter)
     for (_, share), same in by_session.items():
         for place, name in enumerate(MEASURES):
-            told = [
-                value
-                for pair in same
-                if not pair.is_held and (value := pair.values[place]) is not None
-            ]
-            held = [
-                value for pair in same if pair.is_held and (value := pair.values[place]) is not None
-            ]
+            values = [(pair.is_held, pair.values[place]) for pair in same]
+            told, held = (
+                [value for is_held, value in values if value is not None and is_held is side]
+                for side in (False, True)
+            )
             if told or held:
                 cells[name][share, len(told), sum(told), len(held), sum(held)] += 1
-    return Counts(cells, lessons)
+    sides = ((pair.lesson, (not pair.is_held, pair.is_held)) for pair in several)
+    return Counts(cells, _summed(sides))
 
 
-def add(several: Iterable[Counts]) -> Counts:
+def add(several: Sequence[Counts]) -> Counts:
     """Add counts up, of several people."""
-    cells: dict[str, Counter[Cell]] = {name: Counter() for name in MEASURES}
-    lessons: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    cells: dict[str, Counter[Cell]] = defaultdict(Counter)
     for each in several:
-        for name in MEASURES:
-            cells[name].update(each.cells.get(name, {}))
-        for lesson, numbers in each.lessons.items():
-            lessons[lesson] = [old + new for old, new in zip(lessons[lesson], numbers, strict=True)]
-    return Counts(cells, lessons)
+        for name, own in each.cells.items():
+            cells[name].update(own)
+    return Counts(cells, _summed(item for each in several for item in each.lessons.items()))
+
+
+def _summed(several: Iterable[tuple[str, Sequence[int]]]) -> dict[str, list[int]]:
+    """Add up how often each lesson was told and held back."""
+    sums: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for lesson, (told, held) in several:
+        sums[lesson][0] += told
+        sums[lesson][1] += held
+    return dict(sums)
 
 
 # The difference.
@@ -292,16 +280,14 @@ def name_of(lesson: str) -> str:
 
 def exported(counts: Counts) -> dict[str, Any]:
     """Return counts as JSON values, without a text: a lesson of few sessions is one of the others."""
-    lessons: dict[str, list[int]] = {}
-    for lesson, numbers in counts.lessons.items():
-        name = name_of(lesson) if sum(numbers) >= FEW else OTHERS
-        lessons[name] = [
-            old + new for old, new in zip(lessons.get(name, [0, 0]), numbers, strict=True)
-        ]
+    lessons = _summed(
+        (name_of(lesson) if sum(numbers) >= FEW else OTHERS, numbers)
+        for lesson, numbers in counts.lessons.items()
+    )
     cells = {
-        name: [[*cell, times] for cell, times in sorted(each.items())]
-        for name, each in counts.cells.items()
-        if each
+        name: [[*cell, times] for cell, times in sorted(counts.cells[name].items())]
+        for name in MEASURES
+        if counts.cells.get(name)
     }
     return {"version": VERSION, "cells": cells, "lessons": dict(sorted(lessons.items()))}
 
@@ -312,14 +298,13 @@ def imported(values: Any) -> Counts:
         raise ValueError(f"version {values['version']}")
     cells: dict[str, dict[Cell, int]] = {}
     for name in MEASURES:
-        for share, n_told, told, n_held, held, times in values["cells"].get(name, ()):
-            whole = [_whole(each) for each in (n_told, told, n_held, held, times)]
-            if not (0 < share < 1 and whole[-1]):
+        for share, *numbers in values["cells"].get(name, ()):
+            n_told, told, n_held, held, times = map(_whole, numbers)
+            if not (0 < share < 1 and times):
                 raise ValueError("a cell is wrong")
-            cell = float(share), whole[0], whole[1], whole[2], whole[3]
-            cells.setdefault(name, {})[cell] = whole[4]
+            cells.setdefault(name, {})[float(share), n_told, told, n_held, held] = times
     lessons = {str(name): [*map(_whole, pair)] for name, pair in values["lessons"].items()}
-    if any(len(numbers) != len((False, True)) for numbers in lessons.values()):
+    if any(len(numbers) != 2 for numbers in lessons.values()):
         raise ValueError("a lesson is wrong")
     return Counts(cells, lessons)
 

@@ -100,26 +100,28 @@ class Ledger:
     open: dict[str, Entry] = field(default_factory=dict)  # by key
     counted: dict[str, list[int]] = field(default_factory=dict)  # lesson -> OUTCOMES, again
     until: str = ""  # the time up to which injections are only counted
-    pairs: list[list[Any]] = field(default_factory=list)  # those before, as `impact.packed`
+    pairs: list[impact.Pair] = field(default_factory=list)  # those before
+    waiting: int = 0  # sessions that are not judged yet; not in the file
 
     def add(self, record: Mapping[str, Any]) -> None:
         """Add a record of the injections' file, once; change the names in those before it."""
-        entry = Entry(str(record.get("time") or ""), str(record.get("event") or ""))
-        if entry.time <= self.until:
-            return
-        entry.session = str(record.get("session") or "")
-        entry.prompt = str(record.get("prompt") or "")
-        entry.lessons = [str(lesson) for lesson in record["lessons"]]
-        entry.verdicts = [""] * len(entry.lessons)
-        entry.held = [str(lesson) for lesson in record.get("held") or ()]
-        entry.drawn = [str(lesson) for lesson in record.get("drawn") or ()]
-        share = record.get("share")
-        entry.share = share if isinstance(share, float) and 0 < share < 1 else 0.0
-        renamed = record.get("renamed")
+        lessons, held, drawn = (
+            [str(lesson) for lesson in record.get(name) or ()]
+            for name in ("lessons", "held", "drawn")
+        )
+        at, event, session, prompt = (
+            str(record.get(name) or "") for name in ("time", "event", "session", "prompt")
+        )
+        entry = Entry(
+            at, event, session, prompt, lessons, [""] * len(lessons), held=held, drawn=drawn
+        )
+        share, renamed = record.get("share"), record.get("renamed")
+        if isinstance(share, float) and 0 < share < 1:
+            entry.share = share
         if isinstance(renamed, dict):
             entry.renamed = {str(old): str(new) for old, new in renamed.items()}
         key = _key(entry)
-        if key not in self.open:
+        if entry.time > self.until and key not in self.open:
             self.rename(entry.renamed)
             self.open[key] = entry
 
@@ -134,11 +136,12 @@ class Ledger:
             entry.values = {
                 injections.renamed(lesson, renamed): each for lesson, each in entry.values.items()
             }
-        for row in self.pairs:
-            row[1] = injections.renamed(row[1], renamed)
+        self.pairs = [
+            pair._replace(lesson=injections.renamed(pair.lesson, renamed)) for pair in self.pairs
+        ]
         counted, self.counted = self.counted, {}
         for lesson, counts in counted.items():
-            self._count(injections.renamed(lesson, renamed), counts)
+            _count(self.counted, injections.renamed(lesson, renamed), counts)
 
     def judged(self, other: Ledger, sessions: Iterable[str]) -> None:
         """Take over the verdicts about some sessions from a copy of this ledger."""
@@ -160,8 +163,8 @@ class Ledger:
             entry = self.open.pop(key)
             self.until = max(self.until, entry.time)
             for lesson, counts in _counts(entry):
-                self._count(lesson, counts)
-            self.pairs += map(impact.packed, impact.of_entry(entry))
+                _count(self.counted, lesson, counts)
+            self.pairs += impact.of_entry(entry)
         self.pairs = self.pairs[-MAX_PAIRS:]
         there = {entry.session for entry in self.open.values()}
         self.sessions = {name: stamp for name, stamp in self.sessions.items() if name in there}
@@ -172,18 +175,24 @@ class Ledger:
         A lesson in `since` counts only from the day after, as far as its days are known.
         """
         days = since or {}
-        all_of_it = Ledger()
-        all_of_it.counted = {id: each for id, each in self.counted.items() if id not in days}
+        counted = {id: each for id, each in self.counted.items() if id not in days}
         for entry in self.open.values():
             for lesson, counts in _counts(entry):
                 if entry.time[:10] > days.get(lesson, ""):
-                    all_of_it._count(lesson, counts)
-        counted = all_of_it.counted.items()
-        return {lesson: Tally(sum(counts[:-1]), *counts) for lesson, counts in counted}
+                    _count(counted, lesson, counts)
+        return {lesson: Tally(sum(counts[:-1]), *counts) for lesson, counts in counted.items()}
 
-    def _count(self, lesson: str, counts: Sequence[int]) -> None:
-        before = self.counted.get(lesson, [0] * len(counts))
-        self.counted[lesson] = [old + new for old, new in zip(before, counts, strict=True)]
+    @property
+    def again(self) -> Set[injections.Key]:
+        """The injections at failures that came again, as far as they are not only counted."""
+        return {
+            (entry.time, entry.session, entry.prompt) for entry in self.open.values() if entry.again
+        }
+
+
+def _count(counted: dict[str, list[int]], lesson: str, counts: Sequence[int]) -> None:
+    before = counted.get(lesson, [0] * len(counts))
+    counted[lesson] = [old + new for old, new in zip(before, counts, strict=True)]
 
 
 def _counts(entry: Entry) -> Iterator[tuple[str, list[int]]]:
@@ -210,7 +219,7 @@ def load(folder: Path | None) -> Ledger:
                 for lesson, each in values["counted"].items()
             },
             until=str(values["until"]),
-            pairs=list(values.get("pairs") or ()),
+            pairs=[impact.Pair(*pair) for pair in values.get("pairs") or ()],
         )
     except (ValueError, TypeError, KeyError, AttributeError):
         return Ledger()
@@ -218,21 +227,13 @@ def load(folder: Path | None) -> Ledger:
 
 def save(folder: Path, ledger: Ledger) -> None:
     """Write the ledger of a folder. Raises WriteError."""
-    entries = {key: _short(entry) for key, entry in ledger.open.items()}
-    values = {
-        "version": VERSION,
-        "until": ledger.until,
-        "read": ledger.read,
-        "counted": ledger.counted,
-        "sessions": ledger.sessions,
-        "pairs": ledger.pairs,
-        "open": entries,
-    }
-    files.replace_file(folder / FILE, json.dumps(values, ensure_ascii=False).encode())
 
+    def short(entry: Entry) -> dict[str, Any]:
+        return {name: value for name, value in asdict(entry).items() if value}
 
-def _short(entry: Entry) -> dict[str, Any]:
-    return {name: value for name, value in asdict(entry).items() if value}
+    values = {name: getattr(ledger, name) for name in Ledger.__slots__ if name != "waiting"}
+    text = json.dumps({"version": VERSION, **values}, ensure_ascii=False, default=short)
+    files.replace_file(folder / FILE, text.encode())
 
 
 def _key(entry: Entry) -> str:
@@ -244,50 +245,24 @@ def _key(entry: Entry) -> str:
 # Bring the ledger up to date: take in new injections, judge the sessions that went on since.
 
 
-@dataclass(frozen=True, slots=True)
-class Outcomes:
-    """The ledger as it is now, and how many sessions are not judged yet."""
-
-    ledger: Ledger = field(default_factory=Ledger)
-    waiting: int = 0
-
-    @property
-    def tallies(self) -> Mapping[str, Tally]:
-        """The tally of each lesson that was ever injected, by its id."""
-        return self.ledger.tallies()
-
-    @property
-    def again(self) -> Set[injections.Key]:
-        """The injections at failures that came again, as far as they are not only counted."""
-        return {
-            (entry.time, entry.session, entry.prompt)
-            for entry in self.ledger.open.values()
-            if entry.again
-        }
-
-    def since(self, days: Mapping[str, str]) -> Mapping[str, Tally]:
-        """Return the tallies, of lessons with a day only by what was injected after it."""
-        return self.ledger.tallies(days)
-
-
 def tally(vault: Vault) -> Mapping[str, Tally]:
     """Return what agents did with each lesson that was ever injected, by its id."""
-    return update(vault).tallies
+    return update(vault).tallies()
 
 
 def update(
     vault: Vault,
     seconds: float = PATIENCE_SECONDS,
     progress: Callable[[int, int], None] | None = None,
-) -> Outcomes:
-    """Bring the ledger up to date in at most so many seconds of judging, and return the outcomes.
+) -> Ledger:
+    """Bring the ledger up to date in at most so many seconds of judging, and return it.
 
     Never raises: without an index or a place to write it is what was known before.
     """
     book = load(projects.private_folder(vault, FOLDER))
     sessions = _Sessions(Journal(vault.config).folder)
     if not (_take_in(vault, book) or (book.open and sessions.behind(book))):
-        return Outcomes(book)
+        return book
     judged, waiting = _judge(vault, book, sessions, seconds, progress)
     with suppress(WriteError), projects.hold_private_folder(vault, FOLDER) as folder:
         latest = load(folder)  # others may have judged meanwhile
@@ -298,7 +273,8 @@ def update(
         latest.fold(oldest.strftime("%Y-%m-%dT%H:%M:%SZ") if is_trusted else "")
         save(folder, latest)
         book = latest
-    return Outcomes(book, waiting)
+    book.waiting = waiting
+    return book
 
 
 def _judge(
@@ -359,7 +335,7 @@ class _Sessions:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._latest = functools.cache(self._latest_in)
-        self._steps = functools.cache(self._steps_of_file)
+        self._steps = functools.cache(self._steps_in)
 
     @cached_property
     def _stamps(self) -> Mapping[str, Sequence[tuple[str, files.Stamp]]]:
@@ -397,12 +373,8 @@ class _Sessions:
 
     def steps(self, session: str) -> list[Step]:
         """Return the steps of a session; none where it cannot be read."""
-        for path, _ in self._files_of(session):
-            with suppress(VaultError):  # `lessons journal status` names it
-                read = archive.read(self._folder / path)
-                if read.id == session:
-                    return story.steps_of(read)
-        return []
+        paths = (path for path, _ in self._files_of(session))
+        return next(filter(None, (self._steps_in(path, session) for path in paths)), [])
 
     def later_in_week(self, entry: Entry) -> Iterable[Step]:
         """Yield the steps of other sessions of the project in the week after an injection."""
@@ -414,9 +386,11 @@ class _Sessions:
                 if is_near and _day_of(path) <= _day_of(other) <= last:
                     yield from (step for step in self._steps(other) if _seconds(step.at) > began)
 
-    def _steps_of_file(self, path: str) -> list[Step]:
-        with suppress(VaultError):
-            return story.steps_of(archive.read(self._folder / path))
+    def _steps_in(self, path: str, session: str = "") -> list[Step]:
+        """Return the steps of a file; none where it cannot be read, or is of another session."""
+        with suppress(VaultError):  # `lessons journal status` names it
+            read = archive.read(self._folder / path)
+            return story.steps_of(read) if session in ("", read.id) else []
         return []
 
     def others(self, session: str, given: Set[str]) -> list[Set[str]]:
@@ -445,9 +419,8 @@ def _bare(name: str) -> str:
 
 def _day_of(path: str) -> datetime:
     """Return the day of a session file, by its path."""
-    _, month, name = path.split("/")
     try:
-        return datetime.fromisoformat(f"{month}-{name.partition('-')[0]}")
+        return datetime.fromisoformat(archive.day_of(Path(path)))
     except ValueError:  # somebody renamed it
         return datetime.min
 
