@@ -11,7 +11,7 @@ in its line. Hooks leave out one whose region is gone, and `lessons check --stal
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
@@ -154,25 +154,18 @@ def hashed(vault: Vault, anchors: Iterable[Anchor]) -> list[str]:
 
 def proposed(diff: str, text: str) -> tuple[str, ...]:
     """Return anchors for a lesson's text: definitions that a diff changed and that it names."""
-    found = []
-    for path, names in _changed(diff):
-        said = [name for name in names if re.search(rf"\b{re.escape(name)}\b", text)]
-        is_named = path in text or f"`{path.rpartition('/')[2]}`" in text
-        found += [f"{path}#{name}" for name in said] or ([path] if is_named else [])
-    return tuple(dict.fromkeys(found))[:MAX_PROPOSED]
-
-
-def _changed(diff: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the paths of a diff, each with the definitions that its hunks are in or change."""
-    path, names = "", list[str]()
+    changed: dict[str, list[str]] = {}  # path -> definitions that its hunks are in or change
+    names = list[str]()
     for line in diff.splitlines():
         if match := _PATH.fullmatch(line):
-            if path:
-                yield path, names
-            path, names = match[1], []
+            names = changed.setdefault(match[1], [])
             continue
         hunk = _HUNK.match(line)
         name = _NAME.match(hunk[1] if hunk else line if line[:1] in "+-" else "")
         names += [name[1]] if name and not line.startswith("-") else []
-    if path:
-        yield path, names
+    anchors = []
+    for path, names in changed.items():
+        said = [name for name in names if re.search(rf"\b{re.escape(name)}\b", text)]
+        is_named = path in text or f"`{path.rpartition('/')[2]}`" in text
+        anchors += [f"{path}#{name}" for name in said] or ([path] if is_named else [])
+    return tuple(dict.fromkeys(anchors))[:MAX_PROPOSED]

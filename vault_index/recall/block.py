@@ -6,7 +6,6 @@ somebody, or leave the next lesson in its code.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import islice
@@ -18,6 +17,7 @@ from vault_index.journal import archive, projects
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import OBSERVATION, PROMPT, SUMMARY, Record, Session
 from vault_index.search.hit import Hit
+from vault_index.store import moments
 from vault_index.text import blocks, quote
 
 FENCE_OPEN, FENCE_CLOSE = "<lessons>", "</lessons>"
@@ -62,10 +62,8 @@ def injection(
     if any("<" in hit.text for hit in hits):
         intro += _MARKED
         budget -= len(_MARKED)
-    suggested = list(map(_suggestion, skills))
-    if suggested:
-        suggested = [_SKILLS, *suggested]
-        budget -= len("\n".join(suggested)) + 1
+    suggested = [_SKILLS, *map(_suggestion, skills)] if skills else []
+    budget -= len("\n".join(suggested)) + 1 if skills else 0
     blocks = _blocks(hits, budget - len(_LESSONS) - 1)
     if blocks:
         blocks = [_LESSONS, *blocks]
@@ -78,9 +76,8 @@ def injection(
 def at_failure(hit: Hit, max_tokens: int, before: str = "") -> str:
     """Return the block for a failed command: one lesson, what it decides in the first line of text."""
     text = injection([hit], max_tokens)
-    return (
-        text.replace(f"{FENCE_OPEN}\n", f"{FENCE_OPEN}\n{before}\n", 1) if before and text else text
-    )
+    first = f"{FENCE_OPEN}\n{before}\n" if before else f"{FENCE_OPEN}\n"
+    return text.replace(f"{FENCE_OPEN}\n", first, 1)
 
 
 def at_edit(hit: Hit) -> str:
@@ -174,9 +171,7 @@ _SHOWN = ("request", "completed", "learned", "next_steps")  # of a summary
 _HEAD, _INDEX = "## Done here before", "## Last records (`lessons journal show ID` has all of one)"
 
 
-def section(
-    journal: Journal, folder: Path, session: str, max_chars: int = MAX_JOURNAL_CHARS
-) -> str:
+def section(journal: Journal, folder: Path, session: str) -> str:
     """Return the last summaries of a folder's project and branch, and an index of the last records.
 
     All of it is older than the session that starts. "" if the journal has nothing of the project,
@@ -185,20 +180,18 @@ def section(
     if not journal.config.journal.session_start or not journal.folder.is_dir():
         return ""
     project = projects.find_project(journal.folder, str(folder))
-    before = [] if not project else _sessions_before(journal, project, session)
+    before = _sessions_before(journal, project, session) if project else []
     if not before:
         return ""
-    records = _index(before)
-    room = max_chars - len("\n".join([_HEAD, _INDEX, *records])) - 4
+    lines = [_INDEX, *_index(before)]
+    room = MAX_JOURNAL_CHARS - len("\n".join([_HEAD, *lines])) - 4
     summaries: list[str] = []
     for summary in islice(_summaries(before, git.branch_of(folder)), SUMMARIES):
         if len(summary) <= room:
             summaries.append(summary)
             room -= len(summary) + 1
-    parts = [_HEAD, *summaries] if summaries else []
-    parts += [_INDEX, *records] if records else []
-    text = "\n".join(parts)
-    return text if len(text) <= max_chars else ""
+    text = "\n".join([_HEAD, *summaries, *lines] if summaries else lines)
+    return text if len(text) <= MAX_JOURNAL_CHARS else ""
 
 
 def _sessions_before(journal: Journal, project: str, session: str) -> list[Session]:
@@ -206,7 +199,7 @@ def _sessions_before(journal: Journal, project: str, session: str) -> list[Sessi
 
     Those of thanks and of one word, with no work, are left out.
     """
-    now = datetime.fromtimestamp(time.time(), UTC).isoformat()
+    now = datetime.now(UTC).isoformat()
     there = archive.latest(journal, project, until=now, limit=SESSIONS)
     others = [each for _, each in there if session not in (each.id, each.parent)]
     return [each for each in others if any(map(_says_something, each.records))]
@@ -221,21 +214,22 @@ def _says_something(record: Record) -> bool:
 
 def _summaries(sessions: list[Session], branch: str) -> Iterator[str]:
     """Yield the summaries of a branch, the latest first; of a new branch those of the others."""
-    of_branch = [each for each in sessions if branch in (each.branch, *_branches(each))]
+    of_branch = [
+        each
+        for each in sessions
+        if branch == each.branch
+        or (branch and branch in {record.branch for record in each.records})
+    ]
     for session in of_branch or sessions:
         for record in session.records:
             if record.kind == SUMMARY and any(record.fields.values()):
                 yield _summary(session, record)
 
 
-def _branches(session: Session) -> set[str]:
-    return {record.branch for record in session.records if record.branch}
-
-
 def _summary(session: Session, record: Record) -> str:
     """Return a summary as a quotation under a line with its date, branch and id."""
     where = f", {quote.defused_line(session.branch)}" if session.branch else ""
-    lines = [f"- {_day(session.ended or session.began)}{where}, {record.id}"]
+    lines = [f"- {moments.local(session.ended or session.began)[:16]}{where}, {record.id}"]
     room = SUMMARY_CHARS
     for name in _SHOWN:
         said = record.fields.get(name, "")
@@ -257,14 +251,7 @@ def _index(sessions: list[Session]) -> list[str]:
     ]
     latest = sorted(records, key=lambda pair: pair[0], reverse=True)[:RECORDS]
     return [
-        f"- {record.id} {_day(at)} [{record.type or record.kind}]"
+        f"- {record.id} {moments.local(at)[:16]} [{record.type or record.kind}]"
         f" {quote.defused_line(record.title)[:TITLE_CHARS]}".rstrip()
         for at, record in latest
     ]
-
-
-def _day(at: str) -> str:
-    try:
-        return f"{datetime.fromisoformat(at).astimezone():%Y-%m-%d %H:%M}"
-    except (ValueError, OverflowError, OSError):
-        return at[:16]

@@ -7,16 +7,16 @@ any reader.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from vault_index import files
 from vault_index.errors import VaultError
 from vault_index.hotpath import spool
 from vault_index.hotpath.log import MAX_SESSION_CHARS
-from vault_index.journal import archive, capture, session_file
+from vault_index.journal import archive, capture
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import PROMPT, Session
 from vault_index.recall import outcome
@@ -56,12 +56,11 @@ class Chosen:
     def has(self, record: Mapping[str, Any]) -> bool:
         """Whether a record is wanted."""
         lessons = [*record["lessons"], *(record.get("held") or ()), str(record.get("near") or "")]
-        is_silent = not (record["lessons"] or record.get("skills"))
         return (
             str(record.get("session") or "").startswith(self.session)
             and not (self.prompts and record["event"] == START)
             and any(self.lesson in lesson for lesson in lessons)
-            and self.only in ("", SILENT if is_silent else ANSWERED)
+            and self.only in ("", SILENT if _is_silent(record) else ANSWERED)
             and str(record.get("time") or "") >= self.since[:19]
         )
 
@@ -83,11 +82,16 @@ def page(vault: Vault, chosen: Chosen, limit: int, offset: int) -> dict[str, Any
     again = injections.came_again(failures, outcomes.again)
     known = _Known(vault, some, marks, again, outcomes)
     prompts = [each for each in wanted if each["event"] == injections.PROMPT]
+    times = [
+        [str(each.get("time") or ""), float(each["ms"]), not _is_silent(each)]
+        for each in prompts[:MAX_TIMES]
+        if isinstance(each.get("ms"), (int, float))
+    ]
     return {
         "records": [known.shown(each) for each in some],
         "more": len(wanted) > offset + limit,
-        "totals": {**_totals(prompts, marks), **_totals_of_failures(wanted, again)},
-        "times": _times(prompts[:MAX_TIMES]),
+        "totals": _totals(wanted, prompts, marks, again),
+        "times": times[::-1],
         "journal": spool.is_on(),
     }
 
@@ -123,49 +127,35 @@ def _marks(lines: Iterable[Mapping[str, Any]]) -> dict[_Key, Mapping[str, Any]]:
     return {key: line for key, line in marks.items() if line.get("written")}
 
 
+def _is_silent(record: Mapping[str, Any]) -> bool:
+    return not (record["lessons"] or record.get("skills"))
+
+
 def _totals(
-    prompts: Sequence[Mapping[str, Any]], marks: Mapping[_Key, Mapping[str, Any]]
+    wanted: Sequence[Mapping[str, Any]],
+    prompts: Sequence[Mapping[str, Any]],
+    marks: Mapping[_Key, Mapping[str, Any]],
+    again: Mapping[injections.Key, bool],
 ) -> dict[str, Any]:
     summed = injections.total(prompts[::-1], [])
     times = [ms for ms in (each.get("ms") for each in prompts) if isinstance(ms, (int, float))]
     marked = sum(
-        _taught(marks, str(each.get("session")), str(each.get("prompt")), lesson) == SILENT_ON
+        _taught(marks, *_prompt_of(each), lesson) == SILENT_ON
         for each in prompts
         for lesson in each["lessons"]
     )
-    names = ("since", "prompts", "answered", "p50_ms", "p90_ms")
-    return {
-        **{name: summed[name] for name in names},
-        "silent": summed["prompts"] - summed["answered"],
-        "marked": marked,
-        "slowest_ms": max(times, default=None),
-    }
-
-
-def _totals_of_failures(
-    wanted: Sequence[Mapping[str, Any]], again: Mapping[injections.Key, bool]
-) -> dict[str, int]:
     failed = [each for each in wanted if each["event"] == injections.FAILURE]
     keys = [(str(each.get("time") or ""), *_prompt_of(each)) for each in failed if each["lessons"]]
     return {
+        **{name: summed[name] for name in ("since", "prompts", "answered", "p50_ms", "p90_ms")},
+        "silent": summed["prompts"] - summed["answered"],
+        "marked": marked,
+        "slowest_ms": max(times, default=None),
         "missed": sum("missed" in each for each in wanted),
         "failures": len(failed),
         "failures_answered": len(keys),
         "came_again": sum(again.get(key, False) for key in keys),
     }
-
-
-def _times(prompts: Iterable[Mapping[str, Any]]) -> list[list[Any]]:
-    times = [
-        [
-            str(each.get("time") or ""),
-            float(each["ms"]),
-            bool(each["lessons"] or each.get("skills")),
-        ]
-        for each in prompts
-        if isinstance(each.get("ms"), (int, float))
-    ]
-    return times[::-1]
 
 
 class _Known:
@@ -187,7 +177,12 @@ class _Known:
         taught = {lesson for session, key, lesson in marks if (session, key) in asked}
         ids = sorted((shown | near | taught) - {""})
         self._titles = _titles(vault, ids)
-        self._verdicts = _verdicts(outcomes)
+        self._verdicts = {  # as far as the ledger has them by themselves
+            (entry.time, entry.session, entry.prompt, lesson): verdict
+            for entry in outcomes.open.values()
+            for lesson, verdict in zip(entry.lessons, entry.verdicts, strict=True)
+            if verdict
+        }
         self._texts = _Texts(vault)
 
     def shown(self, record: Mapping[str, Any]) -> dict[str, Any]:
@@ -200,10 +195,12 @@ class _Known:
         skills = [str(skill) for skill in record.get("skills") or ()]
         scores += [0.0] * (len(lessons) + len(skills) - len(scores))
         near = str(record.get("near") or "")
-        nearest = None
-        if near:
-            taught = _taught(self._marks, session, key, near)
-            nearest = {**self._lesson(near), "score": record.get("near_score"), "taught": taught}
+        nearest = {
+            **self._lesson(near),
+            "score": record.get("near_score"),
+            "taught": _taught(self._marks, session, key, near),
+        }
+        held = zip(record.get("held") or (), record.get("held_scores") or (), strict=False)
         return {
             "time": time,
             "event": str(record["event"]),
@@ -224,7 +221,7 @@ class _Known:
                 }
                 for lesson, score in zip(lessons, scores, strict=False)
             ],
-            "held": self._held(record),
+            "held": [{**self._lesson(lesson), "score": score} for lesson, score in held],
             "skills": [
                 {"name": name, "score": score}
                 for name, score in zip(skills, scores[len(lessons) :], strict=False)
@@ -232,16 +229,11 @@ class _Known:
             "floor": floor if isinstance(floor, float) else None,
             "silent": str(record.get("silent") or ""),
             "missed": record.get("missed") is True,
-            "near": nearest,
+            "near": nearest if near else None,
             "others": self._others(session, key, {*lessons, near}),
             "ms": ms if isinstance(ms, (int, float)) else None,
             "by": str(record.get("by") or ""),
         }
-
-    def _held(self, record: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return the lessons that were held back."""
-        scored = zip(record.get("held") or (), record.get("held_scores") or (), strict=False)
-        return [{**self._lesson(lesson), "score": score} for lesson, score in scored]
 
     def _others(self, session: str, key: str, shown: Collection[str]) -> list[dict[str, Any]]:
         """Return what a prompt was taught about lessons that are not shown with it."""
@@ -275,43 +267,26 @@ def _titles(vault: Vault, ids: Sequence[str]) -> dict[str, str]:
     return dict.fromkeys(ids, "")
 
 
-def _verdicts(outcomes: outcome.Ledger) -> dict[tuple[str, str, str, str], str]:
-    """Return what agents did with each injected lesson, as far as the ledger has it by itself."""
-    return {
-        (entry.time, entry.session, entry.prompt, lesson): verdict
-        for entry in outcomes.open.values()
-        for lesson, verdict in zip(entry.lessons, entry.verdicts, strict=True)
-        if verdict
-    }
-
-
 class _Texts:
-    """The texts of prompts by their hashes: of the journal and, where it has them not yet, of agents."""
+    """The texts of prompts by their hashes: of the journal, else of agents."""
 
     def __init__(self, vault: Vault) -> None:
         self._folder = Journal(vault.config).folder
-        self._kept: dict[str, Session | None] = {}
-        self._written: dict[str, dict[str, str]] = {}
+        self.kept = functools.cache(self._of_journal)
+        self._written = functools.cache(lambda id: _prompts(self._of_agent(id)))
 
     def of(self, session: str, key: str) -> str:
         """Return the text of a prompt, redacted; "" where no file has it."""
         if not (session and key):
             return ""
-        text = _prompts(self.kept(session)).get(key, "")
-        if not text and session not in self._written:
-            self._written[session] = _prompts(self._of_agent(session))
-        return text or self._written[session].get(key, "")
-
-    def kept(self, id: str) -> Session | None:
-        """Return a session that the journal has, by its whole id."""
-        if id and id not in self._kept and spool.is_on():
-            self._kept[id] = self._of_journal(id)
-        return self._kept.get(id)
+        return _prompts(self.kept(session)).get(key) or self._written(session).get(key, "")
 
     def _of_journal(self, id: str) -> Session | None:
-        for file in archive.all_files(self._folder, named=archive.file_name(id)):
+        """Return a session that the journal has, by its whole id."""
+        named = archive.file_name(id)
+        for file in archive.all_files(self._folder, named=named) if id and spool.is_on() else ():
             with suppress(VaultError):
-                session = session_file.parse(files.read_file(file), file)
+                session = archive.read(file)
                 if session.id[:MAX_SESSION_CHARS] == id[:MAX_SESSION_CHARS]:
                     return session
         return None
