@@ -128,45 +128,38 @@ def measure(
         progress(number, len(prompts))
     answerable = [outcome for outcome in outcomes if outcome.prompt.relevant]
     others = [outcome for outcome in outcomes if not outcome.prompt.relevant]
-    figures = _ranking(answerable)
-    figures["auc"] = _auc(
-        [outcome.best for outcome in answerable], [outcome.best for outcome in others]
-    )
-    for percent in (2, 5):
-        least = _floor_for(others, percent / 100)
-        figures[f"recall@3_fi{percent}"] = _share([outcome.right > least for outcome in answerable])
+    best_of_others = [outcome.best for outcome in others]
     fitted = floor.in_force(vault)
-    figures["floor"] = fitted
     at_floor = fitted if fitted is not None else float("inf")
-    figures["at_floor"] = {
-        "hit": _share([outcome.right >= at_floor for outcome in answerable]),
-        "false": _share([outcome.best >= at_floor for outcome in others]),
-        "orphan": _share([outcome.without >= at_floor for outcome in answerable]),
-    }
-    figures["by_kind"] = {
-        kind: _of_kind([outcome for outcome in outcomes if outcome.prompt.kind == kind], at_floor)
-        for kind in sorted({outcome.prompt.kind for outcome in outcomes})
-    }
-    figures["unknown"] = _unknown(vault, prompts)
-    figures["missed"] = [
-        _shown(outcome)
-        for outcome in answerable
-        if outcome.rank is None or outcome.rank >= INJECTED
-    ]
-    figures["injected_falsely"] = [
-        _shown(outcome) for outcome in others if outcome.best >= at_floor
-    ]
-    return figures
-
-
-def _unknown(vault: Vault, prompts: Sequence[LabelledPrompt]) -> list[dict[str, Any]]:
-    """List the ids in `relevant` that no lesson has: its prompt counts as missed."""
     ids = {lesson["id"] for lesson in entries.entries(vault)}
-    return [
-        {"line": prompt.line, "id": id}
-        for prompt in prompts
-        for id in sorted(prompt.relevant - ids)
-    ]
+    figures = _ranking(answerable)
+    figures["auc"] = _auc([outcome.best for outcome in answerable], best_of_others)
+    for percent in (2, 5):
+        least = _floor_for(best_of_others, int(percent / 100 * len(others)))
+        figures[f"recall@3_fi{percent}"] = _share([outcome.right > least for outcome in answerable])
+    return figures | {
+        "floor": fitted,
+        "at_floor": {
+            "hit": _share([outcome.right >= at_floor for outcome in answerable]),
+            "false": _share([best >= at_floor for best in best_of_others]),
+            "orphan": _share([outcome.without >= at_floor for outcome in answerable]),
+        },
+        "by_kind": {
+            kind: _of_kind([each for each in outcomes if each.prompt.kind == kind], at_floor)
+            for kind in sorted({outcome.prompt.kind for outcome in outcomes})
+        },
+        "unknown": [  # ids that no lesson has: their prompts count as missed
+            {"line": prompt.line, "id": id}
+            for prompt in prompts
+            for id in sorted(prompt.relevant - ids)
+        ],
+        "missed": [
+            _shown(outcome)
+            for outcome in answerable
+            if outcome.rank is None or outcome.rank >= INJECTED
+        ],
+        "injected_falsely": [_shown(outcome) for outcome in others if outcome.best >= at_floor],
+    }
 
 
 def _shown(outcome: _Outcome) -> dict[str, Any]:
@@ -214,11 +207,9 @@ def _of_kind(outcomes: Sequence[_Outcome], least: float) -> dict[str, Any]:
     return {**_ranking(outcomes), "hit": hit, "injected": got}
 
 
-def _floor_for(others: Sequence[_Outcome], share: float) -> float:
-    """Return the lowest floor that at most `share` of the unanswerable prompts are above."""
-    scores = sorted((outcome.best for outcome in others), reverse=True)
-    allowed = int(share * len(scores))
-    return scores[allowed] if allowed < len(scores) else -1.0
+def _floor_for(scores: Sequence[float], allowed: int) -> float:
+    """Return the lowest floor that at most so many scores are above."""
+    return sorted(scores, reverse=True)[allowed] if allowed < len(scores) else -1.0
 
 
 def _auc(positive: Sequence[float], negative: Sequence[float]) -> float | None:
@@ -251,9 +242,8 @@ def measure_failures(
     others = [each for each in outcomes if not each["relevant"]]
     kinds = sorted({each["kind"] for each in outcomes})
     unanswered = [each for each in others if each["kind"] != NEAR_MISS] or others
-    false = sorted((each["strength"] for each in unanswered if not each["neutral"]), reverse=True)
-    allowed = int(0.02 * len(unanswered))
-    least = false[allowed] if allowed < len(false) else -1.0
+    false = [each["strength"] for each in unanswered if not each["neutral"]]
+    least = _floor_for(false, int(0.02 * len(unanswered)))
     fitted = failures.load(vault)
 
     def share(name: str, those: Sequence[Mapping[str, Any]]) -> float | None:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import files
@@ -118,7 +119,13 @@ def find(vault: Vault, failed: Failure, k: int = 5, *, text_only: bool = False) 
     fitted = load(vault)
     if fires:
         least = fitted.floor(text_only=text_only) if fitted else float("inf")
-        return Answer(_taught_hits(vault, fires)[:k], 1.0, least, next(iter(fires.values())))
+        rows = vault.open_index().store.rows(schema.LESSONS.shown, filters.wholes_of(fires))
+        there = {hit.lesson_id: hit for hit in map(Hit.of_lesson, rows)}
+        hits = [
+            replace(there[id], score=1.0, taught=1.0, taught_prompt=line)
+            for id, line in fires.items()
+        ]
+        return Answer(hits[:k], 1.0, least, next(iter(fires.values())))
     if failed.is_none:
         return Answer([], why_silent="nothing failed that says why")
     if fitted is None:
@@ -151,23 +158,11 @@ def taught_lines(vault: Vault) -> dict[str, dict[str, list[str]]]:
 def _acting(lines: dict[str, list[str]], failed: Failure) -> dict[str, str]:
     """Return the lessons one of whose lines the output has, with the line; the longest first."""
     acting = {
-        lesson: max((line for line in each if failed.has(line)), key=len, default="")
+        lesson: max(own, key=len)
         for lesson, each in lines.items()
+        if (own := list(filter(failed.has, each)))
     }
-    best = sorted(
-        ((line, lesson) for lesson, line in acting.items() if line),
-        key=lambda each: (-len(each[0]), each[1]),
-    )
-    return {lesson: line for line, lesson in best}
-
-
-def _taught_hits(vault: Vault, fires: dict[str, str]) -> list[Hit]:
-    """Return the hits of lessons, by the taught line that fires each, in the order of these."""
-    ids = [*fires]
-    rows = vault.open_index().store.rows(schema.LESSONS.shown, filters.wholes_of(ids))
-    hits = [Hit.of_lesson(row, 0.0, 0.0) for row in rows]
-    hits.sort(key=lambda hit: ids.index(hit.lesson_id))
-    return [replace(hit, score=1.0, taught=1.0, taught_prompt=fires[hit.lesson_id]) for hit in hits]
+    return dict(sorted(acting.items(), key=lambda item: (-len(item[1]), item[0])))
 
 
 def _search(
@@ -231,7 +226,7 @@ class Message:
 
     def evidence(self, hit: Hit) -> Evidence:
         """Compare with a lesson."""
-        text = words_of(hit)
+        text = words_of(hit.title, hit.text)
         there = set(text)
         all_of_it = sum(self._rarity.values()) or 1.0
         return Evidence(
@@ -242,7 +237,7 @@ class Message:
 
     def output_run(self, hit: Hit) -> float:
         """Return the weight of the heaviest run that a line of output shares with a lesson."""
-        text, best = words_of(hit), 0.0
+        text, best = words_of(hit.title, hit.text), 0.0
         there = set(text)
         for line in map(failure.words_of_line, self._output):
             own = there.intersection(line)
@@ -253,13 +248,9 @@ class Message:
 
 
 @lru_cache(maxsize=4096)
-def _words(title: str, text: str) -> tuple[str, ...]:
-    return (*failure.words(title), "|", *failure.words(text))
-
-
-def words_of(hit: Hit) -> tuple[str, ...]:
+def words_of(title: str, text: str) -> tuple[str, ...]:
     """Return the words of a lesson in their order, with a bar between title and text."""
-    return _words(hit.title, hit.text)
+    return (*failure.words(title), "|", *failure.words(text))
 
 
 def longest_run(line: Sequence[str], text: Sequence[str], weights: dict[str, float]) -> float:
@@ -285,7 +276,7 @@ def longest_run(line: Sequence[str], text: Sequence[str], weights: dict[str, flo
 
 def _names(fitted: Fitted, failed: Failure, hit: Hit) -> bool:
     """Whether a lesson names a failed test, or quotes its message."""
-    text = words_of(hit)
+    text = words_of(hit.title, hit.text)
     if failed.tests & set(text):
         return True
     for line in filter(failure.is_specific, failed.lines):
@@ -301,11 +292,9 @@ def _names(fitted: Fitted, failed: Failure, hit: Hit) -> bool:
 @lru_cache(maxsize=1)
 def foreign() -> tuple[Failure, ...]:
     """Return the failures that no lesson answers."""
-    from importlib import resources
-
-    text = resources.files("vault_index.search").joinpath("foreign_failures.txt").read_text("utf-8")
-    blocks = [block for block in text.split("\n\n") if block.startswith("$ ")]
-    return tuple(failure.read(*block[2:].partition("\n")[::2]) for block in blocks)
+    blocks = (Path(__file__).parent / "foreign_failures.txt").read_text("utf-8").split("\n\n")
+    asked = (block[2:].partition("\n") for block in blocks if block.startswith("$ "))
+    return tuple(failure.read(command, output) for command, _, output in asked)
 
 
 def want(vault: Vault) -> None:
@@ -330,7 +319,7 @@ def fit(vault: Vault, progress: Callable[[int, int], None] = lambda _done, _all:
     opened = vault.open_index()
     counted: Counter[str] = Counter()
     for row in opened.store.rows(("title", "text"), filters.WHOLE):
-        counted.update(set(_words(row["title"], row["text"])))
+        counted.update(set(words_of(row["title"], row["text"])))
     errors: Counter[str] = Counter()
     for each in foreign():
         errors.update({word for line in each.lines for word in failure.words_of_line(line)})
@@ -369,16 +358,9 @@ def _vectors(vault: Vault, failed: Failure) -> dict[str, np.ndarray]:
     if embedder is None:
         return {}
     texts = list(dict.fromkeys(_embedded(failed)))
-    asked: Any = embedder
     try:
         with ThreadPoolExecutor(len(texts)) as pool:  # the time of the longest, not of all
-            return dict(zip(texts, pool.map(partial(_vector, asked), texts), strict=True))
+            vectors = pool.map(partial(query.embed, vault, embedder), texts)
+            return dict(zip(texts, vectors, strict=True))
     except EmbedderError:
         return {}
-
-
-@lru_cache(maxsize=256)
-def _vector(embedder: Any, text: str) -> np.ndarray:
-    """Return the vector of a text by an `Embedder`; agents run again what failed."""
-    vector: np.ndarray = embedder.embed_query(text)
-    return vector

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from vault_index import files
@@ -23,7 +24,6 @@ from vault_index.store import ownership
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from vault_index.search.hit import Hit
     from vault_index.vault import Vault
@@ -88,15 +88,14 @@ def lessons_above(vault: Vault, asked: Query) -> tuple[query.Results, float]:
 
     Full text answers also while no floor of the vectors is fitted yet: there is no window of silence.
     """
-
-    def search(least: float, text_only: bool) -> query.Results:
-        return query.run(vault, replace(asked, floor=least, text_only=text_only))
-
-    def of_text() -> float:
-        fitted = in_force(vault, text_only=True)
-        return before_fit(vault.open_index().lessons) if fitted is None else fitted
-
-    return _above(search, None if asked.text_only else in_force(vault), of_text)
+    least = None if asked.text_only else in_force(vault)
+    if least is not None:
+        results = query.run(vault, replace(asked, floor=least))
+        if not results.text_only:
+            return results, least
+    fitted = in_force(vault, text_only=True)
+    least = before_fit(vault.open_index().lessons) if fitted is None else fitted
+    return query.run(vault, replace(asked, floor=least, text_only=True)), least
 
 
 def with_above(
@@ -126,29 +125,14 @@ def with_above(
 
 def skills_above(vault: Vault, asked: Query) -> query.Results:
     """Search the skills above their floor, as `lessons_above`; return none until it is fitted."""
-
-    def search(least: float, text_only: bool) -> query.Results:
-        return query.skills(vault, replace(asked, min_score=least, text_only=text_only))
-
     of_text = for_skills(vault, text_only=True)
     if of_text is None:
         return query.Results([])
-    of_vectors = None if asked.text_only else for_skills(vault)
-    return _above(search, of_vectors, lambda: of_text)[0]
-
-
-def _above(
-    search: Callable[[float, bool], query.Results],
-    of_vectors: float | None,
-    of_text: Callable[[], float],
-) -> tuple[query.Results, float]:
-    """Search with the floor of the vectors; by full text, with its own, where that fails."""
-    if of_vectors is not None:
-        results = search(of_vectors, False)
+    if not asked.text_only:
+        results = query.skills(vault, replace(asked, min_score=for_skills(vault)))
         if not results.text_only:
-            return results, of_vectors
-    least = of_text()
-    return search(least, True), least
+            return results
+    return query.skills(vault, replace(asked, min_score=of_text, text_only=True))
 
 
 def before_fit(lessons: int) -> float:
@@ -265,10 +249,8 @@ def _highest(results: query.Results) -> float:
 
 def foreign_prompts() -> list[str]:
     """List the prompts that no lesson answers: acknowledgements, chit-chat, other people's code..."""
-    from importlib import resources
-
-    text = resources.files("vault_index.search").joinpath("foreign_prompts.txt").read_text("utf-8")
-    return [line for line in text.splitlines() if line and not line.startswith("# ")]
+    lines = (Path(__file__).parent / "foreign_prompts.txt").read_text("utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("# ")]
 
 
 def quantile(values: Sequence[float], share: float) -> float:

@@ -162,7 +162,7 @@ def _uses(vault: Vault) -> Counter[str]:
 
 EXPLAINED = 64  # when it is to be told what was left out
 _NO_VECTORS = "the index has no vectors"
-MAX_QUERY_VECTORS = 16  # a prompt and its ends, what a session begins with
+MAX_QUERY_VECTORS = 64  # a prompt and its ends, what a session begins with, what failed
 MAX_QUERY_CHARS = 4000  # what is pasted after that says little about what is asked
 
 
@@ -366,7 +366,7 @@ def embed_ahead(vault: Vault, query: str) -> None:
     try:
         embedder = vault.embedder
         if embedder is not None:
-            _embed(vault, embedder, searched(query))
+            embed(vault, embedder, searched(query))
     except Exception:  # noqa: BLE001  # the search meets the same error, and reports it
         return
 
@@ -385,7 +385,7 @@ def query_vector(
     if embedder is None or not query:
         return None, why
     try:
-        vector = _embed(vault, embedder, query)
+        vector = embed(vault, embedder, query)
     except EmbedderError as error:
         return None, error.message
     if len(vector) != opened.store.dimension:
@@ -393,13 +393,13 @@ def query_vector(
     return vector, ""
 
 
-def _embed(vault: Vault | Journal, embedder: Embedder, query: str) -> np.ndarray:
+def embed(vault: Vault | Journal, embedder: Embedder, query: str) -> np.ndarray:
     """Return the vector of a query; those of the last few are kept. Raises EmbedderError."""
     key = embedder.name, query
-    kept = vault.query_vectors  # read once: other threads may replace it
-    vector = kept.get(key)
+    vector = vault.query_vectors.get(key)
     if vector is None:
         vector = embedder.embed_query(query)
+        kept = vault.query_vectors  # read once: other threads may replace it
         vault.query_vectors = {**dict([*kept.items()][1 - MAX_QUERY_VECTORS :]), key: vector}
     return vector
 
