@@ -157,8 +157,6 @@ def joined(vault: Vault, own: Answer, search: Callable[[Above, Vault], Answer]) 
     places = opened(vault)
     if not places:
         return hits
-    nearer = _Nearer()
-    nearer.without_duplicates(own, _vectors(vault, own))
 
     def ask(place: tuple[Above, Vault]) -> tuple[Answer, dict[str, np.ndarray]]:
         other = place[1]
@@ -172,42 +170,28 @@ def joined(vault: Vault, own: Answer, search: Callable[[Above, Vault], Answer]) 
 
     with ThreadPoolExecutor(len(places)) as pool:  # most of a search is waiting for LanceDB
         answers = list(pool.map(ask, places))
+    nearer, texts = [*_vectors(vault, own).values()], _texts(own)
     for (above, _), (answer, vectors) in zip(places, answers, strict=True):
-        fresh = nearer.without_duplicates(answer, vectors)
-        for hit in fresh:
+        for hit in answer.hits:
+            if _texts(Answer([hit])) & texts or _is_near(vectors.get(hit.lesson_id), nearer):
+                continue
             id, path = above.marked(hit.lesson_id, hit.path)
             hits.append(replace(hit, lesson_id=id, path=path))
+        nearer += vectors.values()
+        texts |= _texts(answer)
     return hits
 
 
-class _Nearer:
-    """The lessons of nearer vaults, by their vectors and their texts."""
-
-    def __init__(self) -> None:
-        self._vectors: list[np.ndarray] = []
-        self._texts: set[str] = set()
-
-    def without_duplicates(self, answer: Answer, vectors: dict[str, np.ndarray]) -> list[Hit]:
-        """Return the hits of a farther vault that are no near-duplicates; then these are nearer, too."""
-
-        def is_near(hit: Hit) -> bool:
-            vector = vectors.get(hit.lesson_id)
-            return _plain(hit) in self._texts or (
-                vector is not None
-                and any(
-                    len(each) == len(vector) and float(each @ vector) >= DUPLICATE_COSINE
-                    for each in self._vectors
-                )
-            )
-
-        fresh = [hit for hit in answer.hits if not is_near(hit)]
-        self._vectors += vectors.values()
-        self._texts |= {_plain(hit) for hit in [*answer.hits, *answer.others]}
-        return fresh
+def _is_near(vector: np.ndarray | None, others: Sequence[np.ndarray]) -> bool:
+    """Whether a lesson is a near-duplicate of another, by their vectors."""
+    return vector is not None and any(
+        len(each) == len(vector) and float(each @ vector) >= DUPLICATE_COSINE for each in others
+    )
 
 
-def _plain(hit: Hit) -> str:
-    return " ".join(f"{hit.title} {hit.text}".casefold().split())
+def _texts(answer: Answer) -> set[str]:
+    every = [*answer.hits, *answer.others]
+    return {" ".join(f"{hit.title} {hit.text}".casefold().split()) for hit in every}
 
 
 def _vectors(vault: Vault, answer: Answer) -> dict[str, np.ndarray]:

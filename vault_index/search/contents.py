@@ -14,11 +14,8 @@ from vault_index.lesson.category import COURSES
 from vault_index.search import documents, query, taught
 from vault_index.search.query import Query
 from vault_index.store import filters
-from vault_index.store.manifest import NO_EMBEDDER
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from vault_index.search.documents import Document
     from vault_index.search.entries import Entry
     from vault_index.vault import Vault
@@ -124,26 +121,16 @@ def nearest(vault: Vault, entry: Entry, most: int) -> list[dict[str, Any]]:
 
     The likeness is a cosine. Without an embedder it is None, and the words of the title decide.
     """
-    vector = _vector(vault, entry["id"])
+    vector = vault.open_index().store.of_lessons([entry["id"]]).get(entry["id"])
     if vector is None:
         asked = Query(entry["title"], most + 1, for_agent=True, text_only=True)
         hits = query.run(vault, asked).hits
-        alike: list[tuple[str, str, float | None]]
-        alike = [(hit.lesson_id, hit.title, None) for hit in hits]
+        alike: list[dict[str, Any]]
+        alike = [{"id": hit.lesson_id, "title": hit.title, "likeness": None} for hit in hits]
     else:
-        rows = taught.nearest(vault, vector, -1.0)
         alike = [
-            (row["lesson_id"], row["title"], like) for like, row in rows if not row["withheld"]
+            {"id": row["lesson_id"], "title": row["title"], "likeness": likeness}
+            for likeness, row in taught.nearest(vault, vector, -1.0)
+            if not row["withheld"]
         ]
-    others = [each for each in alike if each[0] != entry["id"]][:most]
-    return [{"id": id, "title": title, "likeness": likeness} for id, title, likeness in others]
-
-
-def _vector(vault: Vault, id: str) -> np.ndarray | None:
-    """Return the vector of a lesson as the index has it; None where it has none."""
-    opened = vault.open_index()
-    if opened.embedder == NO_EMBEDDER:
-        return None
-    rows = opened.store.rows(("content_hash",), filters.wholes_of([id]))
-    vectors = opened.store.vectors([row["content_hash"] for row in rows])
-    return next(iter(vectors.values()), None)
+    return [each for each in alike if each["id"] != entry["id"]][:most]

@@ -206,18 +206,16 @@ def parts(vault: Vault, paths: Sequence[str]) -> dict[str, list[Part]]:
         if row["is_whole"]:
             wholes[row["path"]].append(row)
 
+    def part(row: Mapping[str, Any]) -> Part:
+        text = row["text"] or ""
+        own, label = passages.number_of(text), passages.label(row["title"], text)
+        link = own.link if own else ""
+        return Part(row["lesson_id"], row["title"], label, link, bool(row["withheld"]))
+
     def order(row: Mapping[str, Any]) -> tuple[int, str]:
         return first.get(row["lesson_id"], 0), row["lesson_id"]
 
-    return {path: [_part(row) for row in sorted(own, key=order)] for path, own in wholes.items()}
-
-
-def _part(row: Mapping[str, Any]) -> Part:
-    text = row["text"] or ""
-    own = passages.number_of(text)
-    label = passages.label(row["title"], text)
-    link = own.link if own else ""
-    return Part(row["lesson_id"], row["title"], label, link, bool(row["withheld"]))
+    return {path: [*map(part, sorted(own, key=order))] for path, own in wholes.items()}
 
 
 def lesson_numbered(vault: Vault, path: str, wanted: int) -> Part | None:
@@ -243,9 +241,8 @@ def narrowed(vault: Vault, place: Document, number: int) -> Document:
         )
     if place.kind == CATEGORY:
         raise VaultError(f"{place.path} is a category", "name the document whose lesson is meant")
-    labels = [
-        each.number for each in parts(vault, [place.path])[place.path] if not each.is_withheld
-    ]
+    there = parts(vault, [place.path])[place.path]
+    labels = [each.number for each in there if not each.is_withheld]
     named = [label for label in labels if label is not None] or range(1, len(labels) + 1)
     hint = f"name one of {', '.join(map(str, named))}"
     raise VaultError(f"{place.title!r} has no lesson {number}", hint)

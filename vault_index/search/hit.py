@@ -117,27 +117,20 @@ class Hit:
                 values[name] = round(value, 4)
             elif isinstance(value, datetime):
                 values[name] = value.isoformat()
-        if self.trigger:
-            values["trigger"] = self.trigger
-        if self.changed:
-            values["changed"] = self.changed
-        if self.weighted:
-            values["weighted"] = [round(term, 4) for term in self.weighted]
-        return values
+        weighted = [round(term, 4) for term in self.weighted]
+        more = {"trigger": self.trigger, "changed": self.changed, "weighted": weighted}
+        return values | {name: value for name, value in more.items() if value}
 
     @classmethod
     def of_lesson(cls, row: Mapping[str, Any], cosine: float = 0.0, full_text: float = 0.0) -> Hit:
         """Return the hit of a row of the lessons' table."""
         texts: dict[str, Any] = {name: row[name] or "" for name in _TEXTS}
+        same: dict[str, Any] = {name: row[name] for name in _AS_IN_LESSON}
         return cls(
             **texts,
-            lesson_id=row["lesson_id"],
-            path=row["path"],
+            **same,
             categories=tuple(row["categories"] or ()),
             tags=tuple(row["tags"] or ()),
-            confidence=row["confidence"],
-            created_at=row["created_at"],
-            updated_at=row["updated_at"],
             position=row["position"] or 0,
             score=cosine + full_text,
             cosine=cosine,
@@ -147,11 +140,11 @@ class Hit:
     @classmethod
     def of_skill(cls, row: Mapping[str, Any], cosine: float, full_text: float) -> Hit:
         """Return the hit of a row of the skills' table. Its `document` is the folder it is in."""
+        same: dict[str, Any] = {name: row[name] for name in _AS_IN_SKILL}
         return cls(
+            **same,
             lesson_id=f"{row['scope']}:{row['name']}",
-            path=row["path"],
             title=row["name"],
-            text=row["text"],
             categories=tuple(row["categories"] or ()),
             tags=(),
             type=row["scope"],
@@ -163,9 +156,6 @@ class Hit:
             cosine=cosine,
             full_text=full_text,
             document=row["folder"],
-            file_hash=row["file_hash"],
-            withheld=row["withheld"],
-            suggestible=row["suggestible"],
         )
 
 
@@ -294,11 +284,10 @@ def percent_of(score: float) -> int:
     return max(0, min(99, round(100 * score)))
 
 
-_IN_JSON = tuple(
-    field.name
-    for field in fields(Hit)
-    if field.name not in ("file_hash", "suggestible", "weighted", "changed")
-)
+_NOT_IN_JSON = ("file_hash", "suggestible", "weighted", "changed")
+_IN_JSON = [field.name for field in fields(Hit) if field.name not in _NOT_IN_JSON]
+_AS_IN_LESSON = "lesson_id path confidence created_at updated_at".split()
+_AS_IN_SKILL = "path text file_hash withheld suggestible".split()
 _TEXTS = "title text type document link author file_hash withheld filed_by".split()
 
 

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from vault_index.errors import LessonError
@@ -117,15 +118,29 @@ def find(vault: Vault, prompt: str, k: int) -> tuple[list[Hit], int]:
         )
 
     best = sorted(counts, key=lambda path: (-score_of(counts[path], len(data[path])), path))
+    same = rows.hash_of_prompt(prompt)
     hits: list[Hit] = []
     for path in dict.fromkeys([*asked, *best[: PARSED * k]]):
         for row in _rows(path, data[path]):
+            fires, silent = (
+                {rows.hash_of_prompt(taught): taught for taught in reversed(texts)}
+                for texts in (row["fires_on"], row["silent_on"])
+            )
+            if same in silent:
+                continue
             words = wanted.findall(f"{row['fulltext']}".lower())
             score = score_of(Counter(map(stem_of, words)), len(row["fulltext"].encode()))
-            hits += _hit(row, prompt, score)
-    hits = [only_by_own_words(prompt, hit) for hit in hits]
+            hit = Hit.of_lesson(row, 0.0, score)
+            if same in fires:
+                hit = replace(hit, score=score + 1, taught=1.0, taught_prompt=fires[same])
+            hits.append(only_by_own_words(prompt, hit))
     hits.sort(key=lambda hit: (-rank(hit), hit.lesson_id))
-    return list(_usable(vault, hits, data, k)), len(data)
+
+    def is_usable(hit: Hit) -> bool:
+        path = hit.path.partition("/")[2]
+        return not diff.withheld_by(vault, path, data[path]).why
+
+    return list(islice(filter(is_usable, hits), k)), len(data)
 
 
 def _read(vault: Vault) -> Iterator[tuple[str, bytes]]:
@@ -145,26 +160,3 @@ def _rows(path: str, data: bytes) -> Iterator[LessonRow]:
         for row in rows.of_file(lessons, from_root, None, file.hash_of_file(data)):
             if row["is_whole"]:
                 yield row
-
-
-def _hit(row: LessonRow, prompt: str, score: float) -> Iterator[Hit]:
-    """Yield the hit of a lesson, unless it shall be silent on this prompt."""
-    same = rows.hash_of_prompt(prompt)
-    if same in map(rows.hash_of_prompt, row["silent_on"]):
-        return
-    hit = Hit.of_lesson(row, 0.0, score)
-    for taught in row["fires_on"]:
-        if rows.hash_of_prompt(taught) == same:
-            hit = replace(hit, score=hit.score + 1, taught=1.0, taught_prompt=taught)
-            break
-    yield hit
-
-
-def _usable(vault: Vault, hits: list[Hit], data: Mapping[str, bytes], k: int) -> Iterator[Hit]:
-    """Yield the hits that hooks do not leave out for an error in their file, at most `k`."""
-    left = k
-    for hit in hits:
-        path = hit.path.partition("/")[2]
-        if left and not diff.withheld_by(vault, path, data[path]).why:
-            left -= 1
-            yield hit
