@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vault_index.index.listing import Listing
+    from vault_index.lesson.parse import Lesson
     from vault_index.vault import Vault
 
 # Which lesson a name means: an id, a path, the end of either, or the beginning of such an end.
@@ -43,10 +44,8 @@ def find_name(name: str, known: Mapping[str, str], *, beginnings: bool = False) 
     if len(matching) == 1:
         return matching[0]
     if matching:
-        some = ", ".join(matching[:4])
-        raise VaultError(
-            f"{len(matching)} lessons are called {name!r}: {some}", "give the whole id"
-        )
+        message = f"{len(matching)} lessons are called {name!r}: {', '.join(matching[:4])}"
+        raise VaultError(message, "give the whole id")
     nearest = ", ".join(near(name, known))
     meant = f"; did you mean {nearest}?" if nearest else ""
     raise VaultError(f"no lesson {name!r}{meant}", "see their ids with `lessons list`")
@@ -109,10 +108,8 @@ def _begins(name: str, wanted: str) -> bool:
     return any(end.startswith(wanted) and "/" not in end[len(wanted) :] for end in ends)
 
 
-ORDERS = ("id", "title", "created", "updated", "confidence")
-
-
 _TAUGHT = ("fires_on", "silent_on", "fires_on_error", "silent_on_error", "applies_to")
+_WHOLE = (*listing.COLUMNS, "text", "file_hash", *_TAUGHT)
 
 
 class Entry(TypedDict, total=False):
@@ -172,7 +169,11 @@ def entries(
     if known is None:
         lessons = _lessons(vault, listing.COLUMNS, filters.below([path]) if path else None)
     else:
-        lessons = [lesson for lesson in known if _is_in(lesson, path)]
+        lessons = [
+            lesson
+            for lesson in known
+            if not path or any(f"{own}/".startswith(f"{path}/") for own in lesson["categories"])
+        ]
     if tag:
         lessons = [
             lesson for lesson in lessons if tag.lower() in (own.lower() for own in lesson["tags"])
@@ -185,17 +186,30 @@ def entries(
     if related_to := chosen.get("related_to"):
         kept = around(vault, related_to)
         lessons = [lesson for lesson in lessons if lesson["id"] in kept]
-    keys: dict[str, Any] = {
-        "title": lambda lesson: (lesson["title"].lower(), lesson["id"]),
-        "created": lambda lesson: -_seconds(lesson["created_at"]),
-        "updated": lambda lesson: -_last(lesson).timestamp(),
-        "confidence": lambda lesson: -lesson["confidence"],
-    }
-    if order in keys:
-        lessons.sort(key=keys[order])
+    lessons.sort(key=_ORDERS[order])
     if chosen.get("reverse"):
         lessons.reverse()
     return lessons[offset : None if limit is None else offset + limit]
+
+
+def _last(entry: Entry) -> datetime:
+    """Return when a lesson was last changed; now if it is not committed and has no date."""
+    times = [time for time in (entry["created_at"], entry["updated_at"]) if time]
+    return max(times, default=datetime.now(UTC))
+
+
+def _created(entry: Entry) -> float:
+    return entry["created_at"].timestamp() if entry["created_at"] else 0.0
+
+
+_ORDERS: dict[str, Callable[[Entry], Any]] = {
+    "id": lambda lesson: lesson["id"],
+    "title": lambda lesson: (lesson["title"].lower(), lesson["id"]),
+    "created": lambda lesson: -_created(lesson),
+    "updated": lambda lesson: -_last(lesson).timestamp(),
+    "confidence": lambda lesson: -lesson["confidence"],
+}
+ORDERS = tuple(_ORDERS)
 
 
 def from_files(
@@ -231,27 +245,20 @@ def entry_from_file(
         data = files.read_file(vault.root / entry["path"])
         if file.hash_of_file(data) != now.hashes.get(below):  # saved since it was listed
             return None
-        text = None
+        text, taught = None, {}
         if not prompts and below not in now.broken and b"applies_to" not in data:
             slug = entry["id"].partition("#")[2]
             text = edits.text_of(data, below, slug, entry["title"])
-        more = _parsed(entry, data, below) if text is None else Entry(text=text)
+        if text is None:
+            (whole,) = _in_file(entry, data, below)[:1]
+            text, taught = whole.text, {kind: list(getattr(whole, kind)) for kind in _TAUGHT}
     except (VaultError, ValueError):  # the table has its last good rows
         return None
-    entry |= Entry(text=more.pop("text"), file_hash=now.hashes[below])
-    entry |= more
+    entry |= Entry(text=text, file_hash=now.hashes[below])
+    entry |= cast("Entry", taught)
     if not names_only and below in now.unchecked:
         entry["withheld"] = diff.withheld_by(vault, below, data).why
     return entry, now
-
-
-def _parsed(entry: Entry, data: bytes, path: str) -> Entry:
-    """Return what the index has of a lesson besides its listing. Raises LessonError, ValueError."""
-    whole, *_ = [
-        lesson for lesson in parse.parse_file(data, path) if _is_of(entry, lesson.id, path)
-    ]
-    taught = {kind: list(getattr(whole, kind)) for kind in _TAUGHT}
-    return Entry(text=whole.text, **cast("Entry", taught))
 
 
 def entry(vault: Vault, name: str, *, beginnings: bool = False) -> Entry:
@@ -261,8 +268,7 @@ def entry(vault: Vault, name: str, *, beginnings: bool = False) -> Entry:
     """
     lesson = named(name, _lessons(vault, listing.COLUMNS), beginnings=beginnings)
     where = filters.wholes_of([lesson["id"]])
-    columns = (*listing.COLUMNS, "text", "file_hash", *_TAUGHT)
-    return _lessons(vault, columns, where)[0]
+    return _lessons(vault, _WHOLE, where)[0]
 
 
 def entry_or_near(vault: Vault, name: str) -> tuple[Entry | None, list[tuple[str, str]]]:
@@ -271,8 +277,7 @@ def entry_or_near(vault: Vault, name: str) -> tuple[Entry | None, list[tuple[str
     These are the lessons that are called so, else those that are written most like it, without
     withheld ones. Raises IndexStateError without an index.
     """
-    columns = (*listing.COLUMNS, "text", "file_hash", *_TAUGHT)
-    whole = _lessons(vault, columns, filters.wholes_of([name]))
+    whole = _lessons(vault, _WHOLE, filters.wholes_of([name]))
     if whole:  # the whole id: no need to read the others
         return whole[0], []
     listed = _lessons(vault, ("lesson_id", "path", "title"), filters.FOR_AGENTS)
@@ -280,7 +285,7 @@ def entry_or_near(vault: Vault, name: str) -> tuple[Entry | None, list[tuple[str
     paths = {id: each["path"] for id, each in known.items()}
     matching = matches(name, paths, beginnings=True)
     if len(matching) == 1:
-        return _lessons(vault, columns, filters.wholes_of(matching))[0], []
+        return _lessons(vault, _WHOLE, filters.wholes_of(matching))[0], []
     nearest = matching[:SHOWN] or near(name, paths)
     return None, [(id, known[id]["title"]) for id in nearest]
 
@@ -309,10 +314,7 @@ def content(vault: Vault, entry: Entry, *, unchanged: bool = False) -> bytes:
     if file.hash_of_file(data) == entry.get("file_hash"):
         return data
     below = entry["path"].partition("/")[2]
-    now = next(
-        (lesson for lesson in parse.parse_file(data, below) if _is_of(entry, lesson.id, below)),
-        None,
-    )
+    now = next(iter(_in_file(entry, data, below)), None)
     if now is None and "#" in entry["id"]:
         return data  # the caller looks for the section and reports that it is gone
     same = [now is not None and getattr(now, key) == entry[key] for key in ("title", "text")]
@@ -322,10 +324,18 @@ def content(vault: Vault, entry: Entry, *, unchanged: bool = False) -> bytes:
     return data
 
 
-def _is_of(entry: Entry, id: str, path: str) -> bool:
-    """Whether a lesson in a file has an entry's id; an id that another file took is a path there."""
-    slug = id.partition("#")[2]
-    return entry["id"] in (id, parse.id_of(path) + (f"#{slug}" if slug else ""))
+def _in_file(entry: Entry, data: bytes, path: str) -> list[Lesson]:
+    """Return the lessons in a file that have an entry's id; one that another file took is a path there.
+
+    Raises LessonError, ValueError.
+    """
+    slugs = ((lesson, lesson.id.partition("#")[2]) for lesson in parse.parse_file(data, path))
+    whole = parse.id_of(path)
+    return [
+        lesson
+        for lesson, slug in slugs
+        if entry["id"] in (lesson.id, f"{whole}#{slug}" if slug else whole)
+    ]
 
 
 def categories(
@@ -386,34 +396,16 @@ def withheld(vault: Vault) -> dict[str, str]:
 
     Raises IndexStateError without an index.
     """
-
     opened = vault.open_index()
     tables = [opened.store, *([opened.skills] if opened.skills.exists() else [])]
     rows = [row for table in tables for row in table.rows(("path", "withheld"), filters.WITHHELD)]
     return {str(row["path"]): str(row["withheld"]) for row in rows}
 
 
-def _is_in(entry: Entry, category: CategoryPath) -> bool:
-    """Whether a lesson is in a category or below it; in any for ""."""
-    return not category or any(
-        f"{path}/".startswith(f"{category}/") for path in entry["categories"]
-    )
-
-
 def _lessons(vault: Vault, columns: tuple[str, ...], where: str | None = None) -> list[Entry]:
     rows = vault.open_index().store.rows(columns, filters.all_of(filters.WHOLE, where))
     lessons: list[Any] = [{"id": row.pop("lesson_id"), **row} for row in rows]
     return sorted(lessons, key=lambda lesson: str(lesson["id"]))
-
-
-def _last(entry: Entry) -> datetime:
-    """Return when a lesson was last changed; now if it is not committed and has no date."""
-    times = [time for time in (entry["created_at"], entry["updated_at"]) if time]
-    return max(times, default=datetime.now(UTC))
-
-
-def _seconds(time: datetime | None) -> float:
-    return time.timestamp() if time else 0.0
 
 
 # Relations: what a lesson names under `## Related`, and the lessons that name it there.
