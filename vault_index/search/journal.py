@@ -30,6 +30,7 @@ LIMITS = Limits(scored=500, matched=3_000, first=100)
 # Of 60 questions about 37 real sessions a search finds 50 answers, and with this floor 49; of ten
 # questions about no work at all it then finds nothing for nine, of 150 about other work for 27%.
 MIN_SCORE = 0.35
+_WORD = re.compile(r"\w+")
 
 
 def find(journal: Journal, query: Query, *, everything: bool = False) -> JournalHits:
@@ -85,14 +86,10 @@ def _window(table: Reader, since: datetime | None, until: datetime | None) -> np
     """Return which rows are in the window of time, bool[rows]; None for all."""
     if since is None and until is None:
         return None
-    import numpy as np
-
     at = table.columns["at"]
-    inside = np.ones(len(at), bool)
-    if since is not None:
-        inside &= at >= microseconds(since)
-    if until is not None:
-        inside &= at < microseconds(until)
+    begins = -(2**63) if since is None else microseconds(since)
+    ends = 2**63 - 1 if until is None else microseconds(until)
+    inside: np.ndarray = (begins <= at) & (at < ends)
     return inside
 
 
@@ -105,13 +102,13 @@ def _results(
     table: Reader, query: Query, ranked: Evidence, window: np.ndarray | None, since: datetime | None
 ) -> JournalHits:
     """Make the hits of ranked rows: one for each turn, of those in the window."""
-    words = set(re.findall(r"\w+", query.text.casefold()))
-
-    def is_hit(hit: JournalHit) -> bool:
-        said = re.findall(r"\w+", f"{hit.title} {hit.text}".casefold())
-        return not below(hit.score, query.min_score) or words.issubset(said)
-
-    hits = tuple(filter(is_hit, _hits(table, ranked, window, query.k)))
+    words = set(_WORD.findall(query.text.casefold()))
+    hits = tuple(
+        hit
+        for hit in _hits(table, ranked, window, query.k)
+        if not below(hit.score, query.min_score)
+        or words.issubset(_WORD.findall(f"{hit.title} {hit.text}".casefold()))
+    )
     older = 0
     if window is not None and since is not None:
         found = ranked.only(ranked.cosine + ranked.text >= (query.min_score or 0.0))
@@ -210,9 +207,8 @@ def around(
     that nothing answers, IndexStateError without an index.
     """
     if not (0 <= before <= DEEPEST and 0 <= after <= DEEPEST):
-        raise VaultError(
-            f"a timeline shows 0 to {DEEPEST} records before and after", f"use at most {DEEPEST}"
-        )
+        message = f"a timeline shows 0 to {DEEPEST} records before and after"
+        raise VaultError(message, f"use at most {DEEPEST}")
     table = open_index(journal).store
     is_id = anchor.strip().isdigit()  # and no date without its marks
     span = None if is_id else moments.span_of(anchor, now or datetime.now(UTC))
@@ -238,13 +234,11 @@ def _place_of(
 ) -> tuple[int, str | None]:
     """Return the place of the first row of the record that an anchor names, and the project to show."""
     named_in = "" if anywhere else project or ""
-    named: Sequence[int] = ()
-    if _RECORD.fullmatch(anchor):
-        named = table.by_time(filters.firsts_of(record=anchor, project=named_in)).tolist()
-    if not named and _SESSION.fullmatch(anchor):
-        named = table.by_time(filters.firsts_of(session=anchor, project=named_in)).tolist()
-    if named:
-        return named[0], str(table.take(named[:1])[0]["project"]) if anywhere else project
+    for shape, kind in ((_RECORD, "record"), (_SESSION, "session")):
+        if shape.fullmatch(anchor):
+            where = filters.firsts_of(project=named_in, **{kind: anchor})
+            if named := table.by_time(where)[:1].tolist():
+                return named[0], str(table.take(named)[0]["project"]) if anywhere else project
     if moments.is_time(anchor):
         raise VaultError(f"no date {anchor!r}", moments.HINT)
     if _RECORD.fullmatch(anchor) or _LIKE_SESSION.fullmatch(anchor):
@@ -252,12 +246,9 @@ def _place_of(
         raise VaultError(f"no record or session {anchor!r} in the journal{within}", _NO_ID)
     if project is None:
         return -1, None
-    hits = (
-        find(journal, Query(anchor, k=1, project=project), everything=True).hits if anchor else []
-    )
-    if not hits:
-        raise VaultError(
-            f"nothing in the journal is at {anchor!r}", "name a record, a time or a text"
-        )
-    where = filters.firsts_of(record=hits[0].id, path=hits[0].path)
-    return int(table.by_time(where)[0]), project
+    asked = Query(anchor, k=1, project=project)
+    for hit in find(journal, asked, everything=True).hits if anchor else ():
+        where = filters.firsts_of(record=hit.id, path=hit.path)
+        return int(table.by_time(where)[0]), project
+    hint = "name a record, a time or a text"
+    raise VaultError(f"nothing in the journal is at {anchor!r}", hint)

@@ -64,9 +64,9 @@ class PublishedVault(Vault):
         if not store.exists():
             raise StoreError(f"{self.uri}: nothing is published there", "lessons index --publish")
         self._looked = time.monotonic()
-        if last is not None and last.store.revision() == store.revision():
-            return last
         if last is not None:
+            if last.store.revision() == store.revision():
+                return last
             store.follow(last.store)
         none = replace(SKILLS, table="no_skills"), replace(DOCUMENTS, table="no_documents")
         skills, documents = (Reader(self.root / "none", 0, each) for each in none)
@@ -115,7 +115,11 @@ def publish_rows(vault: Vault, uri: str, progress: Callable[[int, int], None]) -
     there = {row["id"]: row for row in table.rows(_EVERY, filters.begins("path", mark))}
     here, vectors = opened.store.rows_and_vectors(_EVERY, filters.FOR_AGENTS)
     assert vectors is not None
-    marked = [_marked(row, mark) for row in here]
+    # each with its vault in front of its ids and its path
+    marked = [
+        {**row, **{name: f"{mark}{row[name]}" for name in ("id", "lesson_id", "path")}}
+        for row in here
+    ]
     changed = [at for at, row in enumerate(marked) if there.get(row["id"]) != row]
     stale = sorted(there.keys() - {row["id"] for row in marked})
     for start in range(0, len(changed), ROWS):
@@ -126,11 +130,6 @@ def publish_rows(vault: Vault, uri: str, progress: Callable[[int, int], None]) -
     if changed or stale:
         table.fold(shared.KEEP_VERSIONS)
     return len(changed)
-
-
-def _marked(row: dict[str, Any], mark: str) -> dict[str, Any]:
-    """Return a row with its vault in front of its ids and its path."""
-    return {**row, **{name: f"{mark}{row[name]}" for name in ("id", "lesson_id", "path")}}
 
 
 def publish_vectors(vault: Vault, progress: Callable[[int, int], None]) -> dict[str, Any]:

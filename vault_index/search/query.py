@@ -119,26 +119,22 @@ def order(vault: Vault, candidates: Sequence[Hit]) -> tuple[list[Hit], list[tupl
     weights = weights_of(vault.config)
     least = vault.config.search.min_similarity
     hits = [hit for hit in candidates if hit.cosine >= least]
-    unlike = [
-        (hit, f"less than {percent_of(least)}% like the query")
-        for hit in candidates
-        if hit.cosine < least
-    ]
+    why = f"less than {percent_of(least)}% like the query"
     used = _uses(vault)
-    most = max((used[hit.lesson_id] for hit in hits), default=0)
-    near = _ranks([hit.cosine for hit in hits])
-    words = _ranks([hit.full_text for hit in hits])
+    most = max((used[hit.lesson_id] for hit in hits), default=0) or 1
+    near, words = _ranks([hit.cosine for hit in hits]), _ranks([hit.full_text for hit in hits])
     ordered = []
-    for at, hit in enumerate(hits):
+    for hit, by_cosine, by_words in zip(hits, near, words, strict=True):
         terms = (
-            1 / near[at],
-            1 / words[at] if hit.full_text else 0.0,
+            1 / by_cosine,
+            1 / by_words if hit.full_text else 0.0,
             hit.confidence / MAX_CONFIDENCE,
-            used[hit.lesson_id] / most if most else 0.0,
+            used[hit.lesson_id] / most,
         )
         weighted = tuple(weight * term for weight, term in zip(weights, terms, strict=True))
         ordered.append(replace(hit, weighted=weighted))
-    return sorted(ordered, key=lambda hit: (-sum(hit.weighted), hit.lesson_id)), unlike
+    ordered.sort(key=lambda hit: (-sum(hit.weighted), hit.lesson_id))
+    return ordered, [(hit, why) for hit in candidates if hit.cosine < least]
 
 
 def _ranks(values: Sequence[float]) -> list[int]:
@@ -296,69 +292,46 @@ def neighbours(vault: Vault, hit: Hit, count: int = 1) -> list[Passage]:
     """
     columns = ("id", "lesson_id", "position", "title", "text")
     rows = vault.open_index().store.rows(columns, filters.any_of("path", [hit.path]))
-    own = [row["position"] for row in rows if row["lesson_id"] == hit.lesson_id]
-    middle = (
-        hit.position
-        if hit.position >= 0
-        else min([position for position in own if position >= 0], default=0)
+    rows = sorted(
+        (row for row in rows if row["position"] >= 0), key=lambda row: int(row["position"])
     )
-    near = [row for row in rows if row["position"] >= 0 and abs(row["position"] - middle) <= count]
-    near.sort(key=lambda row: int(row["position"]))
+    own = (row["position"] for row in rows if row["lesson_id"] == hit.lesson_id)
+    middle = hit.position if hit.position >= 0 else next(own, 0)
+    near = [row for row in rows if abs(row["position"] - middle) <= count]
     return [Passage(row["position"], row["title"], row["text"]) for row in near]
 
 
 def _search(vault: Vault, table: Reader, query: Query, where: str | None) -> Results:
     """Return the first `k` hits of a table above the query's least score, and what was left out."""
-    opened = vault.open_index()
+
+    def refuse(hit: Hit) -> str:
+        return below(hit.score, query.min_score) or below(hit.reason, query.floor)
+
     text = searched(query.text)
+    opened = vault.open_index()
     vector, why = (None, "asked for") if query.text_only else query_vector(vault, opened, text)
     if query.phrases and table.schema.exact_text:
         where = scoring.with_phrases(table, text, where)
     if query.weighted and vector is not None and weights_of(vault.config):
         scored = scoring.candidates(table, text, vector, range(POOL), where, None)
-        return _by_weights(vault, query, scored.hits)
-    wanted = EXPLAINED if query.explain else _block(query)
-    min_score = query.min_score
+        ordered, unlike = order(vault, scored.hits)
+        page = ordered[query.offset :]
+        hits, dropped = first_of(page, query.k, refuse)
+        return Results(hits, dropped + unlike, has_more=len(page) > query.k)
+    # confidence orders whole pages, so that they fit together
+    pages = max(4, -(-scoring.CANDIDATES // max(1, query.k)))
+    wanted = EXPLAINED if query.explain else query.k * pages or scoring.CANDIDATES
     first = query.offset // wanted * wanted if query.offset else 0
+    least, floor = (None, None) if query.explain else (query.min_score, query.floor)
     scored = scoring.candidates(
-        table,
-        text,
-        vector,
-        range(first, first + wanted),
-        where,
-        None if query.explain else min_score,
-        None if query.explain else query.floor,
+        table, text, vector, range(first, first + wanted), where, least, floor
     )
     candidates = scored.hits[query.offset - first :]
     if vector is None:
         candidates = [unindexed.only_by_own_words(text, hit) for hit in candidates]
-    cut = _cut(query, candidates, why)
+    hits, dropped = first_of(candidates, query.k, refuse)
     has_more = scored.has_more or len(candidates) > query.k
-    return replace(cut, dropped=cut.dropped + scored.silent, has_more=has_more)
-
-
-def _by_weights(vault: Vault, query: Query, every: list[Hit]) -> Results:
-    """Return the first `k` of candidates in the order of the settings' weights."""
-    ordered, unlike = order(vault, every)
-    page = ordered[query.offset :]
-    results = _cut(query, page, "")
-    dropped = results.dropped + unlike
-    return replace(results, dropped=dropped, has_more=len(page) > query.k)
-
-
-def _cut(query: Query, candidates: list[Hit], text_only: str) -> Results:
-    """Return the first `k` of candidates above the query's least score, and what was left out."""
-
-    def refuse(hit: Hit) -> str:
-        return below(hit.score, query.min_score) or below(hit.reason, query.floor)
-
-    return Results(*first_of(candidates, query.k, refuse), text_only)
-
-
-def _block(query: Query) -> int:
-    """Return how many lessons confidence may put in order: whole pages, so that they fit together."""
-    pages = max(4, -(-scoring.CANDIDATES // max(1, query.k)))
-    return query.k * pages or scoring.CANDIDATES
+    return Results(hits, dropped + scored.silent, why, has_more=has_more)
 
 
 def embed_ahead(vault: Vault, query: str) -> None:

@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 _CODE = re.compile(
@@ -108,7 +109,7 @@ def _pyproject(text: str) -> dict[str, str]:
     extras = (project.get("optional-dependencies") or {}).values()
     listed = [str(line) for each in (project.get("dependencies") or [], *extras) for line in each]
     poetry = (values.get("tool") or {}).get("poetry") or {}
-    return _requirements("\n".join(listed)) | _table(poetry.get("dependencies"))
+    return _requirements("\n".join(listed)) | _pinned(poetry, "dependencies")
 
 
 def _lock(text: str) -> dict[str, str]:
@@ -118,25 +119,14 @@ def _lock(text: str) -> dict[str, str]:
     }
 
 
-def _cargo(text: str) -> dict[str, str]:
-    values = tomllib.loads(text)
-    return _table(values.get("dependencies")) | _table(values.get("dev-dependencies"))
-
-
-def _package(text: str) -> dict[str, str]:
-    values = json.loads(text)
-    return _table(values.get("dependencies")) | _table(values.get("devDependencies"))
-
-
 def _package_lock(text: str) -> dict[str, str]:
     packages = json.loads(text).get("packages") or {}
-    return _table(
-        {
-            path.rpartition("node_modules/")[2]: each.get("version")
-            for path, each in packages.items()
-            if path.count("node_modules/") == 1
-        }
-    )
+    own = {
+        path.rpartition("node_modules/")[2]: each.get("version")
+        for path, each in packages.items()
+        if path.count("node_modules/") == 1
+    }
+    return _pinned({"packages": own}, "packages")
 
 
 def _go(text: str) -> dict[str, str]:
@@ -144,9 +134,10 @@ def _go(text: str) -> dict[str, str]:
     return pinned | {path.rpartition("/")[2]: version for path, version in pinned.items()}
 
 
-def _table(table: Mapping[str, Any] | None) -> dict[str, str]:
+def _pinned(values: Mapping[str, Any], *tables: str) -> dict[str, str]:
+    """Return the versions in tables of a manifest, by name."""
     pinned: dict[str, str] = {}
-    for name, value in (table or {}).items():
+    for name, value in chain.from_iterable((values.get(each) or {}).items() for each in tables):
         written = value.get("version") if isinstance(value, dict) else value
         if match := _FIRST.search(str(written or "")):
             pinned[name.lower()] = match[1]
@@ -158,8 +149,8 @@ _READERS: Mapping[str, Callable[[str], dict[str, str]]] = {
     "uv.lock": _lock,
     "poetry.lock": _lock,
     "Cargo.lock": _lock,
-    "Cargo.toml": _cargo,
-    "package.json": _package,
+    "Cargo.toml": lambda text: _pinned(tomllib.loads(text), "dependencies", "dev-dependencies"),
+    "package.json": lambda text: _pinned(json.loads(text), "dependencies", "devDependencies"),
     "package-lock.json": _package_lock,
     "go.mod": _go,
 }

@@ -8,6 +8,7 @@ not want this session looked at. Nothing of it is kept.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,9 +37,7 @@ class Step:
     text: str
     at: str = ""
     origin: str = ""
-    key: str = (
-        ""  # as the record of injections has it: of a typed text, or of a failure's signature
-    )
+    key: str = ""  # of a typed text or a failure's signature, as the record of injections has it
     came: frozenset[str] = frozenset()  # whole lines that an edit adds
     gone: frozenset[str] = frozenset()  # and those that it takes out
 
@@ -47,11 +46,9 @@ def steps_of(session: Session) -> list[Step]:
     """Return the steps of a session as far as they are known. Reads its transcript."""
     file = Path(session.transcript)
     steps: list[Step] = []
-    try:
+    with suppress(OSError):
         if file.is_file() and file.stat().st_size <= MAX_BYTES:
             steps = list(steps_in(reading.read_events(file, session.agent)))
-    except OSError:
-        steps = []
     return steps or list(of_records(session.records))
 
 
@@ -73,24 +70,19 @@ def steps_in(happened: Iterable[Event]) -> Iterator[Step]:
 
 
 def _of_call(call: Event, result: Event | None) -> Iterator[Step]:
-    kind = tools.kind_of(call.tool)
-    is_error = result is not None and result.is_error
-    text = _text_of_call(kind, call.input)
+    kind, text = tools.kind_of(call.tool), _text_of_call(call)
+    is_error, output = (result.is_error, result.text) if result else (False, "")
     if not text or text.startswith(_OURS):
         return
     if result and result.is_refused:
         yield Step(REFUSED, text, call.at)
-        return
-    if kind == tools.SHELL:
+    elif kind == tools.SHELL:
         yield Step(RAN, text, call.at)
-        output = result.text if result else ""
         if is_error or (tools.is_check(text) and tools.says_failed(output)):
             yield _failed(text, output, call.at)
         else:
             yield from _seen(result)
-    elif kind == tools.EDIT:
-        if is_error:
-            return
+    elif kind == tools.EDIT and not is_error:
         came, gone = changed_lines(tools.edits_of(call.input))
         yield Step(WROTE, text, call.at, came=came, gone=gone)
     elif kind in (tools.READ, tools.SEARCH):
@@ -107,10 +99,12 @@ def _seen(result: Event | None) -> Iterator[Step]:
 
 def _failed(command: str, output: str, at: str) -> Step:
     key = injections.key_of(failure.read(command, output).signature)
-    return Step(FAILED, _ends(output), at, key=key)
+    ends = output if len(output) <= 8000 else f"{output[:4000]}\n{output[-4000:]}"
+    return Step(FAILED, ends, at, key=key)
 
 
-def _text_of_call(kind: str, values: Mapping[str, Any]) -> str:
+def _text_of_call(call: Event) -> str:
+    kind, values = tools.kind_of(call.tool), call.input
     if kind == tools.SHELL:
         return tools.text_of(values.get("command") or values.get("cmd"))[:MAX_CHARS]
     if kind != tools.EDIT:
@@ -151,10 +145,6 @@ def _texts(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for inner in value:
             yield from _texts(inner)
-
-
-def _ends(text: str) -> str:
-    return text if len(text) <= 8000 else f"{text[:4000]}\n{text[-4000:]}"
 
 
 def of_records(records: Iterable[Record]) -> Iterator[Step]:
