@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -35,21 +36,11 @@ if TYPE_CHECKING:
 # a weight of .8 alone costs recall@3 .02 and recall at 2% false injections .07 against no pieces; .6 and
 # .7 cost nothing. On documentation of two frameworks (252 documents, half of them long; 271 headings
 # from deep within as prompts) this keeps .72 of them among the first three, .8 alone .76, no pieces .55.
+#
+# The expected maximum of n standard normal variables is sqrt(2 ln n) - 0.6, right to 0.11 from 2 to
+# 1,000 (Blom's formula: 0.59, 1.55 for 10, 3.23).
 PIECE_WEIGHT = 0.75
 CHANCE = 0.03  # about half of the deviation of the cosines of a document's pieces
-
-
-def chance_of(pieces: np.ndarray) -> np.ndarray:
-    """Return what the best of so many pieces, int[n], is expected to gain by chance, float[n].
-
-    It is `CHANCE` times the expected maximum of as many standard normal variables, for which
-    sqrt(2 ln n) - 0.6 is right to 0.11 from 2 to 1,000 (Blom's formula: 0.59, 1.55 for 10, 3.23).
-    """
-    import numpy as np
-
-    expected: np.ndarray = np.sqrt(2 * np.log(np.maximum(pieces, 1))) - 0.6
-    chance: np.ndarray = CHANCE * np.maximum(0.0, expected)
-    return chance
 
 
 def with_texts(table: Reader, rows: list[dict[str, Any]], query: str) -> list[dict[str, Any]]:
@@ -58,17 +49,15 @@ def with_texts(table: Reader, rows: list[dict[str, Any]], query: str) -> list[di
     if not long:
         return rows
     words = set(re.findall(r"\w+", query.casefold()))
-    best: dict[str, tuple[int, str, int]] = {}
-    columns = ("lesson_id", "position", "text")
-    for piece in table.rows(columns, filters.pieces_of(long)):
+    most: dict[str, int] = {}
+    best: dict[str, dict[str, Any]] = {}
+    for piece in table.rows(("lesson_id", "position", "text"), filters.pieces_of(long)):
+        id = piece["lesson_id"]
         count = len(words & set(re.findall(r"\w+", piece["text"].casefold())))
-        better = (count, piece["text"], piece["position"])
-        if count > best.get(piece["lesson_id"], (0,))[0]:
-            best[piece["lesson_id"]] = better
+        if count > most.get(id, 0):
+            most[id], best[id] = count, piece
     return [
-        row | {"text": best[row["lesson_id"]][1], "position": best[row["lesson_id"]][2]}
-        if row["position"] == LONG_WHOLE and row["lesson_id"] in best
-        else row
+        row | best.get(row["lesson_id"], {}) if row["position"] == LONG_WHOLE else row
         for row in rows
     ]
 
@@ -339,7 +328,9 @@ def _with_pieces(
         nearer = nearest[whole_at] > rows.cosine[whole_at]
         shown = shown.copy()
         shown[whole_at[nearer]] = rows.places[at[nearer]]
-        cosine = np.maximum(rows.cosine, PIECE_WEIGHT * nearest - chance_of(counts))
+        expected = np.sqrt(2 * np.log(np.maximum(counts, 1))) - 0.6
+        chance = CHANCE * np.maximum(0.0, expected)
+        cosine = np.maximum(rows.cosine, PIECE_WEIGHT * nearest - chance)
         rows = replace(rows, cosine=cosine)
     return _Lessons(rows, shown, is_piece, acting, words)
 
@@ -432,25 +423,19 @@ def look_up(table: Reader, query: str, where: str | None) -> Exact:
     words = max(1, len(_words_of_substance(query)))
     about_share, share = min(1.0, ABOUT_WORDS / words), min(1.0, PASSING_WORDS / words)
     lessons = max(1, table.count() - len(table.families.places))
-    about: dict[int, float] = {}
-    passing: dict[int, float] = {}
+    about, passing = defaultdict[int, float](float), defaultdict[int, float](float)
     unknown = 0.0
     for mark in marks:
         having = _rows_with(table, mark, where)
         if having is None:
             continue
-        if not having:
-            if len(mark.text.split()) <= TERM_WORDS:
-                unknown += UNKNOWN
-            continue
+        if not having and len(mark.text.split()) <= TERM_WORDS:
+            unknown += UNKNOWN
         rarity = max(0.0, math.log((lessons + 1) / (len(having) + 0.5)))
         for row, is_about in having.items():
-            passing[row] = passing.get(row, 0.0) + PASSING * rarity * share
-            if is_about:
-                about[row] = about.get(row, 0.0) + ABOUT * rarity * about_share
-    rows = {
-        row: (min(MOST, about.get(row, 0.0)), min(MOST, value)) for row, value in passing.items()
-    }
+            passing[row] += PASSING * rarity * share
+            about[row] += ABOUT * rarity * about_share if is_about else 0.0
+    rows = {row: (min(MOST, about[row]), min(MOST, value)) for row, value in passing.items()}
     return Exact(rows, min(MAX_UNKNOWN, unknown) * about_share)
 
 

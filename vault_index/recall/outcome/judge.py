@@ -116,8 +116,10 @@ def judge(marks: Marks, had: Set[str], after: Sequence[Step], failure: str = "")
         return Verdict(CONTRADICTED, (unknown,))
     own = marks.without(had)
     place, used = _used(own, after)
-    if place is None:
-        return Verdict(IGNORED if own.can_prove and _is_ignored(own, after) else UNKNOWN)
+    if place is None:  # ignored, if work was done and nothing of the lesson is in it or was refused
+        worked = [step.text for step in after if step.kind in (*DOING, REFUSED)]
+        is_there = any(own.named & words.there_in(text) for text in worked)
+        return Verdict(IGNORED if own.can_prove and worked and not is_there else UNKNOWN)
     later = after[place + 1 :]
     turn = list(takewhile(lambda step: step.kind != TYPED, later))
     if wrong := _failed_again(marks, turn, failure) or _undone(later):
@@ -150,12 +152,6 @@ def _used(own: Marks, after: Sequence[Step]) -> tuple[int | None, set[str]]:
         if used - names or len(apart) >= MIN_NAMES:
             return place, used
     return None, used
-
-
-def _is_ignored(own: Marks, after: Sequence[Step]) -> bool:
-    """Whether work was done, and nothing of a lesson is in it or was refused."""
-    worked = [step.text for step in after if step.kind in (*DOING, REFUSED)]
-    return bool(worked) and not any(own.named & words.there_in(text) for text in worked)
 
 
 def _replaced(after: Sequence[Step]) -> set[str]:
@@ -217,20 +213,16 @@ def _failed_again(marks: Marks, later: Sequence[Step], failure: str) -> str:
     for step in later:
         if failure and step.kind == FAILED and step.key == failure:
             return step.text.strip()[:SHOWN]
-    lines = (line for step in later if step.kind == FAILED for line in _lines(step))
-    return next((line for line in lines if _is_failure_of(marks, line)), "")
+    for line in (line for step in later if step.kind == FAILED for line in _lines(step)):
+        plain = words.plain_words(line)
+        for sentence in marks.failures:
+            if len(plain & sentence) >= max(words.MIN_FAILURE, SAME_FAILURE * len(sentence)):
+                return line
+    return ""
 
 
 def _lines(step: Step) -> list[str]:
     return [line.strip()[:SHOWN] for line in step.text.splitlines()[:MAX_LINES]]
-
-
-def _is_failure_of(marks: Marks, line: str) -> bool:
-    plain = words.plain_words(line)
-    return any(
-        len(plain & sentence) >= max(words.MIN_FAILURE, SAME_FAILURE * len(sentence))
-        for sentence in marks.failures
-    )
 
 
 def _undone(later: Iterable[Step]) -> str:

@@ -12,6 +12,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from functools import cached_property, partial
@@ -78,22 +79,24 @@ class _Lesson:
         return Reason(self.id, self.title, self.path, kind, why, f"lessons {verb} {self.id}")
 
 
-def confirmed_days(vault: Vault, paths: Iterable[str]) -> dict[str, str]:
-    """Return the day on which each file of lessons was confirmed, of those that were."""
-    days: dict[str, str] = {}
+def _files_that_say_more(vault: Vault, paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of lessons that have anchors, or the day on which they were confirmed."""
     for path in paths:
-        try:
-            data = read_if_any(vault.root / path)
-            if data and b"\nconfirmed:" in data:
-                value = edits.keys_of(data, path).get(CONFIRMED)
-                if isinstance(value, datetime):
-                    value = value.astimezone(UTC).date() if value.tzinfo else value.date()
-                written = value.isoformat() if isinstance(value, date) else str(value or "")
-                if match := _DATE.match(written):
-                    days[path] = match[0]
-        except VaultError:  # `check` reports it
-            continue
-    return days
+        with suppress(VaultError):  # `check` reports it
+            data = read_if_any(vault.root / path) or b""
+            if b"\nconfirmed:" in data or b"\nanchors:" in data:
+                yield path, data
+
+
+def _day_confirmed(data: bytes, path: str) -> str:
+    """Return the day on which a file of lessons was confirmed; "" if it says none."""
+    value = None
+    with suppress(VaultError):  # `check` reports it
+        value = edits.keys_of(data, path).get(CONFIRMED)
+    if isinstance(value, datetime):
+        value = value.astimezone(UTC).date() if value.tzinfo else value.date()
+    match = _DATE.match(value.isoformat() if isinstance(value, date) else str(value or ""))
+    return match[0] if match else ""
 
 
 def reasons(
@@ -109,12 +112,14 @@ def reasons(
     """
     rows = vault.open_index().store.rows(("lesson_id", "title", "text", "path"), filters.WHOLE)
     rows.sort(key=lambda row: str(row["lesson_id"]))
-    confirmed = confirmed_days(vault, sorted({str(row["path"]) for row in rows}))
+    contents = dict(_files_that_say_more(vault, sorted({str(row["path"]) for row in rows})))
+    days = {path: _day_confirmed(data, path) for path, data in contents.items()}
+    confirmed = {path: day for path, day in days.items() if day}
     counted = tallies(
         {row["lesson_id"]: confirmed[row["path"]] for row in rows if row["path"] in confirmed}
     )
     listed = [reason for row in rows for reason in _of_use(row, counted.get(row["lesson_id"]))]
-    listed += _of_anchors(vault, rows)
+    listed += _of_anchors(vault, rows, contents)
     past = git.look_back(vault.lessons_dir)
     if past:
         listed += _of_repository(vault, past, _lessons(vault, past, rows, confirmed), progress)
@@ -133,15 +138,13 @@ def _of_use(row: Mapping[str, Any], tally: Tally | None) -> Iterator[Reason]:
         yield lesson.reason("cost", f"injected {tally.injected} times, never taken", "rm")
 
 
-def _of_anchors(vault: Vault, rows: Sequence[Mapping[str, Any]]) -> Iterator[Reason]:
+def _of_anchors(
+    vault: Vault, rows: Sequence[Mapping[str, Any]], contents: Mapping[str, bytes]
+) -> Iterator[Reason]:
     top = anchors.top_of(vault)
     for row in rows:
-        try:
-            data = read_if_any(vault.root / row["path"]) or b""
-        except VaultError:  # `check` reports it
-            continue
         lesson = _Lesson(row["lesson_id"], row["title"], row["path"])
-        for each in anchors.of_data(data, row["path"]):
+        for each in anchors.of_data(contents.get(row["path"], b""), row["path"]):
             state = anchors.state(top, each)
             if state == anchors.GONE:
                 yield lesson.reason("anchor", f"{each.shown} is gone: hooks leave the lesson out")

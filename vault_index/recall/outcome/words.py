@@ -47,10 +47,9 @@ _ORDERS = re.compile(
 )
 
 _NAME = re.compile(r"(?<![\w/@-])(?:--)?[A-Za-z_]\w*(?:-\w+)*(?![\w/-]|\.[a-z]\w{0,4}\b(?!\())")
-_SHAPE = (
-    re.compile(  # of a name that nobody writes by chance: a flag, a constant, snake and camel case
-        r"--\w[\w-]{5,}|_*[A-Za-z]\w*_\w+|[a-z][a-z0-9]+(?:[A-Z][a-z0-9]*)+|(?:[A-Z][a-z0-9]+){2,}"
-    )
+# of a name that nobody writes by chance: a flag, a constant, snake and camel case
+_SHAPE = re.compile(
+    r"--\w[\w-]{5,}|_*[A-Za-z]\w*_\w+|[a-z][a-z0-9]+(?:[A-Z][a-z0-9]*)+|(?:[A-Z][a-z0-9]+){2,}"
 )
 _SETTING = re.compile(
     r"(?<![\w.])(?:[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w*|[A-Za-z_]\w*(?:\.\w+)+)"
@@ -154,11 +153,12 @@ def marks_of(text: str) -> Marks:
             failures += [plain_words(each) for each in (clause, *pieces)]
     warned = {*_named(code[AGAINST]), *_named(code[SYMPTOM])}
     commands = {command for line in shell for command in _commands(line)}
+    programs = {command.split()[1] for command in commands}
     return Marks(
         frozenset(_proving(commands)),
         settings_in("\n".join(code[ADVICE])),
         names_in("\n".join(prose)) - warned - _EVERYDAY_FLAGS,
-        frozenset((_named(code[ADVICE]) | _programs(commands)) - warned),
+        frozenset((_named(code[ADVICE]) | programs - _PROGRAMS - _LOOKS) - warned),
         tuple(words for words in failures if len(words) >= MIN_FAILURE),
     )
 
@@ -178,10 +178,6 @@ def _named(pieces: list[str]) -> set[str]:
     """Return the words of code by which one speaks of it: its names, and what is all of a piece."""
     whole = {piece.lower() for piece in pieces if len(piece) >= MIN_NAME and WORD.fullmatch(piece)}
     return whole.union(*map(names_in, pieces))
-
-
-def _programs(commands: Set[str]) -> set[str]:
-    return {command.split()[1] for command in commands} - _PROGRAMS - _LOOKS
 
 
 def _proving(commands: Set[str]) -> Iterator[str]:
