@@ -32,10 +32,10 @@ MAX_PROPOSED = 2
 MAX_BYTES = 128 * 1024  # of a file; of a longer one only the beginning counts
 MAX_LINE = 1000  # characters of a line that may begin a region
 SAME, CHANGED, GONE, NEW = "unchanged", "changed", "gone", "not confirmed"
-_WORDS = (
-    "def|class|function|func|fn|type|struct|interface|enum|trait|impl|const|let|var|module|proc"
+_DEFINES = (
+    r"(?:[\w@]+\s+)*?(?:def|class|function|func|fn|type|struct|interface|enum|trait|impl|const|let"
+    r"|var|module|proc)\s+(?:\([^)\n]*\)\s*)?"
 )
-_DEFINES = rf"(?:[\w@]+\s+)*?(?:{_WORDS})\s+(?:\([^)\n]*\)\s*)?"
 _CLOSES = re.compile(r"[\]})]|end\b")
 _KEY = re.compile(rb"(?m)^anchors:.*\n(?:[ \t\]-].*\n)*")
 _HEADING = re.compile(r"(#+)[ \t]+(\S.*)")
@@ -109,18 +109,13 @@ def _section(lines: Sequence[str], at: int, level: int) -> Sequence[str]:
 
 
 def _indented(lines: Sequence[str], at: int, indent: int) -> Sequence[str]:
-    end = at + 1
-    while end < len(lines):
-        line = lines[end]
-        is_deeper = not line.strip() or len(line) - len(line.lstrip()) > indent
-        is_head = (
-            not is_deeper and _CLOSES.match(line.lstrip()) and line.rstrip().endswith((":", "{"))
-        )
-        if not (is_deeper or is_head):
-            break
-        end += 1
-    closes = end < len(lines) and _CLOSES.match(lines[end].lstrip())
-    return lines[at : end + bool(closes)]
+    for end in range(at + 1, len(lines)):
+        line = lines[end].strip()
+        is_deeper = not line or len(lines[end]) - len(lines[end].lstrip()) > indent
+        closes = _CLOSES.match(line)
+        if not is_deeper and not (closes and line.endswith((":", "{"))):
+            return lines[at : end + bool(closes)]
+    return lines[at:]
 
 
 def _slug(text: str) -> str:

@@ -68,9 +68,8 @@ def _lessons_for(vault: Vault, path: str) -> list[str]:
     store = vault.open_index().store
 
     def read_globs() -> list[tuple[str, str, Callable[..., bool]]]:
-        rows = store.rows(
-            ("lesson_id", "applies_to"), filters.all_of(filters.WHOLE, filters.APPLIES)
-        )
+        where = filters.all_of(filters.WHOLE, filters.APPLIES)
+        rows = store.rows(("lesson_id", "applies_to"), where)
         globs = [
             (row["lesson_id"], glob, glob_matcher([glob[:MAX_TAUGHT_CHARS]]))
             for row in rows

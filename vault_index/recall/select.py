@@ -231,11 +231,10 @@ def _suggested(
     k = vault.config.prompt_skills
     if not k:
         return []
-    asked = Query(
-        prompt, k + len(already), project=str(project or ""), text_only=text_only, for_agent=True
-    )
-    results = floor.skills_above(vault, asked)
-    trusted = only_trusted(vault, [hit for hit in results.hits if not hit.withheld])
+    folder, wanted = str(project or ""), k + len(already)
+    asked = Query(prompt, wanted, project=folder, text_only=text_only, for_agent=True)
+    hits = floor.skills_above(vault, asked).hits
+    trusted = only_trusted(vault, [hit for hit in hits if not hit.withheld])
     return [hit for hit in trusted if hit.lesson_id not in already][:k]
 
 

@@ -35,7 +35,7 @@ def counted(vault: Vault, name: str = "") -> list[Document]:
     shared = filters.all_of(filters.WHOLE, filters.FOR_AGENTS)
     lessons = store.tally("path", shared)
     is_course = filters.all_of(shared, f"({filters.NUMBERED}) OR ({filters.below([COURSES])})")
-    courses = store.tally("path", is_course)
+    kinds = dict.fromkeys(store.tally("path", is_course), COURSE)
     places = documents.near(vault, name) if name else documents.places(vault)
     kept = [place for place in places if place.kind == DOCUMENT and lessons.get(place.path)]
     if name:
@@ -46,9 +46,7 @@ def counted(vault: Vault, name: str = "") -> list[Document]:
     else:
         kept.sort(key=lambda place: (place.title.lower(), place.path))
     return [
-        replace(
-            place, kind=COURSE if place.path in courses else DOCUMENT, lessons=lessons[place.path]
-        )
+        replace(place, kind=kinds.get(place.path, DOCUMENT), lessons=lessons[place.path])
         for place in kept
     ]
 

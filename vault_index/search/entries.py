@@ -167,26 +167,21 @@ def entries(
         raise VaultError(f"cannot sort by {order!r}", f"choose one of {', '.join(ORDERS)}")
     path = checked(category) if category else ""
     if known is None:
-        lessons = _lessons(vault, listing.COLUMNS, filters.below([path]) if path else None)
-    else:
-        lessons = [
-            lesson
-            for lesson in known
-            if not path or any(f"{own}/".startswith(f"{path}/") for own in lesson["categories"])
-        ]
-    if tag:
-        lessons = [
-            lesson for lesson in lessons if tag.lower() in (own.lower() for own in lesson["tags"])
-        ]
-    if type:
-        lessons = [lesson for lesson in lessons if lesson["type"] == type]
-    if since:
-        moment = datetime.fromisoformat(since)
-        lessons = [lesson for lesson in lessons if _last(lesson) >= moment]
-    if related_to := chosen.get("related_to"):
-        kept = around(vault, related_to)
-        lessons = [lesson for lesson in lessons if lesson["id"] in kept]
-    lessons.sort(key=_ORDERS[order])
+        known = _lessons(vault, listing.COLUMNS, filters.below([path]) if path else None)
+    moment = datetime.fromisoformat(since) if since else None
+    related_to = chosen.get("related_to")
+    related = around(vault, related_to) if related_to else ()
+
+    def is_wanted(lesson: Entry) -> bool:
+        return (
+            (not path or any(f"{own}/".startswith(f"{path}/") for own in lesson["categories"]))
+            and (not tag or tag.lower() in map(str.lower, lesson["tags"]))
+            and (not type or lesson["type"] == type)
+            and (not moment or _last(lesson) >= moment)
+            and (not related_to or lesson["id"] in related)
+        )
+
+    lessons = sorted(filter(is_wanted, known), key=_ORDERS[order])
     if chosen.get("reverse"):
         lessons.reverse()
     return lessons[offset : None if limit is None else offset + limit]

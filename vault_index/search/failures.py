@@ -105,11 +105,8 @@ class Answer:
     @property
     def is_above(self) -> bool:
         """Whether the first hit may be injected."""
-        return (
-            bool(self.hits)
-            and not self.why_silent
-            and (bool(self.taught) or self.strength > self.floor)
-        )
+        is_strong = bool(self.taught) or self.strength > self.floor
+        return bool(self.hits) and not self.why_silent and is_strong
 
 
 def find(vault: Vault, failed: Failure, k: int = 5, *, text_only: bool = False) -> Answer:
@@ -171,14 +168,10 @@ def _search(
     """Rank the lessons for a failure, and say how strong the first is."""
     first, _, whole = failed.queries  # the second has no word that the first has not
     text = query.searched(f"{first}\n{whole}")
-    vector: Any = None
-    if vectors:
-        vector = sum(
-            share * vectors[each] for share, each in zip(TEXTS, _embedded(failed), strict=True)
-        )
-    scored = scoring.candidates(
-        vault.open_index().store, text, vector, range(POOL), None, None, exact=False
-    )
+    shares = zip(TEXTS, _embedded(failed), strict=True)
+    vector: Any = sum(share * vectors[each] for share, each in shares) if vectors else None
+    store = vault.open_index().store
+    scored = scoring.candidates(store, text, vector, range(POOL), None, None, exact=False)
     message = Message(fitted, failed)
     best = []
     for hit in scored.hits:

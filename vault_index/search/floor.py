@@ -157,11 +157,9 @@ def for_skills(vault: Vault, *, text_only: bool = False) -> float | None:
 def is_stale(vault: Vault) -> bool:
     """Whether the index changed so much that a floor should be fitted again."""
     fitted = load(vault, _FILE, Floor)
-    return (
-        fitted is None
-        or has_outgrown(vault, fitted.lessons)
-        or len(vault.open_index().known_skills) != fitted.skill_files
-    )
+    if fitted is None or has_outgrown(vault, fitted.lessons):
+        return True
+    return len(vault.open_index().known_skills) != fitted.skill_files
 
 
 def fit(vault: Vault, progress: Callable[[int, int], None] = lambda _done, _all: None) -> Floor:

@@ -139,9 +139,8 @@ def publish_vectors(vault: Vault, progress: Callable[[int, int], None]) -> dict[
     """
     uri = vault.config.index.shared
     if not uri:
-        raise SettingsError(
-            "no place to publish to is set", "lessons config set index.shared s3://bucket/prefix"
-        )
+        hint = "lessons config set index.shared s3://bucket/prefix"
+        raise SettingsError("no place to publish to is set", hint)
     opened = vault.open_index()
     if vault.embedder is None or opened.embedder != vault.embedder.name:
         raise EmbedderError("the index has no vectors to publish", "lessons model fetch")

@@ -203,14 +203,10 @@ def find(
 
 def every_kind(vault: Vault, query: Query) -> Results:
     """Search the kinds that a query names, lessons before skills. Raises as `find` does."""
-    lessons = run(vault, query) if LESSONS in query.kinds else Results([])
-    found = skills(vault, query) if SKILLS in query.kinds else Results([])
-    return Results(
-        lessons.hits + found.hits,
-        lessons.dropped + found.dropped,
-        lessons.text_only or found.text_only,
-        lessons.place,
-    )
+    first = run(vault, query) if LESSONS in query.kinds else Results([])
+    then = skills(vault, query) if SKILLS in query.kinds else Results([])
+    hits, dropped = first.hits + then.hits, first.dropped + then.dropped
+    return Results(hits, dropped, first.text_only or then.text_only, first.place)
 
 
 def run(vault: Vault, query: Query) -> Results:
@@ -292,9 +288,8 @@ def neighbours(vault: Vault, hit: Hit, count: int = 1) -> list[Passage]:
     """
     columns = ("id", "lesson_id", "position", "title", "text")
     rows = vault.open_index().store.rows(columns, filters.any_of("path", [hit.path]))
-    rows = sorted(
-        (row for row in rows if row["position"] >= 0), key=lambda row: int(row["position"])
-    )
+    rows = [row for row in rows if row["position"] >= 0]
+    rows.sort(key=lambda row: int(row["position"]))
     own = (row["position"] for row in rows if row["lesson_id"] == hit.lesson_id)
     middle = hit.position if hit.position >= 0 else next(own, 0)
     near = [row for row in rows if abs(row["position"] - middle) <= count]
@@ -323,9 +318,8 @@ def _search(vault: Vault, table: Reader, query: Query, where: str | None) -> Res
     wanted = EXPLAINED if query.explain else query.k * pages or scoring.CANDIDATES
     first = query.offset // wanted * wanted if query.offset else 0
     least, floor = (None, None) if query.explain else (query.min_score, query.floor)
-    scored = scoring.candidates(
-        table, text, vector, range(first, first + wanted), where, least, floor
-    )
+    places = range(first, first + wanted)
+    scored = scoring.candidates(table, text, vector, places, where, least, floor)
     candidates = scored.hits[query.offset - first :]
     if vector is None:
         candidates = [unindexed.only_by_own_words(text, hit) for hit in candidates]

@@ -344,11 +344,9 @@ def _hits(
     if text_only and table.schema.has_pieces:
         rows = with_texts(table, rows, query)
     hit_of = Hit.of_lesson if table.schema.has_pieces else _skill
-    hits = [
-        hit_of(row, float(evidence.rows.cosine[at]), float(evidence.rows.text[at]))
-        for row, at in zip(rows, chosen, strict=True)
-    ]
-    wholes = evidence.rows.places[chosen].tolist()
+    own = evidence.rows.only(chosen)
+    hits = list(map(hit_of, rows, own.cosine.tolist(), own.text.tolist()))
+    wholes = own.places.tolist()
     words = evidence.words
     for at, whole in enumerate(wholes if words.rows or words.unknown else ()):
         about, passing = words.rows.get(whole, (0.0, 0.0))

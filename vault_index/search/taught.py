@@ -79,17 +79,14 @@ def equal(table: Reader, query: str, where: str | None) -> tuple[np.ndarray, np.
 
 def nearest_sections(hits: Iterable[Hit]) -> list[Hit]:
     """Return hits so that a prompt in the frontmatter of several sections fires the best of them."""
-    best: dict[tuple[str, str], Hit] = {}
     every = list(hits)
-    for hit in every:
-        if hit.taught:
-            key = hit.path, hit.taught_prompt
-            best[key] = max(hit, best.get(key, hit), key=lambda each: each.score)
-    chosen = {hit.lesson_id for hit in best.values()}
+    best: dict[tuple[str, str], Hit] = {}
+    for hit in sorted(every, key=lambda hit: hit.score):
+        best[hit.path, hit.taught_prompt] = hit
     return [
-        replace(hit, score=hit.score - hit.taught, taught=0.0, taught_prompt="")
-        if hit.taught and hit.lesson_id not in chosen
-        else hit
+        hit
+        if not hit.taught or best[hit.path, hit.taught_prompt] is hit
+        else replace(hit, score=hit.score - hit.taught, taught=0.0, taught_prompt="")
         for hit in every
     ]
 
@@ -157,14 +154,10 @@ def _duplicates(vault: Vault, lessons: list[Lesson], path: str) -> Iterator[Find
 
 def _dead_links(vault: Vault, lessons: Sequence[Lesson], path: str) -> Iterator[Finding]:
     """Yield a warning for each lesson that one says to supersede and that is not there."""
-    named = {
-        name
-        for lesson in lessons
-        for kind, name in passages.parts_of(lesson.text).related
-        if kind == passages.SUPERSEDES
-    }
-    known = entries.entries(vault) if named else []
-    for name in sorted(named):
+    links = (link for lesson in lessons for link in passages.parts_of(lesson.text).related)
+    names = sorted({name for kind, name in links if kind == passages.SUPERSEDES})
+    known = entries.entries(vault) if names else []
+    for name in names:
         try:
             entries.named(name, known)
         except VaultError:

@@ -113,10 +113,8 @@ def _pyproject(text: str) -> dict[str, str]:
 
 
 def _lock(text: str) -> dict[str, str]:
-    packages = tomllib.loads(text).get("package") or []
-    return {
-        str(each["name"]).lower(): str(each["version"]) for each in packages if "version" in each
-    }
+    packages = [each for each in tomllib.loads(text).get("package") or [] if "version" in each]
+    return {str(each["name"]).lower(): str(each["version"]) for each in packages}
 
 
 def _package_lock(text: str) -> dict[str, str]:

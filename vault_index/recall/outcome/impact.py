@@ -59,15 +59,13 @@ def measures(
     after = judge.turns_after(steps, place, turns)
     keys = Counter(step.key for step in steps[place:] if step.kind == FAILED)
     came_again = keys[failure] > 0 if failure else any(times > 1 for times in keys.values())
-    corrected = sum(
-        step.kind == REFUSED or (step.kind == TYPED and vocabulary.corrects(step.text))
-        for step in after
-    )
+    typed = [step.text for step in after if step.kind == TYPED]
+    refused = sum(step.kind == REFUSED for step in after)
     done = None if marks is None else judge.is_done(marks, had, after)
     return [
         None if done is None else int(done),
         int(came_again),
-        corrected,
+        refused + sum(map(vocabulary.corrects, typed)),
         sum(step.kind == FAILED for step in after),
         *_until_checks_pass(after, turns),
         None,
@@ -239,11 +237,10 @@ def difference(name: str, cells: Mapping[Cell, int]) -> Difference:
     drawn = [(weights @ (values * w)) / (weights @ (n * w)) for n, values, w in sides]
     # a side in which a rare thing never came is no surer than the spread of all pairs makes it
     spread = _spread(name, sessions, sides)
-    least = [
-        max(float(np.std(each)), spread / math.sqrt(n))
-        for each, n in zip(drawn, number, strict=True)
-    ]
-    reach = _reach(sessions.sum()) * max(math.hypot(*least), float(np.std(drawn[0] - drawn[1])))
+    deviations = np.maximum([np.std(each) for each in drawn], spread / np.sqrt(number))
+    reach = _reach(sessions.sum()) * max(
+        math.hypot(*deviations), float(np.std(drawn[0] - drawn[1]))
+    )
     middle = means[0] - means[1]
     interval = middle - reach, middle + reach
     return Difference(name, number[0], number[1], means[0], means[1], middle, interval)

@@ -406,10 +406,8 @@ class _Sessions:
         words: dict[str, Set[str]] = {}
         for path in sorted(paths)[-SESSIONS:]:
             with suppress(VaultError):
-                records = archive.read(self._folder / path).records
-                words[_bare(archive.name_in(Path(path)))] = judge.words_before(
-                    story.of_records(records)
-                )
+                steps = story.of_records(archive.read(self._folder / path).records)
+                words[_bare(archive.name_in(Path(path)))] = judge.words_before(steps)
         return words
 
 

@@ -165,11 +165,9 @@ def marks_of(text: str) -> Marks:
 
 def usual_in(texts: Sequence[str]) -> frozenset[str]:
     """Return the signs and words that many of these lessons have: they show nothing of one."""
-    counts = Counter(
-        word
-        for text in texts
-        for word in marks_of(text).signs | {each.lower() for each in WORD.findall(text)}
-    )
+    counts = Counter[str]()
+    for text in texts:
+        counts.update(marks_of(text).signs.union(map(str.lower, WORD.findall(text))))
     least = max(MIN_USUAL, USUAL_SHARE * len(texts))
     return frozenset(sign for sign, count in counts.items() if count >= least)
 
@@ -239,11 +237,8 @@ def commands_typed(prompt: str) -> frozenset[str]:
 
 def plain_words(text: str) -> frozenset[str]:
     """Return the words of a sentence that say something, without endings, lower case."""
-    return frozenset(
-        _stem(word)
-        for word in re.findall(r"[a-z][a-z0-9_]{2,}", text.lower())
-        if word not in STOP_WORDS
-    )
+    words = re.findall(r"[a-z][a-z0-9_]{2,}", text.lower())
+    return frozenset(_stem(word) for word in words if word not in STOP_WORDS)
 
 
 def _stem(word: str) -> str:
