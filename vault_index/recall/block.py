@@ -90,7 +90,6 @@ def at_edit(hit: Hit) -> str:
 
 
 def _blocks(hits: Sequence[Hit], budget: int) -> list[str]:
-    """Return the lessons that fit into the budget, in characters."""
     blocks: list[str] = []
     for number, hit in enumerate(hits):
         head = header(hit)
@@ -112,7 +111,6 @@ def _blocks(hits: Sequence[Hit], budget: int) -> list[str]:
 
 
 def _suggestion(skill: Hit) -> str:
-    """Return a skill as a line: how to call it, and what it is for."""
     name = quote.defused_line(skill.title.replace("`", ""))  # in this order: "<`/lessons>"
     says = blocks.shorten_line(quote.defused_line(skill.text), SKILL_CHARS)
     # no agent has it loaded
@@ -242,7 +240,6 @@ def _summary(session: Session, record: Record) -> str:
 
 
 def _index(sessions: list[Session]) -> list[str]:
-    """Return the last records, the latest first, a line each."""
     records = [
         (record.at or session.began, record)
         for session in sessions

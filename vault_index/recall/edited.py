@@ -57,7 +57,6 @@ def select_lesson(vault: Vault, event: dict[str, Any]) -> Injection:
 
 
 def _hits_for(vault: Vault, path: str) -> list[Hit]:
-    """Return the lessons that are for a path and that an agent may get, the nearest first."""
     lessons = _lessons_for(vault, path)
     hits = [replace(hit, score=1.0, cosine=1.0) for hit in select.of_ids(vault, lessons)]
     return sorted(hits, key=lambda hit: lessons.index(hit.lesson_id))

@@ -38,6 +38,7 @@ SHOWN = (
 _KINDS = {injections.FAILURE: "error", injections.EDIT: "file"}  # of others it is "prompt"
 ANSWERED, SILENT = "answered", "silent"
 ONLY = ("", ANSWERED, SILENT)
+_SUMMED = ("prompts", "answered", "p50_ms", "p90_ms", "missed", "failures", "failures_answered")
 MAX_TIMES = 500  # searches, the latest, of which the time is returned
 _JUDGING_SECONDS = 0.5  # of somebody who waits for a page: the other sessions wait for the next
 _Key = tuple[str, str, str]  # session, hash of the prompt, lesson
@@ -137,23 +138,20 @@ def _totals(
     marks: Mapping[_Key, Mapping[str, Any]],
     again: Mapping[injections.Key, bool],
 ) -> dict[str, Any]:
-    summed = injections.total(prompts[::-1], [])
+    summed = injections.total(wanted[::-1], [])
     times = [ms for ms in (each.get("ms") for each in prompts) if isinstance(ms, (int, float))]
     marked = sum(
         _taught(marks, *_prompt_of(each), lesson) == SILENT_ON
         for each in prompts
         for lesson in each["lessons"]
     )
-    failed = [each for each in wanted if each["event"] == injections.FAILURE]
-    keys = [(str(each.get("time") or ""), *_prompt_of(each)) for each in failed if each["lessons"]]
+    keys = [(str(each.get("time") or ""), *_prompt_of(each)) for each in wanted]
     return {
-        **{name: summed[name] for name in ("since", "prompts", "answered", "p50_ms", "p90_ms")},
+        "since": prompts[-1].get("time") if prompts else None,
+        **{name: summed[name] for name in _SUMMED},
         "silent": summed["prompts"] - summed["answered"],
         "marked": marked,
         "slowest_ms": max(times, default=None),
-        "missed": sum("missed" in each for each in wanted),
-        "failures": len(failed),
-        "failures_answered": len(keys),
         "came_again": sum(again.get(key, False) for key in keys),
     }
 
@@ -248,7 +246,6 @@ class _Known:
 
 
 def _prompt_of(record: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the session and the hash of a record's prompt."""
     return str(record.get("session") or ""), str(record.get("prompt") or "")
 
 
@@ -282,7 +279,6 @@ class _Texts:
         return _prompts(self.kept(session)).get(key) or self._written(session).get(key, "")
 
     def _of_journal(self, id: str) -> Session | None:
-        """Return a session that the journal has, by its whole id."""
         named = archive.file_name(id)
         for file in archive.all_files(self._folder, named=named) if id and spool.is_on() else ():
             with suppress(VaultError):

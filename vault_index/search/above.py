@@ -183,7 +183,6 @@ def joined(vault: Vault, own: Answer, search: Callable[[Above, Vault], Answer]) 
 
 
 def _is_near(vector: np.ndarray | None, others: Sequence[np.ndarray]) -> bool:
-    """Whether a lesson is a near-duplicate of another, by their vectors."""
     return vector is not None and any(
         len(each) == len(vector) and float(each @ vector) >= DUPLICATE_COSINE for each in others
     )

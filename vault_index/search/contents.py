@@ -89,7 +89,6 @@ def count(vault: Vault, today: date) -> dict[str, Any]:
 
 
 def _ordered(tally: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Return the most frequent first, of equal ones by name."""
     return sorted(tally.items(), key=lambda item: (-item[1], item[0] or ""))
 
 

@@ -58,8 +58,7 @@ def near(vault: Vault, name: str, *, for_agent: bool = False) -> list[Document]:
     """
     all_places = _all(vault)
     if for_agent:
-        store = vault.open_index().store
-        withheld = {row["path"] for row in store.rows(("path",), filters.WITHHELD)}
+        withheld = vault.open_index().store.tally("path", filters.WITHHELD)
         all_places = [each for each in all_places if each[0].path not in withheld]
     if not all_places:
         return []
@@ -74,14 +73,11 @@ def near(vault: Vault, name: str, *, for_agent: bool = False) -> list[Document]:
     meaning = _cosines(vault, name, [vector for _, vector in all_places])
     has_meaning = any(meaning)
     ranked = []
-    for number, (place, _) in enumerate(all_places):
-        likeness = (
-            max(float(letters[number]) / 200, 0 if has_meaning else _words(name, place.title))
-            + meaning[number]
-            + INITIALS_WEIGHT * _abbreviates(name, place.title)
-        )
-        if name.strip().lower() in (place.title.lower(), place.path.lower()):
-            likeness = 2.0
+    for (place, _), percent, cosine in zip(all_places, letters, meaning, strict=True):
+        words = 0.0 if has_meaning else _words(name, place.title)
+        initials = INITIALS_WEIGHT * _abbreviates(name, place.title)
+        is_same = name.strip().lower() in (place.title.lower(), place.path.lower())
+        likeness = 2.0 if is_same else max(float(percent) / 200, words) + cosine + initials
         ranked.append(replace(place, likeness=likeness))
     return sorted(ranked, key=lambda place: (-place.likeness, place.kind, place.path))
 
@@ -99,10 +95,8 @@ def resolve(vault: Vault, name: str, *, for_agent: bool = False) -> Document:
     if ranked and ranked[0].likeness >= least_likeness(vault):
         return ranked[0]
     some = ", ".join(f"{place.title!r:.60}" for place in ranked[:SHOWN])
-    raise VaultError(
-        f"no document or category is called {name!r}",
-        f"name one of the nearest: {some}" if some else "name a lesson of several passages",
-    )
+    hint = f"name one of the nearest: {some}" if some else "name a lesson of several passages"
+    raise VaultError(f"no document or category is called {name!r}", hint)
 
 
 def least_likeness(vault: Vault) -> float:
@@ -166,11 +160,10 @@ def _words(name: str, title: str) -> float:
 
 def _abbreviates(name: str, title: str) -> bool:
     """Whether a word of a name is the initials of neighbouring words of a title."""
-    words_of_title = [word for word in category.normalise(title).split("-") if word not in _SMALL]
-    initials = "".join(word[0] for word in words_of_title if word)
-    words = "".join(char if char.isalnum() or char == " " else "" for char in name.lower())
-    asked = [word for word in words.split() if word not in _SMALL]
-    return any(1 < len(word) < 5 and word in initials for word in asked)
+    of_title = category.normalise(title).split("-")
+    initials = "".join(word[0] for word in of_title if word and word not in _SMALL)
+    asked = "".join(char for char in name.lower() if char.isalnum() or char == " ").split()
+    return any(1 < len(word) < 5 and word in initials for word in asked if word not in _SMALL)
 
 
 # The lessons of a document in their order, and the one of a number.
@@ -236,9 +229,8 @@ def narrowed(vault: Vault, place: Document, number: int) -> Document:
     """
     lesson = lesson_numbered(vault, place.path, number)
     if lesson is not None:
-        return replace(
-            place, lesson=lesson.id, title=f"{place.title}, lesson {number}: {lesson.title}"
-        )
+        title = f"{place.title}, lesson {number}: {lesson.title}"
+        return replace(place, lesson=lesson.id, title=title)
     if place.kind == CATEGORY:
         raise VaultError(f"{place.path} is a category", "name the document whose lesson is meant")
     there = parts(vault, [place.path])[place.path]

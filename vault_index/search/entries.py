@@ -429,7 +429,6 @@ def around(vault: Vault, name: str) -> list[str]:
 
 
 def _naming(vault: Vault, entry: Entry, known: Sequence[Entry]) -> Iterator[dict[str, str]]:
-    """Yield the relations of other lessons to one."""
     where = filters.all_of(filters.WHOLE, filters.FOR_AGENTS, filters.RELATED)
     title, path = entry["title"].casefold(), {entry["id"]: entry["path"]}
     for row in vault.open_index().store.rows(("lesson_id", "text"), where):

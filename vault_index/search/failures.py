@@ -165,7 +165,6 @@ def _acting(lines: dict[str, list[str]], failed: Failure) -> dict[str, str]:
 def _search(
     vault: Vault, fitted: Fitted, failed: Failure, k: int, vectors: dict[str, np.ndarray]
 ) -> Answer:
-    """Rank the lessons for a failure, and say how strong the first is."""
     first, _, whole = failed.queries  # the second has no word that the first has not
     text = query.searched(f"{first}\n{whole}")
     shares = zip(TEXTS, _embedded(failed), strict=True)
@@ -341,7 +340,6 @@ def load(vault: Vault) -> Fitted | None:
 
 
 def _embedded(failed: Failure) -> tuple[str, ...]:
-    """Return the texts of a failure that are embedded."""
     return failed.queries[: len(TEXTS)]
 
 

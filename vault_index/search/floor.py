@@ -184,7 +184,6 @@ def fit(vault: Vault, progress: Callable[[int, int], None] = lambda _done, _all:
 def _fit_lessons(
     vault: Vault, prompts: Sequence[str], progress: Callable[[int, int], None]
 ) -> Floor:
-    """Return the floors of the lessons, and the lowest for skills."""
     opened = vault.open_index()
     opened.store.load()
 
@@ -204,7 +203,6 @@ def _fit_lessons(
 def _fit_skills(
     vault: Vault, floor: Floor, prompts: Sequence[str], progress: Callable[[int, int], None]
 ) -> Floor:
-    """Return a floor with those of the skills."""
     vault.open_index().skills.load(rows=True)
 
     def most_evidence(prompt: str) -> tuple[float, float]:

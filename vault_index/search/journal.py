@@ -166,7 +166,6 @@ def _firsts(table: Reader, some: Sequence[Mapping[str, Any]]) -> dict[tuple[str,
 def _by_time(
     table: Reader, query: Query, allowed: np.ndarray | None, window: np.ndarray | None
 ) -> JournalHits:
-    """List the records that a query is about, the latest first."""
     import numpy as np
 
     columns = table.columns

@@ -198,7 +198,6 @@ def vectors(
 
 
 def _clashes(vault: Vault, lesson: Lesson, path: str, text: str) -> Iterator[Finding]:
-    """Report taught prompts that fire another lesson, too."""
     hashes = {rows.hash_of_prompt(prompt): prompt for prompt in lesson.fires_on}
     store = vault.open_index().store
     others: dict[str, str] = {}

@@ -238,9 +238,9 @@ def difference(name: str, cells: Mapping[Cell, int]) -> Difference:
     # a side in which a rare thing never came is no surer than the spread of all pairs makes it
     spread = _spread(name, sessions, sides)
     deviations = np.maximum([np.std(each) for each in drawn], spread / np.sqrt(number))
-    reach = _reach(sessions.sum()) * max(
-        math.hypot(*deviations), float(np.std(drawn[0] - drawn[1]))
-    )
+    seen = 7 * float(sessions.sum()) / TUNED_FOR
+    holding = math.sqrt(2 * (1 + 1 / seen) * (math.log(seen + 1) / 2 - math.log(1 - LEVEL)))
+    reach = holding * max(math.hypot(*deviations), float(np.std(drawn[0] - drawn[1])))
     middle = means[0] - means[1]
     interval = middle - reach, middle + reach
     return Difference(name, number[0], number[1], means[0], means[1], middle, interval)
@@ -257,12 +257,6 @@ def _spread(name: str, sessions: Any, sides: Sequence[tuple[Any, Any, Any]]) -> 
     if name in SHARES:
         return math.sqrt(mean * (1 - mean))
     return math.sqrt(float(weight @ (values - mean) ** 2) / float(weight.sum()))
-
-
-def _reach(sessions: float) -> float:
-    """Return how many standard deviations an interval reaches that holds on all days together."""
-    seen = 7 * sessions / TUNED_FOR
-    return math.sqrt(2 * (1 + 1 / seen) * (math.log(seen + 1) / 2 - math.log(1 - LEVEL)))
 
 
 # What leaves the machine, if its user sends it: counts.

@@ -263,33 +263,12 @@ def update(
     sessions = _Sessions(Journal(vault.config).folder)
     if not (_take_in(vault, book) or (book.open and sessions.behind(book))):
         return book
-    judged, waiting = _judge(vault, book, sessions, seconds, progress)
-    with suppress(WriteError), projects.hold_private_folder(vault, FOLDER) as folder:
-        latest = load(folder)  # others may have judged meanwhile
-        _take_in(vault, latest)
-        latest.judged(book, judged)
-        oldest = datetime.now(UTC) - timedelta(days=OPEN_DAYS)
-        is_trusted = expiry.is_trusted(vault.config.home)
-        latest.fold(oldest.strftime("%Y-%m-%dT%H:%M:%SZ") if is_trusted else "")
-        save(folder, latest)
-        book = latest
-    book.waiting = waiting
-    return book
-
-
-def _judge(
-    vault: Vault,
-    book: Ledger,
-    sessions: _Sessions,
-    seconds: float,
-    progress: Callable[[int, int], None] | None,
-) -> tuple[list[str], int]:
-    """Judge the sessions that went on, the latest first; return which, and how many have to wait."""
     behind = sessions.behind(book)
     judged: list[str] = []
     until = time.monotonic() + seconds
     marks = _Marks(vault, book, sessions)
-    for session, entries in sorted(behind.items(), key=lambda item: item[1][-1].time, reverse=True):
+    latest_first = sorted(behind.items(), key=lambda item: item[1][-1].time, reverse=True)
+    for session, entries in latest_first:
         if time.monotonic() > until:
             break
         try:
@@ -300,7 +279,17 @@ def _judge(
         judged.append(session)
         if progress:
             progress(len(judged), len(behind))
-    return judged, len(behind) - len(judged)
+    with suppress(WriteError), projects.hold_private_folder(vault, FOLDER) as folder:
+        latest = load(folder)  # others may have judged meanwhile
+        _take_in(vault, latest)
+        latest.judged(book, judged)
+        oldest = datetime.now(UTC) - timedelta(days=OPEN_DAYS)
+        is_trusted = expiry.is_trusted(vault.config.home)
+        latest.fold(oldest.strftime("%Y-%m-%dT%H:%M:%SZ") if is_trusted else "")
+        save(folder, latest)
+        book = latest
+    book.waiting = len(behind) - len(judged)
+    return book
 
 
 def _take_in(vault: Vault, book: Ledger) -> bool:
@@ -416,7 +405,6 @@ def _bare(name: str) -> str:
 
 
 def _day_of(path: str) -> datetime:
-    """Return the day of a session file, by its path."""
     try:
         return datetime.fromisoformat(archive.day_of(Path(path)))
     except ValueError:  # somebody renamed it

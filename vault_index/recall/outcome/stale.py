@@ -263,7 +263,6 @@ class _Then:
         return gone / lines if lines >= MIN_LINES else 0.0
 
     def _names_gone(self, lessons: Sequence[_Lesson]) -> set[str]:
-        """Return the cited names that the code had and has no more."""
         cited = {name.encode() for lesson in lessons for name in lesson.cited.names}
         if not cited:
             return set()

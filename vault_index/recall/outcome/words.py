@@ -73,21 +73,11 @@ _EVERYDAY = frozenset(
     f"{RUN}{program} {word}"
     for line in (
         "git status diff log add commit push pull checkout switch branch show stash rebase merge fetch"
-        " restore clone config remote tag init reset",
-        "npm install test run start i ci",
-        "pip install",
-        "python -m",
-        "python3 -m",
-        "go test build run mod install",
-        "cargo build test run",
-        "docker build run ps compose",
-        "make test build",
-        "mise run install",
-        "brew install",
-        "terraform plan apply init",
-        "kubectl get apply",
-        "gh pr api issue run repo auth",
-    )
+        " restore clone config remote tag init reset|npm install test run start i ci|pip install"
+        "|python -m|python3 -m|go test build run mod install|cargo build test run"
+        "|docker build run ps compose|make test build|mise run install|brew install"
+        "|terraform plan apply init|kubectl get apply|gh pr api issue run repo auth"
+    ).split("|")
     for program, *words in [line.split()]
     for word in words
 ) | {f"{RUN}gh pr {verb}" for verb in ("create", "view", "list", "diff", "merge", "checks")}
