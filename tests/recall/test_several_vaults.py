@@ -53,7 +53,8 @@ def stand_on(*entries: Path | str) -> None:
 
 
 def told(project: Path, prompt: str = PROMPT, already: tuple[str, ...] = ()) -> list[str]:
-    return [hit.lesson_id for hit in select.for_prompt(open_vault(project), prompt, already).hits]
+    given = select.for_prompt(open_vault(project), prompt, plan=Plan(given=already))
+    return [hit.lesson_id for hit in given.hits]
 
 
 def test_a_prompt_gets_a_lesson_of_the_team_marked_with_its_origin(tmp_path: Path) -> None:
@@ -374,7 +375,7 @@ def test_a_session_begins_with_the_rules_and_lessons_of_the_team_too(tmp_path: P
     wanted = ["ci/ours", "team:db/lock", "team:web/c"]
     begun = select.for_session(open_vault(project), project)
     assert [hit.lesson_id for hit in begun.hits] == wanted
-    assert not select.for_session(open_vault(project), project, wanted).hits
+    assert not select.for_session(open_vault(project), project, plan=Plan(given=wanted)).hits
     again = select.after_compaction(open_vault(project), wanted)
     assert [hit.lesson_id for hit in again.hits] == wanted
 

@@ -41,12 +41,10 @@ def select_lesson(vault: Vault, event: dict[str, Any]) -> Injection:
     if path.startswith("../") or sessions.times_told(vault, event, injections.key_of(path)):
         return Injection("", silent=select.NOTHING)
     session, agent = str(event["session_id"]), str(event.get("agent_id") or "")
-    had = sessions.given(vault, session, agent)
     plan = holdout.plan(vault, session, agent)
     own = above.Answer(_hits_for(vault, path))
     every = above.joined(vault, own, lambda _, other: above.Answer(_hits_for(other, path)))
-    fresh = [hit for hit in every if hit.lesson_id not in had and not plan.is_over(hit)]
-    first = fresh[:1]
+    first = list(filter(plan.is_new, every))[:1]
     if not first:
         return Injection("", silent="nothing new")
     said = redact(path)[:MAX_TAUGHT_CHARS]

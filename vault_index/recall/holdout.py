@@ -8,7 +8,7 @@ back. The record has what would have been said, and `recall.outcome.impact` comp
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -36,14 +36,16 @@ def is_held(share: float, session: str, lesson: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The pairs of a session that are held back, of a `share` of all.
+    """What a session had, and the pairs of it that are held back, of a `share` of all.
 
     `before` names what the session was not told already: lessons, and failures by their key.
+    `given` are the ids that it received, the latest last.
     """
 
     share: float = 0.0
     session: str = ""
     before: frozenset[str] = frozenset()
+    given: Collection[str] = ()
 
     def may_hold(self, hit: Hit) -> bool:
         """Whether chance decides about a hit."""
@@ -53,9 +55,14 @@ class Plan:
         """Whether a hit is held back from the session."""
         return self.may_hold(hit) and is_held(self.share, self.session, hit.lesson_id)
 
-    def is_over(self, hit: Hit) -> bool:
-        """Whether a hit was held back before: it takes no place a second time, as if it had come."""
-        return hit.lesson_id in self.before and self.holds(hit)
+    def is_new(self, hit: Hit) -> bool:
+        """Whether a hit did not come, and was not held back: then it is as if it had come."""
+        is_over = hit.lesson_id in self.before and self.holds(hit)
+        return hit.lesson_id not in self.given and not is_over
+
+    def reach(self, k: int) -> int:
+        """Return how many hits have `k` new ones among them."""
+        return k + len(self.given) + len(self.before)
 
     def split(self, hits: Iterable[Hit]) -> tuple[list[Hit], list[Hit]]:
         """Return the hits that the session gets, and those that are held back."""
@@ -81,12 +88,12 @@ NONE = Plan()
 
 
 def plan(vault: Vault, session: str, agent: str = "", *, is_new: bool = False) -> Plan:
-    """Return the plan of a session or its subagent: nothing was held back yet from what `is_new`."""
+    """Return the plan of a session or its subagent: what `is_new` had nothing yet."""
     share = vault.config.measure.holdout
-    if not (share and session):
-        return NONE
-    before = () if is_new else sessions.lines_of(vault, session, agent, sessions.HELD)
-    return Plan(share, session, frozenset(before))
+    if is_new or not session:
+        return Plan(share, session)
+    before = sessions.lines_of(vault, session, agent, sessions.HELD) if share else ()
+    return Plan(share, session, frozenset(before), sessions.given(vault, session, agent))
 
 
 def notice(vault: Vault) -> str:

@@ -126,21 +126,16 @@ def _injection(
         return failed.answer(vault, event, text_only)
     if name == edited.EVENT:
         return edited.select_lesson(vault, event)
-    is_subagent = name == subagents.ASKED  # a new one was told nothing yet
-    already = sessions.given(vault, session) if not is_subagent else {}
-    plan = holdout.plan(vault, session, is_new=is_subagent)
+    # a new subagent was told nothing yet
+    plan = holdout.plan(vault, session, is_new=name == subagents.ASKED)
     if from_files:
-        return select.from_files(vault, prompt, already, plan)
+        return select.from_files(vault, prompt, plan)
     project = Path(str(event.get("cwd") or "."))
     skills.register(vault, project)
     if name == "SessionStart":
         sessions.forget_old(vault)
         failures.want(vault)
         if event.get("source") == COMPACT:
-            return select.after_compaction(vault, already)
-        return select.for_session(
-            vault, project, already, session=session, text_only=text_only, plan=plan
-        )
-    return select.for_prompt(
-        vault, prompt, already, project=project, text_only=text_only, plan=plan
-    )
+            return select.after_compaction(vault, plan.given)
+        return select.for_session(vault, project, text_only=text_only, plan=plan)
+    return select.for_prompt(vault, prompt, project=project, text_only=text_only, plan=plan)

@@ -66,7 +66,6 @@ def without_withheld(silent: str) -> str:
 def for_prompt(
     vault: Vault,
     prompt: str,
-    already: Collection[str] = (),
     *,
     project: Path | None = None,
     text_only: bool = False,
@@ -74,18 +73,17 @@ def for_prompt(
 ) -> Injection:
     """Return what a prompt should get: up to three lessons and a skill above their floors.
 
-    `already` are the ids that this session received before. `project` is the folder that the prompt
-    was typed in, which may have skills. `text_only` saves the time to embed the prompt. The `plan` says
-    which lessons are held back.
+    `project` is the folder that the prompt was typed in, which may have skills. `text_only` saves the
+    time to embed the prompt. The `plan` says what the session had, and which lessons are held back.
     """
     if reason := chatter.why_skipped(prompt):
         return Injection("", silent=reason)
     config = vault.config
     injection = _above_floor(
-        vault, [prompt, *_ends(prompt)], config.prompt_lessons, already, COMPANION_SHARE,
+        vault, [prompt, *_ends(prompt)], config.prompt_lessons, COMPANION_SHARE,
         text_only=text_only, plan=plan,
     )  # fmt: skip
-    suggested = _suggested(vault, prompt, project, already, text_only)
+    suggested = _suggested(vault, prompt, project, plan, text_only)
     return _rendered(injection, suggested, config.prompt_tokens, plan=plan)
 
 
@@ -98,36 +96,27 @@ def _ends(prompt: str) -> list[str]:
     return [end for end in dict.fromkeys(ends) if not chatter.why_skipped(end)]
 
 
-def from_files(
-    vault: Vault, prompt: str, already: Collection[str] = (), plan: Plan = holdout.NONE
-) -> Injection:
+def from_files(vault: Vault, prompt: str, plan: Plan = holdout.NONE) -> Injection:
     """Return what a prompt should get where there is no index: from the files, by their words."""
     if reason := chatter.why_skipped(prompt):
         return Injection("", silent=reason)
     config = vault.config
-    wanted = config.prompt_lessons + len(already) + len(plan.before)
-    every, files = unindexed.find(vault, prompt, wanted)
+    every, files = unindexed.find(vault, prompt, plan.reach(config.prompt_lessons))
     least = floor.before_fit(files)
     trusted = [hit for hit in only_trusted(vault, every) if hit.is_above(least)]
     hits = anchors.deliverable(vault, trusted)
-    fresh = _fresh(hits, 0.0, already, plan)[: config.prompt_lessons]
+    fresh = _fresh(hits, 0.0, plan)[: config.prompt_lessons]
     silent = "" if fresh else "nothing new" if hits else NOTHING
     injection = Injection("", fresh, floor=least, silent=silent, near=next(iter(every), None))
     return _rendered(injection, [], config.prompt_tokens, plan=plan)
 
 
 def for_session(
-    vault: Vault,
-    project: Path,
-    already: Collection[str] = (),
-    *,
-    session: str = "",
-    text_only: bool = False,
-    plan: Plan = holdout.NONE,
+    vault: Vault, project: Path, *, text_only: bool = False, plan: Plan = holdout.NONE
 ) -> Injection:
     """Return what the start of a session in a project should get, by what the project is doing.
 
-    Before the lessons comes what was done here last, older than this `session` (`recall.journal`).
+    Before the lessons comes what was done here last, older than this session (`block.section`).
 
     Rules of the project come first, whatever it is doing, as an agent needs them before the work
     begins. Each of the last commits' subjects is a query, and so are the branch and the changed files
@@ -139,15 +128,15 @@ def for_session(
     queries = dict.fromkeys([" ".join([activity.name, *branch, *changed]), *activity.subjects])
     asked = [text for text in queries if not chatter.why_skipped(text)]
     config = vault.config
-    rules = _rules(vault, already)
+    rules = _rules(vault, plan.given)
     room = max(0, config.session_lessons - len(rules))
-    had = [*already, *(hit.lesson_id for hit in rules)]
+    had = replace(plan, given=[*plan.given, *(hit.lesson_id for hit in rules)])
     injection = Injection("")
     if room:
-        injection = _above_floor(vault, asked, room, had, text_only=text_only, plan=plan)
+        injection = _above_floor(vault, asked, room, text_only=text_only, plan=had)
     if rules:
         injection = replace(injection, hits=[*rules, *injection.hits], silent="")
-    done = block.section(Journal(config), project, session)
+    done = block.section(Journal(config), project, plan.session)
     return _rendered(injection, [], config.token_budget, done, plan)
 
 
@@ -225,24 +214,23 @@ def _rendered(
 
 
 def _suggested(
-    vault: Vault, prompt: str, project: Path | None, already: Collection[str], text_only: bool
+    vault: Vault, prompt: str, project: Path | None, plan: Plan, text_only: bool
 ) -> list[Hit]:
     """Return trusted skills that a prompt asks for and that the session has not received."""
     k = vault.config.prompt_skills
     if not k:
         return []
-    folder, wanted = str(project or ""), k + len(already)
+    folder, wanted = str(project or ""), k + len(plan.given)
     asked = Query(prompt, wanted, project=folder, text_only=text_only, for_agent=True)
     hits = floor.skills_above(vault, asked).hits
     trusted = only_trusted(vault, [hit for hit in hits if not hit.withheld])
-    return [hit for hit in trusted if hit.lesson_id not in already][:k]
+    return [hit for hit in trusted if hit.lesson_id not in plan.given][:k]
 
 
 def _above_floor(
     vault: Vault,
     queries: Sequence[str],
     k: int,
-    already: Collection[str],
     share_of_first: float = 0.0,
     *,
     text_only: bool = False,
@@ -252,17 +240,17 @@ def _above_floor(
 
     Each is past the floor and the trust of its own vault.
     """
-    own = _own_above_floor(vault, queries, k, already, share_of_first, text_only, plan)
+    own = _own_above_floor(vault, queries, k, share_of_first, text_only, plan)
     if not above.opened(vault):
         return own
 
     def search(place: above.Above, other: Vault) -> above.Answer:
-        told, over = place.own(already), len(place.own(plan.before))
-        said = _own_above_floor(other, queries, k + over, told, share_of_first, text_only)
+        had, wanted = Plan(given=place.own(plan.given)), k + len(place.own(plan.before))
+        said = _own_above_floor(other, queries, wanted, share_of_first, text_only, had)
         return above.Answer(said.hits, said.others)
 
     every = above.joined(vault, above.Answer(own.hits, own.others), search)
-    fresh = _fresh(every, share_of_first, already, plan)  # the nearer first where that is equal
+    fresh = _fresh(every, share_of_first, plan)  # the nearer first where that is equal
     return replace(own, hits=fresh[:k], silent="") if fresh else own
 
 
@@ -270,17 +258,16 @@ def _own_above_floor(
     vault: Vault,
     queries: Sequence[str],
     k: int,
-    already: Collection[str],
     share_of_first: float,
     text_only: bool,
-    plan: Plan = holdout.NONE,
+    plan: Plan,
 ) -> Injection:
     best: dict[str, Hit] = {}
     left_out: dict[str, str] = {}  # path of a file -> why
     least: float | None = None
     near: list[Hit] = []
     silenced: list[Hit] = []
-    wanted = k + len(already) + len(plan.before) + (EXTRA_HITS if is_restricted(vault) else 0)
+    wanted = plan.reach(k) + (EXTRA_HITS if is_restricted(vault) else 0)
     for text in queries:
         results, least = _search(vault, text, wanted, text_only)
         left_out |= {hit.path: hit.withheld for hit in results.hits if hit.withheld}
@@ -294,7 +281,7 @@ def _own_above_floor(
     for hit in silenced:  # whatever another of the queries says
         best.pop(hit.lesson_id, None)
     best = _without_superseded(vault, best)
-    fresh = _fresh([best[id] for id in sorted(best)], share_of_first, already, plan)
+    fresh = _fresh([best[id] for id in sorted(best)], share_of_first, plan)
     hits = anchors.deliverable(vault, fresh[: 2 * k])[:k]
     others = [*(hit for hit in best.values() if hit not in hits), *silenced]
     if hits:
@@ -306,16 +293,10 @@ def _own_above_floor(
     return Injection("", floor=least, silent=silent, near=nearest, others=others)
 
 
-def _fresh(
-    hits: Collection[Hit], share_of_first: float, already: Collection[str], plan: Plan
-) -> list[Hit]:
+def _fresh(hits: Collection[Hit], share_of_first: float, plan: Plan) -> list[Hit]:
     """Return the hits that are new to a session and no noise beside the first, the best first."""
     least = share_of_first * max((hit.score for hit in hits if not hit.taught), default=0.0)
-    fresh = [
-        hit
-        for hit in hits
-        if hit.lesson_id not in already and hit.score >= least and not plan.is_over(hit)
-    ]
+    fresh = [hit for hit in hits if hit.score >= least and plan.is_new(hit)]
     return sorted(fresh, key=lambda hit: -scoring.rank(hit))
 
 

@@ -347,22 +347,23 @@ def _hits(
     own = evidence.rows.only(chosen)
     hits = list(map(hit_of, rows, own.cosine.tolist(), own.text.tolist()))
     wholes = own.places.tolist()
-    words = evidence.words
-    for at, whole in enumerate(wholes if words.rows or words.unknown else ()):
-        about, passing = words.rows.get(whole, (0.0, 0.0))
-        exact, no_reason = about + passing, passing + words.unknown
-        score = hits[at].score + exact
-        hits[at] = replace(hits[at], score=score, exact=exact, no_reason=no_reason)
-    if not acting.fires and not acting.silent:
-        return hits
     prompts = [acting.fires.get(whole) or acting.silent.get(whole) for whole in wholes]
-    taken = iter(table.take([prompt[1] for prompt in prompts if prompt]))
-    for at, (whole, prompt) in enumerate(zip(wholes, prompts, strict=True)):
-        if prompt:
-            cosine, text = prompt[0] if whole in acting.fires else 0.0, next(taken)["text"]
-            score = hits[at].score + cosine
-            hits[at] = replace(hits[at], score=score, taught=cosine, taught_prompt=text)
-    return hits
+    texts = iter(table.take([prompt[1] for prompt in prompts if prompt]))
+    scored = []
+    for hit, whole, prompt in zip(hits, wholes, prompts, strict=True):
+        about, passing = evidence.words.rows.get(whole, (0.0, 0.0))
+        cosine = prompt[0] if prompt and whole in acting.fires else 0.0
+        scored.append(
+            replace(
+                hit,
+                score=hit.score + (about + passing) + cosine,
+                exact=about + passing,
+                no_reason=passing + evidence.words.unknown,
+                taught=cosine,
+                taught_prompt=next(texts)["text"] if prompt else "",
+            )
+        )
+    return scored
 
 
 def _skill(row: Mapping[str, Any], cosine: float, full_text: float) -> Hit:
