@@ -172,37 +172,28 @@ def _search(
     store = vault.open_index().store
     scored = scoring.candidates(store, text, vector, range(POOL), None, None, exact=False)
     message = Message(fitted, failed)
-    best = []
-    for hit in scored.hits:
-        if not hit.withheld:
-            evidence = message.evidence(hit)
-            score = hit.cosine + FULL_TEXT * hit.full_text + COVERAGE * evidence.coverage
-            best.append((score, hit, evidence))
+    best = [
+        (hit.cosine + FULL_TEXT * hit.full_text + COVERAGE * message.coverage(hit), hit)
+        for hit in scored.hits
+        if not hit.withheld
+    ]
     best.sort(key=lambda each: (-each[0], each[1].lesson_id))
     if not best:
         return Answer([])
-    score, hit, evidence = best[0]
+    score, hit = best[0]
+    rare = message.rare_words(hit)
     others = sum(each[0] for each in best[1:NEXT]) + FEW * (NEXT - len(best[:NEXT]))
     strength = score / ((score + others) or 1)
-    strength += COSINE * hit.cosine + RUN * (evidence.command_run + message.output_run(hit))
-    strength += RARE_WORDS * evidence.rare + MESSAGE * message.total
-    if vector is None and not evidence.rare:  # the same command says nothing of why it failed
+    strength += COSINE * hit.cosine + RUN * (message.command_run(hit) + message.output_run(hit))
+    strength += RARE_WORDS * rare + MESSAGE * message.total
+    if vector is None and not rare:  # the same command says nothing of why it failed
         strength = 0.0
-    hits = [replace(hit, score=strength), *(other for _, other, _ in best[1:k])]
+    hits = [replace(hit, score=strength), *(other for _, other in best[1:k])]
     return Answer(hits, strength, fitted.floor(text_only=vector is None))
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """The support of a failure's words for a lesson, in units of rarity; `coverage` is 0..1."""
-
-    coverage: float
-    rare: float
-    command_run: float
-
-
 class Message:
-    """The words of a failure, weighed, to compare with many lessons."""
+    """The words of a failure, weighed by their rarity, to compare with many lessons."""
 
     def __init__(self, fitted: Fitted, failed: Failure) -> None:
         self._fitted, self._command = fitted, failure.words(failed.command)
@@ -216,16 +207,20 @@ class Message:
         self._runs = {word: min(MAX_RARITY, fitted.rarity(word)) for word in self._command}
         self.total = sum(self._weights.values())
 
-    def evidence(self, hit: Hit) -> Evidence:
-        """Compare with a lesson."""
-        text = words_of(hit.title, hit.text)
-        there = set(text)
-        all_of_it = sum(self._rarity.values()) or 1.0
-        return Evidence(
-            sum(value for word, value in self._rarity.items() if word in there) / all_of_it,
-            sum(value for word, value in self._weights.items() if word in there),
-            min(MAX_RUN, longest_run(self._command, text, self._runs)),
-        )
+    def coverage(self, hit: Hit) -> float:
+        """Return the share of its words, by rarity, that a lesson has: 0..1."""
+        there = {*words_of(hit.title, hit.text)}
+        own = sum(value for word, value in self._rarity.items() if word in there)
+        return own / (sum(self._rarity.values()) or 1.0)
+
+    def rare_words(self, hit: Hit) -> float:
+        """Return the weight of its words that a lesson has."""
+        there = {*words_of(hit.title, hit.text)}
+        return sum(value for word, value in self._weights.items() if word in there)
+
+    def command_run(self, hit: Hit) -> float:
+        """Return the weight of the heaviest run that the command shares with a lesson."""
+        return min(MAX_RUN, longest_run(self._command, words_of(hit.title, hit.text), self._runs))
 
     def output_run(self, hit: Hit) -> float:
         """Return the weight of the heaviest run that a line of output shares with a lesson."""

@@ -169,53 +169,39 @@ def fit(vault: Vault, progress: Callable[[int, int], None] = lambda _done, _all:
     others than before, only their floor is fitted.
     """
     opened = vault.open_index()
-    prompts = [prompt for prompt in foreign_prompts() if not chatter.why_skipped(prompt)]
-    fitted = load(vault, _FILE, Floor)
-    skills_changed = fitted is not None and len(opened.known_skills) != fitted.skill_files
-    if fitted is None or has_outgrown(vault, fitted.lessons) or not skills_changed:
-        fitted = _fit_lessons(vault, prompts, progress)
-    if opened.known_skills:
-        fitted = _fit_skills(vault, fitted, prompts, progress)
-    fitted = replace(fitted, skill_files=len(opened.known_skills))
-    save(vault, _FILE, fitted)
-    return fitted
 
-
-def _fit_lessons(
-    vault: Vault, prompts: Sequence[str], progress: Callable[[int, int], None]
-) -> Floor:
-    opened = vault.open_index()
-    opened.store.load()
-
-    def most_evidence(prompt: str) -> tuple[float, float]:
+    def of_lessons(prompt: str) -> tuple[float, float]:
         vector, _ = query.query_vector(vault, opened, prompt)
         return scoring.most_evidence(opened.store, prompt, vector)
 
-    scores, texts = _best_scores(vault, prompts, most_evidence, progress)
-    return Floor(
-        vectors=quantile(scores, share_of(opened.lessons)),
-        full_text=quantile(texts, QUANTILE),
-        lessons=opened.lessons,
-        prompts=len(prompts),
-    )
-
-
-def _fit_skills(
-    vault: Vault, floor: Floor, prompts: Sequence[str], progress: Callable[[int, int], None]
-) -> Floor:
-    vault.open_index().skills.load(rows=True)
-
-    def most_evidence(prompt: str) -> tuple[float, float]:
+    def of_skills(prompt: str) -> tuple[float, float]:
         best = query.skills(vault, Query(prompt, k=1))
         alone = best if best.text_only else query.skills(vault, Query(prompt, k=1, text_only=True))
         return _highest(best), _highest(alone)
 
-    scores, texts = _best_scores(vault, prompts, most_evidence, progress)
-    return replace(
-        floor,
-        skills=max(SKILLS_LOWEST, quantile(scores, SKILLS_QUANTILE)),
-        skills_full_text=quantile(texts, SKILLS_QUANTILE),
-    )
+    prompts = [prompt for prompt in foreign_prompts() if not chatter.why_skipped(prompt)]
+    fitted = load(vault, _FILE, Floor)
+    skills_changed = fitted is not None and len(opened.known_skills) != fitted.skill_files
+    if fitted is None or has_outgrown(vault, fitted.lessons) or not skills_changed:
+        opened.store.load()
+        scores, texts = _best_scores(vault, prompts, of_lessons, progress)
+        fitted = Floor(
+            vectors=quantile(scores, share_of(opened.lessons)),
+            full_text=quantile(texts, QUANTILE),
+            lessons=opened.lessons,
+            prompts=len(prompts),
+        )
+    if opened.known_skills:
+        opened.skills.load(rows=True)
+        scores, texts = _best_scores(vault, prompts, of_skills, progress)
+        fitted = replace(
+            fitted,
+            skills=max(SKILLS_LOWEST, quantile(scores, SKILLS_QUANTILE)),
+            skills_full_text=quantile(texts, SKILLS_QUANTILE),
+        )
+    fitted = replace(fitted, skill_files=len(opened.known_skills))
+    save(vault, _FILE, fitted)
+    return fitted
 
 
 def _best_scores(

@@ -62,9 +62,8 @@ def _find(journal: Journal, query: Query, everything: bool) -> JournalHits:
     if not text:
         return _by_time(table, query, allowed, window)
     vector, why = (None, "asked for") if query.text_only else query_vector(journal, opened, text)
-    narrow = allowed if window is None else window if allowed is None else window & allowed
-    masks = (allowed,) if window is None else (allowed, narrow)
-    found = gather(table, text, vector, masks, LIMITS)
+    narrow = window if allowed is None else window & allowed
+    found = gather(table, text, vector, (allowed, narrow), LIMITS)
     ranked = found.only((-(found.cosine + found.text)).argsort(kind="stable"))
     if query.min_score is None:
         query = replace(query, min_score=float("-inf") if why else MIN_SCORE)
@@ -82,10 +81,8 @@ def _where(query: Query) -> str | None:
     )
 
 
-def _window(table: Reader, since: datetime | None, until: datetime | None) -> np.ndarray | None:
-    """Return which rows are in the window of time, bool[rows]; None for all."""
-    if since is None and until is None:
-        return None
+def _window(table: Reader, since: datetime | None, until: datetime | None) -> np.ndarray:
+    """Return which rows are in the window of time, bool[rows]."""
     at = table.columns["at"]
     begins = -(2**63) if since is None else microseconds(since)
     ends = 2**63 - 1 if until is None else microseconds(until)
@@ -99,7 +96,7 @@ def microseconds(moment: datetime) -> int:
 
 
 def _results(
-    table: Reader, query: Query, ranked: Evidence, window: np.ndarray | None, since: datetime | None
+    table: Reader, query: Query, ranked: Evidence, window: np.ndarray, since: datetime | None
 ) -> JournalHits:
     """Make the hits of ranked rows: one for each turn, of those in the window."""
     words = set(_WORD.findall(query.text.casefold()))
@@ -110,7 +107,7 @@ def _results(
         or words.issubset(_WORD.findall(f"{hit.title} {hit.text}".casefold()))
     )
     older = 0
-    if window is not None and since is not None:
+    if since is not None:
         found = ranked.only(ranked.cosine + ranked.text >= (query.min_score or 0.0))
         first = found.places[_firsts_of_turns(table.columns["turn"][found.places])[: query.k]]
         outside = first[~window[first]]
@@ -125,14 +122,12 @@ def _firsts_of_turns(turns: np.ndarray) -> np.ndarray:
     return np.sort(np.unique(turns, return_index=True)[1])
 
 
-def _hits(
-    table: Reader, ranked: Evidence, window: np.ndarray | None, wanted: int
-) -> list[JournalHit]:
+def _hits(table: Reader, ranked: Evidence, window: np.ndarray, wanted: int) -> list[JournalHit]:
     """Return a hit for each of the first turns in the window, with what a record's first row says."""
     import numpy as np
 
     turns = table.columns["turn"][ranked.places]
-    inside = np.arange(len(turns)) if window is None else np.flatnonzero(window[ranked.places])
+    inside = np.flatnonzero(window[ranked.places])
     chosen = turns[inside][_firsts_of_turns(turns[inside])[:wanted]]
     listed = inside[np.isin(turns[inside], chosen)].tolist()
     row_of = dict(zip(listed, table.take(ranked.places[listed]), strict=True))
@@ -164,13 +159,13 @@ def _firsts(table: Reader, some: Sequence[Mapping[str, Any]]) -> dict[tuple[str,
 
 
 def _by_time(
-    table: Reader, query: Query, allowed: np.ndarray | None, window: np.ndarray | None
+    table: Reader, query: Query, allowed: np.ndarray | None, window: np.ndarray
 ) -> JournalHits:
     import numpy as np
 
     columns = table.columns
     first = (columns["position"] == 0) & (True if allowed is None else allowed)
-    inside = first if window is None else first & window
+    inside = first & window
     places = np.flatnonzero(inside)
     places = places[np.lexsort((-columns["place"][places], -columns["at"][places]))]
     older = int(first.sum() - inside.sum())

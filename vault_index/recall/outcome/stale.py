@@ -122,7 +122,7 @@ def reasons(
     listed += _of_anchors(vault, rows, contents)
     past = git.look_back(vault.lessons_dir)
     if past:
-        listed += _of_repository(vault, past, _lessons(vault, past, rows, confirmed), progress)
+        listed += _of_repository(vault, past, rows, confirmed, progress)
     return sorted(listed, key=lambda reason: (reason.lesson, reason.kind, reason.why))
 
 
@@ -152,33 +152,29 @@ def _of_anchors(
                 yield lesson.reason("anchor", f"{each.shown} changed since it was confirmed")
 
 
-def _lessons(
-    vault: Vault, past: Past, rows: Sequence[Mapping[str, Any]], confirmed: Mapping[str, str]
-) -> list[_Lesson]:
+def _of_repository(
+    vault: Vault,
+    past: Past,
+    rows: Sequence[Mapping[str, Any]],
+    confirmed: Mapping[str, str],
+    progress: Progress | None,
+) -> list[Reason]:
     changed = past.last_changes(vault.lessons_dir)
     lessons = []
     for row in rows:
-        below = str(row["path"]).partition("/")[2]
-        day = changed.get(below, "")
+        day = changed.get(str(row["path"]).partition("/")[2], "")
         cited = citations.cited_in(str(row["text"])) if day else Cited()
         if cited:
             own = confirmed.get(row["path"], "")
-            named = (row["lesson_id"], row["title"], row["path"])
-            lessons.append(_Lesson(*named, cited, own, max(day, own) if own else day))
-    return lessons
-
-
-def _of_repository(
-    vault: Vault, past: Past, lessons: Sequence[_Lesson], progress: Progress | None
-) -> list[Reason]:
-    days = past.days()
+            about = (row["lesson_id"], row["title"], row["path"])
+            lessons.append(_Lesson(*about, cited, own, max(day, own)))
     by_day: dict[str, list[_Lesson]] = defaultdict(list)
     many = len({lesson.day for lesson in lessons}) > MAX_DAYS
     for lesson in lessons:
         by_day[f"{lesson.day[:7]}-31" if many else lesson.day].append(lesson)
     listed: list[Reason] = []
+    days, now = past.days(), past.names("HEAD")
     own = os.path.relpath(os.path.realpath(vault.lessons_dir), past.top)
-    now = past.names("HEAD")
     for done, (day, of_day) in enumerate(sorted(by_day.items()), start=1):
         earlier = [each for each in days if each <= day]
         commit = days[max(earlier)] if earlier else ""  # there was none yet
@@ -229,7 +225,10 @@ class _Then:
                 to = f"; it is {moved} now" if moved else ""
                 yield lesson.reason("file", f"{path} is gone{lesson.since}{to}")
             elif not change.is_deleted and len(there) <= MAX_FILES_CITED:
-                share = self._share_gone(meant, len(change.gone))
+                gone, lines = len(change.gone), 0
+                if gone >= MIN_LINES * CHANGED_SHARE and not _OFTEN_CHANGED.search(meant):
+                    lines = self._past.lines(self._commit, meant)
+                share = gone / lines if lines >= MIN_LINES else 0.0
                 if share > CHANGED_SHARE:
                     why = f"{share:.0%} of the lines of {path} changed{lesson.since}"
                     yield lesson.reason("changed", why, "confirm")
@@ -255,12 +254,6 @@ class _Then:
     @cached_property
     def _renames(self) -> Mapping[str, str]:
         return self._past.renames(self._commit)
-
-    def _share_gone(self, path: str, gone: int) -> float:
-        if gone < MIN_LINES * CHANGED_SHARE or _OFTEN_CHANGED.search(path):
-            return 0.0
-        lines = self._past.lines(self._commit, path)
-        return gone / lines if lines >= MIN_LINES else 0.0
 
     def _names_gone(self, lessons: Sequence[_Lesson]) -> set[str]:
         cited = {name.encode() for lesson in lessons for name in lesson.cited.names}
