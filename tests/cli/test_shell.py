@@ -22,6 +22,7 @@ from vault_index import api
 from vault_index.entrypoints.cli import HIDDEN, MORE, SECTIONS, main
 from vault_index.errors import VaultError
 from vault_index.search import entries
+from vault_index.search.entries import Entry
 from vault_index.vault import Vault
 
 FILES = {
@@ -186,8 +187,8 @@ def test_a_name_that_is_no_lessons_is_told_the_nearest(team: Vault) -> None:
     assert far.err.startswith("Error: no lesson 'zzzzqqqq'\n")
 
 
-KNOWN = {
-    one: f"lessons/{one.partition('#')[0]}.md"
+KNOWN = [
+    Entry(id=one, path=f"lessons/{one.partition('#')[0]}.md", title=one)
     for one in (
         "a/docker/layers",
         "a/docker/logs",
@@ -197,7 +198,7 @@ KNOWN = {
         "heap-2",
         "a/só",
     )
-}
+]
 
 
 @pytest.mark.parametrize(
@@ -221,15 +222,15 @@ KNOWN = {
 )
 def test_which_lesson_a_name_means(name: str, id: str | None) -> None:
     if id:
-        assert entries.find_name(name, KNOWN, beginnings=True) == id
+        assert entries.named(name, KNOWN, beginnings=True)["id"] == id
     else:
         with pytest.raises(VaultError):
-            entries.find_name(name, KNOWN, beginnings=True)
+            entries.named(name, KNOWN, beginnings=True)
 
 
 def test_programs_name_lessons_in_full() -> None:
     with pytest.raises(VaultError, match="did you mean a/docker/layers"):
-        entries.find_name("layer", KNOWN)
+        entries.named("layer", KNOWN)
 
 
 # picker

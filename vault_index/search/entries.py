@@ -28,47 +28,26 @@ LIKE_PERCENT = 70  # ids that are less like a name are not offered
 SHOWN = 3
 
 
-def names_of(id: str, path: str) -> tuple[str, str, str]:
-    """Return the names of a lesson: its id, its path without `.md`, that with its section."""
-    stem = path.removesuffix(".md")
-    return id, stem, stem + "".join(id.partition("#")[1:])
-
-
-def find_name(name: str, known: Mapping[str, str], *, beginnings: bool = False) -> str:
-    """Return the id of the lesson that is meant. `known` are paths from the vault's root, by id.
+def matches(name: str, known: Mapping[str, str], *, beginnings: bool = False) -> list[str]:
+    """Return the ids of all lessons that a name may mean. `known` are paths from the vault's root, by id.
 
     With `beginnings` the beginning of one is enough, as people type it; programs name things in full.
-    Raises VaultError, which lists the nearest ids for no match, and some for several.
     """
-    matching = matches(name, known, beginnings=beginnings)
-    if len(matching) == 1:
-        return matching[0]
-    if matching:
-        message = f"{len(matching)} lessons are called {name!r}: {', '.join(matching[:4])}"
-        raise VaultError(message, "give the whole id")
-    nearest = ", ".join(near(name, known))
-    meant = f"; did you mean {nearest}?" if nearest else ""
-    raise VaultError(f"no lesson {name!r}{meant}", "see their ids with `lessons list`")
-
-
-def matches(name: str, known: Mapping[str, str], *, beginnings: bool = False) -> list[str]:
-    """Return the ids of all lessons that a name may mean; see `find`."""
-    wanted = _plain(name)
     if name in known:
         return [name]
-    names = {id: names_of(id, path) for id, path in known.items()}
+    wanted = _plain(name)
+    names: dict[
+        str, tuple[str, str, str]
+    ] = {}  # an id, its path without `.md`, that with its section
+    for id, path in known.items():
+        stem = path.removesuffix(".md")
+        names[id] = id, stem, stem + "".join(id.partition("#")[1:])
     whole = [id for id in names if wanted in names[id]]
     ends = (f"/{wanted}", f"#{wanted}")
     matching = whole or [id for id in names if any(f"/{own}".endswith(ends) for own in names[id])]
     if beginnings and not matching:
         matching = [id for id in names if any(_begins(own, wanted) for own in names[id])]
     return matching
-
-
-def is_beginning(name: str, id: str, path: str) -> bool:
-    """Whether a name is only the beginning of what a lesson is called."""
-    ends = (f"/{_plain(name)}", f"#{_plain(name)}")
-    return not any(f"/{one}".endswith(ends) for one in names_of(id, path))
 
 
 def near(name: str, known: Iterable[str]) -> list[str]:
@@ -276,27 +255,33 @@ def entry_or_near(vault: Vault, name: str) -> tuple[Entry | None, list[tuple[str
     if whole:  # the whole id: no need to read the others
         return whole[0], []
     listed = _lessons(vault, ("lesson_id", "path", "title"), filters.FOR_AGENTS)
-    known = {each["id"]: each for each in listed}
-    paths = {id: each["path"] for id, each in known.items()}
-    matching = matches(name, paths, beginnings=True)
+    titles = {each["id"]: each["title"] for each in listed}
+    matching = matches(name, {each["id"]: each["path"] for each in listed}, beginnings=True)
     if len(matching) == 1:
         return _lessons(vault, _WHOLE, filters.wholes_of(matching))[0], []
-    nearest = matching[:SHOWN] or near(name, paths)
-    return None, [(id, known[id]["title"]) for id in nearest]
+    return None, [(id, titles[id]) for id in matching[:SHOWN] or near(name, titles)]
 
 
 def named(name: str, known: Sequence[Entry], *, beginnings: bool = False) -> Entry:
     """Return the lesson of a name: its id, its path, the end of either, or its whole title.
 
     With `beginnings` the beginning of an end is enough, as people type it. Raises VaultError unless
-    exactly one matches.
+    exactly one matches: it lists the nearest ids, or some of several.
     """
     by_id = {lesson["id"]: lesson for lesson in known}
     titled = [lesson for lesson in known if lesson["title"].casefold() == name.casefold()]
     if name not in by_id and len(titled) == 1:
         return titled[0]
     paths = {id: lesson["path"] for id, lesson in by_id.items()}
-    return by_id[find_name(name, paths, beginnings=beginnings)]
+    matching = matches(name, paths, beginnings=beginnings)
+    if len(matching) == 1:
+        return by_id[matching[0]]
+    if matching:
+        message = f"{len(matching)} lessons are called {name!r}: {', '.join(matching[:4])}"
+        raise VaultError(message, "give the whole id")
+    nearest = ", ".join(near(name, paths))
+    meant = f"; did you mean {nearest}?" if nearest else ""
+    raise VaultError(f"no lesson {name!r}{meant}", "see their ids with `lessons list`")
 
 
 def content(vault: Vault, entry: Entry, *, unchanged: bool = False) -> bytes:

@@ -347,7 +347,7 @@ def rm_command(named: str | None, lesson_id: str, yes: bool) -> None:
     from vault_index.search import entries
 
     entry = asking.entry(named, lesson_id, names_only=True, prompts=False)
-    if yes and entries.is_beginning(lesson_id, entry["id"], entry["path"]):
+    if yes and not entries.matches(lesson_id, {entry["id"]: entry["path"]}):
         hint = f"lessons rm {entry['id']} --yes"
         raise VaultError(f"{lesson_id!r} is only the beginning of a name", hint)
     if not yes:

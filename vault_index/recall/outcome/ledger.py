@@ -129,19 +129,15 @@ class Ledger:
         """Count under the new ids what was counted under the old ones, of sections too."""
         if not renamed:
             return
+        now = functools.partial(injections.renamed, names=renamed)
         for entry in self.open.values():
             for name in ("lessons", "held", "drawn"):
-                old = getattr(entry, name)
-                setattr(entry, name, [injections.renamed(lesson, renamed) for lesson in old])
-            entry.values = {
-                injections.renamed(lesson, renamed): each for lesson, each in entry.values.items()
-            }
-        self.pairs = [
-            pair._replace(lesson=injections.renamed(pair.lesson, renamed)) for pair in self.pairs
-        ]
+                setattr(entry, name, [*map(now, getattr(entry, name))])
+            entry.values = {now(lesson): each for lesson, each in entry.values.items()}
+        self.pairs = [pair._replace(lesson=now(pair.lesson)) for pair in self.pairs]
         counted, self.counted = self.counted, {}
         for lesson, counts in counted.items():
-            _count(self.counted, injections.renamed(lesson, renamed), counts)
+            _count(self.counted, now(lesson), counts)
 
     def judged(self, other: Ledger, sessions: Iterable[str]) -> None:
         """Take over the verdicts about some sessions from a copy of this ledger."""
