@@ -81,7 +81,7 @@ def page(vault: Vault, chosen: Chosen, limit: int, offset: int) -> dict[str, Any
     is_told = any(each["lessons"] for each in lines)
     outcomes = outcome.update(vault, _JUDGING_SECONDS) if is_told else outcome.Ledger()
     again = injections.came_again(failures, outcomes.again)
-    known = _Known(vault, some, marks, again, outcomes)
+    details = _Details(vault, some, marks, again, outcomes)
     prompts = [each for each in wanted if each["event"] == injections.PROMPT]
     times = [
         [str(each.get("time") or ""), float(each["ms"]), not _is_silent(each)]
@@ -89,7 +89,7 @@ def page(vault: Vault, chosen: Chosen, limit: int, offset: int) -> dict[str, Any
         if isinstance(each.get("ms"), (int, float))
     ]
     return {
-        "records": [known.shown(each) for each in some],
+        "records": [details.of(each) for each in some],
         "more": len(wanted) > offset + limit,
         "totals": _totals(wanted, prompts, marks, again),
         "times": times[::-1],
@@ -156,7 +156,7 @@ def _totals(
     }
 
 
-class _Known:
+class _Details:
     """More about some records: titles, outcomes, texts of prompts."""
 
     def __init__(
@@ -183,7 +183,7 @@ class _Known:
         }
         self._texts = _Texts(vault)
 
-    def shown(self, record: Mapping[str, Any]) -> dict[str, Any]:
+    def of(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """Return a record with all that is known of it."""
         session, key = _prompt_of(record)
         in_journal = self._texts.kept(session)

@@ -1,4 +1,7 @@
-"""The contents of a vault: its lessons, listed or looked up by name, and its categories."""
+"""The contents of a vault: its lessons, listed or looked up by name, and its categories.
+
+What asks the index raises IndexStateError without one.
+"""
 
 from __future__ import annotations
 
@@ -136,8 +139,7 @@ def entries(
 ) -> list[Entry]:
     """List the lessons without their texts. `known` are all of them, for a caller that has read them.
 
-    Times and confidence are sorted latest and highest first. Raises IndexStateError without an
-    index, VaultError for an unknown order.
+    Times and confidence are sorted latest and highest first. Raises VaultError for an unknown order.
     """
     category, tag, type = chosen.get("category"), chosen.get("tag"), chosen.get("type")
     since, order = chosen.get("since"), chosen.get("order", "id")
@@ -249,7 +251,7 @@ def entry_or_near(vault: Vault, name: str) -> tuple[Entry | None, list[tuple[str
     """Return one lesson with its text as `entry` does; for no lesson or several, None and (id, title)s.
 
     These are the lessons that are called so, else those that are written most like it, without
-    withheld ones. Raises IndexStateError without an index.
+    withheld ones.
     """
     whole = _lessons(vault, _WHOLE, filters.wholes_of([name]))
     if whole:  # the whole id: no need to read the others
@@ -325,8 +327,6 @@ def categories(
 
     `own` counts those of the category itself only. A lesson counts once in each of its categories,
     also in proposed ones. `known` are all lessons, for a caller that has read them.
-
-    Raises IndexStateError without an index.
     """
     if known is None:
         known = _lessons(vault, ("lesson_id", "categories"))
@@ -361,10 +361,7 @@ def tally(vault: Vault) -> dict[CategoryPath, int]:
 
 
 def filed(vault: Vault, ids: Sequence[str]) -> dict[str, list[CategoryPath]]:
-    """Return the categories of those lessons among `ids` that there are, also proposed ones.
-
-    Raises IndexStateError without an index.
-    """
+    """Return the categories of those lessons among `ids` that there are, also proposed ones."""
     if not ids:
         return {}
     rows = _lessons(vault, ("lesson_id", "categories"), filters.wholes_of(ids))
@@ -372,10 +369,7 @@ def filed(vault: Vault, ids: Sequence[str]) -> dict[str, list[CategoryPath]]:
 
 
 def withheld(vault: Vault) -> dict[str, str]:
-    """Return the files that hooks leave out, lessons and skills, with the error in each.
-
-    Raises IndexStateError without an index.
-    """
+    """Return the files that hooks leave out, lessons and skills, with the error in each."""
     opened = vault.open_index()
     tables = [opened.store, *([opened.skills] if opened.skills.exists() else [])]
     rows = [row for table in tables for row in table.rows(("path", "withheld"), filters.WITHHELD)]

@@ -240,14 +240,10 @@ def measure_failures(
         progress(number, len(lines))
     answerable = [each for each in outcomes if each["relevant"]]
     others = [each for each in outcomes if not each["relevant"]]
-    kinds = sorted({each["kind"] for each in outcomes})
     unanswered = [each for each in others if each["kind"] != NEAR_MISS] or others
     false = [each["strength"] for each in unanswered if not each["neutral"]]
     least = _floor_for(false, int(0.02 * len(unanswered)))
     fitted = failures.load(vault)
-
-    def share(name: str, those: Sequence[Mapping[str, Any]]) -> float | None:
-        return _share([bool(each[name]) for each in those])
 
     return {
         "failures": len(answerable),
@@ -260,11 +256,11 @@ def measure_failures(
         "at_floor": {
             "right": _share([each["injected"] and each["rank"] == 1 for each in answerable]),
             "wrong": _share([each["injected"] and each["rank"] != 1 for each in answerable]),
-            "false": share("is_false", others),
+            "false": _share([each["is_false"] for each in others]),
         },
         "by_kind": {
-            kind: share("injected", [each for each in outcomes if each["kind"] == kind])
-            for kind in kinds
+            kind: _share([each["injected"] for each in outcomes if each["kind"] == kind])
+            for kind in sorted({each["kind"] for each in outcomes})
         },
         "missed": [each for each in answerable if each["rank"] not in (1, 2, 3)],
         "injected_falsely": [each for each in others if each["is_false"]],
