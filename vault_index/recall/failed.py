@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from vault_index.index.rows import MAX_TAUGHT_CHARS
 from vault_index.journal.redact import redact
 from vault_index.recall import anchors, block, holdout, select, sessions
-from vault_index.recall.holdout import Plan
+from vault_index.recall.holdout import NO_PLAN, Plan
 from vault_index.recall.select import Injection
 from vault_index.search import above, failures
 from vault_index.store import injections
@@ -36,19 +36,14 @@ def answer(vault: Vault, event: dict[str, Any], text_only: bool) -> Injection:
     times = sessions.times_told(vault, event, key)
     plan = holdout.plan(vault, str(event.get("session_id") or ""))
     if key in plan.before or times:  # nothing is held back at a failure that the session met before
-        plan = holdout.NONE
+        plan = NO_PLAN
     injection = select_lesson(vault, failed, times=times, text_only=text_only, plan=plan)
     said = redact(failed.lines[0] if failed.lines else failed.command)[:MAX_TAUGHT_CHARS]
     return replace(injection, about=failed.signature, said=said)
 
 
 def select_lesson(
-    vault: Vault,
-    failed: Failure,
-    *,
-    times: int = 0,
-    text_only: bool = False,
-    plan: Plan = holdout.NONE,
+    vault: Vault, failed: Failure, *, times: int = 0, text_only: bool = False, plan: Plan = NO_PLAN
 ) -> Injection:
     """Return what a failure should get that the session was told about so many `times`."""
     floors: dict[str, float | None] = {}
@@ -68,7 +63,7 @@ def select_lesson(
     least = floors.get(first.lesson_id.partition(":")[0], floors[""])
     if times >= TIMES:
         return Injection("", floor=least, silent="told twice already", near=first)
-    plan = holdout.NONE if first.taught else plan
+    plan = NO_PLAN if first.taught else plan
     if plan.holds(first):
         silent = holdout.SILENT
         return Injection("", floor=least, silent=silent, held=[first], plan=plan)

@@ -84,7 +84,7 @@ class Plan:
         }
 
 
-NONE = Plan()
+NO_PLAN = Plan()
 
 
 def plan(vault: Vault, session: str, agent: str = "", *, is_new: bool = False) -> Plan:

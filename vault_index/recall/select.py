@@ -17,7 +17,7 @@ from vault_index.hotpath import chatter
 from vault_index.journal.journal import Journal
 from vault_index.lesson import file, passages
 from vault_index.recall import anchors, block, holdout
-from vault_index.recall.holdout import RULE, Plan
+from vault_index.recall.holdout import NO_PLAN, RULE, Plan
 from vault_index.search import above, floor, scoring, unindexed
 from vault_index.search.hit import Hit
 from vault_index.search.query import Query, Results
@@ -55,7 +55,7 @@ class Injection:
     said: str = ""  # by which people know it, without secrets: a line of output, a path
     others: Sequence[Hit] = ()  # above the floor, and told before or silent for a taught prompt
     held: Sequence[Hit] = ()  # lessons that would have come, and are held back by the plan
-    plan: Plan = holdout.NONE
+    plan: Plan = NO_PLAN
 
 
 def without_withheld(silent: str) -> str:
@@ -69,7 +69,7 @@ def for_prompt(
     *,
     project: Path | None = None,
     text_only: bool = False,
-    plan: Plan = holdout.NONE,
+    plan: Plan = NO_PLAN,
 ) -> Injection:
     """Return what a prompt should get: up to three lessons and a skill above their floors.
 
@@ -79,10 +79,8 @@ def for_prompt(
     if reason := chatter.why_skipped(prompt):
         return Injection("", silent=reason)
     config = vault.config
-    injection = _above_floor(
-        vault, [prompt, *_ends(prompt)], config.prompt_lessons, COMPANION_SHARE,
-        text_only=text_only, plan=plan,
-    )  # fmt: skip
+    queries, k = [prompt, *_ends(prompt)], config.prompt_lessons
+    injection = _above_floor(vault, queries, k, COMPANION_SHARE, text_only, plan)
     suggested = _suggested(vault, prompt, project, plan, text_only)
     return _rendered(injection, suggested, config.prompt_tokens, plan=plan)
 
@@ -96,7 +94,7 @@ def _ends(prompt: str) -> list[str]:
     return [end for end in dict.fromkeys(ends) if not chatter.why_skipped(end)]
 
 
-def from_files(vault: Vault, prompt: str, plan: Plan = holdout.NONE) -> Injection:
+def from_files(vault: Vault, prompt: str, plan: Plan = NO_PLAN) -> Injection:
     """Return what a prompt should get where there is no index: from the files, by their words."""
     if reason := chatter.why_skipped(prompt):
         return Injection("", silent=reason)
@@ -112,7 +110,7 @@ def from_files(vault: Vault, prompt: str, plan: Plan = holdout.NONE) -> Injectio
 
 
 def for_session(
-    vault: Vault, project: Path, *, text_only: bool = False, plan: Plan = holdout.NONE
+    vault: Vault, project: Path, *, text_only: bool = False, plan: Plan = NO_PLAN
 ) -> Injection:
     """Return what the start of a session in a project should get, by what the project is doing.
 
@@ -133,7 +131,7 @@ def for_session(
     had = replace(plan, given=[*plan.given, *(hit.lesson_id for hit in rules)])
     injection = Injection("")
     if room:
-        injection = _above_floor(vault, asked, room, text_only=text_only, plan=had)
+        injection = _above_floor(vault, asked, room, 0.0, text_only, had)
     if rules:
         injection = replace(injection, hits=[*rules, *injection.hits], silent="")
     done = block.section(Journal(config), project, plan.session)
@@ -202,7 +200,7 @@ def _rendered(
     suggested: Sequence[Hit],
     max_tokens: int,
     done: str = "",
-    plan: Plan = holdout.NONE,
+    plan: Plan = NO_PLAN,
 ) -> Injection:
     """Render the hits that are not held back, the suggested skills and what was `done` as one block."""
     hits, held = plan.split(injection.hits)
@@ -228,39 +226,28 @@ def _suggested(
 
 
 def _above_floor(
-    vault: Vault,
-    queries: Sequence[str],
-    k: int,
-    share_of_first: float = 0.0,
-    *,
-    text_only: bool = False,
-    plan: Plan = holdout.NONE,
+    vault: Vault, queries: Sequence[str], k: int, share: float, text_only: bool, plan: Plan
 ) -> Injection:
     """Search for queries: the best `k` lessons of a vault and of those above.
 
-    Each is past the floor and the trust of its own vault.
+    Each is past the floor and the trust of its own vault, and scores a `share` of the first.
     """
-    own = _own_above_floor(vault, queries, k, share_of_first, text_only, plan)
+    own = _own_above_floor(vault, queries, k, share, text_only, plan)
     if not above.opened(vault):
         return own
 
     def search(place: above.Above, other: Vault) -> above.Answer:
         had, wanted = Plan(given=place.own(plan.given)), k + len(place.own(plan.before))
-        said = _own_above_floor(other, queries, wanted, share_of_first, text_only, had)
+        said = _own_above_floor(other, queries, wanted, share, text_only, had)
         return above.Answer(said.hits, said.others)
 
     every = above.joined(vault, above.Answer(own.hits, own.others), search)
-    fresh = _fresh(every, share_of_first, plan)  # the nearer first where that is equal
+    fresh = _fresh(every, share, plan)  # the nearer first where that is equal
     return replace(own, hits=fresh[:k], silent="") if fresh else own
 
 
 def _own_above_floor(
-    vault: Vault,
-    queries: Sequence[str],
-    k: int,
-    share_of_first: float,
-    text_only: bool,
-    plan: Plan,
+    vault: Vault, queries: Sequence[str], k: int, share: float, text_only: bool, plan: Plan
 ) -> Injection:
     best: dict[str, Hit] = {}
     left_out: dict[str, str] = {}  # path of a file -> why
@@ -281,7 +268,7 @@ def _own_above_floor(
     for hit in silenced:  # whatever another of the queries says
         best.pop(hit.lesson_id, None)
     best = _without_superseded(vault, best)
-    fresh = _fresh([best[id] for id in sorted(best)], share_of_first, plan)
+    fresh = _fresh([best[id] for id in sorted(best)], share, plan)
     hits = anchors.deliverable(vault, fresh[: 2 * k])[:k]
     others = [*(hit for hit in best.values() if hit not in hits), *silenced]
     if hits:
@@ -293,9 +280,9 @@ def _own_above_floor(
     return Injection("", floor=least, silent=silent, near=nearest, others=others)
 
 
-def _fresh(hits: Collection[Hit], share_of_first: float, plan: Plan) -> list[Hit]:
+def _fresh(hits: Collection[Hit], share: float, plan: Plan) -> list[Hit]:
     """Return the hits that are new to a session and no noise beside the first, the best first."""
-    least = share_of_first * max((hit.score for hit in hits if not hit.taught), default=0.0)
+    least = share * max((hit.score for hit in hits if not hit.taught), default=0.0)
     fresh = [hit for hit in hits if hit.score >= least and plan.is_new(hit)]
     return sorted(fresh, key=lambda hit: -scoring.rank(hit))
 
