@@ -8,7 +8,7 @@ prompt's best score exceeds an unanswerable one's.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from vault_index.search.query import Query
 from vault_index.text import failure
 
 if TYPE_CHECKING:
+    from vault_index.store.sync import Progress
     from vault_index.vault import Vault
 
 DEPTH = 10  # hits looked at for each prompt
@@ -114,9 +115,7 @@ def read_lines(path: Path) -> list[tuple[int, dict[str, Any]]]:
 
 
 def measure(
-    vault: Vault,
-    prompts: Sequence[LabelledPrompt],
-    progress: Callable[[int, int], None] = lambda _done, _all: None,
+    vault: Vault, prompts: Sequence[LabelledPrompt], progress: Progress = lambda _done, _all: None
 ) -> dict[str, Any]:
     """Search every prompt and return the figures, shares 0..1, under the keys of `lessons eval --json`.
 
@@ -223,7 +222,7 @@ def _share(truths: Sequence[bool]) -> float | None:
 
 
 def measure_failures(
-    vault: Vault, path: Path, progress: Callable[[int, int], None] = lambda _done, _all: None
+    vault: Vault, path: Path, progress: Progress = lambda _done, _all: None
 ) -> dict[str, Any]:
     """Look every failed command of a file up and return the figures of `ERRORS_EXPLAINED`.
 

@@ -14,7 +14,7 @@ import contextlib
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -32,6 +32,7 @@ from vault_index.text.failure import Failure
 if TYPE_CHECKING:
     import numpy as np
 
+    from vault_index.store.sync import Progress
     from vault_index.vault import Vault
 
 # Shares of the texts that are embedded: the command with the lines, and the lines. With them, and
@@ -301,7 +302,7 @@ def is_stale(vault: Vault) -> bool:
     return fitted is None or floor.has_outgrown(vault, fitted.lessons)
 
 
-def fit(vault: Vault, progress: Callable[[int, int], None] = lambda _done, _all: None) -> Fitted:
+def fit(vault: Vault, progress: Progress = lambda _done, _all: None) -> Fitted:
     """Fit the floor of failures to the index as it is, and keep it beside it. Raises WriteError."""
     opened = vault.open_index()
     counted: Counter[str] = Counter()

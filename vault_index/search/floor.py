@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from vault_index.search.hit import Hit
+    from vault_index.store.sync import Progress
     from vault_index.vault import Vault
 
 # Of the foreign prompts' best scores. Nearly half of them are requests on common subjects, harder
@@ -162,7 +163,7 @@ def is_stale(vault: Vault) -> bool:
     return len(vault.open_index().known_skills) != fitted.skill_files
 
 
-def fit(vault: Vault, progress: Callable[[int, int], None] = lambda _done, _all: None) -> Floor:
+def fit(vault: Vault, progress: Progress = lambda _done, _all: None) -> Floor:
     """Fit the floors to the index as it is, and keep them beside it. Raises WriteError.
 
     250 prompts are searched: 0.4 s of a processor on 40 lessons, 1.5 s on 1,870. If only the skills are
@@ -208,7 +209,7 @@ def _best_scores(
     vault: Vault,
     prompts: Sequence[str],
     most_evidence: Callable[[str], tuple[float, float]],
-    progress: Callable[[int, int], None],
+    progress: Progress,
 ) -> tuple[list[float], list[float]]:
     """Return the best score of anything for each prompt: with vectors, and of full text alone."""
     scores: list[float] = []

@@ -26,11 +26,12 @@ from vault_index.store.table import Table
 from vault_index.vault import OpenIndex, Vault
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     import numpy as np
 
     from vault_index.config import Config
+    from vault_index.store.sync import Progress
 
 FOLDER = "published"  # in the user's folder; nothing is kept there
 LOOK_SECONDS = 5.0  # between two looks for a new version
@@ -101,7 +102,7 @@ def name_of(vault: Vault) -> str:
     return path.strip("/").removesuffix(".git") or vault.root.name
 
 
-def publish_rows(vault: Vault, uri: str, progress: Callable[[int, int], None]) -> int:
+def publish_rows(vault: Vault, uri: str, progress: Progress) -> int:
     """Make the rows of a vault at an address those of its index; return how many were written.
 
     Raises StoreError.
@@ -132,7 +133,7 @@ def publish_rows(vault: Vault, uri: str, progress: Callable[[int, int], None]) -
     return len(changed)
 
 
-def publish_vectors(vault: Vault, progress: Callable[[int, int], None]) -> dict[str, Any]:
+def publish_vectors(vault: Vault, progress: Progress) -> dict[str, Any]:
     """Publish the vectors of a vault's index that are not there: `added`, `vectors` in all, `uri`.
 
     The index is up to date. Raises SettingsError without an address, StoreError, EmbedderError.

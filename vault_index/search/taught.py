@@ -7,7 +7,7 @@ Near its `silent_on` it stays out, whatever its score. The nearer prompt decides
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from vault_index.search.hit import Hit
     from vault_index.store.reader import Families, Reader
     from vault_index.store.schema import LessonRow
+    from vault_index.store.sync import Progress
     from vault_index.vault import Vault
 
 # The cosine from which a prompt is near a taught one. Of 400 pairs by an author who has not seen the
@@ -181,9 +182,7 @@ def nearest(
 
 
 def vectors(
-    vault: Vault,
-    firsts: Sequence[LessonRow],
-    progress: Callable[[int, int], None] = lambda _done, _all: None,
+    vault: Vault, firsts: Sequence[LessonRow], progress: Progress = lambda _done, _all: None
 ) -> dict[str, np.ndarray]:
     """Return the vectors of rows by their content hash, kept for the index; none without an embedder."""
     by_hash = {row["content_hash"]: row for row in firsts}

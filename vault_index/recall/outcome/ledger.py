@@ -18,7 +18,7 @@ import os
 import re
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -38,6 +38,7 @@ from vault_index.recall.outcome.words import Marks
 from vault_index.store import filters, injections
 
 if TYPE_CHECKING:
+    from vault_index.store.sync import Progress
     from vault_index.vault import Vault
 
 FOLDER, FILE = "outcomes", "ledger.json"
@@ -247,9 +248,7 @@ def tally(vault: Vault) -> Mapping[str, Tally]:
 
 
 def update(
-    vault: Vault,
-    seconds: float = PATIENCE_SECONDS,
-    progress: Callable[[int, int], None] | None = None,
+    vault: Vault, seconds: float = PATIENCE_SECONDS, progress: Progress | None = None
 ) -> Ledger:
     """Bring the ledger up to date in at most so many seconds of judging, and return it.
 

@@ -30,6 +30,7 @@ from vault_index.store import filters
 if TYPE_CHECKING:
     from vault_index.git import Past
     from vault_index.recall.outcome.ledger import Tally
+    from vault_index.store.sync import Progress
     from vault_index.vault import Vault
 
 CONFIRMED = "confirmed"  # the key of a lesson's frontmatter
@@ -46,8 +47,6 @@ _OFTEN_CHANGED = re.compile(
     r"(?:^|/)(?:CHANGELOG|HISTORY|NEWS|README|LICENSE)[^/]*$|\.lock$|lock\.json$"
 )
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
