@@ -42,6 +42,9 @@ _SUMMED = ("prompts", "answered", "p50_ms", "p90_ms", "missed", "failures", "fai
 MAX_TIMES = 500  # searches, the latest, of which the time is returned
 _JUDGING_SECONDS = 0.5  # of somebody who waits for a page: the other sessions wait for the next
 _Key = tuple[str, str, str]  # session, hash of the prompt, lesson
+_Record = Mapping[str, Any]
+_Marks = Mapping[_Key, _Record]
+_Again = Mapping[injections.Key, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ class Chosen:
     since: str = ""  # ISO 8601
     prompts: bool = False  # without the starts of sessions
 
-    def has(self, record: Mapping[str, Any]) -> bool:
+    def has(self, record: _Record) -> bool:
         """Whether a record is wanted."""
         lessons = [*record["lessons"], *(record.get("held") or ()), str(record.get("near") or "")]
         return (
@@ -118,9 +121,9 @@ def _recorded(vault: Vault) -> list[dict[str, Any]]:
         return []
 
 
-def _marks(lines: Iterable[Mapping[str, Any]]) -> dict[_Key, Mapping[str, Any]]:
+def _marks(lines: Iterable[_Record]) -> dict[_Key, _Record]:
     """Return what was taught about prompts of the record, and not taken back since."""
-    marks: dict[_Key, Mapping[str, Any]] = {}
+    marks: dict[_Key, _Record] = {}
     for line in lines:
         if line.get("event") == injections.MARK:
             key = (str(line.get("session")), str(line.get("prompt")), str(line.get("lesson")))
@@ -128,15 +131,12 @@ def _marks(lines: Iterable[Mapping[str, Any]]) -> dict[_Key, Mapping[str, Any]]:
     return {key: line for key, line in marks.items() if line.get("written")}
 
 
-def _is_silent(record: Mapping[str, Any]) -> bool:
+def _is_silent(record: _Record) -> bool:
     return not (record["lessons"] or record.get("skills"))
 
 
 def _totals(
-    wanted: Sequence[Mapping[str, Any]],
-    prompts: Sequence[Mapping[str, Any]],
-    marks: Mapping[_Key, Mapping[str, Any]],
-    again: Mapping[injections.Key, bool],
+    wanted: Sequence[_Record], prompts: Sequence[_Record], marks: _Marks, again: _Again
 ) -> dict[str, Any]:
     summed = injections.total(wanted[::-1], [])
     times = [ms for ms in (each.get("ms") for each in prompts) if isinstance(ms, (int, float))]
@@ -162,12 +162,12 @@ class _Details:
     def __init__(
         self,
         vault: Vault,
-        some: Sequence[Mapping[str, Any]],
-        marks: Mapping[_Key, Mapping[str, Any]],
-        came_again: Mapping[injections.Key, bool],
-        outcomes: outcome.Ledger,
+        some: Sequence[_Record],
+        marks: _Marks,
+        again: _Again,
+        ledger: outcome.Ledger,
     ) -> None:
-        self._marks, self._came_again = marks, came_again
+        self._marks, self._came_again = marks, again
         near = {str(each.get("near") or "") for each in some}
         shown = {lesson for each in some for lesson in each["lessons"]}
         shown |= {lesson for each in some for lesson in each.get("held") or ()}
@@ -177,13 +177,13 @@ class _Details:
         self._titles = _titles(vault, ids)
         self._verdicts = {  # as far as the ledger has them by themselves
             (entry.time, entry.session, entry.prompt, lesson): verdict
-            for entry in outcomes.open.values()
+            for entry in ledger.open.values()
             for lesson, verdict in zip(entry.lessons, entry.verdicts, strict=True)
             if verdict
         }
         self._texts = _Texts(vault)
 
-    def of(self, record: Mapping[str, Any]) -> dict[str, Any]:
+    def of(self, record: _Record) -> dict[str, Any]:
         """Return a record with all that is known of it."""
         session, key = _prompt_of(record)
         in_journal = self._texts.kept(session)
@@ -245,11 +245,11 @@ class _Details:
         return {"id": id, "title": self._titles.get(id, ""), "is_there": id in self._titles}
 
 
-def _prompt_of(record: Mapping[str, Any]) -> tuple[str, str]:
+def _prompt_of(record: _Record) -> tuple[str, str]:
     return str(record.get("session") or ""), str(record.get("prompt") or "")
 
 
-def _taught(marks: Mapping[_Key, Mapping[str, Any]], session: str, prompt: str, lesson: str) -> str:
+def _taught(marks: _Marks, session: str, prompt: str, lesson: str) -> str:
     """Return the list that a prompt of the record went into: fires_on | silent_on, "" for none."""
     mark = marks.get((session[:MAX_SESSION_CHARS], prompt, lesson))
     return str(mark.get("kind") or SILENT_ON) if mark else ""
