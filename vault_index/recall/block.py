@@ -48,7 +48,7 @@ def injection(
 
     A lesson is a line with categories, title and score, one with path, author and date, then the text as
     a quotation, cut at a sentence. The room that one does not need goes to the next. A skill is one line.
-    `journal` is a section of its own, defused already: see `recall.journal`.
+    `journal` is a section of its own, defused already: see `section`.
     """
     intro = INTRO if hits or skills else JOURNAL_INTRO
     if hits and journal:

@@ -47,11 +47,10 @@ def select_lesson(vault: Vault, event: dict[str, Any]) -> Injection:
     first = list(filter(plan.is_new, every))[:1]
     if not first:
         return Injection("", silent="nothing new")
+    hits, held = plan.split(first)
+    text, silent = (block.at_edit(hits[0]), "") if hits else ("", holdout.SILENT)
     said = redact(path)[:MAX_TAUGHT_CHARS]
-    if plan.holds(first[0]):
-        silent = holdout.SILENT
-        return Injection("", silent=silent, about=path, said=said, held=first, plan=plan)
-    return Injection(block.at_edit(first[0]), first, about=path, said=said, plan=plan)
+    return Injection(text, hits, silent=silent, about=path, said=said, held=held, plan=plan)
 
 
 def _hits_for(vault: Vault, path: str) -> list[Hit]:

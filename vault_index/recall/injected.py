@@ -8,7 +8,7 @@ any reader.
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -174,7 +174,13 @@ class _Details:
         asked = {_prompt_of(each) for each in some}
         taught = {lesson for session, key, lesson in marks if (session, key) in asked}
         ids = sorted((shown | near | taught) - {""})
-        self._titles = _titles(vault, ids)
+        self._titles = dict.fromkeys(ids, "")  # of those that there are; of a withheld one its id
+        with suppress(VaultError):
+            columns = ("lesson_id", "title", "withheld")
+            rows = vault.open_index().store.rows(columns, filters.wholes_of(ids)) if ids else []
+            self._titles = {
+                row["lesson_id"]: row["lesson_id" if row["withheld"] else "title"] for row in rows
+            }
         self._verdicts = {  # as far as the ledger has them by themselves
             (entry.time, entry.session, entry.prompt, lesson): verdict
             for entry in ledger.open.values()
@@ -193,11 +199,8 @@ class _Details:
         skills = [str(skill) for skill in record.get("skills") or ()]
         scores += [0.0] * (len(lessons) + len(skills) - len(scores))
         near = str(record.get("near") or "")
-        nearest = {
-            **self._lesson(near),
-            "score": record.get("near_score"),
-            "taught": _taught(self._marks, session, key, near),
-        }
+        taught = functools.partial(_taught, self._marks, session, key)
+        nearest = {**self._lesson(near), "score": record.get("near_score"), "taught": taught(near)}
         held = zip(record.get("held") or (), record.get("held_scores") or (), strict=False)
         return {
             "time": time,
@@ -214,7 +217,7 @@ class _Details:
                     **self._lesson(lesson),
                     "score": score,
                     "outcome": self._verdicts.get((time, session, key, lesson), ""),
-                    "taught": _taught(self._marks, session, key, lesson),
+                    "taught": taught(lesson),
                     "is_taught": lesson in (record.get("taught") or ()),
                 }
                 for lesson, score in zip(lessons, scores, strict=False)
@@ -228,18 +231,15 @@ class _Details:
             "silent": str(record.get("silent") or ""),
             "missed": record.get("missed") is True,
             "near": nearest if near else None,
-            "others": self._others(session, key, {*lessons, near}),
+            "others": [  # that the prompt was taught about
+                {**self._lesson(lesson), "taught": taught(lesson)}
+                for *of_prompt, lesson in sorted(self._marks)
+                if of_prompt == [session[:MAX_SESSION_CHARS], key]
+                and lesson not in {*lessons, near}
+            ],
             "ms": ms if isinstance(ms, (int, float)) else None,
             "by": str(record.get("by") or ""),
         }
-
-    def _others(self, session: str, key: str, shown: Collection[str]) -> list[dict[str, Any]]:
-        """Return what a prompt was taught about lessons that are not shown with it."""
-        return [
-            {**self._lesson(lesson), "taught": _taught(self._marks, session, key, lesson)}
-            for *of_prompt, lesson in sorted(self._marks)
-            if of_prompt == [session[:MAX_SESSION_CHARS], key] and lesson not in shown
-        ]
 
     def _lesson(self, id: str) -> dict[str, Any]:
         return {"id": id, "title": self._titles.get(id, ""), "is_there": id in self._titles}
@@ -253,15 +253,6 @@ def _taught(marks: _Marks, session: str, prompt: str, lesson: str) -> str:
     """Return the list that a prompt of the record went into: fires_on | silent_on, "" for none."""
     mark = marks.get((session[:MAX_SESSION_CHARS], prompt, lesson))
     return str(mark.get("kind") or SILENT_ON) if mark else ""
-
-
-def _titles(vault: Vault, ids: Sequence[str]) -> dict[str, str]:
-    """Return the titles of those lessons that there are; of one that is withheld its id."""
-    with suppress(VaultError):
-        columns = ("lesson_id", "title", "withheld")
-        rows = vault.open_index().store.rows(columns, filters.wholes_of(ids)) if ids else []
-        return {row["lesson_id"]: row["lesson_id" if row["withheld"] else "title"] for row in rows}
-    return dict.fromkeys(ids, "")
 
 
 class _Texts:
