@@ -178,7 +178,10 @@ def section(journal: Journal, folder: Path, session: str) -> str:
     if not journal.config.journal.session_start or not journal.folder.is_dir():
         return ""
     project = projects.find_project(journal.folder, str(folder))
-    before = _sessions_before(journal, project, session) if project else []
+    now = datetime.now(UTC).isoformat()
+    there = archive.latest(journal, project, until=now, limit=SESSIONS) if project else []
+    others = (each for _, each in there if session not in (each.id, each.parent))
+    before = [each for each in others if any(map(_says_something, each.records))]
     if not before:
         return ""
     lines = [_INDEX, *_index(before)]
@@ -190,17 +193,6 @@ def section(journal: Journal, folder: Path, session: str) -> str:
             room -= len(summary) + 1
     text = "\n".join([_HEAD, *summaries, *lines] if summaries else lines)
     return text if len(text) <= MAX_JOURNAL_CHARS else ""
-
-
-def _sessions_before(journal: Journal, project: str, session: str) -> list[Session]:
-    """Return the last sessions of a project that began before now, without this one, latest first.
-
-    Those of thanks and of one word, with no work, are left out.
-    """
-    now = datetime.now(UTC).isoformat()
-    there = archive.latest(journal, project, until=now, limit=SESSIONS)
-    others = [each for _, each in there if session not in (each.id, each.parent)]
-    return [each for each in others if any(map(_says_something, each.records))]
 
 
 def _says_something(record: Record) -> bool:

@@ -6,6 +6,7 @@ import hashlib
 import os
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from vault_index.store import ownership
@@ -133,14 +134,8 @@ def claim(session_file: Path, event: Mapping[str, object], began: float) -> bool
     except OSError:
         return True
     for line in lines.splitlines():
-        words = line.split()
-        if len(words) == 3 and words[0] == name and _seconds(words[1]) >= began:
-            return words[2] == ours
+        with suppress(ValueError):  # no line of ours
+            other, at, theirs = line.split()
+            if other == name and float(at) >= began:
+                return theirs == ours
     return True
-
-
-def _seconds(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return 0.0

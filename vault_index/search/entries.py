@@ -174,14 +174,10 @@ def _last(entry: Entry) -> datetime:
     return max(times, default=datetime.now(UTC))
 
 
-def _created(entry: Entry) -> float:
-    return entry["created_at"].timestamp() if entry["created_at"] else 0.0
-
-
 _ORDERS: dict[str, Callable[[Entry], Any]] = {
     "id": lambda lesson: lesson["id"],
     "title": lambda lesson: (lesson["title"].lower(), lesson["id"]),
-    "created": lambda lesson: -_created(lesson),
+    "created": lambda lesson: -(lesson["created_at"].timestamp() if lesson["created_at"] else 0.0),
     "updated": lambda lesson: -_last(lesson).timestamp(),
     "confidence": lambda lesson: -lesson["confidence"],
 }

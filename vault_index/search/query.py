@@ -215,7 +215,13 @@ def run(vault: Vault, query: Query) -> Results:
     Raises IndexStateError, and VaultError for an unknown category, name or number of a lesson.
     """
     paths = _paths(query)
-    place = _place(vault, query)
+    place = None
+    if query.within:
+        place = documents.resolve(vault, query.within, for_agent=query.for_agent)
+    if query.lesson is not None:
+        if place is None:
+            raise VaultError(f"lesson {query.lesson} of no document", "name the document, too")
+        place = documents.narrowed(vault, place, query.lesson)
     tests = [filters.below(paths)] if paths else []
     tests += [documents.within(place)] if place else []
     tests += [filters.any_of("lesson_id", [place.lesson])] if place and place.lesson else []
@@ -232,16 +238,6 @@ def _paths(query: Query) -> list[str]:
     if query.categories and not paths:
         category.checked(query.categories[0])
     return paths
-
-
-def _place(vault: Vault, query: Query) -> Document | None:
-    """Return the place that a query is narrowed to, with the id of its lesson of a number."""
-    if not query.within:
-        if query.lesson is not None:
-            raise VaultError(f"lesson {query.lesson} of no document", "name the document, too")
-        return None
-    place = documents.resolve(vault, query.within, for_agent=query.for_agent)
-    return place if query.lesson is None else documents.narrowed(vault, place, query.lesson)
 
 
 def skills(vault: Vault, query: Query) -> Results:
