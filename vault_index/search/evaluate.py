@@ -86,10 +86,8 @@ def load(path: Path) -> list[LabelledPrompt]:
     for number, values in read_lines(path):
         query, relevant = values.get("query"), values.get("relevant", [])
         if not isinstance(query, str) or not isinstance(relevant, list):
-            raise VaultError(
-                f"{path}:{number}: not a labelled prompt",
-                'write it like {"query": "...", "relevant": ["id"], "kind": "..."}',
-            )
+            hint = 'write it like {"query": "...", "relevant": ["id"], "kind": "..."}'
+            raise VaultError(f"{path}:{number}: not a labelled prompt", hint)
         kind = str(values.get("kind", ""))
         prompts.append(LabelledPrompt(query, frozenset(map(str, relevant)), kind, number))
     return prompts
@@ -179,13 +177,13 @@ def _look(vault: Vault, prompt: LabelledPrompt) -> _Outcome:
     hits = query.run(vault, asked).hits
     rank = next((n for n, hit in enumerate(hits) if hit.lesson_id in prompt.relevant), None)
     first = hits[0].lesson_id if hits else ""
-    if chatter.why_skipped(prompt.query):
-        return _Outcome(prompt, rank, -1.0, -1.0, -1.0, first)
-    right = [hit.reason for hit in hits[:INJECTED] if hit.lesson_id in prompt.relevant]
-    others = [hit.reason for hit in hits if hit.lesson_id not in prompt.relevant]
-    best = max((hit.reason for hit in hits), default=-1.0)
-    without = max(others, default=-1.0)
-    return _Outcome(prompt, rank, best, max(right, default=-1.0), without, first)
+    scored = [] if chatter.why_skipped(prompt.query) else hits
+    right = [hit for hit in scored[:INJECTED] if hit.lesson_id in prompt.relevant]
+    others = [hit for hit in scored if hit.lesson_id not in prompt.relevant]
+    best, of_right, without = (
+        max((hit.reason for hit in some), default=-1.0) for some in (scored, right, others)
+    )
+    return _Outcome(prompt, rank, best, of_right, without, first)
 
 
 def _ranking(answerable: Sequence[_Outcome]) -> dict[str, Any]:
