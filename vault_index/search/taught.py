@@ -111,20 +111,16 @@ class Comparison:
 
 
 def against_index(vault: Vault, paths: Sequence[str]) -> Comparison:
-    """Check files as they are on disk against the index, which must know them."""
+    """Check files of the vault's folder, as they are on disk, against an index that knows them.
+
+    Raises IndexStateError without one.
+    """
     store = vault.open_index().store
     mine = store.rows(("categories",), filters.any_of("path", map(shown, paths)))
     others = Counter(store.tally("categories"))
     others.subtract(each for row in mine for each in row["categories"])
     branches = category.counts([each] for each, times in others.items() if times > 0)
-    return Comparison(tuple(findings(vault, paths)), tuple(sorted(branches)))
-
-
-def findings(vault: Vault, paths: Sequence[str]) -> Iterator[Finding]:
-    """Check files of the vault's folder, as they are on disk, against an index that knows them.
-
-    Raises IndexStateError without one.
-    """
+    findings: list[Finding] = []
     for path in paths:
         try:
             with (vault.lessons_dir / path).open("rb") as file:
@@ -133,10 +129,10 @@ def findings(vault: Vault, paths: Sequence[str]) -> Iterator[Finding]:
             lessons = parse_file(data, path)
         except (OSError, LessonError):  # deleted, or reported by another rule
             continue
-        yield from _duplicates(vault, lessons, path)
-        yield from _dead_links(vault, lessons, path)
+        findings += [*_duplicates(vault, lessons, path), *_dead_links(vault, lessons, path)]
         for lesson in lessons[:1]:  # the prompts are those of the file
-            yield from _clashes(vault, lesson, path, text)
+            findings += _clashes(vault, lesson, path, text)
+    return Comparison(tuple(findings), tuple(sorted(branches)))
 
 
 def _duplicates(vault: Vault, lessons: list[Lesson], path: str) -> Iterator[Finding]:
