@@ -27,7 +27,7 @@ from vault_index.errors import VaultError
 from vault_index.learn import gather, run, timeline
 from vault_index.learn.material import SESSION, Material
 from vault_index.proposals import review
-from vault_index.recall import failed, select
+from vault_index.recall import calls, select
 from vault_index.recall.holdout import Plan
 from vault_index.recall.outcome import judge, story, words
 from vault_index.recall.outcome.story import FAILED, RAN, TYPED, WROTE, Step
@@ -141,7 +141,7 @@ def _fired(vault: Vault, steps: Sequence[Step], show: bool) -> Counter[str]:
             hits = select.for_prompt(vault, step.text, plan=plan).hits
         elif step.kind == FAILED:
             command = steps[place - 1].text if place and steps[place - 1].kind == RAN else ""
-            hits = failed.select_lesson(vault, failure.read(command, step.text)).hits
+            hits = calls.for_failure(vault, failure.read(command, step.text)).hits
         else:
             continue
         for hit in hits:

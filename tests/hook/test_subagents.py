@@ -14,7 +14,7 @@ from tests.support.commands import run
 from tests.support.indexed import copy_of, full_text_vault
 from tests.support.three_lessons import FILES
 from tests.support.watchers import watched
-from vault_index.recall import subagents
+from vault_index.recall import sessions
 from vault_index.store import injections
 from vault_index.vault import Vault
 from vault_index.watch import launch
@@ -130,7 +130,7 @@ def test_a_note_holds_no_prompt_and_does_not_wait_for_ever(
     assert send(team, STARTING, tool_input={"prompt": secret}) == ""
     (note,) = (team.index_dir / "sessions").glob("*.subagent-*")
     assert "ghp_" not in note.read_text("utf-8")
-    later = time.time_ns() + int(2 * subagents.NOTE_SECONDS * 1e9)
+    later = time.time_ns() + int(2 * sessions.NOTE_SECONDS * 1e9)
     monkeypatch.setattr(time, "time_ns", lambda: later)
-    assert subagents.take(team, STARTED) is None
+    assert sessions.take_note(team, STARTED) is None
     assert not note.exists()

@@ -20,7 +20,7 @@ from vault_index.ask import passages
 from vault_index.edit import init
 from vault_index.errors import SettingsError
 from vault_index.index import reconcile
-from vault_index.recall import edited, failed, holdout, select
+from vault_index.recall import calls, holdout, select
 from vault_index.recall.holdout import Plan
 from vault_index.search import above, failures, floor
 from vault_index.search.query import Query
@@ -392,21 +392,21 @@ def test_a_failure_gets_the_lesson_of_the_team_unless_ours_is_silent(tmp_path: P
     silent = HEAP.replace("---\n", f"---\nsilent_on_error: ['{line}']\n", 1)
     project, team = tmp_path / "project", vault_at(tmp_path / "team", {"ci/heap.md": fires})
     vault_at(project, {"db/lock.md": LOCK})
-    assert failed.select_lesson(open_vault(project), FAILURE).hits == ()
+    assert calls.for_failure(open_vault(project), FAILURE).hits == ()
     stand_on(tmp_path / "team")
-    told = failed.select_lesson(open_vault(project), FAILURE)
+    told = calls.for_failure(open_vault(project), FAILURE)
     assert [hit.lesson_id for hit in told.hits] == ["team:ci/heap"]
     assert "team: lessons/ci/heap.md" in told.text
     failures.want(open_vault(project))  # and so the next pass fits its floor
     assert failures.is_stale(team)
     write(project / "lessons" / "ci" / "ours.md", fires)
     reconcile.sync(open_vault(project))
-    told = failed.select_lesson(open_vault(project), FAILURE)
+    told = calls.for_failure(open_vault(project), FAILURE)
     assert [hit.lesson_id for hit in told.hits] == ["ci/ours"]
     write(project / "lessons" / "ci" / "ours.md", silent)
     reconcile.sync(open_vault(project))
     failures.fit(open_vault(project))
-    assert failed.select_lesson(open_vault(project), FAILURE).hits == ()
+    assert calls.for_failure(open_vault(project), FAILURE).hits == ()
 
 
 def test_an_edit_gets_the_lesson_of_the_team_for_the_file(tmp_path: Path) -> None:
@@ -416,7 +416,7 @@ def test_an_edit_gets_the_lesson_of_the_team_for_the_file(tmp_path: Path) -> Non
     vault_at(tmp_path / "team", {"web/cache.md": applies})
     stand_on(tmp_path / "team")
     event = {"cwd": str(project), "file": str(project / "nginx.conf"), "session_id": "s"}
-    told = edited.select_lesson(open_vault(project), event)
+    told = calls.at_edit(open_vault(project), event)
     assert [hit.lesson_id for hit in told.hits] == ["team:web/cache"]
 
 

@@ -11,7 +11,7 @@ from vault_index import status
 from vault_index.api.question import Caller, command, question
 from vault_index.index import classifier
 from vault_index.lesson.file import hash_of
-from vault_index.recall import failed, respond, select
+from vault_index.recall import calls, respond, select
 from vault_index.search import documents, entries, failures, floor, query, taught
 from vault_index.search.hit import HitList, Recall
 from vault_index.search.query import HITS, Query, every_kind, neighbours
@@ -186,7 +186,7 @@ def failure_recalled(vault: Vault, caller: Caller, what: Failure) -> Recall:
     caller.index(vault, or_stale=True)
     if failures.load(vault) is None:
         failures.fit(vault, caller.progress_of("fitting the error floor"))
-    return _recall(failed.select_lesson(vault, what))
+    return _recall(calls.for_failure(vault, what))
 
 
 @dataclass(frozen=True, slots=True)

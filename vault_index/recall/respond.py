@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from vault_index.index import skills
-from vault_index.recall import block, edited, failed, holdout, select, sessions, subagents
+from vault_index.recall import block, calls, holdout, select, sessions
 from vault_index.recall.select import Injection
 from vault_index.search import failures
 from vault_index.store import injections
 from vault_index.vault import Vault
 
 COMPACT = "compact"  # the source of a start after which the agent has lost what it was given
-_WITH_RECEIPT = (injections.PROMPT, failed.EVENT, edited.EVENT)
+_WITH_RECEIPT = (injections.PROMPT, injections.FAILURE, injections.EDIT)
 
 
 def respond(
@@ -46,14 +46,14 @@ def respond(
         if source == COMPACT:
             sessions.forget_given(vault, session)
         return _for_person(holdout.notice(vault)) or None
-    if name == subagents.START:
+    if name == injections.SUBAGENT:
         is_ours = session and sessions.claim(sessions.file_of(vault, session), event, since)
-        left = subagents.take(vault, event) if is_ours else None
+        left = sessions.take_note(vault, event) if is_ours else None
         return (_tell(vault, event, left, by) or None) if left else None
     with vault.opened_once():
         injection = _injection(vault, event, session, text_only, from_files)
     is_nothing = not (injection.text or injection.held)
-    if time.monotonic() > until or (name == edited.EVENT and is_nothing):
+    if time.monotonic() > until or (name == injections.EDIT and is_nothing):
         return None
     if session and not sessions.claim(sessions.file_of(vault, session), event, since):
         return None
@@ -63,8 +63,8 @@ def respond(
         "ids": [hit.lesson_id for hit in shown],
         "record": _record(event, injection, ms + 1000 * (time.monotonic() - began)),
     }
-    if name == subagents.ASKED:
-        subagents.leave(vault, event, told)
+    if name == sessions.ASKED:
+        sessions.leave_note(vault, event, told)
         return None
     if source == COMPACT:
         sessions.forget_given(vault, session)
@@ -80,17 +80,17 @@ def _tell(vault: Vault, event: dict[str, Any], told: Mapping[str, Any], by: str)
     agent, record = str(event.get("agent_id") or ""), told["record"]
     injections.record(vault.index_dir, name, session, **record, by=by)
     held = list((record["arms"] or {}).get("held", ()))
-    if name == failed.EVENT:  # of which the whole session is not told
+    if name == injections.FAILURE:  # of which the whole session is not told
         at = [record["key"]] if held else []
         sessions.note(vault, session, "", [*held, *at], sessions.HELD)
     else:
         sessions.note(vault, session, agent, held, sessions.HELD)
-    if name == edited.EVENT or (name == failed.EVENT and told["text"]):
+    if name == injections.EDIT or (name == injections.FAILURE and told["text"]):
         sessions.note_told(vault, event, record["key"])
     if not told["text"]:
         return {}
     sessions.note(vault, session, agent, told["ids"])
-    name = subagents.ASKED if name == edited.EVENT else name
+    name = sessions.ASKED if name == injections.EDIT else name
     return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": told["text"]}}
 
 
@@ -121,13 +121,13 @@ def _injection(
     vault: Vault, event: dict[str, Any], session: str, text_only: bool, from_files: bool
 ) -> Injection:
     name, prompt = event["hook_event_name"], str(event.get("prompt") or "")
-    if name == failed.EVENT:
+    if name == injections.FAILURE:
         failures.want(vault)
-        return failed.answer(vault, event, text_only)
-    if name == edited.EVENT:
-        return edited.select_lesson(vault, event)
+        return calls.at_failure(vault, event, text_only)
+    if name == injections.EDIT:
+        return calls.at_edit(vault, event)
     # a new subagent was told nothing yet
-    plan = holdout.plan(vault, session, is_new=name == subagents.ASKED)
+    plan = holdout.plan(vault, session, is_new=name == sessions.ASKED)
     if from_files:
         return select.from_files(vault, prompt, plan)
     project = Path(str(event.get("cwd") or "."))

@@ -1,13 +1,15 @@
-"""The lessons that a session received: a file per session in the index folder."""
+"""What a session received, and what waits for its subagents: files in the index folder."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from vault_index.store import ownership
 from vault_index.vault import Vault
@@ -139,3 +141,52 @@ def claim(session_file: Path, event: Mapping[str, object], began: float) -> bool
             if other == name and float(at) >= began:
                 return theirs == ours
     return True
+
+
+# Lessons for the prompt of a subagent: searched for before it starts, handed over when it has started.
+#
+# Claude Code tells the prompt to the hook before the tool that starts a subagent, whose answer goes to
+# the caller. The subagent reads the answer of `SubagentStart`, which is not told the prompt. So the
+# first leaves a note, and the second takes the oldest note of its session and kind of agent. A note
+# holds what was found, and of the prompt only the hash.
+
+ASKED = "PreToolUse"
+NOTE_SECONDS = 60.0  # an agent that was refused never takes its note
+_SUBAGENT = ".subagent-"
+
+
+def leave_note(vault: Vault, event: Mapping[str, Any], told: Mapping[str, Any]) -> None:
+    """Leave a note of what the subagent should be told that an event is about to start."""
+    left = json.dumps({"agent": str(event.get("agent_type") or ""), "told": told})
+    ending = f"{_SUBAGENT}{time.time_ns():020d}-{os.urandom(4).hex()}"
+    note(vault, str(event.get("session_id") or ""), "", [left], ending)
+
+
+def take_note(vault: Vault, event: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return what waits for a subagent; only one process gets it."""
+    for file, note in _notes(file_of(vault, str(event.get("session_id") or ""))):
+        if note["agent"] != str(event.get("agent_type") or ""):
+            continue
+        try:
+            file.unlink()
+        except OSError:  # another one has it
+            continue
+        told: dict[str, Any] = note["told"]
+        return told
+    return None
+
+
+def _notes(session_file: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield the notes of a session, oldest first, and remove those that nobody came for."""
+    oldest = time.time_ns() - int(NOTE_SECONDS * 1e9)
+    for file in sorted(session_file.parent.glob(f"{session_file.name}{_SUBAGENT}*")):
+        written = file.name.rpartition(_SUBAGENT)[2].partition("-")[0]
+        try:
+            if not written.isdigit() or int(written) < oldest:
+                file.unlink()
+                continue
+            note = json.loads(ownership.read_text(file))
+        except (OSError, ValueError):  # taken meanwhile, or half written
+            continue
+        if isinstance(note, dict) and {"agent", "told"} <= {*note}:
+            yield file, note

@@ -1,0 +1,129 @@
+"""Answer a call of an agent's tool with at most one lesson: a failed command, the first edit of a file.
+
+At a failure its decision comes first. A session gets a lesson once for a signature, and once more at
+the second same failure, said as such. A subagent has a context of its own, so what the main agent was
+told it was not.
+
+At an edit it is one line. A lesson names files in `applies_to`: globs of a path in the repository that
+has the file, of a part of that path or of a name, as in `[journal] exclude`. An agent of a session gets
+a lesson once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vault_index import git
+from vault_index.index.rows import MAX_TAUGHT_CHARS
+from vault_index.journal.redact import glob_matcher, redact
+from vault_index.recall import anchors, block, holdout, select, sessions
+from vault_index.recall.holdout import NO_PLAN, Plan
+from vault_index.recall.select import Injection
+from vault_index.search import above, failures
+from vault_index.search.hit import Hit
+from vault_index.store import filters, injections
+from vault_index.text import failure
+from vault_index.text.failure import Failure
+
+if TYPE_CHECKING:
+    from vault_index.vault import Vault
+
+TIMES = 2  # that a session gets a lesson for the same failure
+AGAIN = "The same failure as before; this was shown for it already:"
+_LOOKED_AT = 5  # hits, of which some may not be trusted
+
+
+def at_failure(vault: Vault, event: dict[str, Any], text_only: bool) -> Injection:
+    """Return what the failure that an event reports should get."""
+    failed = failure.read(str(event.get("command") or ""), str(event.get("error") or ""))
+    key = injections.key_of(failed.signature)
+    times = sessions.times_told(vault, event, key)
+    plan = holdout.plan(vault, str(event.get("session_id") or ""))
+    if key in plan.before or times:  # nothing is held back at a failure that the session met before
+        plan = NO_PLAN
+    injection = for_failure(vault, failed, times=times, text_only=text_only, plan=plan)
+    said = redact(failed.lines[0] if failed.lines else failed.command)[:MAX_TAUGHT_CHARS]
+    return replace(injection, about=failed.signature, said=said)
+
+
+def for_failure(
+    vault: Vault, failed: Failure, *, times: int = 0, text_only: bool = False, plan: Plan = NO_PLAN
+) -> Injection:
+    """Return what a failure should get that the session was told about so many `times`."""
+    floors: dict[str, float | None] = {}
+
+    def search(name: str, vault: Vault) -> tuple[failures.Answer, list[Hit], above.Answer]:
+        answer = failures.find(vault, failed, _LOOKED_AT, text_only=text_only)
+        floors[name] = answer.floor if answer.floor < float("inf") else None
+        trusted = anchors.deliverable(vault, select.only_trusted(vault, answer.hits[:1]))
+        return answer, trusted, above.Answer(trusted if answer.is_above else (), answer.kept_out)
+
+    answer, trusted, own = search("", vault)
+    every = above.joined(vault, own, lambda place, other: search(place.name, other)[2])
+    if not every:
+        silent, near = answer.why_silent or select.NOTHING, next(iter(trusted), None)
+        return Injection("", floor=floors[""], silent=silent, near=near)
+    first = max(every, key=lambda hit: hit.score)  # the strongest; of equal ones the nearer
+    least = floors.get(first.lesson_id.partition(":")[0], floors[""])
+    if times >= TIMES:
+        return Injection("", floor=least, silent="told twice already", near=first)
+    plan = NO_PLAN if first.taught else plan
+    if plan.holds(first):
+        silent = holdout.SILENT
+        return Injection("", floor=least, silent=silent, held=[first], plan=plan)
+    text = block.at_failure(first, vault.config.prompt_tokens, AGAIN if times else "")
+    return Injection(text, [first], floor=least, plan=plan)
+
+
+def _path_of(event: dict[str, Any]) -> str:
+    """Return the path that an event is about, from the top of its repository or else its folder."""
+    file = Path(str(event.get("cwd") or "."), str(event.get("file") or ""))
+    folder = Path(os.path.realpath(file.parent))
+    top = git.top_of(folder) or Path(os.path.realpath(str(event.get("cwd") or ".")))
+    return Path(os.path.relpath(folder / file.name, top)).as_posix()
+
+
+def at_edit(vault: Vault, event: dict[str, Any]) -> Injection:
+    """Return what an edit should get."""
+    path = _path_of(event)
+    if path.startswith("../") or sessions.times_told(vault, event, injections.key_of(path)):
+        return Injection("", silent=select.NOTHING)
+    session, agent = str(event["session_id"]), str(event.get("agent_id") or "")
+    plan = holdout.plan(vault, session, agent)
+    own = above.Answer(_hits_for(vault, path))
+    every = above.joined(vault, own, lambda _, other: above.Answer(_hits_for(other, path)))
+    first = list(filter(plan.is_new, every))[:1]
+    if not first:
+        return Injection("", silent="nothing new")
+    hits, held = plan.split(first)
+    text, silent = (block.at_edit(hits[0]), "") if hits else ("", holdout.SILENT)
+    said = redact(path)[:MAX_TAUGHT_CHARS]
+    return Injection(text, hits, silent=silent, about=path, said=said, held=held, plan=plan)
+
+
+def _hits_for(vault: Vault, path: str) -> list[Hit]:
+    lessons = _lessons_for(vault, path)
+    hits = [replace(hit, score=1.0, cosine=1.0) for hit in select.of_ids(vault, lessons)]
+    return sorted(hits, key=lambda hit: lessons.index(hit.lesson_id))
+
+
+def _lessons_for(vault: Vault, path: str) -> list[str]:
+    """Return the lessons that are for a path, that with the longest glob first."""
+    store = vault.open_index().store
+
+    def read_globs() -> list[tuple[str, str, Callable[..., bool]]]:
+        where = filters.all_of(filters.WHOLE, filters.APPLIES)
+        rows = store.rows(("lesson_id", "applies_to"), where)
+        globs = [
+            (row["lesson_id"], glob, glob_matcher([glob[:MAX_TAUGHT_CHARS]]))
+            for row in rows
+            for glob in row["applies_to"]
+        ]
+        return sorted(globs, key=lambda each: (-len(each[1]), each[0]))
+
+    globs = store.once("globs", read_globs)
+    return list(dict.fromkeys(lesson for lesson, _, is_for in globs if is_for(path)))
