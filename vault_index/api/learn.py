@@ -71,13 +71,14 @@ def search(
         hits = floor.with_above(vault, asked, trusted, select.only_trusted).hits
     # a lesson that is named by its number needs to reach none
     least = floor.in_force(vault, text_only=bool(results.text_only)) if lesson is None else None
+    plan = holdout.plan(vault, session, is_new=True)
     used = [(hit.lesson_id, hit.score) for hit in hits if hit.is_above(least) and not cursor]
     _count(vault, SEARCH, query, used[:COUNTED], began)
     return HitList(
         *(tuple(hits), results.text_only, vault.config.embedder),
         floor=least,
         following=following,
-        held=tuple(hit.lesson_id for hit in hits if holdout.plan(vault, session).holds(hit)),
+        held=tuple(hit.lesson_id for hit in hits if plan.holds(hit)),
     )
 
 

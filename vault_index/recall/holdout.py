@@ -88,7 +88,7 @@ NO_PLAN = Plan()
 
 
 def plan(vault: Vault, session: str, agent: str = "", *, is_new: bool = False) -> Plan:
-    """Return the plan of a session or its subagent: what `is_new` had nothing yet."""
+    """Return the plan of a session or its subagent; one that `is_new` had nothing yet."""
     share = vault.config.measure.holdout
     if is_new or not session:
         return Plan(share, session)
