@@ -93,6 +93,8 @@ def test_use_and_health_name_what_to_do_and_no_folder_of_the_machine(
         assert "not installed: run lessons install claude" in text
         assert "lessons/ops/secret.md: hooks leave it out" in text
         assert "empty: see lessons journal --help" in text
+        state.get_by_text("Settings in force").click()
+        assert "all: lessons config" in state.inner_text()
         assert str(shown.home.parent) not in page.content()
 
 

@@ -192,6 +192,7 @@ def needs_token(scope: Scope) -> bool:
 EXCHANGE, NEW_CODE, PROOF = "/page/key", "/page/code", "/page/proof"
 CODE_SECONDS = 120.0  # from the command line to the page
 MAX_CODES = 1000  # the oldest goes, and its key
+TAKEN_BACK = b"-"  # no hash
 ANSWER_SECONDS = 5.0  # for a server that may be another program
 _OPEN = "open the page from a terminal: lessons serve --open"
 
@@ -201,7 +202,7 @@ key_routes = APIRouter(include_in_schema=False)
 @dataclass(slots=True)
 class _Code:
     until: float
-    key: bytes = b""  # the hash of the key that it was exchanged for
+    key: bytes = b""  # the hash of the key that it was exchanged for, or TAKEN_BACK
 
 
 class PageKeys:
@@ -211,15 +212,13 @@ class PageKeys:
         self.root = root
         self.token = token
         self._codes: dict[bytes, _Code] = {}
-        self._keys: set[bytes] = set()
 
     def new_code(self) -> str:
         """Return a code that a page can exchange for a key."""
         code = secrets.token_urlsafe(24)
         self._codes[_hash(code)] = _Code(time.monotonic() + CODE_SECONDS)
         while len(self._codes) > MAX_CODES:
-            oldest = self._codes.pop(next(iter(self._codes)))
-            self._keys.discard(oldest.key)
+            del self._codes[next(iter(self._codes))]
         return code
 
     def exchange(self, code: str, key: str) -> str:
@@ -233,17 +232,17 @@ class PageKeys:
         if not entry.key:
             made = secrets.token_urlsafe(32)
             entry.key = _hash(made)
-            self._keys.add(entry.key)
             return made
-        if key and entry.key == _hash(key) and entry.key in self._keys:  # opened again by its page
+        if entry.key == _hash(key):  # opened again by its page
             return key
-        self._keys.discard(entry.key)
+        entry.key = TAKEN_BACK
         why = "this address was opened before, so the key that it was good for is taken back"
         raise Refusal(403, why, _OPEN)
 
     def accepts(self, scope: Scope, secret: str) -> bool:
         """Whether a request may come with a key: any that does not ask for another key."""
-        return scope["path"] != NEW_CODE and _hash(secret) in self._keys
+        keys = {entry.key for entry in self._codes.values()}
+        return scope["path"] != NEW_CODE and _hash(secret) in keys
 
 
 Name = Annotated[str, Body(embed=True, max_length=100)]
