@@ -148,7 +148,6 @@ def _gate(points: Mapping[str, Any], sessions: Mapping[str, Material]) -> Counte
         context = gate.Context(
             material=material,
             texts=evidence.texts_of([sent]),
-            known=gate.words_of(material),
             given={},
             orders=(),
             waiting=(),

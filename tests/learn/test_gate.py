@@ -42,7 +42,6 @@ def around(**changes: Any) -> Context:
     there = Context(
         material=material,
         texts=evidence.texts_of([timeline.plain(timeline.fit(material.moments, 50_000))]),
-        known=gate.words_of(material),
         given={},
         orders=(),
         waiting=(),

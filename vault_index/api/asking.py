@@ -157,7 +157,6 @@ def _in_journal(vault: Vault, caller: Caller, wanted: Wanted, *, is_open: bool) 
     return SearchResult(
         tuple(_record(caller, hit) for hit in answered.hits),
         notes=(note,) if answered.older else (),
-        text_only=answered.text_only,
     )
 
 

@@ -81,12 +81,14 @@ def open_(vault: Vault, session_id: str = "", name: str = "", owner: str = "") -
     """
     own = "own-" + hash_of(json.dumps([owner, session_id])) if session_id else ""
     with _lock:
-        kept = [each for (root, _), each in _in_memory.items() if root == str(vault.root)]
+        there = [each for (root, _), each in _in_memory.items() if root == str(vault.root)]
     if vault.config.ask.record and (session_id or name):
         # another process may have continued the conversation
-        for id in (session_id, own) if session_id else ("",):
-            kept += _in_files(vault, id)
-    for each in reversed(kept):
+        folder = projects.private_folder(vault, FOLDER)
+        ids = [id for id in (session_id, own) if _ID.fullmatch(id)] if session_id else ["*"]
+        for file in [file for id in ids for file in folder.glob(f"{id}.json")] if folder else ():
+            there += filter(None, [_load(file)])
+    for each in reversed(there):
         if (session_id and each.id in (session_id, own)) or (name and each.name == name):
             return each
     return Conversation(own or secrets.token_urlsafe(24), name[:MAX_NAME_CHARS])
@@ -121,14 +123,6 @@ def add(vault: Vault, conversation: Conversation, exchange: Exchange | None) -> 
             )
             files.replace_file(folder / f"{now.id}.json", text.encode("utf-8", "replace"))
     return went
-
-
-def _in_files(vault: Vault, id: str) -> list[Conversation]:
-    """Return the conversation of an id that is kept, or all of them without an id."""
-    folder = projects.private_folder(vault, FOLDER)
-    if folder is None or (id and not _ID.fullmatch(id)):
-        return []
-    return [each for file in folder.glob(f"{id or '*'}.json") if (each := _load(file))]
 
 
 def _load(file: Path) -> Conversation | None:

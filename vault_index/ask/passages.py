@@ -59,7 +59,6 @@ class SearchResult:
     passages: tuple[Passage, ...]
     place: str = ""
     notes: tuple[str, ...] = ()
-    text_only: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +127,8 @@ def _find(
         for_agent=True,
         weighted=True,
     )
-    hits, near, text_only = (
-        (_lesson(vault, asked, place.lesson), [], "") if place.lesson else _divided(vault, asked)
-    )
+    lesson = place.lesson
+    hits, near = (_lesson(vault, asked, lesson), []) if lesson else _divided(vault, asked)
     made = _passages(vault, text, select.only_trusted(vault, hits), seen, MAX_PASSAGES)
     room = _room_for_weak(made, best)
     weak = _passages(vault, text, select.only_trusted(vault, near), seen, room) if room else []
@@ -138,19 +136,18 @@ def _find(
         chosen = citations.best(vault, text, [each.text for each in made])
         made = [replace(each, best=own) for each, own in zip(made, chosen, strict=True)]
     made += [replace(each, is_weak=True) for each in weak]
-    return SearchResult(tuple(made), place.title, place.notes, text_only)
+    return SearchResult(tuple(made), place.title, place.notes)
 
 
-def _divided(vault: Vault, asked: Query) -> tuple[list[Hit], list[Hit], str]:
-    """Return the hits that reach the floor, those that do not, and why full text alone answered."""
+def _divided(vault: Vault, asked: Query) -> tuple[list[Hit], list[Hit]]:
+    """Return the hits that reach the floor, and those that do not."""
     results = query.run(vault, asked)
     least = floor.in_force(vault, text_only=bool(results.text_only))
     if least is None:
         lessons = vault.open_index().lessons
         least = floor.before_fit(lessons) if results.text_only else 0.0
     reach = [hit for hit in results.hits if hit.score >= least]
-    below = [hit for hit in results.hits if hit.score < least]
-    return reach, below, results.text_only
+    return reach, [hit for hit in results.hits if hit.score < least]
 
 
 def _lesson(vault: Vault, asked: Query, lesson: str) -> list[Hit]:
@@ -423,8 +420,8 @@ def _is_answered(vault: Vault, question: str, lesson: str) -> bool:
     if chatter.why_skipped(question):
         return False
     asked = Query(question, CANDIDATES, for_agent=True, weighted=True)
-    hits, _, _ = _divided(vault, asked)
-    return lesson in [hit.lesson_id for hit in select.only_trusted(vault, hits)[:MAX_PASSAGES]]
+    hits = select.only_trusted(vault, _divided(vault, asked)[0])
+    return lesson in [hit.lesson_id for hit in hits[:MAX_PASSAGES]]
 
 
 # The one tool that a model may call, what it may ask for with it, and what it reads as the result.

@@ -153,21 +153,20 @@ class ChangedFile:
 
 @dataclass(slots=True)
 class Difference:
-    """A difference. `patch` has a text for each file that fits, `left_out` says what does not."""
+    """A difference. `patch` has a text for each file that fits."""
 
     top: Path
     files: list[ChangedFile] = field(default_factory=list)
     patch: dict[str, str] = field(default_factory=dict)
     messages: list[str] = field(default_factory=list)  # of the commits, oldest first
     before: list[str] = field(default_factory=list)  # all paths of the older state
-    left_out: list[str] = field(default_factory=list)
 
 
-def base_at(folder: Path, when: float) -> tuple[str, str]:
-    """Return the commit that was checked out at a time (seconds since 1970), and how that was known.
+def base_at(folder: Path, when: float) -> str:
+    """Return the commit that was checked out at a time (seconds since 1970), "" if there was none yet.
 
     By the reflog of HEAD, which knows what was here; where it does not go back so far, by the dates of
-    commits. With ("", "") there was no commit yet.
+    commits.
     """
     repo = repository(folder)
     how = ("-g", f"-{MAX_REFLOG}", "--date=unix", "--format=%gd %H")
@@ -175,10 +174,8 @@ def base_at(folder: Path, when: float) -> tuple[str, str]:
         entry, _, commit = line.partition(" ")
         at = _REFLOG.fullmatch(entry)
         if at and int(at[1]) <= when:
-            return commit, "the commit that was checked out then, by the reflog"
-    dated = ("-1", "--first-parent", f"--before={int(when)}")
-    commit = ask(repo, "rev-list", *dated, "HEAD", "--")
-    return commit, "the last commit before it, by date" if commit else ""
+            return commit
+    return ask(repo, "rev-list", "-1", "--first-parent", f"--before={int(when)}", "HEAD", "--")
 
 
 def difference(
@@ -201,9 +198,7 @@ def difference(
     span = (until or "HEAD") if base in _EMPTY.values() else f"{base}..{until or 'HEAD'}"
     log = ask(repo, "log", f"-{MAX_COMMITS}", "--no-merges", "--format=%B%x00", span, "--")
     result.messages = [each.strip() for each in log.split("\0") if each.strip()][::-1]
-    if len(result.files) > MAX_FILES:
-        result.left_out.append(f"{len(result.files) - MAX_FILES} of {len(result.files)} files")
-        result.files = result.files[:MAX_FILES]
+    result.files = result.files[:MAX_FILES]
     untracked = (
         [] if until else ask(repo, "ls-files", "--others", "--exclude-standard", "-z").split("\0")
     )
@@ -247,8 +242,6 @@ def _files(repo: Repo, revisions: Sequence[str]) -> Iterator[ChangedFile]:
 
 def _read_untracked(result: Difference, paths: Sequence[str], room: int) -> int:
     """Add files that git does not track yet; return how many characters are left."""
-    if len(paths) > MAX_UNTRACKED:
-        result.left_out.append(f"{len(paths) - MAX_UNTRACKED} of {len(paths)} new files")
     for path in paths[:MAX_UNTRACKED]:
         try:
             data = index_files.read(result.top / path, BIG_FILE_BYTES + 1)
@@ -264,8 +257,6 @@ def _read_untracked(result: Difference, paths: Sequence[str], room: int) -> int:
         if len(text) <= room:
             result.patch[path] = text
             room -= len(text)
-        else:
-            result.left_out.append(f"the text of {path}")
     return room
 
 
@@ -273,12 +264,10 @@ def _read_patch(repo: Repo, result: Difference, revisions: Sequence[str], room: 
     """Add the patches of files, those with the fewest lines first, as long as there is room."""
     there = [file for file in result.files if file.lines and file.path not in result.patch]
     there.sort(key=attrgetter("lines"))
-    left = 0
     for at in range(0, len(there), _BATCH):
         some = there[at : at + _BATCH]
         if room <= 0:
-            left += len(some)
-            continue
+            break
         paths = [path for file in some for path in (file.before, file.path) if path]
         printed = ask_bytes(repo, *_CHANGES, "-U3", *revisions, "--", *paths)
         for part in re.split(r"(?m)^(?=diff --git )", printed.decode("utf-8", "replace")):
@@ -288,10 +277,6 @@ def _read_patch(repo: Repo, result: Difference, revisions: Sequence[str], room: 
             text = part[begin:]
             old, new = (line[4:] for line in text.split("\n", 2)[:2])
             path = (new if new != os.devnull else old).rstrip("\t")[2:]
-            if len(text) > room:
-                left += 1
-                continue
-            result.patch[path] = text
-            room -= len(text)
-    if left:
-        result.left_out.append(f"the text of {left} files")
+            if len(text) <= room:
+                result.patch[path] = text
+                room -= len(text)

@@ -48,23 +48,17 @@ _CODE = _MODULES | frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """Files and the diff of a project. `notes` say what it is from and what a bound left out."""
+    """Files and the diff of a project, as far as bounds allow."""
 
     changes: tuple[FileChange, ...] = ()
     text: str = ""
     messages: tuple[str, ...] = ()  # of the commits
     novel: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
 
     @property
     def of_material(self) -> dict[str, Any]:
         """Return the fields of a material that it has."""
-        return {
-            "changes": self.changes,
-            "diff": self.text,
-            "novel": self.novel,
-            "notes": self.notes,
-        }
+        return {"changes": self.changes, "diff": self.text, "novel": self.novel}
 
 
 def wanted(globs: Iterable[str] = (), folders: Iterable[str] = ()) -> Callable[[str], bool]:
@@ -90,7 +84,7 @@ def between(folder: Path, base: str, until: str, is_wanted: Callable[[str], bool
     if difference is None:
         return Diff()
     changes, texts = [], []
-    room, left = MAX_CHARS, 0
+    room = MAX_CHARS
     for file in sorted(difference.files, key=lambda file: file.path):
         text = difference.patch.get(file.path, "")
         is_minified = any(len(line) > MAX_LINE for line in text.split("\n"))
@@ -102,17 +96,8 @@ def between(folder: Path, base: str, until: str, is_wanted: Callable[[str], bool
             text = clean(text)
             room -= len(text)
             texts.append(text)
-        elif text:
-            left += 1
-    notes = [f"left out of the diff: {each}" for each in difference.left_out]
-    notes += [f"left out of the diff: the text of {left} files"] if left else []
-    return Diff(
-        tuple(changes),
-        "".join(texts),
-        tuple(redact(events.without_own_text(each)) for each in difference.messages),
-        _novel(changes, difference.before),
-        tuple(notes),
-    )
+    messages = tuple(redact(events.without_own_text(each)) for each in difference.messages)
+    return Diff(tuple(changes), "".join(texts), messages, _novel(changes, difference.before))
 
 
 def clean(text: str) -> str:

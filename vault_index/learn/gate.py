@@ -83,7 +83,6 @@ class Context:
 
     material: Material
     texts: tuple[str, ...]
-    known: frozenset[str]
     given: Mapping[str, str]
     orders: tuple[str, ...]
     waiting: tuple[Proposal, ...]
@@ -127,7 +126,7 @@ def admit(entry: Entry, context: Context) -> Admitted | str:
         return error.message
 
 
-def words_of(material: Material) -> frozenset[str]:
+def _words_of(material: Material) -> frozenset[str]:
     """Return words of the project: the parts of the names of changed files."""
     paths = [path for change in material.changes for path in (change.path, change.before)]
     paths += [each.about for each in material.moments if each.kind in CHANGES]
@@ -212,10 +211,11 @@ def _refuse_worthless(entry: Entry, context: Context) -> None:
     for id, there in context.given.items():
         if evidence.repeats(text, there):
             raise _Dropped(GIVEN, id)
+    known = _words_of(context.material)
     if entry.by_rule:  # what a person stated is particular, unless it is a stock phrase
-        is_generic = evidence.points(text, context.known) < 0
+        is_generic = evidence.points(text, known) < 0
     else:
-        is_generic = evidence.is_generic(text, context.known, entry.quotes)
+        is_generic = evidence.is_generic(text, known, entry.quotes)
     if is_generic:
         raise _Dropped(GENERIC)
 

@@ -211,14 +211,11 @@ def _during(vault: Vault, session: Session) -> Diff | None:
     if not session.folder.startswith("/") or git.top_of(place) is None or not session.began:
         return None
     began = datetime.fromisoformat(session.began).timestamp()
-    base, why = git.base_at(place, began)
+    base = git.base_at(place, began)
     until = _until(vault, session, place)
     if until is None or (until and until == base):
         return None
-    changed = diff.between(place, base, until, _wanted(vault, place))
-    note = f"the diff is from {base[:10]}: {why}" if base else "there was no commit before it began"
-    end = (f"it goes to {until[:10]}, committed before another session",) if until else ()
-    return replace(changed, notes=(note, *end, *changed.notes))
+    return diff.between(place, base, until, _wanted(vault, place))
 
 
 def _until(vault: Vault, session: Session, place: Path) -> str | None:
@@ -235,7 +232,7 @@ def _until(vault: Vault, session: Session, place: Path) -> str | None:
     end = datetime.fromisoformat(soon[-1]) if soon else end
     if end >= datetime.now(UTC):
         return ""
-    commit = git.base_at(place, end.timestamp())[0]
+    commit = git.base_at(place, end.timestamp())
     if commit == git.head(place) and all(each.id == session.id for _, each in latest(limit=2)):
         return ""  # nobody has worked here since
     return commit or None
@@ -261,7 +258,7 @@ def _by_edits(played: Replay | None, session: Session, is_wanted: Callable[[str]
     if played is None:
         named = [path for record in session.records for path in record.files_modified]
         by_name = [FileChange(path, CHANGED) for path in dict.fromkeys(named) if is_wanted(path)]
-        return Diff(tuple(by_name), notes=("by the journal alone: there is no repository",))
+        return Diff(tuple(by_name))
     by_path: dict[str, list[tuple[Edit, list[str]]]] = {}
     for path, edit, lines in played.edits:
         if is_wanted(path) and _is_of_project(path):
@@ -276,10 +273,7 @@ def _by_edits(played: Replay | None, session: Session, is_wanted: Callable[[str]
         shown = diff.clean("\n".join(lines))
         room -= len(shown)
         texts += [shown] if room >= 0 else []
-    why = "no commit has them" if git.top_of(Path(session.folder)) else "there is no repository"
-    notes = [f"the diff is of the agent's edits: {why}"]
-    notes += ["left out of the diff: what is above its bound"] if room < 0 else []
-    return Diff(changes, "".join(texts), notes=tuple(notes))
+    return Diff(changes, "".join(texts))
 
 
 def _summed(path: str, edits: Sequence[tuple[Edit, list[str]]]) -> FileChange:

@@ -49,7 +49,6 @@ class Material:
     diff: str = ""
     injected: Mapping[str, str] = field(default_factory=dict)
     novel: tuple[str, ...] = ()  # endings and folders of code that are new in the repository
-    notes: tuple[str, ...] = ()  # from which commit the diff is and why, and what a bound left out
     threads: tuple[tuple[str, str, str], ...] = ()  # of a review: text, file, what came of it
 
     @property
@@ -68,8 +67,7 @@ class Material:
 class Entry:
     """A lesson as an analysis makes it. `type` is one of `lesson.parse.TYPES`, `confidence` 1..5.
 
-    `quotes` must stand word for word in the material. `changes` is the id of the lesson that the entry
-    is a change of, "" for a new one. `by_rule` marks a draft that no model wrote.
+    `quotes` must stand word for word in the material. `by_rule` marks a draft that no model wrote.
     """
 
     type: str
@@ -82,7 +80,6 @@ class Entry:
     silent_on: tuple[str, ...] = ()
     fires_on_error: tuple[str, ...] = ()  # lines that a repaired failure printed
     quotes: tuple[str, ...] = ()
-    changes: str = ""
     applies_to: tuple[str, ...] = ()  # files
     why: str = ""  # that it is worth it, where that is known of it alone
     by_rule: bool = False

@@ -323,7 +323,6 @@ def _context(work: _Work) -> gate.Context:
     return gate.Context(
         material=work.material,
         texts=evidence.texts_of(texts),
-        known=gate.words_of(work.material),
         given=given,
         orders=work.orders,
         waiting=tuple(review.waiting(work.vault)),

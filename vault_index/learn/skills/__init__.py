@@ -2,6 +2,7 @@
 
 cluster    which lessons belong together, and how near a tag is to a skill
 render     a cluster -> SKILL.md and reference.md, by the templates beside this file; its lineage
-build      writing the files, never over what a person changed; what is behind its lessons
-triggers   whether the prompts of its lessons find it
+build      writing the files, never over what a person changed; what is behind its lessons, and
+           whether the prompts of these find it
+deploy     copying them where an agent loads them
 """

@@ -270,7 +270,6 @@ class Lineage:
     """The metadata of a skill, and whether SKILL.md still is as it was built."""
 
     tag: str
-    commit: str
     reference: str
     lessons: Mapping[str, str]  # id -> hash
     is_as_built: bool
@@ -318,8 +317,7 @@ def read_lineage(skill: bytes, path: str) -> Lineage | None:
     hashed = [value.partition(" ") for key, value in values.items() if key.startswith(LESSON)]
     lessons = {id: hash for hash, _, id in hashed}
     is_as_built = digest(unsigned) == values.get(SKILL)
-    about = (values[TAG], values.get(COMMIT, ""), values.get(REFERENCE_HASH, ""))
-    return Lineage(*about, lessons, is_as_built)
+    return Lineage(values[TAG], values.get(REFERENCE_HASH, ""), lessons, is_as_built)
 
 
 def digest(data: bytes) -> str:
