@@ -7,10 +7,9 @@ session as it was or as it is now. The next capture goes on from what the sessio
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from vault_index import files
 from vault_index.errors import VaultError, WriteError
@@ -22,6 +21,7 @@ from vault_index.journal.journal import Journal, held
 from vault_index.journal.record import Record, Session, short_id
 from vault_index.journal.redact import Exclude, redact
 from vault_index.transcripts import reading
+from vault_index.transcripts.events import map_texts
 
 # why nothing of a transcript is kept
 NOT_RECORDED, NO_WORK, FORGOTTEN = "not recorded", "no work", "forgotten"
@@ -73,7 +73,7 @@ def read(file: Path, agent: str, head: Head | None) -> tuple[Session, Session | 
     records = tuple(
         record if id(record) in old else _redacted(record) for record in session.records
     )
-    read_to = replace(session.read, state=_redacted_state(session.read.state))
+    read_to = replace(session.read, state=map_texts(session.read.state, redact))
     return replace(session, branch=redact(session.branch), records=records, read=read_to), before
 
 
@@ -168,16 +168,6 @@ def _redacted(record: Record) -> Record:
     if all(redact(text) == text for text in (*short, *(run.text for run in record.commands))):
         return record
     return record.map_texts(redact)
-
-
-def _redacted_state(value: Any) -> Any:
-    if isinstance(value, str):
-        return redact(value)
-    if isinstance(value, Mapping):
-        return {key: _redacted_state(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_redacted_state(inner) for inner in value]
-    return value
 
 
 # Capture the transcripts that wait, and bring the index up to date.

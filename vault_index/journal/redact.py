@@ -18,7 +18,7 @@ from pathlib import Path
 
 from vault_index import git
 from vault_index.check import secrets
-from vault_index.journal.record import Command, Record, Session
+from vault_index.journal.record import Record, Session
 
 _RANDOM = "random text"
 _SECRET = "secret"
@@ -452,28 +452,22 @@ def _without(record: Record, out: set[str]) -> Record:
     if not out & _names_in(record):
         return record
 
+    def masked(match: re.Match[str]) -> str:
+        name = _name(match)
+        return MARK + match[0][len(name) :] if name and name in out else match[0]
+
     def shown(text: str) -> str:
         for path in out:
             text = text.replace(path, MARK) if " " in path else text
-        return _PATH.sub(lambda match: _shown(match, out), text)
+        return _PATH.sub(masked, text)
 
+    changed = record.map_texts(shown)
+    commands = zip(record.commands, changed.commands, strict=True)
     return replace(
-        record.map_texts(shown),
+        changed,
         branch=record.branch,
         files_read=tuple(path for path in record.files_read if path not in out),
         files_modified=tuple(path for path in record.files_modified if path not in out),
-        commands=tuple(_command(command, shown) for command in record.commands),
-        errors=tuple(error for error in record.errors if shown(error) == error),
+        commands=tuple(new if new == old else replace(new, output="") for old, new in commands),
+        errors=tuple(error for error in record.errors if error in changed.errors),
     )
-
-
-def _command(command: Command, shown: Callable[[str], str]) -> Command:
-    text, output = shown(command.text), shown(command.output)
-    if text == command.text and output == command.output:
-        return command
-    return replace(command, text=text, output="")
-
-
-def _shown(match: re.Match[str], out: set[str]) -> str:
-    name = _name(match)
-    return MARK + match[0][len(name) :] if name and name in out else match[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -135,19 +135,24 @@ class Reader:
                 self.unread += 1
                 break
             if isinstance(record, dict):
-                yield _sound(record) if may_be_broken else record
+                yield map_texts(record, _sound) if may_be_broken else record
 
     def end(self) -> Iterator[Event]:
         """Yield what only the end of the transcript decides."""
         yield from ()
 
 
-def _sound(value: Any) -> Any:
-    """Return a JSON value without halves of characters, which no file can hold."""
+def _sound(text: str) -> str:
+    """Return a text without halves of characters, which no file can hold."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def map_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """Return a JSON value with each of its texts changed, those of names too."""
     if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return change(value)
     if isinstance(value, list):
-        return list(map(_sound, value))
+        return [map_texts(each, change) for each in value]
     if isinstance(value, dict):
-        return {_sound(name): _sound(one) for name, one in value.items()}
+        return {change(name): map_texts(each, change) for name, each in value.items()}
     return value
