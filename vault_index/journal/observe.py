@@ -14,7 +14,7 @@ from itertools import chain
 from typing import TypeVar
 
 from vault_index.journal.record import CONCEPTS, OBSERVATION, PROMPT, SUMMARY, Command, Record
-from vault_index.transcripts import events, signs, tools, vocabulary
+from vault_index.transcripts import events, tools, vocabulary
 from vault_index.transcripts.events import Event
 from vault_index.transcripts.turns import Call, Said, Turn
 
@@ -117,13 +117,13 @@ class _Part:
         self.narrative = "\n\n".join(step.text for step in said)
         self.statements = [step.text for step in said if not step.is_question]
         self.calls = [step for step in steps if isinstance(step, Call)]
-        self.edits = [call for call in self.calls if signs.is_change(call)]
-        self.commits = [subject for call in self.calls for subject in signs.commits(call)]
+        self.edits = [call for call in self.calls if call.is_change]
+        self.commits = [subject for call in self.calls for subject in call.commits]
         self.repairs = _repairs(self.calls)
         # the later parts of a turn have no prompt
         self.prompt = turn.prompt if not place and turn.prompt else Event("", "", "")
         self.request = self.prompt.text.removeprefix(_PLAN)
-        self.is_correction = not place and signs.is_correction(turn)
+        self.is_correction = not place and turn.is_correction
 
     @property
     def is_choice(self) -> bool:
@@ -165,7 +165,7 @@ def _is_end(part: Sequence[Said | Call]) -> bool:
     if not isinstance(part[-1], Call):
         return False
     calls = [step for step in part if isinstance(step, Call)]
-    return bool(signs.commits(calls[-1])) or any(last is calls[-1] for _, last in _repairs(calls))
+    return bool(calls[-1].commits) or any(last is calls[-1] for _, last in _repairs(calls))
 
 
 def _counts_ahead(steps: Sequence[Said | Call]) -> list[bool]:
@@ -175,15 +175,15 @@ def _counts_ahead(steps: Sequence[Said | Call]) -> list[bool]:
         result.append(edits > 0 or calls > MAX_CALLS)
         if isinstance(step, Call):
             calls += 1
-            edits += signs.is_change(step)
+            edits += step.is_change
     return result[::-1]
 
 
 def _record(part: _Part, record_id: str, number: int, folder: str) -> Record:
     modified, read = list[str](), list[str]()
     for call in part.calls:
-        paths = [tools.relative_path(path, folder, call.folder) for path in signs.files(call)]
-        if signs.is_done_edit(call):
+        paths = [tools.relative_path(path, folder, call.folder) for path in call.files]
+        if call.is_done_edit:
             modified += paths
         elif call.kind != tools.EDIT and not call.is_error:
             read += paths
@@ -226,7 +226,7 @@ def _type(part: _Part) -> str:
     if part.commits:
         return vocabulary.type_of_subject(part.commits[0])
     if part.edits:
-        paths = [path for call in part.edits for path in signs.files(call)]
+        paths = [path for call in part.edits for path in call.files]
         only_prose = paths and all(path.endswith(PROSE) for path in paths)
         return "change" if only_prose else vocabulary.type_of_request(part.request)
     return "decision" if vocabulary.chooses(part.request) else "discovery"
@@ -256,7 +256,7 @@ def _facts(part: _Part, modified: Sequence[str]) -> Iterator[str]:
         yield f"The user: {vocabulary.one_line(part.prompt.text, 280)}"
     by = f" after changes to {', '.join(modified[:3])}" if modified else ""
     for failed, _ in part.repairs:
-        said = vocabulary.one_line(signs.error_line(failed.text), 120)
+        said = vocabulary.one_line(vocabulary.error_line(failed.text), 120)
         yield f"`{vocabulary.one_line(failed.command, 80)}` failed ({said}) and passed{by}"
     for call in () if part.place else part.turn.calls:
         if title := tools.pull_request(call.command):
@@ -291,11 +291,11 @@ def _repairs(calls: Sequence[Call]) -> list[tuple[Call, Call]]:
     waiting: dict[str, tuple[Call, int]] = {}
     edits, result = 0, []
     for call in calls:
-        edits += signs.is_change(call)
+        edits += call.is_change
         if not call.command or not call.is_done or (call.status is None and not call.is_error):
             continue
         check = tools.same_as(call.command)
-        if signs.failed(call):
+        if call.has_failed:
             if tools.is_check(call.command) or check not in waiting:
                 waiting[check] = call, edits
         elif check in waiting:
@@ -309,13 +309,12 @@ def _undone(calls: Sequence[Call]) -> list[str]:
     """Return the files in which the agent took a change of its own back."""
     changes: set[tuple[str, str, str]] = set()
     taken_back = []
-    for call in filter(signs.is_done_edit, calls):
-        for edit in call.edits:
-            if (edit.path, edit.new, edit.old) in changes:
-                taken_back.append(edit.path)
-            if edit.old:
-                changes.add((edit.path, edit.old, edit.new))
-    return list(dict.fromkeys(taken_back))
+    for edit in (edit for call in calls if call.is_done_edit for edit in call.edits):
+        if (edit.path, edit.new, edit.old) in changes:
+            taken_back.append(edit.path)
+        if edit.old:
+            changes.add((edit.path, edit.old, edit.new))
+    return _unique(taken_back)
 
 
 def _uuids(part: _Part) -> tuple[str, ...]:
@@ -333,7 +332,7 @@ def _commands(calls: Iterable[Call]) -> tuple[Command, ...]:
     commands: list[tuple[bool, Command]] = []
     for call in calls:
         if call.command and call.is_done:
-            failed = signs.failed(call)
+            failed = call.has_failed
             text = vocabulary.head(call.command, COMMAND_CHARS)
             output = edges(call.text) if failed else ""
             matters = failed or tools.is_check(text) or tools.is_commit(text)
@@ -494,7 +493,7 @@ def _notes(observations: Sequence[Record]) -> list[str]:
     checks = _last_checks(observations)
     failing = [(check, command) for check, command in checks.items() if command.failed]
     errors = [
-        f"Not resolved: `{check}`: {signs.error_line(command.output)}"
+        f"Not resolved: `{check}`: {vocabulary.error_line(command.output)}"
         for check, command in failing[-3:]
     ]
     return decisions[-(MAX_LINES - len(errors)) :] + errors

@@ -18,7 +18,7 @@ from vault_index.learn.timeline import AGENT, CHANGES, FAILED, HOOK, PERSON, REF
 from vault_index.lesson.passages import Parts
 from vault_index.proposals.points import Point
 from vault_index.text import failure
-from vault_index.transcripts import events, signs, tools, vocabulary
+from vault_index.transcripts import events, tools, vocabulary
 
 MAX_ENTRIES, MAX_POINTS = 3, 5  # of a session
 MAX_LINES, MAX_LINE, MAX_SENTENCE = 6, 160, 300  # of a change; characters
@@ -348,7 +348,7 @@ def _error_in(failed: Moment) -> str:
     """Return the line of an output that says what was wrong, "" if all only say that something was."""
     lines = [line.strip() for line in failed.text.splitlines()]
     lines = [line for line in lines if line[-1:] != ":" and not _NO_ERROR.match(line)]
-    line = next(filter(_ENVIRONMENT.search, lines), "") or signs.error_line("\n".join(lines))
+    line = next(filter(_ENVIRONMENT.search, lines), "") or vocabulary.error_line("\n".join(lines))
     return "" if _SAYS_NOTHING.fullmatch(line) or len(line) > MAX_SENTENCE else line
 
 

@@ -29,9 +29,9 @@ from vault_index.learn.diff import Diff
 from vault_index.learn.material import ADDED, CHANGED, COMMITS, FILES, SESSION, FileChange, Material
 from vault_index.learn.timeline import Moment
 from vault_index.store import injections
-from vault_index.transcripts import events, reading, signs, tools
+from vault_index.transcripts import events, reading, tools
 from vault_index.transcripts.tools import Edit
-from vault_index.transcripts.turns import Turn, Turns
+from vault_index.transcripts.turns import Turn, Turns, corrects
 from vault_index.vault import FOLDER, Vault
 
 LAST = "last"  # the latest session of a project
@@ -319,12 +319,12 @@ def _add(there: Replay, turn: Turn, folder: str) -> None:
         return
     changes: dict[int, list[tuple[str, str]]] = {}
     for call in turn.calls:
-        there.subjects += signs.commits(call)
+        there.subjects += call.commits
         for edit in call.edits:
             path = redact(tools.relative_path(edit.path, folder, call.folder))
             lines = _changed_lines(edit)
             changes.setdefault(id(call), []).append((path, "\n".join(lines)))
-            if signs.is_done_edit(call) and signs.is_change(call):
+            if call.is_done_edit and call.is_change:
                 there.edits.append((path, edit, lines))
     there.turns.append((prompt.uuid if prompt else "", [*timeline.moments(turn, changes)]))
 
@@ -364,8 +364,8 @@ def _of_records(session: Session) -> Iterator[Moment]:
     for record in session.records:
         if record.kind == PROMPT:
             is_refusal, origin = record.origin == events.REFUSAL, record.origin
-            corrects = not is_refusal and signs.corrects(record.text, record.context, origin)
-            yield Moment(timeline.PERSON, record.text, origin=origin, is_correction=corrects)
+            is_correction = not is_refusal and corrects(record.text, record.context, origin)
+            yield Moment(timeline.PERSON, record.text, origin=origin, is_correction=is_correction)
         elif record.kind == OBSERVATION:
             edits = [Moment(timeline.EDIT, "", path) for path in record.files_modified]
             ran = [

@@ -25,7 +25,7 @@ from vault_index.check import pattern, prompt_injection
 from vault_index.check.finding import ERROR
 from vault_index.journal.redact import redact
 from vault_index.text import failure
-from vault_index.transcripts import events, signs, tools, vocabulary
+from vault_index.transcripts import events, tools, vocabulary
 from vault_index.transcripts.turns import Call, Said, Turn
 
 PERSON, AGENT, RAN, FAILED = "PERSON", "AGENT", "RAN", "FAILED"
@@ -73,7 +73,7 @@ def moments(turn: Turn, changes: Mapping[int, Sequence[tuple[str, str]]]) -> Ite
     elif prompt and prompt.text:
         sign = "!" if prompt.kind == events.SHELL_COMMAND else ""
         text = f"{sign if prompt.kind in events.TYPED else '(a program) '}{prompt.text}"
-        corrects = prompt.kind != events.REFUSAL and signs.is_correction(turn)
+        corrects = prompt.kind != events.REFUSAL and turn.is_correction
         yield Moment(PERSON, text, origin=prompt.kind, is_correction=corrects)
     placed = [*((aside.place, aside) for aside in turn.asides), *enumerate(turn.steps)]
     for _, step in sorted(placed, key=lambda each: each[0]):
@@ -83,13 +83,13 @@ def moments(turn: Turn, changes: Mapping[int, Sequence[tuple[str, str]]]) -> Ite
             yield from _of_call(step, changes.get(id(step), ()))
         elif step.kind == events.STOPPED:
             yield Moment(FAILED, step.text, HOOK)
-        elif tools.says_failed(step.text) or signs.has_error(step.text):
+        elif tools.says_failed(step.text) or vocabulary.has_error(step.text):
             yield Moment(FAILED, step.text, f"!{prompt.text if prompt else ''}")
 
 
 def _of_call(call: Call, changes: Sequence[tuple[str, str]]) -> Iterator[Moment]:
     about = call.command or " ".join([call.tool, *tools.files_of(call.input)])
-    if call.is_error or signs.failed(call) or (call.kind == tools.OTHER and call.text):
+    if call.is_error or call.has_failed or (call.kind == tools.OTHER and call.text):
         if vocabulary.is_refusal(call.text):
             wanted = "\n".join(text for _, text in changes)
             yield Moment(FAILED, f"{REFUSED}\n{wanted}".strip(), about)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from vault_index.config import Config
@@ -125,17 +125,7 @@ _TOOLS = re.compile(r"(?i)\btools?\b|\btool_choice\b|\bfunction.?call")
 
 def described(tools: Iterable[Tool]) -> list[dict[str, Any]]:
     """Return tools as chat completions and Ollama want them."""
-    return [
-        {
-            "type": "function",
-            "function": {
-                "name": tool.name,
-                "description": tool.description,
-                "parameters": tool.parameters,
-            },
-        }
-        for tool in tools
-    ]
+    return [{"type": "function", "function": asdict(tool)} for tool in tools]
 
 
 def names_of(turns: Iterable[Turn]) -> dict[str, str]:

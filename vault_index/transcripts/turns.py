@@ -20,6 +20,8 @@ MAX_CHARS = 200_000  # of a text; a person's paste or an agent's answer is far s
 _SPARE = 10_000  # characters more go to `redact`, so that no half of a secret remains at the cut
 RESULT_CHARS = 20_000  # kept from either end of a result, before its lines are chosen
 MAX_VALUES = 512  # of inputs that are remembered: paths come again and again
+GO_ON = 20  # characters; after an interruption a shorter prompt ("continue") corrects nothing
+_OWN = ("/.claude/plans/", "/.claude/projects/")  # files of the agent
 CONTEXT_CHARS = 800  # of what the agent had said before a prompt
 _MARKS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|</?tool_use_error>")
 
@@ -59,6 +61,39 @@ class Call:
         """The command of a shell, "" of another tool."""
         return str(self.input.get("command") or "")
 
+    @property
+    def files(self) -> list[str]:
+        """The paths of files that it reads or changes."""
+        if self.kind in (tools.EDIT, tools.READ):
+            return tools.files_of(self.input)
+        return tools.reads(self.command)
+
+    @property
+    def commits(self) -> list[str]:
+        """The subjects of the commits that it made."""
+        if self.is_error or not self.is_done:
+            return []
+        return tools.subjects(self.command, self.text)
+
+    @property
+    def is_done_edit(self) -> bool:
+        """Whether it changed a file: neither refused nor failed."""
+        return self.kind == tools.EDIT and self.is_done and not self.is_error
+
+    @property
+    def is_change(self) -> bool:
+        """Whether it changed something of the work: a file, not the agent's own plan."""
+        if self.kind == tools.SHELL:
+            return self.is_done and not self.is_error and tools.is_change(self.command)
+        return self.is_done_edit and not any(own in path for path in self.files for own in _OWN)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it failed, by its status or, of a check behind a pipe, by what it printed."""
+        if self.is_error:
+            return not vocabulary.is_mundane_error(self.text)
+        return bool(self.text) and tools.is_check(self.command) and tools.says_failed(self.text)
+
 
 @dataclass(slots=True)
 class Aside:
@@ -82,6 +117,17 @@ class Turn:
     is_interruption: bool = False  # the prompt comes after the user stopped the agent
 
     @property
+    def is_correction(self) -> bool:
+        """Whether the user corrects the agent, or refuses what it was about to do."""
+        prompt = self.prompt
+        return prompt is not None and (
+            prompt.kind == events.REFUSAL
+            or corrects(
+                *(prompt.text, self.context, prompt.kind), is_interruption=self.is_interruption
+            )
+        )
+
+    @property
     def texts(self) -> list[Said]:
         """Return what the agent said."""
         return [step for step in self.steps if isinstance(step, Said)]
@@ -90,6 +136,13 @@ class Turn:
     def calls(self) -> list[Call]:
         """Return what the agent did."""
         return [step for step in self.steps if isinstance(step, Call)]
+
+
+def corrects(prompt: str, answers: str, origin: str, *, is_interruption: bool = False) -> bool:
+    """Whether a typed prompt says that what the agent had said, or was doing, is wrong."""
+    if origin not in events.TYPED or not answers:
+        return False
+    return vocabulary.corrects(prompt) or (is_interruption and len(prompt) > GO_ON)
 
 
 class Turns:

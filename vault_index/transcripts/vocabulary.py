@@ -200,6 +200,9 @@ _BY_CONCEPT = _named(
         r"|option [ab12]",
     }
 )
+_EXIT_CODE = re.compile(r"Exit code \d+")
+_WRONG = re.compile(r"\b(?:error|fatal|panic|exception|undefined|cannot|FAIL)\b", re.IGNORECASE)
+_ABSENT = re.compile(r"\b(?:not found|no such|denied|failed|unable|refused)\b", re.IGNORECASE)
 # By these words a result says that the user refused the call.
 _REFUSED = r"(?:The user doesn't want to|The tool use was rejected)"
 _IS_REFUSED = _any_of(_REFUSED, begin=r"\s*(?:<tool_use_error>)?")
@@ -362,6 +365,18 @@ def concepts(text: str) -> set[str]:
     """Return the concepts that a text names."""
     text = straight(text).lower()
     return {name for name, words in _BY_CONCEPT.items() if words.search(text)}
+
+
+def has_error(text: str) -> bool:
+    """Whether a text names an error."""
+    return bool(_WRONG.search(text) or _ABSENT.search(text))
+
+
+def error_line(text: str) -> str:
+    """Return the line of an output that says best what went wrong."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line for line in lines if not _EXIT_CODE.fullmatch(line)] or [""]
+    return next(filter(_WRONG.search, lines), lines[0])
 
 
 def is_mundane_error(text: str) -> bool:
