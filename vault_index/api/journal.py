@@ -233,7 +233,6 @@ def _kept(session: Session, record: Record) -> KeptRecord:
 
 
 def _head(file: Path, session: Session) -> SessionHead:
-    """Return a session without its records."""
     modified = dict.fromkeys(path for record in session.records for path in record.files_modified)
     summary = next((each for each in session.records if each.kind == SUMMARY), None)
     asked = summary.fields.get("request", "").partition("\n")[0] if summary else ""

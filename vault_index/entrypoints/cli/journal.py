@@ -308,7 +308,6 @@ def print_hits(answer: JournalHits) -> None:
 
 
 def _print_record(record: KeptRecord | JournalHit) -> None:
-    """Print a record with all that the journal has of it."""
     output.say(output.styled(journal.heading(record), bold=True))
     output.say(output.styled(journal.place(record), dim=True))
     if record.text and " ".join(record.text.split()) != record.title:

@@ -26,7 +26,6 @@ SESSIONS = 5  # of the journal, in which the last failure is looked for
 
 
 def _head(command: Any) -> Any:
-    """Add the options for each field of a new lesson."""
     for option in (
         click.option("--text", default="", help="The text, instead of a file."),
         options.categories("Where it belongs; repeatable."),
@@ -208,7 +207,6 @@ def list_command(
 
 
 def _row(entry: dict[str, Any], width: int) -> tuple[output.Styled | str, ...]:
-    """Return a lesson in a line: title, category, the day of its last change."""
     room = " " * max(0, width - output.columns(entry["title"]))
     when = (entry.get("updated_at") or entry.get("created_at") or "")[:10]
     filed = ", ".join(entry.get("categories") or ())
@@ -396,14 +394,6 @@ def latest(named: str | None, number: int) -> list[dict[str, Any]]:
     return list(asking.ask(named, question)["records"])
 
 
-def record_of(named: str | None, number: int) -> dict[str, Any]:
-    """Return the record of a prompt by its number in the list. Raises VaultError."""
-    records = latest(named, number)
-    if len(records) < number:
-        raise VaultError(f"no prompt {number} in the record", "see the numbers: lessons last")
-    return records[-1]
-
-
 def _got(record: dict[str, Any]) -> Iterator[str]:
     """Yield what a prompt got, a line each."""
     for lesson in record["lessons"]:
@@ -481,7 +471,10 @@ def teach_command(
     """
     if bool(prompt) is bool(last) and (prompt or not is_error):
         raise click.UsageError("name one prompt: PROMPT, or --last N")
-    record = record_of(named, last) if last else {}
+    records = latest(named, last) if last else [{}]
+    if last and len(records) < last:
+        raise VaultError(f"no prompt {last} in the record", "see the numbers: lessons last")
+    record = records[-1]
     text = " ".join(prompt)
     if is_error and not text and not record:
         text = _line_of_stdin()

@@ -153,16 +153,10 @@ def lesson(*, required: bool = True) -> Decorator:
     )
 
 
-def proposal() -> Decorator:
-    """Return the argument that may name a proposal."""
-    return click.argument(
-        "proposal_id", metavar="[ID]", required=False, shell_complete=completion.proposals
-    )
-
-
-def proposals() -> Decorator:
-    """Return the argument that names proposals."""
-    return click.argument("ids", metavar="[ID]...", nargs=-1, shell_complete=completion.proposals)
+proposal = click.argument(
+    "proposal_id", metavar="[ID]", required=False, shell_complete=completion.proposals
+)
+proposals = click.argument("ids", metavar="[ID]...", nargs=-1, shell_complete=completion.proposals)
 
 
 def category(about: str, *, default: str | None = "") -> Decorator:

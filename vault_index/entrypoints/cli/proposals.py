@@ -100,7 +100,6 @@ def _show_learned(answer: dict[str, Any], *, why: bool, dry_run: bool) -> None:
 
 
 def _closing(answer: dict[str, Any]) -> str:
-    """Return what came of it, in a line."""
     made, dropped = len(answer["proposals"]), len(answer["dropped"])
     entries = "1 entry" if dropped == 1 else f"{dropped} entries"
     left = f"; {entries} dropped" if dropped else ""
@@ -181,7 +180,7 @@ def review_command() -> None:
 
 
 @options.command("each", "lessons review each --commit", of=review_command)
-@options.proposal()
+@options.proposal
 @click.option("--session", default="", metavar="ID", help="Only what this session taught.")
 @click.option("--commit", is_flag=True, help="Commit the file of each accepted one, and no other.")
 def review_each(
@@ -219,7 +218,7 @@ def review_each(
 
 
 @options.command("list", "lessons review list 3f9a --json", of=review_command, paged=True)
-@options.proposal()
+@options.proposal
 def list_proposals(named: str | None, proposal_id: str | None) -> options.Answers:
     """List proposed lessons, or print one.
 
@@ -238,7 +237,7 @@ def list_proposals(named: str | None, proposal_id: str | None) -> options.Answer
 
 
 @options.command("accept", "lessons review accept 3f9a -c devops/ci-cd --commit", of=review_command)
-@options.proposals()
+@options.proposals
 @session_option
 @options.category("Where it belongs, instead of where it says.")
 @click.option("--commit", is_flag=True, help="Commit its file, and no other.")
@@ -281,7 +280,7 @@ def accept(
 
 
 @options.command("reject", "lessons review reject 3f9a", of=review_command)
-@options.proposals()
+@options.proposals
 @session_option
 def reject(named: str | None, /, **which: Any) -> None:
     """Remove proposals for good: nothing like them comes back.

@@ -161,7 +161,6 @@ def check_command(
 
 
 def _exit_on_errors(check: Callable[[], bool], error_status: int) -> None:
-    """Exit with a status if a check has errors, or cannot be made."""
     try:
         has_errors = check()
     except VaultError as error:

@@ -125,7 +125,6 @@ def _show_triggers(rates: Rates) -> None:
 
 
 def _line(candidate: dict[str, Any]) -> str:
-    """Return how near a candidate is, in a line."""
     mean = math.floor(10 * candidate["confidence"]) / 10  # 3.96 is not yet 4.0
     counts = [
         f"lessons {candidate['lessons']}/{candidate['least_lessons']}",

@@ -220,7 +220,6 @@ def index_command(
 
 
 def _publish(vaults: Sequence[str | None], as_json: bool, engine: str) -> None:
-    """Publish indexes, and say what came of each."""
     if engine and engine != "ray" and not engine.startswith("ray://"):
         raise click.UsageError("--engine is ray or ray://HOST:PORT")
     for named in vaults:
