@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -33,6 +34,7 @@ CREATE TABLE IF NOT EXISTS vectors (
 """
 
 
+@dataclass
 class VectorCache:
     """The vectors of one embedder. `home` is the user's folder.
 
@@ -40,33 +42,28 @@ class VectorCache:
     vectors that others made, of contents by hash that are made in this way (`store.shared`).
     """
 
-    def __init__(
-        self,
-        home: Path,
-        embedder: str,
-        dimension: int,
-        *,
-        trusted: bool = True,
-        shared: Shared | None = None,
-    ) -> None:
-        self._file = home / FILE
-        self._trusted = trusted
-        self._embedder = embedder
-        self._dimension = dimension
-        self._shared = shared
-        self.made = 0  # vectors, by `get_or_make`
+    home: Path
+    embedder: str
+    dimension: int
+    trusted: bool = field(default=True, kw_only=True)
+    shared: Shared | None = field(default=None, kw_only=True)
+    made: int = field(default=0, init=False)  # vectors, by `get_or_make`
+
+    @property
+    def _file(self) -> Path:
+        return self.home / FILE
 
     def get(self, contents: Collection[str]) -> dict[str, np.ndarray]:
         """Return the vectors there are, float32[dimension], by content hash."""
         import numpy as np
 
         vectors: dict[str, np.ndarray] = {}
-        if contents and self._trusted and self._file.exists():
+        if contents and self.trusted and self._file.exists():
             query = "SELECT vector FROM vectors WHERE embedder = ? AND content = ?"
             with self._as_if_empty(), self._opened() as database:
                 for content in sorted(contents):
-                    for (blob,) in database.execute(query, [self._embedder, content]):
-                        if len(blob) == 4 * self._dimension:
+                    for (blob,) in database.execute(query, [self.embedder, content]):
+                        if len(blob) == 4 * self.dimension:
                             vectors[content] = np.frombuffer(blob, dtype="<f4").astype(np.float32)
         return vectors
 
@@ -82,8 +79,8 @@ class VectorCache:
         """
         vectors = {**known, **self.get(contents.keys() - known.keys())}
         missing = {key: what for key, what in contents.items() if key not in vectors}
-        if missing and self._shared is not None:
-            taken = self._shared(missing, make)
+        if missing and self.shared is not None:
+            taken = self.shared(missing, make)
             if taken:
                 self.put(taken)
             vectors |= taken
@@ -98,7 +95,7 @@ class VectorCache:
     def put(self, vectors: Mapping[str, np.ndarray]) -> None:
         """Keep vectors, as far as that is possible."""
         blobs = {key: vector.astype("<f4").tobytes() for key, vector in vectors.items()}
-        rows = [(self._embedder, key, blob) for key, blob in blobs.items()]
+        rows = [(self.embedder, key, blob) for key, blob in blobs.items()]
         with self._as_if_empty(), self._opened() as database, database:
             database.execute(_SCHEMA)
             database.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)

@@ -79,27 +79,6 @@ def remove(home: Path) -> bool:
     return was_there
 
 
-def _fetch(home: Path, source: Path | None, say: Callable[[str], None], progress: bool) -> str:
-    """Get the model onto this machine unless it is here; return where it came from."""
-    import tempfile
-
-    target = folder(home)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with private.locked(lock_file(home)):
-            if is_ready(home):
-                return "already there"
-            for rest in target.parent.glob(f".{_NAME}-*"):  # of a fetch that was interrupted
-                shutil.rmtree(rest, ignore_errors=True)
-            with tempfile.TemporaryDirectory(prefix=f".{_NAME}-", dir=target.parent) as scratch:
-                return _fetch_into(target, Path(scratch), source, say, progress)
-    except OSError as error:
-        raise WriteError(
-            f"cannot write {target}: {error.strerror or error}",
-            "free some space, or set LESSONS_HOME to a folder that can be written",
-        ) from None
-
-
 def _fetch_into(
     target: Path, scratch: Path, source: Path | None, say: Callable[[str], None], progress: bool
 ) -> str:
@@ -324,14 +303,26 @@ def fetch(
     a line per step; `progress` lets the downloaders draw their bars on stderr. Another process
     that is fetching is waited for, and a failure is kept on record. Raises ModelError, WriteError.
     """
-    record = home / "models" / RECORD
+    import tempfile
+
+    target, record = folder(home), home / "models" / RECORD
     if not is_ready(home):
         _write(record, "an attempt to fetch the model was interrupted")
+    came = "already there"
     try:
-        came = _fetch(home, source, say, progress)
-    except (ModelError, WriteError) as error:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with private.locked(lock_file(home)):
+            for rest in target.parent.glob(f".{_NAME}-*"):  # of a fetch that was interrupted
+                shutil.rmtree(rest, ignore_errors=True)
+            if not is_ready(home):
+                with tempfile.TemporaryDirectory(prefix=f".{_NAME}-", dir=target.parent) as scratch:
+                    came = _fetch_into(target, Path(scratch), source, say, progress)
+    except (ModelError, WriteError, OSError) as error:
+        if isinstance(error, OSError):
+            hint = "free some space, or set LESSONS_HOME to a folder that can be written"
+            error = WriteError(f"cannot write {target}: {error.strerror or error}", hint)
         _write(record, error.message)
-        raise
+        raise error from None
     record.unlink(missing_ok=True)
     return came
 

@@ -16,7 +16,7 @@ from vault_index.git.run import SUBMODULE, ask, ask_bytes, command, repository, 
 from vault_index.hotpath import index_files
 
 RECENT_COMMITS = 10
-_ASIDE = "lessons-commit-"  # a folder for the content of a commit; the process's id follows
+_ASIDE = "lessons-commit-"  # the folder of a commit's content
 CHANGED_FILES = 30
 _NO_EDITOR = (":", "true", "/bin/true", "/usr/bin/true")
 # in a submodule git starts another git, which goes by the submodule's own settings
@@ -197,7 +197,7 @@ def commit_file(folder: Path, path: str, data: bytes, message: Sequence[str]) ->
     if ignored(above, [inside]):
         raise GitError(f"git add: {inside} is ignored by a .gitignore", "git check-ignore -v")
     try:
-        _remove_asides()
+        remove_asides(_ASIDE)
         with tempfile.TemporaryDirectory(prefix=f"{_ASIDE}{os.getpid()}-") as aside:
             file = Path(aside, inside)
             file.parent.mkdir(parents=True)
@@ -224,13 +224,16 @@ def _commit_from(above: Path, aside: str, inside: str, message: Sequence[str]) -
     return True
 
 
-def _remove_asides() -> None:
-    """Remove the work trees aside of processes of this user that were killed. Raises OSError."""
+def remove_asides(prefix: str) -> None:
+    """Remove the temporary folders of this user's processes that were killed. Raises OSError.
+
+    A name has the prefix, the process's id, a dash and more.
+    """
     import shutil
     import tempfile
 
-    for folder in Path(tempfile.gettempdir()).glob(f"{_ASIDE}*-*"):
-        pid = folder.name.removeprefix(_ASIDE).partition("-")[0]
+    for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*-*"):
+        pid = folder.name.removeprefix(prefix).partition("-")[0]
         is_left = pid.isdigit() and not index_files.is_alive(int(pid))
         if is_left and folder.lstat().st_uid == os.geteuid():
             shutil.rmtree(folder, ignore_errors=True)

@@ -140,15 +140,14 @@ def lacking(root: Path) -> str:
 
     Hooks that somebody chose stay, as long as they check commits.
     """
-    folder = root / FOLDER
+    folder, top = root / FOLDER, git.top(root)
     configured = git.setting(root, "core.hooksPath")
-    if configured and configured != os.path.relpath(folder, git.top(root)):
-        own = git.top(root) / configured / "pre-commit"
-        return "" if "lessons check" in (_content(own) or "") else _chain(configured)
-    active = [hook for hook in git.active_hooks(root) if not configured]
-    if active:
-        checks = any("lessons check" in (_content(Path(hook)) or "") for hook in active)
-        return "" if checks else _chain(active[0])
+    own = [] if configured else [Path(hook) for hook in git.active_hooks(root)]
+    if configured not in ("", os.path.relpath(folder, top)):
+        own = [top / configured / "pre-commit"]
+    if own:
+        checks = any("lessons check" in (_content(hook) or "") for hook in own)
+        return "" if checks else _chain(configured or str(own[0]))
     if not configured:
         return "the git hooks are not switched on"
     if any(_content(folder / name) != text for name, text in HOOKS.items()):

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import os
 import random
-import re
-import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vault_index import check, git
 from vault_index.errors import GitError, VaultError
-from vault_index.hotpath import index_files
 from vault_index.vault import printable
 
 if TYPE_CHECKING:
@@ -67,7 +64,9 @@ def sync(vault: Vault) -> SyncResult:
     state = git.worktree(vault.lessons_dir)
     uncommitted = len(state.uncommitted) if state else 0
     done = SyncResult(branch, f"{remote}/{there}", uncommitted=uncommitted)
-    tidy_up(top)
+    with suppress(OSError):
+        git.remove_asides(_PREFIX)
+    git.command(top, "worktree", "prune", check=False)  # those of folders that are gone
     for number in range(TRIES):
         time.sleep(number * random.uniform(0, RETRY_SECONDS))
         try:
@@ -320,19 +319,6 @@ def join(top: Path, old: str, new: str, remote: str, taken_back: str = "") -> Jo
             f"Merge {remote}",
         )
         return Joined(git.command(folder, "commit-tree", merged.result, *words), is_merge=True)
-
-
-def tidy_up(top: Path) -> None:
-    """Remove the worktrees aside of processes that were killed."""
-    git.command(top, "worktree", "prune", check=False)  # of folders that somebody else removed
-    listed = git.command(top, "worktree", "list", "--porcelain", check=False)
-    scratch = os.path.realpath(tempfile.gettempdir())
-    pattern = rf"^worktree (.*/{_PREFIX}(\d+)-[^/\n]+)/aside$"
-    for match in re.finditer(pattern, listed, re.MULTILINE):
-        folder = Path(match[1])
-        if os.path.realpath(folder.parent) == scratch and not index_files.is_alive(int(match[2])):
-            git.command(top, "worktree", "remove", "--force", f"{folder}/aside", check=False)
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
