@@ -153,7 +153,7 @@ def of_text(
     too_long = len(candidate.data) > MAX_BYTES
     if candidate.is_lesson:
         data = candidate.data[: MAX_BYTES + 1]
-        findings, _ = frontmatter.findings(candidate.path, data, where, known)
+        findings = frontmatter.findings(candidate.path, data, where, known)
     elif too_long:
         findings = [not_checked(where, f"the file is longer than {MAX_BYTES:,} bytes")]
     elif where == shown(SETTINGS):

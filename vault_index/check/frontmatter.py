@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import date
 from typing import Any
 
 from vault_index.check.finding import ERROR, WARNING, Finding, line_of_key
@@ -13,7 +13,7 @@ from vault_index.errors import LessonError
 from vault_index.lesson.category import MAX_DEPTH, from_folder, normalise, prefixes
 from vault_index.lesson.file import LessonFile
 from vault_index.lesson.frontmatter import brief, metadata_of, own_of
-from vault_index.lesson.parse import TYPES, Lesson, anchor_of, lessons_of, words
+from vault_index.lesson.parse import TYPES, Lesson, anchor_of, lessons_of, moment, words
 from vault_index.text import failure
 
 GIANT_CHARS = 20_000  # some 5,000 tokens, of which an agent gets 600
@@ -29,10 +29,8 @@ _ELSEWHERE = re.compile(r"[/~]|[A-Za-z]:|.*\\|(?:.*/)?\.\.(?:/|$)")  # no path b
 _TEXTS = ("id", "title", "type", "source", "category")
 
 
-def findings(
-    path: str, data: bytes, shown: str, known: Collection[str]
-) -> tuple[list[Finding], list[Lesson]]:
-    """Check one file; return its findings and its lessons.
+def findings(path: str, data: bytes, shown: str, known: Collection[str]) -> list[Finding]:
+    """Check one file.
 
     `path` is relative to the vault's folder, `shown` to its root; `known` are the categories of the
     other lessons.
@@ -43,11 +41,11 @@ def findings(
         lessons = lessons_of(file, metadata)
     except LessonError as error:
         message = error.message.removeprefix(f"{path}: ")
-        return [Finding(shown, error.line, "frontmatter", message)], []
+        return [Finding(shown, error.line, "frontmatter", message)]
     text = file.text(range(len(file.lines)))
     above = len(lessons) - len(file.sections)
     owns = [own_of(file, section) for section in file.sections]
-    sharing = [lessons[at + above] for at, own in enumerate(owns) if not own] if lessons else []
+    sharing = [lesson for lesson, own in zip(lessons[above:], owns, strict=False) if not own]
     problems = [
         *_types(shown, text, metadata),
         *_categories(shown, text, path, _declared(metadata), known),
@@ -64,7 +62,7 @@ def findings(
                 *_taught(shown, text, [replace(lesson, applies_to=())]),
             )
             problems += [replace(each, line=each.line + lines.start) for each in of_section]
-    return problems, lessons
+    return problems
 
 
 def _declared(metadata: dict[Any, Any]) -> Sequence[str]:
@@ -87,7 +85,7 @@ def _types(shown: str, text: str, metadata: dict[Any, Any]) -> Iterator[Finding]
             yield wrong(key, "a text")
         elif key == "confidence" and (type(value) is not int or not 1 <= value <= 5):
             yield wrong(key, "a whole number from 1 to 5")
-        elif key in _DATES and not _is_date(value):
+        elif key in _DATES and moment(value) is None:
             yield wrong(key, "a date such as 2025-11-15 or 2025-11-15T10:30:00Z")
     for anchor in words(metadata.get("anchors")):
         if anchor_of(anchor) is None:
@@ -96,15 +94,6 @@ def _types(shown: str, text: str, metadata: dict[Any, Any]) -> Iterator[Finding]
     kind = metadata.get("type")
     if isinstance(kind, str) and kind and kind not in TYPES:
         yield wrong("type", f"one of {', '.join(TYPES)}")
-
-
-def _is_date(value: Any) -> bool:
-    if isinstance(value, str):
-        try:
-            datetime.fromisoformat(value.strip())
-        except ValueError:
-            return False
-    return isinstance(value, (str, date))
 
 
 def _categories(

@@ -114,9 +114,7 @@ def look_back(folder: Path) -> Past | None:
     return Past(repo.top, repo.overrules) if repo else None
 
 
-# What changed between two states of a repository: files, their lines, the patch; within bounds.
-#
-# Nothing that a repository names runs: no filter, no textconv, no external diff. A file above
+# What changed between two states of a repository: files, their lines, the patch. A file above
 # BIG_FILE_BYTES counts as binary, so neither ten thousand files nor one of 100 MB are held in memory.
 
 BIG_FILE_BYTES = 512 * 1024

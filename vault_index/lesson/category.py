@@ -35,6 +35,7 @@ GENERIC_FOLDERS = frozenset(
     + [UNCATEGORIZED]
 )
 
+DEFAULT_CONFIDENCE = 3  # of 1 to 5, how sure a team is: neither lifts nor lowers a hit
 CLASSIFIER = "classifier"  # as `filed_by`: nobody has accepted the categories
 
 _NOT_ALLOWED = re.compile(r"[^\w.+#-]+")
@@ -112,11 +113,6 @@ def counts(of_lessons: Iterable[Iterable[CategoryPath]]) -> dict[CategoryPath, i
         above = (prefix for category in categories for prefix in prefixes(category))
         tally.update(dict.fromkeys(above, lessons))
     return dict(sorted(tally.items()))
-
-
-# How sure a team is of a lesson: 1 to 5, in its frontmatter.
-
-DEFAULT_CONFIDENCE = 3  # the middle: neither lifts nor lowers a hit
 
 
 # Lines of markdown as far as lessons need them: headings, and names made of titles.

@@ -199,9 +199,6 @@ def _is_boundary(line: str) -> bool:
     return line.startswith("---") and bool(_BOUNDARY.fullmatch(line))
 
 
-# The hash of a content.
-
-
 def hash_of_file(data: bytes) -> str:
     """Hash the content of a file, whatever its encoding: see `hash_of`."""
     return hash_of(data.decode("latin-1"))

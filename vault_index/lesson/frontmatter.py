@@ -31,12 +31,8 @@ def refuse_expensive(block: str) -> None:
         raise ValueError(f"longer than {MAX_CHARS // 1024} KB")
     if _BASE_60.search(block):
         raise ValueError("a number of base 60 with more than 20 digits")
-    if sum(map(block.count, "[{-?")) > MAX_NESTING or ("*" in block and "&" in block):
-        _walk(block)
-
-
-def _walk(block: str) -> None:
-    """Follow the events of a block; raise ValueError if it is too deep or expands too much."""
+    if sum(map(block.count, "[{-?")) <= MAX_NESTING and not ("*" in block and "&" in block):
+        return
     import yaml
 
     sizes: dict[str, int] = {}  # of each anchor, expanded, in characters

@@ -229,10 +229,8 @@ def push(vault: Vault, top: Path, branch: str, remote: str, there: str) -> int:
     return count
 
 
-# Joining own commits and fetched ones in a worktree aside, beside the one people work in.
-#
-# The result holds what the three-way merge of both sides holds. A rebase makes merge commits again
-# from their parents and loses what somebody changed in them by hand; where its result differs from
+# The worktree aside ends with what the three-way merge of both sides holds. A rebase makes merge commits
+# again from their parents and loses what somebody changed in them by hand; where its result differs from
 # the merge, a merge commit takes its place.
 
 RACES = (

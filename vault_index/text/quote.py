@@ -100,8 +100,6 @@ def shorten(text: str, limit: int) -> str:
     return ""
 
 
-# Text from elsewhere, made safe to show: to an agent, on a terminal, in JSON.
-#
 # Lessons, file names, commits and servers can say anything. Characters that steer a terminal, turn the
 # direction of text or show nothing never reach a reader as they are.
 
