@@ -12,6 +12,7 @@ from pathlib import Path
 
 from vault_index.errors import GitError, WriteError
 from vault_index.git.dotgit import is_bare
+from vault_index.git.history import name_changes
 from vault_index.git.run import SUBMODULE, ask, ask_bytes, command, repository, user_setting
 from vault_index.hotpath import index_files
 
@@ -143,8 +144,8 @@ def staged(folder: Path) -> dict[str, str]:
     """
     how = ("--cached", "--raw", "--no-abbrev", "-z", "--no-renames", "--no-ext-diff")
     only = ("--diff-filter=AMT", "--relative", "--", ".")
-    told = ask(repository(folder), "diff", *how, *only, folder=folder).split("\0")
-    return {path: line.split()[3] for line, path in zip(told[::2], told[1::2], strict=False)}
+    changes = name_changes(ask(repository(folder), "diff", *how, *only, folder=folder))
+    return {change.path: change.blob for change in changes}
 
 
 def changed_since(folder: Path, commit: str) -> list[str]:
@@ -279,13 +280,11 @@ def overwritten_files(top: Path, old: str, new: str) -> Iterator[Overwritten]:
     listed = command(top, "ls-files", "-v", "-z").split("\0")
     tracked = {line[2:]: line[:1].upper() for line in listed if line}
     ignores_case = command(top, "config", "--get", "core.ignorecase", check=False) == "true"
-    raw = command(top, "diff-tree", "-r", "-z", "--raw", "--no-renames", old, new).split("\0")
-    changes = [  # the mode before, the mode after, the path
-        (*entry.lstrip(":").split()[:2], path)
-        for entry, path in zip(raw[::2], raw[1::2], strict=False)
-    ]
-    removed = {path.casefold() for _, mode, path in changes if mode == _ABSENT}
-    for was, becomes, path in changes:
+    printed = command(top, "diff-tree", "-r", "-z", "--raw", "--no-renames", old, new)
+    changes = list(name_changes(printed))
+    removed = {change.path.casefold() for change in changes if change.mode == _ABSENT}
+    for change in changes:
+        was, becomes, path = change.old_mode, change.mode, change.path
         is_new = was in (_ABSENT, SUBMODULE)
         if becomes == _ABSENT:
             continue

@@ -77,7 +77,8 @@ def provenance(
 class NameChange(NamedTuple):
     """The change of a file by a commit: git's letter and score, such as R100; the path before, "" if new.
 
-    `said` is what the format says of the commit. `today` is the name that the file has now.
+    `said` is what the format says of the commit. `today` is the name that the file has now. With
+    `--raw`, `old_mode` and `mode` are those of the file before and after, and `blob` is its content.
     """
 
     said: str
@@ -85,12 +86,15 @@ class NameChange(NamedTuple):
     path: str
     before: str
     today: str
+    old_mode: str = ""
+    mode: str = ""
+    blob: str = ""
 
 
 def name_changes(log: str) -> Iterator[NameChange]:
-    """Read what `git log --name-status -z` prints, newest commit first.
+    """Read what git prints with `-z` and `--name-status` or `--raw`, of a log newest commit first.
 
-    Its format begins with \\x01.
+    The format of a log begins with \\x01.
     """
     now: dict[str, str] = {}  # a path's name back then -> its name now
     said = ""
@@ -98,14 +102,16 @@ def name_changes(log: str) -> Iterator[NameChange]:
     for entry in fields:
         text = entry.strip("\n")
         if text.startswith("\x01"):
-            said = text[1:]
-        elif text:
+            said, _, text = text[1:].partition("\n")
+        if text:
+            *modes, status = text.strip(":\n").split(" ")
             path = next(fields, "")
-            before, path = (path, next(fields, "")) if text[0] in "RC" else ("", path)
+            before, path = (path, next(fields, "")) if status[0] in "RC" else ("", path)
             today = now.get(path, path)
-            if text[0] == "R":
+            if status[0] == "R":
                 now[before] = today
-            yield NameChange(said, text, path, before, today)
+            old_mode, mode, _, blob = modes or ("", "", "", "")
+            yield NameChange(said, status, path, before, today, old_mode, mode, blob)
 
 
 def last_change(folder: Path, path: str, revision: str = "HEAD") -> CommitAuthor | None:
@@ -212,22 +218,14 @@ def outgoing(
     if repo and not log and count(folder, *commits):
         raise GitError("git log: the commits to push could not be read", "git fsck")
     seen: set[tuple[str, str]] = set()
-    commit = ""
-    fields = iter(log.split("\0"))
-    for entry in fields:
-        text = entry.strip("\n")
-        if text.startswith("\x01"):
-            commit, _, text = text[1:].partition("\n")
-            text = text.strip("\n")
-        if not text.startswith(":"):
-            continue
-        path, (_, mode, _, blob) = next(fields, ""), text.split()[:4]
-        if wanted(path) and mode != SUBMODULE and (path, blob) not in seen:
+    for change in name_changes(log):
+        path, blob = change.path, change.blob
+        if wanted(path) and change.mode != SUBMODULE and (path, blob) not in seen:
             seen.add((path, blob))
             content = ask_bytes(repo, _AS_PUSHED, "cat-file", "blob", blob)
             if not content and ask(repo, _AS_PUSHED, "cat-file", "-s", blob) != "0":
                 raise GitError(f"git cat-file: {blob[:10]} could not be read", "git fsck")
-            yield commit, path, content
+            yield change.said, path, content
 
 
 def messages(folder: Path, commits: Collection[str]) -> Iterator[tuple[str, str]]:

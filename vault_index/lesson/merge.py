@@ -122,10 +122,7 @@ def files(base: bytes, ours: bytes, theirs: bytes) -> MergeResult | None:
         return None
     conflicts: list[str] = []
     sides = [old, *new]
-    keys = _merge_parts(
-        [side.keys for side in sides],
-        lambda name, texts: _merge_key(name, texts, [s.values.get(name) for s in sides], conflicts),
-    )
+    text = _merge_keys([side.keys for side in sides], [side.values for side in sides], conflicts)
     renamed = undone(old.sections, [side.sections for side in new])
     new = [  # renamed sections under the names that they have in the base
         replace(
@@ -138,7 +135,6 @@ def files(base: bytes, ours: bytes, theirs: bytes) -> MergeResult | None:
     parts = [side.sections for side in (old, *new)]
     sections = _merge_parts(parts, lambda name, texts: _merge_section(name, texts, conflicts))
     _refuse_repeated(sections, parts, conflicts)
-    text = "".join(keys.values())
     text = f"---\n{text}---\n" if text else ""
     text += "\n" * max(side.lead for side in new) + _body(sections, new)
     newline = min(side.file.newline for side in new)  # of Windows if both are: "\n" < "\r\n"
@@ -287,6 +283,14 @@ def _runs(side: list[str], shared: Set[str]) -> dict[str | None, list[str]]:
     return runs
 
 
+def _merge_keys(keys: Sequence[Parts], values: Sides, conflicts: list[str]) -> str:
+    merged = _merge_parts(
+        keys,
+        lambda name, texts: _merge_key(name, texts, [side.get(name) for side in values], conflicts),
+    )
+    return "".join(merged.values())
+
+
 def _merge_key(name: str, texts: Sides, values: Sides, conflicts: list[str]) -> str:
     """Merge a key that both sides changed: lists as sets, the later date; else with markers.
 
@@ -373,11 +377,8 @@ def _merge_own(sides: Sequence[str]) -> str | None:
         values = [edits.keys_of(block) for block in blocks]
     except (LessonError, ValueError):
         return _merge_lines(*sides)
-    merged = _merge_parts(
-        keys,
-        lambda name, texts: _merge_key(name, texts, [side.get(name) for side in values], conflicts),
-    )
-    return None if conflicts else "".join(merged.values())
+    merged = _merge_keys(keys, values, conflicts)
+    return None if conflicts else merged
 
 
 def _refuse_repeated(sections: Parts, sides: Sequence[Parts], conflicts: list[str]) -> None:
