@@ -93,13 +93,13 @@ def named(vault: Vault, paths: Sequence[str]) -> Selection:
     """Return files and what is in folders, by any of their paths. Raises VaultError for others."""
     root = os.path.realpath(vault.root)
     folder = f"{root}/{vault.lessons_dir.name}"
-    known = {f"{folder}/{file.path}": (file.path, True) for file in vault.files()[0]}
+    places = {f"{folder}/{file.path}": (file.path, True) for file in vault.files()[0]}
     for other in _besides_lessons(vault):
-        known[os.path.normpath(f"{root}/{other}")] = other, False
+        places[os.path.normpath(f"{root}/{other}")] = other, False
     wanted: dict[tuple[str, bool], None] = {}
     for path in paths:
         real = os.path.realpath(path)
-        below = [known[file] for file in known if f"{file}/".startswith(f"{real}/")]
+        below = [places[file] for file in places if f"{file}/".startswith(f"{real}/")]
         if not below and not f"{real}/".startswith(f"{root}/"):
             raise VaultError(f"{path}: not in the vault {vault.root}")
         if not below:

@@ -164,7 +164,7 @@ def root_commit(folder: Path) -> str:
 def ignored(top: Path, paths: Collection[str]) -> set[str]:
     """Return which paths, relative to the top of a repository, git does not track and ignores."""
     repo = repository(top)
-    pending, found = [sorted(paths)], set()
+    pending, names = [sorted(paths)], set()
     while repo and pending:
         some = pending.pop()
         # each path is answered as <source> <line> <pattern> <path>, without a source if not ignored
@@ -180,8 +180,8 @@ def ignored(top: Path, paths: Collection[str]) -> set[str]:
         answers = os.fsdecode(told).split("\0")
         for source, rule, path in zip(answers[0::4], answers[2::4], answers[3::4], strict=False):
             if source and not rule.startswith("!"):
-                found.add(path.removeprefix("./"))
-    return found
+                names.add(path.removeprefix("./"))
+    return names
 
 
 def commit_file(folder: Path, path: str, data: bytes, message: Sequence[str]) -> bool:

@@ -63,19 +63,19 @@ def is_recorded(journal: str, folder: str) -> bool:
 
     Capture looks more closely.
     """
-    kept = recorded_folders(journal)
-    if kept in ([], [EVERYTHING]):
-        return bool(kept)
+    recorded = recorded_folders(journal)
+    if recorded in ([], [EVERYTHING]):
+        return bool(recorded)
     places = [os.path.abspath(folder), os.path.realpath(folder)]
     places += filter(None, [_main_worktree(places[0])])
-    named = {line: line.removeprefix(NEVER).rstrip("/") for line in kept}
+    named = {line: line.removeprefix(NEVER).rstrip("/") for line in recorded}
     around = [
         line
         for line, folder in named.items()
         if any(f"{place}/".startswith(f"{folder}/") for place in places)
     ]
     nearest = max(around, key=lambda line: len(named[line]), default="")
-    return not nearest.startswith(NEVER) if nearest else EVERYTHING in kept
+    return not nearest.startswith(NEVER) if nearest else EVERYTHING in recorded
 
 
 def is_on() -> bool:

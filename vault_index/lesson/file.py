@@ -77,13 +77,13 @@ class LessonFile:
     @classmethod
     def of_lines(cls, lines: Iterable[str], path: str, bom: str = "") -> LessonFile:
         """Find the frontmatter in a file's lines: from dashes in the first line that is not blank."""
-        kept = tuple(lines)
-        first = next((number for number, line in enumerate(kept) if line.strip()), None)
-        if first is None or not _is_boundary(kept[first].lstrip()):
-            return cls(path, bom, kept, None, None)
-        below = range(first + 1, len(kept))
-        closing = next((number for number in below if _is_boundary(kept[number])), None)
-        return cls(path, bom, kept, first, closing)
+        every = tuple(lines)
+        first = next((number for number, line in enumerate(every) if line.strip()), None)
+        if first is None or not _is_boundary(every[first].lstrip()):
+            return cls(path, bom, every, None, None)
+        below = range(first + 1, len(every))
+        closing = next((number for number in below if _is_boundary(every[number])), None)
+        return cls(path, bom, every, first, closing)
 
     @property
     def newline(self) -> str:

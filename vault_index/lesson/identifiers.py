@@ -45,14 +45,14 @@ class Mark:
 
 def column_of(title: str, text: str) -> str:
     """Return the identifiers of a lesson, folded, each once, between spaces."""
-    kept: dict[str, None] = {}
+    identifiers: dict[str, None] = {}
     for chunk in f"{title}\n{text}".split():
         word = chunk.strip(_EDGES)
         each = (word, *_BREAKS.split(word), *_FLAG.findall(chunk))
-        kept |= dict.fromkeys(map(str.lower, filter(_is_identifier, each)))
-        if len(kept) >= MAX_IDENTIFIERS:
+        identifiers |= dict.fromkeys(map(str.lower, filter(_is_identifier, each)))
+        if len(identifiers) >= MAX_IDENTIFIERS:
             break
-    return " ".join(kept)
+    return " ".join(identifiers)
 
 
 @lru_cache(maxsize=8)

@@ -337,12 +337,12 @@ def _merge_lists(name: str, values: Sides) -> str:
     lists = [value if isinstance(value, list) else [] for value in values]
     by_text = {repr(item): item for members in lists for item in members}
     base, ours, theirs = ([repr(item) for item in members] for members in lists)
-    kept = [
+    items = [
         by_text[text]
         for text in _order(base, ours, theirs)
         if text not in base or (text in ours and text in theirs)
     ]
-    return f"{edits.line_of(name, kept)}\n"
+    return f"{edits.line_of(name, items)}\n"
 
 
 def _merge_section(name: str, texts: Sides, conflicts: list[str]) -> str:

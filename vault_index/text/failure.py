@@ -162,8 +162,8 @@ class Failure:
     @property
     def names(self) -> tuple[str, ...]:
         """Return the errors' own names and codes in the lines: `KeyError`, `EACCES`, `TS2307`."""
-        found = (name for line in self.lines for name in _NAME.findall(line))
-        return tuple(dict.fromkeys(name for name in found if name not in _NO_NAMES))
+        names = (name for line in self.lines for name in _NAME.findall(line))
+        return tuple(dict.fromkeys(name for name in names if name not in _NO_NAMES))
 
     @property
     def is_assertion(self) -> bool:
