@@ -23,23 +23,19 @@ _BRANCH = re.compile(r"ref: (refs/heads/[^\s:?*\[\\^~]+)")
 
 def top_of(folder: Path) -> Path | None:
     """Return the folder with `.git` that a folder is in; None without one, or in a bare repository."""
-    return _around(folder)[0]
+    start = Path(os.path.realpath(folder))
+    for here in (start, *start.parents):
+        if (here / ".git").is_file() or _is_git_folder(here / ".git"):
+            return here
+        if _is_git_folder(here):
+            return None
+    return None
 
 
 def is_bare(folder: Path) -> bool:
     """Whether git would take a folder for one in a repository without a work tree."""
-    return _around(folder)[1]
-
-
-def _around(folder: Path) -> tuple[Path | None, bool]:
-    """Return the folder with `.git` that a folder is in, and whether it is in a bare repository."""
     start = Path(os.path.realpath(folder))
-    for here in (start, *start.parents):
-        if (here / ".git").is_file() or _is_git_folder(here / ".git"):
-            return here, False
-        if _is_git_folder(here):
-            return None, True
-    return None, False
+    return top_of(start) is None and any(map(_is_git_folder, (start, *start.parents)))
 
 
 def _is_git_folder(folder: Path) -> bool:
