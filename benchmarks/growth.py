@@ -152,7 +152,7 @@ def one_size(root: Path, count: int) -> Iterator[tuple[str, float]]:
 
 def _written(vault: Vault, count: int) -> Table:
     """Write so many lessons, and their rows and vectors past the embedder."""
-    lessons = reconcile.Lessons(vault, reconcile.SyncOptions(True, False, False, silent))
+    lessons = reconcile.Lessons(vault, True, False, False, silent)
     vault.index_dir.mkdir(mode=0o700, exist_ok=True)
     reconcile.sync(vault)
     index = manifest.current(vault.index_dir)

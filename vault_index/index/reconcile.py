@@ -33,17 +33,6 @@ BATCH_PASSAGES = 512  # about six seconds of embedding between two commits
 BATCHES = 100  # of many files at most
 
 
-@dataclass(frozen=True, slots=True)
-class SyncOptions:
-    """How a sync proceeds: see `sync`. `progress` gets the files written, and those to write."""
-
-    full: bool
-    ask_git: bool
-    read_all: bool
-    progress: Progress
-    is_hurried: bool = False
-
-
 def sync(
     vault: Vault,
     *,
@@ -67,8 +56,8 @@ def sync(
 
     Raises WriteError, EmbedderError, and IndexStateError for an index of a newer version.
     """
-    options = SyncOptions(full, full and ask_git, read_all, progress, at_most is not None)
-    return Lessons(vault, options).sync(rebuild=rebuild, wait=wait, at_most=at_most)
+    lessons = Lessons(vault, full, full and ask_git, read_all, progress, at_most is not None)
+    return lessons.sync(rebuild=rebuild, wait=wait, at_most=at_most)
 
 
 def tidy(vault: Vault) -> bool:
@@ -87,21 +76,27 @@ def tidy(vault: Vault) -> bool:
         return is_tidy
 
 
+@dataclass
 class Lessons(Source[Diff, Stats]):
-    """The lesson files of a vault."""
+    """The lesson files of a vault, and how they are synced: see `sync`."""
+
+    vault: Vault
+    full: bool
+    ask_git: bool
+    read_all: bool
+    progress: Progress  # gets the files written, and those to write
+    is_hurried: bool = False
 
     columns = LESSONS
     schema = manifest.SCHEMA
 
-    def __init__(self, vault: Vault, options: SyncOptions) -> None:
-        super().__init__(vault)
-        self.vault = vault
-        self.options = options
+    def __post_init__(self) -> None:
+        super().__init__(self.vault)
 
     def compare(self, known: Manifest, *, rebuild: bool = False) -> Diff:
         """Return how the files differ from a manifest; for a rebuild git is asked about all."""
-        ask_git = self.options.ask_git or rebuild
-        read_all = self.options.read_all and not rebuild
+        ask_git = self.ask_git or rebuild
+        read_all = self.read_all and not rebuild
         return diff.scan(self.vault, known, ask_git, read_all=read_all)
 
     def is_current(self, work: Work[Diff]) -> bool:
@@ -122,13 +117,14 @@ class Lessons(Source[Diff, Stats]):
         """Do the whole of a sync on one index; the caller holds the lock."""
         vault, before, changes = self.vault, work.manifest, work.changes
         if len(changes) > BATCH_PASSAGES:  # the first look takes seconds
-            self.options.progress(0, len(changes))
+            self.progress(0, len(changes))
         authors = diff.ask_git(vault, before, changes)
         read = diff.read(vault, before, changes, authors)
         injections.rename(vault.index_dir, _renamed(before, changes, read))
         lessons = Table(work.index, before.dimension)
         sources = Sources(vault, lessons, before, use_cache=work.reason != ASKED_FOR)
-        shared = self._shared(sources)
+        wants_shared = vault.config.index.shared and not self.is_hurried and sources.use_cache
+        shared = shared_of(vault) if wants_shared and vault.embedder else None
         cache = sources.cache(rows.RECIPE, shared)
         after = self._write(sources, cache, read, changes.removed)
         is_listed = not derived.listing_is_stale(vault, before) and not work.reason
@@ -142,13 +138,6 @@ class Lessons(Source[Diff, Stats]):
         after, stats = self._refresh_derived(sources, stats, self._due(work))
         manifest.save(work.index, after, even_if_same=False)
         return replace(stats, problems=diff.problems(after, changes.skipped))
-
-    def _shared(self, sources: Sources) -> SharedVectors | None:
-        """Return the vectors that a team shares, for who has time to ask, and no wish to doubt."""
-        uri, embedder = self.vault.config.index.shared, self.vault.embedder
-        if not uri or embedder is None or self.options.is_hurried or not sources.use_cache:
-            return None
-        return shared_of(self.vault)
 
     def _write(
         self, sources: Sources, cache: VectorCache, read: Reading, removed: Collection[str]
@@ -168,13 +157,13 @@ class Lessons(Source[Diff, Stats]):
             nonlocal written
             written += len(batch)
             if differing:
-                self.options.progress(written, count)
+                self.progress(written, count)
 
         return writer.write(before, read, read.changed, removed, tell)
 
     def _due(self, work: Work[Diff]) -> list[Derived]:
         """Return the derived tables that this pass is to refresh."""
-        is_full = self.options.full or bool(work.reason)
+        is_full = self.full or bool(work.reason)
         return [table for table in DERIVED if is_full or table.is_quick]
 
     def _refresh_derived(
