@@ -26,7 +26,7 @@ taxonomy = [
 
 # [keywords]                     # phrases that file a lesson without a category
 # "GitHub Actions" = "devops/ci-cd"
-""".format(taxonomy="\n".join(f'  "{one}",' for one in category.DEFAULT_TAXONOMY))
+""".format(taxonomy="\n".join(f'  "{each}",' for each in category.DEFAULT_TAXONOMY))
 
 
 @dataclass(frozen=True, slots=True)
