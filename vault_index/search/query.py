@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
+import threading
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -322,6 +324,21 @@ def _search(vault: Vault, table: Reader, query: Query, where: str | None) -> Res
     hits, dropped = first_of(candidates, query.k, refuse)
     has_more = scored.has_more or len(candidates) > query.k
     return Results(hits, dropped + scored.silent, why, has_more=has_more)
+
+
+@contextlib.contextmanager
+def embedding(vault: Vault, text: str) -> Iterator[None]:
+    """Embed a text in a thread beside the body: loading the built-in model takes a core of its own.
+
+    Nothing is embedded without a text, or where a server embeds: that one may take its time.
+    """
+    if not text or vault.config.embedder != "minilm":
+        yield
+        return
+    thread = threading.Thread(target=embed_ahead, args=(vault, text), daemon=True)
+    thread.start()
+    yield
+    thread.join()
 
 
 def embed_ahead(vault: Vault, query: str) -> None:

@@ -6,9 +6,7 @@ table and the words of its text index when they are read.
 
 from __future__ import annotations
 
-import contextlib
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import vault_index.api.search  # noqa: F401  # `api` would load it at the first prompt
 from vault_index.search import floor, query
@@ -18,28 +16,13 @@ SAMPLE = "load the model"  # any text will do: the first makes CTranslate2 alloc
 SAMPLE_CHARS = 200  # of a row, to search for
 
 
-@contextlib.contextmanager
-def embedding(vault: Vault, text: str) -> Iterator[None]:
-    """Embed a text in a thread beside the body: loading the built-in model takes a core of its own.
-
-    Nothing is embedded without a text, or where a server embeds: that one may take its time.
-    """
-    if not text or vault.config.embedder != "minilm":
-        yield
-        return
-    thread = threading.Thread(target=query.embed_ahead, args=(vault, text), daemon=True)
-    thread.start()
-    yield
-    thread.join()
-
-
 def warm_up(vault: Vault, first: Callable[[], object] = lambda: None) -> None:
     """Load the model, the tables, the floors and the modules that the first prompt needs.
 
     `first` is done before the tables are opened, while the model loads. Raises IndexStateError without
     an index.
     """
-    with embedding(vault, SAMPLE):
+    with query.embedding(vault, SAMPLE):
         first()
         load_tables(vault)
     if vault.config.embedder != "minilm":  # the server loads its model, too

@@ -15,10 +15,10 @@ from vault_index.index import reconcile
 from vault_index.journal.journal import INDEX, Journal
 from vault_index.recall import select, sessions
 from vault_index.recall.respond import respond
-from vault_index.search import floor
+from vault_index.search import floor, query
 from vault_index.store import injections
 from vault_index.vault import Vault, open_vault
-from vault_index.watch import background_index, launch, warming
+from vault_index.watch import background_index, launch
 
 FILES_AT_ONCE = 8  # changed files that a hook embeds itself: about 0.1 s
 NO_INDEX = "the index is not built yet"
@@ -45,7 +45,7 @@ def answer(
     try:
         project = Path(str(event.get("cwd") or "."))
         prompt = "" if text_only else str(event.get("prompt") or project.name)
-        with warming.embedding(vault, prompt):
+        with query.embedding(vault, prompt):
             has_index = _bring_up_to_date(vault)
             if has_index and prompt:
                 vault.open_index().store.load()
