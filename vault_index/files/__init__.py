@@ -487,3 +487,21 @@ def ask_system(old: Path, new: Path, flag: str) -> bool:
     if number in _CANNOT:
         return False
     raise OSError(number, os.strerror(number), str(old), None, str(new))
+
+
+def folders_in(folder: Path) -> list[Path]:
+    """Return the folders in a folder by name, without links and hidden ones."""
+    return sorted(
+        Path(entry.path)
+        for entry in entries_in(folder)
+        if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False)
+    )
+
+
+def entries_in(folder: Path) -> list[os.DirEntry[str]]:
+    """Return the entries of a folder, none where it cannot be read."""
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:
+        return []

@@ -23,7 +23,6 @@ from vault_index.errors import VaultError
 from vault_index.journal import backlog, projects, session_file
 from vault_index.journal.journal import Journal, open_index
 from vault_index.journal.record import KINDS, Record, Session, short_id
-from vault_index.transcripts.reading import entries_in, folders_in
 
 _MONTH = re.compile(r"\d{4}-\d\d")
 _DAY = re.compile(r"(\d{4}-\d\d)-(\d\d)")
@@ -88,14 +87,16 @@ def stamps(folder: Path) -> Iterator[tuple[str, files.Stamp]]:
 
 
 def _months(folder: Path, project: str = "") -> list[Path]:
-    above = [folder / project] if project else folders_in(folder)
-    return [month for each in above for month in folders_in(each) if _MONTH.fullmatch(month.name)]
+    above = [folder / project] if project else files.folders_in(folder)
+    return [
+        month for each in above for month in files.folders_in(each) if _MONTH.fullmatch(month.name)
+    ]
 
 
 def _sessions_in(month: Path, named: str = "") -> list[DirEntry[str]]:
     there = [
         entry
-        for entry in entries_in(month)
+        for entry in files.entries_in(month)
         if entry.name.endswith(".md")
         and not entry.name.startswith(".")
         and (not named or entry.name.partition("-")[2].startswith(named))

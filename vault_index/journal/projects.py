@@ -39,7 +39,6 @@ from vault_index.errors import VaultError
 from vault_index.files.private import make_folder
 from vault_index.hotpath import spool
 from vault_index.journal.journal import Journal, held
-from vault_index.transcripts.reading import folders_in
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -68,7 +67,7 @@ def projects(top: Path) -> list[Project]:
 
     A damaged `project.toml` names no folder.
     """
-    named = ((folder / FILE, files.stamp(folder / FILE)) for folder in folders_in(top))
+    named = ((folder / FILE, files.stamp(folder / FILE)) for folder in files.folders_in(top))
     return [_parsed(file, stamp) for file, stamp in named if stamp]
 
 
@@ -95,7 +94,7 @@ def choose(journal: Journal, name: str, folder: str = "", others: Iterable[str] 
     """
     if not name:
         return (find_project(journal.folder, folder) or None) if folder else ""
-    names = sorted({*others, *(each.name for each in folders_in(journal.folder))})
+    names = sorted({*others, *(each.name for each in files.folders_in(journal.folder))})
     if name == EVERYWHERE or name in names:
         return "" if name == EVERYWHERE else name
     from difflib import get_close_matches  # an error alone needs it

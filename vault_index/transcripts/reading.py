@@ -67,24 +67,6 @@ def folder_of(file: Path) -> str:
         return ""
 
 
-def folders_in(folder: Path) -> list[Path]:
-    """Return the folders in a folder by name, without links and hidden ones."""
-    return sorted(
-        Path(entry.path)
-        for entry in entries_in(folder)
-        if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False)
-    )
-
-
-def entries_in(folder: Path) -> list[os.DirEntry[str]]:
-    """Return the entries of a folder, none where it cannot be read."""
-    try:
-        with os.scandir(folder) as entries:
-            return list(entries)
-    except OSError:
-        return []
-
-
 def _folder(environ: Mapping[str, str], variable: str, default: str) -> Path:
     named = environ.get(variable) or f"{environ.get('HOME') or '~'}/{default}"
     return files.expanded(named)
