@@ -108,7 +108,7 @@ def add(vault: Vault, conversation: Conversation, exchange: Exchange | None) -> 
             exchanges += tuple(each for each in latest.exchanges if each not in exchanges)
         if exchange is not None:
             short = Exchange(exchange.question[:MAX_CHARS], exchange.answer[:MAX_CHARS])
-            exchanges = (*exchanges, short)[-most:] if most else ()
+            exchanges = (*exchanges, short)
         now = Conversation(conversation.id, conversation.name, exchanges[-most:] if most else ())
         _in_memory[str(vault.root), now.id] = now
         _in_memory.move_to_end((str(vault.root), now.id))

@@ -82,8 +82,9 @@ def _entry(
     type: str, title: str, what: str, why: str, changes: Iterable[Moment], quotes: Iterable[str]
 ) -> Entry:
     explanation = "\n\n".join(filter(None, (why, _shown(changes))))
-    parts = Parts(_sentence(what), explanation)
-    quoted = tuple(filter(None, quotes))
+    text = _capital(vocabulary.one_line(_reworded(what), MAX_SENTENCE))
+    ends = text.endswith((".", "!", "?", "`")) or not text[-1:].isascii()
+    parts, quoted = Parts(text if ends else f"{text}.", explanation), tuple(filter(None, quotes))
     return Entry(type=type, title=title, parts=parts, confidence=2, quotes=quoted, by_rule=True)
 
 
@@ -94,12 +95,6 @@ def _shown(changes: Iterable[Moment]) -> str:
         if lines and "```" not in each.text:
             return "\n".join(["```diff", each.about, *lines[: MAX_LINES - 1], "```"])
     return ""
-
-
-def _sentence(text: str) -> str:
-    """Return a text that begins and ends as a sentence."""
-    text = _capital(vocabulary.one_line(_reworded(text), MAX_SENTENCE))
-    return text if text.endswith((".", "!", "?", "`")) or not text[-1:].isascii() else f"{text}."
 
 
 def _capital(text: str) -> str:

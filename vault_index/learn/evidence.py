@@ -51,20 +51,17 @@ def proven(
     names files of a diff, or stands in a lesson that was `given` to the agent.
     """
     lessons, whole = tuple(map(squeezed, given)), set(map(squeezed, said))
-    kept = []
-    for quote in quotes:
-        text = squeezed(without_labels(quote))
+    proofs: list[str] = []
+    for text in (squeezed(without_labels(quote)) for quote in quotes):
         is_short = len(text) < MIN_QUOTE_CHARS or len(words(text)) < MIN_QUOTE_WORDS
         if is_short and not (text in whole and len(words(text)) > 1):
             continue
         if len(text) > MAX_QUOTE_CHARS or _HEADER.match(text) or LEFT_OUT in text:
             continue
-        bare = text.lstrip("+- ")
-        if any(bare in lesson for lesson in lessons):
-            continue
-        if any(_stands_in(text, other) for other in texts):
-            kept.append(text)
-    return list(dict.fromkeys(kept))
+        is_given = any(text.lstrip("+- ") in lesson for lesson in lessons)
+        if not is_given and any(_stands_in(text, other) for other in texts):
+            proofs.append(text)
+    return list(dict.fromkeys(proofs))
 
 
 def origin(quotes: Iterable[str], material: Material) -> dict[str, Any]:

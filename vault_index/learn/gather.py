@@ -158,9 +158,7 @@ def _named(journal: Journal, name: str) -> Session:
     try:
         return archive.find(journal, name)[1]
     except VaultError:
-        if len(name) < 4:
-            raise
-        for each in reversed([*reading.transcripts()]):
+        for each in reversed([*reading.transcripts()]) if len(name) > 3 else ():
             stem = each.path.stem
             is_it = stem.startswith(name) or stem[-36:].startswith(name)
             if is_it or stem.removeprefix("agent-") == name:
@@ -305,17 +303,15 @@ def replay(file: Path, agent: str) -> Replay:
     turns, there, folder = Turns(redact), Replay(), ""
     for event in reading.read_events(file, agent):
         folder = folder or event.folder
-        if turn := turns.take(event):
-            _add(there, turn, folder)
-    if turn := turns.end():
-        _add(there, turn, folder)
+        _add(there, turns.take(event), folder)
+    _add(there, turns.end(), folder)
     return there
 
 
-def _add(there: Replay, turn: Turn, folder: str) -> None:
-    """Add what a turn has, unless this product began it."""
-    prompt = turn.prompt
-    if prompt and events.is_internal(prompt.text):
+def _add(there: Replay, turn: Turn | None, folder: str) -> None:
+    """Add what a turn has, if there is one and this product did not begin it."""
+    prompt = turn.prompt if turn else None
+    if turn is None or (prompt and events.is_internal(prompt.text)):
         return
     changes: dict[int, list[tuple[str, str]]] = {}
     for call in turn.calls:
@@ -383,16 +379,12 @@ def _allowed(
     there: Iterable[Moment], session: Session, exclude: Exclude, is_wanted: Callable[[str], bool]
 ) -> Iterator[Moment]:
     """Yield the moments of a session that tell nothing of excluded files."""
-    moments = [*there]
-    bare = Record("", OBSERVATION, 0, "", "", "")
-    records = [
-        replace(bare, files_modified=(each.about,))
-        if each.kind in timeline.CHANGES
-        else replace(bare, commands=(Command(each.about, output=each.text),))
-        if each.about
-        else bare
-        for each in moments
-    ]
+    moments, records = [*there], list[Record]()
+    for each in moments:
+        is_change = each.kind in timeline.CHANGES
+        ran = () if is_change or not each.about else (Command(each.about, output=each.text),)
+        paths = (each.about,) if is_change else ()
+        records.append(Record("", OBSERVATION, 0, "", "", "", files_modified=paths, commands=ran))
     left = exclude.apply(replace(session, records=tuple(records))).records
     for each, record in zip(moments, left, strict=True):
         if record.commands:

@@ -141,7 +141,19 @@ def learn(
     would be sent, or would be to a model if none is set; `tokens` is another budget than that of the
     settings. Raises VaultError.
     """
-    material = _material(vault, scope, target, folder)
+    if scope not in SCOPES:
+        raise VaultError(f"there is no scope {scope!r}", f"choose one of {', '.join(SCOPES)}")
+    place = Path(folder) if folder else None
+    name = target if isinstance(target, str) else " ".join(target)
+    if scope == FILES:
+        paths = target.splitlines() if isinstance(target, str) else target
+        material = gather.files(vault, list(filter(None, map(str.strip, paths))), place)
+    elif scope == PULL:
+        material = pull_request.material(name)
+    elif scope == COMMITS:
+        material = gather.commits(vault, name or "HEAD", place)
+    else:
+        material = gather.session(vault, name or gather.LAST, place)
     if tokens:
         settings = replace(vault.config, learn=replace(vault.config.learn, tokens=tokens))
         vault = Vault(vault.root, settings)
@@ -217,22 +229,6 @@ def _request(material: Material, caller: Caller) -> Request:
         categories=compared.get("categories", ()),
         lessons=[each[1] for each in compared.get("closest", ())],
     )
-
-
-def _material(vault: Vault, scope: str, target: str | Sequence[str], folder: str) -> Material:
-    if scope not in SCOPES:
-        raise VaultError(f"there is no scope {scope!r}", f"choose one of {', '.join(SCOPES)}")
-    place = Path(folder) if folder else None
-    if scope == FILES:
-        paths = target.splitlines() if isinstance(target, str) else list(target)
-        named = [path.strip() for path in paths if path.strip()]
-        return gather.files(vault, named, place)
-    name = target if isinstance(target, str) else " ".join(target)
-    if scope == PULL:
-        return pull_request.material(name)
-    if scope == COMMITS:
-        return gather.commits(vault, name or "HEAD", place)
-    return gather.session(vault, name or gather.LAST, place)
 
 
 def _analyse(work: _Work) -> dict[str, Any]:

@@ -118,9 +118,8 @@ def addition_of(proposal: Proposal, entry: Entry) -> Change:
     if proposal.changes == entry["id"]:
         added = proposal.added or draft.added_lines(proposal.text, entry["text"])
         return _change(proposal, entry, entry["title"], passages.with_items(entry["text"], added))
-    under = [entry["text"].rstrip()]
-    if draft.words(proposal.title) != draft.words(entry["title"]):
-        under.append(f"## {proposal.title}")
+    is_other = draft.words(proposal.title) != draft.words(entry["title"])
+    under = [entry["text"].rstrip(), *([f"## {proposal.title}"] if is_other else [])]
     text = "\n\n".join([*under, _lowered(proposal.added or proposal.text)]).strip()
     return _change(proposal, entry, entry["title"], text)
 
@@ -176,7 +175,10 @@ def _update(step: _Step, entry: Entry, seen: str | None) -> Path:
         hint = f"lessons review: merge it into {entry['id']}, or edit it"
         raise ChangedError(f"{proposal.id} is a change of {entry['id']}, and {_OUTDATED}", hint)
     if step.commit and not _committed(vault, step.data):
-        _refuse_unfinished(vault, entry["path"])
+        status = ("status", "--porcelain", "--untracked-files=all", "--", entry["path"])
+        if git.command(vault.root, "--literal-pathspecs", *status):
+            hint = "commit those first, or decide without --commit"
+            raise VaultError(f"{entry['path']} has changes that are not committed", hint)
     _note(step, entry["path"], hash_of(change.title, change.text))
     before: Mapping[str, Any] = entry
     lists = {name: getattr(change, name) for name in _LISTS}
@@ -277,14 +279,6 @@ def _lowered(text: str) -> str:
     for number in file.headings(_HEADING):
         lines[number] = f"#{lines[number]}"
     return "".join(lines).strip()
-
-
-def _refuse_unfinished(vault: Vault, inside: str) -> None:
-    """Raise VaultError where a file has changes that its author has not committed."""
-    status = ("status", "--porcelain", "--untracked-files=all", "--", inside)
-    if git.command(vault.root, "--literal-pathspecs", *status):
-        hint = "commit those first, or decide without --commit"
-        raise VaultError(f"{inside} has changes that are not committed", hint)
 
 
 def _committing(vault: Vault, subject: str, proposal: Proposal) -> add.First:

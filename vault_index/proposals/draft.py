@@ -87,10 +87,10 @@ class Proposal:
     @property
     def witness(self) -> tuple[str, str]:
         """The quote that proves most, and who says it; "" where nobody knows."""
-        said = list(zip(self.quotes, self.speakers, strict=False))
-        said = [pair for pair in said if pair[1] in SPEAKERS]
-        said.sort(key=lambda pair: SPEAKERS.index(pair[1]))
-        return said[0] if said else (self.quotes[0] if self.quotes else "", "")
+        pairs = zip(self.quotes, self.speakers, strict=False)
+        said = [pair for pair in pairs if pair[1] in SPEAKERS]
+        first = self.quotes[0] if self.quotes else ""
+        return min(said, key=lambda pair: SPEAKERS.index(pair[1]), default=(first, ""))
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values."""

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
@@ -43,16 +42,11 @@ def hold(vault: Vault) -> AbstractContextManager[Path]:
 
 def ids(folder: Path | None) -> list[str]:
     """Return the ids of what waits, oldest first."""
-    try:
-        names = os.listdir(folder) if folder else []  # noqa: PTH208  # names are all it needs
-    except OSError:
-        return []
     written: dict[str, int] = {}
-    for name in names:
-        id = name.removesuffix(".md")
-        if folder and id != name and _ID.fullmatch(id):
+    for file in folder.glob("*.md") if folder else ():
+        if _ID.fullmatch(file.stem):
             with suppress(FileNotFoundError):  # accepted since it was listed
-                written[id] = file_of(folder, id).lstat().st_mtime_ns
+                written[file.stem] = file.lstat().st_mtime_ns
     return sorted(written, key=lambda id: (written[id], id))
 
 
