@@ -84,10 +84,10 @@ def open_(vault: Vault, session_id: str = "", name: str = "", owner: str = "") -
         there = [each for (root, _), each in _in_memory.items() if root == str(vault.root)]
     if vault.config.ask.record and (session_id or name):
         # another process may have continued the conversation
-        folder = projects.private_folder(vault, FOLDER)
         ids = [id for id in (session_id, own) if _ID.fullmatch(id)] if session_id else ["*"]
-        for file in [file for id in ids for file in folder.glob(f"{id}.json")] if folder else ():
-            there += filter(None, [_load(file)])
+        if folder := projects.private_folder(vault, FOLDER):
+            stored = (file for id in ids for file in folder.glob(f"{id}.json"))
+            there += filter(None, map(_load, stored))
     for each in reversed(there):
         if (session_id and each.id in (session_id, own)) or (name and each.name == name):
             return each

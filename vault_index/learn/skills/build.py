@@ -117,12 +117,11 @@ def findings(vault: Vault) -> Iterator[Finding]:
     """
     built = existing(vault)
     clusters = {each.tag: each for each in cluster.collect(vault, built)} if built else {}
-    known: dict[str, str] = {}
     for tag, skill in built.items():
         now = clusters.get(tag)
         why = skill.behind(now)
         if why and now:  # what it must not repeat may be all that is new
-            now = cluster.safe(now, known)[0]
+            now = cluster.safe(now)[0]
             why = skill.behind(now)
         path = f"{FOLDER}/{skill.folder.name}/{FILE}"
         edited = "was changed by hand, so `lessons skills build` keeps it as it is"
@@ -200,7 +199,6 @@ def build(
     with suppress(GitError):
         commit = git.head(vault.root) or ""
     making = _Build(vault, commit, templates or render.templates(), dry_run, force)
-    known: dict[str, str] = {}
     built = []
     for tag in sorted(named or wanted):
         names = (tag, PREFIX + tag, f"{FOLDER}/{PREFIX}{tag}/{FILE}")
@@ -210,7 +208,7 @@ def build(
             built.append(Built(*names, UNCHANGED, lessons=len(now.patterns)))
             continue
         if now:
-            now, left_out = cluster.safe(now, known)
+            now, left_out = cluster.safe(now)
         state, why, aside = _made(making, now, before)
         count = len(now.patterns) if now else 0
         built.append(Built(*names, state, why, count, left_out, aside))

@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from vault_index.check import prompt_injection
@@ -163,17 +163,16 @@ def tag_name(tag: str) -> str:
     return name[: MAX_NAME_CHARS - len(PREFIX)].rstrip("-")
 
 
-def safe(cluster: Cluster, known: dict[str, str]) -> tuple[Cluster, dict[str, str]]:
-    """Return a cluster without the lessons that a skill must not repeat, and why, by id.
-
-    An agent does as a skill says, so even a warning of prompt injection is a reason. `known` keeps the
-    reasons of lessons that are in several clusters.
-    """
-    for each in cluster.patterns:
-        if each.id not in known:
-            text = "\n\n".join([each.title, each.text, *each.fires_on, *each.silent_on])
-            first = min(prompt_injection.findings(each.path, text), default=None)
-            known[each.id] = f"{first.rule}: {first.message}" if first else ""
-    refused = {each.id: known[each.id] for each in cluster.patterns if known[each.id]}
+def safe(cluster: Cluster) -> tuple[Cluster, dict[str, str]]:
+    """Return a cluster without the lessons that a skill must not repeat, and why, by id."""
+    refused = {each.id: why for each in cluster.patterns if (why := _refused(each))}
     left = tuple(each for each in cluster.patterns if each.id not in refused)
     return replace(cluster, patterns=left), refused
+
+
+@lru_cache(maxsize=256)  # a lesson may be in several clusters
+def _refused(pattern: Pattern) -> str:
+    """Return why no skill may repeat a lesson: an agent does as it says, so a warning is a reason."""
+    text = "\n\n".join([pattern.title, pattern.text, *pattern.fires_on, *pattern.silent_on])
+    first = min(prompt_injection.findings(pattern.path, text), default=None)
+    return f"{first.rule}: {first.message}" if first else ""
