@@ -149,7 +149,7 @@ def test_its_file_is_private_and_a_damaged_one_stops_all_calls(
 
 CALL = (
     "import sys; from pathlib import Path; from vault_index import llm;"
-    "from vault_index.config import Config, LlmTable;"
+    "from vault_index.config import Config, LlmTable; from vault_index.llm.backend import Question;"
     "config = Config(home=Path(sys.argv[1]), llm=LlmTable(openai_url=sys.argv[2], calls_a_day=8));"
     "model = llm.open_model('openai:opus', config)\n"
     "for _ in range(5): model.converse(Question('Be brief.', 'Hi?'))"
