@@ -83,23 +83,25 @@ def import_all(
         with held(journal.folder):
             pass
     cache = _Cache(journal)
-    due = [one for one in _due(limit, done, cache) if not project or _is_of(journal, one, project)]
-    total, size = sum(one.size for one in due), 0
+    due = [
+        file for file in _due(limit, done, cache) if not project or _is_of(journal, file, project)
+    ]
+    total, size = sum(file.size for file in due), 0
     catalog = archive.catalog(journal.folder)
     exclude = Exclude(journal.config.journal.exclude)
     with _answers(due, catalog) as answers:
-        for one, answer in answers:
+        for file, answer in answers:
             try:
-                captured = _capture(journal, one, answer(), catalog, exclude, project, dry_run)
+                captured = _capture(journal, file, answer(), catalog, exclude, project, dry_run)
             except VaultError as error:
-                done.problems.append(f"{one.path}: {error.message}")
+                done.problems.append(f"{file.path}: {error.message}")
             except BrokenExecutor:
                 why = "cannot be read: the process that read it ended"
-                done.problems.append(f"{one.path}: {one.path} {why}")
+                done.problems.append(f"{file.path}: {file.path} {why}")
             else:
-                _count(done, one, captured)
-                cache.note(one, captured)
-            size += one.size
+                _count(done, file, captured)
+                cache.note(file, captured)
+            size += file.size
             if progress:
                 progress(size, total)
             if not dry_run:
@@ -112,29 +114,29 @@ def import_all(
 
 def project_names(journal: Journal) -> set[str]:
     """Return the names that the projects of this machine's transcripts have, or would have."""
-    folders = {reading.folder_of(one.path) for one in reading.transcripts()}
+    folders = {reading.folder_of(file.path) for file in reading.transcripts()}
     return {projects.name_for(journal, folder) for folder in folders if folder}
 
 
 def _due(limit: float, done: Imported, cache: _Cache) -> Iterator[Transcript]:
-    for one in reading.transcripts():
-        if one.mtime < limit * 1e9:
+    for file in reading.transcripts():
+        if file.mtime < limit * 1e9:
             done.older += 1
-        elif cache.has(one):
+        elif cache.has(file):
             done.unchanged += 1
         else:
-            yield one
+            yield file
 
 
-def _is_of(journal: Journal, one: Transcript, project: str) -> bool:
+def _is_of(journal: Journal, file: Transcript, project: str) -> bool:
     """Whether a transcript may be of a project: its folder is in its first lines, or is not there."""
-    folder = reading.folder_of(one.path)
+    folder = reading.folder_of(file.path)
     return not folder or projects.name_for(journal, folder) == project
 
 
 def _capture(
     journal: Journal,
-    one: Transcript,
+    file: Transcript,
     answer: Answer,
     catalog: Catalog,
     exclude: Exclude,
@@ -144,19 +146,19 @@ def _capture(
     """Write what was read, unless somebody else wrote it meanwhile. Raises VaultError."""
     session, before = answer
     if project and projects.name_for(journal, session.folder) != project:
-        return Captured(one.path, session.id, why=capture.OTHER_PROJECT)
+        return Captured(file.path, session.id, why=capture.OTHER_PROJECT)
     if dry_run:
         return capture.store(journal, session, before, catalog, exclude, dry_run=True)
     with held(journal.folder):
-        head = catalog.head_for(one.path)
+        head = catalog.head_for(file.path)
         if head and (before is None or archive.read(head.file).read != before.read):
-            session, before = capture.read(one.path, one.agent, head)
+            session, before = capture.read(file.path, file.agent, head)
         return capture.store(journal, session, before, catalog, exclude)
 
 
-def _count(done: Imported, one: Transcript, captured: Captured) -> None:
+def _count(done: Imported, file: Transcript, captured: Captured) -> None:
     done.transcripts += 1
-    done.bytes += one.size
+    done.bytes += file.size
     if captured.why:
         done.nothing[captured.why] = done.nothing.get(captured.why, 0) + 1
         return
@@ -172,19 +174,19 @@ def _answers(
     due: list[Transcript], catalog: Catalog
 ) -> Iterator[Iterable[tuple[Transcript, Callable[[], Answer]]]]:
     """Yield the transcripts in their order, each with a function that returns what was read of it."""
-    if sum(one.size for one in due) < _MUCH:
-        yield ((one, partial(_read, one, catalog.head_for(one.path))) for one in due)
+    if sum(file.size for file in due) < _MUCH:
+        yield ((file, partial(_read, file, catalog.head_for(file.path))) for file in due)
         return
     pool = ProcessPoolExecutor(WORKERS, get_context("spawn"), _begin_worker)
 
     def in_order() -> Iterator[tuple[Transcript, Callable[[], Answer]]]:
         waiting: deque[tuple[Transcript, Callable[[], Answer]]] = deque()
-        for one in due:
-            head = catalog.head_for(one.path)
+        for file in due:
+            head = catalog.head_for(file.path)
             try:
-                waiting.append((one, pool.submit(_read, one, head).result))
+                waiting.append((file, pool.submit(_read, file, head).result))
             except BrokenExecutor:  # a process died: the rest is read here
-                waiting.append((one, partial(_read, one, head)))
+                waiting.append((file, partial(_read, file, head)))
             if len(waiting) >= WORKERS * _AHEAD:
                 yield waiting.popleft()
         yield from waiting
@@ -210,12 +212,12 @@ def _end_with_import() -> None:
     os._exit(1)
 
 
-def _read(one: Transcript, head: Head | None) -> Answer:
+def _read(file: Transcript, head: Head | None) -> Answer:
     """Return what `capture.read` returns. Raises VaultError."""
     try:
-        return capture.read(one.path, one.agent, head)
+        return capture.read(file.path, file.agent, head)
     except (OSError, ValueError, RecursionError, MemoryError) as error:
-        raise VaultError(f"{one.path} cannot be read: {error}") from None
+        raise VaultError(f"{file.path} cannot be read: {error}") from None
 
 
 class _Cache:
@@ -235,17 +237,17 @@ class _Cache:
         except (VaultError, ValueError, TypeError, AttributeError, RecursionError):
             self._entries = {}
 
-    def has(self, one: Transcript) -> bool:
-        entry = self._entries.get(_key(one.path))
-        if entry is None or entry[:2] != [one.size, one.mtime] or len(entry) < 3:
+    def has(self, file: Transcript) -> bool:
+        entry = self._entries.get(_key(file.path))
+        if entry is None or entry[:2] != [file.size, file.mtime] or len(entry) < 3:
             return False
         return entry[2] == "" or os.path.lexists(self._folder / str(entry[2]))
 
-    def note(self, one: Transcript, captured: Captured) -> None:
+    def note(self, file: Transcript, captured: Captured) -> None:
         if captured.why == capture.OTHER_PROJECT:
             return
         place = str(captured.file.relative_to(self._folder)) if captured.file else ""
-        self._entries[_key(one.path)] = [one.size, one.mtime, place]
+        self._entries[_key(file.path)] = [file.size, file.mtime, place]
         self._is_changed = True
 
     def save_now_and_then(self) -> None:
