@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vault_index.api.question import question
 from vault_index.search.contents import COURSE, count, counted
 from vault_index.search.documents import Document, Part, parts
-
-if TYPE_CHECKING:
-    from vault_index.vault import Vault
+from vault_index.vault import Vault
 
 
 @dataclass(frozen=True, slots=True)

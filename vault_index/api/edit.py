@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 from vault_index import api, git
 from vault_index.api.question import Caller, command
+from vault_index.check.finding import Finding
 from vault_index.edit import add, categories, import_lessons, save, update
 from vault_index.edit.categories import Plan
 from vault_index.index.classifier import Proposal
 from vault_index.lesson import edits, parse
-from vault_index.vault import SETTINGS
-
-if TYPE_CHECKING:
-    from vault_index.check.finding import Finding
-    from vault_index.vault import Vault
+from vault_index.vault import SETTINGS, Vault
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vault_index import api, files
 from vault_index.api.question import Caller, command, question
@@ -18,9 +18,7 @@ from vault_index.recall import injected, outcome
 from vault_index.recall.outcome import impact, stale
 from vault_index.store import filters, injections
 from vault_index.text import failure
-
-if TYPE_CHECKING:
-    from vault_index.vault import Vault
+from vault_index.vault import Vault
 
 
 @question

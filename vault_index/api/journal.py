@@ -8,12 +8,13 @@ from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from itertools import starmap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vault_index.api import codec
 from vault_index.api.question import Caller, command, question
 from vault_index.errors import VaultError
 from vault_index.journal import archive, forget, importing, index, projects
+from vault_index.journal.journal import Journal
 from vault_index.journal.record import (
     CONCEPTS,
     PROMPT,
@@ -32,9 +33,6 @@ from vault_index.search.query import HITS, OF_JOURNAL, Query
 from vault_index.store.filters import Filter
 from vault_index.transcripts import events
 from vault_index.transcripts.vocabulary import one_line
-
-if TYPE_CHECKING:
-    from vault_index.journal.journal import Journal
 
 TITLE_CHARS = 80  # of a session
 _SAME = "id agent project folder branch began ended tool_calls errors parent transcript".split()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vault_index.api.lesson import as_json
 from vault_index.api.question import Caller, Question, command, question
@@ -22,9 +22,7 @@ from vault_index.search import above, entries, floor, query
 from vault_index.search.hit import HitList
 from vault_index.search.query import Query, find_page
 from vault_index.store import filters, injections
-
-if TYPE_CHECKING:
-    from vault_index.vault import Vault
+from vault_index.vault import Vault
 
 SEARCH, GET = "LearnSearch", "LearnGet"  # events in the record
 COUNTED = 5  # hits of a search that count as used: an agent reads the first

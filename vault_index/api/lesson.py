@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import date
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 from vault_index import files
 from vault_index.api.question import Caller, Question, command, question
@@ -15,13 +15,10 @@ from vault_index.errors import VaultError
 from vault_index.lesson.file import LessonFile
 from vault_index.lesson.frontmatter import metadata_of
 from vault_index.search import entries
+from vault_index.search.entries import Entry
 from vault_index.store import injections
-
-if TYPE_CHECKING:
-    from vault_index.search.entries import Entry
-    from vault_index.store.manifest import Problem
-    from vault_index.vault import Vault
-
+from vault_index.store.manifest import Problem
+from vault_index.vault import Vault
 
 MAX_KEYS = 50  # of a file's frontmatter
 MAX_CHARS = 1000  # of one of its values

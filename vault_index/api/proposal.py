@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vault_index import api
 from vault_index.api.question import Caller, command, question
@@ -18,9 +18,7 @@ from vault_index.proposals import accept as acceptance
 from vault_index.proposals import draft, fingerprint, points, review, similarity
 from vault_index.proposals.draft import Proposal
 from vault_index.recall import anchors
-
-if TYPE_CHECKING:
-    from vault_index.vault import Vault
+from vault_index.vault import Vault
 
 
 @command

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vault_index import status
 from vault_index.api.question import Caller, command, question
@@ -14,14 +14,11 @@ from vault_index.lesson.file import hash_of
 from vault_index.recall import calls, respond, select
 from vault_index.search import documents, entries, failures, floor, query, taught
 from vault_index.search.hit import HitList, Recall
-from vault_index.search.query import HITS, Query, every_kind, neighbours
+from vault_index.search.query import HITS, Query, Results, every_kind, neighbours
 from vault_index.store import filters
 from vault_index.text import failure
 from vault_index.text.failure import Failure
-
-if TYPE_CHECKING:
-    from vault_index.search.query import Results
-    from vault_index.vault import Vault
+from vault_index.vault import Vault
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,20 +6,17 @@ import math
 import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vault_index import api, check, git
 from vault_index.api.question import Caller, command
-from vault_index.check import pattern
+from vault_index.check import Finding, Selection, pattern
 from vault_index.errors import VaultError
 from vault_index.learn.skills import render
 from vault_index.search import above
 from vault_index.share import clones, history, remote
 from vault_index.store import ownership
-
-if TYPE_CHECKING:
-    from vault_index.check import Finding, Selection
-    from vault_index.vault import Vault
+from vault_index.vault import Vault
 
 COMPARED_FILES = 1_000  # of a commit: to compare lessons, all of them are indexed first
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vault_index import api
 from vault_index.api.question import Caller, command, question
+from vault_index.check.finding import Finding
 from vault_index.learn.skills import build, cluster, deploy
 from vault_index.learn.skills.build import Built, Rates
-
-if TYPE_CHECKING:
-    from vault_index.check.finding import Finding
-    from vault_index.vault import Vault
+from vault_index.vault import Vault
 
 
 @question

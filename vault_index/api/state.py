@@ -7,20 +7,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vault_index import status
 from vault_index.api.question import Caller, command
+from vault_index.config import Setting
 from vault_index.edit import add, init
 from vault_index.embed import on_ray
 from vault_index.search import evaluate, failures, published
 from vault_index.share import git_hooks
 from vault_index.store.sync import Stats
-from vault_index.vault import open_vault
-
-if TYPE_CHECKING:
-    from vault_index.config import Setting
-    from vault_index.vault import Vault
+from vault_index.vault import Vault, open_vault
 
 
 def make_vault(folder: str) -> tuple[init.InitResult, git_hooks.HooksResult]:

@@ -10,16 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from vault_index.client import here, silent
 from vault_index.edit.add import write
 from vault_index.search import query
+from vault_index.search.hit import Hit
 from vault_index.search.query import LESSONS
-
-if TYPE_CHECKING:
-    from vault_index.search.hit import Hit
-    from vault_index.vault import Vault
+from vault_index.vault import Vault
 
 
 def search(

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -151,32 +149,26 @@ def check_command(
     for name in names:
         if not os.path.exists(name):  # noqa: PTH110  # Path's raises for long names
             raise click.UsageError(f"Path {name!r} does not exist.")
-    if against:
-        check = partial(_check_against, named, against, as_json=as_json, **options)
-    else:
-        form = options["form"]
-        check = partial(_check, named, names, staged=staged, as_json=as_json, form=form)
     with output.of_hook() if staged else nullcontext():
-        _exit_on_errors(check, error_status)
-
-
-def _exit_on_errors(check: Callable[[], bool], error_status: int) -> None:
-    try:
-        has_errors = check()
-    except VaultError as error:
-        if error_status == 1:
-            raise
-        # the hook takes 1 for a program that does not start, as Python ends with it, too
-        output.error(error.message)
-        raise SystemExit(error_status) from None
-    if has_errors:
-        raise SystemExit(error_status)
+        try:
+            if against:
+                errors = _check_against(named, against, as_json=as_json, **options)
+            else:
+                errors = _check(named, names, staged=staged, as_json=as_json, form=options["form"])
+        except VaultError as error:
+            if error_status == 1:
+                raise
+            # the hook takes 1 for a program that does not start, as Python ends with it, too
+            output.error(error.message)
+            raise SystemExit(error_status) from None
+        if errors:
+            raise SystemExit(error_status)
 
 
 def _check(
     named: str | None, paths: tuple[str, ...], *, staged: bool, as_json: bool, form: str
-) -> bool:
-    """Check and print; whether there are errors."""
+) -> int:
+    """Check and print; return how many errors there are."""
     places = [os.path.abspath(path) for path in paths]  # noqa: PTH100  # Path.absolute keeps `..`
     findings, files = asking.ask(named, api.share.check_files(paths=places, staged=staged))
     errors = _errors(findings)
@@ -186,7 +178,7 @@ def _check(
         _print_findings(named, findings, files, form)
     if errors and staged:
         asking.note("not committed; fix it, or commit without the check: git commit --no-verify")
-    return bool(errors)
+    return errors
 
 
 def _errors(findings: list[Finding]) -> int:
@@ -222,8 +214,8 @@ def _check_against(
     comment: Path | None,
     form: str,
     as_json: bool,
-) -> bool:
-    """Check what changed since a revision, and show its effect; whether there are errors."""
+) -> int:
+    """Check what changed since a revision, and show its effect; return how many errors there are."""
     from vault_index import files, git
     from vault_index.entrypoints.words import fired
 
@@ -248,7 +240,7 @@ def _check_against(
         # a runner obeys commands in what is printed, and titles are those of a pull request
         for line in [] if form == "github" else fired.lines(changed, tried):
             output.say(line)
-    return bool(_errors(findings))
+    return _errors(findings)
 
 
 def _states(
