@@ -45,7 +45,8 @@ def respond(
     if name == "SessionStart" and source not in vault.config.session_sources:
         if source == COMPACT:
             sessions.forget_given(vault, session)
-        return _for_person(holdout.notice(vault)) or None
+        line = holdout.notice(vault)
+        return {"systemMessage": line} if line else None
     if name == injections.SUBAGENT:
         is_ours = session and sessions.claim(sessions.file_of(vault, session), event, since)
         left = sessions.take_note(vault, event) if is_ours else None
@@ -71,7 +72,8 @@ def respond(
     line = holdout.notice(vault) if name == "SessionStart" else ""
     if name in _WITH_RECEIPT and vault.config.receipt and shown and injection.text:
         line = block.receipt(shown)
-    return _tell(vault, event, told, by) | _for_person(line) or None
+    seen = {"systemMessage": line} if line else {}  # by the person alone
+    return _tell(vault, event, told, by) | seen or None
 
 
 def _tell(vault: Vault, event: dict[str, Any], told: Mapping[str, Any], by: str) -> dict[str, Any]:
@@ -92,11 +94,6 @@ def _tell(vault: Vault, event: dict[str, Any], told: Mapping[str, Any], by: str)
     sessions.note(vault, session, agent, told["ids"])
     name = sessions.ASKED if name == injections.EDIT else name
     return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": told["text"]}}
-
-
-def _for_person(line: str) -> dict[str, Any]:
-    """Return a line for the person alone as the hook's answer; {} for ""."""
-    return {"systemMessage": line} if line else {}
 
 
 def _record(event: dict[str, Any], injection: Injection, ms: float) -> dict[str, Any]:

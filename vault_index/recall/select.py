@@ -82,7 +82,7 @@ def for_prompt(
     queries, k = [prompt, *_ends(prompt)], config.prompt_lessons
     injection = _above_floor(vault, queries, k, COMPANION_SHARE, text_only, plan)
     suggested = _suggested(vault, prompt, project, plan, text_only)
-    return _rendered(injection, suggested, config.prompt_tokens, plan=plan)
+    return _rendered(injection, suggested, config.prompt_tokens, plan)
 
 
 def _ends(prompt: str) -> list[str]:
@@ -106,7 +106,7 @@ def from_files(vault: Vault, prompt: str, plan: Plan = NO_PLAN) -> Injection:
     fresh = _fresh(hits, 0.0, plan)[: config.prompt_lessons]
     silent = "" if fresh else "nothing new" if hits else NOTHING
     injection = Injection("", fresh, floor=least, silent=silent, near=next(iter(every), None))
-    return _rendered(injection, [], config.prompt_tokens, plan=plan)
+    return _rendered(injection, [], config.prompt_tokens, plan)
 
 
 def for_session(
@@ -135,7 +135,7 @@ def for_session(
     if rules:
         injection = replace(injection, hits=[*rules, *injection.hits], silent="")
     done = block.section(Journal(config), project, plan.session)
-    return _rendered(injection, [], config.token_budget, done, plan)
+    return _rendered(injection, [], config.token_budget, plan, done)
 
 
 def after_compaction(vault: Vault, already: Collection[str]) -> Injection:
@@ -199,8 +199,8 @@ def _rendered(
     injection: Injection,
     suggested: Sequence[Hit],
     max_tokens: int,
-    done: str = "",
     plan: Plan = NO_PLAN,
+    done: str = "",
 ) -> Injection:
     """Render the hits that are not held back, the suggested skills and what was `done` as one block."""
     hits, held = plan.split(injection.hits)

@@ -76,10 +76,6 @@ class Fitted:
     errors: dict[str, int] = field(default_factory=dict)  # in foreign failures
     foreign: int = 0  # how many these are
 
-    def floor(self, *, text_only: bool) -> float:
-        """Return the floor with vectors, or for full text alone."""
-        return self.full_text if text_only else self.vectors
-
     def rarity(self, word: str) -> float:
         """Return how much it says that a lesson has a word: the logarithm of how few have it."""
         return math.log((self.lessons + 1) / (self.words.get(word, 1) + 0.5))
@@ -116,14 +112,14 @@ def find(vault: Vault, failed: Failure, k: int = 5, *, text_only: bool = False) 
     fires, silent = _acting(taught[FIRES], failed), _acting(taught[SILENT], failed)
     fitted = load(vault)
     if fires:
-        least = fitted.floor(text_only=text_only) if fitted else float("inf")
+        floors = (fitted.vectors, fitted.full_text) if fitted else (float("inf"),) * 2
         rows = vault.open_index().store.rows(schema.LESSONS.shown, filters.wholes_of(fires))
         there = {hit.lesson_id: hit for hit in map(Hit.of_lesson, rows)}
         hits = [
             replace(there[id], score=1.0, taught=1.0, taught_prompt=line)
             for id, line in fires.items()
         ]
-        return Answer(hits[:k], 1.0, least, next(iter(fires.values())))
+        return Answer(hits[:k], 1.0, floors[text_only], next(iter(fires.values())))
     if failed.is_none:
         return Answer([], why_silent="nothing failed that says why")
     if fitted is None:
@@ -190,7 +186,7 @@ def _search(
     if vector is None and not rare:  # the same command says nothing of why it failed
         strength = 0.0
     hits = [replace(hit, score=strength), *(other for _, other in best[1:k])]
-    return Answer(hits, strength, fitted.floor(text_only=vector is None))
+    return Answer(hits, strength, fitted.full_text if vector is None else fitted.vectors)
 
 
 class Message:

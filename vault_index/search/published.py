@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from vault_index import git
@@ -48,20 +47,15 @@ class PublishedVault(Vault):
         self._index: OpenIndex | None = None
         self._looked = 0.0
 
-    @cached_property
-    def _schema(self) -> Schema:
-        if self.embedder is None:
-            raise EmbedderError("a published index is searched by vectors", "lessons model fetch")
-        return schema_of(f"{self.embedder.name} {RECIPE}")
-
     def open_index(self) -> OpenIndex:
         """Open the newest version; what was read of the one before is kept. Raises StoreError."""
         last = self._index
         if last is not None and time.monotonic() - self._looked < LOOK_SECONDS:
             return last
-        schema, embedder = self._schema, self.embedder
-        assert embedder is not None
-        store = Reader(Remote(self.uri), embedder.dimension, schema)
+        embedder = self.embedder
+        if embedder is None:
+            raise EmbedderError("a published index is searched by vectors", "lessons model fetch")
+        store = Reader(Remote(self.uri), embedder.dimension, schema_of(embedder.name))
         if not store.exists():
             raise StoreError(f"{self.uri}: nothing is published there", "lessons index --publish")
         self._looked = time.monotonic()
@@ -89,9 +83,9 @@ def open_published(uri: str) -> PublishedVault:
     return PublishedVault(uri, load())
 
 
-def schema_of(recipe: str) -> Schema:
+def schema_of(embedder: str) -> Schema:
     """Return the table of published lessons, by the name of the embedder."""
-    return replace(LESSONS, table=shared.table_name(recipe, "lessons"))
+    return replace(LESSONS, table=shared.table_name(f"{embedder} {RECIPE}", "lessons"))
 
 
 def name_of(vault: Vault) -> str:
@@ -111,7 +105,7 @@ def publish_rows(vault: Vault, uri: str, progress: Progress) -> int:
     assert embedder is not None
     mark = f"{name_of(vault)}: "
     place = Remote(uri, shared.PUBLISH_SECONDS)
-    table = Table(place, embedder.dimension, schema_of(f"{embedder.name} {RECIPE}"))
+    table = Table(place, embedder.dimension, schema_of(embedder.name))
     shared.publishing(uri, table.schema.table, table.exists, table.create)
     there = {row["id"]: row for row in table.rows(_EVERY, filters.begins("path", mark))}
     here, vectors = opened.store.rows_and_vectors(_EVERY, filters.FOR_AGENTS)

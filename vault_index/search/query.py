@@ -426,22 +426,18 @@ def find_page(vault: Vault, asked: Query, cursor: str = "") -> tuple[Results, st
     """
     search = hash_of(repr(asked))[:_DIGITS]
     version = hash_of(vault.open_index().store.revision())[:_DIGITS]
-    start = _start(cursor, search, version) if cursor else 0
+    start = 0
+    if cursor:
+        try:
+            decoded = json.loads(base64.b64decode(cursor[:MAX_CURSOR_CHARS], b"-_", validate=True))
+            start, of_search, of_version = decoded
+        except (ValueError, TypeError):
+            raise VaultError("that is no cursor of a search", _AGAIN) from None
+        if of_search != search or type(start) is not int or not 0 < start < 2**31:
+            hint = "give the search, limit and filters of the first page, or no cursor"
+            raise VaultError("the cursor is of another search", hint)
+        if of_version != version:
+            raise VaultError("the lessons have changed since that page", _AGAIN)
     results = run(vault, replace(asked, offset=start))
     following = json.dumps([start + asked.k, search, version]).encode()
     return results, base64.urlsafe_b64encode(following).decode() if results.has_more else ""
-
-
-def _start(cursor: str, search: str, version: str) -> int:
-    try:
-        decoded = json.loads(base64.b64decode(cursor[:MAX_CURSOR_CHARS], b"-_", validate=True))
-        start, of_search, of_version = decoded
-        start = start if type(start) is int and 0 < start < 2**31 else 0
-    except (ValueError, TypeError):
-        raise VaultError("that is no cursor of a search", _AGAIN) from None
-    if of_search != search or not start:
-        hint = "give the search, limit and filters of the first page, or no cursor"
-        raise VaultError("the cursor is of another search", hint)
-    if of_version != version:
-        raise VaultError("the lessons have changed since that page", _AGAIN)
-    return start
