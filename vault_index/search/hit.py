@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any
 
 from vault_index.journal.record import KeptRecord
 from vault_index.lesson.category import DEFAULT_CONFIDENCE, marked
@@ -291,20 +291,17 @@ _AS_IN_SKILL = "path text file_hash withheld suggestible".split()
 _TEXTS = "title text type document link author file_hash withheld filed_by".split()
 
 
-AnyHit = TypeVar("AnyHit")
-
-
 def below(score: float, least: float | None) -> str:
     """Return why a score is too low; "" if it is not."""
     return f"below {parts_of(least)}" if least is not None and score < least else ""
 
 
 def first_of(
-    hits: Iterable[AnyHit], k: int, refuse: Callable[[AnyHit], str]
-) -> tuple[list[AnyHit], list[tuple[AnyHit, str]]]:
+    hits: Iterable[Hit], k: int, refuse: Callable[[Hit], str]
+) -> tuple[list[Hit], list[tuple[Hit, str]]]:
     """Return the first `k` hits that are not refused, and the others in their order, with the reason."""
-    first: list[AnyHit] = []
-    dropped: list[tuple[AnyHit, str]] = []
+    first: list[Hit] = []
+    dropped: list[tuple[Hit, str]] = []
     for hit in hits:
         if why := refuse(hit):
             dropped.append((hit, why))
