@@ -154,7 +154,7 @@ def _acting(lines: dict[str, list[str]], failed: Failure) -> dict[str, str]:
     acting = {
         lesson: max(own, key=len)
         for lesson, each in lines.items()
-        if (own := list(filter(failed.has, each)))
+        if (own := [line for line in each if line and failed.has(line)])
     }
     return dict(sorted(acting.items(), key=lambda item: (-len(item[1]), item[0])))
 
