@@ -14,8 +14,8 @@ from vault_index.index import classifier
 from vault_index.learn import gather
 from vault_index.lesson.category import UNCATEGORIZED
 from vault_index.lesson.parse import Lesson, id_of
-from vault_index.proposals import accept as acceptance
 from vault_index.proposals import draft, fingerprint, points, review, similarity
+from vault_index.proposals.accept import addition_of, change_of, is_outdated, write_lesson
 from vault_index.proposals.draft import Proposal
 from vault_index.recall import anchors
 from vault_index.vault import Vault
@@ -124,9 +124,9 @@ def merge(
     """
     proposal = review.find(vault, id)
     entry = caller.ask(api.lesson.show(name=into))["entry"]
-    change = acceptance.addition_of(proposal, entry)
+    change = addition_of(proposal, entry)
     if write:
-        acceptance.accept(vault, id, entry, seen, commit=commit)
+        write_lesson(vault, id, entry, seen, commit=commit)
     about = {"id": entry["id"], "path": entry["path"], "title": entry["title"]}
     return {**about, "diff": change.diff, "before": change.before, "written": write}
 
@@ -141,7 +141,7 @@ def accept(
     """
     changes = review.find(vault, id).changes
     entry = caller.ask(api.lesson.show(name=changes))["entry"] if changes else None
-    path = acceptance.accept(vault, id, entry, category=category, commit=commit)
+    path = write_lesson(vault, id, entry, category=category, commit=commit)
     lesson = entry["id"] if entry else id_of(str(path.relative_to(vault.lessons_dir)))
     return {"id": lesson, "path": str(path.relative_to(vault.root))}
 
@@ -191,8 +191,8 @@ def _target(caller: Caller, proposal: Proposal) -> dict[str, Any]:
         entry = caller.ask(api.lesson.show(name=proposal.changes))["entry"]
     except VaultError as error:
         return {"id": proposal.changes, "diff": "", "is_outdated": True, "problem": error.message}
-    outdated = acceptance.is_outdated(proposal, entry)
-    diff = acceptance.change_of(proposal, entry).diff
+    outdated = is_outdated(proposal, entry)
+    diff = change_of(proposal, entry).diff
     return {"id": entry["id"], "diff": diff, "is_outdated": outdated, "problem": ""}
 
 

@@ -67,7 +67,7 @@ class _Step:
     commit: add.First | None
 
 
-def accept(
+def write_lesson(
     vault: Vault,
     name: str,
     entry: Entry | None = None,

@@ -81,8 +81,8 @@ def expire(vault: Vault) -> str:
 
     For commands that write: see `journal.expiry`. Raises WriteError.
     """
-    folder, home, days = store.folder_of(vault), vault.config.home, vault.config.learn.expire_days
-    oldest = expiry.oldest(home, days) if store.ids(folder) else None
+    home, days = vault.config.home, vault.config.learn.expire_days
+    oldest = expiry.oldest(home, days) if count(vault) else None
     if oldest is None:
         return ""
     with store.hold(vault) as held:
@@ -108,10 +108,9 @@ def expires(vault: Vault, proposal: Proposal) -> str:
     if not days or not proposal.created:
         return ""
     try:
-        last = datetime.fromisoformat(proposal.created) + timedelta(days)
+        return (datetime.fromisoformat(proposal.created) + timedelta(days)).date().isoformat()
     except OverflowError:  # after the year 9999
         return ""
-    return last.date().isoformat()
 
 
 def find(vault: Vault, name: str, *, broken: bool = False) -> Proposal:
@@ -149,8 +148,7 @@ def edit(
         if _as_lesson(before) != seen:
             raise ChangedError(f"the proposal {id} has changed meanwhile", "edit it again")
         about = edits.keys_of(before).get(draft.KEY)
-        now = datetime.now(UTC).replace(microsecond=0)
-        keys = {"created": now, draft.KEY: about}
+        keys = {"created": datetime.now(UTC).replace(microsecond=0), draft.KEY: about}
         data = edits.set_keys(text.encode("utf-8", "surrogateescape"), keys)
         lessons = parse_file(data, f"{id}.md")
         if len(lessons) != 1 or not lessons[0].text or lessons[0].title == id:
@@ -158,8 +156,7 @@ def edit(
                 "a proposal is one lesson, with a title and some text", "edit it again"
             )
         proposal = draft.from_bytes(id, data)
-        hint = "edit it again without that"
-        proposal = _checked(proposal, data, categories, "not kept", hint)
+        proposal = _checked(proposal, data, categories, "not kept", "edit it again without that")
         about = {**(about or {}), "findings": [dict(each) for each in proposal.findings]}
         if lesson is not None:
             base = draft.id_of(lesson["title"], lesson["text"])
