@@ -198,6 +198,7 @@ class _Details:
         lessons = record["lessons"]
         skills = [str(skill) for skill in record.get("skills") or ()]
         scores += [0.0] * (len(lessons) + len(skills) - len(scores))
+        named = zip(skills, scores[len(lessons) :], strict=False)
         near = str(record.get("near") or "")
         taught = functools.partial(_taught, self._marks, session, key)
         nearest = {**self._lesson(near), "score": record.get("near_score"), "taught": taught(near)}
@@ -223,10 +224,7 @@ class _Details:
                 for lesson, score in zip(lessons, scores, strict=False)
             ],
             "held": [{**self._lesson(lesson), "score": score} for lesson, score in held],
-            "skills": [
-                {"name": name, "score": score}
-                for name, score in zip(skills, scores[len(lessons) :], strict=False)
-            ],
+            "skills": [{"name": name, "score": score} for name, score in named],
             "floor": floor if isinstance(floor, float) else None,
             "silent": str(record.get("silent") or ""),
             "missed": record.get("missed") is True,

@@ -59,11 +59,9 @@ def respond(
     if session and not sessions.claim(sessions.file_of(vault, session), event, since):
         return None
     shown = [*injection.hits, *injection.skills]
-    told = {
-        "text": injection.text,
-        "ids": [hit.lesson_id for hit in shown],
-        "record": _record(event, injection, ms + 1000 * (time.monotonic() - began)),
-    }
+    ids = [hit.lesson_id for hit in shown]
+    record = _record(event, injection, ms + 1000 * (time.monotonic() - began))
+    told = {"text": injection.text, "ids": ids, "record": record}
     if name == sessions.ASKED:
         sessions.leave_note(vault, event, told)
         return None

@@ -118,22 +118,12 @@ def find(vault: Vault, prompt: str, k: int) -> tuple[list[Hit], int]:
         )
 
     best = sorted(counts, key=lambda path: (-score_of(counts[path], len(data[path])), path))
-    same = rows.hash_of_prompt(prompt)
     hits: list[Hit] = []
     for path in dict.fromkeys([*asked, *best[: PARSED * k]]):
         for row in _rows(path, data[path]):
-            fires, silent = (
-                {rows.hash_of_prompt(taught): taught for taught in reversed(texts)}
-                for texts in (row["fires_on"], row["silent_on"])
-            )
-            if same in silent:
-                continue
             words = wanted.findall(f"{row['fulltext']}".lower())
             score = score_of(Counter(map(stem_of, words)), len(row["fulltext"].encode()))
-            hit = Hit.of_lesson(row, 0.0, score)
-            if same in fires:
-                hit = replace(hit, score=score + 1, taught=1.0, taught_prompt=fires[same])
-            hits.append(only_by_own_words(prompt, hit))
+            hits += _hit(row, prompt, score)
     hits.sort(key=lambda hit: (-rank(hit), hit.lesson_id))
 
     def is_usable(hit: Hit) -> bool:
@@ -160,3 +150,18 @@ def _rows(path: str, data: bytes) -> Iterator[LessonRow]:
         for row in rows.of_file(lessons, from_root, None, file.hash_of_file(data)):
             if row["is_whole"]:
                 yield row
+
+
+def _hit(row: LessonRow, prompt: str, score: float) -> Iterator[Hit]:
+    """Yield the hit of a lesson, unless it shall be silent on this prompt."""
+    same = rows.hash_of_prompt(prompt)
+    fires, silent = (
+        {rows.hash_of_prompt(taught): taught for taught in reversed(texts)}
+        for texts in (row["fires_on"], row["silent_on"])
+    )
+    if same in silent:
+        return
+    hit = Hit.of_lesson(row, 0.0, score)
+    if same in fires:
+        hit = replace(hit, score=score + 1, taught=1.0, taught_prompt=fires[same])
+    yield only_by_own_words(prompt, hit)
