@@ -125,9 +125,11 @@ def from_files(
         return answer(vault, question), []
     if question.name not in ("lesson.show", "lesson.select", "lesson.count"):
         return None
-    from vault_index.api.lesson import from_files as answered  # `api.lesson` makes questions
-
-    return answered(vault, question, names_only=names_only, prompts=prompts)
+    module: Any = importlib.import_module(f"{__name__}.lesson")
+    answered: tuple[Answer, list[Problem]] | None = module.from_files(
+        vault, question, names_only=names_only, prompts=prompts
+    )
+    return answered
 
 
 def warning(problem: Problem) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -77,10 +78,10 @@ def ask(
     is_command = api.is_command(question)
     if not is_command and (answered := _from_watcher(place, question, options)) is not None:
         return answered[0]
+    answer: api.Answer
     if question.is_about_journal:
-        from vault_index.client import here
-
-        return here.answer_about_journal(question, options)
+        answer = _loaded("client.here").answer_about_journal(question, options)
+        return answer
     vault = open_vault(place)
     for line in vault.config.warnings():
         options.note(line)
@@ -88,11 +89,12 @@ def ask(
         for problem in read[1]:
             options.note(api.warning(problem))
         return read[0]
-    from vault_index.client import here
-
+    here = _loaded("client.here")
     if is_command:
-        return here.run(vault, question, options, partial(_put, vault, options))
-    return here.answer(vault, question, options)
+        answer = here.run(vault, question, options, partial(_put, vault, options))
+    else:
+        answer = here.answer(vault, question, options)
+    return answer
 
 
 def _ask_published(uri: str, place: Any, question: api.Question[api.Answer]) -> api.Answer:
@@ -116,9 +118,7 @@ def _put(
 def _finish_forgetting(on_note: Note) -> None:
     """Take out of the journal what an earlier command noted and did not finish."""
     if os.path.lexists(f"{index_files.home_folder(os.environ)}/{spool.JOURNAL}/{spool.FORGETTING}"):
-        from vault_index.client import here
-
-        here.finish_forgetting(on_note)
+        _loaded("client.here").finish_forgetting(on_note)
 
 
 def _each_once(note: Note) -> Note:
@@ -186,9 +186,7 @@ def _from_watcher(
     }
     answer: dict[str, Any] | None = None
     if options.start:
-        from vault_index.watch import launch
-
-        answer = launch.ask_started(root, asked)
+        answer = _loaded("watch.launch").ask_started(root, asked)
     else:
         with contextlib.suppress(protocol.NoWatcher, protocol.NoAnswer):
             answer = protocol.ask(root, asked, protocol.WATCHER_SECONDS)
@@ -199,6 +197,11 @@ def _from_watcher(
     for note in answer["notes"]:
         options.note(note)
     return (codec.from_wire(answer),)
+
+
+def _loaded(name: str) -> Any:
+    """Return a module that few callers need: `client.here`, or what starts a watcher."""
+    return importlib.import_module(f"vault_index.{name}")
 
 
 def _from_files(

@@ -138,10 +138,7 @@ def install_command(
     asked = {"journal": journal, "failures": failures, "files": files}
     wanted = [hook_settings.ALWAYS, *(when for when, is_asked in asked.items() if is_asked)]
     agents.refuse_missing(chosen, wanted)
-    project = Path.cwd() if for_user is False else None
-    settings = chosen.place(project)
-    if project:
-        agents.refuse_committed_links(agent, project, settings)
+    project, settings = _place(chosen, for_user)
     plugin = agents.enabled_by(project) if agent == agents.AGENT else None
     changed = False
     base = plugin is None or project is not None  # else the plugin brings the hooks
@@ -161,6 +158,17 @@ def install_command(
         asking.note(f"note: {agents.shown(plugin)} has them, too: the second is silent")
     _note_others(chosen, settings, project)
     asking.announce_model()
+
+
+def _place(agent: Agent, for_user: bool | None) -> tuple[Path | None, Path]:
+    """Return this project, None where it is all of them, and the settings. Raises SettingsError."""
+    from vault_index.entrypoints import agents
+
+    project = Path.cwd() if for_user is False else None
+    settings = agent.place(project)
+    if project:
+        agents.refuse_committed_links(agent.name, project, settings)
+    return project, settings
 
 
 def _note_others(agent: Agent, settings: Path, project: Path | None) -> None:
@@ -230,10 +238,7 @@ def uninstall_command(
         output.say(f"{file}: {'section removed' if gone else 'there was no section'}")
         return
     chosen = agents.AGENTS[agent]
-    project = Path.cwd() if for_user is False else None
-    settings = chosen.place(project)
-    if project:
-        agents.refuse_committed_links(agent, project, settings)
+    project, settings = _place(chosen, for_user)
     changed = chosen.wiring.uninstall(settings, config.home_folder())
     output.say(f"{settings}: {'hooks removed' if changed else 'there were no hooks'}")
     plugin = agents.enabled_by(Path.cwd())

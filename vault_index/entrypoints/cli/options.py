@@ -78,7 +78,7 @@ def command(
     """Declare a command, of a group or of `lessons`; its function gets the named vault first.
 
     With `has_json` it has --json: a generator yields its answer, which is all that is printed then;
-    any other function gets `as_json`. Where it is `paged`, long output goes to the user's pager.
+    any other function gets `as_json`. Long output of a `paged` command goes to the pager.
     """
 
     def declare(function: Callable[..., Any]) -> click.Command:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -149,20 +151,26 @@ def check_command(
     for name in names:
         if not os.path.exists(name):  # noqa: PTH110  # Path's raises for long names
             raise click.UsageError(f"Path {name!r} does not exist.")
+    if against:
+        check = partial(_check_against, named, against, as_json=as_json, **options)
+    else:
+        form = options["form"]
+        check = partial(_check, named, names, staged=staged, as_json=as_json, form=form)
     with output.of_hook() if staged else nullcontext():
-        try:
-            if against:
-                errors = _check_against(named, against, as_json=as_json, **options)
-            else:
-                errors = _check(named, names, staged=staged, as_json=as_json, form=options["form"])
-        except VaultError as error:
-            if error_status == 1:
-                raise
-            # the hook takes 1 for a program that does not start, as Python ends with it, too
-            output.error(error.message)
-            raise SystemExit(error_status) from None
-        if errors:
-            raise SystemExit(error_status)
+        _exit_on_errors(check, error_status)
+
+
+def _exit_on_errors(check: Callable[[], int], error_status: int) -> None:
+    try:
+        errors = check()
+    except VaultError as error:
+        if error_status == 1:
+            raise
+        # the hook takes 1 for a program that does not start, as Python ends with it, too
+        output.error(error.message)
+        raise SystemExit(error_status) from None
+    if errors:
+        raise SystemExit(error_status)
 
 
 def _check(
