@@ -17,7 +17,7 @@ from tests.support.commands import BIN, Ran, run
 from tests.support.conversations import Conversation, about_redirects, about_retries
 from tests.support.files import write
 from tests.support.watchers import soon
-from vault_index.hotpath import spool, start
+from vault_index.hotpath import index_files, spool, start
 
 TURN_ENDS = ("Stop", "SubagentStop", "PreCompact", "SessionEnd")
 
@@ -54,7 +54,7 @@ def settled(home: Path) -> bool:
     """Whether nothing waits and nobody works."""
     if notes(home):
         return False
-    folder = spool.open_spool(str(home / "journal"))
+    folder = index_files.open_or_make(str(home / "journal" / spool.FOLDER))
     lock = start.take_lock_in(folder, start.LOCK)
     os.close(folder)
     if lock is not None:
@@ -104,7 +104,7 @@ def test_ten_turns_at_once_start_one_process_and_none_is_lost(shop: Path, own_wo
 def test_what_is_noted_while_another_process_takes_in_is_taken_in_by_it(
     shop: Path, own_world: Path
 ) -> None:
-    folder = spool.open_spool(str(own_world / "journal"))
+    folder = index_files.open_or_make(str(own_world / "journal" / spool.FOLDER))
     lock = start.take_lock_in(folder, start.LOCK)
     assert lock is not None
     hook(about_redirects(shop).event("Stop"), shop)

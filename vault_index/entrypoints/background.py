@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import VaultError
-from vault_index.hotpath import log, start
+from vault_index.hotpath import index_files, log, protocol, start
 from vault_index.text.quote import visible_line
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def _log(message: str) -> None:
 
 def _begin_new_log() -> None:
     try:
-        folder = start.open_folder()
+        folder = index_files.open_or_make(protocol.folder())
         try:
             output = log.open_for_appending(folder, start.LOG)
         finally:

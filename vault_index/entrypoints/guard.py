@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import ipaddress
 import os
 import re
 import secrets
@@ -28,6 +27,7 @@ from vault_index import files
 from vault_index.errors import VaultError, WriteError
 from vault_index.files import private
 from vault_index.hotpath import index_files
+from vault_index.model_http import is_this_machine
 
 MAX_BODY = 1024 * 1024  # bytes of a request
 BODY_SECONDS = 20.0  # for a whole body to arrive
@@ -86,21 +86,13 @@ def rules_for(host: str, port: int, token: str) -> Rules:
 
     Away from loopback each request needs the token. Raises VaultError for such an address without one.
     """
-    if is_loopback(host):
+    if is_this_machine(host):
         return Rules(_with_port(LOOPBACK, port), token)
     if not token:
         hint = "name a file that holds one: --token-file FILE"
         raise VaultError(f"{host} is open to other machines, which needs a token", hint)
     named = () if host in ("", "0.0.0.0", "::") else (f"[{host}]" if ":" in host else host,)
     return Rules(_with_port(named, port), token, every_request=True)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
 
 
 def address_of(host: str, port: int) -> str:

@@ -22,6 +22,15 @@ def open_folder(folder: str) -> int:
     return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
 
 
+def open_or_make(folder: str) -> int:
+    """Do the same for a folder that is made if need be, for its user alone. Raises OSError."""
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        pass
+    return open_folder(folder)
+
+
 def try_lock(handle: int, *, shared: bool = False) -> bool:
     """Take the lock of an open file without waiting; False while another process has it.
 

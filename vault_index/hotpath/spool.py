@@ -100,20 +100,11 @@ def recorded_folders(journal: str) -> list[str]:
     return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
 
 
-def open_spool(journal: str) -> int:
-    """Open the folder of transcripts that grew, made if need be. Raises OSError."""
-    try:
-        os.mkdir(f"{journal}/{FOLDER}", 0o700)
-    except FileExistsError:
-        pass
-    return index_files.open_folder(f"{journal}/{FOLDER}")
-
-
 def note(journal: str, transcript: str, suffix: str = "") -> None:
     """Write that a transcript grew; each time it is another file. Raises OSError."""
     name = f"{protocol.fnv64(transcript):016x}{suffix}"
     beside = f"{name}.{os.getpid()}"
-    spool = open_spool(journal)
+    spool = index_files.open_or_make(f"{journal}/{FOLDER}")
     try:
         handle = index_files.open_in(spool, beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:

@@ -51,7 +51,7 @@ def ask(
         os.close(index)
         if not index_files.is_ours(path, index_files.home_folder(os.environ)):
             return None
-        folder = open_folder()
+        folder = index_files.open_or_make(protocol.folder())
     except OSError:
         return None
     try:
@@ -70,16 +70,6 @@ def ask(
         return None
     finally:
         os.close(folder)
-
-
-def open_folder() -> int:
-    """Open the watcher's folder, made if need be, and return its descriptor. Raises OSError."""
-    folder = protocol.folder()
-    try:
-        os.mkdir(folder, 0o700)
-    except FileExistsError:
-        pass
-    return index_files.open_folder(folder)
 
 
 def take_lock_in(folder: int, name: str = LOCK) -> int | None:
@@ -216,7 +206,7 @@ COMMAND = "journal-take"
 
 def start_capture(journal: str) -> bool:
     """Start a process that captures what grew, unless one runs; whether it did. Raises OSError."""
-    folder = spool.open_spool(journal)
+    folder = index_files.open_or_make(f"{journal}/{spool.FOLDER}")
     try:
         return bool(start_once(folder, [COMMAND]))
     finally:

@@ -14,6 +14,7 @@ from vault_index.errors import VaultError
 from vault_index.files.private import make_folder
 from vault_index.hotpath import log, spool, start
 from vault_index.journal.journal import Journal
+from vault_index.store import ownership
 from vault_index.text.quote import visible_line
 
 _NAME_CHARS = 16  # of a note, a hash in hexadecimal; others are half-written
@@ -75,24 +76,17 @@ def lock(journal: Journal) -> int | None:
     folder = journal.folder / spool.FOLDER
     if not folder.is_dir():
         return None
-    with files.writing(folder):
-        opened = spool.open_spool(str(journal.folder))
-        try:
-            return start.take_lock_in(opened, start.LOCK)
-        finally:
-            os.close(opened)
+    with files.writing(folder), ownership.opened(folder) as opened:
+        return start.take_lock_in(opened, start.LOCK)
 
 
 def complain(journal: Journal, message: str) -> None:
     """Write why something could not be captured where `complaints` finds it; a full disk loses it."""
-    with contextlib.suppress(OSError):
-        opened = spool.open_spool(str(journal.folder))
-        try:
-            stamp = time.strftime("%Y-%m-%d %H:%M:%S")
-            line = f"{stamp} {visible_line(message)}\n"
-            log.append(opened, start.LOG, line.encode("utf-8", "replace"))
-        finally:
-            os.close(opened)
+    folder = journal.folder / spool.FOLDER
+    with contextlib.suppress(OSError), ownership.opened(folder, make=True) as opened:
+        stamp = time.strftime("%Y-%m-%d %H:%M:%S")
+        line = f"{stamp} {visible_line(message)}\n"
+        log.append(opened, start.LOG, line.encode("utf-8", "replace"))
 
 
 def complaints(journal: Journal) -> list[str]:

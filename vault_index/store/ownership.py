@@ -174,9 +174,10 @@ def _key() -> Iterator[bytes]:
 
 
 @contextmanager
-def opened(folder: Path | str) -> Iterator[int]:
+def opened(folder: Path | str, *, make: bool = False) -> Iterator[int]:
     """Open a folder, and no link to one, for as long as its descriptor is used. Raises OSError."""
-    handle = index_files.open_folder(str(folder))
+    open_it = index_files.open_or_make if make else index_files.open_folder
+    handle = open_it(str(folder))
     try:
         yield handle
     finally:

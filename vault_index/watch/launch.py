@@ -160,11 +160,8 @@ def _opened() -> Iterator[int]:
     """Open the watcher's folder, made if need be."""
     with files.writing(folder()):
         folder().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = start.open_folder()
-        try:
+        with ownership.opened(folder(), make=True) as handle:
             yield handle
-        finally:
-            os.close(handle)
 
 
 def status(root: Path) -> dict[str, Any] | None:

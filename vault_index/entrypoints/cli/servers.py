@@ -17,6 +17,7 @@ import click
 from vault_index import client
 from vault_index.entrypoints.cli import asking, options, output
 from vault_index.errors import VaultError
+from vault_index.model_http import is_this_machine
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -78,7 +79,7 @@ def _secret(token_file: Path | None, host: str, home: Path) -> str:
 
     if token_file and (token := guard.read_token(token_file)):
         return token
-    return guard.load_token(home) if guard.is_loopback(host) else ""
+    return guard.load_token(home) if is_this_machine(host) else ""
 
 
 def _run(serve: Callable[..., None], *values: object) -> None:
@@ -156,7 +157,7 @@ def _serve(
     from vault_index.entrypoints import guard
     from vault_index.entrypoints.web import app, server
 
-    if opens and not guard.is_loopback(host):
+    if opens and not is_this_machine(host):
         raise VaultError(
             f"the page opens on this machine only, not on {host}",
             "start without --open, or without --host",

@@ -21,7 +21,7 @@ from vault_index import api, files
 from vault_index.api.search import SearchHealth
 from vault_index.check.finding import ERROR
 from vault_index.entrypoints import editor
-from vault_index.entrypoints.guard import HAS_TOKEN, NO_TOKEN, TOKEN_HINT, is_loopback
+from vault_index.entrypoints.guard import HAS_TOKEN, NO_TOKEN, TOKEN_HINT
 from vault_index.entrypoints.web import shapes
 from vault_index.entrypoints.web.journal import without_paths
 from vault_index.entrypoints.web.markdown import html_of
@@ -29,6 +29,7 @@ from vault_index.entrypoints.web.refusal import FIELDS_HINT, Refusal, refuse_unk
 from vault_index.entrypoints.web.render import fragment, page
 from vault_index.entrypoints.web.shapes import Id, IngestBody, QueryBody, Text, UpdateBody
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
+from vault_index.model_http import is_this_machine
 from vault_index.search import query as searches
 from vault_index.search.hit import Hit, HitList
 from vault_index.text.quote import visible
@@ -370,7 +371,7 @@ def open_editor(client: Client, request: Request, id: BodyId) -> dict[str, Any]:
     if entry is None:
         raise Refusal(404, "there is no such lesson", "load the page again")
     ends = (request.scope.get("server"), request.scope.get("client"))
-    is_here = all(end and is_loopback(str(end[0])) for end in ends)
+    is_here = all(end and is_this_machine(str(end[0])) for end in ends)
     file = client.root / entry["path"]
     with client.refusing(422):
         files.refuse_links(file, client.root)

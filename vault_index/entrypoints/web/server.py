@@ -19,6 +19,7 @@ from vault_index.entrypoints.web import ask, search
 from vault_index.entrypoints.web.app import MAX_BODY, PageKeys, application, needs_token
 from vault_index.entrypoints.web.refusal import NOTED, Refusal, place_of
 from vault_index.entrypoints.web.vault_client import VaultClient
+from vault_index.model_http import is_this_machine
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -79,7 +80,7 @@ def _server(
 ) -> tuple[_Server, PageKeys | None]:
     """Return a server of a vault, and the keys of its pages where they get some."""
     client = VaultClient(vault)
-    keys = PageKeys(token, str(vault.root)) if guard.is_loopback(host) else None
+    keys = PageKeys(token, str(vault.root)) if is_this_machine(host) else None
     rules = replace(guard.rules_for(host, port, token), needs_token=needs_token, max_body=MAX_BODY)
     rules = replace(rules, accepts=keys.accepts) if keys else rules
     app = application(client, note, keys)
