@@ -210,6 +210,13 @@ class Vault:
         return sorted(sources, key=lambda file: file.path), skipped
 
 
+def stamp_settings(root: Path) -> object:
+    """Return what differs after a change of a settings file: a vault's, or the user's."""
+    home = index_files.home_folder(os.environ)
+    places = root / index_files.FOLDER / index_files.SETTINGS, Path(home) / "config.toml"
+    return [files.stamp(place) for place in places]
+
+
 def printable(name: str) -> str:
     """Return a name as it is if it is UTF-8 on disk, else with escapes: `lat\\xe9.md`."""
     if name.isascii():

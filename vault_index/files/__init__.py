@@ -104,9 +104,19 @@ def read_if_any(file: Path, limit: int = -1) -> bytes | None:
     return data
 
 
+def read_json(file: Path) -> dict[str, Any]:
+    """Return the JSON object in a file of this program; {} without one, and for a damaged one."""
+    import json  # a hook need not load it
+
+    with suppress(VaultError, ValueError, RecursionError):
+        values = json.loads(read_if_any(file) or b"{}")
+        return values if isinstance(values, dict) else {}
+    return {}
+
+
 def read_json_lines(file: Path | None, make: Callable[[Any], Made]) -> list[Made]:
     """Return what a function makes of the lines of a file of JSON; damaged ones are left out."""
-    import json  # a hook need not load it
+    import json
 
     made = []
     with suppress(VaultError):

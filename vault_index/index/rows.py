@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from vault_index.embed.cache import VectorCache
 from vault_index.lesson import category, identifiers, passages
 from vault_index.lesson.file import hash_of
-from vault_index.lesson.parse import Lesson
+from vault_index.lesson.parse import Lesson, moment
 from vault_index.store.schema import LessonRow
 
 if TYPE_CHECKING:
@@ -74,8 +73,8 @@ def of_lesson(
         applies_to=list(lesson.applies_to)[:MAX_TAUGHT],
         type=lesson.type,
         confidence=lesson.confidence,
-        created_at=lesson.created or _moment(provenance.first if provenance else ""),
-        updated_at=_moment(provenance.last if provenance else ""),
+        created_at=lesson.created or moment(provenance.first if provenance else ""),
+        updated_at=moment(provenance.last if provenance else ""),
         author=provenance.author if provenance else "",
         file_hash=file_hash,
         withheld=withheld,
@@ -216,10 +215,3 @@ def embed_titled(embedder: Embedder, texts: Sequence[tuple[str, str]]) -> list[n
         mixed = vector + TITLE_WEIGHT * title_vectors[title]
         vectors.append((mixed / np.linalg.norm(mixed)).astype(np.float32))
     return vectors
-
-
-def _moment(iso: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(iso) if iso else None
-    except ValueError:  # git takes any date, such as one in the year 10000
-        return None

@@ -231,11 +231,8 @@ class _Cache:
         self._folder = journal.folder
         self._saved = time.monotonic()
         self._is_changed = False
-        try:
-            read = json.loads(files.read_file(self._file))
-            self._entries = {str(path): list(entry) for path, entry in read.items()}
-        except (VaultError, ValueError, TypeError, AttributeError, RecursionError):
-            self._entries = {}
+        read = files.read_json(self._file)
+        self._entries = {path: entry for path, entry in read.items() if isinstance(entry, list)}
 
     def has(self, file: Transcript) -> bool:
         entry = self._entries.get(_key(file.path))

@@ -9,7 +9,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from vault_index.journal import archive, session_file
 from vault_index.journal.journal import SCHEMA, Journal, OpenJournal
 from vault_index.journal.record import FIELDS, OBSERVATION, PROMPT, SUMMARY, Record, Session
 from vault_index.lesson.file import hash_of, hash_of_file
+from vault_index.lesson.parse import moment
 from vault_index.store import filters, manifest, ownership
 from vault_index.store.manifest import FileEntry, Manifest, Problem, ReadFile
 from vault_index.store.reader import Reader
@@ -62,7 +62,7 @@ def of_session(session: Session, path: str) -> list[tuple[JournalRow, str]]:
             session=session.id,
             project=session.project,
             branch=record.branch or session.branch,
-            at=_moment(at),
+            at=moment(at),
             place=place,
             number=record.number,
             title=record.title,
@@ -142,14 +142,6 @@ def _turn(path: str, record: Record) -> int:
 def comparable(path: str) -> str:
     """Return a path as the filter compares it: lower-case, and each tail of it begins with a slash."""
     return "/" + path.replace("\\", "/").strip("/").lower()
-
-
-def _moment(iso: str) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(iso)
-    except ValueError:
-        return None
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
 RECIPE = "text"  # part of the name under which vectors are kept

@@ -74,10 +74,9 @@ def lean_options(program: Path, environ: Mapping[str, str], folder: Path) -> lis
     except OSError:
         raise _unusable("cannot be started", "reinstall Claude Code") from None
     version = [str(whole), now.st_size, now.st_mtime_ns]  # another one after an update
-    with suppress(OSError, ValueError, TypeError, KeyError):
-        known = json.loads((folder / FILE).read_bytes())
-        if known["program"] == version and known["switch"] in _WITHOUT_HOOKS.values():
-            return [*_LEAN, known["switch"]]
+    known = files.read_json(folder / FILE)
+    if known.get("program") == version and known.get("switch") in _WITHOUT_HOOKS.values():
+        return [*_LEAN, known["switch"]]
     switch = _switch(program, environ, folder)
     with suppress(WriteError):  # unwritten, the help is read each time
         data = json.dumps({"program": version, "switch": switch}).encode()

@@ -90,11 +90,7 @@ def parsed(config: Config, entries: Iterable[str]) -> list[Above]:
 
 def accepted(config: Config) -> dict[str, list[str]]:
     """Return the entries that the user accepted, by the vault that proposed them."""
-    try:
-        noted = json.loads((config.home / ACCEPTED).read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return noted if isinstance(noted, dict) else {}
+    return files.read_json(config.home / ACCEPTED)
 
 
 def accept(vault: Vault) -> None:

@@ -165,11 +165,7 @@ class SharedVectors:
 
 def refused_before(home: Path) -> dict[str, Any]:
     """Return `uri` and `rows` of what was refused last; {} for nothing."""
-    try:
-        noted = json.loads((home / REFUSED).read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return noted if isinstance(noted, dict) else {}
+    return files.read_json(home / REFUSED)
 
 
 def table_name(recipe: str, what: str = "vectors") -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -13,10 +12,9 @@ import vault_index
 from vault_index import embed, files
 from vault_index.embed import Embedder, download
 from vault_index.errors import VaultError
-from vault_index.hotpath import index_files
 from vault_index.index import skills
 from vault_index.journal.journal import Journal
-from vault_index.vault import Vault, open_vault
+from vault_index.vault import Vault, open_vault, stamp_settings
 from vault_index.watch import warming
 
 Place = TypeVar("Place", Vault, Journal)
@@ -31,7 +29,7 @@ class CurrentVault:
     def __init__(self, root: Path, say: Callable[[str], None], embedder: SharedEmbedder) -> None:
         self.root = root
         self._embedder = embedder
-        self._settings = self._stamp_settings()
+        self._settings = stamp_settings(self.root)
         self.vault = embedder.lend(open_vault(root))
         self.unusable: VaultError | None = None
         self._waited_for: dict[str, list[int]] = {}  # stamps of skills
@@ -45,7 +43,7 @@ class CurrentVault:
 
     def reopen(self) -> None:
         """Open the vault with the settings as they are now; those of before stay if they are broken."""
-        read = self._stamp_settings()
+        read = stamp_settings(self.root)
         try:
             self._replace(self._embedder.lend(open_vault(self.root)))
         except VaultError as error:
@@ -69,7 +67,7 @@ class CurrentVault:
 
     def settings_changed(self) -> bool:
         """Whether a settings file is not the one that was read."""
-        return self._stamp_settings() != self._settings
+        return stamp_settings(self.root) != self._settings
 
     def model_came(self) -> bool:
         """Whether the built-in model is on disk, but was not when the vault was opened."""
@@ -95,11 +93,6 @@ class CurrentVault:
 
     def _lacks_model(self) -> bool:
         return self.vault.config.embedder == "minilm" and self.vault.embedder is None
-
-    def _stamp_settings(self) -> object:
-        home = index_files.home_folder(os.environ)
-        places = self.root / index_files.FOLDER / index_files.SETTINGS, Path(home) / "config.toml"
-        return [files.stamp(place) for place in places]
 
 
 class SharedEmbedder:

@@ -44,8 +44,8 @@ class Wish:
 
 def wishes() -> list[Wish]:
     """Return what this user wants served in the background."""
-    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
-        values = json.loads(_file().read_bytes())
+    with suppress(ValueError, KeyError, TypeError):
+        values = files.read_json(_file())
         each = values.get("served", [values])  # 0.8.0 served a single vault
         return [Wish(str(wanted["root"]), int(wanted["port"])) for wanted in each]
     return []

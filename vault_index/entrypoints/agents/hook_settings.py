@@ -306,8 +306,5 @@ def _afters(copy: Mapping[str, Any]) -> list[Any]:
 
 def _copy(kept: Path) -> dict[str, Any]:
     """Return what a settings file was before and after our hooks; empty where nobody knows."""
-    try:
-        copy = json.loads(kept.read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return copy if isinstance(copy, dict) and {"before", "after"} <= {*copy} else {}
+    copy = files.read_json(kept)
+    return copy if {"before", "after"} <= {*copy} else {}

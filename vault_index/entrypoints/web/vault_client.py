@@ -30,7 +30,7 @@ from vault_index.entrypoints.web.refusal import Refusal, from_error
 from vault_index.errors import VaultError
 from vault_index.hotpath import index_files, spool
 from vault_index.store import manifest
-from vault_index.vault import open_vault
+from vault_index.vault import open_vault, stamp_settings
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -64,7 +64,7 @@ class VaultClient:
         self.deletions: dict[str, Deletion] = {}  # that can be taken back, the oldest first
         self.is_ending = False  # the server ends: no model is waited for
         self._vault = vault
-        self._settings = self._stamp_settings()
+        self._settings = stamp_settings(self.root)
         self._opening = threading.Lock()
         self._alone = threading.Lock()  # held by the question that this process answers
         self._writes = 1  # what was saved before this server began counts as one
@@ -241,7 +241,7 @@ class VaultClient:
 
     def _opened(self) -> Vault:
         """Return the vault, opened again after a change of its settings. Raises SettingsError."""
-        settings = self._stamp_settings()
+        settings = stamp_settings(self.root)
         if settings != self._settings and not hasattr(self._vault, "uri"):
             with self._opening:
                 self._vault = open_vault(self.root)
@@ -259,11 +259,6 @@ class VaultClient:
             (os.path.realpath(own), "~/.lessons"),
             (str(Path.home()), "~"),
         )
-
-    def _stamp_settings(self) -> object:
-        home = Path(index_files.home_folder(os.environ))
-        places = self.root / index_files.FOLDER / index_files.SETTINGS, home / "config.toml"
-        return [files.stamp(place) for place in places]
 
 
 async def _client_in(request: Request) -> VaultClient:

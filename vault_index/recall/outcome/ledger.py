@@ -202,8 +202,7 @@ def _counts(entry: Entry) -> Iterator[tuple[str, list[int]]]:
 def load(folder: Path | None) -> Ledger:
     """Return the ledger of a folder; an empty one if it is missing or damaged."""
     try:
-        data = files.read_if_any(folder / FILE) if folder else None
-        values = json.loads(data) if data else {}
+        values = files.read_json(folder / FILE) if folder else {}
         version = int(values.get("version") or 0)
         if not 0 < version <= VERSION:
             return Ledger()
