@@ -31,8 +31,8 @@ from vault_index.search.hit import Around, JournalHit, JournalHits
 from vault_index.search.journal import around, find
 from vault_index.search.query import HITS, OF_JOURNAL, Query
 from vault_index.store.filters import Filter
+from vault_index.text.blocks import one_line
 from vault_index.transcripts import events
-from vault_index.transcripts.vocabulary import one_line
 
 TITLE_CHARS = 80  # of a session
 _SAME = "id agent project folder branch began ended tool_calls errors parent transcript".split()

@@ -14,6 +14,7 @@ from itertools import chain
 from typing import TypeVar
 
 from vault_index.journal.record import CONCEPTS, OBSERVATION, PROMPT, SUMMARY, Command, Record
+from vault_index.text import blocks
 from vault_index.transcripts import events, tools, vocabulary
 from vault_index.transcripts.events import Event
 from vault_index.transcripts.turns import Call, Said, Turn
@@ -98,8 +99,8 @@ def title_of_prompt(text: str) -> str:
     sentences = [text for text in chain.from_iterable(split) if any(map(str.isalnum, text))]
     for place, sentence in enumerate(sentences):
         if len(sentence) >= MIN_TITLE or place + 1 == len(sentences):
-            return vocabulary.one_line(sentence if place == 0 else _joined(sentences[: place + 1]))
-    return vocabulary.one_line(text)
+            return blocks.one_line(sentence if place == 0 else _joined(sentences[: place + 1]))
+    return blocks.one_line(text)
 
 
 def _joined(sentences: Sequence[str]) -> str:
@@ -209,7 +210,7 @@ def _record(part: _Part, record_id: str, number: int, folder: str) -> Record:
         uuids=_uuids(part),
         branch=part.turn.branch,
         type=type_,
-        facts=tuple(vocabulary.one_line(fact, FACT_CHARS) for fact in facts[:MAX_FACTS]),
+        facts=tuple(blocks.one_line(fact, FACT_CHARS) for fact in facts[:MAX_FACTS]),
         concepts=tuple(name for name in CONCEPTS if name in named or also.get(name)),
         files_read=tuple(path for path in _unique(read) if path not in modified)[:MAX_FILES],
         files_modified=tuple(modified[:MAX_FILES]),
@@ -238,26 +239,26 @@ def _title(part: _Part, type_: str) -> str:
     It concludes if it is the first good one of the last long text.
     """
     if part.commits:
-        return vocabulary.one_line(part.commits[0])
+        return blocks.one_line(part.commits[0])
     for text in sorted(part.statements[:-5:-1], key=lambda text: len(text) < 120):
         for sentence in vocabulary.sentences(text):
             if _is_statement(sentence, 24):
-                return vocabulary.one_line(sentence)
+                return blocks.one_line(sentence)
     if part.turn.prompt and part.turn.prompt.text:
         return title_of_prompt(part.turn.prompt.text)
     about = next((call.command for call in part.calls if call.command), type_)
-    return vocabulary.one_line(about)
+    return blocks.one_line(about)
 
 
 def _facts(part: _Part, modified: Sequence[str]) -> Iterator[str]:
     """Yield the single statements of a part of a turn that are worth finding on their own."""
     yield from part.commits
     if part.is_correction or part.is_choice:
-        yield f"The user: {vocabulary.one_line(part.prompt.text, 280)}"
+        yield f"The user: {blocks.one_line(part.prompt.text, 280)}"
     by = f" after changes to {', '.join(modified[:3])}" if modified else ""
     for failed, _ in part.repairs:
-        said = vocabulary.one_line(vocabulary.error_line(failed.text), 120)
-        yield f"`{vocabulary.one_line(failed.command, 80)}` failed ({said}) and passed{by}"
+        said = blocks.one_line(vocabulary.error_line(failed.text), 120)
+        yield f"`{blocks.one_line(failed.command, 80)}` failed ({said}) and passed{by}"
     for call in () if part.place else part.turn.calls:
         if title := tools.pull_request(call.command):
             yield f"Pull request: {title}"
@@ -355,7 +356,7 @@ def _errors(calls: Iterable[Call]) -> tuple[str, ...]:
 
 def edges(text: str) -> str:
     """Return the first and last lines of a text."""
-    lines = [vocabulary.one_line(line, LINE_CHARS) for line in text.splitlines() if line.strip()]
+    lines = [blocks.one_line(line, LINE_CHARS) for line in text.splitlines() if line.strip()]
     if len(lines) > FIRST_LINES + LAST_LINES + 1:
         lines = [*lines[:FIRST_LINES], "[...]", *lines[-LAST_LINES:]]
     return "\n".join(lines)
@@ -407,9 +408,7 @@ def summary(
 
 
 def _lines(texts: Iterable[str]) -> list[str]:
-    return _unique(vocabulary.one_line(text, FIELD_CHARS) for text in texts if text.strip())[
-        :MAX_LINES
-    ]
+    return _unique(blocks.one_line(text, FIELD_CHARS) for text in texts if text.strip())[:MAX_LINES]
 
 
 def _requests(prompts: Sequence[Record]) -> list[Record]:

@@ -44,7 +44,7 @@ from vault_index.journal.record import (
     Record,
     Session,
 )
-from vault_index.transcripts.vocabulary import one_line
+from vault_index.text.blocks import one_line
 
 _MARK = "<!-- record "
 _MARK_END = " -->"

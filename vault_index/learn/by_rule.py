@@ -17,7 +17,7 @@ from vault_index.learn.material import Entry
 from vault_index.learn.timeline import AGENT, CHANGES, FAILED, HOOK, PERSON, REFUSED, Moment
 from vault_index.lesson.passages import Parts
 from vault_index.proposals.points import Point
-from vault_index.text import failure
+from vault_index.text import blocks, failure
 from vault_index.transcripts import events, tools, vocabulary
 
 MAX_ENTRIES, MAX_POINTS = 3, 5  # of a session
@@ -82,7 +82,7 @@ def _entry(
     type: str, title: str, what: str, why: str, changes: Iterable[Moment], quotes: Iterable[str]
 ) -> Entry:
     explanation = "\n\n".join(filter(None, (why, _shown(changes))))
-    text = _capital(vocabulary.one_line(_reworded(what), MAX_SENTENCE))
+    text = _capital(blocks.one_line(_reworded(what), MAX_SENTENCE))
     ends = text.endswith((".", "!", "?", "`")) or not text[-1:].isascii()
     parts, quoted = Parts(text if ends else f"{text}.", explanation), tuple(filter(None, quotes))
     return Entry(type=type, title=title, parts=parts, confidence=2, quotes=quoted, by_rule=True)
@@ -246,11 +246,11 @@ def _answered(span: _Span) -> str:
     """Return the call that was refused, or what the agent had said, as a sentence."""
     refused = [each.about for each in span.before if each.text.startswith(REFUSED)]
     if refused and span.said.origin == events.REFUSAL:
-        return f"The user refused `{vocabulary.one_line(refused[-1], MAX_LINE)}`."
+        return f"The user refused `{blocks.one_line(refused[-1], MAX_LINE)}`."
     told = [each.text for each in span.before if each.kind == AGENT]
     long = (text for text in vocabulary.sentences("".join(told[-1:])) if len(text) > 20)
     said = [text for text in long if text[-1] != ":" and not vocabulary.is_chatter(text)]
-    return f"The agent had said: {vocabulary.one_line(said[-1], MAX_SENTENCE)}" if said else ""
+    return f"The agent had said: {blocks.one_line(said[-1], MAX_SENTENCE)}" if said else ""
 
 
 # What failed: checks that passed later, and errors whose cause the agent named.
@@ -313,7 +313,7 @@ def _repaired(between: Sequence[Moment], error: str, cause: str, quote: str) -> 
     if points < DRAFTED or not _is_title(title) or not tools.is_check(between[0].about):
         return 1.5, Point(PASSED, error)
     ran = [each.about for each in between[1:] if tools.is_change(each.about)]
-    cure = f"; after `{vocabulary.one_line(ran[-1], MAX_LINE)}` it passed" if ran else ""
+    cure = f"; after `{blocks.one_line(ran[-1], MAX_LINE)}` it passed" if ran else ""
     what = cause or f"`{check}` fails: {words.strip(' .:')}{cure}"
     why = f"`{check}` printed: {error.rstrip('.')}{cure}." if cause else ""
     changes = (each for each in between if each.kind in CHANGES)

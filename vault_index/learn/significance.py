@@ -17,7 +17,7 @@ from vault_index.config import LearnTable
 from vault_index.learn import diff, timeline
 from vault_index.learn.material import MOVED, FileChange, Material
 from vault_index.learn.timeline import FAILED, HOOK, REFUSED
-from vault_index.transcripts import vocabulary
+from vault_index.text import blocks
 
 USUAL = LearnTable()
 MIN_CORRECTIONS = 2
@@ -178,7 +178,7 @@ def _sign(material: Material, corrections: int) -> str:
     for each in material.moments:
         if each.kind == FAILED and not each.is_routine:
             how = "was refused" if each.text.startswith(REFUSED) else "failed"
-            return HOOK if each.about == HOOK else f"`{vocabulary.one_line(each.about, 80)}` {how}"
+            return HOOK if each.about == HOOK else f"`{blocks.one_line(each.about, 80)}` {how}"
     return "the person corrected the agent" if corrections else ""
 
 

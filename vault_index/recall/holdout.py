@@ -36,7 +36,7 @@ def is_held(share: float, session: str, lesson: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a session had, and the pairs of it that are held back, of a `share` of all.
+    """The lessons that a session had, and the pairs of it that are held back, of a `share` of all.
 
     `before` names what the session was not told already: lessons, and failures by their key.
     `given` are the ids that it received, the latest last.

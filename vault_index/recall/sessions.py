@@ -1,4 +1,4 @@
-"""What a session received, and what waits for its subagents: files in the index folder."""
+"""Files in the index folder of all that a session received, and that waits for its subagents."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The contents of a vault: its lessons, listed or looked up by name, and its categories.
 
-What asks the index raises IndexStateError without one.
+Functions that ask the index raise IndexStateError without one.
 """
 
 from __future__ import annotations

@@ -132,6 +132,7 @@ def _parser() -> MarkdownIt:
 
 _CLOSING = r"[\"')\]*_`]*"  # what may be between a full stop and the space after it
 _END = re.compile(rf"(?<=[.!?]){_CLOSING}\s+|\n\s*(?:[-*+>]\s+|\d+[.)]\s+)?|\A\s*[-*+]\s+")
+LINE_CHARS = 100
 _CUT = re.compile(rf"(?<=[.!?:]){_CLOSING}\s+|\n")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 
@@ -169,3 +170,13 @@ def shorten_line(text: str, limit: int) -> str:
         return text
     short = cut(text, limit - 2)
     return f"{short} …" if short else ""
+
+
+def one_line(text: str, limit: int = LINE_CHARS) -> str:
+    """Return a text as a line of at most `limit` characters, cut at a word."""
+    line = " ".join(text.split())
+    if len(line) <= limit:
+        return line
+    cut = line[: limit - 3]
+    at = cut.rfind(" ")
+    return (cut[:at] if at > limit // 2 else cut).rstrip(" ,;:-(") + "..."

@@ -11,7 +11,6 @@ from functools import lru_cache
 
 # Prose cut into what a list can show: lines, sentences, paragraphs, the last words of a text.
 
-TITLE_CHARS = 100
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _MARKUP = re.compile(r"^\s*(?:#{1,6}\s+|>\s?|[-*+]\s+(?:\[[ xX]\]\s*)?|\d+[.)]\s+)")
 _HEADING = re.compile(r"\s*#{1,6}\s|\s*\*\*[^*]+\*\*:?\s*$")
@@ -24,16 +23,6 @@ _SENTENCE_END = re.compile(  # also of Chinese and Japanese, whose full stops no
 )
 _ABBREVIATION = re.compile(r"(?i)(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no|fig)|(?:^|\s)[A-Z])\.$")
 _RULE_LINE = re.compile(r"^[\s|:=_*─━-]*$")
-
-
-def one_line(text: str, limit: int = TITLE_CHARS) -> str:
-    """Return a text as a line of at most `limit` characters, cut at a word."""
-    line = " ".join(text.split())
-    if len(line) <= limit:
-        return line
-    cut = line[: limit - 3]
-    at = cut.rfind(" ")
-    return (cut[:at] if at > limit // 2 else cut).rstrip(" ,;:-(") + "..."
 
 
 def plain_lines(text: str) -> list[tuple[str, str]]:

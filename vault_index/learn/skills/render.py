@@ -17,8 +17,8 @@ from vault_index.lesson.file import LessonFile, hash_of_file
 from vault_index.lesson.frontmatter import metadata_of
 from vault_index.skill import CATEGORIES, FILE, PROMPTS, SILENT
 from vault_index.text import blocks
+from vault_index.text.blocks import one_line
 from vault_index.text.quote import clean
-from vault_index.transcripts.vocabulary import one_line
 
 # Texts of lessons as they may be written into a skill's files: data, whatever they say.
 #
