@@ -34,7 +34,9 @@ if TYPE_CHECKING:
         skill,
         state,
     )
+    from vault_index.edit.init import InitResult
     from vault_index.journal.journal import Journal
+    from vault_index.share.git_hooks import HooksResult
     from vault_index.store.manifest import Problem
     from vault_index.vault import Vault
 
@@ -58,7 +60,7 @@ COMMANDS = frozenset(
 
 __all__ = [
     "COMMANDS", "Answer", "Caller", "Progress", "Question", "answer", "answer_on_wire", "asking",
-    "document", "edit", "forms", "from_files", "injection", "is_command", "journal", "learn",
+    "document", "edit", "forms", "from_files", "init", "injection", "is_command", "journal", "learn",
     "lesson", "proposal", "run", "search", "share", "skill", "state", "warning",
 ]  # fmt: skip
 
@@ -135,6 +137,14 @@ def from_files(
 def warning(problem: Problem) -> str:
     """Return the line that tells people of a file that the index has not as it is."""
     return f"warning: {problem.path}:{problem.line}: {problem.message}"
+
+
+def init(folder: str) -> tuple[InitResult, HooksResult]:
+    """Make a vault in a folder: see `state.make_vault`."""
+    made: tuple[InitResult, HooksResult] = importlib.import_module(f"{__name__}.state").make_vault(
+        folder
+    )
+    return made
 
 
 def _function(name: str, *, commands: bool) -> Any:

@@ -26,13 +26,13 @@ from vault_index.errors import IndexStateError
 from vault_index.files import private
 from vault_index.hotpath import spool
 from vault_index.store import manifest, ownership
-from vault_index.store.reader import Reader
 from vault_index.store.schema import JOURNAL
 
 if TYPE_CHECKING:
     import numpy as np
 
     from vault_index.embed import Embedder
+    from vault_index.store.reader import Reader
 
 FOLDER = spool.JOURNAL
 INDEX = ".vault_index"
@@ -112,6 +112,8 @@ def open_index(journal: Journal) -> OpenJournal:
 
     Raises IndexStateError without one that this version can read.
     """
+    from vault_index.store.reader import Reader  # a list of lessons loads no table
+
     index = manifest.current(journal.index_dir)
     if index is None:
         raise IndexStateError("the journal has no index yet", "run `lessons journal import`")

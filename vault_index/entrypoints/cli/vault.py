@@ -28,10 +28,8 @@ def init_command(path: Path | None) -> None:
 
     Without PATH it is the vault around this folder, if the repository has one, else this folder.
     """
-    from vault_index.api.state import make_vault
-
     folder = path.absolute() if path else _vault_of_repository(Path.cwd())
-    made, git_set = make_vault(str(folder))
+    made, git_set = api.init(str(folder))
     for is_done, what in (
         (made.repository, "started a git repository"),
         (made.vault, "made lessons/vault.toml"),
