@@ -116,7 +116,7 @@ def _outcomes(outcomes: outcome.Ledger, ids: list[str]) -> dict[str, Any]:
     worst.sort(
         key=lambda each: (each["taken"] - 2 * each["contradicted"], -each["ignored"], each["id"])
     )
-    pairs = impact.pairs(outcomes)
+    pairs = outcomes.all_pairs()
     compared = impact.differences(impact.count(pairs)) if pairs else []
     return sums | {
         "waiting": outcomes.waiting,

@@ -46,7 +46,8 @@ def test_the_pieces_are_the_text_however_the_bytes_come(
     server.play = play
     pieces: list[str] = []
     reply = model.converse(PLAIN, pieces.append)
-    assert pieces == streams.pieces_of(TEXT, streams.TEXT_CHARS)
+    # a silent second of a busy machine is a piece without text
+    assert [*filter(None, pieces)] == streams.pieces_of(TEXT, streams.TEXT_CHARS)
     assert (reply.text, reply.calls) == (TEXT, ())
     assert (model.usage.calls, model.usage.input_tokens) == (1, reply.input_tokens)
     assert used() == (1, model.usage.input_tokens + model.usage.output_tokens)
@@ -63,7 +64,7 @@ def test_a_server_that_does_not_stream_is_heard_all_the_same(server: Server, mod
     server.calls = lambda _: [CALL]
     pieces: list[str] = []
     reply = model.converse(QUESTION, pieces.append)
-    assert pieces == [TEXT] == [reply.text]
+    assert [*filter(None, pieces)] == [TEXT] == [reply.text]
     assert [call.arguments for call in reply.calls] == [WANTED]
 
 

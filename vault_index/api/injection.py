@@ -133,7 +133,7 @@ def measure_impact(vault: Vault, caller: Caller, folder: str = "") -> dict[str, 
     if folder:
         counts = impact.add(every := [_export_in(file) for file in _exports_in(folder)])
     else:
-        counts, every = impact.count(impact.pairs(judged)), []
+        counts, every = impact.count(judged.all_pairs()), []
     rows = vault.open_index().store.rows(("lesson_id", "title"), filters.WHOLE)
     named = {row["lesson_id"]: row for row in rows}
     named |= {impact.name_of(row["lesson_id"]): row for row in rows}

@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     import httpx
 
-    from vault_index.llm.backend import Take
-
 BEAT_SECONDS = 1.0
 _RESET = struct.pack("ii", 1, 0)  # on, 0 s: the connection is reset when it is closed
 _T = TypeVar("_T")
+_Take = Callable[[str], None]  # takes the next piece of an answer's text
 
 
 class Ended(BaseException):
@@ -78,7 +77,7 @@ def in_thread(work: Callable[[], _T], name: str) -> Future[_T]:
     return result
 
 
-def call(work: Callable[[Take], _T], take: Take, end: Callable[[], None]) -> _T:
+def call(work: Callable[[_Take], _T], take: _Take, end: Callable[[], None]) -> _T:
     """Return what `work` returns; `take` gets the pieces that it passes on, and "" in each silent second.
 
     An exception of `take`, or Ctrl-C, ends the work by `end` and passes through.
@@ -103,7 +102,7 @@ def call(work: Callable[[Take], _T], take: Take, end: Callable[[], None]) -> _T:
     return result.result()
 
 
-def sleep(pause: Callable[[float], None], take: Take, seconds: float) -> None:
+def sleep(pause: Callable[[float], None], take: _Take, seconds: float) -> None:
     """Sleep by `pause`; `take` gets "" before each second of it."""
     while seconds > 0:
         take("")

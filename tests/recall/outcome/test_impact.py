@@ -74,7 +74,7 @@ def values(vault: Vault, session: Conversation) -> dict[str, int | None]:
     """Return what was measured of a session."""
     kept(vault, session)
     (pair,) = [
-        each for each in impact.pairs(outcome.update(vault, 600)) if each.session == session.id
+        each for each in outcome.update(vault, 600).all_pairs() if each.session == session.id
     ]
     return dict(zip(impact.MEASURES, pair.values, strict=True))
 
@@ -173,12 +173,12 @@ def test_the_first_injection_of_a_pair_counts_and_a_week_of_folding_keeps_it(tea
         arms={"drawn": [HEAP], "share": 0.5},
     )  # fmt: skip
     for _ in range(2):  # when it is open, and when it is only counted
-        (pair,) = impact.pairs(outcome.update(team, 600))
+        (pair,) = outcome.update(team, 600).all_pairs()
         assert pair.is_held
         talk.says("done")
         kept(team, talk)
     injections.rename(team.index_dir, {HEAP: "devops/memory"})
-    (pair,) = impact.pairs(outcome.update(team, 600))
+    (pair,) = outcome.update(team, 600).all_pairs()
     assert pair.lesson == "devops/memory"
 
 

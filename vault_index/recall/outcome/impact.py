@@ -28,7 +28,6 @@ from vault_index.recall.outcome.story import FAILED, RAN, REFUSED, TYPED, WROTE,
 from vault_index.transcripts import tools, vocabulary
 
 if TYPE_CHECKING:
-    from vault_index.recall.outcome.ledger import Ledger
     from vault_index.recall.outcome.words import Marks
 
 DONE, AGAIN, CORRECTED, FAILURES = "done", "came again", "corrections", "failed calls"
@@ -119,24 +118,6 @@ class Pair(NamedTuple):
     share: float
     is_held: bool
     values: Values
-
-
-def pairs(ledger: Ledger) -> list[Pair]:
-    """Return the pairs of a ledger, each by its first injection."""
-    there = sorted(ledger.open.values(), key=lambda entry: entry.time)
-    once: dict[tuple[str, str], Pair] = {}
-    for pair in [*ledger.pairs, *(pair for entry in there for pair in of_entry(entry))]:
-        once.setdefault((pair.session, pair.lesson), pair)
-    return list(once.values())
-
-
-def of_entry(entry: Any) -> list[Pair]:
-    """Return the pairs of an injection, as far as its session was read."""
-    held = set(entry.held)
-    return [
-        Pair(entry.session, lesson, entry.share, lesson in held, values)
-        for lesson, values in entry.values.items()
-    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,6 +91,14 @@ class Entry:
     values: dict[str, impact.Values] = field(default_factory=dict)  # of both: see `impact.measures`
     is_final: bool = False  # whether they have what a week shows
 
+    def pairs(self) -> list[impact.Pair]:
+        """Return the pairs of the injection, as far as its session was read."""
+        held = set(self.held)
+        return [
+            impact.Pair(self.session, lesson, self.share, lesson in held, values)
+            for lesson, values in self.values.items()
+        ]
+
 
 @dataclass(slots=True)
 class Ledger:
@@ -125,6 +133,14 @@ class Ledger:
         if entry.time > self.until and key not in self.open:
             self.rename(entry.renamed)
             self.open[key] = entry
+
+    def all_pairs(self) -> list[impact.Pair]:
+        """Return the pairs of all injections, each by its first."""
+        entries = sorted(self.open.values(), key=lambda entry: entry.time)
+        once: dict[tuple[str, str], impact.Pair] = {}
+        for pair in [*self.pairs, *(pair for entry in entries for pair in entry.pairs())]:
+            once.setdefault((pair.session, pair.lesson), pair)
+        return list(once.values())
 
     def rename(self, renamed: Mapping[str, str]) -> None:
         """Count under the new ids what was counted under the old ones, of sections too."""
@@ -161,7 +177,7 @@ class Ledger:
             self.until = max(self.until, entry.time)
             for lesson, counts in _counts(entry):
                 _count(self.counted, lesson, counts)
-            self.pairs += impact.of_entry(entry)
+            self.pairs += entry.pairs()
         self.pairs = self.pairs[-MAX_PAIRS:]
         there = {entry.session for entry in self.open.values()}
         self.sessions = {name: stamp for name, stamp in self.sessions.items() if name in there}
