@@ -16,6 +16,8 @@ import pytest
 from tests.support.commands import BIN, Ran, run
 from tests.support.files import lesson_text, write
 from tests.support.indexed import copy_of, full_text_vault
+from vault_index import check
+from vault_index.check.finding import Finding
 from vault_index.entrypoints import agents, doctor
 from vault_index.share import git_hooks
 from vault_index.store import injections
@@ -339,3 +341,27 @@ def test_config_shows_what_is_in_force_and_who_set_it(team: Vault) -> None:
     )
     as_json = run("lessons", "config", "--json", cwd=team.root).json
     assert {"name": "prompt_lessons", "value": 2, "origin": "lessons/vault.toml"} in as_json
+
+
+def test_status_searches_only_lessons_that_the_index_has_not_searched(
+    team: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To search the words of 1,870 lessons takes twelve seconds."""
+    indexed, later = team.lessons_dir / "key.md", team.lessons_dir / "new.md"
+    write(indexed, "# Key\n\nThe key is AKIAIOSFODNN7EXAMQLE of the account.\n")
+    run("lessons", "index", cwd=team.root)
+    write(later, "# Other\n\nThe key is AKIAIOSFODNN7EXAMQLE of the account.\n")
+    every, searched = doctor.examine(None), []
+
+    def of_text(candidate: check.Candidate, *rest: Any) -> list[Finding]:
+        searched.append(candidate.path)
+        return check_text(candidate, *rest)
+
+    check_text = check.of_text
+    monkeypatch.setattr(check, "of_text", of_text)
+    assert doctor.examine(None, whole=False) == every
+    assert [one.what.partition(":")[0] for one in every if one.about == "lessons"] == [
+        *("lessons/key.md", "lessons/new.md")
+    ]
+    assert {"key.md", "new.md"} <= {*searched}
+    assert "heap.md" not in searched

@@ -6,14 +6,16 @@ import os
 import shlex
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from vault_index import check, errors, git, status
+from vault_index.check import frontmatter
 from vault_index.embed import download
 from vault_index.entrypoints import agents
 from vault_index.entrypoints.agents import hook_settings
@@ -23,9 +25,11 @@ from vault_index.hotpath import index_files
 from vault_index.index import reconcile, skills
 from vault_index.journal import archive
 from vault_index.journal.journal import Journal
+from vault_index.lesson.file import hash_of_file
 from vault_index.search import floor
 from vault_index.share import git_hooks
 from vault_index.store import injections, manifest, moments, ownership
+from vault_index.store.manifest import FileEntry
 from vault_index.store.shared import refused_before
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch
@@ -80,14 +84,17 @@ class Trouble:
     fix: str
 
 
-def report(named: str | None) -> dict[str, Any]:
+def report(named: str | None, *, whole: bool = True) -> dict[str, Any]:
     """Return whether all is `ok`, and the `troubles` of `examine` as JSON values."""
-    troubles = examine(named)
+    troubles = examine(named, whole=whole)
     return {"ok": not troubles, "troubles": list(map(asdict, troubles))}
 
 
-def examine(named: str | None) -> list[Trouble]:
-    """Return what is wrong, the gravest first. Nothing is raised for a broken vault."""
+def examine(named: str | None, *, whole: bool = True) -> list[Trouble]:
+    """Return what is wrong, the gravest first. Nothing is raised for a broken vault.
+
+    Unless `whole`, the words of a lesson are not searched again if the index found nothing in them.
+    """
     try:
         vault = open_vault(named)
     except errors.SettingsError as error:
@@ -95,7 +102,7 @@ def examine(named: str | None) -> list[Trouble]:
         return [Trouble("settings", error.message, _edit(file) if file.is_file() else error.hint)]
     except VaultError as error:
         return [Trouble("vault", error.message, "lessons init")]
-    parts = [_package, _settings, _index, _lessons, _model]
+    parts = [_package, _settings, _index, _lessons if whole else _lessons_since, _model]
     parts += [_shared, _agent, _journal, _watcher, _git]
     return [trouble for part in parts for trouble in _guarded(part, vault)]
 
@@ -107,7 +114,8 @@ def _guarded(part: Any, vault: Vault) -> list[Trouble]:
         troubles.extend(part(vault))
     except VaultError as error:
         hint = _HINTS.get(error.hint, error.hint)
-        troubles.append(Trouble(part.__name__.strip("_"), error.message, hint or "lessons status"))
+        about = part.__name__.strip("_").partition("_")[0]
+        troubles.append(Trouble(about, error.message, hint or "lessons status"))
     return troubles
 
 
@@ -155,11 +163,29 @@ def _index(vault: Vault) -> Iterator[Trouble]:
         yield Trouble("skills", what, _edit(Path(problem.path)))
 
 
-def _lessons(vault: Vault) -> Iterator[Trouble]:
+def _lessons_since(vault: Vault) -> Iterator[Trouble]:
+    """Look for errors as `_lessons` does, with what the index knows of files that are unchanged."""
+    indexed: Mapping[str, FileEntry] = {}
+    with suppress(VaultError):
+        if (index := manifest.current(vault.index_dir)) and ownership.is_ours(vault.index_dir):
+            indexed = manifest.load(index).files
+    yield from _lessons(vault, indexed)
+
+
+def _lessons(
+    vault: Vault, indexed: Mapping[str, FileEntry] = MappingProxyType({})
+) -> Iterator[Trouble]:
     """Look for what `check` calls an error: no hook injects such a lesson, no commit takes it."""
-    wrong = []
+    wrong, taxonomy = [], vault.config.taxonomy
     for candidate in check.everything(vault):
-        for finding in check.of_text(candidate, vault.config.taxonomy):
+        entry = indexed.get(candidate.path) if candidate.is_lesson else None
+        if entry and not entry.withheld and entry.hash == hash_of_file(candidate.data):
+            findings = frontmatter.findings(
+                candidate.path, candidate.data, candidate.shown, taxonomy
+            )
+        else:
+            findings = check.of_text(candidate, taxonomy)
+        for finding in findings:
             is_named = finding.rule in (check.SETTINGS_RULE, check.SKILL_RULE)
             if finding.severity == check.ERROR and not is_named:
                 wrong.append((finding, candidate.shown))

@@ -281,7 +281,7 @@ def status_command(named: str | None, check: bool, as_json: bool) -> None:
     for line in status.lines(state):
         output.say(line, indent=11)
     output.say(f"watcher    {status.watcher_line(state['watcher'])}", indent=11)
-    if troubles := doctor.report(named)["troubles"]:
+    if troubles := doctor.report(named, whole=False)["troubles"]:
         output.say()
         _print_troubles(troubles)
 
