@@ -349,19 +349,22 @@ def test_status_searches_only_lessons_that_the_index_has_not_searched(
     """To search the words of 1,870 lessons takes twelve seconds."""
     indexed, later = team.lessons_dir / "key.md", team.lessons_dir / "new.md"
     write(indexed, "# Key\n\nThe key is AKIAIOSFODNN7EXAMQLE of the account.\n")
-    run("lessons", "index", cwd=team.root)
+    broken = "---\ntags: [\n---\nThe key is AKIAIOSFODNN7EXAMQLE of the account.\n"
+    write(team.lessons_dir / "broken.md", broken)
+    run("lessons", "index", cwd=team.root, check=False)
     write(later, "# Other\n\nThe key is AKIAIOSFODNN7EXAMQLE of the account.\n")
     every, searched = doctor.examine(None), []
 
-    def of_text(candidate: check.Candidate, *rest: Any) -> list[Finding]:
-        searched.append(candidate.path)
-        return check_text(candidate, *rest)
+    def of_text(candidate: check.Candidate, *rest: Any, words: bool = True) -> list[Finding]:
+        if words:
+            searched.append(candidate.path)
+        return check_text(candidate, *rest, words=words)
 
     check_text = check.of_text
     monkeypatch.setattr(check, "of_text", of_text)
     assert doctor.examine(None, whole=False) == every
     assert [one.what.partition(":")[0] for one in every if one.about == "lessons"] == [
-        *("lessons/key.md", "lessons/new.md")
+        *("lessons/broken.md", "lessons/broken.md", "lessons/key.md", "lessons/new.md")
     ]
     assert {"key.md", "new.md"} <= {*searched}
     assert "heap.md" not in searched

@@ -140,13 +140,14 @@ def of_text(
     seconds: float = pattern.RULE_SECONDS,
     *,
     orders: bool = True,
+    words: bool = True,
 ) -> list[Finding]:
     """Check what a file says; `known` are the categories of other lessons, against which to compare.
 
     A file that is not a lesson addresses the agent or a program: of prompt injection only errors count.
     Each rule has that many seconds of processor time. A rule that takes longer is a finding of its
     own, and an error: nothing is shared unchecked. Without `orders`, prompt injection is left out: five
-    sixths of the time, and the index asks for it again.
+    sixths of the time, and the index asks for it again. Without `words`, only the form is checked.
     """
     where = candidate.shown
     findings: list[Finding] = []
@@ -164,7 +165,9 @@ def of_text(
         except LessonError as error:  # no agent can use it
             message = error.message.removeprefix(f"{where}: ")
             findings = [Finding(where, error.line, SKILL_RULE, message)]
-    return findings if too_long else sorted([*findings, *_of_words(candidate, seconds, orders)])
+    if words and not too_long:
+        findings = sorted([*findings, *_of_words(candidate, seconds, orders)])
+    return findings
 
 
 def _of_settings(path: str, data: bytes) -> Iterator[Finding]:

@@ -15,7 +15,6 @@ from types import MappingProxyType
 from typing import Any
 
 from vault_index import check, errors, git, status
-from vault_index.check import frontmatter
 from vault_index.embed import download
 from vault_index.entrypoints import agents
 from vault_index.entrypoints.agents import hook_settings
@@ -179,13 +178,10 @@ def _lessons(
     wrong, taxonomy = [], vault.config.taxonomy
     for candidate in check.everything(vault):
         entry = indexed.get(candidate.path) if candidate.is_lesson else None
-        if entry and not entry.withheld and entry.hash == hash_of_file(candidate.data):
-            findings = frontmatter.findings(
-                candidate.path, candidate.data, candidate.shown, taxonomy
-            )
-        else:
-            findings = check.of_text(candidate, taxonomy)
-        for finding in findings:
+        # the index does not search the words of a file that it could not parse
+        is_read = entry and not entry.problem and entry.hash == hash_of_file(candidate.data)
+        is_clean = entry and is_read and not entry.withheld
+        for finding in check.of_text(candidate, taxonomy, words=not is_clean):
             is_named = finding.rule in (check.SETTINGS_RULE, check.SKILL_RULE)
             if finding.severity == check.ERROR and not is_named:
                 wrong.append((finding, candidate.shown))

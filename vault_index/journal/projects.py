@@ -189,7 +189,7 @@ def _seen_at(top: Path, place: str) -> Project | None:
     """
     there = projects(top)
     by_folder = {folder: project for project in there for folder in project.folders}
-    is_there = os.path.isdir(place)  # noqa: PTH112  # the same
+    is_there = os.path.isdir(place)  # noqa: PTH112  # Path's raises for odd names
     for each in (place,) if is_there else (place, *map(str, Path(place).parents)):
         if each in by_folder:
             return by_folder[each]
