@@ -112,36 +112,6 @@ categories: [docs/releases]
 
 List the merged pull requests since the last tag, and group them by label.
 """
-REVIEW = {
-    "pull": {
-        "title": "Uploads",
-        "user": {"login": "bob"},
-        "html_url": "https://github.com/t/a/pull/1",
-    },
-    "comments": [
-        {
-            "id": 1,
-            "user": {"login": "ada", "type": "User"},
-            "body": "The client must never retry a 409, because the server has the upload already.",
-            "path": "store/upload.py",
-            "diff_hunk": "@@ -1 +1,2 @@\n def put():\n+    send(name)",
-            "created_at": "2026-10-02T10:00:00Z",
-            "html_url": "https://github.com/t/a/pull/1#r1",
-        }
-    ],
-    "commits": [
-        {
-            "sha": "b" * 40,
-            "commit": {"committer": {"date": "2026-10-02T12:00:00Z"}},
-            "files": [
-                {
-                    "filename": "store/upload.py",
-                    "patch": "@@ -1,2 +1,3 @@\n     send(name)\n+    if status == 409:",
-                }
-            ],
-        }
-    ],
-}
 ASKED = "our build dies with heap out of memory"
 HEAP_ID = "devops/ci-cd/heap"
 
@@ -390,10 +360,6 @@ COMMANDS = (
         "learn --files store/upload.py --dry-run",
         r"^0 points of 5: not worth it by itself",
     ),
-    typed("learn --pr", "learn --pr pull.json", "^[0-9a-f]{8}  The client must never retry a 409"),
-    typed("learn --pr, no file", "learn --pr nowhere.json", "there is no file", 1),
-    typed("learn --pr, no such scope", "learn --pr x --commit HEAD", "choose one of", 2),
-    typed("review accept --branch, unknown", "review accept 00 --branch x", "no proposal .00.", 1),
     typed("learn --session, unknown", "learn --session ffffffff", "ffffffff", 1),
     typed("skills candidates", "skills candidates", r"^retries  lessons 2/2, confidence 4\.0/4\.0"),
     typed("skills build --dry-run", "skills build --dry-run", r"learned-retries"),
@@ -824,7 +790,6 @@ def _folder_of_vault(root: Path, home: Path) -> Path:
     write(root / "queries.jsonl", json.dumps(asked))
     failure = {"command": "npm run build", "error": "Reached heap limit", "relevant": [HEAP_ID]}
     write(root / "failures.jsonl", json.dumps({**failure, "kind": "near"}))
-    write(root / "pull.json", json.dumps(REVIEW))
     write(root / "store" / "upload.py", "RETRIES = 5\n")
     write(home / "journal" / "recorded", "*\n")
     (root.parent / "mailer").mkdir()

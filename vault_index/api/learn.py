@@ -174,7 +174,7 @@ def learn(
     tokens: int = 0,
     asked_by: str = record.PERSON,
 ) -> dict[str, Any]:
-    """Make proposals of what a session, commits, files or a pull request taught: see `run.learn`."""
+    """Make proposals of what a session, commits or files taught: see `run.learn`."""
     how: dict[str, Any] = {"folder": folder, "force": force, "dry_run": dry_run, "tokens": tokens}
     return run.learn(vault, _caller(caller), scope, target, **how, asked_by=asked_by)
 

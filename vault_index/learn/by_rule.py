@@ -23,7 +23,6 @@ from vault_index.transcripts import events, tools, vocabulary
 MAX_ENTRIES, MAX_POINTS = 3, 5  # of a session
 MAX_LINES, MAX_LINE, MAX_SENTENCE = 6, 160, 300  # of a change; characters
 DRAFTED, HINTED, ANY = 4.0, 2.5, 0.25  # points of a draft, of a hint, of a cause at all
-REVIEWED = 1.0  # points of a thread of a review: the change that followed says the rest
 # what a point is about
 SAID, REFUSAL, CAUSE = "you said", "you refused a call", "the agent named a cause"
 PASSED, BROKEN = "it failed, and passed later", "it failed"
@@ -154,24 +153,6 @@ _OF_PROJECT = re.compile(
 )
 
 
-# a remark of a review: about these lines, without conviction, or with a reach past them
-_OF_THE_DIFF = re.compile(
-    r"(?i)\b(?:here|this|these|those|currently|next line|above|below|for now|while you"
-    r"|you(?:'re| are) \w+ing)\b(?! (?:module|project|repo|codebase|team))|\bthat\W*$|https?://"
-)
-_UNSURE = _any(
-    r"not sure|pretty sure|unlikely|probably|at least|(?:it'd|it would|would) be|(?:be|is) fine",
-    r"good (?:at|point|catch|idea)|best place|want an?|^we (?:lose|keep|want|get|had)|posted",
-)
-_REACHES = _any(
-    r"always|never|(?:all|every|in|for) new|style ?guide|convention\w*|consisten\w+|codebase|everywhere",
-    r"(?:don't|do not) (?:use|import|add|call|mock|write|put|keep|maintain)|instead of|rather than",
-)
-_HALF = re.compile(
-    r"(?i)^(?:after|since|if|when|with|while|to|none|similarly|users?|lose|posted)\b"
-)
-
-
 def _stated(spans: Iterable[_Span]) -> Iterator[_Made]:
     """Yield the best sentence of each prompt that is worth more than its moment."""
     for span in spans:
@@ -193,25 +174,6 @@ def _best(
     """Return the points of the best sentence, it, and how it stands in a text; "" below the least."""
     points, sentence = max(scored, key=lambda pair: pair[0], default=(0.0, ""))
     return points, sentence, vocabulary.verbatim(sentence, texts) if points >= least else ""
-
-
-def of_review(there: Sequence[Moment]) -> list[Entry]:
-    """Return what the threads of a review taught, the most important first."""
-    made: list[tuple[float, Entry]] = []
-    for span in _spans(there):
-        scored = ((_points_of_remark(text, span), text) for text in _prose(span.said.text))
-        points, text, quote = _best(scored, [span.said.text], REVIEWED)
-        if quote and (title := _title(text)) and not _HALF.search(title):
-            made.append((points, _entry("code_pattern", title, text, "", span.changes, [quote])))
-    return [entry for _, entry in sorted(made, key=lambda pair: -pair[0])]
-
-
-def _points_of_remark(sentence: str, span: _Span) -> float:
-    """Return the points of a sentence of a review: it teaches if it reaches past this change."""
-    text = vocabulary.straight(sentence)
-    is_unsure = _UNSURE.search(text) or text.endswith(":")
-    away = 1.5 * bool(_OF_THE_DIFF.search(text)) + 2.0 * bool(is_unsure)
-    return _points_of_statement(sentence, span) + bool(_REACHES.search(text)) - away
 
 
 def _points_of_statement(sentence: str, span: _Span) -> float:

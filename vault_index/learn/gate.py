@@ -66,7 +66,7 @@ _BREAK = re.compile(
     r"|\b(?:because|since|so that|when|if|by|instead of|and|to avoid|which)\b"
 )
 # of an entry that its proposal has, too
-_CARRIED = ("type", "confidence", "silent_on", "fires_on_error", "quotes", "applies_to")
+_CARRIED = ("type", "confidence", "silent_on", "fires_on_error", "quotes")
 _ITEM = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'])|\n+")
 _CODE_BLOCK = re.compile(r"(?ms)^(```|~~~).*?^\1[^\n]*$")
 
@@ -229,7 +229,7 @@ def _compared_with_all(entry: Entry, context: Context) -> Admitted:
         draft.create(entry.title, text, *filed, context.by),
         **{name: getattr(entry, name) for name in _CARRIED},
         **_origin(entry, context),
-        why=entry.why or context.why,
+        why=context.why,
         anchors=anchors.proposed(context.material.diff, about),
     )
     compared = _compare(context, proposal)

@@ -13,7 +13,7 @@ from vault_index.learn.timeline import Moment
 from vault_index.lesson.category import DEFAULT_CONFIDENCE
 from vault_index.lesson.passages import Parts
 
-SESSION, COMMITS, FILES, PULL = "session", "commit", "files", "pull"
+SESSION, COMMITS, FILES = "session", "commit", "files"
 ADDED, CHANGED, REMOVED, MOVED = "added", "changed", "removed", "moved"
 
 
@@ -37,7 +37,7 @@ class Material:
     which it came first, "" for the session's start.
     """
 
-    scope: str  # SESSION | COMMITS | FILES | PULL
+    scope: str  # SESSION | COMMITS | FILES
     target: str
     project: str = ""
     moments: tuple[Moment, ...] = ()  # in the order of time
@@ -49,7 +49,6 @@ class Material:
     diff: str = ""
     injected: Mapping[str, str] = field(default_factory=dict)
     novel: tuple[str, ...] = ()  # endings and folders of code that are new in the repository
-    threads: tuple[tuple[str, str, str], ...] = ()  # of a review: text, file, what came of it
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -80,6 +79,4 @@ class Entry:
     silent_on: tuple[str, ...] = ()
     fires_on_error: tuple[str, ...] = ()  # lines that a repaired failure printed
     quotes: tuple[str, ...] = ()
-    applies_to: tuple[str, ...] = ()  # files
-    why: str = ""  # that it is worth it, where that is known of it alone
     by_rule: bool = False

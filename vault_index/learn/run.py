@@ -34,13 +34,12 @@ from vault_index.learn import (
     evidence,
     gate,
     gather,
-    pull_request,
     record,
     significance,
     stages,
     timeline,
 )
-from vault_index.learn.material import COMMITS, FILES, PULL, SESSION, Entry, Material
+from vault_index.learn.material import COMMITS, FILES, SESSION, Entry, Material
 from vault_index.learn.record import Run
 from vault_index.learn.significance import Significance
 from vault_index.learn.stages import Plan, Request
@@ -53,7 +52,7 @@ from vault_index.vault import Vault
 if TYPE_CHECKING:
     from vault_index.llm.metered import Model
 
-SCOPES = (SESSION, COMMITS, FILES, PULL)
+SCOPES = (SESSION, COMMITS, FILES)
 RULES = "rules"  # what a run is by, without a model
 MANY = f"more than may be proposed of a session (learn.max_entries, at most {stages.MAX_ENTRIES})"
 _FULL = {
@@ -148,8 +147,6 @@ def learn(
     if scope == FILES:
         paths = target.splitlines() if isinstance(target, str) else target
         material = gather.files(vault, list(filter(None, map(str.strip, paths))), place)
-    elif scope == PULL:
-        material = pull_request.material(name)
     elif scope == COMMITS:
         material = gather.commits(vault, name or "HEAD", place)
     else:
@@ -237,7 +234,6 @@ def _analyse(work: _Work) -> dict[str, Any]:
         return work.answer(status=record.NOTHING)
     try:
         entries, hints = _entries(work)
-        entries = pull_request.with_threads(entries, work.material)
     except ModelCallError as error:
         status = _STATUS.get(type(error), record.FAILED)
         return work.answer(status=status, trouble=redact(error.message), hint=error.hint)
@@ -251,8 +247,6 @@ def _analyse(work: _Work) -> dict[str, Any]:
 
 def _entries(work: _Work) -> tuple[list[Entry], list[Point]]:
     """Return what a model, or rules without one, made of the material. Raises ModelCallError."""
-    if work.model is None and work.material.scope == PULL:
-        return by_rule.of_review(work.seen.moments), []
     if work.model is None:
         return by_rule.read(work.seen.moments)
     work.caller.note(f"sending {work.plan}")

@@ -22,7 +22,6 @@ AGAIN = "learned already; `lessons learn --again` does it once more"
 @click.option("--session", metavar="ID", help="A session: its id or its beginning. [default: last]")
 @click.option("--commit", metavar="REV|A..B", help="Commits.")
 @click.option("--files", multiple=True, metavar="PATH", help="A file as it is; several times.")
-@click.option("--pr", metavar="URL|FILE", help="The review of a pull request, by `gh`.")
 @click.option("--why", is_flag=True, help="Print what makes it worth it, and what was dropped.")
 @click.option("--again", is_flag=True, help="Learn again from the same material.")
 @click.option("--dry-run", is_flag=True, help="Only print how much would be sent, and to whom.")
@@ -33,7 +32,6 @@ def learn_command(
     session: str | None,
     commit: str | None,
     files: tuple[str, ...],
-    pr: str | None,
     why: bool,
     again: bool,
     dry_run: bool,
@@ -41,14 +39,13 @@ def learn_command(
     tokens: int | None,
     as_json: bool,
 ) -> None:
-    """Propose lessons from a session, commits, files or a review.
+    """Propose lessons from a session, commits or files.
 
     Rules make drafts, or the model in your settings ([learn] model) analyses what happened. Nothing is
-    a lesson before you accept it: see `lessons review`. --pr reads threads in which a person's comment
-    led to a change, and dismissals with a reason.
+    a lesson before you accept it: see `lessons review`.
     """
-    if sum(map(bool, (session, commit, files, pr))) > 1:
-        raise click.UsageError("choose one of --session, --commit, --files and --pr")
+    if sum(map(bool, (session, commit, files))) > 1:
+        raise click.UsageError("choose one of --session, --commit and --files")
     if show and not dry_run:
         raise click.UsageError("--show prints what would be sent: add --dry-run")
     values: dict[str, Any] = {"scope": "session", "target": session or "last"}
@@ -56,8 +53,6 @@ def learn_command(
         values = {"scope": "commit", "target": commit}
     elif files:
         values = {"scope": "files", "target": [str(Path(file).absolute()) for file in files]}
-    elif pr:
-        values = {"scope": "pull", "target": pr if "://" in pr else str(Path(pr).absolute())}
     values |= {"folder": str(Path.cwd()), "force": again, "dry_run": dry_run, "tokens": tokens or 0}
     try:
         answer = asking.ask(named, api.learn.learn(**values))
@@ -241,42 +236,19 @@ def list_proposals(named: str | None, proposal_id: str | None) -> options.Answer
 @session_option
 @options.category("Where it belongs, instead of where it says.")
 @click.option("--commit", is_flag=True, help="Commit its file, and no other.")
-@click.option(
-    "--branch", metavar="NAME", default="", help="Commit it on a new branch, and stay there."
-)
-@click.option(
-    "--open-pr", is_flag=True, help="Push that branch, and open a draft pull request by `gh`."
-)
-def accept(
-    named: str | None, /, category: str, commit: bool, branch: str, open_pr: bool, **which: Any
-) -> None:
+def accept(named: str | None, /, category: str, commit: bool, **which: Any) -> None:
     """Make proposals lessons, and print their paths.
 
     ID is the id of a proposal or its beginning: see `lessons review list`. One that is a change of a
-    lesson changes it. --open-pr alone names the branch for the first of them.
+    lesson changes it.
     """
-    from vault_index import git
-    from vault_index.share import github
-
-    vault = client.open_vault(named)
-    root = vault.root
-    chosen: list[dict[str, Any]] = []
-    if branch or open_pr:
-        for id in _chosen(named, which["ids"], which["session"]):
-            chosen += asking.ask(named, api.proposal.select(id=id))["proposals"]
-        branch, commit = branch or f"lessons/{chosen[0]['id']}", True
-        git.command(root, "switch", "--quiet", "--create", branch)  # what is not committed stays
-        asking.note(f"on the branch {branch}; go back with: git switch -")
+    root = client.open_vault(named).root
     _decide(
         named,
         lambda id: api.proposal.accept(id=id, category=category, commit=commit),
         lambda accepted: from_here(root / accepted["path"], root),
         **which,
     )
-    if open_pr:
-        titles = [each["title"] for each in chosen]
-        title = f"Add lesson: {titles[0]}" if len(titles) == 1 else f"Add {len(titles)} lessons"
-        asking.note(github.open_draft(vault, branch, title, github.evidence(chosen)))
 
 
 @options.command("reject", "lessons review reject 3f9a", of=review_command)
