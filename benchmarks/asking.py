@@ -42,8 +42,8 @@ from vault_index.ask import respond
 from vault_index.ask.answer import ANSWERED, FAILED, UNKNOWN, Answer
 from vault_index.ask.citations import check, words_of
 from vault_index.ask.passages import MAX_CHARS, NAME, SearchResult, Wanted, find
-from vault_index.config import AskTable
 from vault_index.embed import download
+from vault_index.features import AskTable
 from vault_index.llm.backend import TOOL, Question, Reply, Take, ToolCall
 from vault_index.search import evaluate, floor
 from vault_index.search.evaluate import LabelledPrompt
@@ -143,7 +143,7 @@ def _by_command(vault: Vault, questions: list[dict[str, Any]]) -> Iterator[Row]:
         for searches in (1, 2):
             ask = AskTable(model="ollama:reader", max_searches=searches)
             llm = replace(vault.config.llm, calls_a_day=1_000)
-            config = replace(vault.config, ollama_host=server.url, ask=ask, llm=llm)
+            config = replace(vault.config, ollama_host=server.url, llm=llm).having(ask)
             asked = Vault(vault.root, config)
             right = {kind: list[bool]() for kind in kinds}
             for each in questions:

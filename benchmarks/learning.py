@@ -34,8 +34,9 @@ from benchmarks.instruments import Row
 from tests.support.conversations import Conversation
 from tests.support.files import write
 from tests.support.projects import a_project, a_vault, taken
-from vault_index.config import Config, LearnTable
+from vault_index.config import Config
 from vault_index.errors import VaultError
+from vault_index.features import LearnTable
 from vault_index.learn import by_rule, evidence, gate, gather, stages, timeline
 from vault_index.learn.material import SESSION, Entry, Material
 from vault_index.learn.stages import Request
@@ -103,7 +104,7 @@ def points_sent(folder: Path) -> Iterator[Row]:
         sessions[name] = Material(SESSION, name, moments=timeline.without_orders(moments)[0])
     yield "points", sum(map(len, points.values())), f"of {len(points)} sessions"
     for tokens in BUDGETS:
-        config = Config(home=folder, learn=LearnTable(tokens=tokens))
+        config = Config(home=folder).having(LearnTable(tokens=tokens))
         there = chars = 0
         for name, material in sessions.items():
             sent = evidence.squeezed(stages.shown(material, config, Request())).casefold()

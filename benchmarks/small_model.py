@@ -25,8 +25,9 @@ from vault_index import api, client, llm
 from vault_index.ask import respond
 from vault_index.ask.answer import Answer
 from vault_index.ask.passages import SearchResult, Wanted, find
-from vault_index.config import Config, LearnTable, LlmTable
+from vault_index.config import Config, LlmTable
 from vault_index.embed import download
+from vault_index.features import LearnTable
 from vault_index.learn import evidence, gather, run, stages, timeline
 from vault_index.learn.material import SESSION, Material
 from vault_index.llm.backend import Question, Reply, Take
@@ -60,9 +61,8 @@ def main() -> None:
             name = f"openai:{options.model.stem}"
             config = Config(
                 home=home,
-                learn=LearnTable(model=name, tokens=BUDGET),
                 llm=LlmTable(openai_url=f"{address}/v1", max_tokens=MAX_ANSWER, calls_a_day=1_000),
-            )
+            ).having(LearnTable(model=name, tokens=BUDGET))
             vault = Vault(made.root, config)
             if options.sessions:
                 list(instruments.shown(learned(vault, options.sessions, options.most)))

@@ -16,24 +16,39 @@ import stat
 import tomllib
 from collections.abc import Callable, Mapping, Set
 from dataclasses import Field, dataclass, field, fields, is_dataclass, replace
-from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from vault_index.errors import SettingsError
+from vault_index.features import (
+    FEATURES,
+    Cosine,
+    Feature,
+    Positive,
+    Prices,
+    Share,
+    Temperature,
+    Texts,
+    Variable,
+    Vaults,
+    Weights,
+)
 from vault_index.hotpath import index_files
 
+Table = TypeVar("Table")
 MAX_BYTES = 1024 * 1024  # of a settings file
 _MAX_SHOWN_CHARS = 80  # of a value or a key that is wrong
 DEFAULT = "default"  # the origin of a setting that nobody set
 # a setting is named as a settings file spells it with its table: `learn.model`
-PROPOSED = "vaults.above"  # a vault may only propose it
-VAULT_KEYS = frozenset(
+_TABLES_OF = {each.table: each for each in FEATURES if each.settings}  # by their table
+PROPOSED = frozenset(  # a vault may only propose these
+    f"{each.table}.{name}" for each in FEATURES for name in each.proposed.split()
+)
+VAULT_KEYS = PROPOSED | frozenset(
     {"prompt_lessons", "prompt_skills", "prompt_tokens", "session_lessons", "token_budget"}
     | {"session_sources", "floor", "taxonomy", "keywords", "watch.autostart"}
-    | {"learn.significance", "learn.min_files", "learn.min_lines", "learn.exclude"}
-    | {PROPOSED, "search.weights", "search.hits", "search.min_similarity"}
-    | {"skills.least_lessons", "skills.least_confidence", "skills.least_uses"}
+    | {"search.weights", "search.hits", "search.min_similarity"}
+    | {f"{each.table}.{name}" for each in FEATURES for name in each.shared.split()}
 )
 _RENAMED = {
     "journal.left_out": "journal.exclude",
@@ -45,21 +60,15 @@ _ENVIRONMENT = {
     "LESSONS_EMBEDDER": "embedder",
     "LESSONS_OLLAMA_MODEL": "ollama_model",
     "OLLAMA_HOST": "ollama_host",
-    "LESSONS_INDEX_SHARED": "index.shared",
     "LESSONS_WATCH_AUTOSTART": "watch.autostart",
+    **{
+        variable: f"{each.table}.{name}"
+        for each in FEATURES
+        for variable, name in each.variables.items()
+    },
 }
 _CHOICES = {"embedder": ("minilm", "ollama", "none"), "trust": ("all", "committed-only")}
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
-Cosine = float
-Share = float
-Weights = str
-Variable = str
-Positive = int
-Temperature = float | None
-Uri = str
-Texts = tuple[str, ...]
-Vaults = Texts
-Prices = Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,30 +92,6 @@ class WatchTable:
 
 
 @dataclass(frozen=True, slots=True)
-class IndexTable:
-    """The settings of `[index]`."""
-
-    shared: Uri = ""  # where a team's vectors are taken from and published: s3://..., a folder
-
-
-@dataclass(frozen=True, slots=True)
-class VaultsTable:
-    """The settings of `[vaults]`."""
-
-    above: Vaults = ()  # vaults that prompts search as well, nearest first: folders, URL@tag
-
-
-@dataclass(frozen=True, slots=True)
-class JournalTable:
-    """The settings of `[journal]`."""
-
-    retention_days: int = 365  # days to keep a session after its end or import; 0: all
-    window_days: int = 90  # days that a search of the journal looks back; 0: all
-    session_start: bool = True  # a session's start gets what was done here last
-    exclude: Texts = ()  # globs of paths that the journal does not name
-
-
-@dataclass(frozen=True, slots=True)
 class LlmTable:
     """The settings of `[llm]`."""
 
@@ -124,32 +109,6 @@ class LlmTable:
 
 
 @dataclass(frozen=True, slots=True)
-class AskTable:
-    """The settings of `[ask]`."""
-
-    model: str = ""  # the model that answers questions, "ollama:MODEL"; "" for passages alone
-    max_searches: int = 2  # searches that a model may make for a question, at most
-    history: int = 2  # exchanges of a conversation that a model is sent again
-    record: bool = False  # keep conversations in private files, for as long as sessions
-
-
-@dataclass(frozen=True, slots=True)
-class LearnTable:
-    """The settings of `[learn]`."""
-
-    model: str = ""  # the model that analyses sessions, "ollama:MODEL"; "" for rules alone
-    auto: bool = False  # learn from a session when it ends
-    stages: int = 1  # calls for an analysis; 4 for a model that needs small steps
-    significance: int = 5  # points from which a session without any failure is worth an analysis
-    min_files: Positive = 5  # changed files that give a session points
-    min_lines: Positive = 150  # changed lines that give it points
-    max_entries: int = 0  # proposals from a session, at most 20; 0: 3 to 6 by its length
-    tokens: int = 12_000  # tokens that a model is sent of a session, in all calls together
-    exclude: Texts = ()  # globs of paths that nothing is learned from
-    expire_days: int = 30  # days that a proposal waits for its review; 0: for ever
-
-
-@dataclass(frozen=True, slots=True)
 class SearchTable:
     """The settings of `[search]`."""
 
@@ -163,15 +122,6 @@ class MeasureTable:
     """The settings of `[measure]`."""
 
     holdout: Share = 0.0  # share of lessons that sessions are not told, to measure their worth
-
-
-@dataclass(frozen=True, slots=True)
-class SkillsTable:
-    """The settings of `[skills]`."""
-
-    least_lessons: int = 5  # lessons of a tag from which a skill is built
-    least_confidence: float = 4.0  # their mean, 1..5
-    least_uses: int = 10  # how often they were given to an agent, together
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,20 +145,24 @@ class Config:
     trusted_authors: Texts = ()  # names or addresses: hooks inject what they committed last
     trusted_keys: Texts = ()  # fingerprints: hooks inject what was signed with them
     watch: WatchTable = WatchTable()
-    index: IndexTable = IndexTable()
-    vaults: VaultsTable = VaultsTable()
-    journal: JournalTable = JournalTable()
     llm: LlmTable = LlmTable()
-    ask: AskTable = AskTable()
-    learn: LearnTable = LearnTable()
     search: SearchTable = SearchTable()
-    skills: SkillsTable = SkillsTable()
     measure: MeasureTable = MeasureTable()
     taxonomy: Texts = ()  # category paths this vault uses; empty: the default ones
     keywords: Mapping[str, str] = field(default_factory=dict)  # phrase -> category
-    proposed_above: Vaults = ()  # `vaults.above` as the vault proposes it: see `search.above`
+    tables: Mapping[type, Any] = field(default_factory=dict)  # the settings of features
+    proposed: Mapping[str, Any] = field(default_factory=dict)  # what the vault may only propose
     unknown_keys: tuple[UnknownKey, ...] = ()  # keys of files that need an edit
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)  # who set what
+
+    def __getitem__(self, table: type[Table]) -> Table:
+        """Return a feature's settings, by their class."""
+        settings: Table = self.tables.get(table) or table()
+        return settings
+
+    def having(self, *tables: object) -> Config:
+        """Return a copy with these settings of features."""
+        return replace(self, tables={**self.tables, **{type(each): each for each in tables}})
 
     def warnings(self) -> list[str]:
         """Return a line for people for each of some keys that need an edit, and one for the others."""
@@ -228,8 +182,10 @@ def _settings() -> dict[str, Field[Any]]:
     for each in fields(Config):
         if is_dataclass(each.default):
             named |= {f"{each.name}.{inner.name}": inner for inner in fields(each.default)}
-        elif each.name not in ("home", "proposed_above", "unknown_keys", "origins"):
+        elif each.name not in ("home", "tables", "proposed", "unknown_keys", "origins"):
             named[each.name] = each
+    for table, feature in _TABLES_OF.items():
+        named |= {f"{table}.{inner.name}": inner for inner in fields(feature.settings or Feature)}
     return named
 
 
@@ -249,9 +205,20 @@ class Setting:
 def settings_in_force(config: Config) -> list[Setting]:
     """Return every setting with its origin, in the order of `Config`; the user's folder first."""
     return [
-        Setting(name, attrgetter(name)(config), config.origins.get(name, DEFAULT))
+        Setting(name, _value(config, name), config.origins.get(name, DEFAULT))
         for name in ("home", *SETTINGS)
     ]
+
+
+def _value(config: Config, name: str) -> Any:
+    table, _, key = name.rpartition(".")
+    return getattr(_table(config, table) if table else config, key)
+
+
+def _table(config: Config, name: str) -> Any:
+    """Return the settings of a table, of the core or of a feature."""
+    feature = _TABLES_OF.get(name)
+    return config[feature.settings] if feature and feature.settings else getattr(config, name)
 
 
 def home_folder(environ: Mapping[str, str] | None = None) -> Path:
@@ -276,8 +243,8 @@ def load(
     if vault_toml is not None:
         shown = f"{index_files.FOLDER}/{index_files.SETTINGS}"
         values, problems = _allowed(_read(vault_toml, follow=False), shown)
-        proposed = values.pop(PROPOSED, ())
-        config = replace(_with(config, values, str(vault_toml)), proposed_above=tuple(proposed))
+        proposed = {name: values.pop(name) for name in PROPOSED & {*values}}
+        config = replace(_with(config, values, str(vault_toml)), proposed=proposed)
     user_file = str(config.home / "config.toml")
     values, unknown = _known(_read(Path(user_file)), user_file, frozenset(SETTINGS))
     config = replace(_with(config, values, user_file), unknown_keys=(*problems, *unknown))
@@ -385,9 +352,13 @@ def _with(config: Config, values: Mapping[str, Any], where: str) -> Config:
             new = checked(name, value)
         except SettingsError as error:
             raise SettingsError(f"{where}: {error.message}", error.hint) from None
-        table, _, own = name.rpartition(".")
-        inner = replace(getattr(config, table), **{own: new}) if table else new
-        config = replace(config, **{table or own: inner})
+        table, _, key = name.rpartition(".")
+        if not table:
+            config = replace(config, **{key: new})
+            continue
+        changed = replace(_table(config, table), **{key: new})
+        is_core = table not in _TABLES_OF
+        config = replace(config, **{table: changed}) if is_core else config.having(changed)
     return replace(config, origins={**config.origins, **dict.fromkeys(values, where)})
 
 

@@ -14,6 +14,7 @@ from tests.support.files import MakeVault
 from tests.support.homes import clock_ran
 from vault_index.ask import conversations
 from vault_index.ask.conversations import Exchange, turns
+from vault_index.features import AskTable
 from vault_index.vault import Vault, open_vault
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -73,7 +74,7 @@ def test_an_id_that_a_client_chose_is_its_own(
     for vault in (make_vault(name="one"), recording(make_vault(name="other"))):
         begun = conversations.open_(vault, "run-7", owner="a client")
         conversations.add(vault, begun, Exchange("q", "a"))
-        if vault.config.ask.record:
+        if vault.config[AskTable].record:
             another_process(monkeypatch)
             assert not [file for file in files_of(own_world) if "run-7" in file.read_text("utf-8")]
         again = conversations.open_(vault, "run-7", owner="a client")

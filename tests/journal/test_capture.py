@@ -22,6 +22,7 @@ from tests.support.commands import run
 from tests.support.planted import SECRETS
 from vault_index import config
 from vault_index.errors import VaultError
+from vault_index.features import JournalTable
 from vault_index.journal import capture, projects, session_file
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import SUMMARY, Session
@@ -120,9 +121,7 @@ def test_files_that_git_ignores_or_the_user_names_are_left_out(
     shop = tmp_path / "shop"
     run("git", "init", "-q", shop, cwd=tmp_path)
     (shop / ".gitignore").write_text("*.local\n/private/\n")
-    named = replace(
-        journal.config, journal=replace(journal.config.journal, exclude=("customers/*",))
-    )
+    named = journal.config.having(replace(journal.config[JournalTable], exclude=("customers/*",)))
     file = write_transcript(
         own_world,
         "a",

@@ -19,6 +19,7 @@ from tests.support.homes import clock_ran
 from vault_index import config
 from vault_index.ask import conversations
 from vault_index.ask.conversations import Exchange
+from vault_index.features import JournalTable
 from vault_index.journal import archive, expiry, forget, importing, projects
 from vault_index.journal.journal import Journal
 from vault_index.vault import Vault, open_vault
@@ -141,6 +142,6 @@ def test_retention_for_ever_expires_nothing(journal: Journal, own_world: Path) -
     clock_ran(own_world, since=100, last=1)
     for days in (0, 999_999_999):
         patient = Journal(
-            replace(journal.config, journal=replace(journal.config.journal, retention_days=days))
+            journal.config.having(replace(journal.config[JournalTable], retention_days=days))
         )
         assert forget.expire(patient).sessions == 0

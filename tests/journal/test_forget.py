@@ -19,6 +19,7 @@ from tests.support.agent_files import (
 )
 from vault_index import config
 from vault_index.errors import VaultError
+from vault_index.features import JournalTable
 from vault_index.journal import archive, forget, importing, index
 from vault_index.journal.journal import Journal
 
@@ -88,11 +89,9 @@ def test_sessions_and_projects_are_gone(journal: Journal) -> None:
 @pytest.mark.slow
 def test_sessions_are_kept_as_long_as_the_user_says(journal: Journal) -> None:
     assert forget.expire(journal).sessions == 0
-    short = Journal(
-        replace(journal.config, journal=replace(journal.config.journal, retention_days=1))
-    )
+    short = Journal(journal.config.having(replace(journal.config[JournalTable], retention_days=1)))
     long_ago = Journal(
-        replace(journal.config, journal=replace(journal.config.journal, retention_days=0))
+        journal.config.having(replace(journal.config[JournalTable], retention_days=0))
     )
     assert forget.expire(long_ago).sessions == 0
     assert forget.expire(short).sessions == 0, "an old session was imported a moment ago"

@@ -13,7 +13,8 @@ import pytest
 from tests.support.commands import run
 from tests.support.files import write
 from tests.support.projects import a_project, commit
-from vault_index.config import LearnTable, load
+from vault_index.config import load
+from vault_index.features import LearnTable
 from vault_index.learn import gather, significance
 from vault_index.learn.material import Material
 from vault_index.learn.timeline import EDIT, FAILED, PERSON, RAN, REFUSED, Moment
@@ -161,7 +162,7 @@ def test_the_settings_say_how_many_files_and_lines_count(
 ) -> None:
     """Read a vault through the settings in force."""
     write(tmp_path / "vault.toml", "[learn]\nmin_files = 1\nmin_lines = 1\n")
-    settings = load(tmp_path / "vault.toml", {"LESSONS_HOME": str(tmp_path)}).learn
+    settings = load(tmp_path / "vault.toml", {"LESSONS_HOME": str(tmp_path)})[LearnTable]
     made = material(CASES[0], origin, tmp_path / "shop", make_vault())
     before, after = significance.score(made), significance.score(made, settings)
     new = {each.name for each in after.addends} - {each.name for each in before.addends}

@@ -12,6 +12,7 @@ import pytest
 from tests.support.materials import ScriptedModel, a_material, an_entry, good_answer
 from vault_index.config import Config
 from vault_index.errors import ModelAnswerError, ModelRefusedError
+from vault_index.features import LearnTable
 from vault_index.learn import stages
 from vault_index.learn.stages import Request
 from vault_index.learn.timeline import AGENT, PERSON, Moment
@@ -21,7 +22,7 @@ TITLE = "after_login() must pass the query string on"
 
 def set_to(home: Path, **values: Any) -> Config:
     config = Config(home=home)
-    return replace(config, learn=replace(config.learn, **values))
+    return config.having(replace(config[LearnTable], **values))
 
 
 def run(model: ScriptedModel, config: Config, request: Request = Request()) -> list[str]:  # noqa: B008  # frozen

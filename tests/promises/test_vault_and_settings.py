@@ -13,6 +13,7 @@ from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text, write
 from vault_index import config
 from vault_index.errors import NoVaultError, SettingsError
+from vault_index.features import JournalTable, LearnTable
 from vault_index.vault import Vault, open_vault
 
 
@@ -179,7 +180,7 @@ def test_a_setting_that_is_gone_is_a_warning(own_world: Path) -> None:
     )
     write(own_world / "config.toml", written)
     settings = config.load()
-    assert settings.journal.window_days == 7
+    assert settings[JournalTable].window_days == 7
     file, gone = own_world / "config.toml", ("prompt", "refine", "refine_a_day")
     assert settings.warnings() == [
         f"warning: {file}: ignored: the setting 'journal.{name}' is gone: remove it"
@@ -198,7 +199,7 @@ def test_an_old_name_works_with_a_warning_that_names_the_new_one(
     own_world: Path, written: str
 ) -> None:
     settings = load(own_world, user=written)
-    assert (settings.journal.exclude, settings.learn.exclude) == (("a/*",), ("b/*",))
+    assert (settings[JournalTable].exclude, settings[LearnTable].exclude) == (("a/*",), ("b/*",))
     file = own_world / "config.toml"
     assert settings.warnings() == [
         f"warning: {file}: the setting 'journal.left_out' is 'journal.exclude' now: rename it",
@@ -209,7 +210,7 @@ def test_an_old_name_works_with_a_warning_that_names_the_new_one(
 def test_the_settings_of_an_older_version_are_in_force_and_no_flood(own_world: Path) -> None:
     journal = '[journal]\nleft_out = ["a/*"]\nrefine = "ollama:x"\nprompt = true\n'
     settings = load(own_world, user=f'{journal}[learn]\nmost = 4\nignored = ["b/*"]\n')
-    assert (settings.learn.max_entries, settings.learn.exclude) == (4, ("b/*",))
+    assert (settings[LearnTable].max_entries, settings[LearnTable].exclude) == (4, ("b/*",))
     lines = settings.warnings()
     assert ["is gone" in line for line in lines] == [True, True, False, False]
     assert lines[-1] == "warning: 2 more settings need an edit: run `lessons status --check`"
@@ -217,7 +218,7 @@ def test_the_settings_of_an_older_version_are_in_force_and_no_flood(own_world: P
 
 def test_an_old_name_gives_way_to_the_new_one(own_world: Path) -> None:
     settings = load(own_world, user='[learn]\nignored = ["old"]\nexclude = ["new"]\n')
-    assert settings.learn.exclude == ("new",)
+    assert settings[LearnTable].exclude == ("new",)
     (line,) = settings.warnings()
     assert line.endswith(": ignored: the setting 'learn.ignored' is 'learn.exclude' now: rename it")
 
@@ -225,7 +226,7 @@ def test_an_old_name_gives_way_to_the_new_one(own_world: Path) -> None:
 def test_a_vault_may_use_an_old_name_of_what_it_may_set(own_world: Path) -> None:
     toml = '[learn]\nignored = ["b/*"]\n[journal]\nleft_out = ["a/*"]\n'
     settings = load(own_world, vault=toml)
-    assert (settings.journal.exclude, settings.learn.exclude) == ((), ("b/*",))
+    assert (settings[JournalTable].exclude, settings[LearnTable].exclude) == ((), ("b/*",))
     assert settings.warnings() == [
         "warning: lessons/vault.toml: ignored: a vault may not set 'journal.left_out': "
         "it is for each user's own",

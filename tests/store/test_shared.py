@@ -28,6 +28,7 @@ from tests.support.object_store import URI, ObjectStore, object_store
 from tests.support.watchers import soon
 from vault_index.edit import init
 from vault_index.errors import SettingsError, StoreError, VaultError
+from vault_index.features import IndexTable
 from vault_index.index import reconcile, rows
 from vault_index.search import published
 from vault_index.store import shared as shared_module
@@ -209,7 +210,7 @@ def test_a_vault_cannot_choose_a_bucket(tmp_path: Path) -> None:
     file = tmp_path / "vault" / "lessons" / "vault.toml"
     file.write_text('[index]\nshared = "s3://theirs/x"\n')
     vault = open_vault(tmp_path / "vault")
-    assert vault.config.index.shared == ""
+    assert vault.config[IndexTable].shared == ""
     assert any("index.shared" in str(each) for each in vault.config.unknown_keys)
 
 

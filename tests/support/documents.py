@@ -120,7 +120,9 @@ def _spelled(value: object) -> str:
 
 def _comments() -> dict[str, str]:
     """Return the comment behind each field of `Config` and its tables, by the setting's name."""
-    source = (REPO / "vault_index" / "config.py").read_text("utf-8")
+    source = "".join(
+        (REPO / "vault_index" / name).read_text("utf-8") for name in ("config.py", "features.py")
+    )
     behind = {
         token.start[0]: token.string.lstrip("# ")
         for token in tokenize.generate_tokens(io.StringIO(source).readline)

@@ -13,6 +13,7 @@ from vault_index.ask.answer import FAILED, JOURNAL, UNKNOWN, Passage
 from vault_index.ask.conversations import Exchange
 from vault_index.ask.passages import MAX_PASSAGES, SearchResult, Wanted
 from vault_index.errors import SettingsError, VaultError
+from vault_index.features import AskTable
 from vault_index.journal import archive, projects
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import OBSERVATION, PROMPT
@@ -60,16 +61,16 @@ def ask(
     """
     asked = _checked(query)
     conversation = conversations.open_(vault, session_id, session_name, owner)
-    if session_name and not vault.config.ask.record:
+    if session_name and not vault.config[AskTable].record:
         caller.note(
             f"note: the conversation {session_name!r} ends with this process; set `record` in [ask]"
             " to keep conversations"
         )
-    name = model or vault.config.ask.model
+    name = model or vault.config[AskTable].model
     opened, trouble = _open(vault, name)
     named = Wanted("", document, lesson, category)
     find = _search_of(vault, caller, named, is_journal_open=journal)
-    before, most = conversation.exchanges, vault.config.ask.max_searches
+    before, most = conversation.exchanges, vault.config[AskTable].max_searches
     done = respond.answer(asked, opened, find, caller.event, before, most)
     if trouble:
         status = UNKNOWN if done.status == UNKNOWN else FAILED

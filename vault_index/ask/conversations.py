@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from vault_index import files
 from vault_index.errors import VaultError
+from vault_index.features import AskTable, JournalTable
 from vault_index.journal import expiry, projects
 from vault_index.journal.redact import redact
 from vault_index.lesson.file import hash_of
@@ -82,7 +83,7 @@ def open_(vault: Vault, session_id: str = "", name: str = "", owner: str = "") -
     own = "own-" + hash_of(json.dumps([owner, session_id])) if session_id else ""
     with _lock:
         there = [each for (root, _), each in _in_memory.items() if root == str(vault.root)]
-    if vault.config.ask.record and (session_id or name):
+    if vault.config[AskTable].record and (session_id or name):
         # another process may have continued the conversation
         ids = [id for id in (session_id, own) if _ID.fullmatch(id)] if session_id else ["*"]
         if folder := projects.private_folder(vault, FOLDER):
@@ -100,7 +101,7 @@ def add(vault: Vault, conversation: Conversation, exchange: Exchange | None) -> 
     Exchanges that another question of the same conversation added meanwhile stay. Return a line
     about what expired, "" if nothing did. Raises WriteError.
     """
-    most, went = vault.config.ask.history, ""
+    most, went = vault.config[AskTable].history, ""
     with _lock:
         latest = _in_memory.get((str(vault.root), conversation.id))
         exchanges = conversation.exchanges
@@ -114,7 +115,7 @@ def add(vault: Vault, conversation: Conversation, exchange: Exchange | None) -> 
         _in_memory.move_to_end((str(vault.root), now.id))
         while len(_in_memory) > MAX_IN_MEMORY:
             _in_memory.popitem(last=False)
-    if vault.config.ask.record:
+    if vault.config[AskTable].record:
         with projects.hold_private_folder(vault, FOLDER) as folder:
             went = _expire(folder, vault)
             said = [[redact(text) for text in astuple(each)] for each in now.exchanges]
@@ -136,7 +137,7 @@ def _load(file: Path) -> Conversation | None:
 
 
 def _expire(folder: Path, vault: Vault) -> str:
-    home, days = vault.config.home, vault.config.journal.retention_days
+    home, days = vault.config.home, vault.config[JournalTable].retention_days
     oldest = expiry.oldest(home, days)
     if oldest is None:
         return ""

@@ -20,6 +20,7 @@ from vault_index.entrypoints import agents
 from vault_index.entrypoints.agents import hook_settings
 from vault_index.entrypoints.words import count
 from vault_index.errors import VaultError
+from vault_index.features import IndexTable
 from vault_index.hotpath import index_files
 from vault_index.index import reconcile, skills
 from vault_index.journal import archive
@@ -220,7 +221,7 @@ def _model(vault: Vault) -> Iterator[Trouble]:
 
 def _shared(vault: Vault) -> Iterator[Trouble]:
     """Look whether vectors come from `[index] shared`, and what was refused of them."""
-    uri = vault.config.index.shared
+    uri = vault.config[IndexTable].shared
     if not uri or vault.embedder is None:
         return
     noted = refused_before(vault.config.home)

@@ -16,6 +16,7 @@ from functools import partial
 
 from vault_index.embed.cache import VectorCache
 from vault_index.errors import EmbedderError, IndexStateError
+from vault_index.features import IndexTable
 from vault_index.hotpath.index_files import FOLDER
 from vault_index.index import derived, diff, rows
 from vault_index.index.derived import DERIVED, Derived, Sources
@@ -123,7 +124,7 @@ class Lessons(Source[Diff, Stats]):
         injections.rename(vault.index_dir, _renamed(before, changes, read))
         lessons = Table(work.index, before.dimension)
         sources = Sources(vault, lessons, before, use_cache=work.reason != ASKED_FOR)
-        wants_shared = vault.config.index.shared and not self.is_hurried and sources.use_cache
+        wants_shared = vault.config[IndexTable].shared and not self.is_hurried and sources.use_cache
         shared = shared_of(vault) if wants_shared and vault.embedder else None
         cache = sources.cache(rows.RECIPE, shared)
         after = self._write(sources, cache, read, changes.removed)
@@ -191,7 +192,7 @@ def shared_of(vault: Vault) -> SharedVectors:
     assert vault.embedder is not None
     recipe = f"{vault.embedder.name} {rows.RECIPE}"
     config = vault.config
-    return SharedVectors(config.index.shared, recipe, vault.embedder.dimension, config.home)
+    return SharedVectors(config[IndexTable].shared, recipe, vault.embedder.dimension, config.home)
 
 
 def _count(before: Manifest, changes: Diff, read: Reading) -> Stats:

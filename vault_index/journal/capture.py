@@ -13,6 +13,7 @@ from pathlib import Path
 
 from vault_index import files
 from vault_index.errors import VaultError, WriteError
+from vault_index.features import JournalTable
 from vault_index.files.private import make_folder
 from vault_index.hotpath import spool
 from vault_index.journal import archive, backlog, index, projects, session_file, transcript
@@ -59,7 +60,9 @@ def capture(journal: Journal, file: Path, agent: str, *, force: bool = False) ->
         session, before = read(file, agent, catalog.head_for(file))
         if not force and not projects.recorded(journal, session.folder):
             return Captured(file, session.id, why=NOT_RECORDED)
-        return store(journal, session, before, catalog, Exclude(journal.config.journal.exclude))
+        return store(
+            journal, session, before, catalog, Exclude(journal.config[JournalTable].exclude)
+        )
 
 
 def read(file: Path, agent: str, head: Head | None) -> tuple[Session, Session | None]:

@@ -21,6 +21,7 @@ from pathlib import Path
 from vault_index import files
 from vault_index.embed import cache
 from vault_index.errors import VaultError
+from vault_index.features import JournalTable
 from vault_index.hotpath import index_files
 from vault_index.journal import archive, expiry, index, projects, session_file
 from vault_index.journal.journal import INDEX, PENDING, Journal, held
@@ -55,7 +56,7 @@ class Forgotten:
     def went(self, journal: Journal) -> str:
         """Return a line about the sessions that expired; "" if none did."""
         which = "1 session" if self.sessions == 1 else f"{self.sessions} sessions"
-        days = journal.config.journal.retention_days
+        days = journal.config[JournalTable].retention_days
         told = expiry.told(journal.config.home, f"{which} older than {days} days")
         return told if self.sessions else ""
 
@@ -142,7 +143,7 @@ def expire(journal: Journal) -> Forgotten:
     Their files stay for a week, see `expiry`. An old transcript that somebody imports is kept as long
     as a new one. Raises VaultError, WriteError.
     """
-    home, days = journal.config.home, journal.config.journal.retention_days
+    home, days = journal.config.home, journal.config[JournalTable].retention_days
     oldest = expiry.oldest(home, days) if journal.folder.is_dir() else None
     for place, _, _ in os.walk(home):
         files.remove_left_overs(Path(place))

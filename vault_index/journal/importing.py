@@ -25,6 +25,7 @@ from pathlib import Path
 
 from vault_index import files
 from vault_index.errors import VaultError, WriteError
+from vault_index.features import JournalTable
 from vault_index.files.private import make_folder
 from vault_index.journal import archive, capture, projects
 from vault_index.journal.archive import Catalog, Head
@@ -88,7 +89,7 @@ def import_all(
     ]
     total, size = sum(file.size for file in due), 0
     catalog = archive.catalog(journal.folder)
-    exclude = Exclude(journal.config.journal.exclude)
+    exclude = Exclude(journal.config[JournalTable].exclude)
     with _answers(due, catalog) as answers:
         for file, answer in answers:
             try:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from vault_index import git
 from vault_index.errors import VaultError
+from vault_index.features import JournalTable, LearnTable
 from vault_index.files import read_if_any
 from vault_index.hotpath.log import MAX_SESSION_CHARS
 from vault_index.journal import archive, capture, projects
@@ -51,7 +52,7 @@ def session(vault: Vault, name: str, folder: Path | None = None) -> Material:
     """
     config = vault.config
     chosen = _find_session(Journal(config), name, folder or vault.root)
-    globs = (*config.learn.exclude, *config.journal.exclude)
+    globs = (*config[LearnTable].exclude, *config[JournalTable].exclude)
     exclude, is_wanted = Exclude(globs), diff.wanted(globs)
     chosen, played = exclude.apply(chosen), None
     with contextlib.suppress(OSError):  # the transcript is gone
@@ -248,7 +249,7 @@ def _wanted(vault: Vault, place: Path) -> Callable[[str], bool]:
     top = git.top_of(place) or place
     lessons = vault.lessons_dir.resolve()
     own = [str(lessons.relative_to(top))] if lessons.is_relative_to(top) else [FOLDER]
-    return diff.wanted((*config.learn.exclude, *config.journal.exclude), own)
+    return diff.wanted((*config[LearnTable].exclude, *config[JournalTable].exclude), own)
 
 
 def _by_edits(played: Replay | None, session: Session, is_wanted: Callable[[str], bool]) -> Diff:

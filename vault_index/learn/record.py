@@ -19,6 +19,7 @@ from typing import Any
 
 from vault_index import files
 from vault_index.config import Config
+from vault_index.features import LearnTable
 from vault_index.journal.journal import held
 from vault_index.llm.backend import Usage
 
@@ -141,8 +142,8 @@ def summary(config: Config, vault: str = "") -> dict[str, Any]:
         "usage": asdict(usage),
         "last": last.at if last else "",
         "trouble": last.trouble if last and last.status in TROUBLED else "",
-        "auto": config.learn.auto,
-        "model": config.learn.model,
+        "auto": config[LearnTable].auto,
+        "model": config[LearnTable].model,
     }
 
 

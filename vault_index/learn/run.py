@@ -23,6 +23,7 @@ from vault_index.errors import (
     ProposalsFullError,
     VaultError,
 )
+from vault_index.features import LearnTable
 from vault_index.files.private import alone, make_folder
 from vault_index.hotpath import index_files
 from vault_index.journal import archive, backlog, expiry
@@ -104,7 +105,7 @@ class _Work:
             "scope": self.material.scope,
             "target": self.material.target,
             "significance": asdict(self.worth),
-            "threshold": self.vault.config.learn.significance,
+            "threshold": self.vault.config[LearnTable].significance,
             "plan": self.plan.as_json(),
             "sends": str(self.plan),
             "proposals": [],
@@ -152,7 +153,7 @@ def learn(
     else:
         material = gather.session(vault, name or gather.LAST, place)
     if tokens:
-        settings = replace(vault.config, learn=replace(vault.config.learn, tokens=tokens))
+        settings = vault.config.having(replace(vault.config[LearnTable], tokens=tokens))
         vault = Vault(vault.root, settings)
     return learn_from(vault, caller, material, force=force, dry_run=dry_run, asked_by=asked_by)
 
@@ -174,7 +175,7 @@ def learn_from(
         plan = work.plan if work.model else stages.plan(work.seen, config, work.request)
         return work.answer(status=record.DRY, text="\n\n".join(call.text for call in plan.calls))
     is_unasked = asked_by == record.NOBODY
-    if is_unasked and not work.worth.is_worth(config.learn.significance):
+    if is_unasked and not work.worth.is_worth(config[LearnTable].significance):
         return work.answer(status=record.NOT_WORTH)
     is_over = is_unasked and run.session and record.was_analysed(config, run.vault, run.session)
     if not force and (is_over or record.is_learned(config, run)):
@@ -201,10 +202,10 @@ def learn_from(
 
 def _prepare(vault: Vault, caller: Caller, material: Material, *, dry_run: bool) -> _Work:
     config = vault.config
-    worth = significance.score(material, config.learn)
+    worth = significance.score(material, config[LearnTable])
     moments, orders = timeline.without_orders(material.moments)
     seen = replace(material, moments=moments)
-    model = llm.open_model(config.learn.model, config) if config.learn.model else None
+    model = llm.open_model(config[LearnTable].model, config) if config[LearnTable].model else None
     request = _request(seen, caller) if model or dry_run else Request()
     plan = stages.plan(seen, config, request) if model else Plan()
     return _Work(vault, caller, material, seen, orders, worth, model, request, plan)
@@ -341,7 +342,7 @@ def run_ended(journal: Journal, learn: Learn, say: Callable[[str], None]) -> int
     Without `[learn] auto` their notes are removed. Nothing happens while another process does it.
     Raises WriteError.
     """
-    if not journal.config.learn.auto:
+    if not journal.config[LearnTable].auto:
         for note in backlog.ended(journal):
             backlog.remove(journal, note)
         return 0

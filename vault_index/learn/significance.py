@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from vault_index.config import LearnTable
+from vault_index.features import LearnTable
 from vault_index.learn import diff, timeline
 from vault_index.learn.material import MOVED, FileChange, Material
 from vault_index.learn.timeline import FAILED, HOOK, REFUSED

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from vault_index.config import Config
 from vault_index.errors import ModelAnswerError, ModelCallError, SettingsError
+from vault_index.features import LearnTable
 from vault_index.learn import timeline
 from vault_index.learn.material import Entry, Material
 from vault_index.learn.timeline import CHARS_A_TOKEN
@@ -132,9 +133,9 @@ class Planned:
 
 def names(config: Config) -> tuple[str, ...]:
     """Return the stages of an analysis. Raises SettingsError."""
-    if config.learn.stages not in (0, 1, 4):
-        raise SettingsError(f"learn.stages is {config.learn.stages}", "set it to 4, 1 or 0")
-    return FOUR if config.learn.stages == 4 else ONE
+    if config[LearnTable].stages not in (0, 1, 4):
+        raise SettingsError(f"learn.stages is {config[LearnTable].stages}", "set it to 4, 1 or 0")
+    return FOUR if config[LearnTable].stages == 4 else ONE
 
 
 def plan(material: Material, config: Config, request: Request) -> Plan:
@@ -148,7 +149,7 @@ def plan(material: Material, config: Config, request: Request) -> Plan:
         chars = len(text) + number * _MAX_ANSWER + _AGAIN_CHARS
         calls.append(Planned(stage, chars, text))
     receiver, leaves = _receiver(config)
-    return Plan(config.learn.model, receiver, leaves, tuple(calls))
+    return Plan(config[LearnTable].model, receiver, leaves, tuple(calls))
 
 
 def run(
@@ -174,8 +175,8 @@ def run(
 
 def max_entries(config: Config, material: Material) -> int:
     """Return how many entries of an analysis may become proposals: more of a long session."""
-    if config.learn.max_entries:
-        return min(config.learn.max_entries, MAX_ENTRIES)
+    if config[LearnTable].max_entries:
+        return min(config[LearnTable].max_entries, MAX_ENTRIES)
     chars = sum(len(each.text) for each in material.moments)
     return min(MIN_ENTRIES + chars // CHARS_AN_ENTRY, MAX_GROWN)
 
@@ -218,15 +219,17 @@ def _system(stage: str, material: Material, config: Config) -> str:
 def _size(material: Material, config: Config, request: Request, stage: str) -> int:
     """Return the characters of material for a stage: the budget without all else that is sent."""
     stages = names(config)
-    room = config.learn.tokens * CHARS_A_TOKEN - sum(range(len(stages))) * _MAX_ANSWER
+    room = config[LearnTable].tokens * CHARS_A_TOKEN - sum(range(len(stages))) * _MAX_ANSWER
     for each in stages:
         schema = len(backend.with_schema("", _KEYS[each]))
         around = schema + len(str(request)) + _AROUND_CHARS + _AGAIN_CHARS
         room -= len(_system(each, material, config)) + around
     if room < MIN_CHARS * len(stages):
         least = -(-(MIN_CHARS * len(stages) - room) // CHARS_A_TOKEN)
-        hint = f"set it to {config.learn.tokens + least:,} or more"
-        raise SettingsError(f"learn.tokens is {config.learn.tokens:,}, too few for a model", hint)
+        hint = f"set it to {config[LearnTable].tokens + least:,} or more"
+        raise SettingsError(
+            f"learn.tokens is {config[LearnTable].tokens:,}, too few for a model", hint
+        )
     return max(MIN_CHARS, int(room * _SHARES[stage]) if len(stages) > 1 else room)
 
 
@@ -289,7 +292,7 @@ class Plan:
 
 def _receiver(config: Config) -> tuple[str, bool]:
     """Return who gets what is sent to a model, and whether that is another machine."""
-    kind, _, model = config.learn.model.partition(":")
+    kind, _, model = config[LearnTable].model.partition(":")
     if kind == "ollama":
         host = config.ollama_host if "//" in config.ollama_host else f"//{config.ollama_host}"
         name = urlsplit(host).hostname or ""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vault_index import files
+from vault_index.features import LearnTable
 from vault_index.journal import expiry
 from vault_index.proposals import draft, store
 from vault_index.text import failure
@@ -52,7 +53,7 @@ def keep(vault: Vault, points: Iterable[Point]) -> list[Point]:
     made = [replace(each, id=_id_of(each), created=now) for each in points]
     if not made:
         return []
-    oldest = expiry.oldest(vault.config.home, vault.config.learn.expire_days)
+    oldest = expiry.oldest(vault.config.home, vault.config[LearnTable].expire_days)
     with store.hold(vault) as folder:
         there = [each for each in _read(folder) if not oldest or each.created >= oldest.isoformat()]
         ids = {each.id for each in there}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import check
 from vault_index.errors import ChangedError, CheckError, ProposalsFullError, VaultError
+from vault_index.features import LearnTable
 from vault_index.journal import expiry
 from vault_index.lesson import category, edits
 from vault_index.lesson.parse import parse_file
@@ -81,7 +82,7 @@ def expire(vault: Vault) -> str:
 
     For commands that write: see `journal.expiry`. Raises WriteError.
     """
-    home, days = vault.config.home, vault.config.learn.expire_days
+    home, days = vault.config.home, vault.config[LearnTable].expire_days
     oldest = expiry.oldest(home, days) if count(vault) else None
     if oldest is None:
         return ""
@@ -104,7 +105,7 @@ def _created(folder: Path, id: str) -> datetime:
 
 def expires(vault: Vault, proposal: Proposal) -> str:
     """Return the day on which a proposal goes, as ISO 8601; "" if never."""
-    days = vault.config.learn.expire_days
+    days = vault.config[LearnTable].expire_days
     if not days or not proposal.created:
         return ""
     try:

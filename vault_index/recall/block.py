@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from vault_index import git
+from vault_index.features import JournalTable
 from vault_index.hotpath import chatter
 from vault_index.journal import archive, projects
 from vault_index.journal.journal import Journal
@@ -175,7 +176,7 @@ def section(journal: Journal, folder: Path, session: str) -> str:
     All of it is older than the session that starts. "" if the journal has nothing of the project,
     or is not wanted (`journal.session_start`).
     """
-    if not journal.config.journal.session_start or not journal.folder.is_dir():
+    if not journal.config[JournalTable].session_start or not journal.folder.is_dir():
         return ""
     project = projects.find_project(journal.folder, str(folder))
     now = datetime.now(UTC).isoformat()

@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 
 from vault_index import files
 from vault_index.errors import VaultError
+from vault_index.features import VaultsTable
 from vault_index.lesson.file import hash_of
 from vault_index.search.hit import Hit
 from vault_index.search.taught import DUPLICATE_COSINE
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from vault_index.config import Config
 
 CLONES, ACCEPTED = "vaults", "vaults.json"  # in the user's folder
+PROPOSED = "vaults.above"  # the setting that a vault may propose
 MAX_ABOVE = 8  # vaults above one
 _GIT = re.compile(r"(?P<url>(?:[a-z+]+://[^/]*/|[\w.-]+@[\w.-]+:)[^@\s]+)(?:@(?P<ref>[\w./+-]+))?")
 
@@ -58,11 +60,16 @@ class Above:
         return [id.removeprefix(mark) for id in ids if id.startswith(mark)]
 
 
+def proposals(vault: Vault) -> list[str]:
+    """Return the vaults above that the vault proposes."""
+    return list(vault.config.proposed.get(PROPOSED, ()))
+
+
 def of(vault: Vault) -> list[Above]:
     """Return the vaults above one, nearest first: those of the user, then those accepted for it."""
-    entries = [*vault.config.vaults.above]
-    proposed = vault.config.proposed_above
-    if proposed and accepted(vault.config).get(str(vault.root)) == list(proposed):
+    entries = [*vault.config[VaultsTable].above]
+    proposed = proposals(vault)
+    if proposed and accepted(vault.config).get(str(vault.root)) == proposed:
         entries += proposed
     return [each for each in parsed(vault.config, entries) if each.root != vault.root][:MAX_ABOVE]
 
@@ -95,7 +102,7 @@ def accepted(config: Config) -> dict[str, list[str]]:
 
 def accept(vault: Vault) -> None:
     """Note that the user accepts what a vault proposes now; another list is asked about again."""
-    noted = {**accepted(vault.config), str(vault.root): list(vault.config.proposed_above)}
+    noted = {**accepted(vault.config), str(vault.root): proposals(vault)}
     files.replace_file(vault.config.home / ACCEPTED, json.dumps(noted, indent=1).encode())
 
 
@@ -104,7 +111,7 @@ _opened: WeakKeyDictionary[Vault, list[tuple[Above, Vault]]] = WeakKeyDictionary
 
 def opened(vault: Vault) -> list[tuple[Above, Vault]]:
     """Return the vaults above that are on this machine, opened once, with the embedder of this one."""
-    if not vault.config.vaults.above and not vault.config.proposed_above:
+    if not vault.config[VaultsTable].above and not proposals(vault):
         return []
     wanted = [each for each in of(vault) if each.is_there]
     known = _opened.get(vault, [])

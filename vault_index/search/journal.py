@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import IndexStateError, VaultError
+from vault_index.features import JournalTable
 from vault_index.journal import index
 from vault_index.journal.journal import Journal, open_index
 from vault_index.search.hit import Around, JournalHit, JournalHits, below
@@ -51,8 +52,8 @@ def find(journal: Journal, query: Query, *, everything: bool = False) -> Journal
 def _find(journal: Journal, query: Query, everything: bool) -> JournalHits:
     opened = open_index(journal)
     since = query.filters.since
-    if since is None and not everything and journal.config.journal.window_days:
-        since = datetime.now(UTC) - timedelta(days=journal.config.journal.window_days)
+    if since is None and not everything and journal.config[JournalTable].window_days:
+        since = datetime.now(UTC) - timedelta(days=journal.config[JournalTable].window_days)
     text = searched(query.text)
     if not text and not _where(query):
         raise VaultError("nothing to search for", "name a text, or a file with --file")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from vault_index import git
 from vault_index.config import checked, load
 from vault_index.errors import EmbedderError, SettingsError, StoreError
+from vault_index.features import IndexTable
 from vault_index.index.reconcile import shared_of
 from vault_index.index.rows import RECIPE
 from vault_index.lesson.file import hash_of
@@ -132,7 +133,7 @@ def publish_vectors(vault: Vault, progress: Progress) -> dict[str, Any]:
 
     The index is up to date. Raises SettingsError without an address, StoreError, EmbedderError.
     """
-    uri = vault.config.index.shared
+    uri = vault.config[IndexTable].shared
     if not uri:
         hint = "lessons config set index.shared s3://bucket/prefix"
         raise SettingsError("no place to publish to is set", hint)

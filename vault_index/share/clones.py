@@ -118,7 +118,7 @@ def listed(vault: Vault) -> list[dict[str, Any]]:
         rows.append({"name": each.name, "entry": each.entry, **state})
     listed = {row["entry"] for row in rows}
     proposed = _NO_STATE | {"state": "proposed: run `lessons vaults accept`"}
-    new = [entry for entry in vault.config.proposed_above if entry not in listed]
+    new = [entry for entry in above.proposals(vault) if entry not in listed]
     return rows + [{"name": "", "entry": entry, **proposed} for entry in new]
 
 

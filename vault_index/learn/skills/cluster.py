@@ -15,6 +15,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from vault_index.check import prompt_injection
+from vault_index.features import SkillsTable
 from vault_index.lesson import passages
 from vault_index.lesson.file import hash_of
 from vault_index.lesson.passages import Parts
@@ -22,7 +23,6 @@ from vault_index.recall import select
 from vault_index.store import filters, injections
 
 if TYPE_CHECKING:
-    from vault_index.config import SkillsTable
     from vault_index.vault import Vault
 
 TYPE = "code_pattern"  # of the lessons that skills are made of
@@ -138,7 +138,7 @@ def collect(vault: Vault, built: Collection[str] = ()) -> list[Cluster]:
     for tag in sorted(by_tag, key=lambda name: (name not in built, name)):
         same = first.setdefault(tuple(by_tag[tag]), tag)
         same_as, lessons = "" if same == tag else same, tuple(by_tag[tag].values())
-        clusters.append(Cluster(tag, lessons, vault.config.skills, same_as))
+        clusters.append(Cluster(tag, lessons, vault.config[SkillsTable], same_as))
     return sorted(clusters, key=lambda each: (-each.nearness, -len(each.patterns), each.tag))
 
 

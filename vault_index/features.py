@@ -1,0 +1,152 @@
+"""The features that the rest can live without, in one list: a table of contents of the product.
+
+The core - vault, index, search, hooks, watcher, doors - walks `FEATURES` and names none of them.
+A test drops each in turn and tells a short story with the others.
+
+What a feature adds is named `module:name` below this package, as an entry point is, and loads when
+it is called: a hook loads only the features that its event needs. Its settings are here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+# Kinds of values of settings: `config` converts a value by the name of its kind.
+Cosine = float
+Share = float
+Weights = str
+Variable = str
+Positive = int
+Temperature = float | None
+Uri = str
+Texts = tuple[str, ...]
+Vaults = Texts
+Prices = Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class JournalTable:
+    """The settings of `[journal]`."""
+
+    retention_days: int = 365  # days to keep a session after its end or import; 0: all
+    window_days: int = 90  # days that a search of the journal looks back; 0: all
+    session_start: bool = True  # a session's start gets what was done here last
+    exclude: Texts = ()  # globs of paths that the journal does not name
+
+
+@dataclass(frozen=True, slots=True)
+class LearnTable:
+    """The settings of `[learn]`."""
+
+    model: str = ""  # the model that analyses sessions, "ollama:MODEL"; "" for rules alone
+    auto: bool = False  # learn from a session when it ends
+    stages: int = 1  # calls for an analysis; 4 for a model that needs small steps
+    significance: int = 5  # points from which a session without any failure is worth an analysis
+    min_files: Positive = 5  # changed files that give a session points
+    min_lines: Positive = 150  # changed lines that give it points
+    max_entries: int = 0  # proposals from a session, at most 20; 0: 3 to 6 by its length
+    tokens: int = 12_000  # tokens that a model is sent of a session, in all calls together
+    exclude: Texts = ()  # globs of paths that nothing is learned from
+    expire_days: int = 30  # days that a proposal waits for its review; 0: for ever
+
+
+@dataclass(frozen=True, slots=True)
+class SkillsTable:
+    """The settings of `[skills]`."""
+
+    least_lessons: int = 5  # lessons of a tag from which a skill is built
+    least_confidence: float = 4.0  # their mean, 1..5
+    least_uses: int = 10  # how often they were given to an agent, together
+
+
+@dataclass(frozen=True, slots=True)
+class AskTable:
+    """The settings of `[ask]`."""
+
+    model: str = ""  # the model that answers questions, "ollama:MODEL"; "" for passages alone
+    max_searches: int = 2  # searches that a model may make for a question, at most
+    history: int = 2  # exchanges of a conversation that a model is sent again
+    record: bool = False  # keep conversations in private files, for as long as sessions
+
+
+@dataclass(frozen=True, slots=True)
+class IndexTable:
+    """The settings of `[index]`."""
+
+    shared: Uri = ""  # where a team's vectors are taken from and published: s3://..., a folder
+
+
+@dataclass(frozen=True, slots=True)
+class VaultsTable:
+    """The settings of `[vaults]`."""
+
+    above: Vaults = ()  # vaults that prompts search as well, nearest first: folders, URL@tag
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A part of the product, with what it adds to the core; each field is empty where it adds nothing."""
+
+    name: str
+    what: str  # a sentence for the table of contents
+    code: (
+        str  # its modules and folders below this package: nothing outside imports them at its start
+    )
+    needs: str = ""  # the features without which it has nothing to do
+    table: str = ""  # the table of its settings in a settings file
+    settings: type | None = None  # the settings of that table
+    shared: str = ""  # those that `vault.toml` may set
+    proposed: str = ""  # those that `vault.toml` may only propose
+    variables: Mapping[str, str] = field(default_factory=dict)  # variable -> setting
+
+
+FEATURES = (
+    Feature(
+        "journal",
+        "Sessions are recorded on this machine and can be searched.",
+        "journal",
+        table="journal",
+        settings=JournalTable,
+    ),
+    Feature(
+        "learn",
+        "Sessions, commits and files become proposals, which a person reviews.",
+        "learn proposals",
+        needs="journal",
+        table="learn",
+        settings=LearnTable,
+        shared="significance min_files min_lines exclude",
+    ),
+    Feature(
+        "skills",
+        "Skills of the project are suggested at prompts, and built from lessons of a tag.",
+        "learn.skills",
+        table="skills",
+        settings=SkillsTable,
+        shared="least_lessons least_confidence least_uses",
+    ),
+    Feature(
+        "ask",
+        "A question gets an answer from lessons and journal, with its sources.",
+        "ask",
+        table="ask",
+        settings=AskTable,
+    ),
+    Feature(
+        "publish",
+        "Vectors and rows are shared in an object store; a cluster embeds them.",
+        "publish",
+        table="index",
+        settings=IndexTable,
+        variables={"LESSONS_INDEX_SHARED": "shared"},
+    ),
+    Feature(
+        "above",
+        "Prompts are answered from other vaults of the user as well.",
+        "search.above",
+        table="vaults",
+        settings=VaultsTable,
+        proposed="above",
+    ),
+)
