@@ -99,6 +99,7 @@ class Feature:
     shared: str = ""  # those that `vault.toml` may set
     proposed: str = ""  # those that `vault.toml` may only propose
     variables: Mapping[str, str] = field(default_factory=dict)  # variable -> setting
+    commands: tuple[tuple[str, str, str], ...] = ()  # section of the help, module, names
 
 
 FEATURES = (
@@ -108,6 +109,7 @@ FEATURES = (
         "journal",
         table="journal",
         settings=JournalTable,
+        commands=(("Sessions", "journal", "journal"),),
     ),
     Feature(
         "learn",
@@ -117,6 +119,10 @@ FEATURES = (
         table="learn",
         settings=LearnTable,
         shared="significance min_files min_lines exclude",
+        commands=(
+            ("Sessions", "proposals", "learn review"),
+            ("For agents and programs", "proposals", "remember"),
+        ),
     ),
     Feature(
         "skills",
@@ -125,6 +131,7 @@ FEATURES = (
         table="skills",
         settings=SkillsTable,
         shared="least_lessons least_confidence least_uses",
+        commands=(("For agents and programs", "skills", "skills"),),
     ),
     Feature(
         "ask",
@@ -132,6 +139,7 @@ FEATURES = (
         "ask",
         table="ask",
         settings=AskTable,
+        commands=(("Lessons", "ask", "ask"),),
     ),
     Feature(
         "publish",
@@ -148,5 +156,6 @@ FEATURES = (
         table="vaults",
         settings=VaultsTable,
         proposed="above",
+        commands=(("This machine", "vaults", "vaults"),),
     ),
 )

@@ -23,6 +23,7 @@ import click
 import vault_index
 from vault_index.entrypoints.cli import output
 from vault_index.errors import VaultError
+from vault_index.features import FEATURES
 
 # More would be no quicker here, and spin for 20 ms after each product on a core others need: with
 # one the watcher's answer takes a third of the processor time. Before numpy is loaded.
@@ -33,17 +34,17 @@ atexit.register(gc.freeze)
 
 # those that a person meets: `lessons --help`
 SECTIONS = {
-    "Lessons": "new add search ask show edit move rm",
+    "Lessons": "new add search show edit move rm",
     "Agents": "install teach last",
-    "Sessions": "journal learn review",
+    "Sessions": "",
     "Team": "check sync",
     "Vault": "init open status config",
 }
 # the others: `lessons help --all`
 MORE = {
     "Lessons and categories": "list log import categories recall eval impact",
-    "For agents and programs": "remember skills uninstall hook mcp serve",
-    "This machine": "index watch model vaults help",
+    "For agents and programs": "uninstall hook mcp serve",
+    "This machine": "index watch model help",
 }
 HIDDEN = ["merge-driver"]
 # names of before, which go on working
@@ -74,14 +75,18 @@ HOMES = {
         "install": "uninstall hook",
         "lessons": "new add list show edit move rm last teach log",
         "organise": "import categories",
-        "proposals": "learn remember review",
-        "search": "ask recall eval",
+        "search": "recall eval",
         "servers": "mcp serve open",
-        "sharing": "sync check merge-driver vaults",
+        "sharing": "sync check merge-driver",
         "vault": "init status impact config index watch model",
     }.items()
     for command in commands.split()
 }
+for _feature in FEATURES:
+    for _section, _module, _names in _feature.commands:
+        _sections = SECTIONS if _section in SECTIONS else MORE
+        _sections[_section] = f"{_sections[_section]} {_names}".strip()
+        HOMES |= dict.fromkeys(_names.split(), _module)
 _WHOLE = 1000  # characters of a summary: it goes on in the next line rather than being cut off
 
 
@@ -149,6 +154,8 @@ class _Group(click.Group):
         sections = SECTIONS | MORE if every else SECTIONS
         width = max(len(name) for names in sections.values() for name in names.split())
         for section, names in sections.items():
+            if not names:
+                continue
             with formatter.section(section):
                 shown = ((name, self.get_command(ctx, name)) for name in names.split())
                 rows = [
