@@ -55,7 +55,7 @@ _RENAMED = {
     "learn.ignored": "learn.exclude",
     "learn.most": "learn.max_entries",
 }
-_GONE = frozenset({"journal.refine", "journal.refine_a_day", "journal.prompt"})
+_GONE = frozenset({"journal.refine", "journal.refine_a_day", "journal.prompt", "trusted_keys"})
 _ENVIRONMENT = {
     "LESSONS_EMBEDDER": "embedder",
     "LESSONS_OLLAMA_MODEL": "ollama_model",
@@ -143,7 +143,6 @@ class Config:
     floor: float | None = None  # score below which hooks are silent; None: fitted to the vault
     trust: str = "all"  # all | committed-only: what hooks inject; commands find everything
     trusted_authors: Texts = ()  # names or addresses: hooks inject what they committed last
-    trusted_keys: Texts = ()  # fingerprints: hooks inject what was signed with them
     watch: WatchTable = WatchTable()
     llm: LlmTable = LlmTable()
     search: SearchTable = SearchTable()

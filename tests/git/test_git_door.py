@@ -127,7 +127,7 @@ def test_the_list_is_one_of_programs_that_git_would_start(
 def test_nothing_that_a_repository_names_is_started(
     copied: Path, marking: tuple[Path, Path], own_world: Path
 ) -> None:
-    write(own_world / "config.toml", 'trusted_keys = ["0123456789ABCDEF"]\nfloor = 0.0\n')
+    write(own_world / "config.toml", 'trusted_authors = ["ada@example.org"]\nfloor = 0.0\n')
     run("lessons", "index", cwd=copied)
     for name in ("SessionStart", "UserPromptSubmit"):
         event = {"hook_event_name": name, "prompt": HEAP, "cwd": str(copied), "session_id": "s"}

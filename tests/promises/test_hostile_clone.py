@@ -118,7 +118,8 @@ class World:
             "LESSONS_DEADLINE_MS": "60000",
         }
         write(
-            home / "config.toml", 'trust = "committed-only"\ntrusted_keys = ["00"]\nfloor = 0.0\n'
+            home / "config.toml",
+            'trust = "committed-only"\ntrusted_authors = ["ada"]\nfloor = 0.0\n',
         )
 
     def day(self, root: Path) -> str:

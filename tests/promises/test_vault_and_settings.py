@@ -307,7 +307,11 @@ def test_settings_that_are_no_toml_are_named_with_their_file(own_world: Path, to
     ("user", "says"),
     [
         ("[ask]\nmodl = 1", "unknown setting 'ask.modl': did you mean 'ask.model'?"),
-        ('trused_keys = ["a"]', "unknown setting 'trused_keys': did you mean 'trusted_keys'?"),
+        (
+            "trused_authors = []",
+            "unknown setting 'trused_authors': did you mean 'trusted_authors'?",
+        ),
+        ('trusted_keys = ["a"]', "the setting 'trusted_keys' is gone: remove it"),
         ("[learning]\nauto = true", "unknown setting 'learning'"),
         ('home = "/tmp"', "unknown setting 'home'"),
         (f"{'x' * 5000} = 1", "unknown setting 'xxx"),

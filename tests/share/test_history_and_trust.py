@@ -129,7 +129,7 @@ def test_search_at_a_commit_a_tag_and_a_date(make_vault: MakeVault) -> None:
     assert found("--at", "HEAD") == ["lessons/new.md"]
     shown = run("lessons", "search", "--at", "v1", "zyzzyva", cwd=vault.root).out
     assert "lessons/old.md · Ada Lovelace, 2026-01-15" in shown
-    assert len(list((vault.index_dir / "at").iterdir())) == 2, "one a tree"
+    assert len(list((vault.index_dir / "at").glob("[!.]*"))) == 2, "one a tree"
     assert run("git", "status", "--porcelain", cwd=vault.root).out == ""
     for revision in ("no-such-tag", "2025-01-01", "--output=x"):
         ran = run("lessons", "search", f"--at={revision}", "x", cwd=vault.root, check=False)
@@ -144,8 +144,25 @@ def test_search_at_a_commit_with_links(make_vault: MakeVault, tmp_path: Path) ->
     commit(vault.root)
     ran = run("lessons", "search", "--json", "--at", "HEAD", "heap", cwd=vault.root)
     assert [hit["path"] for hit in ran.json["hits"]] == ["lessons/a.md"]
-    (tree,) = (vault.index_dir / "at").iterdir()
+    (tree,) = (vault.index_dir / "at").glob("[!.]*")
     assert not [one for one in tree.rglob("*") if one.is_symlink()]
+
+
+@pytest.mark.parametrize("name", ["..", ".git"])
+def test_a_tree_that_git_would_not_check_out_is_refused(make_vault: MakeVault, name: str) -> None:
+    vault = make_vault({"a.md": HEAP})
+
+    def made(*words: str, stdin: str) -> str:
+        return run("git", *words, cwd=vault.root, stdin=stdin).out.strip()
+
+    blob = made("hash-object", "-w", "--stdin", stdin="of others\n")
+    tree = made("mktree", stdin=f"100644 blob {blob}\toutside.md\n")
+    for folder in (name, "lessons"):
+        tree = made("mktree", stdin=f"040000 tree {tree}\t{folder}\n")
+    evil = made("commit-tree", tree, "-m", "evil", stdin="")
+    ran = run("lessons", "search", "--at", evil, "heap", cwd=vault.root, check=False)
+    assert ran.err.startswith(f"Error: no file may have this name: {name}/outside.md\n")
+    assert not list(vault.index_dir.rglob("outside.md"))
 
 
 @pytest.mark.slow
@@ -156,7 +173,7 @@ def test_several_ask_for_the_same_commit_at_once(make_vault: MakeVault) -> None:
     code += "history.at(open_vault(), 'HEAD')"
     several = [subprocess.Popen([sys.executable, "-c", code], cwd=vault.root) for _ in range(6)]
     assert [one.wait() for one in several] == [0] * 6
-    (tree,) = (vault.index_dir / "at").iterdir()
+    (tree,) = (vault.index_dir / "at").glob("[!.]*")
     assert len(list((tree / "lessons").glob("*.md"))) == 300
 
 
@@ -270,27 +287,6 @@ def test_a_file_name_that_is_a_pattern_borrows_nobodys_trust(team: Vault, with_m
     write(team.lessons_dir / "other/1.md", lesson_text("T1", "Of something else, changed by Ada."))
     commit(team.root)
     assert injected(team) == []
-
-
-@pytest.mark.slow
-def test_only_what_is_signed(team: Vault, with_model: Path, tmp_path: Path) -> None:
-    key = tmp_path / "key"
-    run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key, cwd=tmp_path)
-    public = key.with_suffix(".pub").read_text().split()
-    write(tmp_path / "signers", f"ada@example.org {public[0]} {public[1]}\n")
-    fingerprint = run("ssh-keygen", "-lf", f"{key}.pub", cwd=tmp_path).out.split()[1]
-    for name, value in (
-        ("gpg.format", "ssh"),
-        ("user.signingkey", f"{key}.pub"),
-        ("gpg.ssh.allowedSignersFile", str(tmp_path / "signers")),
-    ):
-        run("git", "config", name, value, cwd=team.root)
-    trusting(with_model, f'trusted_keys = ["{fingerprint}"]')
-    assert injected(team) == []
-    write(team.lessons_dir / "heap.md", HEAP + "Signed.\n")
-    run("git", "add", "-A", cwd=team.root)
-    run("git", "commit", "-q", "-S", "-m", "signed", cwd=team.root)
-    assert injected(team) == ["heap"]
 
 
 def test_a_vault_cannot_set_whom_to_trust(make_vault: MakeVault) -> None:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from vault_index.errors import GitError
 from vault_index.git.run import SUBMODULE, ask, ask_bytes, command, repository
 
+_ORDINARY = "100"  # how the mode of a file begins that is no link
 _AS_PUSHED = "--no-replace-objects"  # a push sends the object that another one replaces here
 
 
@@ -20,15 +21,6 @@ class Provenance:
     author: str
     first: str
     last: str
-
-
-@dataclass(frozen=True, slots=True)
-class CommitAuthor:
-    """A commit and its author."""
-
-    name: str
-    email: str
-    when: str  # ISO 8601
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +106,11 @@ def name_changes(log: str) -> Iterator[NameChange]:
             yield NameChange(said, status, path, before, today, old_mode, mode, blob)
 
 
-def last_change(folder: Path, path: str, revision: str = "HEAD") -> CommitAuthor | None:
-    """Return who last changed a file in the commits of a revision; None if nobody did."""
-    form = "--format=%aN%x00%aE%x00%aI"
-    line = ask(repository(folder), "log", "-1", form, revision, "--", path, folder=folder)
-    return CommitAuthor(*line.split("\0")) if line else None
+def last_change(folder: Path, path: str, revision: str) -> tuple[str, str] | None:
+    """Return who last changed a file in the commits of a revision, and when (ISO 8601)."""
+    how = ("-1", "--format=%aN%x00%aI", revision, "--", path)
+    name, _, when = ask(repository(folder), "log", *how, folder=folder).partition("\0")
+    return (name, when) if when else None
 
 
 def versions(folder: Path, path: str) -> Iterator[Version]:
@@ -194,9 +186,15 @@ def tree(folder: Path, commit: str) -> str:
     return command(folder, "rev-parse", "--verify", "--quiet", f"{commit}:./", check=False)
 
 
-def archive(folder: Path, tree: str) -> bytes:
-    """Return a tree of the repository around a folder as a tar archive."""
-    return ask_bytes(repository(folder), "archive", "--format=tar", tree)
+def tree_files(folder: Path, tree: str) -> Iterator[tuple[str, bytes]]:
+    """Yield the path and content of each ordinary file of a tree; links are left out."""
+    listed = ask(repository(folder), "ls-tree", "-r", "-z", tree).split("\0")
+    entries = [entry.partition("\t")[::2] for entry in listed if entry.startswith(_ORDINARY)]
+    blobs = _blobs(folder, [said.split()[2] for said, _ in entries])
+    for (_, path), data in zip(entries, blobs, strict=True):
+        if data is None:
+            raise GitError(f"git cat-file: {path} could not be read", "git fsck")
+        yield path, data
 
 
 def outgoing(
@@ -246,7 +244,7 @@ MAX_RENAMES = 10  # that are followed back to who wrote the text
 
 @dataclass(frozen=True, slots=True)
 class Voucher:
-    """A commit that changed a file; `key` is a valid signature's fingerprint, or "".
+    """A commit that changed a file.
 
     `author` and `committer` are (name, address) as the commit says: whoever made it chose both.
     """
@@ -255,8 +253,6 @@ class Voucher:
     path: str  # of the file in that commit
     author: tuple[str, str]
     committer: tuple[str, str]
-    when: str  # ISO 8601
-    key: str
 
 
 def contents(folder: Path, files: Mapping[str, tuple[str, str]]) -> dict[str, bytes]:
@@ -305,7 +301,7 @@ def _blobs(folder: Path, names: Sequence[str]) -> list[bytes | None]:
     return blobs
 
 
-def vouchers(folder: Path, path: str, *, signature: bool = False) -> list[Voucher]:
+def vouchers(folder: Path, path: str) -> list[Voucher]:
     """Return the vouchers for a file as HEAD has it; [] if nobody vouches for it.
 
     The last one wrote the text; those before it renamed the file and changed nothing else. The
@@ -316,21 +312,18 @@ def vouchers(folder: Path, path: str, *, signature: bool = False) -> list[Vouche
     if repo is None:
         return []
     path = (folder.resolve().relative_to(repo.top.resolve()) / path).as_posix()
-    signed = "%G?%x00%GF" if signature else "%x00"
-    form = f"--format=%H%x00%D%x00%an%x00%ae%x00%cn%x00%ce%x00%aI%x00{signed}%x00"
+    form = "--format=%H%x00%D%x00%an%x00%ae%x00%cn%x00%ce%x00"
     how = ("-1", "--decorate=full", "--no-ext-diff", "--full-diff", "-M100%", "--name-status")
     revision = "HEAD"
     for _ in range(MAX_RENAMES):
         record = ask(repo, "log", *how, "-z", form, revision, "--", path, folder=repo.top)
         if not record:
             return []
-        commit, names, *people, when, state, key, changed = record.split("\0", 9)
+        commit, names, *people, changed = record.split("\0", 6)
         if {"grafted", "replaced"} & set(names.split(", ")):
             return []
-        # G: valid, U: of somebody whom gpg has no opinion on
         author, committer = (people[0], people[1]), (people[2], people[3])
-        key = key if state in ("G", "U") else ""
-        chain.append(Voucher(commit, path, author, committer, when, key))
+        chain.append(Voucher(commit, path, author, committer))
         renames = (each for each in name_changes(changed) if each.status[0] == "R")
         before = next((each.before for each in renames if each.path == path), "")
         if not before:

@@ -65,7 +65,7 @@ _INSTEAD = [
         (r"gpg\.(openpgp\.)?program", "gpg"),
         (r"gpg\.x509\.program", "gpgsm"),
         (r"gpg\.ssh\.program", "ssh-keygen"),
-        (r"gpg\.ssh\.(defaultkeycommand|allowedsignersfile|revocationfile)", ""),
+        (r"gpg\.ssh\.defaultkeycommand", ""),
         (r"core\.askpass", ""),
         (r"(core|sequence)\.editor", ":"),
         (r"remote\..*\.uploadpack", "git-upload-pack"),

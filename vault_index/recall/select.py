@@ -327,15 +327,15 @@ EXTRA_HITS = 16  # hits that are looked at beyond those wanted, as some may not 
 def is_restricted(vault: Vault) -> bool:
     """Whether the user trusts less than everything."""
     config = vault.config
-    return bool(config.trust != "all" or config.trusted_authors or config.trusted_keys)
+    return bool(config.trust != "all" or config.trusted_authors)
 
 
 def only_trusted(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
     """Keep the hits that may be injected.
 
-    With `committed-only` those whose text was read from a file as HEAD has it. With authors or keys
-    those whose text was read from the file as somebody among them wrote and committed it last;
-    outside a repository nobody did. The disk is not asked: what is injected is the row.
+    With `committed-only` those whose text was read from a file as HEAD has it. With authors those
+    whose text was read from the file as one of them wrote and committed it last; outside a
+    repository nobody did. The disk is not asked: what is injected is the row.
     """
 
     def is_shared(hit: Hit) -> bool:  # skills of the user and of a project are the agent's own
@@ -351,12 +351,11 @@ def trusted_files(vault: Vault, files: Set[tuple[str, str]]) -> Set[tuple[str, s
     if not is_restricted(vault) or not files:
         return files
     paths = sorted({path for path, _ in files})
-    if vault.config.trusted_authors or vault.config.trusted_keys:
+    if vault.config.trusted_authors:
         places = {}
-        for (
-            path
-        ) in paths:  # the commit that its text is from, if we trust all that renamed it since
-            vouchers = git.vouchers(vault.root, path, signature=bool(vault.config.trusted_keys))
+        # the commit that a text is from, if we trust all that renamed the file since
+        for path in paths:
+            vouchers = git.vouchers(vault.root, path)
             if vouchers and all(_is_trusted(vault, voucher) for voucher in vouchers):
                 places[path] = vouchers[-1].commit, vouchers[-1].path
         root = git.top(vault.root) if places else vault.root
@@ -370,14 +369,6 @@ def trusted_files(vault: Vault, files: Set[tuple[str, str]]) -> Set[tuple[str, s
 
 
 def _is_trusted(vault: Vault, voucher: git.Voucher) -> bool:
-    config = vault.config
-    key = _plain(voucher.key)
-    if key and any(_plain(trusted) in (key, key[-16:]) for trusted in config.trusted_keys):
-        return True
-    trusted = {author.casefold() for author in config.trusted_authors}
+    trusted = {author.casefold() for author in vault.config.trusted_authors}
     people = (voucher.author, voucher.committer)
     return all(trusted & {name.casefold(), email.casefold()} for name, email in people)
-
-
-def _plain(fingerprint: str) -> str:
-    return fingerprint.replace(" ", "").removeprefix("SHA256:").removeprefix("0x")

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import itertools
 import os
 import re
-import shutil
-import tarfile
-import tempfile
-import time
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -19,16 +12,16 @@ from typing import Any
 
 from vault_index import files, git
 from vault_index.errors import GitError, LessonError, VaultError
+from vault_index.files import private
 from vault_index.hotpath import index_files
 from vault_index.lesson import parse
 from vault_index.search.hit import Hit, HitList
 from vault_index.store import ownership
-from vault_index.vault import Vault, shown
+from vault_index.vault import Vault, printable, shown
 
 KEPT_TREES = 5  # of those that were asked for last
-BUILDING_SECONDS = 600  # a folder that is older was left by one that was killed
-_BUILDING = ".building-"
-_TREE = re.compile(r"[0-9a-f]{16}|\.building-\w+")
+_UNFINISHED = ".unfinished"
+_TREE = re.compile(rf"[0-9a-f]{{16}}({_UNFINISHED})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +103,7 @@ def signed(vault: Vault, commit: str, answer: Any) -> Any:
         return replace(answer, hits=hits, dropped=dropped)
     entry = answer.get("entry")
     if entry and (change := git.last_change(vault.root, entry["path"], commit)):
-        entry |= {"author": change.name, "updated_at": change.when}
+        entry["author"], entry["updated_at"] = change
     return answer
 
 
@@ -118,7 +111,7 @@ def _signed(vault: Vault, commit: str, hit: Hit) -> Hit:
     change = git.last_change(vault.root, hit.path, commit)
     if change is None:
         return hit
-    return replace(hit, author=change.name, updated_at=datetime.fromisoformat(change.when))
+    return replace(hit, author=change[0], updated_at=datetime.fromisoformat(change[1]))
 
 
 def at(vault: Vault, revision: str) -> tuple[Vault, str]:
@@ -139,40 +132,32 @@ def at(vault: Vault, revision: str) -> tuple[Vault, str]:
     with files.writing(trees):
         ownership.claim(vault.index_dir)
         ownership.make_folder(trees)
-        if not ownership.is_folder(root):
-            _build(vault, tree, root)
-        os.utime(root)
-        for _, old in sorted(_others(trees, root))[:-KEPT_TREES]:
-            ownership.remove_tree(old)
+        with private.locked(trees / ".lock"):
+            if not ownership.is_folder(root):
+                _build(vault, tree, root)
+            os.utime(root)
+            for old in _older(trees, root)[KEPT_TREES - 1 :]:
+                ownership.remove_tree(old)
     return Vault(root, vault.config), commit
 
 
 def _build(vault: Vault, tree: str, root: Path) -> None:
-    """Make the folder of a tree beside its place and rename it there."""
-    building = Path(tempfile.mkdtemp(prefix=_BUILDING, dir=root.parent))
-    try:
-        folder = building / vault.lessons_dir.name
-        folder.mkdir()
-        archive = io.BytesIO(git.archive(vault.lessons_dir, tree))
-        with tarfile.open(fileobj=archive) as packed:
-            # no links: the vault does not follow them, and one that leads out is an error here
-            members = [member for member in packed if member.isreg() or member.isdir()]
-            packed.extractall(folder, members, filter="data")
-        with contextlib.suppress(OSError):  # somebody else was quicker
-            building.rename(root)
-    except tarfile.TarError as error:
-        raise GitError(f"git archive gave no archive: {error}") from None
-    finally:
-        shutil.rmtree(building, ignore_errors=True)
+    """Write the files of a tree beside its place, and rename the folder there. Raises GitError."""
+    unfinished = root.with_suffix(_UNFINISHED)
+    ownership.remove_tree(unfinished)  # a killed process left it
+    folder = unfinished / vault.lessons_dir.name
+    folder.mkdir(parents=True)
+    for path, data in git.tree_files(vault.lessons_dir, tree):
+        if path.startswith("/") or {"..", ".git"} & set(Path(path.casefold()).parts):
+            # git fetches such a tree, but checks none out
+            raise GitError(f"no file may have this name: {printable(path)}", "git fsck")
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+    unfinished.rename(root)
 
 
-def _others(trees: Path, root: Path) -> Iterator[tuple[float, Path]]:
-    """Yield the folders besides one, without those being built now, and when they were last used."""
-    for folder in trees.iterdir():
-        if not _TREE.fullmatch(folder.name):
-            continue
-        with contextlib.suppress(FileNotFoundError):  # built, or removed, since it was listed
-            when = folder.lstat().st_mtime
-            building = time.time() - when < BUILDING_SECONDS and folder.name.startswith(_BUILDING)
-            if folder != root and not building:
-                yield when, folder
+def _older(trees: Path, root: Path) -> list[Path]:
+    """Return the folders besides one, the last used first."""
+    others = [each for each in trees.iterdir() if _TREE.fullmatch(each.name) and each != root]
+    return sorted(others, key=lambda each: -each.lstat().st_mtime)
