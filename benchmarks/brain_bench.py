@@ -30,7 +30,6 @@ from vault_index.edit import init
 from vault_index.embed import download
 from vault_index.index import reconcile
 from vault_index.recall import select
-from vault_index.recall.holdout import Plan
 from vault_index.search import floor
 from vault_index.vault import open_vault
 
@@ -65,7 +64,7 @@ def turns(fixture: dict[str, Any], gold: dict[str, Any], folder: Path) -> Iterat
     for turn in fixture["turns"]:
         if turn["role"] != "user":
             continue
-        injection = select.for_prompt(vault, turn["text"], plan=Plan(given=given))
+        injection = select.for_prompt(vault, turn["text"], given=given)
         ids = tuple(hit.lesson_id for hit in injection.hits)
         given |= dict.fromkeys(ids)
         if known := gold["turns"].get(str(turn["turn_id"])):

@@ -28,7 +28,6 @@ from vault_index.learn import gather, run, timeline
 from vault_index.learn.material import SESSION, Material
 from vault_index.proposals import review
 from vault_index.recall import calls, select
-from vault_index.recall.holdout import Plan
 from vault_index.recall.outcome import judge, story, words
 from vault_index.recall.outcome.story import FAILED, RAN, TYPED, WROTE, Step
 from vault_index.search import failures
@@ -137,8 +136,8 @@ def _fired(vault: Vault, steps: Sequence[Step], show: bool) -> Counter[str]:
     counts, had = _asked(steps), set[tuple[str, str]]()
     for place, step in enumerate(steps):
         if step.kind == TYPED:
-            plan = Plan(given=[id for kind, id in had if kind == TYPED])
-            hits = select.for_prompt(vault, step.text, plan=plan).hits
+            given = [id for kind, id in had if kind == TYPED]
+            hits = select.for_prompt(vault, step.text, given=given).hits
         elif step.kind == FAILED:
             command = steps[place - 1].text if place and steps[place - 1].kind == RAN else ""
             hits = calls.for_failure(vault, failure.read(command, step.text)).hits

@@ -26,7 +26,6 @@ from vault_index.features import (
     Feature,
     Positive,
     Prices,
-    Share,
     Temperature,
     Texts,
     Variable,
@@ -118,13 +117,6 @@ class SearchTable:
 
 
 @dataclass(frozen=True, slots=True)
-class MeasureTable:
-    """The settings of `[measure]`."""
-
-    holdout: Share = 0.0  # share of lessons that sessions are not told, to measure their worth
-
-
-@dataclass(frozen=True, slots=True)
 class Config:
     """Every setting, with its default and unit."""
 
@@ -146,7 +138,6 @@ class Config:
     watch: WatchTable = WatchTable()
     llm: LlmTable = LlmTable()
     search: SearchTable = SearchTable()
-    measure: MeasureTable = MeasureTable()
     taxonomy: Texts = ()  # category paths this vault uses; empty: the default ones
     keywords: Mapping[str, str] = field(default_factory=dict)  # phrase -> category
     tables: Mapping[type, Any] = field(default_factory=dict)  # the settings of features
@@ -459,7 +450,6 @@ _KINDS: dict[str, tuple[Callable[[Any], Any], str, str]] = {
     "Positive": (lambda value: _count(value, least=1), "a whole number, 1 or more", ""),
     "float": (_number, "a number, 0 or more", ""),
     "float | None": (lambda value: _number(value, least=-1e9), "a number", ""),
-    "Share": (lambda value: _number(value, most=0.9), "a share, 0 to 0.9", "0.1 is every tenth"),
     "Cosine": (lambda value: _number(value, most=1), "a cosine, 0 to 1", ""),
     "Temperature": (lambda value: _number(value, most=2), "a number, 0 to 2", ""),
     "str": (lambda value: _is_a(str, value), "a string", ""),

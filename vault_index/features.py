@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 
 # Kinds of values of settings: `config` converts a value by the name of its kind.
 Cosine = float
-Share = float
 Weights = str
 Variable = str
 Positive = int

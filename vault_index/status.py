@@ -19,7 +19,6 @@ from vault_index.learn import record
 from vault_index.lesson import category
 from vault_index.proposals import review
 from vault_index.recall import outcome
-from vault_index.recall.outcome import impact
 from vault_index.search import entries, floor, query
 from vault_index.search.documents import places
 from vault_index.store import injections, manifest, ownership
@@ -116,12 +115,9 @@ def _outcomes(outcomes: outcome.Ledger, ids: list[str]) -> dict[str, Any]:
     worst.sort(
         key=lambda each: (each["taken"] - 2 * each["contradicted"], -each["ignored"], each["id"])
     )
-    pairs = outcomes.all_pairs()
-    compared = impact.differences(impact.count(pairs)) if pairs else []
     return sums | {
         "waiting": outcomes.waiting,
         "worst": worst[:SHOWN],
-        "impact": [each.as_json() for each in compared],
     }
 
 

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.browser import NARROW, WIDE, Visit, barriers, keep, visiting
-from tests.support.commands import run
-from tests.support.conversations import Conversation
 from tests.support.files import MakeVault, lesson_text
 from tests.support.injected import FALSE, HEAP, HOSTILE, SILENT, UNKNOWN, a_team
 from tests.support.serving import Serving, serving
 from vault_index.hotpath import log
-from vault_index.journal import capture
-from vault_index.journal.journal import Journal
 from vault_index.store import injections
 
 if TYPE_CHECKING:
@@ -70,30 +65,6 @@ def test_what_missed_its_deadline_is_among_them(make_vault: MakeVault, own_world
         assert "<strong>Missed:</strong> no answer in 2000 ms." in shown
         state = served.ask("GET", "/page/private/vault/state").text
         assert "1 answer was missed, at prompts or starts of sessions" in state
-
-
-def test_what_was_held_out_is_marked_and_both_sides_are_compared(
-    make_vault: MakeVault, own_world: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
-    vault = make_vault({"heap.md": lesson_text("Raise the heap", "Use `make heap`.")})
-    run("lessons", "index", cwd=vault.root)
-    for name, held in (("told", False), ("not", True)):
-        talk = Conversation(vault.root, name, began=datetime.now(UTC) - timedelta(seconds=9))
-        talk.asks("the build dies").runs("make heap", "done").says("It builds.")
-        capture.capture(Journal(vault.config), talk.file, "claude", force=True)
-        arms = {"held": ["heap"], "held_scores": [0.7]} if held else {"drawn": ["heap"]}
-        hits = [] if held else [("heap", 0.7)]
-        injections.record(
-            vault.index_dir, injections.PROMPT, talk.id, "the build dies", hits, [], 0.5, 9.0, "process",
-            silent="held out" if held else "", arms={**arms, "share": 0.5},
-        )  # fmt: skip
-    with serving(vault.root, own_world, LESSONS_EMBEDDER="none") as served:
-        shown = served.ask("GET", "/page/private/agents/list").text
-        assert shown.count('<span class="tag">held out</span>') == 1
-        assert shown.count("Raise the heap") == 2
-        state = served.ask("GET", "/page/private/vault/state").text
-        assert "done: 100% told, 100% held out; too few to say, 1 and 1 cases" in state
 
 
 def test_filters_are_in_the_address(browser: Browser, team: Serving) -> None:

@@ -407,10 +407,6 @@ COMMANDS = (
     typed("eval --json", "eval --json queries.jsonl", r'"recall@1": ?1\.0'),
     typed("eval --errors", "eval --errors failures.jsonl", r"^hit@1 +100\.0%"),
     typed("sync without a remote", "sync", "there is no remote to share the vault with", 1),
-    typed("impact", "impact", "nothing is measured yet"),
-    typed("impact --json", "impact --json", '"measures"'),
-    typed("impact --export", "impact --export counts.json", "wrote counts.json: counts alone"),
-    typed("impact DIR, no exports", "impact skills", "no export in", 1),
 )
 
 HIT = r'"id":"devops/ci-cd/heap",.*"title":"Node runs'

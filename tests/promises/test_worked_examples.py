@@ -225,7 +225,7 @@ def test_every_command_is_a_question_or_command_of_the_api() -> None:
         "stale": "injection.stale_lessons", "confirm": "injection.confirm", "skills": "skill.build_ready",
         "review": "proposal.cards", "learn": "learn.learn", "teach": "injection.teach_lesson",
         "last": "injection.select", "new": "edit.add_lesson", "move": "edit.move_lesson",
-        "impact": "injection.measure_impact", "vaults": "share.vaults",
+        "vaults": "share.vaults",
     }  # fmt: skip
     assert set(questions.values()) <= {*names, "init"}
     offered = run("lessons", "help", "--all", cwd=Path.cwd()).out

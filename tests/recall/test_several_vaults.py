@@ -20,8 +20,7 @@ from vault_index.ask import passages
 from vault_index.edit import init
 from vault_index.errors import SettingsError
 from vault_index.index import reconcile
-from vault_index.recall import calls, holdout, select
-from vault_index.recall.holdout import Plan
+from vault_index.recall import calls, select
 from vault_index.search import above, failures, floor
 from vault_index.search.query import Query
 from vault_index.share import clones
@@ -53,7 +52,7 @@ def stand_on(*entries: Path | str) -> None:
 
 
 def told(project: Path, prompt: str = PROMPT, already: tuple[str, ...] = ()) -> list[str]:
-    given = select.for_prompt(open_vault(project), prompt, plan=Plan(given=already))
+    given = select.for_prompt(open_vault(project), prompt, given=already)
     return [hit.lesson_id for hit in given.hits]
 
 
@@ -78,24 +77,6 @@ def test_the_nearer_vault_wins_a_near_duplicate(tmp_path: Path) -> None:
     # also where this session was told of it before
     assert told(tmp_path / "project", already=("ci/ours",)) == []
     assert told(tmp_path / "project", "the nginx proxy serves a stale cache") == ["team:web/cache"]
-
-
-def test_a_lesson_above_that_was_held_back_takes_no_place_again(tmp_path: Path) -> None:
-    vault_at(tmp_path / "project", {"db/lock.md": LOCK})
-    again = HEAP.replace("the heap", "the heap limit of node")
-    vault_at(tmp_path / "team", {"ci/heap.md": HEAP, "ci/node.md": again, "web/cache.md": CACHE})
-    stand_on(tmp_path / "team")
-    config = Path(os.environ["LESSONS_HOME"]) / "config.toml"
-    config.write_text("prompt_lessons = 1\n" + config.read_text())
-    project = open_vault(tmp_path / "project")
-    first = select.for_prompt(project, PROMPT).hits[0].lesson_id
-    session = next(f"s{n}" for n in range(99) if holdout.is_held(0.5, f"s{n}", first))
-    before = select.for_prompt(project, PROMPT, plan=Plan(0.5, session))
-    assert ([hit.lesson_id for hit in before.held], before.hits) == ([first], [])
-    plan = Plan(0.5, session, frozenset([first]))
-    after = select.for_prompt(project, PROMPT, plan=plan)
-    assert len([*after.held, *after.hits]) == 1
-    assert first not in [hit.lesson_id for hit in after.held]
 
 
 @pytest.mark.slow
@@ -375,7 +356,7 @@ def test_a_session_begins_with_the_rules_and_lessons_of_the_team_too(tmp_path: P
     wanted = ["ci/ours", "team:db/lock", "team:web/c"]
     begun = select.for_session(open_vault(project), project)
     assert [hit.lesson_id for hit in begun.hits] == wanted
-    assert not select.for_session(open_vault(project), project, plan=Plan(given=wanted)).hits
+    assert not select.for_session(open_vault(project), project, given=wanted).hits
     again = select.after_compaction(open_vault(project), wanted)
     assert [hit.lesson_id for hit in again.hits] == wanted
 

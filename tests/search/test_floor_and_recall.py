@@ -21,7 +21,6 @@ from vault_index.errors import VaultError
 from vault_index.hotpath import chatter
 from vault_index.index import reconcile
 from vault_index.recall import block, select
-from vault_index.recall.holdout import Plan
 from vault_index.search import evaluate, floor, query, scoring
 from vault_index.search.evaluate import LabelledPrompt
 from vault_index.search.hit import Hit
@@ -259,14 +258,12 @@ def test_at_most_three_lessons_and_none_twice(make_vault: MakeVault) -> None:
     vault = with_a_floor(with_topics(make_vault, same), 0.3)
     had: list[str] = []
     for _ in range(3):
-        given = select.for_prompt(vault, "a kafka rebalance storm again", plan=Plan(given=had))
+        given = select.for_prompt(vault, "a kafka rebalance storm again", given=had)
         assert len(given.hits) == 3
         assert given.text.count("lessons/same/") == 3
         had += [hit.lesson_id for hit in given.hits]
     assert len(set(had)) == 9
-    assert (
-        select.for_prompt(vault, "a kafka rebalance storm again", plan=Plan(given=had)).silent != ""
-    )
+    assert select.for_prompt(vault, "a kafka rebalance storm again", given=had).silent != ""
 
 
 def test_the_start_of_a_session_looks_at_the_project(make_vault: MakeVault) -> None:

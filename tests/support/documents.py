@@ -23,7 +23,7 @@ from vault_index.entrypoints.web import ask, journal, lessons
 DOCS = REPO / "docs"
 # the last one takes all away
 _ORDER = (
-    "first-hour teach edit organise share journal agents errors mcp impact proposals ask learn page http"
+    "first-hour teach edit organise share journal agents errors mcp proposals ask learn page http"
     " python tune large how-it-works questions privacy index debug remove"
 ).split()
 GENERATED = ("settings", "commands")

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-from vault_index import api, files
+from vault_index import api
 from vault_index.api.question import Caller, command, question
 from vault_index.api.search import failure_recalled
 from vault_index.edit import teach, update
 from vault_index.errors import VaultError
 from vault_index.recall import injected, outcome
-from vault_index.recall.outcome import impact, stale
-from vault_index.store import filters, injections
+from vault_index.recall.outcome import stale
+from vault_index.store import injections
 from vault_index.text import failure
 from vault_index.vault import Vault
 
@@ -38,7 +36,7 @@ def select(
     `since` ISO 8601; `only_prompts` leaves out the starts of sessions. A record's `text` is the prompt if
     a file still has it; the `near` of a silence is the lesson that came nearest to the `floor`. `lessons`
     have `score`, `outcome`, the list they were `taught` it in, and `is_taught`: whether a taught prompt
-    fired them; `held` are lessons that were held back by chance. See `injected.page`.
+    fired them. See `injected.page`.
     """
     if only not in injected.ONLY:
         raise VaultError(f"no kind of record {only!r:.40}", "choose answered or silent")
@@ -117,54 +115,6 @@ def stale_lessons(vault: Vault, caller: Caller) -> dict[str, Any]:
         "lessons": len({reason.lesson for reason in reasons}),
         "waiting": judged.waiting,
     }
-
-
-@command
-def measure_impact(vault: Vault, caller: Caller, folder: str = "") -> dict[str, Any]:
-    """Compare sessions that were told lessons with those from which they were held back.
-
-    `measures` are as in `Difference`, `lessons` have `told` and `held` counts, `export` is what
-    `lessons impact --export` writes, and `holdout` the share in the settings. With a `folder` of such
-    exports they are those of all of them, `people` is how many, and `waiting` how many sessions of this
-    vault are not judged yet.
-    """
-    caller.index(vault)
-    judged = outcome.update(vault, _JUDGING_SECONDS, caller.progress_of("judging sessions"))
-    if folder:
-        counts = impact.add(every := [_export_in(file) for file in _exports_in(folder)])
-    else:
-        counts, every = impact.count(judged.all_pairs()), []
-    rows = vault.open_index().store.rows(("lesson_id", "title"), filters.WHOLE)
-    named = {row["lesson_id"]: row for row in rows}
-    named |= {impact.name_of(row["lesson_id"]): row for row in rows}
-    lessons = [
-        {**named.get(lesson, {"lesson_id": lesson, "title": ""}), "told": told, "held": held}
-        for lesson, (told, held) in counts.lessons.items()
-    ]
-    lessons.sort(key=lambda each: (-each["told"] - each["held"], each["lesson_id"]))
-    return {
-        "measures": [each.as_json() for each in impact.differences(counts)],
-        "lessons": lessons,
-        "export": impact.exported(counts) if not folder else {},
-        "people": len(every),
-        "holdout": vault.config.measure.holdout,
-        "waiting": judged.waiting,
-    }
-
-
-def _exports_in(folder: str) -> list[Path]:
-    there = sorted(Path(folder).glob("*.json"))
-    if not there:
-        raise VaultError(f"no export in {folder}", "write one: `lessons impact --export FILE.json`")
-    return there
-
-
-def _export_in(file: Path) -> impact.Counts:
-    try:
-        return impact.imported(json.loads(files.read_file(file)))
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        hint = "name a folder of files that `lessons impact --export` wrote"
-        raise VaultError(f"{file}: no export: {error}", hint) from None
 
 
 @command

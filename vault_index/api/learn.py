@@ -17,7 +17,7 @@ from vault_index.learn.material import SESSION
 from vault_index.lesson import parse
 from vault_index.lesson.category import DEFAULT_CONFIDENCE
 from vault_index.proposals import review
-from vault_index.recall import holdout, select
+from vault_index.recall import select
 from vault_index.search import above, entries, floor, query
 from vault_index.search.hit import HitList
 from vault_index.search.query import Query, find_page
@@ -41,14 +41,13 @@ def search(
     cursor: str = "",
     document: str = "",
     lesson: int | None = None,
-    session: str = "",
     related_to: str = "",
 ) -> HitList:
     """Find lessons, a page of them, and the cursor of the `following` one.
 
     `category` has all below it, `document` is a title, `lesson` a number in it, and `related_to` a lesson
     that names those wanted, or that they name. A lesson without a confidence has 3. A `limit` of 0 is
-    as set, or 10. `held` are ids held back from this `session`.
+    as set, or 10.
     """
     began = time.monotonic()
     _check_search(query, type, category, cursor)
@@ -69,23 +68,18 @@ def search(
         hits = floor.with_above(vault, asked, trusted, select.only_trusted).hits
     # a lesson that is named by its number needs to reach none
     least = floor.in_force(vault, text_only=bool(results.text_only)) if lesson is None else None
-    plan = holdout.plan(vault, session, is_new=True)
     used = [(hit.lesson_id, hit.score) for hit in hits if hit.is_above(least) and not cursor]
     _count(vault, SEARCH, query, used[:COUNTED], began)
     return HitList(
         *(tuple(hits), results.text_only, vault.config.embedder),
         floor=least,
         following=following,
-        held=tuple(hit.lesson_id for hit in hits if plan.holds(hit)),
     )
 
 
 @question
-def get(vault: Vault, name: str, session: str = "") -> dict[str, Any]:
-    """Return one lesson: `entry` as `show` does, or None and `near`, [id, title] of some like it.
-
-    `held` is whether hooks hold it back from the `session`: see `search`.
-    """
+def get(vault: Vault, name: str) -> dict[str, Any]:
+    """Return one lesson: `entry` as `show` does, or None and `near`, [id, title] of some like it."""
     began = time.monotonic()
     if not isinstance(name, str) or not name.strip():
         raise VaultError("no lesson is named", "give the id that a search returned")
@@ -103,10 +97,7 @@ def get(vault: Vault, name: str, session: str = "") -> dict[str, Any]:
     if there:
         entry["id"], entry["path"] = there[0].marked(entry["id"], entry["path"])
     _count(vault, GET, "", [(entry["id"], 1.0)], began)
-    is_held = entry["type"] != holdout.RULE and holdout.is_held(
-        vault.config.measure.holdout if session else 0.0, session, entry["id"]
-    )
-    return {"entry": as_json(entry), "near": [], "held": is_held}
+    return {"entry": as_json(entry), "near": []}
 
 
 @question

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any
 from vault_index import git
 from vault_index.index.rows import MAX_TAUGHT_CHARS
 from vault_index.journal.redact import glob_matcher, redact
-from vault_index.recall import anchors, block, holdout, select, sessions
-from vault_index.recall.holdout import NO_PLAN, Plan
+from vault_index.recall import anchors, block, select, sessions
 from vault_index.recall.select import Injection
 from vault_index.search import above, failures
 from vault_index.search.hit import Hit
@@ -42,16 +41,13 @@ def at_failure(vault: Vault, event: dict[str, Any], text_only: bool) -> Injectio
     failed = failure.read(str(event.get("command") or ""), str(event.get("error") or ""))
     key = injections.key_of(failed.signature)
     times = sessions.times_told(vault, event, key)
-    plan = holdout.plan(vault, str(event.get("session_id") or ""))
-    if key in plan.before or times:  # nothing is held back at a failure that the session met before
-        plan = NO_PLAN
-    injection = for_failure(vault, failed, times=times, text_only=text_only, plan=plan)
+    injection = for_failure(vault, failed, times=times, text_only=text_only)
     said = redact(failed.lines[0] if failed.lines else failed.command)[:MAX_TAUGHT_CHARS]
     return replace(injection, about=failed.signature, said=said)
 
 
 def for_failure(
-    vault: Vault, failed: Failure, *, times: int = 0, text_only: bool = False, plan: Plan = NO_PLAN
+    vault: Vault, failed: Failure, *, times: int = 0, text_only: bool = False
 ) -> Injection:
     """Return what a failure should get that the session was told about so many `times`."""
     floors: dict[str, float | None] = {}
@@ -71,12 +67,8 @@ def for_failure(
     least = floors.get(first.lesson_id.partition(":")[0], floors[""])
     if times >= TIMES:
         return Injection("", floor=least, silent="told twice already", near=first)
-    plan = NO_PLAN if first.taught else plan
-    if plan.holds(first):
-        silent = holdout.SILENT
-        return Injection("", floor=least, silent=silent, held=[first], plan=plan)
     text = block.at_failure(first, vault.config.prompt_tokens, AGAIN if times else "")
-    return Injection(text, [first], floor=least, plan=plan)
+    return Injection(text, [first], floor=least)
 
 
 def _path_of(event: dict[str, Any]) -> str:
@@ -93,16 +85,14 @@ def at_edit(vault: Vault, event: dict[str, Any]) -> Injection:
     if path.startswith("../") or sessions.times_told(vault, event, injections.key_of(path)):
         return Injection("", silent=select.NOTHING)
     session, agent = str(event["session_id"]), str(event.get("agent_id") or "")
-    plan = holdout.plan(vault, session, agent)
+    given = sessions.given(vault, session, agent)
     own = above.Answer(_hits_for(vault, path))
     every = above.joined(vault, own, lambda _, other: above.Answer(_hits_for(other, path)))
-    first = list(filter(plan.is_new, every))[:1]
-    if not first:
+    first = next((hit for hit in every if hit.lesson_id not in given), None)
+    if first is None:
         return Injection("", silent="nothing new")
-    hits, held = plan.split(first)
-    text, silent = (block.at_edit(hits[0]), "") if hits else ("", holdout.SILENT)
     said = redact(path)[:MAX_TAUGHT_CHARS]
-    return Injection(text, hits, silent=silent, about=path, said=said, held=held, plan=plan)
+    return Injection(block.at_edit(first), [first], about=path, said=said)
 
 
 def _hits_for(vault: Vault, path: str) -> list[Hit]:

@@ -59,7 +59,7 @@ class Chosen:
 
     def has(self, record: _Record) -> bool:
         """Whether a record is wanted."""
-        lessons = [*record["lessons"], *(record.get("held") or ()), str(record.get("near") or "")]
+        lessons = [*record["lessons"], str(record.get("near") or "")]
         return (
             str(record.get("session") or "").startswith(self.session)
             and not (self.prompts and record["event"] == START)
@@ -170,7 +170,6 @@ class _Details:
         self._marks, self._came_again = marks, again
         near = {str(each.get("near") or "") for each in some}
         shown = {lesson for each in some for lesson in each["lessons"]}
-        shown |= {lesson for each in some for lesson in each.get("held") or ()}
         asked = {_prompt_of(each) for each in some}
         taught = {lesson for session, key, lesson in marks if (session, key) in asked}
         ids = sorted((shown | near | taught) - {""})
@@ -202,7 +201,6 @@ class _Details:
         near = str(record.get("near") or "")
         taught = functools.partial(_taught, self._marks, session, key)
         nearest = {**self._lesson(near), "score": record.get("near_score"), "taught": taught(near)}
-        held = zip(record.get("held") or (), record.get("held_scores") or (), strict=False)
         return {
             "time": time,
             "event": str(record["event"]),
@@ -223,7 +221,6 @@ class _Details:
                 }
                 for lesson, score in zip(lessons, scores, strict=False)
             ],
-            "held": [{**self._lesson(lesson), "score": score} for lesson, score in held],
             "skills": [{"name": name, "score": score} for name, score in named],
             "floor": floor if isinstance(floor, float) else None,
             "silent": str(record.get("silent") or ""),

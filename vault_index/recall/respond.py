@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from vault_index.index import skills
-from vault_index.recall import block, calls, holdout, select, sessions
+from vault_index.recall import block, calls, select, sessions
 from vault_index.recall.select import Injection
 from vault_index.search import failures
 from vault_index.store import injections
@@ -45,16 +45,14 @@ def respond(
     if name == "SessionStart" and source not in vault.config.session_sources:
         if source == COMPACT:
             sessions.forget_given(vault, session)
-        line = holdout.notice(vault)
-        return {"systemMessage": line} if line else None
+        return None
     if name == injections.SUBAGENT:
         is_ours = session and sessions.claim(sessions.file_of(vault, session), event, since)
         left = sessions.take_note(vault, event) if is_ours else None
         return (_tell(vault, event, left, by) or None) if left else None
     with vault.opened_once():
         injection = _injection(vault, event, session, text_only, from_files)
-    is_nothing = not (injection.text or injection.held)
-    if time.monotonic() > until or (name == injections.EDIT and is_nothing):
+    if time.monotonic() > until or (name == injections.EDIT and not injection.text):
         return None
     if session and not sessions.claim(sessions.file_of(vault, session), event, since):
         return None
@@ -67,11 +65,10 @@ def respond(
         return None
     if source == COMPACT:
         sessions.forget_given(vault, session)
-    line = holdout.notice(vault) if name == "SessionStart" else ""
+    answer = _tell(vault, event, told, by)
     if name in _WITH_RECEIPT and vault.config.receipt and shown and injection.text:
-        line = block.receipt(shown)
-    seen = {"systemMessage": line} if line else {}  # by the person alone
-    return _tell(vault, event, told, by) | seen or None
+        answer["systemMessage"] = block.receipt(shown)  # for the person alone
+    return answer or None
 
 
 def _tell(vault: Vault, event: dict[str, Any], told: Mapping[str, Any], by: str) -> dict[str, Any]:
@@ -79,12 +76,6 @@ def _tell(vault: Vault, event: dict[str, Any], told: Mapping[str, Any], by: str)
     name, session = str(event["hook_event_name"]), str(event.get("session_id") or "")
     agent, record = str(event.get("agent_id") or ""), told["record"]
     injections.record(vault.index_dir, name, session, **record, by=by)
-    held = list((record["arms"] or {}).get("held", ()))
-    if name == injections.FAILURE:  # of which the whole session is not told
-        at = [record["key"]] if held else []
-        sessions.note(vault, session, "", [*held, *at], sessions.HELD)
-    else:
-        sessions.note(vault, session, agent, held, sessions.HELD)
     if name == injections.EDIT or (name == injections.FAILURE and told["text"]):
         sessions.note_told(vault, event, record["key"])
     if not told["text"]:
@@ -108,7 +99,6 @@ def _record(event: dict[str, Any], injection: Injection, ms: float) -> dict[str,
         "near": (near.lesson_id, near.reason) if near else None,
         "taught": [hit.lesson_id for hit in injection.hits if hit.taught],
         "said": injection.said,
-        "arms": injection.plan.arms(injection.hits, injection.held),
     }
 
 
@@ -121,16 +111,16 @@ def _injection(
         return calls.at_failure(vault, event, text_only)
     if name == injections.EDIT:
         return calls.at_edit(vault, event)
-    # a new subagent was told nothing yet
-    plan = holdout.plan(vault, session, is_new=name == sessions.ASKED)
+    is_new = name == sessions.ASKED  # a new subagent was given nothing yet
+    given = () if is_new else sessions.given(vault, session)
     if from_files:
-        return select.from_files(vault, prompt, plan)
+        return select.from_files(vault, prompt, given)
     project = Path(str(event.get("cwd") or "."))
     skills.register(vault, project)
     if name == "SessionStart":
         sessions.forget_old(vault)
         failures.want(vault)
         if event.get("source") == COMPACT:
-            return select.after_compaction(vault, plan.given)
-        return select.for_session(vault, project, text_only=text_only, plan=plan)
-    return select.for_prompt(vault, prompt, project=project, text_only=text_only, plan=plan)
+            return select.after_compaction(vault, given)
+        return select.for_session(vault, project, session, text_only=text_only, given=given)
+    return select.for_prompt(vault, prompt, project=project, text_only=text_only, given=given)

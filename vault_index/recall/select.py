@@ -16,8 +16,7 @@ from vault_index.errors import VaultError
 from vault_index.hotpath import chatter
 from vault_index.journal.journal import Journal
 from vault_index.lesson import file, passages
-from vault_index.recall import anchors, block, holdout
-from vault_index.recall.holdout import NO_PLAN, RULE, Plan
+from vault_index.recall import anchors, block
 from vault_index.search import above, floor, scoring, unindexed
 from vault_index.search.hit import Hit
 from vault_index.search.query import Query, Results
@@ -38,6 +37,7 @@ _WITHHELD = " is left out: "
 LONG_PROMPT = 32  # words
 END = 24  # words of an end
 _MAIN = ("main", "master", "develop", "trunk")  # names of branches that say nothing
+RULE = "project_rule"  # the type of lessons that a session begins with
 MAX_RULES = 20  # more are no rules that anybody keeps in mind
 
 
@@ -54,8 +54,6 @@ class Injection:
     about: str = ""  # the record knows it by this, else by its prompt: a signature, a path
     said: str = ""  # by which people know it, without secrets: a line of output, a path
     others: Sequence[Hit] = ()  # above the floor, and told before or silent for a taught prompt
-    held: Sequence[Hit] = ()  # lessons that would have come, and are held back by the plan
-    plan: Plan = NO_PLAN
 
 
 def without_withheld(silent: str) -> str:
@@ -69,20 +67,20 @@ def for_prompt(
     *,
     project: Path | None = None,
     text_only: bool = False,
-    plan: Plan = NO_PLAN,
+    given: Collection[str] = (),
 ) -> Injection:
     """Return what a prompt should get: up to three lessons and a skill above their floors.
 
     `project` is the folder that the prompt was typed in, which may have skills. `text_only` saves the
-    time to embed the prompt. The `plan` says what the session had, and which lessons are held back.
+    time to embed the prompt. `given` are the ids that the session received.
     """
     if reason := chatter.why_skipped(prompt):
         return Injection("", silent=reason)
     config = vault.config
     queries, k = [prompt, *_ends(prompt)], config.prompt_lessons
-    injection = _above_floor(vault, queries, k, COMPANION_SHARE, text_only, plan)
-    suggested = _suggested(vault, prompt, project, plan, text_only)
-    return _rendered(injection, suggested, config.prompt_tokens, plan)
+    injection = _above_floor(vault, queries, k, COMPANION_SHARE, text_only, given)
+    suggested = _suggested(vault, prompt, project, given, text_only)
+    return _rendered(injection, suggested, config.prompt_tokens)
 
 
 def _ends(prompt: str) -> list[str]:
@@ -94,23 +92,28 @@ def _ends(prompt: str) -> list[str]:
     return [end for end in dict.fromkeys(ends) if not chatter.why_skipped(end)]
 
 
-def from_files(vault: Vault, prompt: str, plan: Plan = NO_PLAN) -> Injection:
+def from_files(vault: Vault, prompt: str, given: Collection[str] = ()) -> Injection:
     """Return what a prompt should get where there is no index: from the files, by their words."""
     if reason := chatter.why_skipped(prompt):
         return Injection("", silent=reason)
     config = vault.config
-    every, files = unindexed.find(vault, prompt, plan.reach(config.prompt_lessons))
+    every, files = unindexed.find(vault, prompt, config.prompt_lessons + len(given))
     least = floor.before_fit(files)
     trusted = [hit for hit in only_trusted(vault, every) if hit.is_above(least)]
     hits = anchors.deliverable(vault, trusted)
-    fresh = _fresh(hits, 0.0, plan)[: config.prompt_lessons]
+    fresh = _fresh(hits, 0.0, given)[: config.prompt_lessons]
     silent = "" if fresh else "nothing new" if hits else NOTHING
     injection = Injection("", fresh, floor=least, silent=silent, near=next(iter(every), None))
-    return _rendered(injection, [], config.prompt_tokens, plan)
+    return _rendered(injection, [], config.prompt_tokens)
 
 
 def for_session(
-    vault: Vault, project: Path, *, text_only: bool = False, plan: Plan = NO_PLAN
+    vault: Vault,
+    project: Path,
+    session: str = "",
+    *,
+    text_only: bool = False,
+    given: Collection[str] = (),
 ) -> Injection:
     """Return what the start of a session in a project should get, by what the project is doing.
 
@@ -126,16 +129,16 @@ def for_session(
     queries = dict.fromkeys([" ".join([activity.name, *branch, *changed]), *activity.subjects])
     asked = [text for text in queries if not chatter.why_skipped(text)]
     config = vault.config
-    rules = _rules(vault, plan.given)
+    rules = _rules(vault, given)
     room = max(0, config.session_lessons - len(rules))
-    had = replace(plan, given=[*plan.given, *(hit.lesson_id for hit in rules)])
+    had = [*given, *(hit.lesson_id for hit in rules)]
     injection = Injection("")
     if room:
         injection = _above_floor(vault, asked, room, 0.0, text_only, had)
     if rules:
         injection = replace(injection, hits=[*rules, *injection.hits], silent="")
-    done = block.section(Journal(config), project, plan.session)
-    return _rendered(injection, [], config.token_budget, plan, done)
+    done = block.section(Journal(config), project, session)
+    return _rendered(injection, [], config.token_budget, done)
 
 
 def after_compaction(vault: Vault, already: Collection[str]) -> Injection:
@@ -196,65 +199,69 @@ def without_vault(config: Config, project: Path, session: str) -> Injection:
 
 
 def _rendered(
-    injection: Injection,
-    suggested: Sequence[Hit],
-    max_tokens: int,
-    plan: Plan = NO_PLAN,
-    done: str = "",
+    injection: Injection, suggested: Sequence[Hit], max_tokens: int, done: str = ""
 ) -> Injection:
-    """Render the hits that are not held back, the suggested skills and what was `done` as one block."""
-    hits, held = plan.split(injection.hits)
+    """Render the hits, the suggested skills and what was `done` as one block."""
+    hits = injection.hits
     if not hits and not suggested and not done:
-        silent = holdout.SILENT if held else injection.silent
-        return replace(injection, hits=hits, held=held, silent=silent, plan=plan)
+        return injection
     text = block.injection(hits, max_tokens, suggested, done)
-    return Injection(text, hits, suggested, injection.floor, held=held, plan=plan)
+    return Injection(text, hits, suggested, injection.floor)
 
 
 def _suggested(
-    vault: Vault, prompt: str, project: Path | None, plan: Plan, text_only: bool
+    vault: Vault, prompt: str, project: Path | None, given: Collection[str], text_only: bool
 ) -> list[Hit]:
     """Return trusted skills that a prompt asks for and that the session has not received."""
     k = vault.config.prompt_skills
     if not k:
         return []
-    folder, wanted = str(project or ""), k + len(plan.given)
+    folder, wanted = str(project or ""), k + len(given)
     asked = Query(prompt, wanted, project=folder, text_only=text_only, for_agent=True)
     hits = floor.skills_above(vault, asked).hits
     trusted = only_trusted(vault, [hit for hit in hits if not hit.withheld])
-    return [hit for hit in trusted if hit.lesson_id not in plan.given][:k]
+    return [hit for hit in trusted if hit.lesson_id not in given][:k]
 
 
 def _above_floor(
-    vault: Vault, queries: Sequence[str], k: int, share: float, text_only: bool, plan: Plan
+    vault: Vault,
+    queries: Sequence[str],
+    k: int,
+    share: float,
+    text_only: bool,
+    given: Collection[str],
 ) -> Injection:
     """Search for queries: the best `k` lessons of a vault and of those above.
 
     Each is past the floor and the trust of its own vault, and scores a `share` of the first.
     """
-    own = _own_above_floor(vault, queries, k, share, text_only, plan)
+    own = _own_above_floor(vault, queries, k, share, text_only, given)
     if not above.opened(vault):
         return own
 
     def search(place: above.Above, other: Vault) -> above.Answer:
-        had, wanted = Plan(given=place.own(plan.given)), k + len(place.own(plan.before))
-        said = _own_above_floor(other, queries, wanted, share, text_only, had)
+        said = _own_above_floor(other, queries, k, share, text_only, place.own(given))
         return above.Answer(said.hits, said.others)
 
     every = above.joined(vault, above.Answer(own.hits, own.others), search)
-    fresh = _fresh(every, share, plan)  # the nearer first where that is equal
+    fresh = _fresh(every, share, given)  # the nearer first where that is equal
     return replace(own, hits=fresh[:k], silent="") if fresh else own
 
 
 def _own_above_floor(
-    vault: Vault, queries: Sequence[str], k: int, share: float, text_only: bool, plan: Plan
+    vault: Vault,
+    queries: Sequence[str],
+    k: int,
+    share: float,
+    text_only: bool,
+    given: Collection[str],
 ) -> Injection:
     best: dict[str, Hit] = {}
     left_out: dict[str, str] = {}  # path of a file -> why
     least: float | None = None
     near: list[Hit] = []
     silenced: list[Hit] = []
-    wanted = plan.reach(k) + (EXTRA_HITS if is_restricted(vault) else 0)
+    wanted = k + len(given) + (EXTRA_HITS if is_restricted(vault) else 0)
     for text in queries:
         results, least = _search(vault, text, wanted, text_only)
         left_out |= {hit.path: hit.withheld for hit in results.hits if hit.withheld}
@@ -268,7 +275,7 @@ def _own_above_floor(
     for hit in silenced:  # whatever another of the queries says
         best.pop(hit.lesson_id, None)
     best = _without_superseded(vault, best)
-    fresh = _fresh([best[id] for id in sorted(best)], share, plan)
+    fresh = _fresh([best[id] for id in sorted(best)], share, given)
     hits = anchors.deliverable(vault, fresh[: 2 * k])[:k]
     others = [*(hit for hit in best.values() if hit not in hits), *silenced]
     if hits:
@@ -280,10 +287,10 @@ def _own_above_floor(
     return Injection("", floor=least, silent=silent, near=nearest, others=others)
 
 
-def _fresh(hits: Collection[Hit], share: float, plan: Plan) -> list[Hit]:
+def _fresh(hits: Collection[Hit], share: float, given: Collection[str]) -> list[Hit]:
     """Return the hits that are new to a session and no noise beside the first, the best first."""
     least = share * max((hit.score for hit in hits if not hit.taught), default=0.0)
-    fresh = [hit for hit in hits if hit.score >= least and plan.is_new(hit)]
+    fresh = [hit for hit in hits if hit.score >= least and hit.lesson_id not in given]
     return sorted(fresh, key=lambda hit: -scoring.rank(hit))
 
 

@@ -17,8 +17,7 @@ from vault_index.vault import Vault
 SESSION_DAYS = 7  # days to remember which lessons a session received
 
 
-# endings of the files that say what was held back, and what an agent was told about
-HELD, TOLD = ".held", ".told"
+TOLD = ".told"  # the ending of the file that says what an agent was told about
 
 
 def file_of(vault: Vault, session: str, agent: str = "", ending: str = "") -> Path:
@@ -32,7 +31,7 @@ def file_of(vault: Vault, session: str, agent: str = "", ending: str = "") -> Pa
 
 
 def lines_of(vault: Vault, session: str, agent: str = "", ending: str = "") -> list[str]:
-    """Return the lines of such a file: ids of lessons; with HELD also failures, by their key."""
+    """Return the lines of such a file: ids of lessons."""
     try:
         return ownership.read_text(file_of(vault, session, agent, ending)).splitlines()
     except (OSError, UnicodeDecodeError):

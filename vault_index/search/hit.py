@@ -176,7 +176,6 @@ class HitList:
     neighbours: tuple[tuple[Passage, ...], ...] = ()  # of each hit, where they were asked for
     place: str = ""  # the document or category that was searched
     following: str = ""  # the cursor of the next page
-    held: tuple[str, ...] = ()  # ids of those that the plan of the session holds back
 
 
 @dataclass(frozen=True, slots=True)

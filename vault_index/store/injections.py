@@ -88,7 +88,6 @@ def record(
     taught: Sequence[str] = (),
     said: str = "",
     key: str = "",
-    arms: Mapping[str, Any] | None = None,
 ) -> None:
     """Note a search for an agent. Never raises: a read-only vault has no record.
 
@@ -96,8 +95,7 @@ def record(
     the lesson that came nearest to the `floor`. `ms` is from the start to the answer, `by` the process
     that gave it: watcher, process, learn. `taught` are the lessons that a taught prompt fired, and `said`
     is a redacted line of what a failure printed, whose signature `prompt` is. `key` is the hash of a
-    prompt, where only that is known. `arms` has the lessons that were `held` back, with `held_scores`,
-    those `drawn` to be told, and the `share` that is held back.
+    prompt, where only that is known.
     """
     optional = {
         "silent": silent,
@@ -105,7 +103,6 @@ def record(
         "near_score": round(near[1], 4) if near else None,
         "taught": list(taught),
         "said": said,
-        **(arms or {}),
     }
     _note(
         folder,
@@ -229,9 +226,8 @@ def with_names_of_now(noted: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]
             names |= {str(old): renamed(str(new), names) for old, new in changes.items()}
             continue
         now = dict(line)
-        for name in ("lessons", "held", "drawn"):
-            if isinstance(line.get(name), list):
-                now[name] = [renamed(str(lesson), names) for lesson in line[name]]
+        if isinstance(line.get("lessons"), list):
+            now["lessons"] = [renamed(str(lesson), names) for lesson in line["lessons"]]
         for name in ("near", "lesson"):
             if isinstance(line.get(name), str):
                 now[name] = renamed(line[name], names)

@@ -42,7 +42,7 @@ SECTIONS = {
 }
 # the others: `lessons help --all`
 MORE = {
-    "Lessons and categories": "list log import categories recall eval impact",
+    "Lessons and categories": "list log import categories recall eval",
     "For agents and programs": "uninstall hook mcp serve",
     "This machine": "index watch model help",
 }
@@ -78,7 +78,7 @@ HOMES = {
         "search": "recall eval",
         "servers": "mcp serve open",
         "sharing": "sync check merge-driver",
-        "vault": "init status impact config index watch model",
+        "vault": "init status config index watch model",
     }.items()
     for command in commands.split()
 }

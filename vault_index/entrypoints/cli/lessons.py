@@ -401,9 +401,6 @@ def _got(record: dict[str, Any]) -> Iterator[str]:
         taught = f"; taught {lesson['taught']}" if lesson["taught"] else ""
         title = lesson["title"] or "no longer there"
         yield f"{title} ({percent_of(lesson['score'])}%{mark}) {lesson['id']}{taught}"
-    for lesson in record["held"]:
-        title = lesson["title"] or "no longer there"
-        yield f"held out: {title} ({percent_of(lesson['score'])}%) {lesson['id']}"
     if record["came_again"] is not None:
         yield "the same failure came again" if record["came_again"] else "it did not come again"
     for lesson in record["others"]:
@@ -412,7 +409,7 @@ def _got(record: dict[str, Any]) -> Iterator[str]:
         yield f"{skill['name']} ({percent_of(skill['score'])}%), a skill"
     if record["missed"]:
         yield "missed: the hook got no answer in time"
-    elif not (record["lessons"] or record["skills"] or record["held"]):
+    elif not (record["lessons"] or record["skills"]):
         yield f"silent: {record['silent'] or 'no reason was kept'}{_nearest(record)}"
 
 

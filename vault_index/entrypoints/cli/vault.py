@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -290,45 +289,6 @@ def _print_troubles(troubles: Sequence[Mapping[str, str]]) -> None:
     for trouble in troubles:
         output.say(f"{trouble['about']:<9}", trouble["what"])
         output.say("   ", output.styled(trouble["fix"], bold=True))
-
-
-# `lessons impact`.
-
-
-@options.command("impact", "lessons impact --export ada.json")
-@click.argument(
-    "folder", metavar="[DIR]", required=False, type=click.Path(exists=True, file_okay=False)
-)
-@click.option("--export", "file", type=click.Path(dir_okay=False, writable=True), metavar="FILE.json",
-              help="Write counts alone: no text, and lessons of five sessions or more.")  # fmt: skip
-def impact_command(named: str | None, folder: str | None, file: str | None) -> options.Answers:
-    """Compare sessions with and without their lessons.
-
-    `[measure] holdout` in your own settings starts it. With DIR, a folder of exports, it adds those up.
-    """
-    from vault_index import files
-
-    if folder and file:
-        raise click.UsageError("name DIR or --export, not both")
-    place = str(Path(folder).absolute()) if folder else ""
-    answer = asking.ask(named, api.injection.measure_impact(folder=place))
-    if file:
-        files.replace_file(Path(file), json.dumps(answer["export"], indent=1).encode())
-        asking.note(f"wrote {file}: counts alone")
-        return
-    yield answer
-    measures = [each for each in answer["measures"] if each["told"] or each["held"]]
-    if not measures:
-        output.say("nothing is measured yet")
-        begin = "begin: lessons config set measure.holdout 0.1"
-        asking.note("it begins with the next session" if answer["holdout"] else begin)
-        return
-    if answer["people"]:
-        output.say(f"of {answer['people']} exports")
-    for each in measures:
-        output.say(status.impact_line(each), indent=2)
-    if answer["waiting"]:
-        asking.note(f"{answer['waiting']} sessions are not judged yet: run it again")
 
 
 # `lessons watch`.

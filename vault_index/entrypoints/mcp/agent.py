@@ -16,8 +16,6 @@ from vault_index.journal.projects import EVERYWHERE
 class Agent:
     """The agent of a server: it works in `folder`, and `vault` is what `--vault` named.
 
-    `session` is the one in which Claude Code started the server; "" where nobody says.
-
     A `project` that a tool is asked for is the name of one in the journal or a folder in it. Over
     HTTP `folders` is False, and only names are taken: whoever asks may be another user of this machine.
     """
@@ -25,15 +23,13 @@ class Agent:
     folder: str
     vault: str | None = None
     folders: bool = True
-    session: str = ""
 
     @classmethod
     def here(cls, vault: str | None = None, *, folders: bool = True) -> Agent:
         """Return the agent that started this process: Claude Code says where its project is."""
         named = os.environ.get("CLAUDE_PROJECT_DIR", "")
-        session = os.environ.get("CLAUDE_CODE_SESSION_ID", "") if folders else ""
         folder = named if named and Path(named).is_dir() else str(Path.cwd())
-        return cls(folder, vault, folders, session)
+        return cls(folder, vault, folders)
 
     def ask(self, question: api.Question[api.Answer], project: str = "") -> api.Answer:
         """Ask the vault of a project, by default the agent's own; its watcher is started if need be.

@@ -35,17 +35,12 @@ def search_results(answer: HitList) -> str:
     if not hits:
         said = f"No lesson is about this. The nearest are below {percent_of(answer.floor or 0)}%:"
         return "\n".join([said, fenced(below), " ".join([*notes, "Next: go on without."])])
-    if held := [line(hit.lesson_id) for hit in hits if hit.lesson_id in answer.held]:
-        notes.append(f"{_HELD}: {', '.join(held)}.")
     notes.append("Whole text: learn_get(id).")
     if answer.following and not below:
         notes.append(f"More: the same search with cursor={answer.following!r}.")
     if below:
         below = ["Below the floor, so perhaps not about this:", *below]
     return "\n".join([fenced([*_hits(hits), *below]), " ".join(notes)])
-
-
-_HELD = "Held out in this session, so hooks do not say it, to measure what lessons are worth"
 
 
 def lesson(name: str, answer: Mapping[str, Any], cursor: str = "") -> str:
@@ -65,7 +60,7 @@ def lesson(name: str, answer: Mapping[str, Any], cursor: str = "") -> str:
         raise VaultError(f"{cursor!r} is beyond the end of that lesson", hint)
     body, end = _page(text, start)
     lines = [_about(entry), *quote.lines(quote.closed(quote.defused(body)))]
-    shown = fenced(lines) + (f"\n{_HELD}." if answer["held"] else "")
+    shown = fenced(lines)
     if end < len(text):
         shown += f"\n{end} of {len(text)} characters. The rest: the same call with cursor='{end}'."
     return shown

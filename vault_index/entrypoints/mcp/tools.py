@@ -87,7 +87,7 @@ class Tools:
         question = api.learn.search(
             query=query[:MAX_QUERY_CHARS], type=type, category=category,
             min_confidence=min_confidence, limit=limit, cursor=cursor, document=document,
-            lesson=lesson, session=self._agent.session, related_to=related_to,
+            lesson=lesson, related_to=related_to,
         )  # fmt: skip
         return texts.search_results(self._agent.ask(question, project))
 
@@ -99,7 +99,7 @@ class Tools:
             where = self._agent.where(project)
             asked = api.journal.timeline(anchor=id, before=0, after=0, full=True, **where)
             return texts.timeline(self._agent.ask_journal(asked), full=True)
-        answer = self._agent.ask(api.learn.get(name=id, session=self._agent.session), project)
+        answer = self._agent.ask(api.learn.get(name=id), project)
         return texts.lesson(id, answer, cursor)
 
     def learn_status(self, context: Context[Any, Any], project: Project = "") -> str:

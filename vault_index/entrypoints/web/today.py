@@ -129,7 +129,7 @@ def _repeated(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     failures: dict[str, dict[str, Any]] = {}
     helped: set[str] = set()
     for record in records:  # the latest first
-        if record["kind"] == "error" and (record["lessons"] or record["held"]):
+        if record["kind"] == "error" and record["lessons"]:
             helped.add(record["prompt"])
         elif record["kind"] == "error" and record["text"] and record["prompt"] not in helped:
             first = {"text": record["text"], "when": record["when"], "times": 0}

@@ -73,7 +73,6 @@ def state(client: Client) -> HTMLResponse:
         "vault_state.html",
         used=answer["injections"],
         outcomes=answer["outcomes"],
-        impact_line=status.impact_line,
         proposals=answer["proposals"],
         health=[*health, ("watcher", client.shown(status.watcher_line(answer["watcher"])))],
         problems=[line for line in lines if line[0] in TROUBLE],

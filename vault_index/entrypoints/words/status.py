@@ -142,37 +142,12 @@ def outcome_line(tally: Values) -> str:
     return f"{line}; its failure came again {count(again, 'time')}" if again else line
 
 
-def impact_line(difference: Values) -> str:
-    """Return a measure of sessions that were told lessons, beside those that were not, in a line."""
-    is_share, unit = difference["is_share"], " points" if difference["is_share"] else ""
-
-    def shown(value: float | None, *, of: str = "") -> str:
-        if value is None:
-            return "-"
-        return f"{100 * value:.0f}{of}" if is_share else f"{value:.1f}"
-
-    told, held = (shown(difference[f"{side}_mean"], of="%" * is_share) for side in ("told", "held"))
-    cases = f"{difference['told']:,} and {difference['held']:,} cases"
-    line = f"{difference['measure']}: {told} told, {held} held out"
-    if difference["interval"] is None:
-        return f"{line}; too few to say, {cases}"
-    low, high = (shown(each) for each in difference["interval"])
-    by = shown(abs(difference["difference"]))
-    is_decided = difference["says"] in ("more", "less")
-    says = f"{difference['says']} by {by}{unit}" if is_decided else str(difference["says"])
-    return f"{line}; {says} ({low} to {high}), {cases}"
-
-
 def _outcomes(outcomes: Values) -> Iterator[str]:
     if not outcomes["injected"]:
         return
     waiting = outcomes["waiting"]
     later = f"; {count(waiting, 'session')} not judged yet" if waiting else ""
     yield f"outcome    {outcome_line(outcomes)}{later}"
-    told = outcomes["impact"]
-    decided = [each for each in told if each["says"] in ("more", "less")]
-    for difference in decided or told[:1]:
-        yield f"impact     {impact_line(difference)}"
     for tally in outcomes["worst"][:1]:
         yield f"worst      {tally['id']}, {outcome_line(tally)}: see `lessons check --stale`"
 

@@ -31,7 +31,7 @@ from vault_index import files
 from vault_index.errors import VaultError, WriteError
 from vault_index.journal import archive, expiry, projects
 from vault_index.journal.journal import Journal
-from vault_index.recall.outcome import impact, judge, story, words
+from vault_index.recall.outcome import judge, story, words
 from vault_index.recall.outcome.judge import OUTCOMES, UNKNOWN
 from vault_index.recall.outcome.story import FAILED, TYPED, WROTE, Step
 from vault_index.recall.outcome.words import Marks
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 FOLDER, FILE = "outcomes", "ledger.json"
 VERSION = 2  # of the rules, too: sessions that an older one judged are judged again
 OPEN_DAYS = 45  # that an injection is kept by itself: agents keep transcripts for 30
-MAX_PAIRS = 50_000  # of those whose injections are only counted
 MAX_OPEN = 20_000  # injections, some 200 bytes each; the oldest are counted and go
 START = "SessionStart"
 # Events that push lessons; a lookup of an agent is no injection.
@@ -85,19 +84,6 @@ class Entry:
     verdicts: list[str] = field(default_factory=list)
     renamed: dict[str, str] = field(default_factory=dict)
     again: bool = False  # whether the failure came again: the hook saw it, or the transcript has it
-    held: list[str] = field(default_factory=list)  # lessons that chance held back
-    drawn: list[str] = field(default_factory=list)  # and those of `lessons` that it did not
-    share: float = 0.0  # of pairs that it holds back
-    values: dict[str, impact.Values] = field(default_factory=dict)  # of both: see `impact.measures`
-    is_final: bool = False  # whether they have what a week shows
-
-    def pairs(self) -> list[impact.Pair]:
-        """Return the pairs of the injection, as far as its session was read."""
-        held = set(self.held)
-        return [
-            impact.Pair(self.session, lesson, self.share, lesson in held, values)
-            for lesson, values in self.values.items()
-        ]
 
 
 @dataclass(slots=True)
@@ -109,24 +95,16 @@ class Ledger:
     open: dict[str, Entry] = field(default_factory=dict)  # by key
     counted: dict[str, list[int]] = field(default_factory=dict)  # lesson -> OUTCOMES, again
     until: str = ""  # the time up to which injections are only counted
-    pairs: list[impact.Pair] = field(default_factory=list)  # those before
     waiting: int = 0  # sessions that are not judged yet; not in the file
 
     def add(self, record: Mapping[str, Any]) -> None:
         """Add a record of the injections' file, once; change the names in those before it."""
-        lessons, held, drawn = (
-            [str(lesson) for lesson in record.get(name) or ()]
-            for name in ("lessons", "held", "drawn")
-        )
+        lessons = [str(lesson) for lesson in record.get("lessons") or ()]
         at, event, session, prompt = (
             str(record.get(name) or "") for name in ("time", "event", "session", "prompt")
         )
-        entry = Entry(
-            at, event, session, prompt, lessons, [""] * len(lessons), held=held, drawn=drawn
-        )
-        share, renamed = record.get("share"), record.get("renamed")
-        if isinstance(share, float) and 0 < share < 1:
-            entry.share = share
+        entry = Entry(at, event, session, prompt, lessons, [""] * len(lessons))
+        renamed = record.get("renamed")
         if isinstance(renamed, dict):
             entry.renamed = {str(old): str(new) for old, new in renamed.items()}
         key = _key(entry)
@@ -134,24 +112,13 @@ class Ledger:
             self.rename(entry.renamed)
             self.open[key] = entry
 
-    def all_pairs(self) -> list[impact.Pair]:
-        """Return the pairs of all injections, each by its first."""
-        entries = sorted(self.open.values(), key=lambda entry: entry.time)
-        once: dict[tuple[str, str], impact.Pair] = {}
-        for pair in [*self.pairs, *(pair for entry in entries for pair in entry.pairs())]:
-            once.setdefault((pair.session, pair.lesson), pair)
-        return list(once.values())
-
     def rename(self, renamed: Mapping[str, str]) -> None:
         """Count under the new ids what was counted under the old ones, of sections too."""
         if not renamed:
             return
         now = functools.partial(injections.renamed, names=renamed)
         for entry in self.open.values():
-            for name in ("lessons", "held", "drawn"):
-                setattr(entry, name, [*map(now, getattr(entry, name))])
-            entry.values = {now(lesson): each for lesson, each in entry.values.items()}
-        self.pairs = [pair._replace(lesson=now(pair.lesson)) for pair in self.pairs]
+            entry.lessons = [*map(now, entry.lessons)]
         counted, self.counted = self.counted, {}
         for lesson, counts in counted.items():
             _count(self.counted, now(lesson), counts)
@@ -164,7 +131,6 @@ class Ledger:
             theirs = other.open.get(key)
             if theirs and entry.session in other.sessions and all(theirs.verdicts):
                 entry.verdicts = list(theirs.verdicts)
-                entry.values, entry.is_final = dict(theirs.values), theirs.is_final
                 entry.again |= theirs.again
 
     def fold(self, before: str) -> None:
@@ -177,8 +143,6 @@ class Ledger:
             self.until = max(self.until, entry.time)
             for lesson, counts in _counts(entry):
                 _count(self.counted, lesson, counts)
-            self.pairs += entry.pairs()
-        self.pairs = self.pairs[-MAX_PAIRS:]
         there = {entry.session for entry in self.open.values()}
         self.sessions = {name: stamp for name, stamp in self.sessions.items() if name in there}
 
@@ -231,7 +195,6 @@ def load(folder: Path | None) -> Ledger:
                 for lesson, each in values["counted"].items()
             },
             until=str(values["until"]),
-            pairs=[impact.Pair(*pair) for pair in values.get("pairs") or ()],
         )
     except (ValueError, TypeError, KeyError, AttributeError):
         return Ledger()
@@ -250,7 +213,6 @@ def save(folder: Path, ledger: Ledger) -> None:
 
 def _key(entry: Entry) -> str:
     about = [entry.time, entry.event, entry.session, entry.prompt, entry.lessons, entry.renamed]
-    about += [entry.held] if entry.held else []  # the keys of before stay
     return blake2b(json.dumps(about).encode(), digest_size=8).hexdigest()
 
 
@@ -282,7 +244,7 @@ def update(
         if time.monotonic() > until:
             break
         try:
-            _judge_session(sessions.steps(session), entries, marks, sessions)
+            _judge_session(sessions.steps(session), entries, marks)
         except VaultError:  # no index yet: it is judged when there is one
             break
         book.sessions[session] = sessions.stamp(session)
@@ -314,8 +276,7 @@ def _take_in(vault: Vault, book: Ledger) -> bool:
         return False
     latest: dict[tuple[str, str], str] = {}  # of failures, told or not: session, signature -> time
     for record in injections.records(folder):
-        is_told = record["lessons"] or record.get("held")
-        is_push = record.get("event") in EVENTS and record.get("session") and is_told
+        is_push = record.get("event") in EVENTS and record.get("session") and record["lessons"]
         if is_push or record.get("event") == injections.RENAME:
             book.add(record)
         if record.get("event") == injections.FAILURE:
@@ -334,7 +295,6 @@ class _Sessions:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._latest = functools.cache(self._latest_in)
-        self._steps = functools.cache(self._steps_in)
 
     @cached_property
     def _stamps(self) -> Mapping[str, Sequence[tuple[str, files.Stamp]]]:
@@ -359,7 +319,7 @@ class _Sessions:
         """Return the sessions that changed since they were judged, with their injections."""
         entries: dict[str, list[Entry]] = {}
         for entry in book.open.values():
-            if entry.lessons or entry.held:
+            if entry.lessons:
                 entries.setdefault(entry.session, []).append(entry)
         return {
             session: of_session
@@ -367,23 +327,12 @@ class _Sessions:
             if not all(all(entry.verdicts) for entry in of_session)
             # of a session that was forgotten since, the verdicts stay
             or ((stamp := self.stamp(session)) and book.sessions.get(session) != stamp)
-            or (stamp and any(map(_lacks_a_week, of_session)))
         }
 
     def steps(self, session: str) -> list[Step]:
         """Return the steps of a session; none where it cannot be read."""
         paths = (path for path, _ in self._files_of(session))
         return next(filter(None, (self._steps_in(path, session) for path in paths)), [])
-
-    def later_in_week(self, entry: Entry) -> Iterable[Step]:
-        """Yield the steps of other sessions of the project in the week after an injection."""
-        began = _seconds(entry.time)
-        for path, _ in self._files_of(entry.session):
-            last = _day_of(path) + timedelta(days=impact.WEEK_DAYS)
-            for other in sorted(self._paths):
-                is_near = other.partition("/")[0] == path.partition("/")[0] and other != path
-                if is_near and _day_of(path) <= _day_of(other) <= last:
-                    yield from (step for step in self._steps(other) if _seconds(step.at) > began)
 
     def _steps_in(self, path: str, session: str = "") -> list[Step]:
         """Return the steps of a file; none where it cannot be read, or is of another session."""
@@ -414,30 +363,12 @@ def _bare(name: str) -> str:
     return _NUMBER.sub("", name)
 
 
-def _day_of(path: str) -> datetime:
-    try:
-        return datetime.fromisoformat(archive.day_of(Path(path)))
-    except ValueError:  # somebody renamed it
-        return datetime.min
-
-
-def _is_a_week_old(entry: Entry) -> bool:
-    return time.time() - _seconds(entry.time) > impact.WEEK_DAYS * 86_400
-
-
-def _lacks_a_week(entry: Entry) -> bool:
-    return bool(entry.share) and not entry.is_final and _is_a_week_old(entry)
-
-
-def _judge_session(
-    steps: Sequence[Step], entries: Iterable[Entry], marks: _Marks, sessions: _Sessions
-) -> None:
+def _judge_session(steps: Sequence[Step], entries: Iterable[Entry], marks: _Marks) -> None:
     """Judge the injections of a session. Raises IndexStateError without an index."""
     for entry in entries:
         place = _place(entry, steps)
         if place is None:
             entry.verdicts = [each or UNKNOWN for each in entry.verdicts]
-            entry.is_final = _is_a_week_old(entry)
             continue
         had = judge.words_before(steps[:place])
         turns = TURNS_FROM_START if entry.event == START else judge.TURNS
@@ -449,14 +380,6 @@ def _judge_session(
             UNKNOWN if own is None else judge.judge(own, had, after, failure).outcome
             for own in (marks.of(lesson, entry.session) for lesson in entry.lessons)
         ]
-        for lesson in dict.fromkeys([*entry.drawn, *entry.held]):
-            own = marks.of(lesson, entry.session)
-            entry.values[lesson] = impact.measures(own, had, steps, place, failure, turns)
-        entry.is_final = _is_a_week_old(entry)
-        if entry.values and entry.is_final:
-            again = impact.reworked(steps[place:], sessions.later_in_week(entry))
-            for each in entry.values.values():
-                each[-1] = again
 
 
 def _place(entry: Entry, steps: Sequence[Step]) -> int | None:
@@ -490,7 +413,7 @@ class _Marks:
         self._vault, self._sessions = vault, sessions
         self._given: dict[str, set[str]] = defaultdict(set)  # lesson -> sessions
         for entry in book.open.values():
-            for lesson in (*entry.lessons, *entry.held):
+            for lesson in entry.lessons:
                 self._given[lesson].add(entry.session)
         self._own = functools.cache(self._of_text)
 
