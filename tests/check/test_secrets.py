@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from vault_index.check import secrets
-from vault_index.journal.redact import redact
+from vault_index.check.redact import redact
 
 BEFORE, AFTER = "It worked before.\n", "\nand then it failed.\n"
 VALUES = 12  # of each template; a form that is missed now and then shows within a few kinds

@@ -11,10 +11,10 @@ import pytest
 from tests.support.files import MakeVault, lesson_text
 from tests.support.indexed import kept_on
 from vault_index import api, client, files
+from vault_index.check.redact import redact
 from vault_index.edit import teach
 from vault_index.errors import ChangedError, LessonError, VaultError
 from vault_index.index import reconcile
-from vault_index.journal.redact import redact
 from vault_index.search import entries
 from vault_index.store import injections
 from vault_index.vault import Vault

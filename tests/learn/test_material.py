@@ -16,9 +16,9 @@ from tests.support.conversations import Conversation, about_redirects, about_ret
 from tests.support.files import write
 from tests.support.planted import SECRETS
 from tests.support.projects import a_project, a_vault, commit, taken
+from vault_index.check.redact import redact
 from vault_index.config import load
 from vault_index.errors import VaultError
-from vault_index.journal.redact import redact
 from vault_index.learn import gather, timeline
 from vault_index.learn.material import ADDED, CHANGED, MOVED, REMOVED, Material
 from vault_index.store import injections

@@ -12,17 +12,17 @@ from vault_index.ask import conversations, passages, respond
 from vault_index.ask.answer import FAILED, JOURNAL, UNKNOWN, Passage
 from vault_index.ask.conversations import Exchange
 from vault_index.ask.passages import MAX_PASSAGES, SearchResult, Wanted
+from vault_index.check.redact import redact
 from vault_index.errors import SettingsError, VaultError
 from vault_index.features import AskTable
 from vault_index.journal import archive, projects
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import OBSERVATION, PROMPT
-from vault_index.journal.redact import redact
 from vault_index.store import moments
 
 if TYPE_CHECKING:
+    from vault_index.journal.hit import JournalHit
     from vault_index.llm.metered import Model
-    from vault_index.search.hit import JournalHit
     from vault_index.vault import Vault
 
 MAX_QUERY_CHARS = 20_000

@@ -14,6 +14,7 @@ from vault_index.api import codec
 from vault_index.api.question import Caller, command, question
 from vault_index.errors import VaultError
 from vault_index.journal import archive, forget, importing, index, projects
+from vault_index.journal.hit import Around, JournalHit, JournalHits
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import (
     CONCEPTS,
@@ -27,7 +28,6 @@ from vault_index.journal.record import (
     SessionRecords,
     short_id,
 )
-from vault_index.search.hit import Around, JournalHit, JournalHits
 from vault_index.search.journal import around, find
 from vault_index.search.query import HITS, OF_JOURNAL, Query
 from vault_index.store.filters import Filter

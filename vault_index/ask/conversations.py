@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vault_index import files
+from vault_index.check.redact import redact
 from vault_index.errors import VaultError
 from vault_index.features import AskTable, JournalTable
 from vault_index.journal import expiry, projects
-from vault_index.journal.redact import redact
 from vault_index.lesson.file import hash_of
 from vault_index.llm.backend import ASSISTANT, USER, Turn
 

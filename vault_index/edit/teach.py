@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from vault_index.check.redact import redact
 from vault_index.edit import update
 from vault_index.errors import VaultError
 from vault_index.hotpath import chatter
 from vault_index.index.rows import MAX_TAUGHT, MAX_TAUGHT_CHARS
-from vault_index.journal.redact import redact
 from vault_index.lesson import parse
 from vault_index.search import entries, failures
 from vault_index.text import failure

@@ -12,15 +12,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vault_index import files
+from vault_index.check.redact import redact
 from vault_index.errors import VaultError, WriteError
 from vault_index.features import JournalTable
 from vault_index.files.private import make_folder
 from vault_index.hotpath import spool
 from vault_index.journal import archive, backlog, index, projects, session_file, transcript
 from vault_index.journal.archive import Catalog, Head
+from vault_index.journal.exclude import Exclude
 from vault_index.journal.journal import Journal, held
 from vault_index.journal.record import Record, Session, short_id
-from vault_index.journal.redact import Exclude, redact
 from vault_index.transcripts import reading
 from vault_index.transcripts.events import map_texts
 

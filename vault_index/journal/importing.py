@@ -30,9 +30,9 @@ from vault_index.files.private import make_folder
 from vault_index.journal import archive, capture, projects
 from vault_index.journal.archive import Catalog, Head
 from vault_index.journal.capture import Captured
+from vault_index.journal.exclude import Exclude
 from vault_index.journal.journal import Journal, held
 from vault_index.journal.record import Session
-from vault_index.journal.redact import Exclude
 from vault_index.transcripts import reading
 from vault_index.transcripts.reading import Transcript
 

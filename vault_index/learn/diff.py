@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from vault_index import git
-from vault_index.journal.redact import glob_matcher, redact, redact_lines
+from vault_index.check.redact import glob_matcher, redact, redact_lines
 from vault_index.learn.material import ADDED, CHANGED, MOVED, REMOVED, FileChange
 from vault_index.transcripts import events
 

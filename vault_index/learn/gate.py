@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from vault_index.check import prompt_injection, secrets
+from vault_index.check.redact import redact
 from vault_index.errors import CheckError, VaultError
 from vault_index.hotpath import chatter
 from vault_index.index.rows import hash_of_prompt
 from vault_index.journal.record import private_id
-from vault_index.journal.redact import redact
 from vault_index.learn import evidence
 from vault_index.learn.material import SESSION, Entry, Material
 from vault_index.learn.timeline import CHANGES, FAILED

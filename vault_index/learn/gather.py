@@ -17,14 +17,15 @@ from functools import partial
 from pathlib import Path
 
 from vault_index import git
+from vault_index.check.redact import redact
 from vault_index.errors import VaultError
 from vault_index.features import JournalTable, LearnTable
 from vault_index.files import read_if_any
 from vault_index.hotpath.log import MAX_SESSION_CHARS
 from vault_index.journal import archive, capture, projects
+from vault_index.journal.exclude import Exclude
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import OBSERVATION, PROMPT, Command, Record, Session
-from vault_index.journal.redact import Exclude, redact
 from vault_index.learn import diff, timeline
 from vault_index.learn.diff import Diff
 from vault_index.learn.material import ADDED, CHANGED, COMMITS, FILES, SESSION, FileChange, Material

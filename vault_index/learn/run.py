@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import llm
+from vault_index.check.redact import redact
 from vault_index.errors import (
     ModelAwayError,
     ModelBudgetError,
@@ -29,7 +30,6 @@ from vault_index.hotpath import index_files
 from vault_index.journal import archive, backlog, expiry
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import private_id
-from vault_index.journal.redact import redact
 from vault_index.learn import (
     by_rule,
     evidence,

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from vault_index.check import pattern, prompt_injection
 from vault_index.check.finding import ERROR
-from vault_index.journal.redact import redact
+from vault_index.check.redact import redact
 from vault_index.text import failure
 from vault_index.transcripts import events, tools, vocabulary
 from vault_index.transcripts.turns import Call, Said, Turn

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import git
+from vault_index.check.redact import glob_matcher, redact
 from vault_index.index.rows import MAX_TAUGHT_CHARS
-from vault_index.journal.redact import glob_matcher, redact
 from vault_index.recall import anchors, block, select, sessions
 from vault_index.recall.select import Injection
 from vault_index.search import above, failures

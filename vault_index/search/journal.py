@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 from vault_index.errors import IndexStateError, VaultError
 from vault_index.features import JournalTable
 from vault_index.journal import index
+from vault_index.journal.hit import Around, JournalHit, JournalHits
 from vault_index.journal.journal import Journal, open_index
-from vault_index.search.hit import Around, JournalHit, JournalHits, below
+from vault_index.search.hit import below
 from vault_index.search.query import OF_JOURNAL, Query, query_vector, searched
 from vault_index.search.scoring import Evidence, Limits, gather
 from vault_index.store import filters, moments

@@ -11,8 +11,9 @@ from typing import Any
 
 from vault_index.entrypoints.words import journal, sentence, spent
 from vault_index.errors import VaultError
+from vault_index.journal.hit import Around, JournalHit, JournalHits
 from vault_index.recall import block
-from vault_index.search.hit import Around, Hit, HitList, JournalHit, JournalHits, percent_of
+from vault_index.search.hit import Hit, HitList, percent_of
 from vault_index.store import moments
 from vault_index.text import quote
 

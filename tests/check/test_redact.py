@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support.planted import NO_SECRETS, SECRETS
 from vault_index.check import pattern, secrets
-from vault_index.journal.redact import redact
+from vault_index.check.redact import redact
 
 EXAMPLES = [
     match.replace("¦", "") for rule in pattern.load("secrets") for match in rule.match
