@@ -39,7 +39,6 @@ from vault_index.lesson import parse
 from vault_index.lesson.file import hash_of, hash_of_file
 from vault_index.search import floor, query
 from vault_index.store import manifest
-from vault_index.store.reader import Compact
 from vault_index.store.table import Table
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import warming
@@ -206,7 +205,7 @@ def _alone(root: Path, count: int) -> Path:
 
 
 def _engines(index: Path, count: int) -> Iterator[tuple[str, float]]:
-    """Compare the ways to the nearest vectors: all multiplied, by components, by LanceDB's index."""
+    """Compare the ways to the nearest vectors: all multiplied, by LanceDB's index."""
     import lancedb
 
     every = np.concatenate(
@@ -216,18 +215,6 @@ def _engines(index: Path, count: int) -> Iterator[tuple[str, float]]:
     exact = [set((-(every @ vector)).argpartition(NEAREST)[:NEAREST].tolist()) for vector in asked]
     yield "exact scan, ms", _milliseconds(lambda n: (-(every @ asked[n])).argpartition(NEAREST))
     yield "exact scan, MB", every.nbytes / 1e6
-    compact = Compact(every[:: max(1, count // 5000)], count)
-    compact.put(np.arange(count), every)
-
-    def by_components(number: int) -> set[int]:
-        likeness = compact.likeness(asked[number])
-        first = (-likeness).argpartition(min(500, count - 1))[:500]
-        order = (-(every[first] @ asked[number])).argsort()[:NEAREST]
-        return set(first[order].tolist())
-
-    yield "components, ms", _milliseconds(by_components)
-    yield "components, MB", count * 4 * 128 / 1e6
-    yield "components, recall of ten", _recall(exact, by_components)
     opened = lancedb.connect(str(index)).open_table("lessons")
     began = time.process_time()
     is_quick = count >= WITH_FILES  # the usual training takes half an hour
@@ -276,7 +263,6 @@ def _milliseconds(do: Callable[[int], object], times: int = 20) -> float:
 LINES = {
     "a search, ms": ("#333", "a whole search"),
     "exact scan, ms": ("#c33", "vectors: exact scan"),
-    "components, ms": ("#27c", "vectors: components"),
     "IVF-PQ, ms": ("#2a2", "vectors: IVF-PQ"),
 }
 _WIDTH, _HEIGHT, _LEFT, _TOP = 640, 360, 60, 20

@@ -146,8 +146,6 @@ class Vault:
                 raise IndexStateError("the index is of an older version", "run `lessons index`")
             lessons = sum(entry.lessons for entry in recorded.files.values())
             store = Reader(index, recorded.dimension)
-            if last is not None and last.store.index == index:
-                store.follow(last.store)
             last = OpenIndex(
                 store,
                 recorded.embedder,

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from tests.support.embedders import WordEmbedder
@@ -17,8 +16,6 @@ from vault_index.journal.hit import JournalHits
 from vault_index.journal.journal import Journal
 from vault_index.search import journal as search
 from vault_index.search.query import Query
-from vault_index.search.scoring import Limits
-from vault_index.store import reader
 from vault_index.store.filters import Filter
 
 LOGIN = "11111111-0000-4000-8000-000000000000"
@@ -135,31 +132,3 @@ def test_without_vectors_full_text_answers(journal: Journal, own_world: Path) ->
     results = search.find(without, Query("upload three times"))
     assert results.text_only
     assert ids(results)[0] == "22222222-p1"
-
-
-@pytest.mark.slow
-def test_a_large_table_ranks_as_a_small_one(
-    own_world: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Vectors are kept in fewer numbers, and only the best are scored exactly."""
-    chance = np.random.default_rng(0)
-    words = [f"word{number}" for number in range(400)]
-    journal = a_journal(own_world, WordEmbedder())
-    texts = [" ".join(chance.choice(words, 12)) for _ in range(600)]
-    for start in range(0, 600, 50):
-        session = f"{start:08d}"
-        some = enumerate(texts[start : start + 50], start=1)
-        keep(journal, session, *(prompt(session, n, text, days_ago(3)) for n, text in some))
-    index.sync(journal)
-    asked = [" ".join(chance.choice(words, 4)) for _ in range(12)]
-    exact = [ids(search.find(journal, Query(text, k=10))) for text in asked]
-    monkeypatch.setattr(reader, "LARGE_ROWS", 100)
-    monkeypatch.setattr(reader, "COMPONENTS", 32)
-    monkeypatch.setattr(search, "LIMITS", Limits(scored=150, matched=100, first=100))
-    journal.opened = None
-    large = [ids(search.find(journal, Query(text, k=10))) for text in asked]
-    same = [len(set(few) & set(all_of)) for few, all_of in zip(large, exact, strict=True)]
-    assert sum(same) >= 0.98 * 120
-    keep(journal, "after000", prompt("after000", 1, "a zebra crosses", days_ago(1)))
-    index.sync(journal)  # what is in memory goes on to the next version of the table
-    assert ids(search.find(journal, Query("the zebra that crosses", k=1))) == ["after000-p1"]

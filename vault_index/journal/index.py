@@ -245,7 +245,6 @@ def _save_folded(journal: Journal, index: Path, known: Manifest) -> None:
     last, table = journal.opened, None
     if last and last.store.index == index:
         table = Reader(index, known.dimension, JOURNAL)
-        table.follow(last.store)
         table.load()
     manifest.save(index, replace(known, derived={_WAITING: "0"}))
     if table is not None:

@@ -126,8 +126,6 @@ def open_index(journal: Journal) -> OpenJournal:
                 "the journal's index is of an older version", "run `lessons journal import`"
             )
         table = Reader(index, recorded.dimension, JOURNAL)
-        if last is not None and last.store.index == index:
-            table.follow(last.store)
         last = OpenJournal(table, recorded.embedder, len(recorded.files), version)
         journal.opened = last
     return last

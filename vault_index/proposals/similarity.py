@@ -98,7 +98,7 @@ def _candidates(
     if vector is not None:
         listed += table.nearest(vector, NEAREST_ROWS)[0].tolist()
     places = np.array(list(dict.fromkeys(listed)), int)
-    cosines = np.zeros(len(places)) if vector is None else table.cosines(places, vector)
+    cosines = np.zeros(len(places)) if vector is None else table.cosines(vector)[places]
     for row, cosine in zip(table.take(places), cosines.tolist(), strict=True):
         if row["is_whole"] and not row["withheld"]:
             yield row, cosine

@@ -49,7 +49,7 @@ class PublishedVault(Vault):
         self._looked = 0.0
 
     def open_index(self) -> OpenIndex:
-        """Open the newest version; what was read of the one before is kept. Raises StoreError."""
+        """Open the newest version. Raises StoreError."""
         last = self._index
         if last is not None and time.monotonic() - self._looked < LOOK_SECONDS:
             return last
@@ -60,10 +60,8 @@ class PublishedVault(Vault):
         if not store.exists():
             raise StoreError(f"{self.uri}: nothing is published there", "lessons index --publish")
         self._looked = time.monotonic()
-        if last is not None:
-            if last.store.revision() == store.revision():
-                return last
-            store.follow(last.store)
+        if last is not None and last.store.revision() == store.revision():
+            return last
         none = replace(SKILLS, table="no_skills"), replace(DOCUMENTS, table="no_documents")
         skills, documents = (Reader(self.root / "none", 0, each) for each in none)
         self._index = OpenIndex(

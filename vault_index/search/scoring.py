@@ -68,13 +68,11 @@ FULL_TEXT_WEIGHT = 0.01  # of LanceDB's _score
 SUMMED_WORDS = 16
 PROMPT_WEIGHT = 0.9  # of the cosine of a prompt of a skill that was built of lessons
 CANDIDATES = 16  # lessons, at least, that confidence may put in order
-MAX_SCORED = 50_000  # passages that each side scores: up to there the ranking is exact
-RESCORED = 1000  # passages of a larger table whose evidence is exact
-MANY = 0.5  # of all rows: a filter that keeps so many is looked at after full text, not in it
+MAX_SCORED = 50_000  # best passages that are ranked, and that full text returns
 CONFIDENCE_STEP = 0.025  # confidence 5 or 1 moves a hit by 5%, among hits only
 
 
-# The evidence of both sides for the rows of a table, of lessons or of the journal, in two stages.
+# The evidence of both sides for the rows of a table, of lessons or of the journal.
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +90,11 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How far a search looks: what is beyond is scored about right, and comes to no hit."""
+    """How far a search looks: rows beyond these limits are never hits."""
 
-    scored: int  # rows of each mask whose evidence is exact
+    scored: int  # best rows of each mask
     matched: int  # rows that full text returns, best first
-    first: int  # rows whose order is that of a small table
+    first: int  # rows whose order is exact, however few rows full text returns
 
 
 def gather(
@@ -114,15 +112,13 @@ def gather(
 
     The first mask has all rows of the others.
 
-    The first stage scores every row: in a large table the cosine is only about right, and full text
-    returns its best. The second scores the best of these exactly. `where` is a filter for full text,
-    and `also` are places that count however little there is for them. Pieces bring their wholes. BM25
-    counts `weight`. Without a vector rows need a word of the text.
+    `where` is a filter for full text, and `also` are places that count however little there is for them.
+    Pieces bring their wholes. BM25 counts `weight`. Without a vector rows need a word of the text.
     """
     import numpy as np
 
     count = len(reader.ids)
-    cosine = np.zeros(count) if vector is None else reader.likeness(vector, masks[0])
+    cosine = np.zeros(count) if vector is None else reader.cosines(vector)
     words = np.zeros(count)
     least_score = None  # of the rows that full text returned, if it may have left out others
     if text:
@@ -142,10 +138,7 @@ def gather(
         family = reader.families
         named[family.wholes[chosen[family.places]]] = True
     places = np.flatnonzero(chosen | named)
-    cosine = cosine[places]
-    if reader.is_large and vector is not None:
-        cosine = reader.cosines(places, vector)
-    found = Evidence(places, cosine, words[places])
+    found = Evidence(places, cosine[places], words[places])
     if least_score is not None:
         _score_words(reader, text, found, least_score, limits, weight)
     return found if vector is not None else found.only((found.text > 0) | named[places])
@@ -276,7 +269,7 @@ def _evidence(
     words: Exact,
     weight: float,
 ) -> _Lessons:
-    """Return the evidence for every lesson; in a large table for the best `stop` of them.
+    """Return the evidence for every lesson; the order of the best `stop` of them is exact.
 
     A lesson has the words of its whole, and the better cosine of its whole and its pieces, of which
     that of a piece counts `PIECE_WEIGHT`. A hit shows the piece that is nearest to the query.
@@ -288,12 +281,8 @@ def _evidence(
     if vector is None and query and table.schema.has_pieces:
         acting = taught.acting(table.families, *taught.equal(table, query, where))
     also = [*words.rows, *acting.fires, *acting.silent]
-    limit = RESCORED if table.is_large else MAX_SCORED
-    is_wide = table.is_large and mask is not None and mask.mean() > MANY
-    rows = gather(
-        table, query, vector, [mask], Limits(limit, limit, stop + CANDIDATES),
-        where=None if is_wide else where, also=also, weight=weight,
-    )  # fmt: skip
+    limits = Limits(MAX_SCORED, MAX_SCORED, stop + CANDIDATES)
+    rows = gather(table, query, vector, [mask], limits, where=where, also=also, weight=weight)
     if vector is None or not table.schema.has_pieces:
         return _Lessons(rows, rows.places, np.zeros(len(rows.places), bool), acting, words)
     family = table.families

@@ -7,7 +7,6 @@ row in all versions, as a change writes another row. Nobody waits for a writer.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -21,61 +20,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 T = TypeVar("T")
-LARGE_ROWS = 50_000  # from there on not all vectors are multiplied: 14 ms at 10,000 rows
-HALVES_ROWS = 200_000  # of lessons, whose vectors are also kept at half precision: 0.8 kB each
 MAX_WHOLE_ROWS = 10_000  # that a watcher keeps in memory: 15 MB
 MAX_MASKS = 16  # the last ones, as most searches have the same filters: a byte a row each
-MAX_NEW = 2_000  # rows: with more, all vectors are read once more
-FEW = 5_000  # rows of a filter whose vectors are read by themselves where none are in memory
 FAMILY_COLUMNS = ("lesson_id", "is_whole", "taught")
-
-# Vectors in a third of the memory, for tables too large to multiply all of their vectors.
-#
-# The first 128 principal components of unit vectors keep nearly all of what sets them apart: of
-# 250,000 vectors of MiniLM in 384 dimensions the nearest ten are among the nearest 500 by components
-# for each of 60 questions (of 64 components: .98). That takes 12 ms and 0.5 kB a row; all of the
-# vectors take 1.5. Who asks compares the nearest by components once more by their vectors, so that
-# scores are exact.
-COMPONENTS = 128
-SAMPLE = 5_000  # vectors that the components are of
-
-
-class Compact:
-    """The components of `count` unit vectors, whose axes are those of a sample, float32[n, dimension]."""
-
-    def __init__(self, sample: np.ndarray, count: int, *, with_halves: bool = False) -> None:
-        import numpy as np
-
-        # the whole vectors at half precision: a cosine differs by 0.0002 at most
-        self._halves = np.zeros((count, sample.shape[1]), np.float16) if with_halves else None
-        _, axes = np.linalg.eigh(sample.T @ sample)
-        self._axes = np.ascontiguousarray(axes[:, ::-1][:, :COMPONENTS], np.float32)
-        self._parts = np.zeros((count, self._axes.shape[1]), np.float32)
-
-    def picked(self, places: np.ndarray) -> Compact:
-        """Return the components of the vectors at these places, on the same axes."""
-        some = copy(self)
-        some._parts = self._parts[places]
-        some._halves = None if self._halves is None else self._halves[places]
-        return some
-
-    def put(self, places: np.ndarray, vectors: np.ndarray) -> None:
-        """Keep vectors, float32[n, dimension], at these places."""
-        self._parts[places] = vectors @ self._axes
-        if self._halves is not None:
-            self._halves[places] = vectors
-
-    def likeness(self, vector: np.ndarray) -> np.ndarray:
-        """Return about the cosine of each vector with a unit vector, float32[count]."""
-        likeness: np.ndarray = self._parts @ (vector @ self._axes)
-        return likeness
-
-    def cosines(self, places: np.ndarray, vector: np.ndarray) -> np.ndarray | None:
-        """Return the cosines of the vectors at these places, float32[n]; None without the halves."""
-        if self._halves is None:
-            return None
-        cosines: np.ndarray = self._halves[places].astype("f4") @ vector
-        return cosines
 
 
 class Families(NamedTuple):
@@ -93,15 +40,8 @@ class Reader(Table):
         super().__init__(index, dimension, schema, pinned=True)
         self._masks: dict[str, np.ndarray] = {}  # the last one last
         self._made: dict[str, Any] = {}  # see `once`
-        self._compact: Compact | None = None
-        self._before: tuple[np.ndarray, Compact] | None = None  # of an earlier version
         self._rows: tuple[np.ndarray, pa.Table] | None = None  # see `load`
         self._latest: tuple[object, tuple[np.ndarray, np.ndarray]] | None = None  # see `matches`
-
-    def follow(self, before: Reader) -> None:
-        """Take over what an earlier version of the same table has in memory, as far as it holds."""
-        if before._compact is not None:
-            self._before = before.ids, before._compact
 
     def load(self, *, rows: bool = False) -> None:
         """Load what each search needs; with `rows` also what hits show, in a small table.
@@ -112,7 +52,7 @@ class Reader(Table):
         if self.schema.in_memory:
             _ = self._by_time
         if self.dimension:
-            _ = self._in_components() if self.is_large else self._vectors
+            _ = self._vectors
         if rows and self.count() <= MAX_WHOLE_ROWS:
             scanned = self.scan(self.schema.shown, ids=True)
             self._rows = scanned["_rowid"].to_numpy().argsort(), scanned
@@ -124,11 +64,6 @@ class Reader(Table):
     @cached_property
     def _count(self) -> int:
         return super().count()
-
-    @property
-    def is_large(self) -> bool:
-        """Whether it has too many rows to keep all of their vectors in memory."""
-        return self.count() > LARGE_ROWS
 
     def revision(self) -> str:
         """Return what differs after every write to the table."""
@@ -163,7 +98,7 @@ class Reader(Table):
 
     @cached_property
     def _vectors(self) -> np.ndarray:
-        """All vectors: multiplying takes less time than asking LanceDB for the nearest (5 ms)."""
+        """All vectors, float32[n, dimension]: 100,000 are multiplied in 15 ms."""
         family = FAMILY_COLUMNS if self.schema.has_pieces else ()
         rows = self.scan([VECTOR, *family], ids=True)
         ids = rows["_rowid"].to_numpy()
@@ -172,8 +107,9 @@ class Reader(Table):
             self.__dict__.setdefault("columns", {"_rowid": ids[order]})
         if family:
             self.__dict__.setdefault("families", self._families_of(rows))
-        vectors: np.ndarray = matrix(rows, self.dimension)[order]
-        return vectors
+        vectors = matrix(rows, self.dimension)
+        in_order = bool((ids[1:] > ids[:-1]).all())  # as mostly: 100,000 vectors more are 150 MB
+        return vectors if in_order else vectors[order]
 
     @cached_property
     def families(self) -> Families:
@@ -196,76 +132,12 @@ class Reader(Table):
         wholes = np.array([place_of[names[at]] for at in parts], np.int64)
         return Families(places[parts], wholes, taught)
 
-    def _in_components(self) -> Compact:
-        self._compact = self._compact or self._followed() or self._read_compact()
-        return self._compact
-
-    def _followed(self) -> Compact | None:
-        """Return the components of an earlier version with those of new rows; None with many new."""
-        kept, self._before = self._before, None
-        if kept is None:
-            return None
-        old_ids, old = kept
-        at = old_ids.searchsorted(self.ids).clip(max=len(old_ids) - 1)
-        new = (old_ids[at] != self.ids).nonzero()[0]
-        if len(new) > MAX_NEW:
-            return None
-        compact = old.picked(at)
-        compact.put(new, self._taken_vectors(new))
-        return compact
-
-    def _read_compact(self) -> Compact:
-        import numpy as np
-
-        count = len(self.ids)
-        sample = self._taken_vectors(np.arange(0, count, max(1, count // SAMPLE)))
-        with_halves = self.schema.has_pieces and count <= HALVES_ROWS
-        compact = Compact(sample, count, with_halves=with_halves)
-        for batch in self.batches([VECTOR]):
-            vectors = batch.column(VECTOR).values.to_numpy().reshape(-1, self.dimension)
-            compact.put(self.ids.searchsorted(batch.column("_rowid").to_numpy()), vectors)
-        return compact
-
-    def _taken_vectors(self, places: np.ndarray) -> np.ndarray:
-        """Return the vectors of rows, float32[n, dimension], in their order."""
-        import numpy as np
-
-        if not self.is_large:
-            vectors: np.ndarray = self._vectors[places]
-            return vectors
-        if not len(places):
-            return np.empty((0, self.dimension), np.float32)
-        row_ids = self.ids[places]
-        rows = self.rows_by_id(row_ids.tolist(), [VECTOR])
-        taken = rows["_rowid"].to_numpy()
-        order = np.argsort(taken)
-        vectors = matrix(rows, self.dimension)
-        in_order: np.ndarray = vectors[order[taken.searchsorted(row_ids, sorter=order)]]
-        return in_order
-
     # what a search asks
 
-    def likeness(self, vector: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
-        """Return the cosine of each row with a unit vector, float32[n], as far as a mask has it.
-
-        In a large table it is about right.
-        """
-        import numpy as np
-
-        if not self.is_large:
-            cosines: np.ndarray = self._vectors @ vector
-            return cosines
-        if self._compact is None and mask is not None and np.count_nonzero(mask) <= FEW:
-            cosines = np.zeros(len(mask), np.float32)
-            cosines[mask] = self._taken_vectors(np.flatnonzero(mask)) @ vector
-            return cosines
-        return self._in_components().likeness(vector)
-
-    def cosines(self, places: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        """Return the exact cosine of each of these rows with a unit vector, float32[n]."""
-        halves = None if self._compact is None else self._compact.cosines(places, vector)
-        exact: np.ndarray = self._taken_vectors(places) @ vector if halves is None else halves
-        return exact
+    def cosines(self, vector: np.ndarray) -> np.ndarray:
+        """Return the cosine of each row with a unit vector, float32[n]."""
+        cosines: np.ndarray = self._vectors @ vector
+        return cosines
 
     def of_lessons(self, lesson_ids: Sequence[str]) -> dict[str, np.ndarray]:
         """Return the vectors of whole lessons by their ids, float32[dimension]; none without vectors."""
@@ -274,7 +146,7 @@ class Reader(Table):
         import numpy as np
 
         places = {id: self._wholes[id] for id in lesson_ids if id in self._wholes}
-        taken = self._taken_vectors(np.array([*places.values()], np.int64))
+        taken = self._vectors[np.array([*places.values()], np.int64)]
         return dict(zip(places, taken, strict=True))
 
     @cached_property
@@ -289,12 +161,11 @@ class Reader(Table):
 
         The nearest first.
         """
-        likeness = self.likeness(vector)
-        limit = min(limit, len(likeness))
-        places = (-likeness).argpartition(max(0, limit - 1))[:limit] if limit else self.ids[:0]
-        cosines = self.cosines(places, vector)
-        order = (-cosines).argsort(kind="stable")
-        return places[order], cosines[order]
+        cosines = self.cosines(vector)
+        limit = min(limit, len(cosines))
+        places = (-cosines).argpartition(max(0, limit - 1))[:limit] if limit else self.ids[:0]
+        places = places[(-cosines[places]).argsort(kind="stable")]
+        return places, cosines[places]
 
     def mask(self, where: str | None) -> np.ndarray | None:
         """Return which rows a filter names, bool[n]; None for no filter. Asking LanceDB takes longer."""
