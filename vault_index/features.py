@@ -9,8 +9,10 @@ it is called: a hook loads only the features that its event needs. Its settings 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
 
 # Kinds of values of settings: `config` converts a value by the name of its kind.
 Cosine = float
@@ -98,6 +100,9 @@ class Feature:
     shared: str = ""  # those that `vault.toml` may set
     proposed: str = ""  # those that `vault.toml` may only propose
     variables: Mapping[str, str] = field(default_factory=dict)  # variable -> setting
+    at_project: str = ""  # (vault, folder): an agent works in a folder
+    at_prompt: str = ""  # (vault, prompt, folder, ids that were given, text_only) -> hits
+    at_start: str = ""  # (config, folder, session) -> what the start of a session gets to read
     commands: tuple[tuple[str, str, str], ...] = ()  # section of the help, module, names
 
 
@@ -108,6 +113,7 @@ FEATURES = (
         "journal",
         table="journal",
         settings=JournalTable,
+        at_start="journal.done:section",
         commands=(("Sessions", "journal", "journal"),),
     ),
     Feature(
@@ -130,6 +136,8 @@ FEATURES = (
         table="skills",
         settings=SkillsTable,
         shared="least_lessons least_confidence least_uses",
+        at_project="index.skills:register",
+        at_prompt="recall.skills:suggested",
         commands=(("For agents and programs", "skills", "skills"),),
     ),
     Feature(
@@ -158,3 +166,11 @@ FEATURES = (
         commands=(("This machine", "vaults", "vaults"),),
     ),
 )
+
+
+def adding(what: str) -> Iterator[Any]:
+    """Yield what each feature adds of a kind, loaded now, in the order of the list."""
+    for feature in FEATURES:
+        if named := getattr(feature, what):
+            module, _, name = named.partition(":")
+            yield getattr(import_module(f"vault_index.{module}"), name)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from vault_index.index import skills
+from vault_index import features
 from vault_index.recall import block, calls, select, sessions
 from vault_index.recall.select import Injection
 from vault_index.search import failures
@@ -116,7 +116,8 @@ def _injection(
     if from_files:
         return select.from_files(vault, prompt, given)
     project = Path(str(event.get("cwd") or "."))
-    skills.register(vault, project)
+    for note in features.adding("at_project"):
+        note(vault, project)
     if name == "SessionStart":
         sessions.forget_old(vault)
         failures.want(vault)

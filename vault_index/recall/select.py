@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vault_index import files, git
+from vault_index import features, files, git
 from vault_index.errors import VaultError
 from vault_index.hotpath import chatter
-from vault_index.journal.journal import Journal
 from vault_index.lesson import file, passages
 from vault_index.recall import anchors, block
 from vault_index.search import above, floor, scoring, unindexed
@@ -79,7 +78,11 @@ def for_prompt(
     config = vault.config
     queries, k = [prompt, *_ends(prompt)], config.prompt_lessons
     injection = _above_floor(vault, queries, k, COMPANION_SHARE, text_only, given)
-    suggested = _suggested(vault, prompt, project, given, text_only)
+    suggested = [
+        hit
+        for suggest in features.adding("at_prompt")
+        for hit in suggest(vault, prompt, project, given, text_only)
+    ]
     return _rendered(injection, suggested, config.prompt_tokens)
 
 
@@ -117,7 +120,7 @@ def for_session(
 ) -> Injection:
     """Return what the start of a session in a project should get, by what the project is doing.
 
-    Before the lessons comes what was done here last, older than this session (`block.section`).
+    Before the lessons comes what was done here last, older than this session.
 
     Rules of the project come first, whatever it is doing, as an agent needs them before the work
     begins. Each of the last commits' subjects is a query, and so are the branch and the changed files
@@ -137,8 +140,7 @@ def for_session(
         injection = _above_floor(vault, asked, room, 0.0, text_only, had)
     if rules:
         injection = replace(injection, hits=[*rules, *injection.hits], silent="")
-    done = block.section(Journal(config), project, session)
-    return _rendered(injection, [], config.token_budget, done)
+    return _rendered(injection, [], config.token_budget, _done(config, project, session))
 
 
 def after_compaction(vault: Vault, already: Collection[str]) -> Injection:
@@ -192,10 +194,16 @@ def _own_rules(vault: Vault) -> list[Hit]:
 
 def without_vault(config: Config, project: Path, session: str) -> Injection:
     """Return what the start of a session gets in a project without a vault: what was done here last."""
-    done = block.section(Journal(config), project, session)
+    done = _done(config, project, session)
     if not done:
         return Injection("", silent="nothing in the journal")
     return Injection(block.injection([], config.token_budget, journal=done))
+
+
+def _done(config: Config, project: Path, session: str) -> str:
+    """Return what features say at the start of a session: what was done in the project before."""
+    said = (say(config, project, session) for say in features.adding("at_start"))
+    return "\n".join(filter(None, said))
 
 
 def _rendered(
@@ -207,20 +215,6 @@ def _rendered(
         return injection
     text = block.injection(hits, max_tokens, suggested, done)
     return Injection(text, hits, suggested, injection.floor)
-
-
-def _suggested(
-    vault: Vault, prompt: str, project: Path | None, given: Collection[str], text_only: bool
-) -> list[Hit]:
-    """Return trusted skills that a prompt asks for and that the session has not received."""
-    k = vault.config.prompt_skills
-    if not k:
-        return []
-    folder, wanted = str(project or ""), k + len(given)
-    asked = Query(prompt, wanted, project=folder, text_only=text_only, for_agent=True)
-    hits = floor.skills_above(vault, asked).hits
-    trusted = only_trusted(vault, [hit for hit in hits if not hit.withheld])
-    return [hit for hit in trusted if hit.lesson_id not in given][:k]
 
 
 def _above_floor(
