@@ -12,13 +12,11 @@ from typing import Any
 
 import pytest
 
-from tests.support.commands import BIN, run
+from tests.support.commands import BIN
 from tests.support.files import lesson_text
 from tests.support.indexed import copy_of, full_text_vault
 from tests.support.watchers import watched
-from vault_index.entrypoints.hook import client
 from vault_index.recall import respond, sessions
-from vault_index.store import ownership
 from vault_index.vault import Vault
 
 HEAP = "our webpack build dies with heap out of memory at hashing chunks and sourcemaps"
@@ -80,17 +78,6 @@ def test_two_real_hooks_without_a_watcher_inject_once(team: Vault) -> None:
 
 
 @pytest.mark.slow
-def test_of_hooks_that_answer_in_the_same_instant_one_does(team: Vault) -> None:
-    ownership.claim(team.index_dir)
-    for number in range(20):
-        file = team.index_dir / "sessions" / f"s{number}"
-        with ThreadPoolExecutor(8) as pool:
-            began = time.time()
-            done = list(pool.map(lambda _: sessions.claim(file, {}, began), range(8)))  # noqa: B023  # all are done when the loop goes on
-        assert sum(done) == 1
-
-
-@pytest.mark.slow
 def test_the_second_gets_no_other_lessons_either(team: Vault) -> None:
     """Three of four lessons were given: the fourth is not the second hook's to give."""
     assert answered(team, event(team))
@@ -103,25 +90,6 @@ def test_a_prompt_that_is_typed_again_later_is_answered(team: Vault) -> None:
     assert answered(team, event(team))
     assert answered(team, event(team, began=time.time()))  # with the lesson that it has not had
     assert not answered(team, event(team, began=time.time()))  # nothing new
-
-
-@pytest.mark.slow
-def test_a_real_hook_answers_a_prompt_that_is_typed_again_at_once(team: Vault) -> None:
-    asked = event(team, session_id="again")
-    assert [bool(side_by_side(team, asked, 1)[0]) for _ in range(2)] == [True, True]
-
-
-def test_a_hook_that_is_held_up_knows_when_it_began(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [5_000.0]
-
-    def started() -> float:
-        now[0] += 3  # a busy machine: others run while it reads the file
-        return 40.0
-
-    monkeypatch.setattr(client, "_started", started)
-    monkeypatch.setattr("time.time", lambda: now[0])
-    monkeypatch.setattr("time.clock_gettime", lambda _: now[0] - 4_900)
-    assert client._began() == pytest.approx(4_940 + client.TICK_SECONDS)
 
 
 def test_a_hook_that_comes_to_its_own_answer_has_the_watchers_claim(team: Vault) -> None:
@@ -150,22 +118,8 @@ def test_where_nothing_can_be_written_it_is_answered(team: Vault, tmp_path: Path
     assert answered(team, event(team))
 
 
-def test_a_line_that_nobody_wrote_is_passed_over(team: Vault) -> None:
-    file = team.index_dir / "sessions" / "s"
-    ownership.make_folder(file.parent)
-    file.with_name("s.answered").write_bytes(b"\xff\xfe\nabc later x\n\n")
-    assert sessions.claim(file, {}, BEGAN)
-    assert not sessions.claim(file, {}, BEGAN)
-
-
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
     folder.mkdir()
     return folder
-
-
-def install(folder: Path, *words: str, path: str | None = None) -> tuple[str, str]:
-    env = {"PATH": f"{BIN}:{os.environ['PATH']}" if path is None else path}
-    ran = run("lessons", "install", "claude", *words, cwd=folder, env=env)
-    return ran.out, ran.err

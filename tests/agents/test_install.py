@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.agents.test_agent_settings import FORMATS
+from tests.agents.test_agent_settings import EVENTS, FORMATS
 from tests.support.commands import BIN, Ran, run
 from tests.support.files import write
 from vault_index import files
@@ -20,6 +21,7 @@ from vault_index.errors import WriteError
 
 JSON_AGENTS = ["codex", "gemini", "cursor", "copilot"]
 OWN = {
+    "claude": ".claude/settings.json",
     "codex": ".codex/hooks.json",
     "gemini": ".gemini/settings.json",
     "cursor": ".cursor/hooks.json",
@@ -31,6 +33,7 @@ SHARED = OWN | {
     "opencode": ".opencode/plugins/lessons.js",
 }
 TIMEOUTS = {
+    "claude": dict.fromkeys(EVENTS, 5) | {"SessionStart": 10},
     "codex": {"UserPromptSubmit": 5, "SessionStart": 10},
     "gemini": {"BeforeAgent": 5000, "SessionStart": 10_000},  # milliseconds
     "cursor": {"beforeSubmitPrompt": 5, "sessionStart": 10},
@@ -62,7 +65,7 @@ def ours(settings: Path) -> dict[str, dict[str, Any]]:
     lists = [(event, list_) for event, list_ in values["hooks"].items() if isinstance(list_, list)]
     entries = [(event, entry) for event, list_ in lists for entry in list_ if entry != "x"]
     hooks = [(event, hook) for event, entry in entries for hook in entry.get("hooks", [entry])]
-    return {event: hook for event, hook in hooks if "--agent" in str(hook)}
+    return {event: hook for event, hook in hooks if re.search(r"lessons-hook\b", str(hook))}
 
 
 def test_the_command_knows_the_agents_of_the_table() -> None:
@@ -91,6 +94,8 @@ def test_twice_changes_nothing_and_uninstall_leaves_nothing(
     settings = own_world / OWN[agent]
     install(agent, project)
     after = settings.read_bytes()
+    # settings may hold secrets one day
+    assert agent == "opencode" or settings.stat().st_mode & 0o077 == 0
     assert install(agent, project).out == f"{settings}: hooks were there already\n"
     assert settings.read_bytes() == after
     assert uninstall(agent, project).out == f"{settings}: hooks removed\n"
@@ -111,7 +116,7 @@ def test_in_a_project(
     assert not settings.exists()
 
 
-@pytest.mark.parametrize("agent", JSON_AGENTS)
+@pytest.mark.parametrize("agent", ["claude", *JSON_AGENTS])
 @pytest.mark.parametrize("text", FORMATS.values(), ids=FORMATS)
 def test_uninstall_gives_back_the_same_bytes(own_world: Path, agent: str, text: str) -> None:
     settings = write(own_world / OWN[agent], text)
@@ -155,7 +160,7 @@ def no_space(*_: Path) -> bool:
     raise OSError(28, "No space left on device")
 
 
-@pytest.mark.parametrize("agent", JSON_AGENTS)
+@pytest.mark.parametrize("agent", ["claude", *JSON_AGENTS])
 def test_what_others_put_there_meanwhile_stays(project: Path, own_world: Path, agent: str) -> None:
     settings = write(own_world / OWN[agent], '{"theme": "dark"}')
     install(agent, project)
@@ -173,17 +178,22 @@ def test_what_others_put_there_meanwhile_stays(project: Path, own_world: Path, a
     assert "lessons-hook" not in json.dumps(left)
 
 
-@pytest.mark.parametrize("agent", JSON_AGENTS)
-@pytest.mark.parametrize("text", ["{not json", "[]", '{"hooks": []}', '{"hooks": {"X": "y"}}'])
+BROKEN = ["{not json", "[]", "[" * 100_000, '{"hooks": []}', '{"hooks": {"X": "y"}}', b'"\xff"']
+
+
+@pytest.mark.parametrize("agent", ["claude", *JSON_AGENTS])
+@pytest.mark.parametrize("text", BROKEN, ids=lambda text: str(text)[:20])
 def test_broken_settings_are_left_alone(
-    project: Path, own_world: Path, agent: str, text: str
+    project: Path, own_world: Path, agent: str, text: str | bytes
 ) -> None:
     settings = write(own_world / OWN[agent], text)
+    before = settings.read_bytes()
     ran = install(agent, project, check=False)
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err.startswith(f"Error: {settings}")
+    error, hint = ran.err.splitlines()
+    assert (error.startswith(f"Error: {settings}"), hint.startswith("Try: ")) == (True, True)
     assert "Traceback" not in uninstall(agent, project, check=False).err
-    assert settings.read_text() == text
+    assert settings.read_bytes() == before
 
 
 COMMENTED = '{\n  // my theme, see https://example.org\n  "theme": "da//rk" /* yes */\n}\n'
@@ -226,15 +236,12 @@ def test_the_folders_of_the_agents_own_variables(
 ) -> None:
     monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    install("codex", project)
-    install("opencode", project)
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    for agent in ("codex", "opencode", "claude"):
+        install(agent, project)
     assert ours(tmp_path / "codex/hooks.json")
     assert (tmp_path / "config/opencode/plugins/lessons.js").exists()
-
-
-def test_codex_is_told_to_be_trusted(project: Path) -> None:
-    assert "type /hooks" in install("codex", project).err
-    assert "/hooks" not in install("codex", project).err  # nothing new to trust
+    assert (tmp_path / "claude/settings.json").exists()
 
 
 @pytest.mark.parametrize("agent", SHARED)
@@ -251,21 +258,6 @@ def test_a_link_that_came_with_a_repository_is_not_followed(
     assert ran.code == 1
     assert "is a link that the repository brought" in ran.err
     assert list(elsewhere.iterdir()) == []
-
-
-@pytest.mark.parametrize("agent", JSON_AGENTS)
-def test_the_users_own_link_stays_one(
-    project: Path, own_world: Path, tmp_path: Path, agent: str
-) -> None:
-    target = write(tmp_path / "dotfiles" / "settings.json", "{}")
-    settings = own_world / OWN[agent]
-    settings.parent.mkdir(parents=True)
-    settings.symlink_to(target)
-    install(agent, project)
-    assert ours(target)
-    uninstall(agent, project)
-    assert settings.is_symlink()
-    assert target.read_text() == "{}"
 
 
 def test_a_program_in_a_folder_with_blanks(
@@ -346,13 +338,6 @@ def test_uninstall_says_whose_sessions_are_still_recorded(
     said = uninstall("claude", others[1], "--project").out.splitlines()[-1]
     assert said.endswith(f"are no longer recorded; {recorded.parent} stays")
     assert "recorded" not in uninstall("claude", others[1], "--project").out
-
-
-def test_an_agent_whose_sessions_nobody_reads(project: Path, own_world: Path) -> None:
-    ran = install("gemini", project, "--journal", check=False)
-    assert ran.code == 1
-    assert "only of claude, codex" in ran.err
-    assert not (own_world / OWN["gemini"]).exists()
 
 
 # status and doctor

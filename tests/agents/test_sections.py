@@ -62,18 +62,6 @@ def test_whatever_the_text_is(tmp_path_factory: pytest.TempPathFactory, text: st
     assert file.read_bytes() == before
 
 
-def test_what_the_commands_say(project: Path) -> None:
-    file = write(project / "AGENTS.md", "# Rules\n")
-    said = [lessons(project, verb, "agents-md").out for verb in 2 * ["install"] + 2 * ["uninstall"]]
-    assert said == [
-        f"{file}: section written\n",
-        f"{file}: the section was there already\n",
-        f"{file}: section removed\n",
-        f"{file}: there was no section\n",
-    ]
-    assert file.read_text() == "# Rules\n"
-
-
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_what_others_write_above_and_below_stays(project: Path, text: str) -> None:
     file = write(project / "AGENTS.md", text)

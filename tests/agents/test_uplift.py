@@ -67,13 +67,6 @@ def test_a_run_with_the_real_agent_goes_on_where_it_ended(claude: Path, tmp_path
     assert "more than without" not in said  # one task has no interval
 
 
-@pytest.mark.other_agents
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_a_run_with_codex_runs_its_hooks(programs: dict[str, Path], tmp_path: Path) -> None:
-    one_task("codex", programs["codex"], tmp_path)
-
-
 def one_task(agent: str, program: Path, folder: Path) -> str:
     """Run the three arms of the first task; return what is printed."""
     words = ["--agent", agent, "--program", str(program), "--scripted", "--tasks", "1"]

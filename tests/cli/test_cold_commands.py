@@ -179,15 +179,6 @@ def test_without_an_index_names_are_read_from_the_files(
     assert "ops/heap" not in lessons("list").output
 
 
-def test_no_command_of_these_opens_a_table(team: Vault, no_table: None) -> None:
-    for words in (["list"], ["list", "--json"], ["list", "-c", "ops", "--since", "30d"],
-                  ["show", "heap"], ["show", "heap", "--json"], ["log", "heap"],
-                  ["categories"]):  # fmt: skip
-        assert lessons(*words).stderr == ""
-    write(team.lessons_dir / "ops/bad.md", "---\ntitle: [\n---\n")
-    assert "warning: lessons/ops/bad.md:3: frontmatter" in lessons("list").stderr
-
-
 @pytest.mark.slow
 def test_a_file_that_no_longer_parses_is_shown_as_it_was(team: Vault) -> None:
     before = lessons("show", "heap").stdout
@@ -235,41 +226,6 @@ def test_a_listing_that_is_missing_is_written_by_the_next_sync(team: Vault) -> N
     assert_as_the_table_says(team)
 
 
-@pytest.mark.slow
-def test_what_changed_since_is_beside_the_listing(team: Vault) -> None:
-    reconcile.sync(team)
-    found = manifest.current(team.index_dir)
-    assert found is not None
-    whole = (found / "listing.json").read_bytes()
-    write(team.lessons_dir / "ops/new.md", lesson_text("New", "Text."))
-    reconcile.sync(team, full=False)
-    assert_as_the_table_says(team)
-    (team.lessons_dir / "ops/new.md").rename(team.lessons_dir / "ops/newer.md")
-    for _ in range(2):
-        reconcile.sync(team)
-        assert_as_the_table_says(team)
-    assert (found / "listing.json").read_bytes() == whole
-    (found / "listing.json").unlink()  # the next change writes it
-    (team.lessons_dir / "ops/newer.md").unlink()
-    reconcile.sync(team)
-    assert_as_the_table_says(team)
-
-
-def test_a_listing_through_a_link_is_not_read(team: Vault, tmp_path: Path) -> None:
-    found = manifest.current(team.index_dir)
-    assert found is not None
-    (found / "listing.json").rename(tmp_path / "elsewhere.json")
-    (found / "listing.json").symlink_to(tmp_path / "elsewhere.json")
-    assert listing.now(team) is None
-
-
-def test_an_index_that_is_not_ours_is_not_read(team: Vault) -> None:
-    (team.index_dir / "owner").write_text("somebody")
-    found = listing.now(team, withheld=False)
-    assert found is not None
-    assert found.unchecked  # each file was read
-
-
 # the text without YAML
 
 
@@ -289,10 +245,6 @@ def test_the_text_is_that_of_a_file_parsed_whole(text: str) -> None:
     for one in parse.parse_file(data, "a/some-file.md"):
         slug = one.id.partition("#")[2]
         assert edits.text_of(data, "a/some-file.md", slug, one.title) == one.text
-
-
-def test_a_section_that_is_not_there_has_no_text() -> None:
-    assert edits.text_of(b"## Lesson: A\nx", "a.md", "b", "B") is None
 
 
 # what is loaded

@@ -20,7 +20,6 @@ from vault_index import check
 from vault_index.check.finding import Finding
 from vault_index.entrypoints import agents, doctor
 from vault_index.share import git_hooks
-from vault_index.store import injections
 from vault_index.vault import Vault, open_vault
 
 HEAP = lesson_text("Heap", "Raise the heap.")
@@ -260,18 +259,6 @@ def test_a_vault_outside_git(team: Vault) -> None:
     shutil.rmtree(team.root / ".git")
     assert "git" in [about for about, _ in troubles()]
     fix(team)
-    assert troubles() == []
-
-
-def test_an_installation_from_before_failed_commands_lacks_their_hook(team: Vault) -> None:
-    settings = agents.claude_settings(None)
-    values = json.loads(settings.read_text())
-    del values["hooks"][injections.FAILURE]
-    settings.write_text(json.dumps(values))
-    (one,) = doctor.examine(None)
-    assert one.what == f"{settings}: no hook for PostToolUseFailure"
-    assert one.fix == "lessons install claude --user"
-    run(*one.fix.split(), cwd=team.root)
     assert troubles() == []
 
 

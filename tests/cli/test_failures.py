@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
 
 from tests.support.commands import run
@@ -77,11 +74,3 @@ def test_without_a_hook_the_last_failure_is_the_journals(team: Vault) -> None:
     words = ("lessons", "teach", "--error", "--fires", "ops/proxy")
     assert BUSY in run(*words, cwd=team.root, stdin="").out
     assert BUSY in (team.lessons_dir / "ops/proxy.md").read_text("utf-8")
-
-
-@pytest.mark.slow
-def test_failures_of_a_file_are_measured(team: Vault, tmp_path: Path) -> None:
-    lines = [{"command": "npm start", "error": BUSY, "relevant": []}]
-    write(tmp_path / "failures.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
-    said = run("lessons", "eval", "--errors", tmp_path / "failures.jsonl", cwd=team.root).out
-    assert "strength below which a hook injects nothing" in said

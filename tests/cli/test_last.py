@@ -69,14 +69,6 @@ def test_a_prompt_is_taught_by_its_number(team: Vault) -> None:
     assert "taught silent_on" not in last(team, "-n", "1")
 
 
-@pytest.mark.slow
-def test_a_number_that_is_not_there_is_an_error(team: Vault) -> None:
-    done = run("lessons", "teach", "--last", "9", "--fires", "uv", cwd=team.root, check=False)
-    assert (done.code, done.err.splitlines()[0]) == (1, "Error: no prompt 9 in the record")
-    both = run("lessons", "teach", "x", "--last", "1", cwd=team.root, check=False)
-    assert both.code == 2
-
-
 def test_the_text_of_a_transcript_that_is_gone_has_to_be_typed(team: Vault) -> None:
     session = Conversation(team.root, "build")
     asks(team, session, PROMPT)

@@ -175,18 +175,6 @@ def test_the_beginning_of_a_name_is_enough_for_people(team: Vault) -> None:
     assert run("lessons", "rm", "node-heap-out-of-memory", "--yes", cwd=team.root).code == 0
 
 
-def test_a_name_that_is_no_lessons_is_told_the_nearest(team: Vault) -> None:
-    ran = run("lessons", "show", "node-heep-out-of-memory", cwd=team.root, check=False)
-    assert (ran.code, ran.err) == (
-        1,
-        "Error: no lesson 'node-heep-out-of-memory';"
-        " did you mean devops/ci-cd/node-heap-out-of-memory?\n"
-        "Try: see their ids with `lessons list`\n",
-    )
-    far = run("lessons", "edit", "zzzzqqqq", cwd=team.root, check=False)
-    assert far.err.startswith("Error: no lesson 'zzzzqqqq'\n")
-
-
 KNOWN = [
     Entry(id=one, path=f"lessons/{one.partition('#')[0]}.md", title=one)
     for one in (
@@ -226,11 +214,6 @@ def test_which_lesson_a_name_means(name: str, id: str | None) -> None:
     else:
         with pytest.raises(VaultError):
             entries.named(name, KNOWN, beginnings=True)
-
-
-def test_programs_name_lessons_in_full() -> None:
-    with pytest.raises(VaultError, match="did you mean a/docker/layers"):
-        entries.named("layer", KNOWN)
 
 
 # picker
@@ -348,22 +331,6 @@ def test_without_a_pager_all_is_printed(team: Vault, env: dict[str, str]) -> Non
     code, shown = at_terminal("lessons", "show", "short/long", cwd=team.root, env=env)
     assert code == 0
     assert shown.endswith("line 99 of many\n")
-
-
-@pytest.mark.slow
-def test_a_pager_gets_nothing_that_a_terminal_obeys(team: Vault, tmp_path: Path) -> None:
-    got = tmp_path / "paged"
-    pager = write(tmp_path / "pager", f"#!/bin/sh\ncat > '{got}'\n")
-    pager.chmod(0o755)
-    write(team.lessons_dir / "evil.md", lesson_text("Evil", "\x1b]52;c;eA==\x07\x1b[2J\n" * 40))
-    env = {"PAGER": str(pager)}
-    at_terminal("lessons", "show", "evil", cwd=team.root, env=env)
-    text = got.read_text()
-    assert re.sub(r"\x1b\[[01]m", "", text).isprintable() is False  # line feeds
-    assert {*re.findall(r"\x1b.{3}", text)} <= {"\x1b[1m", "\x1b[0m"}
-    assert "\\x1b]52" in text
-    at_terminal("lessons", "show", "evil", cwd=team.root, env={**env, "NO_COLOR": "1"})
-    assert "\x1b" not in got.read_text()
 
 
 # help

@@ -91,14 +91,6 @@ def test_a_session_starts_with_what_the_project_is_doing(
     assert "Copy the lock file and install before you copy the sources" in block
 
 
-def test_chatter_gets_nothing(
-    claude: Path, api: MessagesApi, team: Vault, with_model: Path
-) -> None:
-    write(team.lessons_dir / "vault.toml", "session_sources = []\n")
-    sent = ask(claude, api, team.root, with_model, "thanks, looks good")
-    assert "<lessons>" not in sent
-
-
 def test_a_person_teaches_by_one_click_takes_it_back_and_undoes_that(
     claude: Path, api: MessagesApi, team: Vault, with_model: Path
 ) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.support.claude_code import OpenSession, environment
-from tests.support.commands import BIN, run
+from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text, write
 from tests.support.messages_api import Blocks, MessagesApi, last_text, text, tool_use
 from tests.support.watchers import watched
@@ -139,34 +139,3 @@ def test_the_first_edit_of_a_file_gets_its_lesson(
         each for each in injections.records(team.index_dir) if each["event"] == injections.EDIT
     ]
     assert told["lessons"] == ["development/migrations"]
-
-
-def test_calls_that_succeed_run_no_hook(
-    claude: Path, api: MessagesApi, team: Vault, own_world: Path, tmp_path: Path
-) -> None:
-    """Of 500 calls five fail: the hook's program starts for the prompt, the start, and these five."""
-    log = tmp_path / "runs"
-    counting = write(
-        tmp_path / "counting" / "lessons-hook",
-        f'#!/bin/sh\necho run >> "{log}"\nexec "{BIN / "lessons-hook"}"\n',
-    )
-    counting.chmod(0o755)
-    settings = own_world / ".claude" / "settings.json"
-    hooks = json.loads(settings.read_text("utf-8"))
-    hooks["hooks"] = {"PostToolUseFailure": hooks["hooks"]["PostToolUseFailure"]}
-    text_of = json.dumps(hooks).replace(str(BIN / "lessons-hook"), str(counting))
-    settings.write_text(text_of, "utf-8")
-    rounds = iter(range(5))
-
-    def work(request: dict[str, Any]) -> Blocks:
-        if next(rounds, None) is None:
-            return [text("ok")]
-        succeed = [tool_use("Bash", command=f"true {number}") for number in range(99)]
-        return [*succeed, tool_use("Bash", command=FAILS)]
-
-    api.answer = work
-    world = environment(api, own_world) | {"LESSONS_EMBEDDER": "none"}
-    with OpenSession(claude, team.root, world) as session:
-        session.say(MAIN)
-        session.answer()
-    assert log.read_text().splitlines() == ["run"] * 5

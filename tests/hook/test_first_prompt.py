@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -302,44 +301,6 @@ def test_hooks_start_none_where_none_is_wanted(
 
 
 @pytest.mark.slow
-def test_all_is_loaded_before_it_listens_and_nothing_is_recorded(team: Vault) -> None:
-    """The first prompt loads no module, opens no table and no model: all of that was done."""
-    code = """if True:
-        import json, sys
-        from pathlib import Path
-        from vault_index.hotpath import protocol
-        from vault_index.watch import watcher
-        root, event = sys.argv[1], json.loads(sys.argv[2])
-        class Server(watcher.Server):
-            def start(self):
-                print(*{"pyarrow", "ctranslate2._ext", "tokenizers"} & set(sys.modules))
-                records = Path(root, ".vault_index", "injections.jsonl")
-                print(records.exists())
-                before = set(sys.modules)
-                asked = {"event": event, "ms": 0.0, "until": float("inf")}
-                question = {"protocol": protocol.PROTOCOL, "settings": watching.settings,
-                            "ask": "search.hook", "with": asked, "vault": root}
-                print(json.dumps(watching._answer(question)))
-                print("loaded", *sorted(set(sys.modules) - before))
-                watching.end("done")
-        watcher.Server = Server
-        watching = watcher.Watcher(Path(root), lambda said: None)
-        import os
-        watching.settings = protocol.settings_of(os.environ)
-        watching.run()
-    """
-    event = {"hook_event_name": "UserPromptSubmit", "prompt": HEAP, "cwd": str(team.root)}
-    with starting_watcher(team):
-        done = run(sys.executable, "-c", code, team.root, json.dumps(event), cwd=team.root)
-    warm, recorded, answer, loaded = done.out.splitlines()
-    assert "pyarrow" in warm
-    assert recorded == "False"
-    assert "node-heap.md" in answer
-    assert loaded == "loaded"
-    assert by(team) == ["watcher"]
-
-
-@pytest.mark.slow
 def test_a_watcher_that_hangs_while_it_starts_is_ended_by_the_system(team: Vault) -> None:
     code = "from vault_index.entrypoints import background; background.HANG_SECONDS = 1; "
     code += "background.watch = lambda *_: __import__('threading').Event().wait(); "
@@ -348,41 +309,9 @@ def test_a_watcher_that_hangs_while_it_starts_is_ended_by_the_system(team: Vault
     assert done.returncode == -signal.SIGALRM
 
 
-def test_looking_whether_one_starts_keeps_nobody_from_starting_it(team: Vault) -> None:
-    over = threading.Event()
-
-    def look() -> None:
-        while not over.is_set():
-            handle = os.open(launch.folder() / launch.LOCK, os.O_RDONLY)
-            fcntl.flock(handle, fcntl.LOCK_SH)
-            os.close(handle)
-            over.wait(0.05)
-
-    launch.folder().mkdir()
-    (launch.folder() / launch.LOCK).touch()
-    looking = threading.Thread(target=look)
-    looking.start()
-    try:
-        for _ in range(20):
-            lock = launch.take_lock()
-            assert lock is not None
-            os.close(lock)
-    finally:
-        over.set()
-        looking.join()
-
-
 LOADED = (
     "import sys; at_start = set(sys.modules)\n"  # an editable install loads a finder of its own
 )
-
-
-def test_what_the_hook_loads_to_start_one_is_little() -> None:
-    code = LOADED + "import vault_index.hotpath.start; print(*set(sys.modules) - at_start)"
-    loaded = run(sys.executable, "-c", code, cwd=Path("/")).out.split()
-    heavy = {"json", "socket", "subprocess", "threading", "pathlib", "dataclasses", "tomllib"}
-    assert not heavy & set(loaded)
-    assert "vault_index.config" not in loaded
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ import os
 import random
 import signal
 import socket
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.commands import BIN, Ran, run
+from tests.support.commands import Ran, run
 from tests.support.files import MakeVault, lesson_text, write
 from tests.support.indexed import kept_on
 from tests.support.three_lessons import FILES
@@ -26,7 +25,6 @@ from tests.support.watchers import (
     assert_same_as_a_rebuild,
     soon,
     soon_same_as_a_rebuild,
-    status,
     watched,
     watchers_of,
 )
@@ -156,32 +154,6 @@ def test_the_default_vault_is_asked_from_any_folder(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("event", ["UserPromptSubmit", "SessionStart"])
-def test_a_hook_starts_the_watcher_and_is_answered_by_it(team: Vault, event: str) -> None:
-    hook(team, PATIENT | AUTOSTART, hook_event_name=event)
-    soon(lambda: status(team)["running"])
-    assert "node-heap.md" in hook(team).out
-    assert by(team) == ["watcher", "watcher"]
-
-
-@pytest.mark.slow
-def test_the_vault_or_the_user_may_want_none(team: Vault, own_world: Path) -> None:
-    write(team.lessons_dir / "vault.toml", "[watch]\nautostart = false\n")
-    env = PATIENT | {"LESSONS_WATCH_AUTOSTART": ""}
-    assert "node-heap.md" in hook(team, env).out
-    time.sleep(1)
-    assert watchers_of(team.root) == []
-    write(team.lessons_dir / "vault.toml", "")
-    write(own_world / "config.toml", "[watch]\nautostart = false\n")
-    hook(team, env)
-    time.sleep(1)
-    assert watchers_of(team.root) == []
-    write(own_world / "config.toml", '[watch]\nautostart = "perhaps"\n')
-    error = run("lessons", "search", "x", cwd=team.root, env=env, check=False).err
-    assert "watch.autostart must be true or false, not 'perhaps'" in error
-
-
-@pytest.mark.slow
 def test_an_unindexed_vault_is_indexed_by_the_watcher(
     make_vault: MakeVault, with_model: Path
 ) -> None:
@@ -199,49 +171,6 @@ def test_a_damaged_index_is_built_again_by_the_watcher(team: Vault, own_world: P
                 file.write_bytes(b"garbage")
         write(team.lessons_dir / "new.md", lesson_text("New", "Text."))
         soon(lambda: "node-heap.md" in hook(team).out)
-
-
-@pytest.mark.slow
-def test_many_hooks_at_once_start_one_watcher(make_vault: MakeVault, with_model: Path) -> None:
-    vault = make_vault(FILES)
-    event = {"hook_event_name": "UserPromptSubmit", "prompt": HEAP, "cwd": str(vault.root)}
-    seen: set[int] = set()
-    over = threading.Event()
-
-    def look() -> None:
-        while not over.wait(0.1):  # a watcher takes longer than that to find that there is one
-            seen.update(watchers_of(vault.root))
-
-    looking = threading.Thread(target=look)
-    looking.start()
-    hooks = [
-        subprocess.Popen(
-            [BIN / "lessons-hook"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=os.environ | AUTOSTART | PATIENT,
-        )
-        for _ in range(20)
-    ]
-    for process in hooks:
-        assert process.stdin
-        process.stdin.write(json.dumps(event).encode())
-        process.stdin.close()
-    for process in hooks:
-        assert process.stdout
-        assert process.stderr
-        assert process.wait(timeout=120) == 0
-        assert process.stderr.read() == b""
-        process.stdout.close()
-        process.stderr.close()
-    soon(lambda: status(vault)["running"])
-    time.sleep(1)
-    over.set()
-    looking.join()
-    assert len(seen) == 1
-    assert (launch.folder() / launch.LOG).read_text().count(" watching ") == 1
-    launch.stop()
 
 
 @pytest.mark.slow

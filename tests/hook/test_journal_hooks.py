@@ -205,25 +205,6 @@ def test_odd_events_are_exit_0_and_silence(
     soon(lambda: settled(own_world), seconds=120)
 
 
-def test_install_with_the_journal_is_undone_to_the_byte(
-    shop: Path, own_world: Path, tmp_path: Path
-) -> None:
-    settings = own_world / ".claude" / "settings.json"
-    run("lessons", "uninstall", "claude", cwd=shop)
-    before = write(settings, '{"model":"opus",   "hooks": {}}').read_bytes()
-    run("lessons", "install", "claude", cwd=shop)
-    first = settings.read_bytes()
-    done = run("lessons", "install", "claude", "--journal", cwd=shop)
-    assert "all sessions are recorded from now on" in done.out
-    assert settings.read_bytes() != first
-    again = run("lessons", "install", "claude", "--journal", cwd=shop)
-    assert "recorded already" in again.out
-    assert run("lessons", "install", "claude", cwd=shop).out.endswith("there already\n")
-    assert "no longer recorded" in run("lessons", "uninstall", "claude", cwd=shop).out
-    assert settings.read_bytes() == before
-    assert not (own_world / "journal" / "recorded").read_text()
-
-
 # the start of a session
 
 

@@ -18,7 +18,6 @@ from tests.support.files import lesson_text, write
 from tests.support.indexed import copy_of, full_text_vault
 from tests.support.messages_api import MessagesApi, model_that_calls, results_of
 from tests.support.places import PLUGIN, REPO
-from tests.support.typing_session import ENTER, TypingSession
 from tests.support.watchers import soon
 from vault_index.vault import Vault
 from vault_index.watch import launch
@@ -193,24 +192,3 @@ def test_what_an_agent_remembers_is_injected_after_a_person_accepted_it(
         assert "set proxy_read_timeout to 300s" in json.dumps(
             asked(api, f"still, {found_out}")["messages"]
         )
-
-
-def test_a_person_at_a_terminal_gets_a_lesson_with_a_typed_prompt(
-    claude: Path, api: MessagesApi, team: Vault, world: dict[str, str], own_world: Path
-) -> None:
-    install_plugin(claude, world, team.root)
-    known = json.loads((own_world / ".claude.json").read_text())
-    known |= {"hasCompletedOnboarding": True}  # the choice of colours, and of the key
-    known["customApiKeyResponses"] = {"approved": [world["ANTHROPIC_API_KEY"]], "rejected": []}
-    write(own_world / ".claude.json", json.dumps(known))
-    with TypingSession(claude, team.root, world) as terminal:
-        terminal.sees("Yes, I trust this folder")
-        assert not (team.index_dir / "sessions").exists()  # no hook has run yet
-        terminal.chooses("Yes, I trust this folder")
-        terminal.types(ENTER, then="Claude Code v2")
-        terminal.types(HEAP, then=HEAP)
-        terminal.types(ENTER, then="● ok")
-        terminal.sees("lessons: Node")  # the line that says what came
-    request = asked(api, HEAP)
-    assert injections(request) == 1
-    assert "NODE_OPTIONS=4096" in json.dumps(request["messages"])

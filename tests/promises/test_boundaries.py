@@ -197,18 +197,3 @@ def test_a_hook_that_is_a_link_is_somebody_elses(make_vault: MakeVault, tmp_path
     (vault.root / ".githooks/pre-commit").symlink_to(ours)
     assert git_hooks.set_up(vault.root).chain
     assert ours.stat().st_mode & 0o777 == 0o600
-
-
-@pytest.mark.parametrize("name", [".claude", ".claude/settings.json"])
-def test_install_follows_no_link_that_the_repository_brought(tmp_path: Path, name: str) -> None:
-    out = write(tmp_path / "out/settings.json", "{}\n")
-    project = tmp_path / "project"
-    run("git", "init", "-q", project, cwd=tmp_path)
-    (project / name).parent.mkdir(exist_ok=True)
-    (project / name).symlink_to(out.parent if name == ".claude" else out)
-    commit(project)
-    for command in ("install", "uninstall"):
-        ran = run("lessons", command, "claude", "--project", cwd=project, check=False)
-        assert ran.code == 1
-        assert "is a link that the repository brought" in ran.err
-    assert out.read_text() == "{}\n"
