@@ -10,15 +10,12 @@ from typing import Any
 
 import pytest
 
-from tests.support import streams
-from tests.support.files import MakeVault, lesson_text
+from tests.support.files import lesson_text
 from tests.support.indexed import copy_of, full_text_vault
 from tests.support.journals import a_journal, keep, prompt, work
 from tests.support.model_server import ModelServer, Response
 from tests.support.ollama_server import OllamaServer
-from tests.support.places import TESTS
 from vault_index import api, client
-from vault_index.edit.formats.course import read_course
 from vault_index.vault import Vault
 
 HEAP = "When the platypus build dies, raise the heap of the wombat: NODE_OPTIONS."
@@ -73,15 +70,6 @@ def searching(server: ModelServer | OllamaServer) -> None:
 
 
 @pytest.mark.slow
-def test_without_a_model_the_sentences_that_answer_are_set_off(vault: Vault) -> None:
-    answer, streamed = ask(vault)
-    assert (answer["status"], answer["answer"], streamed) == ("passages", "", "")
-    assert answer["passages"][0]["best"] == [HEAP]
-    assert "[ask]" in answer["hint"]
-    assert answer["model"] == ""
-
-
-@pytest.mark.slow
 def test_an_answer_with_a_source(vault: Vault, own_world: Path) -> None:
     with ModelServer() as server:
         configure(own_world, server)
@@ -133,84 +121,6 @@ def test_a_conversation_sends_the_exchanges_before_and_no_passages(
     ]
 
 
-def test_of_a_stream_that_breaks_the_beginning_and_the_passages_stay(
-    vault: Vault, own_world: Path
-) -> None:
-    with ModelServer() as server:
-        configure(own_world, server)
-        searching(server)
-        server.answer = lambda _: "Raise the heap [1], and then restart the build of the wombat."
-        plays = [list, streams.cut_after(7)]
-        server.play = lambda events: plays.pop(0)(events)
-        answer, streamed = ask(vault)
-    assert answer["status"] == "failed"
-    assert "in the middle of its answer" in answer["trouble"]
-    assert answer["answer"] == streamed
-    assert streamed.startswith("Raise the heap [1], and")
-    assert [each["path"] for each in answer["sources"]] == ["lessons/devops/heap.md"]
-
-
-@pytest.mark.slow
-def test_a_lesson_of_a_course_by_number_with_the_name_misspelt(
-    with_model: Path, make_vault: MakeVault
-) -> None:
-    kitchen = "Retrieval is what the kitchen calls it when a keyword index of spices is used."
-    course = (TESTS / "courses" / "introduction_to_ai.txt").read_bytes()
-    made = make_vault(
-        {
-            "kitchen.md": lesson_text("Retrieval", kitchen),
-            "courses/introduction-to-ai.md": read_course(course, "ai.txt")[0].data,
-        }
-    )
-    wanted = {"query": "keyword index", "document": "intro to AI corse", "lesson_number": 3}
-    with ModelServer() as server:
-        configure(with_model, server)
-        server.judge = lambda body: wants(json.dumps(wanted)) if body.get("tools") else None
-        server.answer = lambda _: "What embeddings miss [1]."
-        answer, _ = ask(made, "what does lesson 3 of the intro to AI corse say about keywords?")
-    assert answer["answer"] == "What embeddings miss [1]."
-    (source,) = answer["passages"]
-    assert (source["title"], source["section"]) == ("Introduction to AI", "Retrieval")
-    assert answer["search"]["place"] == "Introduction to AI, lesson 3: Retrieval"
-    assert "kitchen" not in str(server.requests[1].body["messages"])
-
-
-def test_an_unknown_session_begins_with_a_new_id(vault: Vault) -> None:
-    answer, _ = ask(vault, session_id="somebody-elses")
-    assert answer["session_id"] == "somebody-elses"
-
-
-FAILURES: dict[str, tuple[dict[str, Any], str]] = {
-    "a server that is down": ({}, "openai:m"),
-    "a refused key": ({"instead": [Response(401, {"error": {"message": "bad key"}})]}, "openai:m"),
-    "an empty answer": ({"answer": lambda _: ""}, "answered with nothing"),
-    "a refusal": ({"answer": lambda _: "I'm sorry, I can't help with that."}, "declined"),
-    "100,000 characters": ({"answer": lambda _: "heap [1] " * 12_000}, "more than 100,000"),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", FAILURES)
-def test_what_goes_wrong_is_said_and_the_passages_are_there(
-    vault: Vault, own_world: Path, name: str
-) -> None:
-    changes, said = FAILURES[name]
-    with ModelServer() as server:
-        configure(own_world, server)
-        for key, value in changes.items():
-            setattr(server, key, value)
-        if name != "a server that is down":
-            answer, streamed = ask(vault)
-    if name == "a server that is down":
-        answer, streamed = ask(vault)
-    assert answer["status"] == "failed"
-    assert said in answer["trouble"]
-    assert answer["hint"]
-    assert answer["passages"][0]["path"] == "lessons/devops/heap.md"
-    assert streamed == answer["answer"]
-    assert len(answer["answer"]) <= 100_000
-
-
 def test_a_missing_key_and_a_model_that_is_none(vault: Vault, own_world: Path) -> None:
     for model, said in (
         ("anthropic:claude", "there is no key"),
@@ -222,61 +132,6 @@ def test_a_missing_key_and_a_model_that_is_none(vault: Vault, own_world: Path) -
         assert said in answer["trouble"]
         assert answer["hint"]
         assert answer["passages"]
-
-
-def test_a_server_that_takes_no_tools_is_asked_with_the_passages(
-    vault: Vault, own_world: Path
-) -> None:
-    refusal = {"error": {"message": "this model does not support tools"}}
-    with ModelServer() as server:
-        configure(own_world, server)
-        server.judge = lambda body: Response(400, refusal) if body.get("tools") else None
-        server.answer = lambda _: "Raise it [1]."
-        answer, _ = ask(vault)
-    assert (answer["status"], answer["answer"]) == ("answered", "Raise it [1].")
-    assert HEAP in server.requests[-1].body["messages"][-1]["content"]
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments"), [("search_lessons", "{not json"), ("read_file", '{"path": "/"}')]
-)
-def test_a_call_that_is_none_is_answered(
-    vault: Vault, own_world: Path, name: str, arguments: str
-) -> None:
-    with ModelServer() as server:
-        configure(own_world, server)
-        searching(server)
-        server.instead = [wants(arguments, name)]
-        answer, _ = ask(vault)
-    assert answer["answer"] == "Raise the heap [1]."
-    assert len(server.requests) == 3
-
-
-def test_a_used_up_day_asks_nobody(vault: Vault, own_world: Path) -> None:
-    with ModelServer() as server:
-        configure(own_world, server)
-        file = own_world / "config.toml"
-        file.write_text(file.read_text() + "calls_a_day = 1\n")
-        first, _ = ask(vault, "thanks a lot")
-        answer, _ = ask(vault)
-        assert len(server.requests) == 1
-    assert first["status"] == "answered"
-    assert answer["status"] == "failed"
-    assert "calls" in answer["trouble"]
-    assert answer["hint"]
-    assert answer["passages"]
-
-
-def test_what_the_vault_does_not_know_is_not_invented(vault: Vault, own_world: Path) -> None:
-    with ModelServer() as server:
-        configure(own_world, server)
-        server.judge = lambda body: wants('{"query": "zebra"}') if body.get("tools") else None
-        server.answer = lambda _: "Zebras live in the server room [1]."
-        answer, streamed = ask(vault, "where do zebras live?")
-        assert len(server.requests) == 2  # one for each search
-    assert answer["status"] == "unknown"
-    assert "does not know" in answer["answer"]
-    assert streamed == answer["answer"]
 
 
 def test_the_journal_is_searched_only_where_it_is_on_and_open(

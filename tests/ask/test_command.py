@@ -103,13 +103,6 @@ def test_without_a_model_the_sentences_that_answer_are_set_off(vault: Vault) -> 
 
 
 @pytest.mark.slow
-def test_what_the_vault_does_not_know_is_said(vault: Vault, chat: ChatServer) -> None:
-    ran = run("lessons", "ask", "zzz qqq", cwd=vault.root)
-    assert ran.out.startswith("The vault does not know")
-    assert ran.code == 0
-
-
-@pytest.mark.slow
 def test_a_model_that_fails_ends_with_1_and_the_passages(vault: Vault, chat: ChatServer) -> None:
     chat.status = 400
     ran = run("lessons", "ask", ASKED, cwd=vault.root, check=False)

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from dataclasses import fields
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -64,55 +63,6 @@ def test_the_watcher_answers_no_command(team: Vault) -> None:
         api.answer(team, api.edit.delete_lesson(name="heap"))
     with pytest.raises(VaultError, match=r"there is no 'search\.sing' here"):
         client.ask(team, Question("search.sing"))
-
-
-@pytest.mark.slow
-def test_a_lesson_from_its_making_to_its_end(team: Vault) -> None:
-    added = ask(
-        team,
-        api.edit.add_lesson(text="Set VPN=1 first.", title="Staging", categories=["ops/deploys"]),
-    )
-    assert Path(added) == team.lessons_dir / "ops/deploys/staging.md"
-    assert ask(team, api.lesson.show(name="staging"))["entry"]["text"] == "Set VPN=1 first."
-    assert ask(team, api.search.find(query=Query(text="VPN", k=1)))["hits"][0]["title"] == "Staging"
-
-    changed = ask(
-        team, api.edit.update_lesson(name="staging", text="Set VPN=2 first.", tags=["vpn"])
-    )
-    assert changed["id"] == "ops/deploys/staging"
-    assert ask(team, api.lesson.show(name="staging"))["entry"]["tags"] == ["vpn"]
-
-    planned, _ = client.ask(team, api.edit.rename(old="ops/deploys", new="ops/releases"))
-    assert planned.changes[0].to == "ops/releases/staging.md"
-    assert Path(added).exists()
-    client.ask(team, api.edit.rename(old="ops/deploys", new="ops/releases", write=True))
-    assert not Path(added).exists()
-
-    assert ask(team, api.edit.delete_lesson(name="staging"))["removed"]
-    assert [one["id"] for one in ask(team, api.lesson.select())["entries"]] == [
-        "ops/heap",
-        "ops/lock",
-    ]
-
-
-def test_what_somebody_agreed_to_delete_is_what_goes(team: Vault) -> None:
-    shown = ask(team, api.lesson.show(name="heap"))["entry"]
-    write(team.lessons_dir / "ops/heap.md", lesson_text("Another", "Of another title."))
-    with pytest.raises(VaultError, match="changed"):
-        ask(team, api.edit.delete_lesson(name="heap", shown=shown))
-    assert (team.lessons_dir / "ops/heap.md").exists()
-
-
-@pytest.mark.slow
-def test_an_import_is_planned_and_then_applied(team: Vault) -> None:
-    text = "- Never deploy on a Friday, nobody is there to repair it.\n"
-    planned = client.ask(team, api.edit.import_from(text=text, format="bullets", category="ops"))
-    assert [item.verdict for item in planned.items] == ["write"]
-    file = team.lessons_dir / planned.items[0].path
-    assert not file.exists()
-    client.ask(team, api.edit.import_from(text=text, format="bullets", category="ops", write=True))
-    assert file.exists()
-    assert len(ask(team, api.lesson.select())["entries"]) == 3
 
 
 @pytest.mark.slow

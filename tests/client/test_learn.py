@@ -104,33 +104,6 @@ def test_a_filter_narrows_before_the_cut(team: Vault) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"query": ""},
-        {"query": None},
-        {"limit": -1},
-        {"limit": 51},
-        {"limit": True},
-        {"limit": "10"},
-        {"min_confidence": 6},
-        {"min_confidence": 2.5},
-        {"type": "bugfix"},
-        {"type": ["bug_fix"]},
-        {"category": "../"},
-        {"category": 7},
-        {"cursor": 7},
-    ],
-)
-def test_a_wrong_value_is_an_error_that_says_what_to_choose(
-    team: Vault, wrong: dict[str, Any]
-) -> None:
-    with pytest.raises(VaultError) as refused:
-        ask(team, api.learn.search(**{"query": "heap", **wrong}))
-    assert refused.value.hint
-
-
-@pytest.mark.slow
 def test_a_lesson_by_its_name_and_names_near_a_wrong_one(team: Vault) -> None:
     for name in ("ops/ci/heap-3", "heap-3", "lessons/ops/ci/heap-3.md"):
         assert ask(team, api.learn.get(name=name))["entry"]["title"] == "Heap 3"
@@ -229,13 +202,6 @@ def test_a_damaged_index_is_built_again(team: Vault) -> None:
         table.write_bytes(b"damaged")
     assert ask(team, api.learn.search(query="heap"))["hits"]
     assert ask(team, api.learn.status())["lessons"] == 23
-
-
-def test_without_a_vault_the_error_says_what_to_do(tmp_path: Path) -> None:
-    for question in (api.learn.search(query="x"), api.proposal.remember(title="x", text="y")):
-        with pytest.raises(VaultError, match="no vault") as refused:
-            client.ask(str(tmp_path), question)
-        assert "lessons init" in refused.value.hint
 
 
 @pytest.mark.slow

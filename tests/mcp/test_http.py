@@ -34,11 +34,6 @@ LIST = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}'
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
 def folder(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LESSONS_EMBEDDER", "none")
     return make_vault(FILES).root

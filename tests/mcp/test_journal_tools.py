@@ -21,11 +21,6 @@ NAMES = ["search_journal"]
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
 def shop(tmp_path: Path, own_world: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project without a vault, and two sessions of it in the journal."""
     monkeypatch.setenv("LESSONS_EMBEDDER", "none")

@@ -14,7 +14,6 @@ from mcp import Client, MCPError
 from mcp_types import TextContent
 
 from tests.support.commands import run
-from tests.support.conversations import about_redirects
 from tests.support.files import MakeVault, lesson_text, write
 from tests.support.indexed import kept_on
 from tests.support.mcp_servers import call, refusal
@@ -37,11 +36,6 @@ MORE = {
     ),
     "long.md": lesson_text("A long story", "\n".join(f"Line {n} of it." for n in range(4_000))),
 }
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 @pytest.fixture
@@ -94,18 +88,6 @@ async def test_a_search_returns_what_learn_get_takes(client: Client) -> None:
     assert ids[0] == HEAP
     for id in ids:
         assert f"  id: {id}\n" in await call(client, "learn_get", id=id)
-
-
-async def test_a_cursor_leads_to_the_next_page(client: Client) -> None:
-    seen: list[str] = []
-    cursor = ""
-    for _ in range(10):
-        text = await call(client, "learn_search", query="the lesson", limit=2, cursor=cursor)
-        seen += re.findall(r"^  id: (.+)$", text, re.MULTILINE)
-        if not (following := re.search(r"cursor='(.+?)'", text)):
-            break
-        cursor = following[1]
-    assert len(seen) == len(set(seen))
 
 
 async def test_a_long_lesson_comes_in_pages(client: Client, team: Vault) -> None:
@@ -229,41 +211,6 @@ async def test_a_proposal_with_a_secret_is_refused(client: Client) -> None:
     assert "proposals waiting: 0" in await call(client, "learn_status")
 
 
-@pytest.mark.slow
-async def test_an_agent_has_lessons_proposed_and_a_person_reviews_them(
-    client: Client, team: Vault
-) -> None:
-    about_redirects(team.root)
-    run("lessons", "journal", "import", cwd=team.root)
-    said = await call(client, "learn_trigger", scope="session")
-    assert re.search(r"- [0-9a-f]{8}: The redirect", said)
-    assert "only a person accepts" in said
-    assert "proposals waiting: 1" in await call(client, "learn_status")
-    assert "learning: 1 runs, 1 proposals" in await call(client, "learn_status")
-    assert "learned already" in await call(client, "learn_trigger", scope="session")
-
-
-async def test_use_is_counted_and_summed_up(client: Client) -> None:
-    await call(client, "learn_get", id=HEAP)
-    await call(client, "learn_get", id=HEAP)
-    status = await call(client, "learn_status")
-    assert "lessons: 7" in status
-    assert "devops/ci-cd 1" in status
-    assert f"most used: {HEAP} 2" in status
-    assert "never used: 6" in status
-
-
-@pytest.mark.slow
-async def test_a_lesson_with_an_error_is_kept_from_agents(client: Client, team: Vault) -> None:
-    secret = f"AKIA{'QWERTYUIOPASDFGH'}"
-    write(team.lessons_dir / "leak.md", lesson_text("Quokka", f"The quokka key is {secret}."))
-    assert "leak" not in await call(client, "learn_search", query="quokka key")
-    said = await refusal(client, "learn_get", id="leak")
-    assert "leak is kept from agents: " in said
-    assert "Next: ask a person to look at it" in said
-    assert secret not in said
-
-
 @pytest.mark.parametrize(
     "uri",
     [f"lesson://{HEAP}", f"lesson://{HEAP.replace('/', '%2F')}",
@@ -335,14 +282,6 @@ async def test_a_vault_that_goes_away_is_answered(client: Client, team: Vault) -
     await call(client, "learn_search", query="heap")
     shutil.rmtree(team.root)
     assert "no lesson vault" in await refusal(client, "learn_search", query="heap")
-
-
-@pytest.mark.slow
-async def test_a_damaged_index_is_built_again(client: Client, team: Vault) -> None:
-    for file in team.index_dir.rglob("*.lance"):
-        if file.is_file():
-            file.write_bytes(b"not a table")
-    assert HEAP in await call(client, "learn_search", query="heap out of memory")
 
 
 async def test_a_bug_is_a_line_for_the_model(

@@ -32,11 +32,6 @@ NATIVE = ("lancedb", "pyarrow", "numpy", "ctranslate2", "tokenizers")
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
 def team(make_vault: MakeVault, with_model: Path, shelves: Path, tmp_path: Path) -> Iterator[Vault]:
     """A vault of three lessons with the real model, indexed; whatever watches it is ended."""
     make = partial(make_vault, FILES, name="first")
@@ -96,16 +91,6 @@ async def test_a_watcher_that_is_killed_while_it_answers(team: Vault) -> None:
             os.kill(watcher, signal.SIGKILL)
         assert "Node runs out of memory" in answers[0]
         assert not loaded(server_of(team.root))
-
-
-async def test_a_damaged_index_is_built_again_by_the_watcher(team: Vault) -> None:
-    async with Client(over_stdio(team.root, **AUTOSTART)) as client:
-        await call(client, "learn_search", query=HEAP)
-        launch.stop()
-        for file in team.index_dir.rglob("*.lance"):
-            if file.is_file():
-                file.write_bytes(b"not a table")
-        assert "Node runs out of memory" in await call(client, "learn_search", query=HEAP)
 
 
 async def test_without_the_model_full_text_answers(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.browser import NARROW, WIDE, Visit, barriers, keep, visiting
+from tests.support.browser import LOOKS, WIDE, Visit, keep, nothing_is_in_the_way, visiting
 from tests.support.files import MakeVault, lesson_text
 from tests.support.injected import FALSE, HEAP, HOSTILE, SILENT, UNKNOWN, a_team
 from tests.support.serving import Serving, serving
@@ -123,28 +123,14 @@ def test_a_prompt_that_was_not_kept_is_asked_for(browser: Browser, team: Serving
         assert file.read_bytes() == before
 
 
-def test_without_the_key_nothing_of_it_is_shown(browser: Browser, team: Serving) -> None:
-    assert team.ask("GET", "/page/private/agents/list", token=False).status_code == 401
-    assert team.ask("POST", "/page/private/agents/teach", token=False).status_code == 401
-    with visiting(browser, team, key=False) as visit:
-        page = visit.go("/agents")
-        page.get_by_text("open the page from a terminal: lessons serve --open").wait_for()
-        visit.errors.clear()  # the browser's own line about status 401
-
-
-@pytest.mark.parametrize(
-    ("size", "scheme", "name"),
-    [(WIDE, "light", "light"), (WIDE, "dark", "dark"), (NARROW, "light", "narrow")],
-)
+@pytest.mark.parametrize("look", LOOKS)
 def test_nothing_keeps_people_from_using_it(
-    browser: Browser, team: Serving, axe: str, size: tuple[int, int], scheme: str, name: str
+    browser: Browser, team: Serving, axe: str, look: str
 ) -> None:
-    with visiting(browser, team, size=size, scheme=scheme) as visit:
+    with visiting(browser, team, **LOOKS[look]) as visit:
         page = opened(visit)
         page.get_by_role("button", name="Should not have fired").first.click()
-        assert barriers(page, axe) == []
-        assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
-        keep(page, f"agents-{name}")
+        nothing_is_in_the_way(page, axe, f"agents-{look}")
 
 
 @pytest.fixture

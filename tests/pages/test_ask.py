@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.browser import NARROW, WIDE, barriers, keep, visiting
+from tests.support.browser import LOOKS, barriers, nothing_is_in_the_way, visiting
 from tests.support.chat_server import ChatServer
 from tests.support.files import lesson_text
 from tests.support.homes import make_home
@@ -68,20 +68,11 @@ def ask(page: Page, question: str, *, until: str = "Answered, with 1 source") ->
     page.get_by_role("status").get_by_text(until).first.wait_for()
 
 
-@pytest.mark.parametrize(
-    ("name", "scheme", "size"),
-    [("light", "light", WIDE), ("dark", "dark", WIDE), ("narrow", "light", NARROW)],
-)
+@pytest.mark.parametrize("look", LOOKS)
 def test_a_conversation_is_read_by_anybody_in_any_window(
-    browser: Browser,
-    served: Serving,
-    chat: ChatServer,
-    axe: str,
-    name: str,
-    scheme: str,
-    size: tuple[int, int],
+    browser: Browser, served: Serving, chat: ChatServer, axe: str, look: str
 ) -> None:
-    with visiting(browser, served, size=size, scheme=scheme) as visit:
+    with visiting(browser, served, **LOOKS[look]) as visit:
         page = visit.go("/ask")
         page.get_by_text("openai:scripted answers").wait_for()
         assert barriers(page, axe) == []
@@ -90,9 +81,7 @@ def test_a_conversation_is_read_by_anybody_in_any_window(
         ask(page, "undo a staging deploy", until="Answered, with 2 sources")
         for citation in page.locator(".exchange").last.locator(".cite").all():
             citation.click()
-        assert barriers(page, axe) == []
-        assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
-        keep(page, f"ask-{name}")
+        nothing_is_in_the_way(page, axe, f"ask-{look}")
 
 
 def test_an_answer_is_seen_as_it_is_written_and_harmless_at_its_end(

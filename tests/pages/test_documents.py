@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.browser import NARROW, barriers, keep, visiting
+from tests.support.browser import LOOKS, NARROW, nothing_is_in_the_way, visiting
 from tests.support.files import lesson_text, write
 from tests.support.places import TESTS
 from tests.support.serving import Serving, serving
 from tests.support.shown_vaults import HOSTILE, TEXT_ONLY, shown_vault
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Route
+    from playwright.sync_api import Browser
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 SECTIONS = "## Lesson: Start\n\nHow to begin.\n\n## Lesson: End\n\nHow to end.\n"
@@ -72,23 +72,6 @@ def test_a_misspelt_name_finds_the_course_and_its_lessons(
         assert original.get_attribute("href") == "https://example.com/ai/1"
 
 
-def test_a_document_that_was_opened_stays_open_when_a_late_list_arrives(
-    browser: Browser, served: Serving
-) -> None:
-    with visiting(browser, served) as visit:
-        page = visit.go("/documents?name=containers")
-        waiting: list[Route] = []
-        page.route("**/page/documents/list?**", lambda route: waiting.append(route))
-        with page.expect_request("**/page/documents/list?**"):
-            page.get_by_label("Name, as you remember it").fill("containers for")
-        page.locator("#documents summary").click()
-        page.locator(".lessons li").first.wait_for()
-        page.evaluate("document.querySelector('#documents details').dataset.old = 'yes'")
-        waiting.pop().continue_()
-        page.locator("#documents details[data-old]").wait_for(state="detached")
-        assert page.locator("#documents details[open]").count() == 1
-
-
 def test_a_name_is_part_of_the_address_and_of_none_the_nearest_are_shown(
     browser: Browser, served: Serving
 ) -> None:
@@ -119,28 +102,16 @@ def test_what_a_document_says_of_itself_is_text(browser: Browser, served: Servin
         assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("look", LOOKS)
 def test_nothing_keeps_people_from_using_it(
-    browser: Browser, served: Serving, axe: str, scheme: str
+    browser: Browser, served: Serving, axe: str, look: str
 ) -> None:
-    with visiting(browser, served, scheme=scheme) as visit:
+    with visiting(browser, served, **LOOKS[look]) as visit:
         page = visit.go("/documents?name=intro")
         page.locator("#documents summary").first.focus()
         page.keyboard.press("Enter")
         page.locator(".lessons li").first.wait_for()
-        assert barriers(page, axe) == []
-        keep(page, f"documents-{scheme}")
-
-
-def test_it_fits_a_telephone(browser: Browser, served: Serving) -> None:
-    with visiting(browser, served, size=NARROW) as visit:
-        page = visit.go("/documents")
-        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
-        page.get_by_label("Name, as you remember it").fill("intro to ai")
-        page.get_by_text("called like this").wait_for()
-        page.locator("#documents summary").first.click()
-        page.locator(".lessons li").first.wait_for()
-        keep(page, "documents-narrow")
+        nothing_is_in_the_way(page, axe, f"documents-{look}")
 
 
 def test_a_vault_without_documents_says_how_to_get_some(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.browser import NARROW, WIDE, Visit, barriers, keep, visiting
+from tests.support.browser import LOOKS, Visit, nothing_is_in_the_way, visiting
 from tests.support.files import MakeVault
 from tests.support.injected import FALSE, HEAP, HOSTILE, a_team
 from tests.support.serving import Serving, serving
@@ -99,20 +99,13 @@ def test_without_a_journal_or_the_key_one_line_says_what_to_do(
         page.get_by_text("No agent has asked this vault yet").wait_for()
 
 
-@pytest.mark.parametrize(
-    ("size", "scheme", "name"),
-    [(WIDE, "light", "light"), (WIDE, "dark", "dark"), (NARROW, "light", "narrow")],
-)
+@pytest.mark.parametrize("look", LOOKS)
 def test_nothing_keeps_people_from_using_it(
-    browser: Browser, team: Serving, axe: str, size: tuple[int, int], scheme: str, name: str
+    browser: Browser, team: Serving, axe: str, look: str
 ) -> None:
-    with visiting(browser, team, size=size, scheme=scheme) as visit:
+    with visiting(browser, team, **LOOKS[look]) as visit:
         page = opened(visit)
-        assert barriers(page, axe) == []
-        assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
-        keep(page, f"journal-{name}")
+        nothing_is_in_the_way(page, axe, f"journal-{look}")
         page.get_by_role("link", name=HEAP[:40]).click()
         page.get_by_role("button", name="Open all").click()
-        assert barriers(page, axe) == []
-        assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
-        keep(page, f"journal-session-{name}")
+        nothing_is_in_the_way(page, axe, f"journal-session-{look}")

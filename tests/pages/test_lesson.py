@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.browser import NARROW, WIDE, barriers, keep, visiting
+from tests.support.browser import NARROW, barriers, keep, visiting
 from tests.support.commands import run
 from tests.support.files import commit, lesson_text, write
 from tests.support.homes import make_home
@@ -322,25 +322,6 @@ def test_fields_are_edited_and_the_rest_of_the_file_stays(
         assert b"confidence" not in data
 
 
-def test_fields_of_a_file_that_somebody_saved_are_not_lost(
-    browser: Browser, served: Serving, scratch: Path
-) -> None:
-    with visiting(browser, served) as visit:
-        page = opened(visit.go(f"/lesson/{id_of(scratch)}"))
-        page.get_by_role("button", name="Edit here").click()
-        page.locator("#fields").get_by_label("Title").fill("Mine")
-        theirs = scratch.read_bytes() + b"Theirs.\r\n"
-        scratch.write_bytes(theirs)
-        page.get_by_role("button", name="Save").click()
-        page.get_by_text("Somebody saved this file since you opened it").wait_for()
-        assert scratch.read_bytes() == theirs
-        visit.errors.clear()  # the browser notes each answer of status 4xx
-        page.get_by_role("button", name="Keep mine").click()
-        page.get_by_role("button", name="Save").click()
-        page.get_by_role("heading", level=1, name="Mine").wait_for()
-        assert scratch.read_bytes() == theirs.replace(b"title: Scratch", b"title: Mine")
-
-
 def test_a_section_with_another_title_has_another_address(
     browser: Browser, served: Serving, world: Path
 ) -> None:
@@ -359,23 +340,6 @@ def test_a_section_with_another_title_has_another_address(
         )
         page.wait_for_load_state("networkidle")
     file.write_text(before, "utf-8")
-
-
-def test_an_error_is_not_saved(browser: Browser, served: Serving, scratch: Path) -> None:
-    before = scratch.read_bytes()
-    with visiting(browser, served) as visit:
-        editing = edited(visit, scratch)
-        editing.file.fill(f"---\ntitle: [\n---\n{SECRET}\n")
-        editing.press("Check")
-        editing.page.get_by_text("it cannot be saved like this").wait_for()
-        assert "frontmatter is not YAML" in editing.said.inner_text()
-        assert "secret" in editing.said.inner_text()
-        visit.errors.clear()
-        editing.press("Save")
-        editing.page.get_by_text("not written").wait_for()
-        assert scratch.read_bytes() == before
-        assert SECRET in editing.file.input_value()
-        visit.errors.clear()  # the browser notes each answer of status 4xx
 
 
 def test_a_file_that_somebody_else_saved_is_kept(
@@ -464,11 +428,3 @@ def test_an_editor_with_a_window_opens_the_file(world: Path, tmp_path: Path) -> 
         assert (tmp_path / "arguments").read_text().splitlines() == [
             "--wait", "$(touch x)", str(world / "team/lessons/build/heap.md"),
         ]  # fmt: skip
-
-
-def test_the_frame_of_a_page_needs_no_key(browser: Browser, served: Serving) -> None:
-    with visiting(browser, served, key=False, size=WIDE) as visit:
-        page = visit.go("/lesson/build/heap")
-        page.get_by_text("Raise the heap").wait_for()
-        page.get_by_text("this needs the page's key").first.wait_for()
-        visit.errors.clear()  # the browser notes each answer of status 4xx

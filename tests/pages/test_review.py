@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.browser import NARROW, barriers, keep, visiting
+from tests.support.browser import LOOKS, barriers, keep, nothing_is_in_the_way, visiting
 from tests.support.commands import run
 from tests.support.files import commit, lesson_text, write
 from tests.support.serving import Serving, serving
 from tests.support.shown_vaults import HOSTILE, TEXT_ONLY, ShownVault, shown_vault
-from vault_index.proposals import draft, points
+from vault_index.proposals import points
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -157,26 +156,6 @@ def test_an_edit_is_kept_and_what_check_refuses_stays_in_the_dialog(
     assert proposal["title"] == "Rotate the token at night"
 
 
-def test_a_change_of_a_lesson_that_changed_meanwhile_is_said_to_be_outdated(
-    browser: Browser, served: Serving, shown: ShownVault
-) -> None:
-    base = draft.id_of("Lock", "Wait for the lock of the package manager.")
-    text = "Wait for the lock of the package manager, five minutes at most."
-    shown.propose("Lock", text, changes="ops/lock", base=base, why="failed, then passed")
-    with visiting(browser, served) as visit:
-        page = visit.go("/review")
-        page.get_by_role("heading", name="Lock").wait_for()
-        page.keyboard.press("t")
-        assert "+Wait for the lock" in page.locator("#card pre .added").all_inner_texts()[-1]
-        write(shown.root / "lessons/ops/lock.md", lesson_text("Lock", "Never wait for a lock."))
-        page.get_by_role("button", name="Accept").click()
-        page.get_by_role("button", name="Accept it").click()
-        page.locator("#trouble").get_by_text("something else now").wait_for()
-        page.locator("#state").get_by_text("says something else now: [m]").wait_for()
-        visit.errors.clear()  # the console names the refused request
-    assert "Never wait" in (shown.root / "lessons/ops/lock.md").read_text()
-
-
 def test_what_was_decided_in_a_terminal_meanwhile_is_said(
     browser: Browser, served: Serving, shown: ShownVault
 ) -> None:
@@ -192,23 +171,6 @@ def test_what_was_decided_in_a_terminal_meanwhile_is_said(
         page.get_by_role("heading", name="Second", exact=True).wait_for()
         visit.errors.clear()  # the console names the refused request
     assert not (shown.root / "lessons/ops/first.md").exists()
-
-
-def test_a_card_that_cannot_come_again_stays(
-    browser: Browser, served: Serving, shown: ShownVault
-) -> None:
-    """It was decided elsewhere after the list was read, and before its card was."""
-    shown.propose("First", "The first thing of the two that a person looks at today.")
-    with visiting(browser, served) as visit:
-        page = visit.go("/review")
-        page.get_by_role("heading", name="First").wait_for()
-        gone = {"error": "no proposal has this id", "hint": "choose the next"}
-        page.route("**/private/review/card?**", lambda route: route.fulfill(status=404, json=gone))
-        page.evaluate("document.dispatchEvent(new Event('changed'))")
-        page.locator("#trouble").get_by_text(gone["error"]).wait_for()
-        assert page.get_by_role("heading", name="First").is_visible()
-        assert page.get_by_role("button", name="Accept").is_visible()
-        visit.errors.clear()  # the console names the refused request
 
 
 def test_keys_go_from_one_to_the_next_and_can_be_switched_off(
@@ -231,7 +193,7 @@ def test_keys_go_from_one_to_the_next_and_can_be_switched_off(
         assert not page.locator("#dialog").is_visible()
 
 
-@pytest.mark.parametrize("look", ["light", "dark", "narrow"])
+@pytest.mark.parametrize("look", LOOKS)
 def test_the_evidence_is_shown_as_text_and_nothing_keeps_people_from_it(
     browser: Browser, served: Serving, shown: ShownVault, axe: str, look: str
 ) -> None:
@@ -240,8 +202,7 @@ def test_the_evidence_is_shown_as_text_and_nothing_keeps_people_from_it(
         fires_on=["the installer refuses it"], quotes=(QUOTE, HOSTILE), why="failed, then passed",
     )  # fmt: skip
     shown.propose(HOSTILE, f"{KEY} A hostile title, and a text that is unlike the others.")
-    size: dict[str, Any] = {"size": NARROW} if look == "narrow" else {"scheme": look}
-    with visiting(browser, served, **size) as visit:
+    with visiting(browser, served, **LOOKS[look]) as visit:
         page = visit.go("/review")
         page.get_by_role("heading", name="Rotate the key twice").wait_for()
         assert QUOTE in page.locator("#card").inner_text()
@@ -250,9 +211,7 @@ def test_the_evidence_is_shown_as_text_and_nothing_keeps_people_from_it(
         page.locator("#card").get_by_text("failed, then passed").wait_for()
         assert page.title() == "Review · team"
         assert page.locator("main img, main script").count() == 0
-        assert page.evaluate("document.documentElement.scrollWidth") <= page.evaluate("innerWidth")
-        assert barriers(page, axe) == []
-        keep(page, f"review-{look}-everything")
+        nothing_is_in_the_way(page, axe, f"review-{look}-everything")
 
 
 def test_a_point_to_look_at_is_dismissed(
@@ -269,21 +228,3 @@ def test_a_point_to_look_at_is_dismissed(
         assert barriers(page, axe) == []
     assert points.waiting(shown.vault) == []
     assert waiting(shown) == [id]
-
-
-def test_without_the_key_no_word_of_a_proposal_is_shown(
-    browser: Browser, served: Serving, shown: ShownVault
-) -> None:
-    id = shown.propose("Private", "What a session said and nobody else may read, ever.")
-    with visiting(browser, served, key=False) as visit:
-        page = visit.go("/review")
-        assert "this needs the page's key" in page.locator("#list").inner_text()
-        visit.errors.clear()  # the console names the refused request
-    for part in ("list", f"card?id={id}", f"source?id={id}", f"merge?id={id}&into=ops/heap"):
-        assert served.ask("GET", f"/page/private/review/{part}", token=False).status_code == 401
-    body = {"id": id, "text": "x", "seen": "x", "into": "ops/heap"}
-    for name in ("accept", "reject", "edit", "merge"):
-        refused = served.ask("POST", f"/page/private/review/{name}", token=False, json=body)
-        assert refused.status_code == 401
-    assert waiting(shown) == [id]
-    assert Path(shown.root / "lessons/ops/private.md").exists() is False

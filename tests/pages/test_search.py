@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.browser import NARROW, barriers, keep, visiting
+from tests.support.browser import LOOKS, nothing_is_in_the_way, visiting
 from tests.support.commands import run
 from tests.support.files import lesson_text, write
 from tests.support.homes import make_home
@@ -108,24 +108,6 @@ def test_the_floor_is_drawn_where_a_hook_falls_silent(browser: Browser, served: 
             "A hook stays silent for this prompt: fewer than 10 characters."
         ).wait_for()
         assert page.locator(".hits:not(.below)").count() == 0
-
-
-def test_a_withheld_lesson_is_named_with_the_reason_and_its_text_is_not_shown(
-    browser: Browser, served: Serving
-) -> None:
-    with visiting(browser, served) as visit:
-        page = visit.go("/search?q=the+build+has+a+key")
-        assert re.search(
-            r"do not get it: .*secret|do not get it: .*key", hit(page, "The build has a")
-        )
-        assert "q8Lr2Vn0" not in page.content()
-
-
-def test_what_a_lesson_says_is_text(browser: Browser, served: Serving) -> None:
-    with visiting(browser, served) as visit:
-        page = visit.go("/search?q=onerror+alert+build")
-        assert HOSTILE in titles(page)
-        assert page.locator("#results img, #results script").count() == 0
 
 
 def test_categories_filter_and_the_back_button_takes_it_back(
@@ -241,23 +223,13 @@ def test_a_category_that_is_none_and_numbers_that_are_none_are_no_error(served: 
     assert served.ask("GET", "/page/private/search?q=build", token=False).status_code == 401
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("look", LOOKS)
 def test_nothing_keeps_people_from_using_it(
-    browser: Browser, served: Serving, axe: str, scheme: str
+    browser: Browser, served: Serving, axe: str, look: str
 ) -> None:
-    with visiting(browser, served, scheme=scheme) as visit:
-        page = visit.go("/search?q=" + HEAP.replace(" ", "+") + "&kind=both")
-        assert barriers(page, axe) == []
-        keep(page, f"search-{scheme}")
-        assert barriers(visit.go("/search"), axe) == []
-        keep(page, f"search-empty-{scheme}")
-
-
-def test_it_fits_a_telephone(browser: Browser, served: Serving) -> None:
-    with visiting(browser, served, size=NARROW) as visit:
-        page = visit.go("/search?q=build&kind=both")
-        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
-        keep(page, "search-narrow")
+    with visiting(browser, served, **LOOKS[look]) as visit:
+        for name, address in (("search", "?q=build&kind=both"), ("search-empty", "")):
+            nothing_is_in_the_way(visit.go(f"/search{address}"), axe, f"{name}-{look}")
 
 
 def test_the_first_page_of_an_empty_vault_says_what_to_do(tmp_path: Path) -> None:

@@ -107,6 +107,20 @@ def visiting(
         context.close()
 
 
+LOOKS: dict[str, dict[str, Any]] = {
+    "light": {"scheme": "light"},
+    "dark": {"scheme": "dark"},
+    "narrow": {"size": NARROW},
+}
+
+
+def nothing_is_in_the_way(page: Page, axe: str, name: str) -> None:
+    """Check that anybody can use a page, and that it fits its window; keep a picture of it."""
+    assert barriers(page, axe) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= page.evaluate("innerWidth")
+    keep(page, name)
+
+
 def keep(page: Page, name: str) -> None:
     """Keep a picture of a page, where LESSONS_SCREENSHOTS names a folder for them."""
     if PICTURES:

@@ -38,15 +38,6 @@ def sent(server: Serving, method: str, path: str, status: int = 200, **json: Any
     return answer.json()
 
 
-def test_a_hit_names_its_passage_and_the_whole_is_one_request_away(served: Serving) -> None:
-    (hit,) = sent(served, "POST", "/api/query", prompt="raise the heap")["lessons"]
-    assert (hit["title"], hit["passage"]) == ("Heap", hit["text"])
-    assert len(hit["passage"]) < len(LONG)
-    whole = served.ask("GET", f"/api/lessons/{hit['id']}", token=False).json()
-    assert (whole["text"], whole["source_file"]) == (LONG.strip(), "lessons/devops/heap.md")
-    assert served.ask("GET", "/api/lessons/devops/none").status_code == 404
-
-
 def test_an_import_that_runs_twice_collects_no_errors(served: Serving) -> None:
     text = "Close the pool before a fork."
     record: dict[str, Any] = {"id": "db/pool", "text": text, "categories": ["db"]}
@@ -59,39 +50,6 @@ def test_an_import_that_runs_twice_collects_no_errors(served: Serving) -> None:
     assert (whole["text"], whole["title"]) == (record["text"], "Close the pool after a fork")
     only_new = served.ask("POST", "/api/ingest", json=record, headers={"If-None-Match": "*"})
     assert only_new.status_code == 409
-
-
-def test_a_record_that_is_none_refuses_itself_alone(served: Serving) -> None:
-    good = {"id": "a/good", "text": "Use the lock file."}
-    records = [good, {"id": "a/empty", "text": " "}, 7, {"text": "x", "catgories": ["a"]}]
-    answer = sent(served, "POST", "/api/ingest/bulk", lessons=records)
-    assert (answer["ingested"], [each["id"] for each in answer["lessons"]]) == (1, ["a/good"])
-    assert [error["index"] for error in answer["errors"]] == [1, 2, 3]
-    assert answer["errors"][0] == {
-        "index": 1,
-        "id": "a/empty",
-        "error": "text: there is no text",
-        "hint": "see `/openapi.json` for the fields",
-    }
-    assert "did you mean 'categories'" in answer["errors"][2]["error"]
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "json", "said"),
-    [
-        ("POST", "/api/query", {"prompt": "heap", "topk": 1}, "'topk'; did you mean 'top_k'?"),
-        ("POST", "/api/ask", {"query": "heap", "documnt": "x"}, "did you mean 'document'?"),
-        ("PUT", "/api/lessons/devops/heap", {"color": "red"}, "there are text, title, categories"),
-        ("POST", "/api/query?limit=3", {"prompt": "heap"}, "no field 'limit'"),
-        ("GET", "/api/categories?depth=2", None, "no field 'depth'"),
-    ],
-)
-def test_a_field_that_is_none_is_an_error_with_the_nearest(
-    served: Serving, method: str, path: str, json: Any, said: str
-) -> None:
-    answer = served.ask(method, path, json=json)
-    assert answer.status_code == 422
-    assert said in answer.json()["error"]
 
 
 def test_a_title_follows_its_text_unless_somebody_chose_it(served: Serving) -> None:

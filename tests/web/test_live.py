@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import socket
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -59,27 +57,6 @@ def test_a_page_that_listens_does_not_hold_up_the_end(served: Serving) -> None:
         assert served.stop() == 0
         assert time.monotonic() - began < 7
         assert list(numbers) == []
-
-
-def test_as_many_pages_at_the_same_moment_are_no_more(served: Serving) -> None:
-    asked = f"GET /page/live HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\n\r\n".encode()
-    with ExitStack() as lines:
-        sockets = [
-            lines.enter_context(socket.create_connection(("127.0.0.1", served.port), timeout=60))
-            for _ in range(app.MAX_LISTENERS + 20)
-        ]
-        for line in sockets:
-            line.sendall(asked)
-        told = [_beginning(line) for line in sockets]
-    assert sum(b"event: changed" in each for each in told) == app.MAX_LISTENERS
-
-
-def _beginning(line: socket.socket) -> bytes:
-    """Return what a server says until the first event, or why there is none."""
-    said = b""
-    while not re.search(rb"data: |retry: 60000|error", said):
-        said += line.recv(4096)
-    return said
 
 
 def test_too_many_pages_are_refused_and_those_that_go_make_room(served: Serving) -> None:

@@ -196,18 +196,6 @@ def test_another_program_on_the_port_gets_no_token_and_opens_no_page(
     assert not browser_of_user.exists()
 
 
-@pytest.mark.slow
-def test_a_relay_at_the_same_port_of_another_address_gets_no_token(served: Serving) -> None:
-    """`localhost` has two addresses, and another user's program may listen at the one we do not."""
-    heard: list[str] = []
-    with relay_to(served, heard, ("127.0.0.2", served.port)):
-        other = f"http://127.0.0.2:{served.port}"
-        assert app.ask_running(other, served.token, str(served.root)) == ""
-    assert len(heard) == 1
-    assert served.token not in heard[0]
-    assert app.ask_running(served.url, served.token, str(served.root))
-
-
 def test_a_program_that_never_answers_is_not_waited_for(
     make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
 ) -> None:

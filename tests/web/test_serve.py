@@ -69,18 +69,6 @@ def test_skills_of_the_user_alone_are_nobody_elses(served: Serving, own_world: P
 
 
 @pytest.mark.slow
-def test_the_filter_by_category_applies_to_skills(served: Serving) -> None:
-    for name, filed in (("review-pr", "workflow/code-review"), ("review-sql", "database")):
-        head = f"name: {name}\ndescription: Review {name}\ncategories: [{filed}]"
-        write(served.root / "skills" / name / "SKILL.md", f"---\n{head}\n---\nRead.\n")
-    asked = {"prompt": "review", "collections": ["lessons", "skills"], "categories": ["workflow"]}
-    answer = served.ask("POST", "/api/query", json=asked, token=False).json()
-    assert [(skill["trigger"], skill["categories"]) for skill in answer["results"]["skills"]] == [
-        ("/review-pr", ["workflow/code-review"])
-    ]
-
-
-@pytest.mark.slow
 def test_the_settings_say_how_many_hits_a_search_has(served: Serving) -> None:
     """At each door, where the caller names no number."""
     for number in range(6):
@@ -117,14 +105,6 @@ def test_a_second_server_says_that_the_port_is_taken(served: Serving, vault: Vau
 
 
 @pytest.mark.slow
-def test_other_machines_need_a_token(vault: Vault) -> None:
-    done = run("lessons", "serve", "--host", "0.0.0.0", cwd=vault.root, check=False)
-    assert done.code == 1
-    assert "needs a token" in done.err
-    assert "--token-file" in done.err
-
-
-@pytest.mark.slow
 def test_with_a_token_every_request_needs_it(vault: Vault, own_world: Path) -> None:
     file = write(own_world / "token", "the-token-of-the-team\n")
     words = ("--host", "0.0.0.0", "--token-file", str(file))
@@ -157,18 +137,6 @@ def test_it_prints_its_address_at_a_terminal_and_nothing_in_a_pipe(vault: Vault)
             assert piped == (b"", b"")
     os.close(ours)
     os.close(theirs)
-
-
-@pytest.mark.slow
-def test_an_old_link_to_the_page_of_routes_says_where_they_are_now(served: Serving) -> None:
-    gone = served.ask("GET", "/docs", token=False)
-    assert gone.status_code == 404
-    assert gone.json()["hint"] == "see `/openapi.json` for the routes"
-    page = served.ask("GET", "/docs", token=False, headers={"Accept": "text/html"})
-    assert "/openapi.json" in page.text
-    described = served.ask("GET", "/openapi.json", token=False).json()
-    fields = described["components"]["schemas"]["QueryBody"]["properties"]
-    assert fields["top_k"]["default"] == 5
 
 
 @pytest.mark.slow
