@@ -67,11 +67,6 @@ def test_code_in_a_course_is_text() -> None:
     assert "\n\\## Lesson: this line is text too\n" in sections[1].text
 
 
-def test_a_malformed_course_is_named_with_its_line() -> None:
-    error = problem((COURSES / "repeated_lesson.txt").read_bytes(), "repeated_lesson.txt")
-    assert (error.message, error.line) == ("repeated_lesson.txt: lesson 1 a second time", 9)
-
-
 @pytest.mark.parametrize(
     ("text", "line", "says"),
     [

@@ -181,28 +181,6 @@ def test_nothing_to_import_is_an_error(vault: Vault, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_import_at_the_command_line(make_vault: MakeVault, with_model: Path) -> None:
-    """The worked example: a dry run, the import, a second one, a course that is malformed."""
-    vault = make_vault()
-    source = write(vault.root / "lessons.jsonl", json_lines(LINES))
-    shown = run("lessons", "import", source, cwd=vault.root).out
-    assert shown.splitlines()[0].split() == "write devops/ci-cd/heap-in-ci.md Heap in CI".split()
-    assert shown.endswith("3 to write; nothing is written without --write\n")
-    assert files_of(vault) == {}
-    done = run("lessons", "import", source, "--write", cwd=vault.root)
-    assert done.out.endswith("3 written\n")
-    again = run("lessons", "import", source, "--write", cwd=vault.root)
-    assert again.out.endswith("3 there already\n")
-    assert "Locks" in run("lessons", "search", "add an index", "-k1", cwd=vault.root).out
-
-    bad = run("lessons", "import", COURSES / "repeated_lesson.txt", cwd=vault.root, check=False)
-    assert bad.code == 1
-    assert bad.err.splitlines()[-1].startswith("error: repeated_lesson.txt:9: ")
-    none = run("lessons", "import", "no-such.md", cwd=vault.root, check=False)
-    assert (none.code, none.err.splitlines()[0]) == (1, "Error: no-such.md is not there")
-
-
-@pytest.mark.slow
 @pytest.mark.slow
 def test_several_files_and_folders_come_in_together(
     make_vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -131,14 +131,6 @@ def test_a_source_without_the_files_is_told(own_world: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_leftovers_of_an_interrupted_fetch_are_cleaned(own_world: Path, raw: Path) -> None:
-    write(own_world / "models" / ".minilm-a1b2" / "converted" / "model.bin", "half")
-    assert str(raw) in run("lessons", "model", "fetch", "--from", raw, cwd=own_world).out
-    assert leftovers(own_world) == []
-    assert download.is_ready(own_world)
-
-
-@pytest.mark.slow
 def test_a_fetch_killed_in_the_middle_is_followed_by_a_clean_one(
     own_world: Path, raw: Path
 ) -> None:

@@ -77,15 +77,6 @@ def test_each_kind_of_change_is_counted(make_vault: MakeVault) -> None:
     assert str(stats).startswith("1 added, 1 changed, 1 moved, 1 removed, 1 unchanged")
 
 
-def test_a_second_sync_does_nothing(make_vault: MakeVault) -> None:
-    vault = make_vault({"a.md": HEAP, "b.md": LOCK})
-    with_words(vault)
-    reconcile.sync(vault)
-    stats = reconcile.sync(vault)
-    assert counts(stats) == {"unchanged": 2}
-    assert not stats.wrote
-
-
 def test_a_touched_file_is_unchanged(make_vault: MakeVault) -> None:
     vault = make_vault({"a.md": HEAP})
     embedder = with_words(vault)
@@ -239,18 +230,6 @@ def test_a_broken_file_that_is_deleted_is_gone(make_vault: MakeVault) -> None:
 
 
 @pytest.mark.slow
-def test_a_file_that_goes_back_to_what_it_was_is_no_problem_any_more(make_vault: MakeVault) -> None:
-    vault = make_vault({"a.md": HEAP})
-    with_words(vault)
-    reconcile.sync(vault)
-    for content in (BROKEN, HEAP):
-        write(vault.lessons_dir / "a.md", content)
-        stats = reconcile.sync(vault)
-    assert stats.problems == []
-    assert_same_as_a_rebuild(vault)
-
-
-@pytest.mark.slow
 def test_of_two_files_with_one_id_the_first_by_path_has_it(make_vault: MakeVault) -> None:
     with_id = "---\nid: heap\ntitle: {}\n---\ntext of {}\n"
     vault = make_vault({"b.md": with_id.format("B", "b"), "c.md": with_id.format("C", "c")})
@@ -319,19 +298,6 @@ def test_a_rename_keeps_its_history(make_vault: MakeVault, monkeypatch: pytest.M
         2020,
         2021,
     )
-
-
-@pytest.mark.slow
-def test_a_file_deleted_and_put_back_has_its_author_again(make_vault: MakeVault) -> None:
-    vault = make_vault({"a.md": HEAP, "b.md": LOCK})
-    with_words(vault)
-    commit(vault.root)
-    reconcile.sync(vault)
-    (vault.lessons_dir / "a.md").unlink()
-    reconcile.sync(vault)
-    run("git", "checkout", "-q", "--", "lessons/a.md", cwd=vault.root)
-    reconcile.sync(vault)
-    assert entries.entry(vault, "a")["author"] == "Ada Lovelace"
 
 
 @pytest.mark.slow

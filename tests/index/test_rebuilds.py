@@ -15,7 +15,7 @@ from tests.support.commands import BIN, run
 from tests.support.embedders import FailingEmbedder, WordEmbedder
 from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.indexed import HEAP, LOCK, PIPE, assert_same_as_a_rebuild, ids, later, with_words
-from vault_index.errors import EmbedderError, IndexStateError, WriteError
+from vault_index.errors import EmbedderError, WriteError
 from vault_index.index import diff, reconcile
 from vault_index.search import documents, query
 from vault_index.store import manifest
@@ -49,25 +49,6 @@ def test_an_older_schema_rebuilds(make_vault: MakeVault) -> None:
 
 
 @pytest.mark.slow
-def test_an_index_of_schema_5_rebuilds(make_vault: MakeVault) -> None:
-    """As the version before left it: other columns, another name for the table of documents."""
-    vault = make_vault({"devops/a.md": HEAP})
-    with_words(vault)
-    reconcile.sync(vault)
-    index = vault.open_index().store.index
-    (index / "documents.lance").rename(index / "catalog.lance")
-    older = {"schema": 5, "embedder": "words", "dimension": 64, "head": "", "settled": True}
-    older |= {"filing": "", "listing": "", "skills": {}, "skills_hash": "", "files": {}}
-    (index / "manifest.json").write_text(json.dumps(older))
-    with pytest.raises(IndexStateError, match="older version"):
-        vault.open_index()
-    stats = reconcile.sync(vault)
-    assert stats.rebuilt == f"the index had schema 5, now it is {manifest.SCHEMA}"
-    assert ids(vault) == ["devops/a"]
-    assert [place.path for place in documents.places(vault)] == ["devops"]
-
-
-@pytest.mark.slow
 def test_a_rebuild_swaps_and_readers_go_on(make_vault: MakeVault) -> None:
     vault = make_vault({"a.md": HEAP})
     with_words(vault)
@@ -76,16 +57,6 @@ def test_a_rebuild_swaps_and_readers_go_on(make_vault: MakeVault) -> None:
     assert reconcile.sync(vault, rebuild=True).rebuilt == "asked for"
     assert reader.store.count() == 1  # the old folder stands until nobody can stand on it
     assert vault.open_index().store.index != reader.store.index
-
-
-@pytest.mark.slow
-def test_rebuild_from_the_command_line(make_vault: MakeVault) -> None:
-    vault = make_vault({"a.md": HEAP})
-    run("lessons", "index", cwd=vault.root)
-    first = vault.open_index().store.index
-    ran = run("lessons", "index", "--rebuild", "--json", cwd=vault.root)
-    assert (ran.json["rebuilt"], ran.json["added"]) == ("asked for", 1)
-    assert vault.open_index().store.index != first
 
 
 # interruptions
@@ -255,19 +226,3 @@ def test_a_file_that_is_back_before_it_is_taken_out_leaves_no_row(
     reconcile.sync(vault)
     assert ids(vault) == ["b"]
     assert_same_as_a_rebuild(vault)
-
-
-@pytest.mark.slow
-def test_two_indexes_of_one_second_with_one_name(
-    make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The name of an index ends with two random bytes, which may come twice."""
-    vault = make_vault({"a.md": HEAP})
-    with_words(vault)
-    first, second = "20260101-000000-6161", "20260101-000000-6262"
-    names = iter([first, first, second])
-    monkeypatch.setattr(manifest, "_index_name", lambda: next(names))
-    reconcile.sync(vault)
-    reconcile.sync(vault, rebuild=True)
-    assert vault.open_index().store.index.name == second
-    assert ids(vault) == ["a"]

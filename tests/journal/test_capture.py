@@ -25,7 +25,7 @@ from vault_index.errors import VaultError
 from vault_index.features import JournalTable
 from vault_index.journal import capture, projects, session_file
 from vault_index.journal.journal import Journal
-from vault_index.journal.record import SUMMARY, Session
+from vault_index.journal.record import Session
 from vault_index.transcripts import events
 
 
@@ -55,29 +55,6 @@ def test_a_session_goes_on_where_it_was(journal: Journal, own_world: Path) -> No
     assert path == f"shop/{DAY[:7]}/{DAY[8:]}-{session_id('a')[:8]}.md"
     for kept in journal.folder.rglob("*"):
         assert stat.S_IMODE(kept.stat().st_mode) == (0o700 if kept.is_dir() else 0o600), kept
-
-
-def test_a_session_that_a_model_reworded_is_read_and_goes_on(
-    journal: Journal, own_world: Path
-) -> None:
-    """Version 0.7 could have a model reword records; the text by rule stood beside the model's."""
-    turns = [turn("a", number, f"Do step {number} of the login") for number in range(1, 4)]
-    file = write_transcript(own_world, "a", *turns[:2])
-    taken = capture.capture(journal, file, "claude", force=True)
-    session = read(taken)
-    texts = {"request": "Carry out the login, in steps.", "rule_request": "Do step 1"}
-    records = tuple(
-        replace(record, fields={**record.fields, **texts}) if record.kind == SUMMARY else record
-        for record in session.records
-    )
-    data = session_file.dump(replace(session, records=records))
-    assert taken.file
-    taken.file.write_bytes(data.replace(b"\n---\n", b"\nrefined: ollama:llama3.2\n---\n", 1))
-    assert read(taken).records == records
-    write_transcript(own_world, "a", *turns)
-    longer = capture.capture(journal, file, "claude", force=True)
-    assert longer.file == taken.file
-    assert (longer.prompts, longer.new) == (3, 2)
 
 
 def test_only_what_is_recorded_and_a_session_of_its_user(

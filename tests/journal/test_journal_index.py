@@ -7,7 +7,6 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest.mock import ANY
 
 import pytest
 
@@ -74,20 +73,6 @@ def test_a_session_that_goes_on_writes_only_what_is_new(own_world: Path) -> None
     assert (stats.changed, stats.rows) == (1, 1)
     assert before - after == {f"shop/2026-11/20-{FIRST}.md:11111111-o1.1@2"}
     assert after - before == {f"shop/2026-11/20-{FIRST}.md:11111111-p2@0"}
-
-
-def test_after_tidying_readers_have_the_new_version_in_memory(own_world: Path) -> None:
-    journal = a_journal(own_world, WordEmbedder())
-    keep(journal, FIRST, prompt(FIRST, 1, "keep the query", AT.format(1)))
-    index.sync(journal)
-    before = open_index(journal)
-    index.tidy(journal)
-    after = open_index(journal)
-    assert after is not before
-    assert "columns" in after.store.__dict__
-    assert contents(journal) == [
-        (f"shop/2026-11/20-{FIRST}.md:11111111-p1@0", "keep the query", ANY)
-    ]
 
 
 def test_a_file_that_does_not_parse_keeps_its_rows_and_is_named(own_world: Path) -> None:
@@ -204,10 +189,3 @@ def test_a_short_prompt_is_embedded_with_what_it_answers(own_world: Path) -> Non
         "yes, the second\n\nThe lock is taken.",
         "yes, the second\nIt waits 2 s.",
     ]
-
-
-def test_the_index_is_the_users_alone(own_world: Path) -> None:
-    journal = a_journal(own_world)
-    keep(journal, FIRST, prompt(FIRST, 1, "keep the query", AT.format(1)))
-    index.sync(journal)
-    assert (journal.folder / INDEX).stat().st_mode & 0o777 == 0o700

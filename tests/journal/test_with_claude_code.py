@@ -33,8 +33,6 @@ BY_MEANING = {
     "node process was killed because the machine had too little RAM": "heap",
     "how many attempts does a file transfer get before it is given up": "retried",
 }
-# reports each event of the agent, as a hook of the user's own
-WITNESS = "import sys; print(sys.stdin.read().strip(), file=open(sys.argv[1], 'a'))"
 
 
 def answer(request: dict[str, Any]) -> Blocks:

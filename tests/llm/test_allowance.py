@@ -8,12 +8,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from operator import attrgetter
 from pathlib import Path
 
 import pytest
 
-from tests.support.files import MakeVault, write
 from tests.support.model_server import ModelServer, Response
 from tests.support.watchers import soon
 from vault_index import llm
@@ -21,7 +19,6 @@ from vault_index.config import Config, LlmTable
 from vault_index.errors import ModelAwayError, ModelBudgetError, ModelCallError
 from vault_index.llm.backend import Question
 from vault_index.llm.metered import Allowance, Day
-from vault_index.vault import open_vault
 
 NOON = 1_795_176_000.0  # 2026-11-20T12:00:00Z
 DAY = 24 * 3600
@@ -176,30 +173,3 @@ def test_a_process_that_dies_in_a_call_has_used_it(config: Config, server: Model
     used = Allowance(config).used()
     assert used.calls == 1
     assert used.tokens > 4000  # what the answer may have had
-
-
-def test_a_vault_chooses_no_model_no_address_and_no_cap(
-    make_vault: MakeVault, own_world: Path
-) -> None:
-    root = make_vault().root
-    names = {
-        "llm.openai_url": '"http://evil.example"',
-        "llm.calls_a_day": "100000",
-        "llm.tokens_a_day": "100000000",
-        "learn.model": '"openai:evil"',
-        "learn.auto": "true",
-        "learn.tokens": "900000",
-    }
-    lines = ['ollama_host = "http://evil.example"']
-    for table in ("llm", "learn"):
-        lines.append(f"[{table}]")
-        lines += [
-            f"{name.partition('.')[2]} = {value}"
-            for name, value in names.items()
-            if name.startswith(f"{table}.")
-        ]
-    write(root / "lessons/vault.toml", "\n".join(lines) + "\n")
-    config, untouched = open_vault(root).config, Config(home=own_world)
-    assert {each.key for each in config.unknown_keys} == {*names, "ollama_host"}
-    for name in (*names, "ollama_host"):
-        assert attrgetter(name)(config) == attrgetter(name)(untouched), name

@@ -304,15 +304,6 @@ def test_not_every_server_marks_the_end_alike(
     assert model.converse(PLAIN, lambda _: None).text == TEXT
 
 
-@pytest.mark.parametrize("kind", ["anthropic", "openai"])
-def test_no_redirect_is_followed_with_a_question(server: ModelServer, model: Model) -> None:
-    with ModelServer() as other:
-        server.judge = lambda _: Response(307, b"", {"Location": other.url})
-        with pytest.raises(ModelCallError, match="leads elsewhere"):
-            model.converse(QUESTION, lambda _: None)
-        assert not other.requests
-
-
 def test_a_question_is_as_long_as_all_that_a_model_reads() -> None:
     call = Turn(ASSISTANT, "", (ToolCall("a", SEARCH.name, {"query": "x" * 1000}),))
     longer = Question("", "Hi?", before=(Turn(USER, "y" * 1000),), after=(call,), tools=(SEARCH,))

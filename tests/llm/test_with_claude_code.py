@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -20,7 +19,7 @@ from tests.support.files import write
 from tests.support.messages_api import MessagesApi, text
 from vault_index import llm
 from vault_index.config import Config
-from vault_index.errors import ModelAwayError, ModelCallError
+from vault_index.errors import ModelAwayError
 from vault_index.llm import claude
 from vault_index.llm.backend import Question
 from vault_index.transcripts import events
@@ -123,15 +122,3 @@ def test_its_errors_are_in_our_words(home: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     with pytest.raises(ModelAwayError, match="is not logged in"):
         model.converse(Question(SYSTEM, PROMPT))
-
-
-def test_a_call_that_takes_too_long_ends(home: Path, api: MessagesApi) -> None:
-    from vault_index.llm.claude import ClaudeBackend
-
-    api.held = lambda _: True
-    backend = ClaudeBackend("haiku", Config(home=home), os.environ, timeout=8)
-    with pytest.raises(ModelCallError, match="did not answer in 8 s"):
-        backend.ask(Question(SYSTEM, PROMPT))
-    api.release.set()
-    assert not list(home.rglob("*.jsonl"))
-    shutil.rmtree(home / "llm" / "empty")

@@ -220,30 +220,7 @@ def test_conflict_markers_in_frontmatter_are_named_as_such() -> None:
     assert "conflict-markers" in {one.rule for one in findings}
 
 
-@pytest.mark.slow
-def test_a_staged_conflict_is_an_error(team: Vault) -> None:
-    write(team.lessons_dir / "ops/heap.md", lesson_text("Heap", CONFLICT))
-    run("git", "add", "-A", cwd=team.root)
-    ended = lessons("check", "--staged", code=1)
-    assert "lessons/ops/heap.md:5: conflict-markers: a merge conflict" in ended.stdout
-    for words in (("show", "heap"), ("search", "raise")):
-        assert "hooks leave it out: line 5: conflict-markers" in lessons(*words).stderr
-
-
 # import
-
-
-@pytest.mark.slow
-def test_one_bad_line_does_not_discard_a_file(team: Vault, tmp_path: Path) -> None:
-    lines = '{"title": "A", "text": "One."}\n{"title": "B", "text": "Two"\n{"title": "C"}\n'
-    source = write(tmp_path / "notes.jsonl", lines + '{"title": "D", "text": "Four."}\n')
-    ended = lessons("import", source, "--write", code=1)
-    assert sorted(file.name for file in (team.lessons_dir / "inbox").iterdir()) == ["a.md", "d.md"]
-    assert [one for one in ended.stderr.splitlines() if one.startswith("error: ")] == [
-        "error: notes.jsonl:2: not JSON: Expecting ',' delimiter"
-        " (write an object a line, or one array of objects)",
-        "error: notes.jsonl:3: no text (put its text under one of text, content, body, lesson)",
-    ]
 
 
 # eval
@@ -280,9 +257,6 @@ def test_eval_names_unknown_ids_and_missed_prompts_and_explains_its_figures(
 # paths
 
 
-SECTIONS = "## Lesson: Dates are UTC\nAlways.\n\n## Lesson: Names are short\nText.\n"
-
-
 @pytest.mark.parametrize(
     ("folder", "name"),
     [
@@ -307,17 +281,6 @@ def test_a_lesson_is_named_by_its_path_from_here(
 def test_a_path_that_cannot_be_is_no_lesson(team: Vault, name: str) -> None:
     ended = lessons("show", name, code=1)
     assert "Error: no lesson " in ended.stderr
-
-
-def test_a_section_is_named_by_the_path_of_its_file(
-    team: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write(team.lessons_dir / "dev/conventions.md", SECTIONS)
-    monkeypatch.chdir(team.lessons_dir / "dev")
-    shown = lessons("show", "conventions.md#dates-are-utc").stdout
-    assert shown.startswith("Dates are UTC\n")
-    whole = lessons("show", "./conventions.md").stdout
-    assert whole == "Dates are UTC\n\nAlways.\n\nNames are short\n\nText.\n"
 
 
 def test_add_prints_a_path_that_is_right_from_here(
@@ -424,15 +387,6 @@ def test_check_names_what_is_wrong_in_vault_toml(line: str, message: str) -> Non
 
 
 @pytest.mark.slow
-def test_check_of_a_vault_names_unknown_keys(team: Vault) -> None:
-    assert lessons("check").stdout == ""  # the vault.toml that `init` makes
-    with (team.lessons_dir / "vault.toml").open("a", encoding="utf-8") as file:
-        file.write("\n[watch]\nautostart = true\nsound = 1\n")
-    ended = lessons("check", code=1)
-    assert "settings: unknown setting 'watch.sound'" in ended.stdout
-
-
-@pytest.mark.slow
 def test_a_category_that_nobody_accepted_is_marked_wherever_it_shows(team: Vault) -> None:
     write(
         team.lessons_dir / "locked.md",
@@ -484,25 +438,6 @@ def test_a_lesson_is_written_in_an_editor_from_a_title_and_a_category(
     assert "<!--" not in text
     os.close(own)
     os.close(its)
-
-
-@pytest.mark.slow
-def test_a_terminal_gets_no_empty_bar(team: Vault) -> None:
-    reconcile.sync(team)
-    with terminal([str(BIN / "lessons"), "show", "heap"], TERM="xterm") as text:
-        assert "\x1b[1mRaise the heap" in text
-        assert "indexing" not in text
-
-
-@pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
-def test_a_terminal_gets_no_colour_that_it_does_not_want(
-    team: Vault, monkeypatch: pytest.MonkeyPatch, name: str, value: str
-) -> None:
-    for variable in ("NO_COLOR", "TERM"):
-        monkeypatch.delenv(variable, raising=False)
-    assert "\x1b[1mRaise the heap" in CliRunner().invoke(main, ["show", "heap"], color=True).output
-    monkeypatch.setenv(name, value)
-    assert "\x1b" not in CliRunner().invoke(main, ["show", "heap"], color=True).output
 
 
 @pytest.mark.slow

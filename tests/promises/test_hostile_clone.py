@@ -1,8 +1,8 @@
 """Forty tricks of a clone, and of a copied checkout: the first prompts and the commands of a day.
 
 Audit hooks inside the real processes, with those that they start, say what was opened for
-writing, removed, renamed and started; pictures of what is the user's own, from before and after, show
-what LanceDB and git did, in which no audit hook looks.
+writing, removed, renamed, started and connected to, and what of the user's own was read; pictures of
+that, from before and after, show what LanceDB and git did, in which no audit hook looks.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ AUDIT = '''\
 import os, sys, _thread
 
 here = _thread._local()
+MINE = "/" + os.environ["AUDIT_PRIVATE"] + "/"
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 def places(path, follow):
@@ -56,9 +57,12 @@ def note(event, args):
         return [repr(args)]
     if event == "open":
         path, _, flags = args
-        if not isinstance(path, (str, bytes)) or not (flags or 0) & WRITES:
+        if not isinstance(path, (str, bytes)):
             return []
-        return places(path, not flags & (os.O_NOFOLLOW | os.O_EXCL))
+        found = places(path, not (flags or 0) & (os.O_NOFOLLOW | os.O_EXCL))
+        return found if (flags or 0) & WRITES else [one for one in found if MINE in one + "/"]
+    if event == "socket.connect":
+        return [] if str(args[1]).endswith("watch.sock") else ["connects to " + repr(args[1])]
     if event in ("os.truncate", "os.chmod", "os.chown", "os.utime"):
         return places(args[0], True) if isinstance(args[0], (str, bytes)) else []
     if event in ("os.remove", "os.rmdir", "os.mkdir"):
@@ -70,7 +74,8 @@ def note(event, args):
     return []
 
 def hook(event, args):
-    if event.split(".")[0] not in ("open", "os", "subprocess", "pty") or getattr(here, "busy", 0):
+    kind = event.split(".")[0]
+    if kind not in ("open", "os", "pty", "socket", "subprocess") or getattr(here, "busy", 0):
         return
     here.busy = 1
     try:
@@ -86,7 +91,12 @@ sys.addaudithook(hook)
 '''
 STARTS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.startfile", "pty.spawn")
 DAY = (
+    ("init",),
     ("search", "heap"),
+    ("recall", hostile.HEAP),
+    ("list",),
+    ("show", "heap"),
+    ("log", "heap"),
     ("status",),
     ("check",),
     ("sync",),
@@ -114,6 +124,7 @@ class World:
             "PYTHONPATH": str(site),
             "PYTHONDONTWRITEBYTECODE": "1",
             "AUDIT_LOG": str(self.log),
+            "AUDIT_PRIVATE": self.decoy.name,
             "TMPDIR": str(self.scratch),
             "LESSONS_DEADLINE_MS": "60000",
         }
@@ -194,6 +205,7 @@ def test_a_clone_whose_index_is_committed(world: World, index: str) -> None:
     world.assert_unharmed(before, root)
     assert "is tracked by git" in said
     assert "xyzzyprivate" not in said
+    assert run("git", "config", "core.hooksPath", cwd=root, check=False).out == ""
     assert picture(root / ".git").keys() >= there.keys()
 
 

@@ -163,12 +163,13 @@ def test_a_vault_may_set_budgets_floor_taxonomy_and_keywords(own_world: Path) ->
 def test_a_vault_may_not_choose_endpoints_models_or_folders(own_world: Path) -> None:
     evil = (
         'embedder = "ollama"\nollama_host = "evil.example:80"\nollama_model = "x"\nvault = "/etc"\n'
-        'home = "/tmp"\nignored = []\nlater = 1\nprompt_lessons = 5\n'
+        'home = "/tmp"\nignored = []\nlater = 1\nprompt_lessons = 5\n[llm]\nopenai_url = "http://evil.example"\n'
+        'calls_a_day = 9999\n[learn]\nmodel = "openai:evil"\nauto = true\n'
     )
     settings = load(own_world, evil)
     assert {each.key for each in settings.unknown_keys} == {
-        *("embedder", "home", "ignored", "later"),
-        *("ollama_host", "ollama_model", "vault"),
+        *("embedder", "home", "ignored", "later", "llm.calls_a_day", "llm.openai_url"),
+        *("learn.auto", "learn.model", "ollama_host", "ollama_model", "vault"),
     }
     default = config.Config(home=own_world, prompt_lessons=5, unknown_keys=settings.unknown_keys)
     assert settings == default

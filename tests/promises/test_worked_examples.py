@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import re
 from importlib import import_module
 from pathlib import Path
@@ -19,8 +18,7 @@ from vault_index import api
 from vault_index.edit import add, update
 from vault_index.entrypoints.cli import FORMER
 from vault_index.index import reconcile
-from vault_index.search import entries, floor, query
-from vault_index.vault import open_vault
+from vault_index.search import entries, query
 
 # through Python
 
@@ -131,27 +129,6 @@ def test_the_same_at_the_command_line(with_model: Path, tmp_path: Path) -> None:
     assert said == TRANSCRIPT
 
 
-@pytest.mark.slow
-def test_lessons_and_skills_in_one_answer(with_model: Path, make_vault: MakeVault) -> None:
-    vault = make_vault()
-    about = b"When reviewing PRs, always check for a changelog line."
-    add.write(vault, about, title="Reviewing PRs", categories=["workflow/code-review"])
-    skill = "---\nname: review-pr\ndescription: Review a GitHub pull request\n---\nSteps.\n"
-    write(vault.root / ".claude/skills/review-pr/SKILL.md", skill)
-    out = run("lessons", "recall", "review a GitHub pull request", cwd=vault.root).out
-    lines = out.splitlines()
-    at = lines.index("## Relevant lessons")
-    assert lines[at + 1].startswith("- [workflow/code-review] Reviewing PRs (")
-    at = lines.index("## Suggested skills")
-    assert lines[at + 1].startswith("- `/review-pr` - Review a GitHub pull request (")
-    assert lines[at + 1].endswith("%)")
-    reconcile.sync(vault)
-    floor.fit(vault)
-    kinds = ["lessons", "skills"]
-    answer = query.find(vault, "review a GitHub pull request", kinds=kinds, project=vault.root)
-    assert [hit.kind for hit in answer] == ["lessons", "skills"]
-
-
 # the filter comes before the search
 
 
@@ -257,12 +234,6 @@ def test_the_script_of_the_documentation_runs(
     assert [hit.title for hit in hits] == ["Deploys need the VPN"]
     with pytest.raises(vault_index.VaultError):
         vault_index.add(vault, "Set VPN=1 in the job.", title="Deploys need the VPN", type="x")
-
-
-def test_open_vault_is_where_it_begins(make_vault: MakeVault) -> None:
-    vault = make_vault()
-    assert open_vault(vault.root).root == vault.root
-    assert json.loads(run("lessons", "categories", "--json", cwd=vault.root).out) == {}
 
 
 # from a session to a lesson

@@ -48,11 +48,13 @@ def lessons(root: Path, decoy: Path) -> list[str]:
     """Write a vault whose files try something; return the tricks."""
     program = decoy / "docs" / "never"
     files: dict[str, str | bytes] = {
-        "vault.toml": f'ollama_host = "http://203.0.113.7"\nvault = "{decoy}"\nhome = "{decoy}"\n',
+        "vault.toml": f'embedder = "ollama"\nollama_host = "http://203.0.113.7"\nvault = "{decoy}"\n'
+        f'home = "{decoy}"\ntrust = "all"\n[hooks]\ncommand = "touch {program}"\n',
         "heap.md": lesson_text("Heap", f"When {HEAP}, raise the heap."),
         "sub/deep.md": lesson_text("Deep", "Something else altogether."),
         "tag.md": f"---\ntitle: !!python/object/apply:os.system ['touch {program}']\n---\nHeap.\n",
         "shell.md": f"---\ntitle: $(touch {program})\nsource: '`touch {program}`'\n---\nHeap\n",
+        "link.md": "---\nsource: file:///etc/passwd\n---\nHeap, see http://203.0.113.7/x\n",
         "id.md": f"---\nid: ../../../..{decoy}/private\ncategories: [../../up, /etc]\n---\nHeap.\n",
         "\x1b]52;c;aGk=\x07.md": lesson_text("Escape", "Heap."),
         "new\nline.md": lesson_text("Line", "Heap."),
