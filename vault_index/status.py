@@ -18,17 +18,12 @@ from vault_index.journal.journal import Journal
 from vault_index.learn import record
 from vault_index.lesson import category
 from vault_index.proposals import review
-from vault_index.recall import outcome
 from vault_index.search import entries, floor, query
 from vault_index.search.documents import places
 from vault_index.store import injections, manifest, ownership
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
-
-SHOWN = 3  # lessons that did worst
-WORTH_SAYING = 3  # times that a lesson was ignored
-
 
 _DEGRADED = "degraded"  # a file beside the index: since when words alone are searched
 
@@ -78,13 +73,11 @@ def of(vault: Vault) -> dict[str, Any]:
         f"{each.path}:{each.line}: {each.message}" for each in skills.problems(vault)
     ]
     ids = [lesson["id"] for lesson in lessons]
-    outcomes = outcome.update(vault)
     try:
-        summary = injections.summary(vault.index_dir, vault.root, ids, outcomes.again)
+        summary = injections.summary(vault.index_dir, vault.root, ids)
     except VaultError:  # what `index` says already
         summary = injections.total([], ids)
     state["injections"] = summary
-    state["outcomes"] = _outcomes(outcomes, ids)
     state["proposals"] = review.count(vault)
     state["learning"] = record.summary(vault.config, str(vault.root))
     state["journal"] = archive.overview(Journal(vault.config))
@@ -97,28 +90,6 @@ def settings(vault: Vault) -> list[config.Setting]:
     shown = {own: f"{index_files.FOLDER}/{index_files.SETTINGS}"}
     every = config.settings_in_force(vault.config)
     return [replace(each, origin=shown.get(each.origin, each.origin)) for each in every]
-
-
-def _outcomes(outcomes: outcome.Ledger, ids: list[str]) -> dict[str, Any]:
-    """Return the sums of all injections, and the lessons that did worst, with theirs."""
-    tallies = {id: asdict(tally) for id, tally in outcomes.tallies().items()}
-    sums = {
-        name: sum(tally[name] for tally in tallies.values()) for name in asdict(outcome.Tally())
-    }
-    worst = [
-        {"id": id, **each}
-        for id in ids
-        if (each := tallies.get(id))
-        and each["taken"] <= each["contradicted"] + each["ignored"]
-        and (each["contradicted"] or each["ignored"] >= WORTH_SAYING)
-    ]
-    worst.sort(
-        key=lambda each: (each["taken"] - 2 * each["contradicted"], -each["ignored"], each["id"])
-    )
-    return sums | {
-        "waiting": outcomes.waiting,
-        "worst": worst[:SHOWN],
-    }
 
 
 def _embedder(vault: Vault) -> str:

@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import learned_half, uplift
+from benchmarks import uplift
 from tests.support.files import write
-from vault_index.recall.outcome.story import FAILED, RAN, WROTE, Step
 
 TASKS = tomllib.loads(uplift.TASKS.read_text("utf-8"))["task"]
 
@@ -78,11 +77,3 @@ def one_task(agent: str, program: Path, folder: Path) -> str:
     passed = {each["arm"]: each["passed"] for each in map(json.loads, lines)}
     assert passed == {uplift.NONE: False, uplift.HOOKS: True, uplift.PASTED: True}
     return done.stdout
-
-
-def test_a_repair_is_a_check_that_passes_after_an_edit() -> None:
-    failed = [Step(RAN, "pytest -q"), Step(FAILED, "1 failed")]
-    passed = Step(RAN, "pytest -q")
-    assert learned_half.is_repaired([*failed, Step(WROTE, "a.py"), passed], 1)
-    assert not learned_half.is_repaired([*failed, passed], 1)
-    assert not learned_half.is_repaired([*failed, Step(WROTE, "a.py")], 1)

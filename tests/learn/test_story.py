@@ -132,8 +132,5 @@ def test_a_session_becomes_a_lesson_that_the_next_session_takes(
     assert any(path in block and "build.env" in block for block in blocks)
     assert "build passed" in run("./build.sh", cwd=clone.root).out
 
-    def is_taken() -> bool:
-        entry = run("lessons", "show", lesson, "--json", cwd=clone.root).json
-        return bool(entry["outcome"]["taken"] == 1)
-
-    soon(is_taken, seconds=120)
+    entry = run("lessons", "show", lesson, "--json", cwd=clone.root).json
+    assert entry["uses"] >= 1

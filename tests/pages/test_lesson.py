@@ -214,7 +214,7 @@ def test_a_withheld_lesson_is_for_whoever_has_the_key(
         path = f"/page/lesson/{part}?id=odd/leaked"
         assert served.ask("GET", path, token=False).status_code == 403
         assert served.ask("GET", path).status_code == 403
-    for part in ("body", "near", "prompts", "history", "patch", "outcome", "edit"):
+    for part in ("body", "near", "prompts", "history", "patch", "use", "edit"):
         path = f"/page/private/lesson/{part}?id=odd/leaked"
         assert served.ask("GET", path, token=False).status_code == 401
 

@@ -559,7 +559,7 @@ HTTP = (
     sent("page: relations", "GET /page/lesson/near?id=devops/deployment/vpn", "Prerequisite of"),
     sent(
         "page: when a lesson was used",
-        f"GET /page/private/lesson/outcome?id={HEAP_ID}",
+        f"GET /page/private/lesson/use?id={HEAP_ID}",
         r"Last given to an agent on \d{4}-\d\d-\d\d",
     ),
     sent(

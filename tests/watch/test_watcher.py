@@ -279,7 +279,7 @@ def test_with_and_without_a_watcher_a_command_prints_the_same(team: Vault) -> No
     with watched(team) as state:
         assert {words: ask(words) for words in QUESTIONS} == alone
         shown = sum(words[0] == "show" and "no-such" not in words[-1] for words in QUESTIONS)
-        asked = len(QUESTIONS) + shown  # of a lesson its outcome, too
+        asked = len(QUESTIONS) + shown  # of a lesson its use, too
         assert status(team)["questions"] >= state["questions"] + asked
 
 

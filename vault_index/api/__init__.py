@@ -121,7 +121,7 @@ def from_files(
 ) -> tuple[Answer, list[Problem]] | None:
     """Answer a question from the files alone, with the problems in them; None where that fails.
 
-    See `lesson.from_files`. Outcomes and injections are in no table.
+    See `lesson.from_files`. Injections are in no table.
     """
     if question.name in ("lesson.tally", "injection.select"):
         return answer(vault, question), []

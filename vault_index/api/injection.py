@@ -12,8 +12,7 @@ from vault_index.api.question import Caller, command, question
 from vault_index.api.search import failure_recalled
 from vault_index.edit import teach, update
 from vault_index.errors import VaultError
-from vault_index.recall import injected, outcome
-from vault_index.recall.outcome import stale
+from vault_index.recall import injected, stale
 from vault_index.store import injections
 from vault_index.text import failure
 from vault_index.vault import Vault
@@ -35,7 +34,7 @@ def select(
     `session` is the beginning of an id and `lesson` a part of one; `only` is "answered" or "silent",
     `since` ISO 8601; `only_prompts` leaves out the starts of sessions. A record's `text` is the prompt if
     a file still has it; the `near` of a silence is the lesson that came nearest to the `floor`. `lessons`
-    have `score`, `outcome`, the list they were `taught` it in, and `is_taught`: whether a taught prompt
+    have `score`, the list they were `taught` it in, and `is_taught`: whether a taught prompt
     fired them. See `injected.page`.
     """
     if only not in injected.ONLY:
@@ -95,25 +94,20 @@ def _key(prompt: str) -> str:
     return injections.key_of(" ".join(prompt.split()))
 
 
-# Did it help: outcomes of injections, lessons that need another look, and their confirmation.
-
-_JUDGING_SECONDS = 600.0  # of somebody who asks for a report and sees how far it is
+# Lessons that need another look, and their confirmation.
 
 
 @command
 def stale_lessons(vault: Vault, caller: Caller) -> dict[str, Any]:
     """List why lessons should be looked at again: `reasons`, each with what to `do`, and `lessons`.
 
-    Each has `lesson`, `title`, `path`, `why` and `kind` (cost | contradicted | anchor | file | name |
-    version | changed). `waiting` is how many sessions are not judged yet.
+    Each has `lesson`, `title`, `path`, `why` and `kind` (anchor | file | name | version | changed).
     """
     caller.index(vault)
-    judged = outcome.update(vault, _JUDGING_SECONDS, caller.progress_of("judging sessions"))
-    reasons = stale.reasons(vault, judged.tallies, caller.progress_of("comparing with the past"))
+    reasons = stale.reasons(vault, caller.progress_of("comparing with the past"))
     return {
         "reasons": [asdict(reason) for reason in reasons],
         "lessons": len({reason.lesson for reason in reasons}),
-        "waiting": judged.waiting,
     }
 
 

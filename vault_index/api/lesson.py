@@ -85,13 +85,9 @@ def page(vault: Vault, name: str) -> dict[str, Any]:
 
 @question
 def tally(vault: Vault, id: str) -> dict[str, Any]:
-    """Return the `outcome` of a lesson's injections: `injected`, `taken`, `ignored`, `contradicted`,
-    `unknown`; and when an agent last got it as `last_used`, "" for never.
-    """
-    outcome = _loaded("recall.outcome")
-    tally = asdict(outcome.tally(vault).get(id, outcome.Tally()))
+    """Return how often agents got a lesson as `uses`, and when last as `last_used`, "" for never."""
     _, last = injections.times_of(vault.index_dir).get(id, ("", ""))
-    return {"outcome": tally, "last_used": last}
+    return {"uses": injections.uses(vault.index_dir)[id], "last_used": last}
 
 
 @question

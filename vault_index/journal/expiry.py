@@ -65,12 +65,6 @@ def oldest(home: Path, days: int) -> datetime | None:
     return limit
 
 
-def is_trusted(home: Path) -> bool:
-    """Whether the clock was trusted when a command that writes looked, and did not jump since."""
-    clock = _read(home / FOLDER / CLOCK)
-    return clock is not None and clock.trusted and _is_near(clock.last, datetime.now(UTC))
-
-
 def put_away(home: Path, file: Path) -> None:
     """Move an expired file below `home` to where it stays for a week. Raises WriteError."""
     place = home / FOLDER / datetime.now(UTC).date().isoformat() / file.relative_to(home)

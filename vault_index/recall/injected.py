@@ -1,8 +1,7 @@
 """The record of injections for people, with what else is known of each.
 
-It adds each lesson's title and outcome, and the prompt's text if the journal or the agent's own
-transcript has it under the same hash. Reads only, but for the ledger of outcomes, which goes on as for
-any reader.
+It adds each lesson's title, and the prompt's text if the journal or the agent's own transcript has it
+under the same hash. Reads only.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from vault_index.hotpath.log import MAX_SESSION_CHARS
 from vault_index.journal import archive, capture
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import PROMPT, Session
-from vault_index.recall import outcome
 from vault_index.store import filters, injections
 from vault_index.transcripts import reading
 
@@ -40,7 +38,6 @@ ANSWERED, SILENT = "answered", "silent"
 ONLY = ("", ANSWERED, SILENT)
 _SUMMED = ("prompts", "answered", "p50_ms", "p90_ms", "missed", "failures", "failures_answered")
 MAX_TIMES = 500  # searches, the latest, of which the time is returned
-_JUDGING_SECONDS = 0.5  # of somebody who waits for a page: the other sessions wait for the next
 _Key = tuple[str, str, str]  # session, hash of the prompt, lesson
 _Record = Mapping[str, Any]
 _Marks = Mapping[_Key, _Record]
@@ -81,10 +78,8 @@ def page(vault: Vault, chosen: Chosen, limit: int, offset: int) -> dict[str, Any
     wanted.reverse()
     some = wanted[offset : offset + limit]
     failures = [each for each in lines if each.get("event") == injections.FAILURE]
-    is_told = any(each["lessons"] for each in lines)
-    outcomes = outcome.update(vault, _JUDGING_SECONDS) if is_told else outcome.Ledger()
-    again = injections.came_again(failures, outcomes.again)
-    details = _Details(vault, some, marks, again, outcomes)
+    again = injections.came_again(failures)
+    details = _Details(vault, some, marks, again)
     prompts = [each for each in wanted if each["event"] == injections.PROMPT]
     times = [
         [str(each.get("time") or ""), float(each["ms"]), not _is_silent(each)]
@@ -157,16 +152,9 @@ def _totals(
 
 
 class _Details:
-    """More about some records: titles, outcomes, texts of prompts."""
+    """More about some records: titles, texts of prompts."""
 
-    def __init__(
-        self,
-        vault: Vault,
-        some: Sequence[_Record],
-        marks: _Marks,
-        again: _Again,
-        ledger: outcome.Ledger,
-    ) -> None:
+    def __init__(self, vault: Vault, some: Sequence[_Record], marks: _Marks, again: _Again) -> None:
         self._marks, self._came_again = marks, again
         near = {str(each.get("near") or "") for each in some}
         shown = {lesson for each in some for lesson in each["lessons"]}
@@ -180,12 +168,6 @@ class _Details:
             self._titles = {
                 row["lesson_id"]: row["lesson_id" if row["withheld"] else "title"] for row in rows
             }
-        self._verdicts = {  # as far as the ledger has them by themselves
-            (entry.time, entry.session, entry.prompt, lesson): verdict
-            for entry in ledger.open.values()
-            for lesson, verdict in zip(entry.lessons, entry.verdicts, strict=True)
-            if verdict
-        }
         self._texts = _Texts(vault)
 
     def of(self, record: _Record) -> dict[str, Any]:
@@ -215,7 +197,6 @@ class _Details:
                 {
                     **self._lesson(lesson),
                     "score": score,
-                    "outcome": self._verdicts.get((time, session, key, lesson), ""),
                     "taught": taught(lesson),
                     "is_taught": lesson in (record.get("taught") or ()),
                 }

@@ -12,7 +12,7 @@ import json
 import os
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -235,11 +235,9 @@ def with_names_of_now(noted: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]
     return current[::-1]
 
 
-def summary(
-    folder: Path, root: Path, ids: Sequence[str], again: Set[Key] = frozenset()
-) -> dict[str, Any]:
+def summary(folder: Path, root: Path, ids: Sequence[str]) -> dict[str, Any]:
     """Sum the records up. `ids` are those of the vault's lessons, used or not, sorted."""
-    return total(with_misses(folder, root), ids, again)
+    return total(with_misses(folder, root), ids)
 
 
 def uses(folder: Path) -> Counter[str]:
@@ -266,27 +264,21 @@ def _used(lines: Iterable[Mapping[str, Any]]) -> Counter[str]:
     return Counter(lesson for line in lines for lesson in line["lessons"])
 
 
-def came_again(failed: Sequence[Mapping[str, Any]], again: Set[Key]) -> dict[Key, bool]:
-    """Return for each answered failure whether it came again after.
-
-    `failed` are records of failures, oldest first; `again` are those that the ledger of outcomes knows
-    to have come again.
-    """
+def came_again(failed: Sequence[Mapping[str, Any]]) -> dict[Key, bool]:
+    """Return for each answered failure whether it came again after; `failed` is oldest first."""
     later: set[tuple[str, str]] = set()
     result: dict[Key, bool] = {}
     for each in reversed(failed):
         same = str(each.get("session") or ""), str(each.get("prompt") or "")
         if each["lessons"]:
             key = str(each.get("time") or ""), *same
-            result[key] = same in later or key in again
+            result[key] = same in later
         later.add(same)
     return result
 
 
-def total(
-    noted: Sequence[Mapping[str, Any]], ids: Sequence[str], again: Set[Key] = frozenset()
-) -> dict[str, Any]:
-    """Sum up records, oldest first; `ids` as for `summary`, `again` as for `came_again`."""
+def total(noted: Sequence[Mapping[str, Any]], ids: Sequence[str]) -> dict[str, Any]:
+    """Sum up records, oldest first; `ids` as for `summary`."""
     prompts = [search for search in noted if search.get("event") == PROMPT]
     took = sorted(search["ms"] for search in prompts if isinstance(search.get("ms"), (int, float)))
     now = with_names_of_now(noted)
@@ -302,7 +294,7 @@ def total(
         "answered": sum(bool(search["lessons"] or search.get("skills")) for search in prompts),
         "failures": len(failed),
         "failures_answered": sum(bool(search["lessons"]) for search in failed),
-        "came_again": sum(came_again(failed, again).values()),
+        "came_again": sum(came_again(failed).values()),
         "p50_ms": took[len(took) // 2] if took else None,
         "p90_ms": took[int(0.9 * len(took))] if took else None,
         "most_used": used.most_common(SHOWN),

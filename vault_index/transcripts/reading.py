@@ -1,6 +1,6 @@
 """The transcripts on this machine, and the one loop over each: bytes become events, line by line.
 
-The journal reads on where it stopped; learning and outcomes read the whole file. All see the same events.
+The journal reads on where it stopped; learning reads the whole file. Both see the same events.
 """
 
 from __future__ import annotations

@@ -70,19 +70,19 @@ class Growth:
 class JournalWatch:
     """Takes in what grew, between `start` and the end of the process, and answers for the journal.
 
-    `sessions_went_on` is called where nothing grows any more.
+    `when_quiet` is called where nothing grows any more.
     """
 
     def __init__(
         self,
         embedder: SharedEmbedder,
         say: Callable[[str], None],
-        sessions_went_on: Callable[[], None],
+        when_quiet: Callable[[], None],
     ) -> None:
         self.trouble = ""  # why the last transcripts could not be taken in
         self._embedder = embedder
         self._say = say
-        self._sessions_went_on = sessions_went_on
+        self._when_quiet = when_quiet
         self._growth = Growth()
         self._settings = Path(index_files.home_folder(os.environ)) / "config.toml"
         self._opened: tuple[object, Journal] | None = None
@@ -94,7 +94,6 @@ class JournalWatch:
         self._done = 0
         self._settling = False
         self._tidy = True
-        self._unjudged = True  # sessions went on since outcomes were looked at
         self._expired = -EXPIRE_SECONDS  # when sessions that are too old were looked for
 
     def start(self) -> None:
@@ -184,16 +183,13 @@ class JournalWatch:
             importlib.import_module("vault_index.journal.forget").finish(self.journal)
         if called or self._settling:
             self._settling = self._take_in()
-            self._unjudged = True
             self._tidy = self._tidy and not self._settling
             if not self._settling and backlog.ended(self.journal):
                 start.start_capture(str(self.journal.folder))  # learns from them, or lets them go
             native.trim_memory()
         else:
             self._tidy = self._reading.index.tidy(self.journal)
-            if self._unjudged:  # the record of injections is short: what it says is kept
-                self._unjudged = False
-                self._sessions_went_on()
+            self._when_quiet()
             if time.monotonic() - self._expired > EXPIRE_SECONDS:
                 self._expired = time.monotonic()
                 gone = importlib.import_module("vault_index.journal.forget").expire(self.journal)

@@ -37,8 +37,6 @@ from vault_index.watch.schedule import Due, Outcome, Passed
 MAX_WAITING = 128  # questions to one vault: more are declined, and other vaults are answered
 OPEN_SECONDS = 8.0  # that a question waits while its vault is opened; the command waits for ten
 REOPEN_SECONDS = 3.0  # a vault that cannot be opened is not tried again with each prompt
-JUDGING_SECONDS = 2.0  # at a time, for what agents did with their lessons: prompts come first
-JUDGING_PAUSE_SECONDS = 30.0
 FILES_AT_ONCE = 8  # changed files that are indexed in this process: about 0.2 s
 PATIENCE_SECONDS = 3.0  # that a question waits while another process writes
 OWN_PATIENCE_SECONDS = 8.0  # and while this one does; the command that asks waits for ten
@@ -73,7 +71,6 @@ class VaultWatch:
         self._asked = 0  # questions at the last look
         self._failed_at = 0.0
         self._stop = ""
-        self._judging = threading.Lock()
         self._expired = -EXPIRE_SECONDS
         self._loaded_above: dict[Path, object] = {}  # the tables of vaults above, by their roots
         self._thread = threading.Thread(target=self._run, daemon=True, name=f"vault {root.name}")
@@ -352,28 +349,18 @@ class VaultWatch:
             **({"trouble": unusable.message} if unusable else {}),
         }
 
-    def sessions_went_on(self) -> None:
-        """Judge what agents did with lessons, in a thread of its own; once a day, expire proposals."""
-        if self.ready.is_set() and not self.ended.is_set():
-            threading.Thread(target=self._judge, daemon=True, name="judge").start()
-
-    def _judge(self) -> None:
-        if not self._judging.acquire(blocking=False):
-            return  # the thread that does it goes on
+    def expire_proposals(self) -> None:
+        """Drop proposals that waited too long, once a day."""
+        is_open = self.ready.is_set() and not self.ended.is_set()
+        if not is_open or time.monotonic() - self._expired < EXPIRE_SECONDS:
+            return
+        self._expired = time.monotonic()
+        review = importlib.import_module("vault_index.proposals.review")
         try:
-            outcome = importlib.import_module("vault_index.recall.outcome")
-            while outcome.update(self._current.vault, JUDGING_SECONDS).waiting:
-                if self.ended.wait(JUDGING_PAUSE_SECONDS):
-                    return
-            if time.monotonic() - self._expired > EXPIRE_SECONDS:
-                self._expired = time.monotonic()
-                review = importlib.import_module("vault_index.proposals.review")
-                if went := review.expire(self._current.vault):
-                    self._say(went)
+            if went := review.expire(self._current.vault):
+                self._say(went)
         except VaultError as error:
             self._say(f"error: {error.message}")
-        finally:
-            self._judging.release()
 
 
 # How far the passes are, which questions the watcher answers, and how fresh the answers are.

@@ -44,7 +44,7 @@ class Watcher:
         self._embedder = SharedEmbedder()
         self._vaults: dict[str, VaultWatch] = {}
         self._opening = threading.Lock()
-        self._journal = JournalWatch(self._embedder, say, self._sessions_went_on)
+        self._journal = JournalWatch(self._embedder, say, self._expire_proposals)
         self._began = self._used = time.monotonic()
         self._page = Page(open_page, say)
         self._woken = threading.Event()
@@ -124,9 +124,9 @@ class Watcher:
             watch.start()
             return watch, True
 
-    def _sessions_went_on(self) -> None:
+    def _expire_proposals(self) -> None:
         for watch in self._open_vaults():
-            watch.sessions_went_on()
+            watch.expire_proposals()
 
     # what it answers
 

@@ -16,7 +16,7 @@ import click
 from vault_index import api, client
 from vault_index.entrypoints.cli import asking, completion, options, output
 from vault_index.entrypoints.cli.output import from_here
-from vault_index.entrypoints.words import status
+from vault_index.entrypoints.words import count
 from vault_index.errors import VaultError
 from vault_index.search.hit import percent_of
 from vault_index.store import moments
@@ -239,7 +239,6 @@ def show_command(named: str | None, lesson_id: str | None, at: str | None, as_js
         entry = asking.ask_as_of(named, at, api.lesson.show(**values))[0]["entry"]
     asked = api.lesson.tally(id=entry["id"])
     used = {} if at else asking.ask(named, asked, as_is=True)
-    outcome = used.get("outcome", {})
     has_links = not at and "\n## Related\n" in entry["text"]  # else only the file is read
     links = asking.ask(named, api.lesson.related(id=entry["id"]))["related"] if has_links else []
     if as_json:
@@ -257,8 +256,8 @@ def show_command(named: str | None, lesson_id: str | None, at: str | None, as_js
     for link in links:
         if link["id"]:
             output.say(f"{link['kind']}: lessons show {link['id']}")
-    if outcome and outcome["injected"]:
-        output.say(f"{status.outcome_line(outcome)}; last {used['last_used'][:10] or 'unknown'}")
+    if used.get("uses"):
+        output.say(f"given {count(used['uses'], 'time')}, last on {used['last_used'][:10]}")
     if entry["withheld"]:
         asking.note(f"warning: hooks leave it out: {entry['withheld']}")
     output.say()

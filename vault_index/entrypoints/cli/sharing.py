@@ -46,7 +46,7 @@ def sync_command(named: str | None) -> options.Answers:
 @click.argument("names", metavar="[PATH|ID]...", nargs=-1, shell_complete=completion.ids)
 @click.option("--staged", is_flag=True, help="What the next commit adds or changes.")
 @click.option("--all", "everything", is_flag=True, help="The whole vault (the default).")
-@click.option("--stale", is_flag=True, help="List lessons that only cost or lost their subject.")
+@click.option("--stale", is_flag=True, help="List lessons that lost their subject.")
 @click.option("--confirm", is_flag=True, help="Note in the lessons ID that they hold.")
 @click.option(
     "--against", metavar="REV", default="", help="What changed since REV, and its effect."
@@ -85,8 +85,8 @@ def check_command(
     Also conflict markers, and prompts of a lesson's own that do not find it. PATHS are lesson or
     SKILL.md files, or folders of them. Exits with status 1 on errors.
 
-    --stale lists lessons that agents contradict or never take, or whose subject is gone: a file, a name
-    of the code or a version that they cite. --confirm writes `confirmed: DATE` into the frontmatter, of
+    --stale lists lessons whose subject is gone: a file, a name of the code or a version that they cite.
+    --confirm writes `confirmed: DATE` into the frontmatter, of
     a section into that of its whole file; --stale then compares with the repository of that day. A
     lesson that hooks hold back, because it reads like orders to an agent, they give again: to your
     agents, for this text.
@@ -253,8 +253,6 @@ def _list_stale(named: str | None, as_json: bool) -> None:
         asking.note(
             f"{count(answer['lessons'], 'lesson')}; if it still holds: lessons check --confirm ID"
         )
-    if answer["waiting"]:
-        asking.note(f"{count(answer['waiting'], 'session')} not judged yet: run it again")
 
 
 def _confirm(named: str | None, lesson_ids: tuple[str, ...], as_json: bool) -> None:

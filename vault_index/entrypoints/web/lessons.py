@@ -335,11 +335,10 @@ def patch(client: Client, id: LessonId, commit: Annotated[Id, Query()]) -> HTMLR
     return fragment("lesson_patch.html", **_patch(text.split("\n")))
 
 
-@page_routes.get(f"{PRIVATE}/outcome")
-def outcome(client: Client, id: LessonId) -> HTMLResponse:
-    """Show what became of its injections."""
-    used = client.ask(api.lesson.tally(id=id))
-    return fragment("lesson_outcome.html", outcome=used["outcome"], last=used["last_used"])
+@page_routes.get(f"{PRIVATE}/use")
+def use(client: Client, id: LessonId) -> HTMLResponse:
+    """Show how often agents got it."""
+    return fragment("lesson_use.html", **client.ask(api.lesson.tally(id=id)))
 
 
 @page_routes.post(f"{PRIVATE}/check")

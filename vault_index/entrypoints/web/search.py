@@ -32,13 +32,13 @@ from vault_index.entrypoints.words import journal, sentence
 from vault_index.entrypoints.words.hits import HEADINGS, silent_from
 from vault_index.hotpath import spool
 from vault_index.recall import block
-from vault_index.recall.outcome.words import plain_words
 from vault_index.recall.select import without_withheld
 from vault_index.search import query
 from vault_index.search.hit import Hit, percent_of
 from vault_index.search.query import MAX_QUERY_CHARS, TERMS
 from vault_index.store.moments import local
 from vault_index.text.quote import clean
+from vault_index.transcripts.vocabulary import STOP_WORDS
 
 # Hits as the page of searching draws them: words marked, terms of the score, the floor among them.
 
@@ -100,9 +100,19 @@ def _drawn(hit: Hit, marked: re.Pattern[str] | None, shown: Callable[[str], str]
     )
 
 
+_PLAIN = re.compile(r"[a-z][a-z0-9_]{2,}")
+
+
+def _stem(word: str) -> str:
+    for ending in ("ing", "ies", "es", "ed", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= 4:
+            return word.removesuffix(ending)
+    return word
+
+
 def _pattern(query: str) -> re.Pattern[str] | None:
     """Return what matches words that begin like one of a query: endings differ, and it is being typed."""
-    words = plain_words(query)
+    words = {_stem(word) for word in _PLAIN.findall(query.lower()) if word not in STOP_WORDS}
     words |= {word for word in re.findall(r"\w+", query.casefold()) if not word.isascii()}
     words |= set(re.findall(r"\d+", query))
     if not words:

@@ -30,7 +30,6 @@ MIN_FAILURES = 2  # of one command, without a lesson
 MIN_NEAR = 0.5  # of the floor: what scores less was not near
 # of an address, when the page of searching was at /
 OLD_SEARCH = frozenset({"q", "c", "kind", "n"})
-OUTCOMES = ("taken", "ignored", "contradicted")
 
 routes = APIRouter(include_in_schema=False)
 
@@ -70,12 +69,11 @@ def mine(client: Client) -> HTMLResponse:
     return fragment(
         "today_mine.html",
         totals=answer["totals"],
-        taken=_by_lesson(records)[:SHOWN],
+        given=_by_lesson(records)[:SHOWN],
         near=_apart(near)[:SHOWN],
         proposals=proposals["proposals"][:SHOWN],
         waiting=len(proposals["proposals"]),
         failures=_without_lesson(client, _repeated(records)),
-        outcomes=OUTCOMES,
         notes=notes,
     )
 
@@ -109,16 +107,13 @@ def _apart(records: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def _by_lesson(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the lessons that agents got, with how often, and what they did with each."""
+    """Return the lessons that agents got, with how often."""
     lessons: dict[str, dict[str, Any]] = {}
     for record in records:
         for lesson in record["lessons"]:
-            counts = {"times": 0, "when": record["when"], **dict.fromkeys(OUTCOMES, 0)}
-            counted = lessons.setdefault(lesson["id"], {**lesson, **counts})
-            counted["times"] += 1
-            if lesson["outcome"] in OUTCOMES:
-                counted[lesson["outcome"]] += 1
-    return sorted(lessons.values(), key=lambda lesson: (-lesson["taken"], -lesson["times"]))
+            first = {**lesson, "times": 0, "when": record["when"]}
+            lessons.setdefault(lesson["id"], first)["times"] += 1
+    return sorted(lessons.values(), key=lambda lesson: -lesson["times"])
 
 
 def _repeated(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -72,7 +72,6 @@ def state(client: Client) -> HTMLResponse:
     return fragment(
         "vault_state.html",
         used=answer["injections"],
-        outcomes=answer["outcomes"],
         proposals=answer["proposals"],
         health=[*health, ("watcher", client.shown(status.watcher_line(answer["watcher"])))],
         problems=[line for line in lines if line[0] in TROUBLE],

@@ -33,7 +33,6 @@ def lines(state: Values) -> Iterator[str]:
         documents, skills = count(state["documents"], "document"), count(state["skills"], "skill")
         yield f"also       {documents}, {skills}"
     yield from _used(state["injections"])
-    yield from _outcomes(state["outcomes"])
     if state["proposals"]:
         yield f"proposals  {count(state['proposals'], 'proposal')} waiting: see `lessons review`"
     yield from _learning(state["learning"])
@@ -132,24 +131,6 @@ def _used(injected: Values) -> Iterator[str]:
     if injected["never_used"]:
         some = ", ".join(injected["some_never_used"][:3])
         yield f"never used {injected['never_used']} lessons, such as {some}"
-
-
-def outcome_line(tally: Values) -> str:
-    """Return what agents did with what they were given, in a line."""
-    known = ", ".join(f"{tally[name]} {name}" for name in ("taken", "ignored", "contradicted"))
-    again = tally["again"]
-    line = f"injected {count(tally['injected'], 'time')}: {known}, {tally['unknown']} unknown"
-    return f"{line}; its failure came again {count(again, 'time')}" if again else line
-
-
-def _outcomes(outcomes: Values) -> Iterator[str]:
-    if not outcomes["injected"]:
-        return
-    waiting = outcomes["waiting"]
-    later = f"; {count(waiting, 'session')} not judged yet" if waiting else ""
-    yield f"outcome    {outcome_line(outcomes)}{later}"
-    for tally in outcomes["worst"][:1]:
-        yield f"worst      {tally['id']}, {outcome_line(tally)}: see `lessons check --stale`"
 
 
 def _changed(settings: Sequence[Setting]) -> str:

@@ -13,8 +13,7 @@ import pytest
 from tests.support.commands import run
 from tests.support.files import commit, lesson_text, write
 from vault_index.index import reconcile
-from vault_index.recall import outcome
-from vault_index.recall.outcome import Tally, citations, stale
+from vault_index.recall import citations, stale
 from vault_index.vault import Vault, open_vault
 
 JANUARY, MARCH, JUNE = "2026-01-10", "2026-03-10", "2026-06-10"
@@ -65,9 +64,7 @@ def changed(
 
 def found(vault: Vault) -> list[tuple[str, str]]:
     reconcile.sync(vault)
-    return [
-        (reason.kind, reason.why) for reason in stale.reasons(vault, outcome.update(vault).tallies)
-    ]
+    return [(reason.kind, reason.why) for reason in stale.reasons(vault)]
 
 
 def test_a_file_that_is_gone(project: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,29 +205,6 @@ def test_what_is_not_committed_gives_no_reason(project: Vault) -> None:
     write(project.lessons_dir / "it.md", lesson_text("It", "Run `deploy/staging.sh`."))
     (project.root / "deploy/staging.sh").unlink()
     assert found(project) == []
-
-
-def tallied(project: Vault, tally: Tally) -> list[tuple[str, str]]:
-    write(project.lessons_dir / "it.md", lesson_text("It", "Raise the heap."))
-    reconcile.sync(project)
-    reasons = stale.reasons(project, lambda _: {"it": tally})
-    return [(reason.kind, reason.do) for reason in reasons]
-
-
-@pytest.mark.parametrize(
-    ("tally", "kind"),
-    [
-        (Tally(5, 0, 5, 0, 0), "cost"),
-        (Tally(9, 0, 4, 0, 5), ""),
-        (Tally(50, 1, 49, 0, 0), ""),
-        (Tally(2, 0, 0, 2, 0), "contradicted"),
-        (Tally(1, 0, 0, 1, 0), ""),
-        (Tally(9, 5, 0, 2, 2), ""),
-    ],
-)
-def test_lessons_that_only_cost(project: Vault, tally: Tally, kind: str) -> None:
-    kinds = [each for each, _ in tallied(project, tally)]
-    assert kinds == ([kind] if kind else [])
 
 
 def test_no_program_of_the_repository_starts(

@@ -1,4 +1,4 @@
-"""Lessons that only cost, and lessons whose subject is gone: reasons to look at them again.
+"""Lessons whose subject is gone: reasons to look at them again.
 
 A lesson holds as of the day on which it was last confirmed, else last changed. Its citations are
 compared with the repository of that day: a file, a name of the code or a version counts only if it was
@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
@@ -22,20 +22,16 @@ from vault_index import git
 from vault_index.errors import VaultError
 from vault_index.files import read_if_any
 from vault_index.lesson import edits
-from vault_index.recall import anchors
-from vault_index.recall.outcome import citations
-from vault_index.recall.outcome.citations import Cited
+from vault_index.recall import anchors, citations
+from vault_index.recall.citations import Cited
 from vault_index.store import filters
 
 if TYPE_CHECKING:
     from vault_index.git import Past
-    from vault_index.recall.outcome.ledger import Tally
     from vault_index.store.sync import Progress
     from vault_index.vault import Vault
 
 CONFIRMED = "confirmed"  # the key of a lesson's frontmatter
-NEVER_TAKEN = 5  # injections with a known outcome, of which none was taken
-MIN_CONTRADICTED = 2  # times; one may be a misunderstanding
 CHANGED_SHARE = 0.5  # of a cited file's lines that are gone
 MIN_LINES = 20  # of a file whose lines are compared
 MAX_DAYS = 60  # on which lessons were confirmed; of more only the last of each month is compared
@@ -98,14 +94,8 @@ def _day_confirmed(data: bytes, path: str) -> str:
     return match[0] if match else ""
 
 
-def reasons(
-    vault: Vault,
-    tallies: Callable[[Mapping[str, str]], Mapping[str, Tally]],
-    progress: Progress | None = None,
-) -> list[Reason]:
-    """Return the reasons, by lesson. `tallies` counts outcomes, of some lessons since a day only.
-
-    The kinds are cost, contradicted, anchor, file, name, version, changed.
+def reasons(vault: Vault, progress: Progress | None = None) -> list[Reason]:
+    """Return the reasons, by lesson. The kinds are anchor, file, name, version, changed.
 
     Raises IndexStateError without an index.
     """
@@ -114,27 +104,11 @@ def reasons(
     contents = dict(_files_that_say_more(vault, sorted({str(row["path"]) for row in rows})))
     days = {path: _day_confirmed(data, path) for path, data in contents.items()}
     confirmed = {path: day for path, day in days.items() if day}
-    counted = tallies(
-        {row["lesson_id"]: confirmed[row["path"]] for row in rows if row["path"] in confirmed}
-    )
-    listed = [reason for row in rows for reason in _of_use(row, counted.get(row["lesson_id"]))]
-    listed += _of_anchors(vault, rows, contents)
+    listed = [*_of_anchors(vault, rows, contents)]
     past = git.look_back(vault.lessons_dir)
     if past:
         listed += _of_repository(vault, past, rows, confirmed, progress)
     return sorted(listed, key=lambda reason: (reason.lesson, reason.kind, reason.why))
-
-
-def _of_use(row: Mapping[str, Any], tally: Tally | None) -> Iterator[Reason]:
-    if tally is None:
-        return
-    lesson = _Lesson(row["lesson_id"], row["title"], row["path"])
-    judged = tally.injected - tally.unknown
-    if tally.contradicted >= max(MIN_CONTRADICTED, tally.taken):
-        why = f"contradicted {tally.contradicted} of {tally.injected} times, taken {tally.taken}"
-        yield lesson.reason("contradicted", why)
-    elif judged >= NEVER_TAKEN and not tally.taken:
-        yield lesson.reason("cost", f"injected {tally.injected} times, never taken", "rm")
 
 
 def _of_anchors(
