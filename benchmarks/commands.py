@@ -31,7 +31,8 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("list",), ("show", LESSON), ("categories",), ("search", PROMPTS[1]), ("log", LESSON),
     ("edit", LESSON), ("rm", LESSON), ("list", "--json"), ("list", "-c", "git"),
     ("show", LESSON, "--json"), ("recall", PROMPTS[1]), ("--help",), ("--version",),
-    ("index",), ("status",), ("classify",), ("mv", "git", "version-control"),
+    ("index",), ("status",), ("categories", "propose"),
+    ("categories", "rename", "git", "version-control"),
     ("model", "show"), ("watch", "--status"), ("check", "lessons/jbranchaud/til/ack/ack-bar.md"),
 )  # fmt: skip
 

@@ -49,11 +49,6 @@ VAULT_KEYS = PROPOSED | frozenset(
     | {"search.weights", "search.hits", "search.min_similarity"}
     | {f"{each.table}.{name}" for each in FEATURES for name in each.shared.split()}
 )
-_RENAMED = {
-    "journal.left_out": "journal.exclude",
-    "learn.ignored": "learn.exclude",
-    "learn.most": "learn.max_entries",
-}
 _GONE = frozenset({"journal.refine", "journal.refine_a_day", "journal.prompt", "trusted_keys"})
 _ENVIRONMENT = {
     "LESSONS_EMBEDDER": "embedder",
@@ -72,15 +67,19 @@ _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 @dataclass(frozen=True, slots=True)
 class UnknownKey:
-    """A key of a settings file that needs an edit; only one `is_in_force` that has a new name."""
+    """A key of a settings file that needs an edit, and is ignored until then."""
 
     file: str
     key: str  # as the file spells it: `learn.tokens`
     reason: str
-    is_in_force: bool = False
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it was a setting once: that is worth a warning, and stops no commit."""
+        return self.key in _GONE
 
     def __str__(self) -> str:
-        return f"{self.file}: {'' if self.is_in_force else 'ignored: '}{self.reason}"
+        return f"{self.file}: ignored: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +155,8 @@ class Config:
 
     def warnings(self) -> list[str]:
         """Return a line for people for each of some keys that need an edit, and one for the others."""
-        keys = sorted(self.unknown_keys, key=lambda each: each.is_in_force)  # what is lost is first
-        lines = [*map(str, keys[:_MAX_WARNINGS])]
-        if rest := len(keys) - len(lines):
+        lines = [*map(str, self.unknown_keys[:_MAX_WARNINGS])]
+        if rest := len(self.unknown_keys) - len(lines):
             lines.append(f"{rest} more settings need an edit: run `lessons status --check`")
         return [f"warning: {line}" for line in lines]
 
@@ -243,8 +241,8 @@ def load(
             config = _with(config, {name: environ[variable]}, variable)
     given = {name: value for name, value in (flags or {}).items() if value is not None}
     values, unknown = _known(given, "flags", frozenset(SETTINGS))
-    if wrong := [each.reason for each in unknown if not each.is_in_force]:
-        raise SettingsError(f"flags: {wrong[0]}", f"use one of {', '.join(SETTINGS)}")
+    if unknown:
+        raise SettingsError(f"flags: {unknown[0].reason}", f"use one of {', '.join(SETTINGS)}")
     return _with(config, values, "flags")
 
 
@@ -278,7 +276,7 @@ def _known(
 
     Outside its table a setting is spelled `watch_autostart`.
     """
-    underlined = {name.replace(".", "_"): name for name in (*SETTINGS, *_RENAMED, *_GONE)}
+    underlined = {name.replace(".", "_"): name for name in (*SETTINGS, *_GONE)}
     flat: dict[str, Any] = {}
     for key, value in values.items():
         if key in _TABLES and isinstance(value, Mapping):
@@ -287,13 +285,9 @@ def _known(
             flat[underlined.get(key, key)] = value
     settings, problems = {}, []
     for key, value in sorted(flat.items()):
-        name = _RENAMED.get(key, key)
-        if name in names or name in _TABLES:
-            settings[name] = flat.get(name, value)
-            if name != key:
-                reason = f"the setting {key!r} is {name!r} now: rename it"
-                problems.append(UnknownKey(file, key, reason, is_in_force=name not in flat))
-        elif name in SETTINGS:
+        if key in names or key in _TABLES:
+            settings[key] = value
+        elif key in SETTINGS:
             reason = f"a vault may not set {key!r}: it is for each user's own"
             problems.append(UnknownKey(file, key, reason))
         else:

@@ -67,7 +67,7 @@ def quickly_indexed(make_vault: MakeVault, first: str = "a.md") -> Vault:
 def found(vault: Vault, query: str) -> list[str]:
     """Search from the command line; give the ids."""
     ran = run("lessons", "search", "--json", query, cwd=vault.root)
-    return [hit["lesson_id"] for hit in ran.json["hits"]]
+    return [hit["id"] for hit in ran.json["hits"]]
 
 
 # files
@@ -232,7 +232,7 @@ def test_lessons_of_a_folder_that_may_not_be_listed_stay(make_vault: MakeVault) 
 
 def found_as_ordinary_user(vault: Vault, query: str) -> list[str]:
     ran = as_ordinary_user("search", "--json", query, cwd=vault.root)
-    return [hit["lesson_id"] for hit in ran.json["hits"]]
+    return [hit["id"] for hit in ran.json["hits"]]
 
 
 # disks
@@ -245,7 +245,7 @@ def test_a_read_only_vault_answers_from_the_index_it_has(make_vault: MakeVault) 
     with_mode(vault.root, writable=False)
     try:
         ran = as_ordinary_user("search", "--json", "heap", cwd=vault.root)
-        assert [hit["lesson_id"] for hit in ran.json["hits"]] == ["a"]
+        assert [hit["id"] for hit in ran.json["hits"]] == ["a"]
         assert "searching the index as it is" in ran.err
         assert "Permission denied" in ran.err
     finally:
@@ -265,7 +265,7 @@ def test_a_read_only_vault_has_its_index_in_the_users_folder(
         recalled = as_ordinary_user(
             "recall", "--json", "raise the heap of the build", cwd=vault.root
         )
-        assert [hit["lesson_id"] for hit in recalled.json["hits"]] == ["a"]
+        assert [hit["id"] for hit in recalled.json["hits"]] == ["a"]
         assert not (vault.root / INDEX).exists()
     finally:
         with_mode(vault.root, writable=True)
@@ -348,7 +348,7 @@ def test_a_full_disk(make_vault: MakeVault, tmp_path: Path) -> None:
     assert "cannot write" in error
     assert "Traceback" not in said
     then = json.loads((tmp_path / "then.out").read_text())
-    assert [hit["lesson_id"] for hit in then["hits"]] == ["a"], (tmp_path / "then.err").read_text()
+    assert [hit["id"] for hit in then["hits"]] == ["a"], (tmp_path / "then.err").read_text()
 
 
 # index folders
@@ -437,7 +437,7 @@ def test_a_damaged_index_is_built_anew_by_a_search(
     vault = quickly_indexed(make_vault)
     damage(vault.index_dir)
     ran = run("lessons", "search", "--json", "heap", cwd=vault.root)
-    assert [hit["lesson_id"] for hit in ran.json["hits"]] == ["a"]
+    assert [hit["id"] for hit in ran.json["hits"]] == ["a"]
     assert ran.json["floor"] is not None
     assert "Traceback" not in ran.err
 

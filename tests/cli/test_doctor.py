@@ -189,19 +189,6 @@ def test_where_there_is_no_vault(team: Vault, tmp_path: Path) -> None:
     assert (ran.code, ran.out.splitlines()[1]) == (1, "   lessons init")
 
 
-def test_a_release_under_the_name_of_before(
-    team: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    former = "Metadata-Version: 2.4\nName: vault-index\nVersion: 0.7.0\n"
-    write(tmp_path / "packages/vault_index-0.7.0.dist-info/METADATA", former)
-    monkeypatch.syspath_prepend(tmp_path / "packages")
-    assert not [each for each in doctor.examine(None) if each.about == "package"]
-    write(tmp_path / "packages/vault_index-0.7.0.dist-info/RECORD", "vault_index/__init__.py,,\n")
-    (trouble,) = (each for each in doctor.examine(None) if each.about == "package")
-    assert trouble.what.startswith("vault-index 0.7.0 is installed beside lessons-vault")
-    assert trouble.fix.startswith("pip uninstall vault-index")
-
-
 def test_a_model_that_is_not_here(team: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LESSONS_EMBEDDER")
     assert ("model", "lessons model fetch") in troubles()

@@ -83,7 +83,7 @@ def test_categories_tags_and_types_are_completed(team: Vault) -> None:
     assert "devops/docker" in values(completed(team.root, "list", "-c", "devops/d"))
     assert values(completed(team.root, "search", "--tag", "M")) == ["Memory"]
     assert values(completed(team.root, "list", "--type", "b")) == ["bug_fix"]
-    assert "conventions" not in values(completed(team.root, "mv", "devops"))
+    assert "conventions" not in values(completed(team.root, "categories", "rename", "devops"))
     assert {"show", "status", "sync", "search"} <= {*values(completed(team.root, "s"))}
 
 

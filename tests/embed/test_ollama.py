@@ -174,7 +174,7 @@ def test_from_the_command_line(team: Path, server: OllamaServer) -> None:
     said = run("lessons", "index", cwd=team, env=env).out
     assert "the index was built with none, now it is ollama/nomic-embed-text" in said
     found = run("lessons", "search", "raise the heap", "--json", cwd=team, env=env).json
-    assert found["hits"][0]["lesson_id"] == "devops/heap"
+    assert found["hits"][0]["id"] == "devops/heap"
     assert found["hits"][0]["cosine"] > 0
     state = run("lessons", "status", "--json", cwd=team, env=env).json
     assert state["index"]["embedder"] == "ollama/nomic-embed-text"

@@ -69,7 +69,9 @@ def test_one_lesson_and_the_names_of_categories_are_enough(
                 vault.lessons_dir / "vault.toml",
                 'taxonomy = ["messaging/kafka", "messaging/email", "database"]\n',
             )
-        (proposal,) = run("lessons", "classify", "--json", cwd=vault.root).json["proposals"]
+        (proposal,) = run("lessons", "categories", "propose", "--json", cwd=vault.root).json[
+            "proposals"
+        ]
         assert proposal["categories"] == [wanted]
 
 
@@ -84,7 +86,7 @@ def test_what_it_is_like_nothing_stays_uncategorized_and_says_why(
     assert one.categories == (UNCATEGORIZED,)
     assert one.why[0].endswith(" is nearest, and less likely than not")
     assert one.sure == 0
-    shown = run("lessons", "classify", cwd=vault.root).out
+    shown = run("lessons", "categories", "propose", cwd=vault.root).out
     assert shown.startswith("uncategorized: Pea soup\n")
 
 

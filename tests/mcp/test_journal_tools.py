@@ -72,7 +72,7 @@ async def test_one_search_has_kinds_files_types_and_what_was_around(client: Clie
     assert "> $ pytest tests/test_login.py" in whole
 
 
-# the seven names of before, which answer until the next release
+# the names by which agents may know a search of the journal
 
 
 async def test_each_kind_of_record_is_found_with_its_source(client: Client) -> None:

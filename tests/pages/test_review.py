@@ -55,7 +55,7 @@ def nothing_waits(shown: ShownVault) -> Iterator[None]:
 
 
 def waiting(shown: ShownVault) -> list[str]:
-    return [each["id"] for each in shown.run("proposals", "--json").json]
+    return [each["id"] for each in shown.run("review", "list", "--json").json]
 
 
 def is_over(page: Page) -> None:
@@ -152,7 +152,7 @@ def test_an_edit_is_kept_and_what_check_refuses_stays_in_the_dialog(
         page.get_by_role("button", name="Keep the edit").click()
         page.get_by_role("heading", name="Rotate the token at night").wait_for()
         visit.errors.clear()  # the console names the refused request
-    (proposal,) = shown.run("proposals", "--json").json
+    (proposal,) = shown.run("review", "list", "--json").json
     assert proposal["title"] == "Rotate the token at night"
 
 
@@ -164,7 +164,7 @@ def test_what_was_decided_in_a_terminal_meanwhile_is_said(
     with visiting(browser, served) as visit:
         page = visit.go("/review")
         page.get_by_role("heading", name="First").wait_for()
-        shown.run("reject", first)
+        shown.run("review", "reject", first)
         page.get_by_role("button", name="Accept").click()
         page.get_by_role("button", name="Accept it").click()
         page.locator("#trouble").get_by_text("decided elsewhere meanwhile").wait_for()

@@ -203,12 +203,6 @@ def test_what_colleagues_wrote_is_new_or_changed(make_vault: MakeVault, own_worl
     assert "Long there" in changed
 
 
-def test_an_old_address_of_a_search_goes_on_and_no_other(served: Serving) -> None:
-    for query, status in (("q=heap", 307), ("c=ops", 307), ("utm_source=chat", 200), ("", 200)):
-        answer = served.ask("GET", f"/?{query}", token=False)
-        assert (query, answer.status_code) == (query, status)
-
-
 def test_a_proposal_links_to_itself(browser: Browser, served: Serving, shown: ShownVault) -> None:
     shown.propose("Rotate the logs", "Rotate the logs of the server each day, before it is full.")
     with visiting(browser, served) as visit:

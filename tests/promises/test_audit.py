@@ -160,7 +160,7 @@ def hooked(feature: str, answer: str, **event: Any) -> Row:
 
 COMMANDS = (
     typed("search", f"search {ASKED}", r"^\S*\s*Node runs out of memory.*\d+%|heap"),
-    typed("search -n", f"search -n 1 --json {ASKED}", r'"lesson_id": ?"devops/ci-cd/heap"'),
+    typed("search -n", f"search -n 1 --json {ASKED}", r'"id": ?"devops/ci-cd/heap"'),
     typed("search -n, limit", f"search -n 0 {ASKED}", "not in the range 1<=x<=1000", 2),
     typed("search --category", "search -c devops/deployment --json deploy", "deployment/vpn"),
     typed("search --category, a parent", "search -c devops --json deploy", "deployment/vpn"),
@@ -268,7 +268,7 @@ COMMANDS = (
     typed("recall", f"recall {ASKED}", "<lessons>"),
     typed("recall, a taught prompt", "recall the bundle step is killed", "<lessons>"),
     typed("recall, a silent prompt", "recall what is a heap data structure", "^silent: "),
-    typed("recall --json", f"recall --json {ASKED}", r'"lesson_id": ?"devops/ci-cd/heap"'),
+    typed("recall --json", f"recall --json {ASKED}", r'"id": ?"devops/ci-cd/heap"'),
     typed(
         "recall, a lesson whose code is gone",
         "recall when is the quarterly ledger closed",

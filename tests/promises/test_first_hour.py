@@ -376,7 +376,7 @@ def test_classify_announces_what_write_writes(team: Vault) -> None:
         ("floor = ", "not TOML: Invalid value (at line 3, column 9)"),
         ("[watch]\nautostrat = true", "unknown setting 'watch.autostrat'"),
         ("[colours]\nred = 1", "unknown setting 'colours'"),
-        ("[journal]\nprompt = true", "the setting 'journal.prompt' is gone: remove it"),
+        ("[journal]\nprompt = true", "warning: the setting 'journal.prompt' is gone: remove it"),
     ],
 )
 def test_check_names_what_is_wrong_in_vault_toml(line: str, message: str) -> None:

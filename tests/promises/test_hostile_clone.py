@@ -100,7 +100,7 @@ DAY = (
     ("status",),
     ("check",),
     ("sync",),
-    ("mv", "sub", "deeper/sub", "--write"),
+    ("categories", "rename", "sub", "deeper/sub", "--write"),
     ("search", "--at", "HEAD", "heap"),
     ("index",),
 )

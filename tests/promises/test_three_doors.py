@@ -254,7 +254,7 @@ def test_a_search_follows_relations_both_ways_at_each_door(
     asked, ids = "the memory of the build", [f"devops/{related}"]
     words = ["search", "--json", "--related-to", name, asked]
     typed = run("lessons", *words, cwd=doors.root).json["hits"]
-    assert [hit["lesson_id"] for hit in typed] == ids
+    assert [hit["id"] for hit in typed] == ids
     body = {"prompt": asked, "related_to": name, "min_score": -1}
     answer = doors.http.ask("POST", "/api/query", json=body).json()["lessons"]
     assert [hit["id"] for hit in answer] == ids
@@ -305,7 +305,7 @@ def test_lessons_and_sessions_are_searched_together(doors: Doors) -> None:
     sent = doors.http.ask("POST", "/api/query", json=body).json()["results"]
     for sessions in (typed["sessions"], answer["sessions"], sent["sessions"]):
         assert [hit["id"] for hit in sessions] == ids
-    assert [hit["lesson_id"] for hit in typed["hits"]] == [hit["id"] for hit in answer["lessons"]]
+    assert [hit["id"] for hit in typed["hits"]] == [hit["id"] for hit in answer["lessons"]]
     lines = run("lessons", "search", "--all", asked, cwd=doors.root).out.splitlines()
     assert lines[0] == "Lessons"
     place = lines.index("Sessions")
@@ -341,7 +341,7 @@ def test_a_lesson_of_a_course_is_searched_by_its_number(doors: Doors) -> None:
     typed = run("lessons", "search", *within, asked, cwd=doors.root).json["hits"]
     body = {"prompt": asked, "document": "intro to ai", "lesson": 3}
     answer = doors.http.ask("POST", "/api/query", json=body).json()["lessons"]
-    assert [hit["lesson_id"] for hit in typed] == [hit["id"] for hit in answer]
+    assert [hit["id"] for hit in typed] == [hit["id"] for hit in answer]
     (found,) = answer
     assert found["title"] == "Retrieval"
     said = doors.tool("learn_search", query=asked, document="intro to ai", lesson=3)

@@ -13,7 +13,6 @@ from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text, write
 from vault_index import config
 from vault_index.errors import NoVaultError, SettingsError
-from vault_index.features import JournalTable, LearnTable
 from vault_index.vault import Vault, open_vault
 
 
@@ -176,71 +175,11 @@ def test_a_vault_may_not_choose_endpoints_models_or_folders(own_world: Path) -> 
 
 
 def test_a_setting_that_is_gone_is_a_warning(own_world: Path) -> None:
-    written = (
-        '[journal]\nrefine = "ollama:llama3.2"\nrefine_a_day = 5\nprompt = true\nwindow_days = 7\n'
-    )
-    write(own_world / "config.toml", written)
-    settings = config.load()
-    assert settings[JournalTable].window_days == 7
-    file, gone = own_world / "config.toml", ("prompt", "refine", "refine_a_day")
-    assert settings.warnings() == [
-        f"warning: {file}: ignored: the setting 'journal.{name}' is gone: remove it"
-        for name in gone
-    ]
-
-
-@pytest.mark.parametrize(
-    "written",
-    [
-        '[journal]\nleft_out = ["a/*"]\n[learn]\nignored = ["b/*"]\n',
-        'journal_left_out = ["a/*"]\nlearn_ignored = ["b/*"]\n',
-    ],
-)
-def test_an_old_name_works_with_a_warning_that_names_the_new_one(
-    own_world: Path, written: str
-) -> None:
-    settings = load(own_world, user=written)
-    assert (settings[JournalTable].exclude, settings[LearnTable].exclude) == (("a/*",), ("b/*",))
+    settings = load(own_world, user="prompt_lessons = 2\n[journal]\nprompt = true\n")
+    assert settings.prompt_lessons == 2
     file = own_world / "config.toml"
-    assert settings.warnings() == [
-        f"warning: {file}: the setting 'journal.left_out' is 'journal.exclude' now: rename it",
-        f"warning: {file}: the setting 'learn.ignored' is 'learn.exclude' now: rename it",
-    ]
-
-
-def test_the_settings_of_an_older_version_are_in_force_and_no_flood(own_world: Path) -> None:
-    journal = '[journal]\nleft_out = ["a/*"]\nrefine = "ollama:x"\nprompt = true\n'
-    settings = load(own_world, user=f'{journal}[learn]\nmost = 4\nignored = ["b/*"]\n')
-    assert (settings[LearnTable].max_entries, settings[LearnTable].exclude) == (4, ("b/*",))
-    lines = settings.warnings()
-    assert ["is gone" in line for line in lines] == [True, True, False, False]
-    assert lines[-1] == "warning: 2 more settings need an edit: run `lessons status --check`"
-
-
-def test_an_old_name_gives_way_to_the_new_one(own_world: Path) -> None:
-    settings = load(own_world, user='[learn]\nignored = ["old"]\nexclude = ["new"]\n')
-    assert settings[LearnTable].exclude == ("new",)
     (line,) = settings.warnings()
-    assert line.endswith(": ignored: the setting 'learn.ignored' is 'learn.exclude' now: rename it")
-
-
-def test_a_vault_may_use_an_old_name_of_what_it_may_set(own_world: Path) -> None:
-    toml = '[learn]\nignored = ["b/*"]\n[journal]\nleft_out = ["a/*"]\n'
-    settings = load(own_world, vault=toml)
-    assert (settings[JournalTable].exclude, settings[LearnTable].exclude) == ((), ("b/*",))
-    assert settings.warnings() == [
-        "warning: lessons/vault.toml: ignored: a vault may not set 'journal.left_out': "
-        "it is for each user's own",
-        "warning: lessons/vault.toml: the setting 'learn.ignored' is 'learn.exclude' now: rename it",
-    ]
-
-
-@pytest.mark.slow
-def test_check_warns_of_an_old_name_and_refuses_nothing(make_vault: MakeVault) -> None:
-    vault = make_vault()
-    write(vault.lessons_dir / "vault.toml", '[learn]\nignored = ["b/*"]\n')
-    ran = run("lessons", "check", cwd=vault.root)
-    assert "lessons/vault.toml:2: settings: warning: the setting 'learn.ignored' is" in ran.out
+    assert line == f"warning: {file}: ignored: the setting 'journal.prompt' is gone: remove it"
 
 
 def test_ignored_settings_show_in_status(make_vault: MakeVault) -> None:

@@ -16,7 +16,6 @@ from tests.support.conversations import about_redirects
 from tests.support.files import MakeVault, lesson_text, write
 from vault_index import api
 from vault_index.edit import add, update
-from vault_index.entrypoints.cli import FORMER
 from vault_index.index import reconcile
 from vault_index.search import entries, query
 
@@ -193,21 +192,20 @@ def test_every_command_is_a_question_or_command_of_the_api() -> None:
     questions = {
         "add": "edit.add_lesson", "init": "init", "list": "lesson.select", "show": "lesson.show",
         "categories": "lesson.count", "edit": "edit.update_lesson", "rm": "edit.delete_lesson",
-        "mv": "edit.rename", "classify": "search.classify", "import": "edit.import_from",
+        "import": "edit.import_from",
         "search": "search.find", "ask": "asking.ask", "recall": "search.recall",
         "index": "state.index", "eval": "state.measure", "check": "share.check_files",
         "sync": "share.sync", "log": "share.log", "status": "state.report",
         "config": "state.settings", "journal": "journal.search", "remember": "proposal.remember",
-        "proposals": "proposal.select", "accept": "proposal.accept", "reject": "proposal.reject",
-        "stale": "injection.stale_lessons", "confirm": "injection.confirm", "skills": "skill.build_ready",
+        "skills": "skill.build_ready",
         "review": "proposal.cards", "learn": "learn.learn", "teach": "injection.teach_lesson",
         "last": "injection.select", "new": "edit.add_lesson", "move": "edit.move_lesson",
         "vaults": "share.vaults",
     }  # fmt: skip
     assert set(questions.values()) <= {*names, "init"}
     offered = run("lessons", "help", "--all", cwd=Path.cwd()).out
-    commands = {*re.findall(r"^  ([a-z]+) ", offered, re.MULTILINE), *FORMER}
-    machine = {*"hook help install uninstall model watch doctor mcp serve open".split()}
+    commands = {*re.findall(r"^  ([a-z]+) ", offered, re.MULTILINE)}
+    machine = {*"hook help install uninstall model watch mcp serve open".split()}
     assert commands - machine == set(questions)
     in_python = {
         "import": "import_transcripts", "index": "bring_up_to_date", "forget": "erase",

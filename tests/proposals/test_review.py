@@ -110,7 +110,7 @@ def test_the_score_foreseen_is_that_of_the_lesson_once_accepted(team: Vault) -> 
     assert other["then"]["is_above"], "its own prompt is taught once it is accepted"
     ask(team, api.proposal.accept(id=id))
     (hit, *_) = ask(team, api.search.find(query=Query(text=prompt)))["hits"]
-    assert hit["lesson_id"] == "ops/rotate-the-key"
+    assert hit["id"] == "ops/rotate-the-key"
     assert foreseen["then"]["place"] == 1
     own = hit["score"] - hit["taught"]
     assert abs(own - foreseen["then"]["score"]) < 0.15 * own
@@ -615,7 +615,7 @@ def test_a_command_that_only_reads_lets_nothing_go(team: Vault, own_world: Path)
     age(team, old, 31)
     clock_ran(own_world, since=100, last=1)
     before = {path: path.lstat().st_mtime_ns for path in (own_world / "expired").rglob("*")}
-    for words in (["proposals"], ["status"], ["journal", "status"]):
+    for words in (["review", "list"], ["status"], ["journal", "status"]):
         assert "went" not in run("lessons", *words, cwd=team.root).err
     assert old in run("lessons", "review", "list", cwd=team.root).out
     assert review.count(team) == 1
@@ -692,6 +692,4 @@ def test_a_prompt_for_a_lesson_is_shown_in_a_line_and_acts_once_accepted(team: V
     after = lesson(team, "ops/heap.md")
     assert after.fires_on == (*before.fires_on, prompt)
     assert (after.title, after.text) == (before.title, before.text)
-    assert [hit["lesson_id"] for hit in ask(team, api.search.recall(query=prompt))["hits"]] == [
-        "ops/heap"
-    ]
+    assert [hit["id"] for hit in ask(team, api.search.recall(query=prompt))["hits"]] == ["ops/heap"]

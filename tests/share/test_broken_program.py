@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -138,35 +137,3 @@ def test_what_is_found_still_stops_a_commit_and_a_merge(
     ran = run("git", "merge", "-q", "other", cwd=repo, check=False)
     assert "git merges line by line" not in ran.err + ran.out
     assert (repo / "lessons/a.md").read_text().count("<<<<<<<") == 1
-
-
-def test_a_program_older_than_the_hook_still_refuses(
-    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    older = '#!/bin/sh\ncase "$*" in *--error-status*) exit 2;; esac\necho a secret\nexit 1\n'
-    put_on_path(tmp_path, monkeypatch, older)
-    write(repo / "lessons/b.md", lesson_text("B", "Text."))
-    run("git", "add", "-A", cwd=repo)
-    ran = run("git", "commit", "-q", "-m", "b", cwd=repo, check=False)
-    assert (ran.code, ran.err) == (1, "a secret\n")
-
-
-FORMER_HOOK = """\
-#!/bin/sh
-# vault-index: checks the lessons of the commit. Without it, once: git commit --no-verify
-command -v lessons >/dev/null 2>&1 || exit 0
-exec lessons --vault "${0%/*}/.." check --staged
-"""
-
-
-def test_init_brings_the_hooks_of_an_earlier_version_up_to_date(repo: Path) -> None:
-    hook = repo / ".githooks/pre-commit"
-    write(hook, FORMER_HOOK)
-    run("git", "config", "merge.lessons.driver", "lessons merge-driver %O %A %B", cwd=repo)
-    ran = run("lessons", "init", cwd=repo)
-    assert "brought the git hooks in .githooks up to date: commit them\n" in ran.out
-    assert hook.read_text() == git_hooks.HOOKS["pre-commit"]
-    assert os.access(hook, os.X_OK)
-    driver = run("git", "config", "merge.lessons.driver", cwd=repo).out.strip()
-    assert driver == git_hooks.DRIVER
-    assert "up to date" not in run("lessons", "init", cwd=repo).out

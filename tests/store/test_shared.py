@@ -352,12 +352,12 @@ def test_the_command_publishes_and_says_what(
     words = ("search", "--index", f"{URI}/command", "--json", "cache of service 3")
     here = run("lessons", "search", "--json", words[-1], cwd=root, env=env).json["hits"]
     there = run("lessons", *words, cwd=elsewhere, env=env).json["hits"]
-    assert [f"vault: {hit['lesson_id']}" for hit in here] == [hit["lesson_id"] for hit in there]
+    assert [f"vault: {hit['id']}" for hit in here] == [hit["id"] for hit in there]
     (root / "lessons" / "topic" / "lesson-3.md").unlink()
     write(root / "lessons" / "topic" / "new.md", lesson_text("Quokka", "A quokka sleeps."))
     changed = run("lessons", "index", "--publish", "--json", cwd=root, env=env).json
     assert (changed["added"], changed["rows"]) == (1, 1)
-    ids = [hit["lesson_id"] for hit in run("lessons", *words, cwd=elsewhere, env=env).json["hits"]]
+    ids = [hit["id"] for hit in run("lessons", *words, cwd=elsewhere, env=env).json["hits"]]
     assert "vault: topic/lesson-3" not in ids
     wrong = run(
         "lessons",

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,31 +13,10 @@ import pytest
 from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text, write
 from tests.support.watchers import soon, status, watched
-from vault_index.hotpath import protocol, start
+from vault_index.hotpath import protocol
 from vault_index.index import reconcile
-from vault_index.store import ownership
 from vault_index.vault import Vault
 from vault_index.watch import launch, vault_watch, watcher
-
-# what 0.8.0 was to others: a lock, a socket, an answer to "stop"
-OLD_WATCHER = """
-import os, signal, socket, sys, time
-sys.path.insert(0, {package!r})
-from vault_index.hotpath import start, index_files
-folder, heeds = index_files.open_folder(sys.argv[1]), sys.argv[2]
-lock = start.take_lock_in(folder, "watch.lock")
-start.note_pid(lock, os.getpid())
-if heeds != "stop":
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-line = socket.socket(socket.AF_UNIX)
-line.bind(sys.argv[3])
-line.listen()
-print("listening", flush=True)
-connection, _ = line.accept()
-if heeds == "stop" and connection.recv(1000) == b'{{"protocol": 6, "ask": "stop"}}\\n':
-    sys.exit()
-time.sleep(600)
-"""
 
 
 @pytest.fixture
@@ -166,26 +142,3 @@ def test_a_vault_that_hangs_delays_no_other(
         thread.join()
     for watch in watching._open_vaults():
         watch.end("done", 60)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("heeds", ["stop", "nothing"])
-def test_a_watcher_of_0_8_0_ends_and_hands_its_vault_over(
-    vaults: tuple[Vault, Vault], heeds: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first, _ = vaults
-    monkeypatch.setattr(launch, "STOP_SECONDS", 1)
-    package = str(Path(start.__file__).parents[2])
-    code = OLD_WATCHER.format(package=package)
-    place = Path(launch._old_places(first.root)[1])  # the other is too long in a folder of tests
-    place.parent.mkdir(mode=0o700, exist_ok=True)
-    words = [sys.executable, "-c", code, str(first.index_dir), heeds, str(place)]
-    old = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
-    assert old.stdout
-    assert old.stdout.readline() == "listening\n"
-    with watched(first) as state:
-        assert old.wait(timeout=60) == (0 if heeds == "stop" else -signal.SIGKILL)
-        assert int(ownership.read_text(first.index_dir / launch.VAULT_LOCK)) == state["pid"]
-        assert not place.exists()
-        assert titles(first, "heap") == ["Heap"]
-    old.stdout.close()

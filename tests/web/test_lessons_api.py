@@ -81,7 +81,7 @@ def test_health_says_since_when_the_model_is_away(make_vault: MakeVault, own_wor
             page = server.ask("GET", "/page/vault/overview", token=False).text
             assert f"Degraded since {since}: " in page
             env = {"LESSONS_EMBEDDER": "ollama"}
-            said = run("lessons", "doctor", cwd=root, env=env, check=False)
+            said = run("lessons", "status", "--check", cwd=root, env=env, check=False)
             assert f"degraded since {since}: " in said.out + said.err
             hits = sent(server, "POST", "/api/query", prompt="raise the heap")
     assert hits["lessons"][0]["id"] == "devops/heap"

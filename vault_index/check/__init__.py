@@ -181,7 +181,7 @@ def _of_settings(path: str, data: bytes) -> Iterator[Finding]:
             line = text.count("\n", 0, match.end()) + 1
         elif by_parser := re.search(r"at line (\d+)", message):
             line = int(by_parser[1])
-        severity = WARNING if problem.is_in_force else ERROR
+        severity = WARNING if problem.is_gone else ERROR
         yield Finding(path, line, SETTINGS_RULE, message, severity)
 
 

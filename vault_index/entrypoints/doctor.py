@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from importlib import metadata
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -102,7 +101,7 @@ def examine(named: str | None, *, whole: bool = True) -> list[Trouble]:
         return [Trouble("settings", error.message, _edit(file) if file.is_file() else error.hint)]
     except VaultError as error:
         return [Trouble("vault", error.message, "lessons init")]
-    parts = [_package, _settings, _index, _lessons if whole else _lessons_since, _model]
+    parts = [_settings, _index, _lessons if whole else _lessons_since, _model]
     parts += [_shared, _agent, _journal, _watcher, _git]
     return [trouble for part in parts for trouble in _guarded(part, vault)]
 
@@ -117,17 +116,6 @@ def _guarded(part: Any, vault: Vault) -> list[Trouble]:
         about = part.__name__.strip("_").partition("_")[0]
         troubles.append(Trouble(about, error.message, hint or "lessons status"))
     return troubles
-
-
-def _package(_vault: Vault) -> Iterator[Trouble]:
-    """Look for a release of before, whose removal would take files of this one along."""
-    with suppress(metadata.PackageNotFoundError):
-        former = metadata.distribution("vault-index")
-        if former.read_text("RECORD") is None:  # what an old build left in a checkout
-            return
-        here = f"vault-index {former.version} is installed beside lessons-vault"
-        fix = "pip uninstall vault-index, then install lessons-vault again"
-        yield Trouble("package", f"{here}, with the same files", fix)
 
 
 def _settings(vault: Vault) -> Iterator[Trouble]:

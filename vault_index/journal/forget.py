@@ -30,7 +30,6 @@ from vault_index.journal.record import ReadTo, Record, Session, private_id, shor
 MADE_OF_SESSIONS = ("proposals", "ask")  # folders of the user: drafts, rejected ones, conversations
 MODELS = "models"
 
-_CALLS = "refine.json"  # names sessions: of a version that had a model reword them
 _PIECE = 48  # characters of a text that are looked for in the bytes of files
 _LEAST = 16  # shorter ones are in other texts, too
 _MAX_PIECES = 2_000
@@ -222,7 +221,6 @@ def _finish(journal: Journal, wanted: _Wanted, files_of: Iterable[Path] | None =
     indexes = ((file, needles) for file in (*_files_below(journal.folder, (INDEX,)), *vectors))
     if wanted.sessions or is_pending(journal) or _search(indexes)[2]:
         index.remove(journal, wanted.sessions)
-        (journal.folder / _CALLS).unlink(missing_ok=True)
     searched, size, found = _search(
         (file, needles if journal.folder in file.parents else needles - ids)  # hooks keep ids
         for file in _all_files(journal)

@@ -106,10 +106,7 @@ class Hit:
         return marked(self.categories, self.filed_by)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the hit as JSON values, alike at every door; dates are ISO 8601.
-
-        `lesson_id` says the same as `id`, for a release.
-        """
+        """Return the hit as JSON values, alike at every door; dates are ISO 8601."""
         values = {"id": self.lesson_id, **{name: getattr(self, name) for name in _IN_JSON}}
         for name, value in values.items():
             if isinstance(value, float):
@@ -199,7 +196,7 @@ def percent_of(score: float) -> int:
     return max(0, min(99, round(100 * score)))
 
 
-_NOT_IN_JSON = ("file_hash", "suggestible", "weighted", "changed")
+_NOT_IN_JSON = ("lesson_id", "file_hash", "suggestible", "weighted", "changed")
 _IN_JSON = [field.name for field in fields(Hit) if field.name not in _NOT_IN_JSON]
 _AS_IN_LESSON = "lesson_id path confidence created_at updated_at".split()
 _AS_IN_SKILL = "path text file_hash withheld suggestible".split()

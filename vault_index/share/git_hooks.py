@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 
 from vault_index import files, git
@@ -42,11 +41,6 @@ vault=${{0%/*}}/..
 # what it says comes as it is said; what is captured is of a program that does not run
 said=$(LESSONS_HOOK_FD=3 "$lessons" --vault "$vault" check --staged --error-status {REFUSED} 3>&2 2>&1)
 status=$?
-if [ $status = 2 ]; then # a version before this hook: it has no such option
-  said=$("$lessons" --vault "$vault" check --staged 2>&1)
-  status=$?
-  [ $status = 1 ] && status={REFUSED}
-fi
 if [ $status != 0 ] && [ $status != {REFUSED} ]; then
   last=$(printf '%s\\n' "$said" | tail -n 1)
   echo "lessons: warning: lessons were not checked, status $status: $last" >&2
@@ -71,26 +65,13 @@ HOOKS = {
     "pre-commit": _CHECK,
     **dict.fromkeys(("post-checkout", "post-commit", "post-merge", "post-rewrite"), _TELL),
 }
-# SHA-256 of the hooks that earlier versions put in place
-FORMER_HOOKS = {
-    "9b35b927ce01bf601aabf880b93a3bb3b8e8611ec6052d71b66a8d82fbba7441",
-    "8c4e9b75be277abe2be3498c7bf6633023a65b84523327821d23aa101ab42d33",
-    "f3dbbe50cd4f998aa7931d9f70d31b4f4be4d0b57525b0de984ef668efc7eb21",
-    "f0f15e7d6e78334399762829d89f7e34d20acfd789066c609adfce99986e1d99",
-    "d24e373aec942843dfbe51da1962642e0e8a7a162afb863554cc3f926f71f1f9",
-    "5faf129bbeae191912c217c3c7d82e8cc1ea0775c03e6329af80ce090568dec6",
-}
 
 
 @dataclass(frozen=True, slots=True)
 class HooksResult:
-    """The work of `set_up`; `chain` says how to call our hooks from those that exist already.
-
-    `upgraded` if there were hooks of an earlier version.
-    """
+    """The work of `set_up`; `chain` says how to call our hooks from those that exist already."""
 
     hooks: bool = False
-    upgraded: bool = False
     driver: bool = False
     chain: str = ""
 
@@ -116,23 +97,20 @@ def set_up(root: Path) -> HooksResult:
     if configured and configured != wanted:
         return HooksResult(driver=driver, chain=_chain(configured))
     present = {name: _content(folder / name) for name in HOOKS}
-    digests = {name: sha256((text or "").encode()).hexdigest() for name, text in present.items()}
-    former = [name for name in HOOKS if digests[name] in FORMER_HOOKS]
     missing = [name for name in HOOKS if present[name] is None]
     ours = [name for name in HOOKS if present[name] == HOOKS[name]]
-    foreign = HOOKS.keys() - {*former, *missing, *ours}
+    foreign = HOOKS.keys() - {*missing, *ours}
     active = git.active_hooks(root) if not configured else []
     if foreign or active:
         return HooksResult(driver=driver, chain=_chain(FOLDER if foreign else active[0]))
     with files.writing(folder):
         folder.mkdir(exist_ok=True)
         for name, text in HOOKS.items():
-            if name not in ours:
-                before = None if present[name] is None else str(present[name]).encode()
-                files.put_file(folder / name, text.encode(), expected=before, within=root)
+            if name in missing:
+                files.put_file(folder / name, text.encode(), expected=None, within=root)
             (folder / name).chmod(0o755)
     git.configure(root, "core.hooksPath", wanted)
-    return HooksResult(bool(missing) or not configured, bool(former), driver)
+    return HooksResult(bool(missing) or not configured, driver)
 
 
 def lacking(root: Path) -> str:

@@ -1,7 +1,7 @@
 """The watcher as commands see it: whether it runs, start it, stop it. A file lock allows one a user.
 
 How it is started is in `hotpath.start`, which the hook can afford to load. A second lock, in the vault,
-allows one process to watch a vault: of two users' folders, and of an older version.
+allows one process to watch a vault that several users may write to.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,6 @@ LISTEN_SECONDS = 15  # for it to listen; one that does not by then is hung
 REPAIR_SECONDS = 30  # to build a first or a damaged index of a thousand lessons
 POLL_SECONDS = 0.1
 OPEN_SECONDS = 1  # for a watcher that runs to open another vault, or to hear that it ends
-_STOP_OLD = b'{"protocol": 6, "ask": "stop"}\n'  # of 0.8.0, which had a process for each vault
 
 
 def folder() -> Path:
@@ -180,89 +178,49 @@ def status(root: Path) -> dict[str, Any] | None:
 
 
 def stop() -> bool:
-    """End the watcher: ask it, then send signals. Whether there was one. Raises WriteError."""
-    ask = partial(protocol.ask, "", {"ask": "stop"}, OPEN_SECONDS)
-    return _end(folder() / LOCK, is_running, ask)
+    """End the watcher: ask it, then send signals. Whether there was one. Raises VaultError."""
+    if not is_running():
+        return False
+    try:
+        protocol.ask("", {"ask": "stop"}, OPEN_SECONDS)
+        first = None
+    except (protocol.NoWatcher, protocol.NoAnswer):
+        first = signal.SIGTERM
+    lock = folder() / LOCK
+    for number in (first, signal.SIGKILL):
+        if number is not None:
+            with contextlib.suppress(OSError, ValueError):  # the file names no process
+                pid = int(ownership.read_text(lock))
+                if is_running():
+                    os.kill(pid, number)
+        until = time.monotonic() + STOP_SECONDS
+        while time.monotonic() < until:
+            if not is_running():
+                return True
+            time.sleep(0.02)
+    raise VaultError(f"the watcher that holds {lock} cannot be ended", f"see {lock.with_name(LOG)}")
 
 
 def is_running() -> bool:
     """Whether the lock is held: a watcher runs, starts or ends."""
-    return ownership.is_folder(folder()) and _is_held(take_lock())
-
-
-def _is_held(taken: int | None) -> bool:
-    """Whether another process has a lock that we tried to take; ours is let go."""
+    if not ownership.is_folder(folder()):
+        return False
+    taken = take_lock()
     if taken is not None:
         os.close(taken)
     return taken is None
 
 
 def take_vault(vault: Vault) -> int:
-    """Take the lock of a vault and return its descriptor; a watcher of 0.8.0 ends and hands it over.
-
-    Raises VaultError.
-    """
-    root, index = vault.root, vault.index_dir
+    """Take the lock of a vault and return its descriptor. Raises VaultError."""
+    index = vault.index_dir
     with files.writing(index):
         ownership.claim(index)
-        lock = _take_vault(index)
-        if lock is None and _end_old(root, index):
-            lock = _take_vault(index)
+        with ownership.opened(index) as handle:
+            lock = start.take_lock_in(handle, VAULT_LOCK)
         if lock is None:
             raise VaultError(
-                f"another process watches {root}", f"see the process in {index / VAULT_LOCK}"
+                f"another process watches {vault.root}", f"see the process in {index / VAULT_LOCK}"
             )
         start.note_pid(lock, os.getpid())
-        for place in _old_places(root):
-            with contextlib.suppress(OSError):  # a killed one left it
-                Path(place).unlink()
         return lock
-
-
-def _take_vault(index: Path) -> int | None:
-    with ownership.opened(index) as handle:
-        return start.take_lock_in(handle, VAULT_LOCK)
-
-
-def _end_old(root: Path, index: Path) -> bool:
-    """End the watcher that version 0.8.0 started for one vault. Whether there was one."""
-    places = [place for place in _old_places(root) if os.path.lexists(place)]
-    if not places:  # it is no such watcher that holds the lock
-        return False
-
-    def ask() -> None:
-        with contextlib.closing(protocol.connect(places, OPEN_SECONDS)) as line:
-            line.sendall(_STOP_OLD)
-            protocol.receive(line, time.monotonic() + OPEN_SECONDS)
-
-    return _end(index / VAULT_LOCK, lambda: _is_held(_take_vault(index)), ask)
-
-
-def _old_places(root: Path) -> tuple[str, str]:
-    """Return where 0.8.0 had the socket of a vault."""
-    real = os.path.realpath(root)
-    named = f"{protocol.fnv64(real):016x}.sock"
-    return f"{real}/.vault_index/watch.sock", f"{protocol.runtime_folder()}/{named}"
-
-
-def _end(lock: Path, is_held: Callable[[], bool], ask: Callable[[], object]) -> bool:
-    """End the process that holds a lock: ask it, then send signals. Whether there was one."""
-    if not is_held():
-        return False
-    try:
-        ask()
-        first = None
-    except (protocol.NoWatcher, protocol.NoAnswer, OSError, ValueError):
-        first = signal.SIGTERM
-    for number in (first, signal.SIGKILL):
-        if number is not None:
-            with contextlib.suppress(OSError, ValueError):  # the file names no process
-                pid = int(ownership.read_text(lock))
-                if is_held():
-                    os.kill(pid, number)
-        until = time.monotonic() + STOP_SECONDS
-        while time.monotonic() < until:
-            if not is_held():
-                return True
-            time.sleep(0.02)
-    raise VaultError(f"the watcher that holds {lock} cannot be ended", f"see {lock.with_name(LOG)}")

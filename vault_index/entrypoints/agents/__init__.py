@@ -251,7 +251,6 @@ gone wrong before (a build, a deployment, a migration, an error you cannot expla
 # The plugin for Claude Code (`.claude-plugin/`): it brings the hooks and finds `lessons-hook`.
 
 AGENT, NAME = "claude", "lessons@lessons-vault"
-FORMER_NAME = "lessons@vault-index"  # of a marketplace that was added before 0.9
 TOOL = "lessons-vault"  # uv and pipx name the environment of a program after its package
 
 
@@ -268,7 +267,7 @@ def enabled_by(project: Path | None) -> Path | None:
         with suppress(SettingsError):  # reported where the settings are changed
             plugins = CLAUDE.read(place)[1].get("enabledPlugins")
             plugins = plugins if isinstance(plugins, dict) else {}
-            chosen = plugins.get(NAME, plugins.get(FORMER_NAME))
+            chosen = plugins.get(NAME)
             if isinstance(chosen, bool):
                 return place if chosen else None
     return None

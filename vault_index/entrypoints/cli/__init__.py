@@ -47,17 +47,6 @@ MORE = {
     "This machine": "index watch model help",
 }
 HIDDEN = ["merge-driver"]
-# names of before, which go on working
-FORMER = {
-    "accept": "review accept",
-    "classify": "categories propose",
-    "confirm": "check --confirm",
-    "doctor": "status --check",
-    "mv": "categories rename",
-    "proposals": "review list",
-    "reject": "review reject",
-    "stale": "check --stale",
-}
 # words of other programs
 SYNONYMS = {
     **dict.fromkeys(("find", "grep", "query"), "search"),
@@ -66,6 +55,8 @@ SYNONYMS = {
     **dict.fromkeys(("ls", "all"), "list"),
     **dict.fromkeys(("web", "ui", "page"), "open"),
     **dict.fromkeys(("cat", "view", "get"), "show"),
+    **dict.fromkeys(("mv", "rename"), "move"),
+    "doctor": "status --check",
 }
 # command -> the module that has it; the others have a module of their name
 HOMES = {
@@ -126,17 +117,10 @@ class _Group(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that is meant, by a name of before, too."""
+        """Return the command that is meant; an unknown one is refused with the nearest."""
         name = args[0]
-        if name in FORMER:
-            if not ctx.resilient_parsing:  # not while a shell completes a line
-                now = f"`lessons {FORMER[name]}`"
-                now += ", and `lessons move` moves a lesson" if name == "mv" else ""
-                output.say(f"note: `lessons {name}` is now {now}", err=True)
-            args = [*FORMER[name].split(), *args[1:]]
-        elif name not in self.list_commands(ctx) and not name.startswith("-"):
-            names = self.list_commands(ctx) + list(FORMER)
-            hint = SYNONYMS.get(name) or nearest(name, names)
+        if name not in self.list_commands(ctx) and not name.startswith("-"):
+            hint = SYNONYMS.get(name) or nearest(name, self.list_commands(ctx))
             near = f": did you mean {hint}?" if hint else ""
             ctx.fail(f"No such command {name!r}{near}")
         return super().resolve_command(ctx, args)
@@ -202,15 +186,10 @@ def refuse_stranger(packages: Path) -> None:
     Both are the module `vault_index`, so each writes over files of the other.
     """
     for info in packages.glob("vault_index-*.dist-info"):
-        try:
-            own = "vault_index.entrypoints" in (info / "entry_points.txt").read_text("utf-8")
-        except OSError:
-            own = False
-        if not own:
-            raise VaultError(
-                f"{info.stem}, another project of the same module name, is in {packages}",
-                "run `pip uninstall vault-index`, then install lessons-vault again",
-            )
+        raise VaultError(
+            f"{info.stem}, another project of the same module name, is in {packages}",
+            "run `pip uninstall vault-index`, then install lessons-vault again",
+        )
 
 
 def nearest(name: str, names: Iterable[str], least: float = 0.6) -> str:

@@ -34,7 +34,6 @@ def init_command(path: Path | None) -> None:
         (made.vault, "made lessons/vault.toml"),
         (made.ignored, f"added {' and '.join(made.ignored)} to .gitignore"),
         (git_set.hooks, "switched on the git hooks in .githooks"),
-        (git_set.upgraded, "brought the git hooks in .githooks up to date: commit them"),
         (git_set.driver, "set up the merge driver for lessons in .gitattributes"),
     ):
         if is_done:

@@ -119,7 +119,7 @@ class LessonsServer(MCPServer):
     """A server whose errors are text for the model: what happened, and the next step.
 
     `is_listed` says which tools the model sees now.
-    `former` has for a name of before the tool and its arguments.
+    `aliases` has for another name of a tool that tool, and the arguments that it stands for.
     `access` is the rule for requests over HTTP; over stdio only the user can ask, and it is None.
     """
 
@@ -127,7 +127,7 @@ class LessonsServer(MCPServer):
         self,
         is_listed: Callable[[str], bool],
         access: Access | None,
-        former: Mapping[str, tuple[str, Mapping[str, Any]]],
+        aliases: Mapping[str, tuple[str, Mapping[str, Any]]],
         **options: Any,
     ) -> None:
         rule: list[ServerMiddleware[Any]] = [access] if access else []
@@ -135,7 +135,7 @@ class LessonsServer(MCPServer):
         super().__init__(subscriptions=False, middleware=rule, **options)
         self._is_listed = is_listed
         self._access = access
-        self._former = former
+        self._aliases = aliases
 
     def is_users(self, context: Context[Any, Any] | None) -> bool:
         """Whether a request is of this server's user, and not of anybody who can ask its port."""
@@ -149,14 +149,14 @@ class LessonsServer(MCPServer):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> mcp_types.CallToolResult | mcp_types.InputRequiredResult:
-        """Call a tool, by a name of before, too; an error is an answer."""
+        """Call a tool, by another name of it, too; an error is an answer."""
         if not (may_call(name, arguments) or self.is_users(context)):
             return _error(
                 f"over HTTP, {defused_line(name)[:MAX_NAME]} needs the token, as does all "
                 f"but {', '.join(TOOLS)} of this vault. Next: ask the user to {HEADER}."
             )
-        if name in self._former:
-            name, narrowed = self._former[name]
+        if name in self._aliases:
+            name, narrowed = self._aliases[name]
             arguments = {**arguments, **narrowed}
         known = await self._arguments(name)
         if known is not None and (unknown := [each for each in arguments if each not in known]):

@@ -44,9 +44,9 @@ Project = Annotated[str, _about("another project, by name or folder", **_NAME)]
 Cursor = Annotated[str, _about("where the last answer says to go on", **_NAME)]
 Texts = Annotated[list[str] | None, _about("tags")]
 JOURNAL_TOOL, TIMELINE = "search_journal", "get_context_timeline"
-# names of before, which answer until the next release: the tool, and what they narrowed to
+# names by which agents may know a search of the journal: what each narrows it to
 _WORK = {"kind": "observation"}
-FORMER = {
+SEARCHES = {
     "search_observations": _WORK,
     "find_by_concept": _WORK,
     "find_by_file": _WORK,
@@ -223,7 +223,7 @@ def build(agent: Agent, tools: str = ALL, access: Access | None = None) -> Lesso
     server = LessonsServer(
         lambda name: name != TIMELINE and (name != JOURNAL_TOOL or spool.is_on()),
         access,
-        {name: (JOURNAL_TOOL, narrowed) for name, narrowed in FORMER.items()},
+        {name: (JOURNAL_TOOL, narrowed) for name, narrowed in SEARCHES.items()},
         name=NAME,
         title=TITLE,
         version=version("lessons-vault"),

@@ -126,10 +126,9 @@ class Found(Shown):
     """A lesson or skill, as `lessons search --json` has it. `passage`, the best of its passages, is
     `text`, too, and `source_file`, from the vault's root, `path`. `GET /api/lessons/{id}` has the whole.
 
-    `score` is the sum of `cosine`, `full_text`, `exact` and `taught`; `lesson_id` says the same as `id`.
+    `score` is the sum of `cosine`, `full_text`, `exact` and `taught`.
     """
 
-    lesson_id: str
     kind: Literal["lessons", "skills"]
     passage: str
     score: float

@@ -1,6 +1,6 @@
 """The page of today, where one starts: what agents got, what waits, what is new, what went wrong.
 
-GET /                     the page; an address with a search of before goes to /search
+GET /                     the page
 GET /page/today/added     what others added to the vault, for anybody
 GET /page/private/today   the rest
 """
@@ -12,8 +12,8 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any
 
-from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi import APIRouter
+from fastapi.responses import HTMLResponse
 
 from vault_index import api
 from vault_index.entrypoints.web.agents import shown_record
@@ -28,17 +28,13 @@ MAX_RECORDS = 300  # of the week that are looked through
 SHOWN = 5  # of each kind; a link goes to all
 MIN_FAILURES = 2  # of one command, without a lesson
 MIN_NEAR = 0.5  # of the floor: what scores less was not near
-# of an address, when the page of searching was at /
-OLD_SEARCH = frozenset({"q", "c", "kind", "n"})
 
 routes = APIRouter(include_in_schema=False)
 
 
 @routes.get("/")
-def today(request: Request) -> Response:
-    """Show the page; an old address of a search goes to that search."""
-    if OLD_SEARCH & request.query_params.keys():
-        return RedirectResponse(f"/search?{request.url.query}")
+def today() -> HTMLResponse:
+    """Show the page."""
     return page("today.html", at="/", title="Today")
 
 
