@@ -13,7 +13,7 @@ from tests.support.commands import run
 from tests.support.files import MakeVault, write
 from vault_index import api, client
 from vault_index.index import reconcile
-from vault_index.lesson import edits, merge
+from vault_index.lesson import edits
 from vault_index.lesson.parse import parse_file
 from vault_index.search import query
 from vault_index.vault import Vault, open_vault
@@ -150,24 +150,6 @@ def test_check_names_the_line_of_a_sections_key(team: Vault) -> None:
     write(team.lessons_dir / "inbox/notes.md", NOTES.replace("type: bug_fix", "type: [a: b: c"))
     out = run("lessons", "check", cwd=team.root, check=False).out
     assert "lessons/inbox/notes.md:8: frontmatter: frontmatter is not YAML" in out
-
-
-def test_two_branches_that_change_keys_of_one_section_merge() -> None:
-    base = NOTES.encode()
-    ours = edits.set_own_keys(base, "redis-loses-keys", {"tags": ["a"]})
-    ours = edits.set_own_keys(ours, "redis-loses-keys", {"fires_on": ["redis lost my keys", "x"]})
-    theirs = edits.set_own_keys(base, "redis-loses-keys", {"type": "architecture"})
-    theirs = edits.set_own_keys(theirs, "redis-loses-keys", {"fires_on": ["y"]})
-    merged, other = merge.files(base, ours, theirs), merge.files(base, theirs, ours)
-    assert merged is not None
-    assert merged == other
-    assert merged.conflicts == ()
-    redis = sections(merged.data)["redis-loses-keys"]
-    assert (redis.tags, redis.type, redis.fires_on) == (("a",), "architecture", ("x", "y"))
-    apart = edits.set_own_keys(base, "redis-loses-keys", {"type": "project_rule"})
-    conflict = merge.files(base, theirs, apart)
-    assert conflict is not None
-    assert conflict.conflicts == ("## Lesson: Redis loses keys",)
 
 
 def test_a_file_on_disk_is_written_with_its_own_line_ends(tmp_path: Path) -> None:

@@ -49,9 +49,11 @@ class Setting:
         return self.scope in _REPOSITORY
 
 
+MERGE_FILE = "git merge-file --marker-size=%L -L ours -L base -L theirs %A %O %B || exit 1"
 # -P: in the work tree of others nothing is imported from the current folder
 _OUR_DRIVER = (
-    f"{shlex.quote(sys.executable)} -P -m vault_index merge-driver --marker-size %L %O %A %B"
+    f"{shlex.quote(sys.executable)} -P -m vault_index merge-driver %A %B %O 2>/dev/null;"
+    f" {MERGE_FILE}"
 )
 # What starts nothing, by the form of the key. Where "" would be started as a program, or taken for
 # success, git's own program is named.

@@ -16,20 +16,13 @@ from vault_index.errors import WriteError
 
 FOLDER = ".githooks"
 ATTRIBUTES = "lessons/**/*.md merge=lessons"
-# Statuses that no program ends with by accident: neither one that is broken or was killed, nor
-# another one of that name. After any other status git's own merge takes over, which leaves ordinary
-# markers.
-CLEAN, CONFLICT, REFUSED = 90, 91, 92
+REFUSED = 92  # a status that no program ends with by accident, broken, killed or another one
 PROGRAM = "lessons.program"  # in the clone's own settings of git: for a shell without our PATH
 _LOOK = f"lessons=$(command -v lessons || git config {PROGRAM})"
 DRIVER = (
-    f'{_LOOK}; if [ -x "$lessons" ]; then'
-    f' "$lessons" merge-driver --marker-size %L --clean-status {CLEAN} --conflict-status {CONFLICT}'
-    " %O %A %B 2>/dev/null; status=$?;"
-    f" case $status in {CLEAN}) exit 0;; {CONFLICT}) exit 1;; esac;"
-    ' echo "lessons: warning: lessons ended with status $status; git merges line by line" >&2;'
-    " fi;"
-    " git merge-file --marker-size=%L -L ours -L base -L theirs %A %O %B || exit 1"
+    f'{_LOOK}; [ ! -x "$lessons" ] || "$lessons" merge-driver %A %B %O 2>/dev/null ||'
+    ' echo "lessons: warning: lessons ended with status $?; git merges lists by line" >&2;'
+    f" {git.MERGE_FILE}"
 )
 CHECK = f"""\
 {_LOOK}
@@ -83,7 +76,7 @@ def set_up(root: Path) -> HooksResult:
     """
     folder = root / FOLDER
     files.refuse_links(folder, root)
-    git.configure(root, "merge.lessons.name", "lesson files: frontmatter by key, body by section")
+    git.configure(root, "merge.lessons.name", "lesson files: lists as sets, the rest by line")
     driver = git.configure(root, "merge.lessons.driver", DRIVER)
     driver = files.add_line(root / ".gitattributes", ATTRIBUTES) or driver
     # the command that runs, or is beside Python

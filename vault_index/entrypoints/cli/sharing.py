@@ -273,42 +273,20 @@ def _confirm(named: str | None, lesson_ids: tuple[str, ...], as_json: bool) -> N
         raise VaultError("; ".join(answer["failed"]), hint)
 
 
-# `lessons merge-driver`: what git runs to merge two versions of a lesson file.
-
-CANNOT_MERGE = 255  # git 2.42 then stops the merge; older ones leave a conflict with "ours" only
+# `lessons merge-driver`: what git runs before it merges two versions of a lesson file.
 
 
-@click.command("merge-driver", hidden=True, epilog="Example: lessons merge-driver %O %A %B")
-@click.argument("base", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.command("merge-driver", hidden=True, epilog="Example: lessons merge-driver %A %B %O")
 @click.argument("ours", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("theirs", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--marker-size", default=7, help="How many characters a conflict marker has.")
-@click.option("--clean-status", default=0, help="The exit status for a merge without conflict.")
-@click.option("--conflict-status", default=1, help="The exit status for one with.")
-def merge_driver_command(
-    base: Path, ours: Path, theirs: Path, marker_size: int, clean_status: int, conflict_status: int
-) -> None:
-    """Merge a lesson file for git, which calls this: the result goes into OURS; 1 for a conflict."""
-    import subprocess
-
+@click.argument("base", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+def merge_driver_command(ours: Path, theirs: Path, base: Path) -> None:
+    """Put the merged lists of three versions of a lesson file into each of them."""
     from vault_index import files
     from vault_index.lesson import merge
 
-    before = ours.read_bytes()
-    try:
-        merged = merge.files(base.read_bytes(), before, theirs.read_bytes())
-    except Exception as error:  # noqa: BLE001  # git would take "ours" as it is for the merge
-        asking.note(f"warning: left to git's own merge: {type(error).__name__}: {error}")
-        merged = None
-    if merged is None:  # git's own way
-        words = ["git", "merge-file", f"--marker-size={marker_size}"]
-        words += ["-L", "ours", "-L", "base", "-L", "theirs"]
-        raise SystemExit(
-            clean_status if subprocess.call([*words, ours, base, theirs]) == 0 else conflict_status
-        )
-    try:
-        files.change_file(ours, merged.data, expected=before, within=ours.parent)
-    except VaultError as error:
-        asking.note(f"error: not merged: {error.message}")
-        raise SystemExit(CANNOT_MERGE) from None
-    raise SystemExit(conflict_status if merged.conflicts else clean_status)
+    paths = ours, theirs, base
+    before = [path.read_bytes() for path in paths]
+    # in this order: a kill between two of them leaves git a conflict, and no loss
+    for path, old, new in zip(paths, before, merge.with_merged_lists(*before), strict=True):
+        files.change_file(path, new, expected=old, within=path.parent)
