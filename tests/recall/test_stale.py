@@ -1,9 +1,8 @@
-"""Lessons that need another look: those that only cost, and those whose subject is gone."""
+"""Lessons whose subject changed: their code is another, or a file that they cite is gone."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,19 +12,12 @@ import pytest
 from tests.support.commands import run
 from tests.support.files import commit, lesson_text, write
 from vault_index.index import reconcile
-from vault_index.recall import citations, stale
+from vault_index.recall import stale
 from vault_index.vault import Vault, open_vault
 
 JANUARY, MARCH, JUNE = "2026-01-10", "2026-03-10", "2026-06-10"
-LONG = "".join(f"line {number} of the file\n" for number in range(40))
-CODE = {
-    "src/shop/pool.py": "def open_pool(url):\n    return Pool(url)\n\n\nclass PoolSettings:\n    pass\n",
-    "src/shop/cli.py": "from shop.pool import open_pool\n",
-    "deploy/staging.sh": "echo staging\n",
-    "docs/limits.txt": LONG,
-    "requirements.txt": "lancedb==0.40.1\nclick==8.1.0\n",
-    "README.md": LONG,
-}
+POOL = "def open_pool(url):\n    return Pool(url)\n"
+CODE = {"src/shop/pool.py": POOL, "deploy/staging.sh": "echo staging\n", "README.md": "# Shop\n"}
 
 
 @pytest.fixture
@@ -71,21 +63,7 @@ def test_a_file_that_is_gone(project: Vault, monkeypatch: pytest.MonkeyPatch) ->
     learned(project, monkeypatch, "Run `deploy/staging.sh` with the VPN.")
     assert found(project) == []
     changed(project, monkeypatch, {"deploy/staging.sh": None})
-    assert found(project) == [
-        ("file", f"deploy/staging.sh is gone since {MARCH}, when it was written")
-    ]
-
-
-def test_a_file_that_moved(project: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
-    learned(project, monkeypatch, "Connections are made in src/shop/pool.py alone.")
-    changed(
-        project,
-        monkeypatch,
-        {"src/shop/pool.py": None, "src/shop/db/connections.py": CODE["src/shop/pool.py"]},
-    )
-    (reason,) = found(project)
-    assert reason[0] == "file"
-    assert reason[1].endswith("it is src/shop/db/connections.py now")
+    assert found(project) == [("file", f"deploy/staging.sh was removed on {JUNE}")]
 
 
 @pytest.mark.slow
@@ -102,7 +80,7 @@ def test_files_that_are_no_reason(
     project: Vault, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     learned(project, monkeypatch, text)
-    moved = {"src/shop/pool.py": None, "src/shop/db/pool.py": CODE["src/shop/pool.py"]}
+    moved = {"src/shop/pool.py": None, "src/shop/db/pool.py": POOL}
     changed(project, monkeypatch, {**moved, "README.md": None})
     assert found(project) == []
 
@@ -112,68 +90,7 @@ def test_a_lesson_about_what_was_gone_before(
 ) -> None:
     changed(project, monkeypatch, {"deploy/staging.sh": None}, "2026-02-10")
     learned(project, monkeypatch, "There is no `deploy/staging.sh` any more.")
-    changed(project, monkeypatch, {"src/shop/cli.py": "pass\n"})
     assert found(project) == []
-
-
-@pytest.mark.slow
-def test_a_name_that_is_gone(project: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "Use `open_pool(url)`; `PoolSettings` has its limits. `NODE_OPTIONS` is not ours."
-    learned(project, monkeypatch, text)
-    changed(project, monkeypatch, {"src/shop/pool.py": "class PoolSettings:\n    pass\n"})
-    assert found(project) == []  # another module still has it
-    changed(project, monkeypatch, {"src/shop/cli.py": "pass\n"})
-    assert found(project) == [
-        ("name", f"open_pool is gone from the code since {MARCH}, when it was written")
-    ]
-
-
-def test_a_name_that_moved_or_is_not_committed(
-    project: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    learned(project, monkeypatch, "Use `open_pool(url)`.")
-    changed(project, monkeypatch, {"src/shop/pool.py": "x = 1\n", "src/shop/cli.py": "y = 1\n"})
-    assert [kind for kind, _ in found(project)] == ["name"]
-    write(project.root / "src/shop/cli.py", "open_pool = 2\n")
-    assert found(project) == []
-
-
-def test_a_version_that_is_another(project: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
-    learned(
-        project, monkeypatch, "With `lancedb 0.40` close the table. Before click 7.0 it crashed."
-    )
-    changed(project, monkeypatch, {"requirements.txt": "lancedb==0.40.2\nclick==8.1.0\n"})
-    assert found(project) == []
-    changed(project, monkeypatch, {"requirements.txt": "lancedb==0.45.0\nclick==8.2.0\n"})
-    assert found(project) == [("version", "lancedb 0.40 is 0.45.0 now")]
-
-
-def test_a_lock_file_says_more_than_what_may_be_installed(
-    project: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lock = '[[package]]\nname = "httpx"\nversion = "{}"\n'
-    may = '[project]\ndependencies = ["httpx>=0.28"]\n'
-    changed(
-        project, monkeypatch, {"uv.lock": lock.format("0.28.1"), "pyproject.toml": may}, JANUARY
-    )
-    learned(project, monkeypatch, "With `httpx 0.28` a timeout has to be named.")
-    changed(project, monkeypatch, {"web/uv.lock": lock.format("0.28.1")}, "2026-04-10")
-    changed(project, monkeypatch, {"uv.lock": lock.format("0.30.0")})
-    assert found(project) == []  # one of the two has it
-    changed(project, monkeypatch, {"web/uv.lock": lock.format("0.30.0")})
-    assert found(project) == [("version", "httpx 0.28 is 0.30.0 now")]
-
-
-@pytest.mark.slow
-def test_a_file_that_changed_much(project: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
-    learned(project, monkeypatch, "The limits in docs/limits.txt are those of the provider.")
-    half = LONG.splitlines(keepends=True)
-    changed(project, monkeypatch, {"docs/limits.txt": "".join(half[:25])})
-    assert found(project) == []
-    changed(project, monkeypatch, {"docs/limits.txt": "all is new\n" * 40, "README.md": "new\n"})
-    ((kind, why),) = found(project)
-    assert kind == "changed"
-    assert why.startswith("100% of the lines of docs/limits.txt changed")
 
 
 @pytest.mark.slow
@@ -211,7 +128,7 @@ def test_no_program_of_the_repository_starts(
     project: Vault, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     learned(project, monkeypatch, "Use `open_pool(url)` of src/shop/pool.py.")
-    changed(project, monkeypatch, {"src/shop/pool.py": None, "src/shop/cli.py": "pass\n"})
+    changed(project, monkeypatch, {"src/shop/pool.py": None})
     trap = f"touch {tmp_path}/ran; cat"
     write(project.root / ".git/info/attributes", "* diff=trap filter=trap\n")
     for key in ("diff.external", "diff.trap.command", "diff.trap.textconv", "filter.trap.clean"):
@@ -219,7 +136,8 @@ def test_no_program_of_the_repository_starts(
     run("git", "config", "core.fsmonitor", trap, cwd=project.root)
     run("git", "config", "diff.noprefix", "true", cwd=project.root)
     (tmp_path / "ran").unlink(missing_ok=True)
-    assert {kind for kind, _ in found(project)} == {"file", "name"}
+    assert [kind for kind, _ in found(project)] == ["file"]
+    assert [each.kind for each in stale.touched(project, "HEAD~")] == ["file"]
     assert not (tmp_path / "ran").exists()
 
 
@@ -233,7 +151,7 @@ def test_the_commands(project: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = run("lessons", "check", "--stale", cwd=project.root)
     assert listed.out.splitlines()[1] == "  lessons edit it"
     answer = json.loads(run("lessons", "check", "--stale", "--json", cwd=project.root).out)
-    assert (answer["lessons"], answer["waiting"]) == (1, 0)
+    assert answer["lessons"] == 1
     assert {"lesson", "title", "path", "kind", "why", "do"} == answer["reasons"][0].keys()
 
 
@@ -271,55 +189,64 @@ def test_a_date_that_is_none(project: Vault) -> None:
     assert "confirmed must be a date" in checked.out
 
 
-@pytest.mark.parametrize(
-    ("path", "content", "versions"),
-    [
-        ("uv.lock", '[[package]]\nname = "LanceDB"\nversion = "0.40.0"\n', {"lancedb": "0.40.0"}),
-        ("web/package.json", '{"dependencies": {"react": "^19.1.0"}}', {"react": "19.1.0"}),
-        (
-            "package-lock.json",
-            '{"packages": {"node_modules/vite": {"version": "7.1.2"}, "": {}}}',
-            {"vite": "7.1.2"},
-        ),
-        (
-            "pyproject.toml",
-            '[project]\ndependencies = ["httpx[http2]>=0.28,<1", "click"]\n',
-            {"httpx": "0.28"},
-        ),
-        ("Cargo.toml", '[dependencies]\nserde = { version = "1.0.2" }\n', {"serde": "1.0.2"}),
-        (
-            "go.mod",
-            "require (\n\tgithub.com/spf13/cobra v1.9.1\n)\n",
-            {"github.com/spf13/cobra": "1.9.1", "cobra": "1.9.1"},
-        ),
-        ("package.json", "{", {}),
-        ("setup.cfg", "lancedb==0.40", {}),
-    ],
-)
-def test_versions_of_manifests(path: str, content: str, versions: dict[str, str]) -> None:
-    assert citations.versions(path, content.encode()) == versions
-
-
-def test_what_a_text_cites() -> None:
-    cited = citations.cited_in(
+def test_the_paths_that_a_text_cites() -> None:
+    cited = stale.cited_in(
         "See ./src/shop/pool.py:12 and https://example.org/a/b.html, not `<name>/x.py`.\n"
-        "`open_pool()` of `shop.pool.PoolSettings`, React 19.1, `lancedb==0.40`, and/or e.g. so.\n"
+        "Run `deploy/staging.sh`; the README.md says so.\n"
     )
-    assert cited.paths >= {"src/shop/pool.py"}
-    assert not any("example.org" in path or "name" in path for path in cited.paths)
-    assert cited.names == {"open_pool", "PoolSettings"}
-    assert cited.versions == {("react", "19.1"), ("lancedb", "0.40")}
+    assert cited == {"src/shop/pool.py", "deploy/staging.sh"}
 
 
-def test_the_days_of_a_past_are_those_of_its_commits(
-    project: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from vault_index import git
+@pytest.mark.parametrize("piece", ["a/", "a.", "./", "a@", "-."])
+def test_a_hostile_text_takes_no_longer_than_another(piece: str) -> None:
+    assert stale.cited_in(piece * 50_000 + "*") is not None
 
-    learned(project, monkeypatch, "Text.")
-    monkeypatch.setenv("TZ", "Pacific/Auckland")
-    past = git.look_back(project.root)
-    assert past
-    assert list(past.days()) == [MARCH, JANUARY]
-    assert past.last_changes(project.lessons_dir)["it.md"] == MARCH
-    assert git.look_back(Path(os.environ["HOME"])) is None
+
+def test_a_lesson_written_right_before_its_file_is_removed(project: Vault) -> None:
+    write(project.lessons_dir / "it.md", lesson_text("It", "Run `deploy/staging.sh`."))
+    commit(project.root, "written")
+    (project.root / "deploy/staging.sh").unlink()
+    commit(project.root, "removed in the same second")
+    assert [kind for kind, _ in found(project)] == ["file"]
+
+
+TWO = "def first():\n    return 1\n\n\ndef second():\n    return 2\n"
+
+
+@pytest.fixture
+def anchored(project: Vault) -> Vault:
+    """A project with a lesson about `second`, and one that cites a file."""
+    head = "---\ntitle: Second\nanchors: [src/two.py#second]\n---\n"
+    write(project.lessons_dir / "second.md", f"{head}It returns two.\n")
+    write(project.lessons_dir / "vpn.md", lesson_text("VPN", "Run `staging.sh` with the VPN."))
+    write(project.root / "src/two.py", TWO)
+    commit(project.root, "base")
+    reconcile.sync(project)
+    return project
+
+
+def touched(vault: Vault) -> list[tuple[str, str]]:
+    return [(each.lesson, each.why) for each in stale.touched(vault, "HEAD")]
+
+
+def test_a_change_names_the_lessons_about_what_it_touches(anchored: Vault) -> None:
+    assert touched(anchored) == []
+    write(anchored.root / "src/two.py", f"# new\n{TWO.replace('1', '3')}")
+    assert touched(anchored) == []  # another region
+    write(anchored.root / "src/two.py", TWO.replace("2", "3"))
+    (anchored.root / "deploy/staging.sh").unlink()
+    assert touched(anchored) == [
+        ("second", "it changes src/two.py#second"),
+        ("vpn", "it removes staging.sh"),
+    ]
+    (anchored.root / "src/two.py").unlink()
+    write(anchored.root / "tools/staging.sh", "echo staging\n")
+    run("git", "add", "-A", cwd=anchored.root)
+    assert touched(anchored) == [("second", "it removes src/two.py#second")]
+
+
+@pytest.mark.slow
+def test_a_region_that_is_confirmed_with_its_change_is_no_reason(anchored: Vault) -> None:
+    write(anchored.root / "src/two.py", TWO.replace("2", "3"))
+    run("lessons", "check", "--confirm", "second", cwd=anchored.root)
+    assert touched(anchored) == []

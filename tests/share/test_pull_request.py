@@ -91,6 +91,29 @@ def test_what_a_change_newly_fires_at_is_said_at_a_terminal_and_in_json(changed:
     assert same.out == "0 lessons changed, 3 prompts tried.\n"
 
 
+def test_lessons_about_what_a_change_touches_are_named_and_are_no_error(
+    changed: Vault, tmp_path: Path
+) -> None:
+    for number in (1, 2):
+        head = f"---\ntitle: Wait {number}\nanchors: [app.py#wait]\n---\n"
+        write(changed.lessons_dir / f"wait-{number}.md", f"{head}{number} s are enough.\n")
+    write(changed.root / "app.py", "def wait():\n    pass\n")
+    commit(changed.root, "with anchors")
+    write(changed.root / "app.py", "def wait():\n    return 1\n")
+    commit(changed.root, "code alone")
+    words = ["check", "--against", "HEAD~", "--comment", str(tmp_path / "comment.md")]
+    shown = run("lessons", *words, cwd=changed.root)
+    assert "\nThis change touches what 2 lessons are about:\n  Wait 1 (wait-1): " in shown.out
+    assert (tmp_path / "comment.md").read_text().splitlines()[5:8] == [
+        "This change touches what 2 lessons are about:",
+        "- `Wait 1` (`wait-1`): `it changes app.py#wait`",
+        "- `Wait 2` (`wait-2`): `it changes app.py#wait`",
+    ]
+    write(changed.lessons_dir / "wait-1.md", lesson("Wait", "Corrected with the code."))
+    answer = run("lessons", *words, "--json", cwd=changed.root).json
+    assert [each["lesson"] for each in answer["touched"]] == ["wait-2"]
+
+
 def test_only_what_changed_is_checked(changed: Vault) -> None:
     write(changed.lessons_dir / "ops/logs.md", "---\nconfidence: 9\n---\nRotate.\n")
     commit(changed.root, "wrong")

@@ -54,7 +54,7 @@ COMMANDS = frozenset(
     "journal.import_transcripts learn.learn learn.trigger lesson.diff lesson.history "
     "proposal.accept proposal.cards proposal.edit proposal.hints proposal.merge proposal.reject "
     "proposal.remember proposal.select search.recall_failure share.check_files share.log "
-    "share.sync share.vaults skill.build_ready skill.deploy_built skill.withdraw_built "
+    "share.sync share.touched share.vaults skill.build_ready skill.deploy_built skill.withdraw_built "
     "state.index state.measure state.publish_index state.report state.settings".split()
 )  # fmt: skip
 

@@ -101,10 +101,10 @@ def _key(prompt: str) -> str:
 def stale_lessons(vault: Vault, caller: Caller) -> dict[str, Any]:
     """List why lessons should be looked at again: `reasons`, each with what to `do`, and `lessons`.
 
-    Each has `lesson`, `title`, `path`, `why` and `kind` (anchor | file | name | version | changed).
+    Each has `lesson`, `title`, `path`, `why` and `kind` (anchor | file).
     """
     caller.index(vault)
-    reasons = stale.reasons(vault, caller.progress_of("comparing with the past"))
+    reasons = stale.reasons(vault)
     return {
         "reasons": [asdict(reason) for reason in reasons],
         "lessons": len({reason.lesson for reason in reasons}),

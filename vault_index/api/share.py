@@ -13,6 +13,7 @@ from vault_index.api.question import Caller, command
 from vault_index.check import Finding, Selection, pattern
 from vault_index.errors import VaultError
 from vault_index.learn.skills import render
+from vault_index.recall import stale
 from vault_index.search import above
 from vault_index.share import clones, history, remote
 from vault_index.store import ownership
@@ -39,6 +40,13 @@ def check_files(
         changed = set(git.changed_since(vault.root, since)) if since else None
         chosen = check.everything(vault, changed)
     return _findings(vault, caller, chosen, staged=staged), len(chosen)
+
+
+@command
+def touched(vault: Vault, caller: Caller, since: str) -> list[dict[str, Any]]:
+    """List why lessons are about what changed since a commit, as `injection.stale_lessons` does."""
+    caller.index(vault)
+    return [asdict(reason) for reason in stale.touched(vault, since)]
 
 
 @command

@@ -1,19 +1,19 @@
-"""A repository at a commit: what was in it, what changed, what is gone since.
+"""What changed between two states of a repository: files, their lines, the patch.
 
 The answers are those of git alone: no filter, no external diff, no program that the repository names.
+A file above BIG_FILE_BYTES counts as binary, so neither ten thousand files nor one of 100 MB are held in
+memory.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from operator import attrgetter
 from pathlib import Path
 
-from vault_index.git.history import name_changes
 from vault_index.git.run import Repo, ask, ask_bytes, repository
 from vault_index.hotpath import index_files
 
@@ -21,102 +21,6 @@ _DIFF = (
     *("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all"),
     *("--src-prefix=a/", "--dst-prefix=b/"),
 )
-_FILE = re.compile(rb"(?m)^--- (?:a/(.*?)|/dev/null)\t?$")
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """The fate of a file since a commit: the lines that are gone, and whether all of it is."""
-
-    is_deleted: bool
-    gone: list[bytes]
-
-
-@dataclass(frozen=True, slots=True)
-class Past(Repo):
-    """A repository, to be asked about its past."""
-
-    def days(self) -> dict[str, str]:
-        """Return the last commit of each day (UTC) of HEAD's history: `{"2026-11-22": commit}`."""
-        days: dict[str, str] = {}
-        for line in ask(self, "log", "--format=%ct %H").splitlines():
-            seconds, _, commit = line.partition(" ")
-            days.setdefault(_day(seconds), commit)
-        return days
-
-    def last_changes(self, folder: Path) -> dict[str, str]:
-        """Return the day (UTC) on which the content of each file below a folder was changed last.
-
-        Keys are relative to the folder. A file that only moved was not changed.
-        """
-        how = ("-M", "--name-status", "-z", "--relative", "--format=%x01%ct")
-        days: dict[str, str] = {}
-        for change in name_changes(ask(self, "log", *how, "--", ".", folder=folder)):
-            if change.status != "R100":
-                days.setdefault(change.today, _day(change.said))
-        return days
-
-    def names(self, commit: str) -> frozenset[str]:
-        """Return the paths of all files at a commit, from the top."""
-        return frozenset(ask(self, "ls-tree", "-r", "--name-only", "-z", commit).split("\0"))
-
-    def changes(self, commit: str) -> dict[str, Change]:
-        """Return what is gone of each file since a commit, up to HEAD; a moved file is gone there."""
-        how = ("-U0", "--no-renames", "--diff-filter=MDT", *_DIFF)
-        diff = ask_bytes(self, "diff", *how, commit, "HEAD", "--")
-        changes: dict[str, Change] = {}
-        for part in re.split(rb"(?m)^(?=diff --git )", diff):
-            head, _, hunks = part.partition(b"\n@@")
-            if (name := _FILE.search(head)) and name[1]:
-                lines = [line[1:] for line in hunks.split(b"\n") if line.startswith(b"-")]
-                is_deleted = b"\ndeleted file mode" in head
-                changes[os.fsdecode(name[1])] = Change(is_deleted, lines)
-        return changes
-
-    def renames(self, commit: str) -> dict[str, str]:
-        """Return the files that have another name since a commit: old path -> new path."""
-        options = ("-M", "--diff-filter=R", "--name-status", "-z", *_DIFF)
-        fields = iter(ask(self, "diff", *options, commit, "HEAD", "--").split("\0"))
-        return {next(fields, ""): next(fields, "") for status in fields if status}
-
-    def lines(self, commit: str, path: str) -> int:
-        """Count the lines of a file at a commit."""
-        return self.content(commit, path).count(b"\n")
-
-    def content(self, commit: str, path: str) -> bytes:
-        """Return a file as it was at a commit; b"" if it was not there."""
-        return ask_bytes(self, "cat-file", "blob", f"{commit}:{path}")
-
-    def there_now(self, words: Collection[str], outside: str) -> set[str]:
-        """Return those of some words that a tracked file has now, as it is on the disk.
-
-        Files below the folder `outside`, from the top, do not count.
-        """
-        if not words:
-            return set()
-        told = ask_bytes(
-            self,
-            *("--no-literal-pathspecs", "grep", "-h", "-o", "-w", "-F", "-I", "--no-textconv"),
-            *("-f", "-", "--", ":/", f":(top,exclude,literal){outside}"),
-            stdin="".join(f"{word}\n" for word in sorted(words)),
-            answers=(0, 1),
-        )
-        return set(os.fsdecode(told).splitlines())
-
-
-def _day(seconds: str) -> str:
-    return datetime.fromtimestamp(int(seconds), UTC).date().isoformat()
-
-
-def look_back(folder: Path) -> Past | None:
-    """Return the past of the repository around a folder; None without a repository."""
-    repo = repository(folder)
-    return Past(repo.top, repo.overrules) if repo else None
-
-
-# What changed between two states of a repository: files, their lines, the patch. A file above
-# BIG_FILE_BYTES counts as binary, so neither ten thousand files nor one of 100 MB are held in memory.
-
 BIG_FILE_BYTES = 512 * 1024
 MAX_FILES = 5_000  # whose lines are counted
 MAX_UNTRACKED = 500  # that are read

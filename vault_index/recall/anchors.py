@@ -5,7 +5,7 @@
 names a file from the top of the vault's repository, a definition or heading in it, and the hash that the
 region had when the lesson was accepted or confirmed. A region is a definition with all that is indented
 below it, or a section of markdown; without a name it is the file. A lesson whose region changed says so
-in its line. Hooks leave out one whose region is gone, and `lessons check --stale` lists it.
+in its line. Hooks leave out one whose region is gone. `stale` lists both.
 """
 
 from __future__ import annotations
@@ -74,10 +74,14 @@ def hash_of(top: Path, anchor: Anchor) -> str:
     """Return the hash of a region as it is now, whatever its line ends; "" where it is gone."""
     try:
         files.refuse_links(top / anchor.path, top)
-        text = (files.read_if_any(top / anchor.path, MAX_BYTES) or b"").decode("utf-8", "replace")
+        return hash_in(files.read_if_any(top / anchor.path, MAX_BYTES) or b"", anchor.name)
     except (VaultError, OSError, ValueError):
         return ""
-    lines = region(text.splitlines(), anchor.name)
+
+
+def hash_in(data: bytes, name: str) -> str:
+    """Return the hash of a region of a file, "" where the file has none of that name."""
+    lines = region(data[:MAX_BYTES].decode("utf-8", "replace").splitlines(), name)
     plain = "\n".join(line.rstrip() for line in lines).strip("\n")
     return blake2b(plain.encode(), digest_size=4).hexdigest() if plain else ""
 

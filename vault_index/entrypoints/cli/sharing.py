@@ -46,7 +46,7 @@ def sync_command(named: str | None) -> options.Answers:
 @click.argument("names", metavar="[PATH|ID]...", nargs=-1, shell_complete=completion.ids)
 @click.option("--staged", is_flag=True, help="What the next commit adds or changes.")
 @click.option("--all", "everything", is_flag=True, help="The whole vault (the default).")
-@click.option("--stale", is_flag=True, help="List lessons that lost their subject.")
+@click.option("--stale", is_flag=True, help="List lessons whose subject changed or is gone.")
 @click.option("--confirm", is_flag=True, help="Note in the lessons ID that they hold.")
 @click.option(
     "--against", metavar="REV", default="", help="What changed since REV, and its effect."
@@ -85,15 +85,14 @@ def check_command(
     Also conflict markers, and prompts of a lesson's own that do not find it. PATHS are lesson or
     SKILL.md files, or folders of them. Exits with status 1 on errors.
 
-    --stale lists lessons whose subject is gone: a file, a name of the code or a version that they cite.
-    --confirm writes `confirmed: DATE` into the frontmatter, of
-    a section into that of its whole file; --stale then compares with the repository of that day. A
-    lesson that hooks hold back, because it reads like orders to an agent, they give again: to your
-    agents, for this text.
+    --stale lists lessons whose subject changed: the code of an anchor, or a file that they cite and the
+    repository has no more. --confirm writes `confirmed: DATE` into the frontmatter, of a section into
+    that of its whole file; --stale then compares with the repository of that day. A lesson that hooks
+    hold back, because it reads like orders to an agent, they give again: to your agents, for this text.
 
     --against REV checks what changed since the commit that is shared with REV, and says at which prompts
     a changed lesson fires now and did not before, and the other way round: of the taught prompts of both
-    states, and of those in a file.
+    states, and of those in a file. It names the other lessons that are about what changed.
     """
     chosen = (bool(names) and not confirm, staged, everything, stale, confirm, bool(against))
     if sum(chosen) > 1:
@@ -196,16 +195,19 @@ def _check_against(
     sample = [each.strip() for each in lines if each.strip() and not each.startswith("#")]
     before, now = _states(named, commit, sample)
     changed, tried = fired.changes(before, now), len(now["fired"])
+    seen = {each["id"] for each in changed if each["state"] != fired.SAME}
+    every = asking.ask(named, api.share.touched(since=commit))
+    touched = [each for each in every if each["lesson"] not in seen]
     if comment:
-        text = fired.comment(changed, tried, _errors(findings), now["text_only"])
+        text = fired.comment(changed, tried, _errors(findings), now["text_only"], touched)
         comment.write_text(text, "utf-8")
     if as_json:
-        shown = {"commit": commit, "prompts": tried, "lessons": changed}
+        shown = {"commit": commit, "prompts": tried, "lessons": changed, "touched": touched}
         output.json({**shown, "findings": findings})
     else:
         _print_findings(named, findings, count_of_files, form)
         # a runner obeys commands in what is printed, and titles are those of a pull request
-        for line in [] if form == "github" else fired.lines(changed, tried):
+        for line in [] if form == "github" else fired.lines(changed, tried, touched):
             output.say(line)
     return _errors(findings)
 

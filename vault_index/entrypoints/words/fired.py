@@ -1,4 +1,4 @@
-"""The prompts at which lessons come since a change and before it: for a pull request, in words.
+"""What a change does to lessons, in words: at which prompts they come, and which it is about.
 
 A state of the vault is `{"lessons": {id: {title, digest}}, "fired": {prompt: [ids]}}`.
 """
@@ -44,15 +44,24 @@ def changes(before: Values, now: Values) -> list[dict[str, Any]]:
     return sorted(found, key=lambda each: each["state"] == SAME)
 
 
-def lines(changed: Sequence[Values], prompts: int) -> Iterator[str]:
-    """Yield the changes for a terminal."""
+def lines(changed: Sequence[Values], prompts: int, touched: Sequence[Values] = ()) -> Iterator[str]:
+    """Yield the changes for a terminal, and why other lessons are `touched`: `recall.stale`."""
     yield _sum(changed, prompts)
     for each in changed:
         yield f"{visible_line(each['title'])} ({each['id']}, {each['state']})"
         yield from (f"  {what}: {prompt}" for what, some in _fires(each) for prompt in some)
+    if touched:
+        yield _touches(touched)
+        yield from (f"  {each['title']} ({each['lesson']}): {each['why']}" for each in touched)
 
 
-def comment(changed: Sequence[Values], prompts: int, errors: int, text_only: str) -> str:
+def comment(
+    changed: Sequence[Values],
+    prompts: int,
+    errors: int,
+    text_only: str,
+    touched: Sequence[Values] = (),
+) -> str:
     """Return the changes as the comment of a pull request, in markdown; all texts are data in it."""
     blocks = [f"{MARK}\n### Lessons of this pull request", _sum(changed, prompts)]
     if errors:
@@ -67,6 +76,13 @@ def comment(changed: Sequence[Values], prompts: int, errors: int, text_only: str
     if others:
         blocks.append("Lessons that did not change themselves:")
         blocks += ["\n".join([_code(each["id"]), *_items(each)]) for each in others]
+    if touched:
+        some = [
+            f"- {_code(each['title'])} ({_code(each['lesson'])}): {_code(each['why'])}"
+            for each in touched[:MAX_LESSONS]
+        ]
+        some += [f"- and {len(touched) - MAX_LESSONS} more"] if len(touched) > MAX_LESSONS else []
+        blocks.append("\n".join([_touches(touched), *some]))
     if text_only:
         blocks.append(f"By words alone: {visible_line(text_only)}.")
     text = "\n\n".join(blocks) + "\n"
@@ -78,6 +94,11 @@ def comment(changed: Sequence[Values], prompts: int, errors: int, text_only: str
 def _sum(changed: Sequence[Values], prompts: int) -> str:
     number = sum(each["state"] != SAME for each in changed)
     return f"{count(number, 'lesson')} changed, {count(prompts, 'prompt')} tried."
+
+
+def _touches(touched: Sequence[Values]) -> str:
+    number = len({each["lesson"] for each in touched})
+    return f"This change touches what {count(number, 'lesson')} {'is' if number == 1 else 'are'} about:"
 
 
 def _items(each: Values) -> Iterator[str]:
