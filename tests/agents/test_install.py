@@ -149,15 +149,15 @@ def test_settings_that_cannot_be_written_give_back_the_same_bytes_later(own_worl
     wiring = agents.AGENTS["codex"].wiring
     wiring.install(settings, own_world, "lessons-hook")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "exchange", no_space)
+        patch.setattr(files, "change_file", no_space)
         with pytest.raises(WriteError, match="No space left"):
             wiring.install(settings, own_world, "lessons-hook", ["always", "journal"])
     wiring.uninstall(settings, own_world)
     assert settings.read_text() == '{"theme":   "dark"}'
 
 
-def no_space(*_: Path) -> bool:
-    raise OSError(28, "No space left on device")
+def no_space(*_: object, **_named: object) -> None:
+    raise WriteError("No space left on device")
 
 
 @pytest.mark.parametrize("agent", ["claude", *JSON_AGENTS])

@@ -123,15 +123,15 @@ def test_a_failure_in_the_middle_undoes_what_was_done(
     vault = make_vault({f"a/{n}.md": f"---\ncategories: [a]\n---\n{n}\n" for n in range(4)})
     before = tree_of(vault)
     planned = plan(vault, "a", "b")
-    rename, calls = files.move, []
+    rename, calls = Path.rename, []
 
-    def full(old: Path, new: Path) -> None:
+    def full(old: Path, new: Path) -> Path:
         calls.append(new)
         if len(calls) == 3:
             raise OSError(28, "No space left on device")
-        rename(old, new)
+        return rename(old, new)
 
-    monkeypatch.setattr(files, "move", full)
+    monkeypatch.setattr(Path, "rename", full)
     with pytest.raises(WriteError, match="No space left"):
         apply(vault, planned)
     assert tree_of(vault) == before
@@ -206,9 +206,8 @@ KILLED = """\
 import os, signal, sys
 from pathlib import Path
 from vault_index import files
-from vault_index import files
 
-files.exchange = lambda *names: os.kill(os.getpid(), signal.SIGKILL)
+Path.replace = lambda *names: os.kill(os.getpid(), signal.SIGKILL)
 place = Path(sys.argv[1])
 files.change_file(place, b"new", expected=place.read_bytes(), within=place.parent)
 """

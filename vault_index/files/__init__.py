@@ -4,11 +4,9 @@ Two doors. `replace_file` is for files that only this program writes. `change_fi
 `move_file` and `remove_file` are for files that somebody may be saving at the same moment: they follow
 no link below `within`, overwrite nothing but what the caller has read, and otherwise raise ChangedError.
 
-A change exchanges the new file with the old one in one step and compares afterwards what came out: a save
-that slipped in between is put back. Comparing before a plain rename loses such a save, and renaming the
-old file away first leaves a moment without any file, for readers and after a kill. The one loss left is
-an editor that opened the old file before the exchange and writes to it only after the comparison. If the
-system cannot exchange names (NFS, FAT), the comparison comes just before the rename.
+A change writes the new file beside the old one, compares the old one with what was read, and renames the
+new one into its place. There is always a whole file, for readers and after a kill. A save in the
+microseconds between the comparison and the rename is lost.
 
 The name of the hidden file that is written first says which process writes it. The next process that
 writes in that folder, or lists it, removes what a killed one left, and `IGNORED` in a .gitignore keeps
@@ -22,11 +20,9 @@ from __future__ import annotations
 
 import _thread  # `threading` takes milliseconds to load
 import binascii
-import errno
 import os
 import re
 import stat
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -204,17 +200,11 @@ def change_file(file: Path, data: bytes, *, expected: bytes, within: Path) -> No
             return
         new = _write_beside(file, data, mode)
         try:
-            exchanged = exchange(new, file)
-            if not exchanged:
-                refuse_changed(file, expected)
-                new.replace(file)
-        except BaseException as error:
+            refuse_changed(file, expected)
+            new.replace(file)
+        except BaseException:
             new.unlink(missing_ok=True)
-            if isinstance(error, FileNotFoundError):
-                raise _changed(file) from None
             raise
-        if exchanged:
-            _put_back_unless(file, new, data, expected)
 
 
 def create_file(file: Path, data: bytes, *, within: Path, mode: int = 0o644) -> bool:
@@ -227,12 +217,9 @@ def create_file(file: Path, data: bytes, *, within: Path, mode: int = 0o644) -> 
             os.umask(mask)
         new = _write_beside(file, data, mode & ~mask)
         try:
-            move(new, file)
-        except FileExistsError:
-            return False
+            return _rename(new, file)
         finally:
             new.unlink(missing_ok=True)
-    return True
 
 
 def move_file(old: Path, new: Path, *, within: Path) -> bool:
@@ -244,38 +231,25 @@ def move_file(old: Path, new: Path, *, within: Path) -> bool:
         for folder in (old.parent, new.parent):
             refuse_links(folder, within)
         new.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            move(old, new)
-        except FileExistsError:
-            return False
-        except FileNotFoundError:
-            if os.path.lexists(old):
-                raise
-            raise _changed(old) from None
+        if not os.path.lexists(old):
+            raise _changed(old)
+        return _rename(old, new)
+
+
+def _rename(old: Path, new: Path) -> bool:
+    """Rename a file; False if there is one of that name."""
+    if os.path.lexists(new):
+        return False
+    old.rename(new)
     return True
 
 
 def remove_file(file: Path, *, expected: bytes, within: Path) -> None:
-    """Delete a file if it still is what was read. Raises ChangedError if it is not, and WriteError.
-
-    It is renamed away first, so that what is compared is what goes.
-    """
+    """Delete a file if it still is what was read. Raises ChangedError if it is not, and WriteError."""
     with writing(file):
         refuse_links(file.parent, within)
-        mode = refuse_changed(file, expected)
-        aside = _write_beside(file, b"", mode)
-        try:
-            file.replace(aside)
-        except FileNotFoundError:
-            aside.unlink(missing_ok=True)
-            raise _changed(file) from None
-        if _content(aside) != expected:
-            try:
-                move(aside, file)
-            except FileExistsError:  # saved once more: that save is the later one
-                aside.unlink()
-            raise _changed(file)
-        aside.unlink()
+        refuse_changed(file, expected)
+        file.unlink()
 
 
 def remove_empty(folder: Path, top: Path) -> None:
@@ -404,99 +378,11 @@ def _content(file: Path, limit: int = -1) -> bytes | None:
         return None
 
 
-def _put_back_unless(file: Path, aside: Path, data: bytes, expected: bytes) -> None:
-    """Delete what was exchanged for `data` if it is what was expected, else put it back.
-
-    Each exchange may meet another save, and the later one is to stay: what comes out must be what
-    was put in before.
-    """
-    taken = _content(aside)
-    if taken == expected:
-        aside.unlink()
-        return
-    put: bytes | None = data
-    while True:
-        try:
-            exchange(aside, file)
-        except OSError as error:
-            raise ChangedError(
-                f"{file} has changed meanwhile ({error.strerror}); a save of it is in {aside}",
-                "compare the two by hand",
-            ) from None
-        came = _content(aside)
-        if came == put:
-            aside.unlink()
-            raise _changed(file)
-        put, taken = taken, came
-
-
 def _changed(file: Path) -> ChangedError:
     change = "has changed meanwhile" if os.path.lexists(file) else "is gone meanwhile"
     if file.is_symlink():
         change = "is a link, and links are not followed"
     return ChangedError(f"{file} {change}; nothing was done to it", "run the command again")
-
-
-# Two ways to rename that Python's `os` lacks: exchange two names, and never overwrite.
-#
-# Linux (`renameat2`) and macOS (`renamex_np`) do both in one step on their usual file systems. If the
-# system or the file system cannot (NFS, FAT), callers compare just before they rename.
-
-EXCHANGE, KEEP = "exchange", "keep"
-_FLAGS = {"linux": {EXCHANGE: 2, KEEP: 1}, "darwin": {EXCHANGE: 2, KEEP: 4}}
-_HERE = -100  # AT_FDCWD: paths are not relative to an open folder
-_CANNOT = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP)
-
-
-def exchange(first: Path, second: Path) -> bool:
-    """Exchange two names in one step; False, with nothing done, where that cannot be done.
-
-    Raises OSError, FileNotFoundError if one of them does not exist.
-    """
-    return ask_system(first, second, EXCHANGE)
-
-
-def move(old: Path, new: Path) -> None:
-    """Rename a file unless the new name exists. Raises OSError, FileExistsError if it does."""
-    if ask_system(old, new, KEEP):
-        return
-    before = old.lstat()
-    try:
-        os.link(old, new, follow_symlinks=False)
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without hard links
-        if os.path.lexists(new):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(new)) from None
-        os.rename(old, new)  # noqa: PTH104  # Path.rename() is the same
-        return
-    now = old.lstat()
-    if (now.st_dev, now.st_ino) == (before.st_dev, before.st_ino):
-        old.unlink()  # else a save put another file there: both stay
-
-
-def ask_system(old: Path, new: Path, flag: str) -> bool:
-    """Call the system's own rename with a flag; False on a system without one. Raises OSError."""
-    import ctypes  # 10 ms: only what changes files needs it
-
-    flags = _FLAGS.get(sys.platform)
-    if flags is None:
-        return False
-    libc = ctypes.CDLL(None, use_errno=True)
-    source, target = os.fsencode(old), os.fsencode(new)
-    try:
-        if sys.platform == "darwin":
-            failed = libc.renamex_np(source, target, ctypes.c_uint(flags[flag]))
-        else:
-            failed = libc.renameat2(_HERE, source, _HERE, target, ctypes.c_uint(flags[flag]))
-    except AttributeError:  # an old C library
-        return False
-    if not failed:
-        return True
-    number = ctypes.get_errno()
-    if number in _CANNOT:
-        return False
-    raise OSError(number, os.strerror(number), str(old), None, str(new))
 
 
 def folders_in(folder: Path) -> list[Path]:
