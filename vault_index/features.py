@@ -103,6 +103,9 @@ class Feature:
     at_project: str = ""  # (vault, folder): an agent works in a folder
     at_prompt: str = ""  # (vault, prompt, folder, ids that were given, text_only) -> hits
     at_start: str = ""  # (config, folder, session) -> what the start of a session gets to read
+    state: str = ""  # (vault) -> its keys of `lessons status --json`
+    lines: str = ""  # (all of that state) -> lines of `lessons status`
+    checks: str = ""  # (vault) -> troubles, for `lessons status --check`
     commands: tuple[tuple[str, str, str], ...] = ()  # section of the help, module, names
 
 
@@ -114,6 +117,9 @@ FEATURES = (
         table="journal",
         settings=JournalTable,
         at_start="journal.done:section",
+        state="entrypoints.recording:state",
+        lines="entrypoints.words.journal:status_lines",
+        checks="entrypoints.recording:journal",
         commands=(("Sessions", "journal", "journal"),),
     ),
     Feature(
@@ -124,6 +130,8 @@ FEATURES = (
         table="learn",
         settings=LearnTable,
         shared="significance min_files min_lines exclude",
+        state="learn.record:state",
+        lines="entrypoints.words.proposals:status_lines",
         commands=(
             ("Sessions", "proposals", "learn review"),
             ("For agents and programs", "proposals", "remember"),
@@ -138,6 +146,9 @@ FEATURES = (
         shared="least_lessons least_confidence least_uses",
         at_project="index.skills:register",
         at_prompt="recall.skills:suggested",
+        state="recall.skills:state",
+        lines="entrypoints.words.hits:skills_line",
+        checks="recall.skills:skills",
         commands=(("For agents and programs", "skills", "skills"),),
     ),
     Feature(
@@ -155,6 +166,14 @@ FEATURES = (
         table="index",
         settings=IndexTable,
         variables={"LESSONS_INDEX_SHARED": "shared"},
+        checks="search.published:index",
+    ),
+    Feature(
+        "documents",
+        "Sections of a file make a document, a course among them, that can be read whole.",
+        "index.documents search.documents",
+        state="search.documents:state",
+        lines="entrypoints.words.hits:documents_line",
     ),
     Feature(
         "above",

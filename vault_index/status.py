@@ -8,18 +8,13 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from vault_index import config, files, git
+from vault_index import config, features, files, git
 from vault_index.embed import download
 from vault_index.errors import VaultError
 from vault_index.hotpath import index_files
-from vault_index.index import diff, documents, skills
-from vault_index.journal import archive
-from vault_index.journal.journal import Journal
-from vault_index.learn import record
+from vault_index.index import diff
 from vault_index.lesson import category
-from vault_index.proposals import review
-from vault_index.search import entries, floor, query
-from vault_index.search.documents import places
+from vault_index.search import entries, floor
 from vault_index.store import injections, manifest, ownership
 
 if TYPE_CHECKING:
@@ -62,25 +57,19 @@ def of(vault: Vault) -> dict[str, Any]:
         state["lessons"] = len(lessons)
         state["categories"] = category.counts(lesson["categories"] for lesson in lessons)
         state["unfiled"] = sum(lesson["filed_by"] in ("classifier", "nobody") for lesson in lessons)
-        state["documents"] = sum(place.kind == documents.DOCUMENT for place in places(vault))
-        state["skills"] = query.count_skills(vault)
         state["withheld"] = entries.withheld(vault)
     except VaultError:
         lessons = []
-        state |= dict.fromkeys(("lessons", "unfiled", "documents", "skills"))
+        state |= dict.fromkeys(("lessons", "unfiled"))
         state |= {"categories": {}, "withheld": {}}
-    state["skill_problems"] = [
-        f"{each.path}:{each.line}: {each.message}" for each in skills.problems(vault)
-    ]
     ids = [lesson["id"] for lesson in lessons]
     try:
         summary = injections.summary(vault.index_dir, vault.root, ids)
     except VaultError:  # what `index` says already
         summary = injections.total([], ids)
     state["injections"] = summary
-    state["proposals"] = review.count(vault)
-    state["learning"] = record.summary(vault.config, str(vault.root))
-    state["journal"] = archive.overview(Journal(vault.config))
+    for add in features.adding("state"):
+        state |= add(vault)
     return state
 
 

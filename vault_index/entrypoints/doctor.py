@@ -8,28 +8,24 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from vault_index import check, errors, git, status
+from vault_index import check, errors, features, git, status
+from vault_index.check.trouble import MAX_SHOWN, Trouble, from_here, to_edit
 from vault_index.embed import download
 from vault_index.entrypoints import agents
 from vault_index.entrypoints.agents import hook_settings
 from vault_index.entrypoints.words import count
 from vault_index.errors import VaultError
-from vault_index.features import IndexTable
 from vault_index.hotpath import index_files
-from vault_index.index import reconcile, skills
-from vault_index.journal import archive
-from vault_index.journal.journal import Journal
 from vault_index.lesson.file import hash_of_file
 from vault_index.search import floor
 from vault_index.share import git_hooks
 from vault_index.store import injections, manifest, moments, ownership
 from vault_index.store.manifest import FileEntry
-from vault_index.store.shared import refused_before
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch
 
@@ -43,7 +39,7 @@ def state(vault: Vault) -> dict[str, Any]:
     except VaultError as error:
         watcher = {"trouble": f"{error.message}; {error.hint}"}
     wired = [each for each in agents.wired(vault.root) if each[0].runs_hooks(each[2])]
-    plugin = _plugin_there(vault.root)
+    plugin = plugin_there(vault.root)
     names = {agent.name for agent, _, _ in wired} | {agents.AGENT for _ in plugin}
     hooks = {
         "installed": [str(place) for _, _, place in wired] + plugin,
@@ -53,34 +49,16 @@ def state(vault: Vault) -> dict[str, Any]:
     return {"watcher": watcher, "hooks": hooks}
 
 
-def journal_hooks(project: Path | None = None) -> dict[str, Any]:
-    """Return `hooks`: the settings of the agent whose hooks tell the journal of the end of turns."""
-    folders = (None, project or Path.cwd())
-    places = dict.fromkeys(place for folder in folders for place in agents.recording_in(folder))
-    return {"hooks": list(map(str, places)) + _plugin_there(folders[1])}
-
-
-def _plugin_there(project: Path | None) -> list[str]:
+def plugin_there(project: Path | None) -> list[str]:
     """Return the plugin, whose hooks are all of ours, where it is enabled."""
     settings = agents.enabled_by(project)
     return [agents.shown(settings)] if settings else []
 
 
-SHOWN = 5  # troubles of one kind
 _HINTS = {  # what an error's hint says in words, as a command
     "run `lessons index`": "lessons index",
     "run `lessons index --rebuild`": "lessons index --rebuild",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """Something that is wrong. `fix` is a command or, where none would help, what to do."""
-
-    # package | vault | index | lessons | settings | hooks | path | model | watcher | git
-    about: str
-    what: str
-    fix: str
 
 
 def report(named: str | None, *, whole: bool = True) -> dict[str, Any]:
@@ -98,11 +76,11 @@ def examine(named: str | None, *, whole: bool = True) -> list[Trouble]:
         vault = open_vault(named)
     except errors.SettingsError as error:
         file = Path(error.message.partition(": ")[0])
-        return [Trouble("settings", error.message, _edit(file) if file.is_file() else error.hint)]
+        return [Trouble("settings", error.message, to_edit(file) if file.is_file() else error.hint)]
     except VaultError as error:
         return [Trouble("vault", error.message, "lessons init")]
     parts = [_settings, _index, _lessons if whole else _lessons_since, _model]
-    parts += [_shared, _agent, _journal, _watcher, _git]
+    parts += [_agent, *features.adding("checks"), _watcher, _git]
     return [trouble for part in parts for trouble in _guarded(part, vault)]
 
 
@@ -122,7 +100,7 @@ def _settings(vault: Vault) -> Iterator[Trouble]:
     of_vault = f"{index_files.FOLDER}/{index_files.SETTINGS}"
     for each in vault.config.unknown_keys:
         file = vault.root / each.file if each.file == of_vault else Path(each.file)
-        yield Trouble("settings", str(each), _edit(file))
+        yield Trouble("settings", str(each), to_edit(file))
 
 
 def _index(vault: Vault) -> Iterator[Trouble]:
@@ -136,7 +114,7 @@ def _index(vault: Vault) -> Iterator[Trouble]:
         opened.store.rows(("id", "text"))  # damage shows when it is read
         for skip in vault.files()[1]:  # what does not parse is among the errors in lessons
             file = vault.lessons_dir / skip.path
-            name = shlex.quote(_from_here(file))
+            name = shlex.quote(from_here(file))
             fix = f"rm {name}" if file.is_symlink() else f"chmod -R u+rwX {name}"
             fix = fix if file.exists() or file.is_symlink() else "rename it in UTF-8"
             yield Trouble("index", f"lessons/{skip.path}: {skip.reason}", fix)
@@ -146,9 +124,6 @@ def _index(vault: Vault) -> Iterator[Trouble]:
         raise
     except errors.IndexStateError as error:
         yield Trouble("index", error.message, _HINTS.get(error.hint, "lessons index --rebuild"))
-    for problem in skills.problems(vault):
-        what = f"{problem.path}:{problem.line}: {problem.message}"
-        yield Trouble("skills", what, _edit(Path(problem.path)))
 
 
 def _lessons_since(vault: Vault) -> Iterator[Trouble]:
@@ -174,10 +149,12 @@ def _lessons(
             is_named = finding.rule in (check.SETTINGS_RULE, check.SKILL_RULE)
             if finding.severity == check.ERROR and not is_named:
                 wrong.append((finding, candidate.shown))
-    for finding, path in wrong[:SHOWN]:
-        yield Trouble("lessons", str(finding), _edit(vault.root / path))
-    if len(wrong) > SHOWN:
-        yield Trouble("lessons", f"{len(wrong) - SHOWN} more errors in lessons", "lessons check")
+    for finding, path in wrong[:MAX_SHOWN]:
+        yield Trouble("lessons", str(finding), to_edit(vault.root / path))
+    if len(wrong) > MAX_SHOWN:
+        yield Trouble(
+            "lessons", f"{len(wrong) - MAX_SHOWN} more errors in lessons", "lessons check"
+        )
 
 
 def _model(vault: Vault) -> Iterator[Trouble]:
@@ -207,22 +184,6 @@ def _model(vault: Vault) -> Iterator[Trouble]:
             yield Trouble("model", what, "lessons index")
 
 
-def _shared(vault: Vault) -> Iterator[Trouble]:
-    """Look whether vectors come from `[index] shared`, and what was refused of them."""
-    uri = vault.config[IndexTable].shared
-    if not uri or vault.embedder is None:
-        return
-    noted = refused_before(vault.config.home)
-    if noted.get("uri") == uri:
-        for row in noted["rows"][:SHOWN]:
-            what = f"{uri}: refused row {row}"
-            yield Trouble("index", what, "ask who publishes there; it was embedded here")
-    try:
-        reconcile.shared_of(vault).count()
-    except errors.StoreError as error:
-        yield Trouble("index", error.message, error.hint)
-
-
 def _degraded(vault: Vault, missing: str) -> str:
     """Return what is missing, and since when words alone are searched."""
     since = moments.local(status.degraded(vault, is_now=True))
@@ -245,7 +206,7 @@ def _agent(vault: Vault) -> Iterator[Trouble]:
         yield from _hooks(agent, scope, place, has_plugin)
     for place in places:
         if claude.runs_hooks(place) and agents.are_disabled(place):
-            yield Trouble("hooks", f'{place}: "disableAllHooks" is true', _edit(place))
+            yield Trouble("hooks", f'{place}: "disableAllHooks" is true', to_edit(place))
     failed = injections.complaints_of(vault.root, vault.config.home, time.time() - 86_400)
     if failed:
         times = count(len(failed), "time")
@@ -266,18 +227,6 @@ def _hooks(agent: agents.Agent, scope: str, place: Path, has_plugin: bool) -> It
             yield Trouble("hooks", f"{place}: {command} cannot be run", again)
         elif command == hook_settings.COMMAND and (why := hook_settings.why_not_found(command)):
             yield Trouble("path", why, hook_settings.path_command())
-
-
-def _journal(vault: Vault) -> Iterator[Trouble]:
-    """Look at what is recorded without a hook, session files that do not parse, and the index."""
-    now = archive.overview(Journal(vault.config))
-    if now["recorded"] and not journal_hooks(vault.root)["hooks"]:
-        what = "sessions are recorded, and no hook says when a turn ended"
-        yield Trouble("journal", what, "lessons install claude --journal")
-    for problem in now["problems"][:SHOWN]:
-        yield Trouble("journal", problem, _edit(Path(problem.partition(":")[0])))
-    if "error" in now["index"]:
-        yield Trouble("journal", now["index"]["error"], "lessons index --rebuild")
 
 
 def _watcher(vault: Vault) -> Iterator[Trouble]:
@@ -302,16 +251,3 @@ def _git(vault: Vault) -> Iterator[Trouble]:
         git.setting(vault.root, git_hooks.PROGRAM), os.X_OK
     ):
         yield Trouble("path", f"{why}: git hooks check nothing then", hook_settings.path_command())
-
-
-def _edit(file: Path) -> str:
-    return f"${{EDITOR:-vi}} {shlex.quote(_from_here(file))}"
-
-
-def _from_here(file: Path) -> str:
-    """Return a path below the current folder from there, any other in full."""
-    try:
-        here = Path.cwd()
-    except OSError:  # it was deleted
-        return str(file)
-    return os.path.relpath(file, here) if file.is_relative_to(here) else str(file)

@@ -22,6 +22,8 @@ from vault_index.config import Config
 from vault_index.features import LearnTable
 from vault_index.journal.journal import held
 from vault_index.llm.backend import Usage
+from vault_index.proposals import review
+from vault_index.vault import Vault
 
 FOLDER, FILE = "learn", "runs.jsonl"
 MAX_RUNS = 1000
@@ -119,6 +121,14 @@ def was_analysed(config: Config, vault: str, session: str) -> bool:
         and each.status not in LATER
         for each in runs(config)
     )
+
+
+def state(vault: Vault) -> dict[str, Any]:
+    """Return the proposals that wait and what was learned, for `lessons status`."""
+    return {
+        "proposals": review.count(vault),
+        "learning": summary(vault.config, str(vault.root)),
+    }
 
 
 def summary(config: Config, vault: str = "") -> dict[str, Any]:

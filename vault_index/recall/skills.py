@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from vault_index.check.trouble import Trouble, to_edit
+from vault_index.errors import VaultError
+from vault_index.index import skills as index
 from vault_index.recall import select
-from vault_index.search import floor
+from vault_index.search import floor, query
 from vault_index.search.query import Query
 
 if TYPE_CHECKING:
@@ -27,3 +30,20 @@ def suggested(
     hits = floor.skills_above(vault, asked).hits
     trusted = select.only_trusted(vault, [hit for hit in hits if not hit.withheld])
     return [hit for hit in trusted if hit.lesson_id not in given][:k]
+
+
+def state(vault: Vault) -> dict[str, Any]:
+    """Return the number of skills for `lessons status`, None without an index, and what is wrong."""
+    try:
+        number: int | None = query.count_skills(vault)
+    except VaultError:
+        number = None
+    problems = [f"{each.path}:{each.line}: {each.message}" for each in index.problems(vault)]
+    return {"skills": number, "skill_problems": problems}
+
+
+def skills(vault: Vault) -> Iterator[Trouble]:
+    """Look for files that cannot be used."""
+    for problem in index.problems(vault):
+        what = f"{problem.path}:{problem.line}: {problem.message}"
+        yield Trouble("skills", what, to_edit(Path(problem.path)))

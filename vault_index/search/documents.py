@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import EmbedderError, VaultError
-from vault_index.index.documents import CATEGORY
+from vault_index.index.documents import CATEGORY, DOCUMENT
 from vault_index.lesson import category, passages
 from vault_index.store import filters
 
@@ -49,6 +49,14 @@ class Document:
 def places(vault: Vault) -> list[Document]:
     """List the documents and categories, by kind and path. Raises IndexStateError without an index."""
     return sorted((place for place, _ in _all(vault)), key=lambda place: (place.kind, place.path))
+
+
+def state(vault: Vault) -> dict[str, Any]:
+    """Return the number of documents for `lessons status`; None without an index."""
+    try:
+        return {"documents": sum(place.kind == DOCUMENT for place in places(vault))}
+    except VaultError:
+        return {"documents": None}
 
 
 def near(vault: Vault, name: str, *, for_agent: bool = False) -> list[Document]:

@@ -11,10 +11,12 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from vault_index import git
+from vault_index import errors, git
+from vault_index.check.trouble import MAX_SHOWN, Trouble
 from vault_index.config import checked, load
 from vault_index.errors import EmbedderError, SettingsError, StoreError
 from vault_index.features import IndexTable
+from vault_index.index import reconcile
 from vault_index.index.reconcile import shared_of
 from vault_index.index.rows import RECIPE
 from vault_index.lesson.file import hash_of
@@ -22,6 +24,7 @@ from vault_index.store import filters, shared
 from vault_index.store.lance import Remote
 from vault_index.store.reader import Reader
 from vault_index.store.schema import DOCUMENTS, LESSONS, SKILLS, VECTOR, Schema
+from vault_index.store.shared import refused_before
 from vault_index.store.table import Table
 from vault_index.vault import OpenIndex, Vault
 
@@ -149,3 +152,19 @@ def _vectors(table: Table) -> Iterator[tuple[list[str], np.ndarray]]:
         numbers = batch.column(VECTOR)
         matrix = numbers.flatten().to_numpy().reshape(len(numbers), -1)
         yield batch.column("content_hash").to_pylist(), matrix
+
+
+def index(vault: Vault) -> Iterator[Trouble]:
+    """Look whether vectors come from `[index] shared`, and what was refused of them."""
+    uri = vault.config[IndexTable].shared
+    if not uri or vault.embedder is None:
+        return
+    noted = refused_before(vault.config.home)
+    if noted.get("uri") == uri:
+        for row in noted["rows"][:MAX_SHOWN]:
+            what = f"{uri}: refused row {row}"
+            yield Trouble("index", what, "ask who publishes there; it was embedded here")
+    try:
+        reconcile.shared_of(vault).count()
+    except errors.StoreError as error:
+        yield Trouble("index", error.message, error.hint)

@@ -246,9 +246,9 @@ def import_command(
 @options.command("status", "lessons journal status --json", of=command, paged=True)
 def status_command(named: str | None) -> options.Answers:
     """Show what is recorded, and what went wrong."""
-    from vault_index.entrypoints import doctor
+    from vault_index.entrypoints import recording
 
-    state = asking.ask(named, api.journal.status()) | doctor.journal_hooks()
+    state = asking.ask(named, api.journal.status()) | recording.journal_hooks()
     yield state
     for line in journal.lines(state):
         output.say(line, indent=11)

@@ -272,7 +272,6 @@ def status_command(named: str | None, check: bool, as_json: bool) -> None:
     state = asking.ask(named, api.state.report())
     vault = client.open_vault(named)
     state |= doctor.state(vault)
-    state["journal"] |= doctor.journal_hooks(vault.root)
     if as_json:
         output.json(state)
         return

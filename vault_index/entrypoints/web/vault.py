@@ -66,7 +66,6 @@ def state(client: Client) -> HTMLResponse:
     answer, notes = client.look(api.state.report())
     vault = open_vault(client.root)
     answer |= doctor.state(vault)
-    answer["journal"] |= doctor.journal_hooks(vault.root)
     lines = [(line[:LABEL].strip(), client.shown(line[LABEL:])) for line in status.lines(answer)]
     health = [line for line in lines if line[0] in HEALTH]
     return fragment(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from vault_index.recall.block import named, signed
 from vault_index.search.hit import Hit, parts_of, percent_of
@@ -50,3 +51,17 @@ def nearest(name: str, score: float, floor: float, taught: str = "") -> str:
     """Return the lesson that was nearest in a silence, with its score and the floor."""
     mark = f", taught {taught}" if taught else ""
     return f"(nearest: {name}, {percent_of(score)}%{mark}; the floor is {percent_of(floor)}%)"
+
+
+def documents_line(every: Mapping[str, Any]) -> Iterator[str]:
+    """Yield how many documents there are, if any."""
+    if every["documents"]:
+        yield f"documents  {every['documents']}"
+
+
+def skills_line(every: Mapping[str, Any]) -> Iterator[str]:
+    """Yield how many skills there are, if any, and which cannot be used."""
+    if every["skills"]:
+        yield f"skills     {every['skills']}"
+    for problem in every["skill_problems"][:3]:
+        yield f"problem    {problem}"

@@ -123,3 +123,19 @@ def _contents(state: Values) -> Iterator[str]:
 
 def _more(values: Sequence[Any]) -> str:
     return f" and {len(values) - MAX_SHOWN} more" if len(values) > MAX_SHOWN else ""
+
+
+def status_lines(every: Values) -> Iterator[str]:
+    """Yield the state of the journal in a line, and its first problems."""
+    state = every["journal"]
+    names = recorded(state)
+    if not names and not state["sessions"]:
+        yield "journal    empty: see `lessons journal --help`"
+        return
+    kept = f"{count(state['sessions'], 'session')}, recorded: {names or 'nothing'}"
+    unread = f", {count(state['unread'], 'unread line')}" if state["unread"] else ""
+    yield f"journal    {kept}{unread}; more: `lessons journal status`"
+    for problem in state["problems"][:3]:
+        yield f"problem    {problem}"
+    for complaint in state["complaints"][-3:]:
+        yield f"problem    journal: {complaint}"

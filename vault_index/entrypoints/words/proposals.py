@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from typing import Any
 
+from vault_index.entrypoints.words import count, spent
 from vault_index.lesson import passages
 from vault_index.proposals.draft import AGENT, CHECK
 from vault_index.text import blocks
@@ -166,3 +167,19 @@ def _prompt(prompt: Values) -> Iterator[tuple[str, str]]:
 
 def _score(hit: Values) -> str:
     return f"{max(0, hit['score']):.0%}, {'above' if hit['is_above'] else 'below'} the floor"
+
+
+def status_lines(every: Values) -> Iterator[str]:
+    """Yield what was learned from sessions and what it took, and what went wrong in the last run."""
+    if every["proposals"]:
+        yield f"proposals  {count(every['proposals'], 'proposal')} waiting: see `lessons review`"
+    state = every["learning"]
+    if not state["runs"] and not state["auto"]:
+        return
+    took = f"; {spent(state['usage'])}" if state["usage"]["calls"] else ""
+    auto = ", at the end of sessions" if state["auto"] else ""
+    runs, made = count(state["runs"], "run"), count(state["proposed"], "proposal")
+    failed = f", {state['failed']} failed" if state["failed"] else ""
+    yield f"learning   {runs}{failed}, {made}{took}{auto}"
+    if state["trouble"]:
+        yield f"problem    learning: {state['trouble']}"

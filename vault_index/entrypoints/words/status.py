@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from vault_index.entrypoints.words import count, journal, spent
+from vault_index import features
+from vault_index.entrypoints.words import count
 from vault_index.search.hit import percent_of
 from vault_index.store import moments
 
@@ -30,13 +31,9 @@ def lines(state: Values) -> Iterator[str]:
         unfiled = count(state["unfiled"], "lesson")
         proposed = f"; in none: {unfiled}, see `lessons categories propose`"
         yield f"categories {len(state['categories'])}{proposed if state['unfiled'] else ''}"
-        documents, skills = count(state["documents"], "document"), count(state["skills"], "skill")
-        yield f"also       {documents}, {skills}"
     yield from _used(state["injections"])
-    if state["proposals"]:
-        yield f"proposals  {count(state['proposals'], 'proposal')} waiting: see `lessons review`"
-    yield from _learning(state["learning"])
-    yield from _journal(state["journal"])
+    for lines_of_feature in features.adding("lines"):
+        yield from lines_of_feature(state)
     hooks = state.get("hooks") or {}
     places = ", ".join(hooks.get("installed", [])) or "not installed: run `lessons install claude`"
     yield f"hooks      {places}"
@@ -74,39 +71,11 @@ def _problems(state: Values) -> Iterator[str]:
     problems += [
         f"{path}: hooks leave it out: {why}" for path, why in sorted(state["withheld"].items())
     ]
-    problems += [*state["ignored_settings"], *state["skill_problems"]]
+    problems += state["ignored_settings"]
     for problem in problems[:MAX_PROBLEMS]:
         yield f"problem    {problem}"
     if len(problems) > MAX_PROBLEMS:
         yield f"problem    and {len(problems) - MAX_PROBLEMS} more: see `lessons check`"
-
-
-def _learning(state: Values) -> Iterator[str]:
-    """Yield what was learned from sessions and what it took, and what went wrong in the last run."""
-    if not state["runs"] and not state["auto"]:
-        return
-    took = f"; {spent(state['usage'])}" if state["usage"]["calls"] else ""
-    auto = ", at the end of sessions" if state["auto"] else ""
-    runs, made = count(state["runs"], "run"), count(state["proposed"], "proposal")
-    failed = f", {state['failed']} failed" if state["failed"] else ""
-    yield f"learning   {runs}{failed}, {made}{took}{auto}"
-    if state["trouble"]:
-        yield f"problem    learning: {state['trouble']}"
-
-
-def _journal(state: Values) -> Iterator[str]:
-    """Yield the state of the journal in a line, and its first problems."""
-    recorded = journal.recorded(state)
-    if not recorded and not state["sessions"]:
-        yield "journal    empty: see `lessons journal --help`"
-        return
-    kept = f"{count(state['sessions'], 'session')}, recorded: {recorded or 'nothing'}"
-    unread = f", {count(state['unread'], 'unread line')}" if state["unread"] else ""
-    yield f"journal    {kept}{unread}; more: `lessons journal status`"
-    for problem in state["problems"][:3]:
-        yield f"problem    {problem}"
-    for complaint in state["complaints"][-3:]:
-        yield f"problem    journal: {complaint}"
 
 
 def _used(injected: Values) -> Iterator[str]:
