@@ -71,7 +71,7 @@ def log(vault: Vault, caller: Caller, name: str) -> dict[str, Any]:
 
 @command
 def sync(vault: Vault, caller: Caller) -> remote.SyncResult:
-    """Fetch, rebase or merge, push, and bring the index up to date."""
+    """Fetch, rebase, push, and bring the index up to date."""
     ownership.check(vault.index_dir)
     clones.update(vault, caller.index, caller.note)
     done = remote.sync(vault)

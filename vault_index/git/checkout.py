@@ -1,12 +1,12 @@
 """The state of a checkout: the branch, what is not committed, what is staged, the settings.
 
-And what a move of the branch would overwrite.
+And what stops a move of the branch.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -201,7 +201,7 @@ def commit_file(folder: Path, path: str, data: bytes, message: Sequence[str]) ->
     if ignored(above, [inside]):
         raise GitError(f"git add: {inside} is ignored by a .gitignore", "git check-ignore -v")
     try:
-        remove_asides(_ASIDE)
+        _remove_asides()
         with tempfile.TemporaryDirectory(prefix=f"{_ASIDE}{os.getpid()}-") as aside:
             file = Path(aside, inside)
             file.parent.mkdir(parents=True)
@@ -228,16 +228,13 @@ def _commit_from(above: Path, aside: str, inside: str, message: Sequence[str]) -
     return True
 
 
-def remove_asides(prefix: str) -> None:
-    """Remove the temporary folders of this user's processes that were killed. Raises OSError.
-
-    A name has the prefix, the process's id, a dash and more.
-    """
+def _remove_asides() -> None:
+    """Remove the temporary folders of this user's processes that were killed. Raises OSError."""
     import shutil
     import tempfile
 
-    for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*-*"):
-        pid = folder.name.removeprefix(prefix).partition("-")[0]
+    for folder in Path(tempfile.gettempdir()).glob(f"{_ASIDE}*-*"):
+        pid = folder.name.removeprefix(_ASIDE).partition("-")[0]
         is_left = pid.isdigit() and not index_files.is_alive(int(pid))
         if is_left and folder.lstat().st_uid == os.geteuid():
             shutil.rmtree(folder, ignore_errors=True)
@@ -259,68 +256,42 @@ def start_repository(folder: Path) -> bool:
     return True
 
 
-# What a move of the checked-out branch would overwrite without git saying a word.
+# What stops a move of the checked-out branch.
 
 _ABSENT = "000000"
 
 
-@dataclass(frozen=True, slots=True)
-class Overwritten:
-    """A path from the top that would be lost, the reason, and what the user can do."""
+def in_the_way(top: Path, old: str, new: str) -> str:
+    """Return a path that is not committed here, and differs between two commits; "" for none.
 
-    path: str
-    reason: str
-    hint: str
-
-
-def overwritten_files(top: Path, old: str, new: str) -> Iterator[Overwritten]:
-    """Yield what `git read-tree -m -u old new` would overwrite although it is not committed.
-
-    That command refuses to lose what is modified, staged or untracked. It overwrites what git
-    ignores, and brings back a file that was deleted without staging the deletion.
+    Also of a file that git ignores, which it would overwrite without a word.
     """
-    # a letter for each tracked path; of one that a sparse checkout leaves out it is an S
-    listed = command(top, "ls-files", "-v", "-z").split("\0")
-    tracked = {line[2:]: line[:1].upper() for line in listed if line}
-    ignores_case = command(top, "config", "--get", "core.ignorecase", check=False) == "true"
+    changed = _changed(ask(repository(top), *_STATUS, "--untracked-files=no"))
     printed = command(top, "diff-tree", "-r", "-z", "--raw", "--no-renames", old, new)
     changes = list(name_changes(printed))
-    removed = {change.path.casefold() for change in changes if change.mode == _ABSENT}
+    removed = [change.path for change in changes if change.mode == _ABSENT]
+    freed = {str(each).casefold() for path in removed for each in (Path(path), *Path(path).parents)}
     for change in changes:
-        was, becomes, path = change.old_mode, change.mode, change.path
-        is_new = was in (_ABSENT, SUBMODULE)
-        if becomes == _ABSENT:
+        if change.path in changed:
+            return change.path
+        if change.old_mode != _ABSENT or change.mode == SUBMODULE:
             continue
-        if was == _ABSENT and path.casefold() in removed and ignores_case:
-            continue  # the same file: only the case of its name changes
-        if not is_new and not os.path.lexists(top / path):
-            if tracked.get(path) != "S":
-                yield Overwritten(
-                    path,
-                    "is deleted here and changed there",
-                    f"commit the deletion, or git restore {path}, then lessons sync",
-                )
-        elif is_new and becomes != SUBMODULE and (there := _blocking(top, path, tracked)):
-            yield Overwritten(
-                there,
-                "is ignored by git here and committed there",
-                f"move {there} elsewhere, then lessons sync",
-            )
+        for place in (Path(change.path), *Path(change.path).parents[:-1]):
+            there = top / place
+            is_way = there.is_dir() and not there.is_symlink() and str(place) != change.path
+            if os.path.lexists(there) and not is_way and str(place).casefold() not in freed:
+                return str(place)
+    return ""
 
 
-def _blocking(top: Path, path: str, tracked: Collection[str]) -> str:
-    """Return the untracked file where a new file belongs, or above or below it; "" for none."""
-    above = [str(parent) for parent in Path(path).parents][-2::-1]
-    for folder in above:
-        place = top / folder
-        if os.path.lexists(place) and (place.is_symlink() or not place.is_dir()):
-            return "" if folder in tracked else folder
-    place = top / path
-    if place.is_dir() and not place.is_symlink():
-        below = (
-            str(Path(folder, name).relative_to(top))
-            for folder, folders, names in os.walk(place)
-            for name in names + [each for each in folders if Path(folder, each).is_symlink()]
-        )
-        return next((file for file in below if file not in tracked), "")
-    return path if os.path.lexists(place) and path not in tracked else ""
+def conflicts(top: Path, ours: str, theirs: str) -> list[str]:
+    """Return the paths at which a merge of two commits is a conflict; before git 2.38 none."""
+    how = ("--write-tree", "--name-only", "--no-messages", "-z", ours, theirs)
+    told = ask_bytes(repository(top), "merge-tree", *how, answers=(1,))
+    return list(filter(None, os.fsdecode(told).split("\0")))[1:]
+
+
+def unmerged(top: Path) -> list[str]:
+    """Return the paths that a rebase under way has in conflict."""
+    listed = ask(repository(top), "diff", "--name-only", "--diff-filter=U", "-z")
+    return list(filter(None, listed.split("\0")))

@@ -24,15 +24,13 @@ if TYPE_CHECKING:
 def sync_command(named: str | None) -> options.Answers:
     """Fetch, put your commits on top, push, reindex.
 
-    Nothing is forced, a conflict changes nothing here, and uncommitted changes stay as they are.
+    Nothing is forced, a conflict changes nothing here, and uncommitted changes are kept.
     """
     done = asking.ask(named, api.share.sync())
     yield done
     output.say(f"fetched {count(done.fetched, 'commit')} of {done.remote}")
     if done.rebased:
         output.say(f"put {count(done.rebased, 'commit')} of yours on top")
-    if done.merged:
-        output.say(f"merged {count(done.merged, 'commit')} of yours, as a rebase keeps less")
     if done.dropped:
         output.say(f"dropped {count(done.dropped, 'commit')} that {done.remote} took back")
     output.say(f"indexed {count(done.lessons, 'lesson')}")
