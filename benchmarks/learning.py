@@ -37,7 +37,7 @@ from tests.support.projects import a_project, a_vault, taken
 from vault_index.config import Config
 from vault_index.errors import VaultError
 from vault_index.features import LearnTable
-from vault_index.learn import by_rule, evidence, gate, gather, stages, timeline
+from vault_index.learn import evidence, gate, gather, stages, timeline
 from vault_index.learn.material import SESSION, Entry, Material
 from vault_index.learn.stages import Request
 from vault_index.lesson.passages import Parts
@@ -115,30 +115,8 @@ def points_sent(folder: Path) -> Iterator[Row]:
             chars += len(sent)
         yield f"in a budget of {tokens:,} tokens, instructions included", there, "points"
         yield "characters of a session", chars // len(sessions), ""
-    yield from _by_rule(points, sessions)
     for why, count in _gate(points, sessions).items():
         yield f"a model that writes each point: {why}", count, "points"
-
-
-def _by_rule(points: Mapping[str, Any], sessions: Mapping[str, Material]) -> Iterator[Row]:
-    """Count what rules make of the sessions, and the points of which the first words stand in it."""
-    drafts, hints, told = 0, 0, Counter[str]()
-    for name, material in sessions.items():
-        entries, there = by_rule.read(material.moments)
-        drafts, hints = drafts + len(entries), hints + len(there)
-        texts = {
-            "drafts": " ".join(
-                " ".join((*each.quotes, each.parts.explanation)) for each in entries
-            ),
-            "points to look at": " ".join(each.quote for each in there),
-        }
-        for _, key, *_ in points[name]:
-            in_it = [what for what, text in texts.items() if key.casefold() in text.casefold()]
-            told.update(in_it[:1])
-    yield "rules: drafts", drafts, ""
-    yield "rules: points that a draft tells", told["drafts"], "points"
-    yield "rules: points to look at", hints, ""
-    yield "rules: points that only these tell", told["points to look at"], "points"
 
 
 def _gate(points: Mapping[str, Any], sessions: Mapping[str, Material]) -> Counter[str]:

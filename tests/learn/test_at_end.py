@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.commands import run
-from tests.support.conversations import Conversation, about_redirects
+from tests.support.conversations import Conversation, about_redirects, about_retries
 from tests.support.files import MakeVault, commit
 from tests.support.watchers import soon, watched
 from vault_index import api, client
@@ -151,10 +151,8 @@ def test_only_the_end_of_a_session_is_noted(team: Vault, own_world: Path) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("by", ["a process", "the watcher"])
 def test_from_the_hook_to_a_proposal_and_never_twice(team: Vault, own_world: Path, by: str) -> None:
-    settings = team.lessons_dir / "vault.toml"
-    settings.write_text(f"{settings.read_text()}\n[learn]\nsignificance = 3\n")
     run("lessons", "install", "claude", "--journal", cwd=team.root)
-    talk = about_redirects(team.root)
+    talk = about_retries(team.root)
     event = talk.event("SessionEnd")
     journal = Journal(load())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 from tests.support.commands import run
 from tests.support.conversations import Conversation
 from tests.support.files import MakeVault, commit
+from tests.support.materials import an_entry, good_answer
+from tests.support.ollama_server import OllamaServer
 from vault_index.config import load
 from vault_index.journal import capture
 from vault_index.journal.journal import Journal
@@ -42,7 +45,9 @@ def failed(vault: Vault, session: str, error: str) -> dict[str, Any] | None:
 
 
 @pytest.mark.slow
-def test_a_repaired_failure_is_told_to_the_next_session_that_fails_so(team: Vault) -> None:
+def test_a_repaired_failure_is_told_to_the_next_session_that_fails_so(
+    team: Vault, own_world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     talk = Conversation(team.root, "release")
     talk.asks("Release version 1.2.0 of the shop please")
     talk.edits("pyproject.toml", 'version = "1.1.0"', 'version = "1.2.0"')
@@ -51,7 +56,18 @@ def test_a_repaired_failure_is_told_to_the_next_session_that_fails_so(team: Vaul
     talk.runs("git push origin release/1.2.0", "done")
     talk.says("main is protected, so the release must go through a branch release/VERSION.")
     capture.capture(Journal(load()), talk.file, reading.CLAUDE, force=True)
-    run("lessons", "learn", "--session", talk.id, cwd=team.root)
+    (own_world / "config.toml").write_text('[learn]\nmodel = "ollama:small"\n')
+    entry = an_entry(
+        title="Release through a branch release/VERSION, not main",
+        summary="`git push origin main` fails, since main is protected: push `release/VERSION`.",
+        explanation="",
+        problem="",
+        quotes=[REFUSED],
+    )
+    with OllamaServer() as server:
+        server.answer = lambda _: json.dumps(good_answer("entries", entry))
+        monkeypatch.setenv("OLLAMA_HOST", server.url)
+        run("lessons", "learn", "--session", talk.id, cwd=team.root)
     (proposal,) = run("lessons", "review", "list", "--json", cwd=team.root).json
     assert proposal["fires_on_error"] == [REFUSED]
     assert failed(team, "before", REFUSED) is None  # nobody has accepted it

@@ -23,13 +23,23 @@ from vault_index import api, client
 from vault_index.errors import SettingsError, VaultError, WriteError
 from vault_index.learn import record, run, stages
 from vault_index.learn.material import Material
-from vault_index.learn.timeline import AGENT, EDIT, FAILED, Moment
+from vault_index.learn.timeline import AGENT, EDIT, FAILED, PERSON, Moment
 from vault_index.proposals import review
 from vault_index.vault import Vault, open_vault
 
 HEAP = (
     "When the frontend build in CI dies with ENOMEM, raise the heap of node: set NODE_OPTIONS to"
     " --max-old-space-size=4096 in the job, since webpack holds all source maps in memory at once."
+)
+CORRECTED = (
+    Moment(PERSON, "the uploader sends a 409 upload twice, why retry it?"),
+    Moment(AGENT, "Retrying with exponential backoff is usual, so I add a 409 to the list."),
+    Moment(
+        PERSON,
+        "No, never retry a 409, because the server has taken the upload already and says so",
+        is_correction=True,
+    ),
+    Moment(EDIT, "-RETRIED = (409, 503)\n+RETRIED = (503,)", "store/upload.py"),
 )
 Says = Callable[[str], str]
 
@@ -101,7 +111,7 @@ def test_a_model_that_answers_well_makes_a_proposal_with_evidence(
     assert [each["id"] for each in answer["proposals"]] == [made["id"]]
     assert made["by"] == "ollama:small"
     assert made["quotes"] == ["AssertionError: /home != /home?next=cart 1 failed"]
-    assert made["why"].startswith("5 points")
+    assert made["why"].startswith("2 points")
     assert made["session"] not in ("", a_material().session)
     assert len(server.chats) == answer["usage"]["calls"] == 1
     (note,) = answer["notes"]
@@ -150,7 +160,7 @@ def test_a_dry_run_sends_and_writes_nothing(team: Vault, server: OllamaServer) -
     before = sorted(team.config.home.rglob("*"))
     answer = learn(team, dry_run=True)
     assert answer["status"] == record.DRY
-    assert answer["significance"]["points"] == 5
+    assert answer["significance"]["points"] == 2
     assert [each["stage"] for each in answer["plan"]["stages"]] == list(stages.ONE)
     assert 0 < answer["plan"]["tokens"] <= 12_000 + 4
     assert (answer["plan"]["model"], answer["plan"]["leaves"]) == ("ollama:small", False)
@@ -338,17 +348,45 @@ def test_a_run_that_was_ended_is_known_and_leaves_nothing_half_done(
 
 
 @pytest.mark.slow
-def test_without_a_model_rules_make_drafts(
+def test_without_a_model_a_typed_correction_is_a_draft(
     team: Vault, own_world: Path, server: OllamaServer
 ) -> None:
     (own_world / "config.toml").unlink()
     vault = open_vault(team.root)
-    answer = learn(vault)
-    assert answer["plan"]["model"] == ""
-    assert answer["notes"] == []
-    assert all(each["is_draft"] for each in answer["proposals"])
-    assert all(each["by"] == "rules" for each in waiting(vault))
+    answer = learn(vault, a_material(moments=CORRECTED))
+    assert (answer["plan"]["model"], answer["notes"]) == ("", [])
+    (made,) = waiting(vault)
+    assert (made["title"], made["type"]) == ("Never retry a 409", "")
+    assert (made["is_draft"], made["by"]) == (True, "rules")
+    assert made["fires_on"] == ["the uploader sends a 409 upload twice, why retry it?"]
+    assert "backoff" not in made["text"]
     assert server.chats == []
+
+
+@pytest.mark.slow
+def test_a_prompt_that_does_not_find_the_draft_is_left_out(team: Vault, own_world: Path) -> None:
+    (own_world / "config.toml").unlink()
+    first, *others = CORRECTED
+    moments = (replace(first, text="Please go on with what we planned for Monday"), *others)
+    learn(open_vault(team.root), a_material(moments=moments))
+    assert waiting(team)[0]["fires_on"] == []
+
+
+@pytest.mark.slow
+def test_a_rejected_draft_bars_drafts_and_no_entry_of_a_model(
+    team: Vault, own_world: Path, server: OllamaServer
+) -> None:
+    settings = (own_world / "config.toml").read_text()
+    (own_world / "config.toml").unlink()
+    material = a_material(moments=CORRECTED)
+    (draft,) = learn(open_vault(team.root), material)["proposals"]
+    client.ask(team, api.proposal.reject(id=draft["id"]))
+    again = learn(open_vault(team.root), material, force=True)
+    assert reasons(again) == ["it was rejected before"]
+    (own_world / "config.toml").write_text(settings)
+    quotes = ["No, never retry a 409, because the server has taken the upload already and says so"]
+    let(server, well(an_entry(title="Never retry an upload after a 409", quotes=quotes)))
+    assert learn(open_vault(team.root), material, force=True)["status"] == record.PROPOSED
 
 
 @pytest.mark.slow

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.browser import LOOKS, barriers, keep, nothing_is_in_the_way, visiting
+from tests.support.browser import LOOKS, keep, nothing_is_in_the_way, visiting
 from tests.support.commands import run
 from tests.support.files import commit, lesson_text, write
 from tests.support.serving import Serving, serving
 from tests.support.shown_vaults import HOSTILE, TEXT_ONLY, ShownVault, shown_vault
-from vault_index.proposals import points
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -212,19 +211,3 @@ def test_the_evidence_is_shown_as_text_and_nothing_keeps_people_from_it(
         assert page.title() == "Review · team"
         assert page.locator("main img, main script").count() == 0
         nothing_is_in_the_way(page, axe, f"review-{look}-everything")
-
-
-def test_a_point_to_look_at_is_dismissed(
-    browser: Browser, served: Serving, shown: ShownVault, axe: str
-) -> None:
-    points.keep(shown.vault, [points.Point("you said", "we ship on Tuesdays", project="shop")])
-    id = shown.propose("Restart it", "Restart the staging server after each change of its DNS.")
-    with visiting(browser, served) as visit:
-        page = visit.go("/review")
-        assert "shop · you said: “we ship on Tuesdays”" in page.locator("#list").inner_text()
-        page.get_by_role("button", name="Dismiss").click()
-        page.get_by_role("button", name="Dismiss").wait_for(state="detached")
-        assert page.get_by_role("heading", name="Restart it").is_visible()
-        assert barriers(page, axe) == []
-    assert points.waiting(shown.vault) == []
-    assert waiting(shown) == [id]

@@ -333,7 +333,6 @@ COMMANDS = (
     typed("review list --json", "review list --json", '"id"'),
     typed("review, unknown", "review accept 00000000", "00000000", 1),
     typed("review reject, unknown", "review reject 00000000", "00000000", 1),
-    typed("review reject, no such point", "review reject p0000000", "p0000000", 1),
     typed(
         "remember",
         "remember --title 'A thing' --text 'Bilbies dig spirals.'",
@@ -343,12 +342,12 @@ COMMANDS = (
     typed(
         "learn --dry-run",
         "learn --session {session} --dry-run",
-        "no model is asked: rules make drafts",
+        "no model is asked: a rule drafts typed corrections",
     ),
     typed(
         "learn --why",
         "learn --session {session} --why",
-        r"^\+3  repair: `pytest tests/test_login.py` failed, then passed",
+        r"^\d points of 5, and `pytest tests/test_login.py` failed: worth it by itself",
     ),
     typed(
         "learn --commit",

@@ -12,7 +12,7 @@ import pytest
 import vault_index
 from tests.support import documents
 from tests.support.commands import path_with_forks, run
-from tests.support.conversations import about_redirects
+from tests.support.conversations import about_retries
 from tests.support.files import MakeVault, lesson_text, write
 from vault_index import api
 from vault_index.edit import add, update
@@ -238,12 +238,12 @@ def test_the_script_of_the_documentation_runs(
 
 
 @pytest.mark.slow
-def test_a_repair_is_proposed_and_accepted(
+def test_a_correction_is_proposed_and_accepted(
     make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LESSONS_EMBEDDER", "none")
     vault = make_vault({"conventions.md": "Store dates in UTC."})
-    about_redirects(vault.root)
+    about_retries(vault.root)
     run("lessons", "journal", "import", cwd=vault.root)
     answer = run("lessons", "learn", "--json", cwd=vault.root).json
     assert answer["status"] == "proposed"
@@ -251,5 +251,5 @@ def test_a_repair_is_proposed_and_accepted(
     assert proposal["is_draft"]
     assert "learned already" in run("lessons", "learn", cwd=vault.root).out
     run("lessons", "review", "accept", proposal["id"], cwd=vault.root)
-    shown = run("lessons", "search", "the redirect loses its query", cwd=vault.root).out
+    shown = run("lessons", "search", "how often does the uploader retry", cwd=vault.root).out
     assert proposal["title"] in shown

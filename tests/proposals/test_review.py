@@ -24,8 +24,7 @@ from vault_index.errors import VaultError
 from vault_index.journal import expiry
 from vault_index.journal.record import private_id
 from vault_index.lesson.parse import parse_file
-from vault_index.proposals import draft, points, review, store
-from vault_index.proposals.points import Point
+from vault_index.proposals import draft, review, store
 from vault_index.search.query import Query
 from vault_index.vault import Vault, open_vault
 
@@ -226,56 +225,6 @@ def test_each_thing_in_the_way_names_the_key_that_settles_it(
     is_ready, state = proposals.state(card | values)
     assert not is_ready
     assert in_the_way in state
-
-
-# points to look at
-
-
-def hinted(team: Vault, *quotes: str) -> list[str]:
-    kept = points.keep(team, [Point("you said", each, "a person", "shop", DAY) for each in quotes])
-    return [each.id for each in kept]
-
-
-@pytest.mark.slow
-def test_points_to_look_at_come_after_the_proposals_and_can_be_taken_away(team: Vault) -> None:
-    learned(team)
-    first, second = hinted(team, "the staging server is enough", "we ship on Tuesdays")
-    shown = run("lessons", "review", cwd=team.root).out
-    assert shown.index("Rotate the key") < shown.index("points to look at")
-    assert f"{first}  shop · {DAY} · you said: “the staging server is enough”" in shown
-    listed = run("lessons", "review", "--json", cwd=team.root).json
-    assert [(each["id"], each["is_point"]) for each in listed][1:] == [
-        (first, True),
-        (second, True),
-    ]
-    assert not listed[0]["is_point"]
-    (_, point, _) = listed
-    assert (point["quote"], point["speaker"], point["day"]) == (
-        *("the staging server is enough", "a person"), DAY
-    )  # fmt: skip
-    gone = run("lessons", "review", "reject", first[:5], cwd=team.root).out
-    assert gone == f"rejected {first}: the staging server is enough\n"
-    assert hinted(team, "The staging server is enough!", "we ship on Tuesdays") == []
-    assert [each.id for each in points.waiting(team)] == [second]
-    again = run("lessons", "review", "reject", first, cwd=team.root, check=False)
-    assert again.err.startswith(f"Error: no point '{first}' waits\nTry: ")
-    store_text = "".join(file.read_text() for file in team.config.home.rglob("points.jsonl"))
-    assert "staging" not in store_text
-    assert waiting(team) != []
-
-
-def test_points_go_with_time_and_are_bounded(team: Vault) -> None:
-    hinted(team, "an old word of somebody")
-    (file,) = team.config.home.rglob(points.FILE)
-    long_ago = datetime.now(UTC) - timedelta(days=90)
-    text = re.sub(r'"created": "[^"]*"', f'"created": "{long_ago.isoformat()}"', file.read_text())
-    file.write_text(text + "no line of ours\n")
-    clock_ran(team.config.home, since=99, last=0.1)
-    hinted(team, *(f"word {'x' * number} of somebody" for number in range(points.MAX_POINTS + 5)))
-    there = points.waiting(team)
-    assert len(there) == points.MAX_POINTS
-    assert there[0].quote == "word xxxxx of somebody"
-    assert "an old word" not in file.read_text()
 
 
 # accepted
@@ -692,4 +641,6 @@ def test_a_prompt_for_a_lesson_is_shown_in_a_line_and_acts_once_accepted(team: V
     after = lesson(team, "ops/heap.md")
     assert after.fires_on == (*before.fires_on, prompt)
     assert (after.title, after.text) == (before.title, before.text)
-    assert [hit["id"] for hit in ask(team, api.search.recall(query=prompt))["hits"]] == ["ops/heap"]
+    assert [hit["lesson_id"] for hit in ask(team, api.search.recall(query=prompt))["hits"]] == [
+        "ops/heap"
+    ]

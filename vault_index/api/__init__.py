@@ -52,7 +52,7 @@ COMMANDS = frozenset(
     "edit.update_lesson edit.write_file injection.confirm "
     "injection.stale_lessons injection.teach_lesson journal.bring_up_to_date journal.erase "
     "journal.import_transcripts learn.learn learn.trigger lesson.diff lesson.history "
-    "proposal.accept proposal.cards proposal.edit proposal.hints proposal.merge proposal.reject "
+    "proposal.accept proposal.cards proposal.edit proposal.merge proposal.reject "
     "proposal.remember proposal.select search.recall_failure share.check_files share.log "
     "share.sync share.touched share.vaults skill.build_ready skill.deploy_built skill.withdraw_built "
     "state.index state.measure state.publish_index state.report state.settings".split()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from vault_index import api
@@ -14,7 +14,7 @@ from vault_index.index import classifier
 from vault_index.learn import gather
 from vault_index.lesson.category import UNCATEGORIZED
 from vault_index.lesson.parse import Lesson, id_of
-from vault_index.proposals import draft, fingerprint, points, review, similarity
+from vault_index.proposals import draft, fingerprint, review, similarity
 from vault_index.proposals.accept import addition_of, change_of, is_outdated, write_lesson
 from vault_index.proposals.draft import Proposal
 from vault_index.recall import anchors
@@ -82,13 +82,6 @@ def cards(vault: Vault, caller: Caller, id: str = "", session: str = "") -> dict
 
 
 @command
-def hints(vault: Vault, caller: Caller, session: str = "") -> dict[str, Any]:
-    """List the `points` to look at that rules found, oldest first: see `proposals.points`."""
-    del caller
-    return {"points": [asdict(each) for each in points.waiting(vault, session)]}
-
-
-@command
 def edit(vault: Vault, caller: Caller, id: str, text: str, seen: str) -> dict[str, Any]:
     """Write the edited `source` of a proposal, of which the editor got `seen`: the proposal.
 
@@ -148,15 +141,7 @@ def accept(
 
 @command
 def reject(vault: Vault, caller: Caller, id: str) -> dict[str, Any]:
-    """Take a proposal away for good, its `id` and `title`: the same, however worded, stays away.
-
-    A point to look at goes in the same way, its quote as the title.
-    """
-    if points.is_id(id):
-        point = points.dismiss(vault, id)
-        if point is None:
-            raise VaultError(f"no point {id!r:.80} waits", "see their ids with `lessons review`")
-        return {"id": point.id, "title": point.quote}
+    """Take a proposal away for good, its `id` and `title`: the same, however worded, stays away."""
     proposal = review.find(vault, id, broken=True)
     compared: dict[str, Any] = {}
     try:

@@ -33,6 +33,7 @@ from vault_index.text import failure
 from vault_index.transcripts import vocabulary
 
 TITLE_WORDS = (5, 10)
+MIN_TYPED_WORDS = 3  # of a title in the words of a person: "Never retry a 409"
 CONFIDENCE = (1, 5)
 MAX_TEXT_CHARS = 6_000
 MAX_QUOTES, MAX_PROMPTS, MAX_ERROR_LINES = 3, 3, 2
@@ -136,10 +137,11 @@ def _words_of(material: Material) -> frozenset[str]:
 
 def _formed(entry: Entry) -> Entry:
     """Return an entry in the form of a lesson. Raises _Dropped."""
-    title, text = _title(entry.title), passages.text_of(entry.parts)
+    least = MIN_TYPED_WORDS if entry.by_rule else TITLE_WORDS[0]
+    title, text = title_of(entry.title, least), passages.text_of(entry.parts)
     says_nothing = len(draft.words(text)) < draft.MIN_IDENTITY_WORDS
     faults = {
-        TYPE: entry.type not in parse.TYPES,
+        TYPE: entry.type not in parse.TYPES and not entry.by_rule,
         CONFIDENT: not CONFIDENCE[0] <= entry.confidence <= CONFIDENCE[1],
         TITLE: not title,
         EMPTY: not entry.parts.summary.strip() or says_nothing,
@@ -153,9 +155,9 @@ def _formed(entry: Entry) -> Entry:
     return replace(entry, title=title, tags=short, category=path)
 
 
-def _title(title: str) -> str:
-    """Return a title of 5 to 10 words: a longer one to its last break; "" if that leaves none."""
-    least, most = TITLE_WORDS
+def title_of(title: str, least: int) -> str:
+    """Return a title of `least` to 10 words: a longer one to its last break; "" if that leaves none."""
+    most = TITLE_WORDS[1]
     text = " ".join(title.strip().rstrip(".").split())
     ends = [len(text), *(match.start() for match in reversed([*_BREAK.finditer(text)]))]
     pieces = (text[:end].strip() for end in ends)
@@ -260,16 +262,21 @@ def _with_prompts_that_work(
 ) -> tuple[Proposal, list[tuple[str, str]]]:
     """Return a proposal with the prompts that do what they are for, and the others with the reason.
 
-    A prompt of the session is no prompt of the future. Without an index nobody knows what finds what.
+    A prompt of the session is no prompt of the future, but a draft by rule has no other. Without an
+    index nobody knows what finds what.
     """
     try:
         outlook = context.ask("proposal.preview", {"proposal": proposal})["prompts"]
     except VaultError:
         outlook = []
     finds = {(each["prompt"], each["is_silent"]): each["then"]["finds"] for each in outlook}
-    new = evidence.elsewhere(proposal.fires_on, evidence.prompts_of(context.material))
+    new: Sequence[str] = proposal.fires_on
+    if not proposal.is_draft:
+        new = evidence.elsewhere(new, evidence.prompts_of(context.material))
     left_out = [(each, COPIED) for each in proposal.fires_on if each not in new]
-    left_out += [(each, FINDS_NOT) for each in new if not finds.get((each, False), True)]
+    left_out += [
+        (each, FINDS_NOT) for each in new if not finds.get((each, False), not proposal.is_draft)
+    ]
     left_out += [(each, FINDS) for each in proposal.silent_on if finds.get((each, True), False)]
     gone = {each for each, _ in left_out}
     fires_on = tuple(each for each in proposal.fires_on if each not in gone)

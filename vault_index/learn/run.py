@@ -29,7 +29,6 @@ from vault_index.files.private import alone, make_folder
 from vault_index.hotpath import index_files
 from vault_index.journal import archive, backlog, expiry
 from vault_index.journal.journal import Journal
-from vault_index.journal.record import private_id
 from vault_index.learn import (
     by_rule,
     evidence,
@@ -45,8 +44,7 @@ from vault_index.learn.record import Run
 from vault_index.learn.significance import Significance
 from vault_index.learn.stages import Plan, Request
 from vault_index.llm.backend import Usage
-from vault_index.proposals import draft, points, review
-from vault_index.proposals.points import Point
+from vault_index.proposals import draft, review
 from vault_index.transcripts import vocabulary
 from vault_index.vault import Vault
 
@@ -110,7 +108,6 @@ class _Work:
             "sends": str(self.plan),
             "proposals": [],
             "dropped": [],
-            "points": [],
             "usage": asdict(self.model.usage if self.model else Usage()),
             "trouble": "",
             "hint": "",
@@ -134,8 +131,8 @@ def learn(
 
     Return `status`, one of `record`'s; the `significance` with its addends; the `plan` of what is
     sent; `proposals` by id and title, each with a category that is new in the vault or "", and the
-    prompts that were `left_out` with the reason; `dropped` as [title, reason]; `points` to look at that
-    rules found: see `proposals.points`; the `usage`, and `trouble` where a model failed. A request
+    prompts that were `left_out` with the reason; `dropped` as [title, reason]; the
+    `usage`, and `trouble` where a model failed. A request
     counts whatever the significance is, with `force` also where the same was learned before. A session
     that ended is learned from once. With `dry_run` nothing is sent or written, and `text` is all that
     would be sent, or would be to a model if none is set; `tokens` is another budget than that of the
@@ -234,7 +231,7 @@ def _analyse(work: _Work) -> dict[str, Any]:
     if not any(text.strip() for text in work.material.texts):
         return work.answer(status=record.NOTHING)
     try:
-        entries, hints = _entries(work)
+        entries = _entries(work)
     except ModelCallError as error:
         status = _STATUS.get(type(error), record.FAILED)
         return work.answer(status=status, trouble=redact(error.message), hint=error.hint)
@@ -242,24 +239,16 @@ def _analyse(work: _Work) -> dict[str, Any]:
     is_full = any(each["reason"] == record.FULL for each in dropped)
     outcome: dict[str, Any] = {"status": record.PROPOSED if proposals else record.NOTHING}
     outcome |= {"proposals": proposals, "dropped": dropped, **(_FULL if is_full else {})}
-    new = points.keep(work.vault, (_told(work, each) for each in hints))
-    return work.answer(**outcome, points=[asdict(each) for each in new])
+    return work.answer(**outcome)
 
 
-def _entries(work: _Work) -> tuple[list[Entry], list[Point]]:
-    """Return what a model, or rules without one, made of the material. Raises ModelCallError."""
+def _entries(work: _Work) -> list[Entry]:
+    """Return what a model, or a rule without one, made of the material. Raises ModelCallError."""
     if work.model is None:
         return by_rule.read(work.seen.moments)
     work.caller.note(f"sending {work.plan}")
     progress = partial(work.caller.progress, "analysing")
-    return stages.run(work.model, work.seen, work.vault.config, work.request, progress), []
-
-
-def _told(work: _Work, hint: Point) -> Point:
-    """Return a hint with its session and who said it."""
-    origin = evidence.origin([hint.quote], work.seen)
-    (speaker,), session = origin.pop("speakers"), private_id(work.seen.session)
-    return replace(hint, **origin, speaker=speaker, session=session)
+    return stages.run(work.model, work.seen, work.vault.config, work.request, progress)
 
 
 def _propose(

@@ -281,7 +281,7 @@ class Plan:
 
     def __str__(self) -> str:
         if not self.model:
-            return "no model is asked: rules make drafts, and nothing leaves this machine"
+            return "no model is asked: a rule drafts typed corrections, and nothing leaves this machine"
         total = self.as_json()
         calls = f"{len(self.calls)} call{'' if len(self.calls) == 1 else 's'}"
         calls += ", each once more if its answer does not fit"

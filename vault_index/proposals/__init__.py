@@ -5,7 +5,6 @@
     store        where those of a vault wait
     similarity   whether a draft is a lesson already, or is like one; what its prompts would find
     review       propose, list, edit, reject; what nobody reviews goes
-    points       hints of a session, without a draft
     accept       make it a lesson, change a lesson by it, or add it to one
 
 They are files outside of every vault and index, private to this machine. Nothing searches, injects or

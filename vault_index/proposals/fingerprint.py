@@ -36,6 +36,7 @@ class Fingerprint:
 
     `words` are hashes of its distinct words, `evidence` one of each quote and each prompt that should
     find it, `session` the private id of one, and `vector` is the embedder's, as float16 in base 64.
+    `is_draft` marks one that a rule made.
     """
 
     id: str
@@ -45,6 +46,7 @@ class Fingerprint:
     vector: str = ""
     evidence: tuple[int, ...] = ()
     session: str = ""
+    is_draft: bool = False
 
 
 def create(proposal: Proposal, compared: Mapping[str, Any], at: str = "") -> Fingerprint:
@@ -59,6 +61,7 @@ def create(proposal: Proposal, compared: Mapping[str, Any], at: str = "") -> Fin
         vector=str(compared.get("vector") or ""),
         evidence=hashes(evidence),
         session=proposal.session,
+        is_draft=proposal.is_draft,
     )
 
 
@@ -76,9 +79,14 @@ def words_in_common(own: Iterable[int], other: Iterable[int]) -> float:
 
 
 def find_same(own: Fingerprint, others: Iterable[Fingerprint]) -> Fingerprint | None:
-    """Return the first fingerprint that is of the same draft, in whatever words; None for none."""
+    """Return the first fingerprint that is of the same draft, in whatever words; None for none.
+
+    A draft by rule bars only drafts by rule: a model may say better what it is about.
+    """
     vector, words, evidence = unpack(own.vector), frozenset(own.words), {*own.evidence}
     for other in others:
+        if other.is_draft and not own.is_draft:
+            continue
         min_words, min_cosine = SAME_WORDS, SAME_COSINE
         if own.session and own.session == other.session:
             min_words, min_cosine = SESSION_WORDS, SESSION_COSINE

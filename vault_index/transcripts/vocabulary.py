@@ -1,12 +1,11 @@
-"""The words by which a text shows what it is: a correction, a rule, a cause, a choice, small talk.
+"""The words by which a text shows what it is: a correction, a choice, a request, small talk.
 
-Corrections, rules and causes are known in several languages; the rest is English, as most sessions are.
+Corrections are known in several languages; the rest is English, as most sessions are.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from functools import lru_cache
 
 # Prose cut into what a list can show: lines, sentences, paragraphs, the last words of a text.
@@ -95,17 +94,6 @@ def head(text: str, limit: int) -> str:
         if at > limit // 2:
             return cut[:at].strip()
     return cut.strip()
-
-
-def verbatim(sentence: str, texts: Iterable[str]) -> str:
-    """Return a sentence as it stands in a text, whose marks it may lack; "" if none has it."""
-    spoken = re.compile(r"[\W_]{1,8}?".join(map(re.escape, re.findall(r"[^\W_]+", sentence))))
-    for text in texts:
-        if sentence in text:
-            return sentence
-        if match := spoken.search(text):
-            return match[0]
-    return ""
 
 
 # Words that do not say what a text is about.
@@ -263,63 +251,6 @@ _CORRECTION_ABROAD = re.compile(
     r"|non\b|pas (?:comme|ça)|no,? (?:así|eso)"
     r")"
 )
-_INSTEAD = re.compile(
-    r"(?i)\bstatt(?:dessen)?\b|\bsondern\b|\byerine\b|대신|말고"
-    r"|ではなく|じゃなくて|の代わりに|\bau lieu\b|\ben lugar de\b"
-)
-# A rule is said with one of these words; a request is not.
-_RULE = re.compile(
-    r"(?i)\b(?:always|never|must(?:n't| not)?|do(?:n't| not) (?:ever |just |edit |use |commit |put |add "
-    r"|change |touch |push |run |want |need |allow|support|create|modify|write|include|mock|rely"
-    r"|import|call)"
-    r"|let's (?:not|never|always|only|keep|stick)|we (?:don't|do not|never|always|only|use|prefer"
-    r"|keep|decided|agreed|want|require|follow|should)"
-    r"|should (?:always|never|not|only|be|use|stay|keep|go|live|match|have|get)|shouldn't"
-    r"|has to|have to|needs? to be|not allowed|prefer|instead of|rather than|from now on|in future"
-    r"|the convention|by convention|make sure|be sure|ensure|only (?:use|ever|when|if|for)|at most"
-    r"|at least|each|every|keep (?:it|the|each|every|them|all)|avoid|no longer|stick (?:to|with))\b"
-    r"|\b(?:immer|niemals|nie|müssen|darf nicht|dürfen nicht|nicht verwenden|grundsätzlich|stattdessen"
-    r"|wir (?:verwenden|nutzen|benutzen|machen)|bitte (?:immer|nie))\b"
-    r"|\b(?:her zaman|asla|sak[\u0131i]n|kullanma(?:y[\u0131i]n)?|gerekir|zorunda"
-    r"|kullan[\u0131i]yoruz|yerine)\b"
-    r"|항상|절대|반드시|하지 ?마|하면 안|쓰지 마|사용하지|대신|해야"
-    r"|必ず|常に|絶対|決して|しないで|使わない|べき|ではなく|てはいけない|禁止"
-)
-_STRONG_RULE = re.compile(
-    r"(?i)\b(?:always|never|must(?:n't| not)?|from now on|every time|in future|we (?:don't|do not|never"
-    r"|always|only|use|prefer|decided|agreed|require)|not allowed|by convention|the convention"
-    r"|immer|niemals|grundsätzlich|wir (?:verwenden|nutzen|benutzen)"
-    r"|her zaman|asla|sak[\u0131i]n|kullan[\u0131i]yoruz)\b"
-    r"|항상|절대|반드시|必ず|常に|絶対|決して|禁止"
-)
-_REASON = re.compile(
-    r"(?i)\b(?:because|since|so that|otherwise|that's why|as it|which means|due to|the reason"
-    r"|for (?:clarity|consistency|safety|security|performance|readability|simplicity)|weil|damit|sonst"
-    r"|denn|çünkü|yoksa|aksi halde)\b|때문|그래서|않으면|から|ので|ため|さもないと"
-)
-_CAUSES = {
-    re.compile(form): points
-    for form, points in {
-        r"(?i)\broot cause\b|\bculprit\b|\bturns out\b|근본 원인|원인은|原因は|\bUrsache\b|kök neden": 4,
-        r"(?i)\bthe (?:real |actual |underlying |main )?(?:problem|issue|bug|reason|cause)"
-        r"(?: here| there)? (?:is|was|comes|occurs|happens)\b"
-        r"|\bthe (?:error|failure) (?:is|was|comes|occurs|happens) (?:because|caused|due|from|when"
-        r"|that)\b"
-        r"|\bdas (?:Problem|eigentliche Problem) (?:ist|war|lag)\b"
-        r"|\bSorun\b.*\b(?:çünkü|nedeniyle)\b|문제는|問題は": 3,
-        r"(?i)\b(?:caused by|because|due to|çünkü|nedeniyle|weil|wegen)\b|때문|ため|ので": 2,
-        r"(?i)\b(?:was|were|is|are|isn't|wasn't|aren't|don't|doesn't|didn't) (?:\w+ )?(?:getting "
-        r"|being )?"
-        r"(?:clobbered|overwritten|removed|missing|ignored|dropped|skipped|not (?:installed|found|set)"
-        r"|installed|deprecated)\b"
-        r"|\b(?:requires?|doesn't support|does not support|no longer|silently)\b": 1,
-    }.items()
-}
-_DOUBTS = re.compile(
-    r"(?i)\b(?:maybe|might|perhaps|probably|possibly|could be|may be|let me|i'll|i will|i need|i think"
-    r"|not sure|if you|would|want me|should i|should now|now fixed|be fixed|something is wrong)\b|\?$"
-)
-MIN_CAUSE, MAX_CAUSE = 30, 320  # characters of a sentence that names a cause
 
 
 def corrects(prompt: str) -> bool:
@@ -402,29 +333,6 @@ def remains(sentence: str) -> bool:
 def is_about_rest(heading: str) -> bool:
     """Whether what follows a heading is left to do."""
     return bool(_IS_ABOUT_REST.match(straight(heading)))
-
-
-def rule_strength(sentence: str) -> int:
-    """Return how much a sentence sounds like a rule that stays: 0, 1 or 2."""
-    text = straight(sentence)
-    if _STRONG_RULE.search(text):
-        return 2
-    return int(bool(_RULE.search(text) or _INSTEAD.search(text)))
-
-
-def has_reason(sentence: str) -> bool:
-    """Whether a sentence says why."""
-    return bool(_REASON.search(straight(sentence)))
-
-
-def cause_strength(sentence: str) -> int:
-    """Return how surely a sentence names the cause of something: 0 to 4."""
-    text = straight(sentence)
-    if not MIN_CAUSE <= len(text) <= MAX_CAUSE or text.endswith((":", "?")):
-        return 0
-    if _DOUBTS.search(text) or is_chatter(text):
-        return 0
-    return max((points for words, points in _CAUSES.items() if words.search(text)), default=0)
 
 
 _LANGUAGES = {

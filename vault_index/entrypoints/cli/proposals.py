@@ -16,6 +16,10 @@ from vault_index.entrypoints.words import count, proposals, spent
 from vault_index.errors import VaultError
 
 AGAIN = "learned already; `lessons learn --again` does it once more"
+NO_MODEL = (
+    "no model is set, so only typed corrections become drafts: ask your agent to propose what it learned"
+    " (its tool `remember`), or name a model: `lessons config set learn.model claude`"
+)
 
 
 @options.command("learn", "lessons learn --session last --why --dry-run")
@@ -41,8 +45,8 @@ def learn_command(
 ) -> None:
     """Propose lessons from a session, commits or files.
 
-    Rules make drafts, or the model in your settings ([learn] model) analyses what happened. Nothing is
-    a lesson before you accept it: see `lessons review`.
+    The model in your settings ([learn] model) analyses what happened; without one, typed corrections
+    become drafts. Nothing is a lesson before you accept it: see `lessons review`.
     """
     if sum(map(bool, (session, commit, files))) > 1:
         raise click.UsageError("choose one of --session, --commit and --files")
@@ -92,6 +96,8 @@ def _show_learned(answer: dict[str, Any], *, why: bool, dry_run: bool) -> None:
         output.say(f"dropped: {each['title']}: {each['reason']}", indent=2)
     if not answer["trouble"]:
         output.say(_closing(answer))
+    if not answer["plan"]["model"]:
+        asking.note(NO_MODEL)
 
 
 def _closing(answer: dict[str, Any]) -> str:
@@ -99,15 +105,13 @@ def _closing(answer: dict[str, Any]) -> str:
     entries = "1 entry" if dropped == 1 else f"{dropped} entries"
     left = f"; {entries} dropped" if dropped else ""
     left += f" ({spent(answer['usage'], 1)})" if answer["usage"]["calls"] else ""
-    points = count(len(answer["points"]), "point") + " to look at" if answer["points"] else ""
     if made:
-        hints = f", {points}" if points else ""
-        return f"{count(made, 'proposal')} to review{hints}: `lessons review`{left}"
+        return f"{count(made, 'proposal')} to review: `lessons review`{left}"
     if answer["status"] == "learned already":
         return AGAIN
     if answer["status"] == "running already":
         return "another process learns the same right now"
-    return f"nothing was worth a proposal{f'; {points}: `lessons review`' if points else ''}{left}"
+    return f"nothing was worth a proposal{left}"
 
 
 def _addends(answer: dict[str, Any]) -> None:
@@ -181,21 +185,14 @@ def review_command() -> None:
 def review_each(
     named: str | None, proposal_id: str | None, session: str, commit: bool, as_json: bool
 ) -> None:
-    """Review what waits, one after the other: what `lessons review` does.
-
-    At the end come the points to look at: hints that rules found, without a draft.
-    """
+    """Review what waits, one after the other: what `lessons review` does."""
     from vault_index.entrypoints.cli import reviewing
 
     values = {"id": proposal_id or "", "session": session}
-    hints: list[dict[str, Any]] = []
-    if not proposal_id:
-        hints = asking.ask(named, api.proposal.hints(session=session))["points"]
     if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         listed = asking.ask(named, api.proposal.cards(**values))["proposals"]
         if as_json:
-            cards = ({**each, "is_point": False} for each in listed)
-            output.json([*cards, *({**each, "is_point": True} for each in hints)])
+            output.json(listed)
             return
         for number, proposal in enumerate(listed):
             if number:
@@ -208,8 +205,6 @@ def review_each(
         reviewing.Review(named, [each["id"] for each in listed], commit).run()
     if not listed:
         asking.note("no proposals wait")
-    if hints:
-        reviewing.show_points(hints)
 
 
 @options.command("list", "lessons review list 3f9a --json", of=review_command, paged=True)
@@ -257,8 +252,7 @@ def accept(named: str | None, /, category: str, commit: bool, **which: Any) -> N
 def reject(named: str | None, /, **which: Any) -> None:
     """Remove proposals for good: nothing like them comes back.
 
-    ID is the id of a proposal or its beginning: see `lessons review list`. Its text is not kept. The
-    id of a point to look at takes that away.
+    ID is the id of a proposal or its beginning: see `lessons review list`. Its text is not kept.
     """
     _decide(
         named,

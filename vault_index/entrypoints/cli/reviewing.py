@@ -43,15 +43,6 @@ def show_details(card: Mapping[str, Any]) -> None:
         output.text(card["text"])
 
 
-def show_points(points: Sequence[Mapping[str, Any]]) -> None:
-    """Print the points to look at, a line each, and what a person can do with one."""
-    output.say()
-    output.say(output.styled("points to look at, without a draft", bold=True))
-    for each in points:
-        output.say(output.styled(f"{each['id']}  ", dim=True), proposals.point(each), indent=10)
-    output.say("`lessons remember` writes a lesson, `lessons review reject ID` takes a point away")
-
-
 def show_diff(diff: str) -> None:
     """Print a unified diff."""
     for text in diff.splitlines():

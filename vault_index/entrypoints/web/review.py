@@ -42,11 +42,9 @@ def listed(
     """List the proposals that wait, oldest first."""
     answer, notes = client.look(api.proposal.select())
     waiting = answer["proposals"]
-    hints = client.look(api.proposal.hints())[0]["points"]
     return fragment(
         "review_list.html",
         proposals=waiting[:limit],
-        points=[(each["id"], proposals.point(each)) for each in hints],
         count=len(waiting),
         notes=notes,
         next_limit=limit + AT_ONCE if len(waiting) > limit else 0,
@@ -129,7 +127,6 @@ def _decided(
     the file at the `path` of an answer.
     """
     waiting = client.look(api.proposal.select())[0]["proposals"]
-    waiting += client.look(api.proposal.hints())[0]["points"]
     if command.values["id"] not in {each["id"] for each in waiting}:
         raise Refusal(409, "this proposal was decided elsewhere meanwhile", "choose the next")
     notes: list[str] = []

@@ -56,13 +56,6 @@ def _said(quote: str, speaker: str) -> str:
     return f"“{' '.join(quote.split())}”" + (f", {speaker}" if speaker else "")
 
 
-def point(hint: Values) -> str:
-    """Return a point to look at in a line: where it is from, what it is, and its words."""
-    quote = blocks.shorten_line(" ".join(hint["quote"].split()), MAX_QUOTE)
-    about = f"{hint['about']}: “{quote}”"
-    return " · ".join(filter(None, (hint["project"], hint["day"], about)))
-
-
 def state(card: Values) -> tuple[bool, str]:
     """Return whether nothing is in the way of a proposal, and the line that says so, or what is.
 

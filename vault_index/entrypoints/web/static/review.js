@@ -179,12 +179,9 @@ function step(by) {
 list.addEventListener("click", (event) => {
   const more = event.target.closest("#more");
   const item = event.target.closest("button[data-id]");
-  const point = event.target.closest("button[data-point]");
   if (more) {
     limit = Number(more.dataset.limit);
     reload();
-  } else if (point) {
-    decide("reject", { id: point.dataset.point });
   } else if (item) select(item.dataset.id, { focus: true });
 });
 card.addEventListener("click", (event) => {
