@@ -219,6 +219,90 @@ def test_a_pre_push_hook_is_neither_run_nor_passed_over(
     assert run("git", "for-each-ref", cwd=remote).out == ""
 
 
+# what a setting may send a fetch or a push to: {mark} is the program, {root} the copied folder
+REMOTES = [
+    {"remote.origin.uploadpack": "{mark}"},
+    {"remote.origin.receivepack": "{mark}"},
+    {"include.path": "included"},
+    {"remote.origin.vcs": "evil"},
+    {"remote.origin.url": "evil.git"},
+    {"remote.origin.url": "./lessons/../evil.git"},
+    {"remote.origin.url": "../beside.git"},
+    {"remote.origin.url": "file://{root}/evil.git"},
+    {"remote.origin.url": "{root}/evil.git"},
+    {"remote.origin.url": "/proc/self/cwd/evil.git"},
+    {"remote.origin.url": "file:///./proc/self/cwd/evil.git"},
+    {"remote.origin.url": "{root}/out/evil.git"},
+    {"remote.origin.pushurl": "evil.git"},
+    {"url.{root}/evil.git.insteadOf": "{team}"},
+    {"url.{root}/evil.git.pushInsteadOf": "{team}"},
+    {"branch.main.remote": "./evil.git"},
+    {"remote.origin.url": "ext::{mark}"},
+    {"url.ext::{mark}.insteadOf": "{team}", "protocol.ext.allow": "always"},
+    {"core.sshCommand": "{mark}", "remote.origin.url": "ssh://127.0.0.1:1/team.git"},
+    {"core.sshCommand": "{mark}", "remote.origin.pushurl": "127.0.0.1:team.git"},
+    {"core.gitProxy": "{mark}", "remote.origin.url": "git://127.0.0.1:1/team.git"},
+    {"remote.evil.promisor": "true", "remote.evil.url": ".", "remote.evil.uploadpack": "{mark}"},
+    {"core.alternateRefsCommand": "{mark}"},
+    {"gpg.program": "{mark}", "commit.gpgSign": "true", "push.gpgSign": "if-asked"},
+    {"filter.evil.smudge": "{mark}", "filter.evil.clean": "{mark}"},
+    {"merge.evil.driver": "{mark}"},
+    {"sequence.editor": "{mark}", "rebase.autoSquash": "true"},
+]
+
+
+@pytest.fixture
+def followed(tmp_path: Path, marking: tuple[Path, Path]) -> Path:
+    """A vault with something to fetch, to rebase and to push, and remotes whose hooks leave a mark."""
+    program, _ = marking
+    team, root, other = tmp_path / "team.git", tmp_path / "mine", tmp_path / "other"
+    run("git", "init", "-q", "--bare", "-b", "main", team, cwd=tmp_path)
+    run("git", "clone", "-q", team, root, cwd=tmp_path)
+    run("git", "switch", "-q", "-c", "main", cwd=root)
+    write(root / "lessons/vault.toml", "")
+    write(root / ".gitattributes", "* filter=evil merge=evil\n")
+    write(root / ".gitignore", "evil.git\nout\n")
+    write(root / "lessons/heap.md", "Raise the heap.\n\nTo 4 GB.\n\nOr more.\n")
+    commit(root)
+    run("git", "push", "-q", "-u", "origin", "main", cwd=root)
+    run("git", "clone", "-q", team, other, cwd=tmp_path)
+    write(other / "lessons/heap.md", "Raise it.\n\nTo 4 GB.\n\nOr more.\n")
+    commit(other)
+    run("git", "push", "-q", cwd=other)
+    write(root / "lessons/heap.md", "Raise the heap.\n\nTo 4 GB.\n\nOr to 8.\n")
+    commit(root)
+    for evil in (root / "evil.git", tmp_path / "beside.git"):
+        run("git", "clone", "-q", "--bare", team, evil, cwd=tmp_path)
+        for name in ("pre-receive", "update", "post-update", "reference-transaction"):
+            write(evil / "hooks" / name, f"#!/bin/sh\n{program} {name}\n").chmod(0o755)
+    (root / "out").symlink_to(tmp_path)
+    (tmp_path / "evil.git").symlink_to(root / "evil.git")
+    write(root / ".git/included", f'[remote "origin"]\nuploadpack = {program}\n')
+    return root
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", REMOTES, ids=lambda each: " ".join(each))
+def test_a_sync_starts_no_program_that_a_folder_brings_along(
+    followed: Path, marking: tuple[Path, Path], tmp_path: Path, settings: dict[str, str]
+) -> None:
+    names = {"mark": str(marking[0]), "root": str(followed), "team": str(tmp_path / "team.git")}
+    for key, value in settings.items():
+        run("git", "config", "--local", key.format(**names), value.format(**names), cwd=followed)
+    ran = run("lessons", "sync", cwd=followed, check=False)
+    assert not marking[1].exists(), marking[1].read_text()
+    assert ran.code == 0 or ran.err.startswith("Error: ")
+
+
+@pytest.mark.slow
+def test_a_remote_that_came_with_the_folder_is_refused(followed: Path) -> None:
+    run("git", "remote", "set-url", "origin", "evil.git", cwd=followed)
+    assert run("lessons", "sync", cwd=followed, check=False).err == (
+        "Error: the remote evil.git may have come with this folder, and git would run its hooks\n"
+        "Try: git remote -v, then git remote set-url origin URL: an address, or a full path elsewhere\n"
+    )
+
+
 def test_the_merge_driver_imports_nothing_from_the_work_tree(tmp_path: Path) -> None:
     from vault_index.git import run as programs
 

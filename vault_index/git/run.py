@@ -70,8 +70,7 @@ _INSTEAD = [
         (r"gpg\.ssh\.defaultkeycommand", ""),
         (r"core\.askpass", ""),
         (r"(core|sequence)\.editor", ":"),
-        (r"remote\..*\.uploadpack", "git-upload-pack"),
-        (r"remote\..*\.receivepack", "git-receive-pack"),
+        (r"core\.sshcommand", "ssh"),
         (r"protocol\.ext\.allow", "never"),
         (r"protocol\.allow", "user"),
         (r"hook\..*\.enabled", "false"),
@@ -81,8 +80,11 @@ _INSTEAD = [
 _HOOK = re.compile(r"(hook\..*)\.command", re.IGNORECASE)
 _FILTER = re.compile(r"(filter\..*)\.(clean|smudge|process)", re.IGNORECASE)
 _HELPER = re.compile(r"credential\.(.*\.)?helper", re.IGNORECASE)
-# no value starts nothing, so a command that would use it is refused
-_REFUSED = re.compile(r"core\.(gitproxy|alternaterefscommand)|remote\..*\.vcs", re.IGNORECASE)
+# No value starts nothing, or git takes the first value: a command that would use it is refused.
+_REFUSED = re.compile(
+    r"core\.(gitproxy|alternaterefscommand)|remote\..*\.(vcs|uploadpack|receivepack)",
+    re.IGNORECASE,
+)
 
 
 def parse(listed: str) -> list[Setting]:
@@ -140,7 +142,7 @@ ALWAYS = (
     *("--no-pager", "-c", "core.quotePath=false", "-c", "core.fsmonitor=false"),
     *("-c", "log.showSignature=false", "-c", "safe.bareRepository=explicit"),
     *("-c", "submodule.recurse=false", "-c", "fetch.recurseSubmodules=false"),
-    *("-c", "push.recurseSubmodules=no"),
+    *("-c", "push.recurseSubmodules=no", "-c", "gc.auto=0", "-c", "maintenance.auto=false"),
 )
 READING_SECONDS = 60.0  # git that only reads and takes longer waits for a pipe in a file's place
 _TO_READ = ("--no-optional-locks", "--literal-pathspecs")

@@ -5,6 +5,7 @@ A conflict is found before anything is changed, or the rebase is taken back.
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from collections.abc import Sequence
@@ -66,7 +67,7 @@ def sync(vault: Vault) -> SyncResult:
         time.sleep(number * random.uniform(0, RETRY_SECONDS))
         try:
             _fetch(top, remote, there, upstream)
-            _take_in(top, branch, upstream, done)
+            _take_in(top, branch, remote, there, done)
             done.pushed = push(vault, top, branch, remote, there)
             return done
         except GitError as error:
@@ -124,18 +125,38 @@ def _followed(top: Path, branch: str) -> tuple[str, str]:
             f"{branch} comes from {remote} and is pushed to {pushed_to}: that is for pull requests",
             "git pull --rebase && git push",
         )
+    _refuse_brought_along(top, remote)
     return remote, there
 
 
-def _take_in(top: Path, branch: str, upstream: str, done: SyncResult) -> None:
+def _refuse_brought_along(top: Path, remote: str) -> None:
+    """Refuse a repository that a copied folder can have in it or beside it: its hooks would run."""
+    sides = [["remote", "get-url", "--all", *push, remote] for push in ([], ["--push"])]
+    for url in [url for words in sides for url in git.command(top, *words).split("\n")]:
+        name = url.removeprefix("file://")
+        is_address = ":" in name.partition("/")[0]
+        place = Path(os.path.normpath(name))
+        is_known = place.is_absolute() and place.parts[1:2] not in (("proc",), ("dev",))
+        is_inside = any(each.is_relative_to(top) for each in (place, Path(os.path.realpath(place))))
+        if not is_address and (is_inside or not is_known):
+            raise VaultError(
+                f"the remote {printable(url)} may have come with this folder, and git would run its"
+                " hooks",
+                f"git remote -v, then git remote set-url {remote} URL: an address, or a full path"
+                " elsewhere",
+            )
+
+
+def _take_in(top: Path, branch: str, remote: str, there: str, done: SyncResult) -> None:
     """Put the commits of the branch, and what is not committed, on top of what was fetched."""
+    upstream = f"refs/remotes/{remote}/{there}"
     old, new = git.resolve(top, f"refs/heads/{branch}"), git.resolve(top, upstream)
     if not old:
-        hint = f"git pull {done.remote.replace('/', ' ', 1)}, or git commit, then lessons sync"
+        hint = f"git pull {remote} {there}, or git commit, then lessons sync"
         raise VaultError("nothing is committed here yet", hint)
     if not new:
         return
-    base = _base(top, branch, old, upstream)
+    base = _base(top, branch, old, upstream, remote)
     fetched, dropped = git.count(top, f"{old}..{new}"), git.count(top, base, "--not", new)
     if not fetched and not dropped:
         return
@@ -143,7 +164,7 @@ def _take_in(top: Path, branch: str, upstream: str, done: SyncResult) -> None:
     if git.count(top, "--merges", *own):
         raise VaultError(
             "a commit of yours is a merge, and a rebase may lose what was changed in it by hand",
-            f"git pull --no-rebase {done.remote.replace('/', ' ', 1)}, then lessons sync",
+            f"git pull --no-rebase {remote} {there}, then lessons sync",
         )
     if path := git.in_the_way(top, old if dropped else base, new):
         raise VaultError(
@@ -178,7 +199,7 @@ def _conflict(paths: Sequence[str]) -> VaultError:
     )
 
 
-def _base(top: Path, branch: str, old: str, upstream: str) -> str:
+def _base(top: Path, branch: str, old: str, upstream: str, remote: str) -> str:
     """Return the commit after which the branch is our own: of the remote, now or formerly.
 
     Commits that the remote no longer has were removed there on purpose, as `git pull --rebase` sees it.
@@ -186,7 +207,7 @@ def _base(top: Path, branch: str, old: str, upstream: str) -> str:
     base = git.command(top, "merge-base", "--fork-point", upstream, old, check=False)
     base = base or git.command(top, "merge-base", old, upstream, check=False)
     if not base and git.command(top, "rev-parse", "--is-shallow-repository") == "true":
-        git.command(top, "fetch", "--quiet", "--unshallow")
+        git.command(top, "fetch", "--quiet", "--unshallow", remote)
         base = git.command(top, "merge-base", old, upstream, check=False)
     if not base:
         raise VaultError(
