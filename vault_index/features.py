@@ -166,7 +166,7 @@ FEATURES = (
         table="index",
         settings=IndexTable,
         variables={"LESSONS_INDEX_SHARED": "shared"},
-        checks="search.published:index",
+        checks="publish:troubles",
     ),
     Feature(
         "documents",

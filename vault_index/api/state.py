@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from dataclasses import asdict
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,7 @@ from vault_index import status
 from vault_index.api.question import Caller, command
 from vault_index.config import Setting
 from vault_index.edit import add, init
-from vault_index.embed import on_ray
-from vault_index.search import evaluate, failures, published
+from vault_index.search import evaluate, failures
 from vault_index.share import git_hooks
 from vault_index.store.sync import Stats
 from vault_index.vault import Vault, open_vault
@@ -46,17 +45,14 @@ def index(
 
 @command
 def publish_index(vault: Vault, caller: Caller, engine: str = "") -> dict[str, Any]:
-    """Bring the index up to date and publish it: see `search.published`; `rows` written, `stats`.
+    """Bring the index up to date and publish it: see `publish`; `rows` written, `stats`.
 
-    The `engine` that embeds is this process, or `ray` or the address of a cluster (`embed.on_ray`).
+    The `engine` that embeds is this process, or `ray` or the address of a cluster.
     """
-    with on_ray.embedding(vault.config, engine) if engine else nullcontext() as embedder:
-        if embedder is not None:
-            vault.embedder = embedder
-        stats: Any = caller.index(vault, read_all=True)
-    done = published.publish_vectors(vault, caller.progress_of("publishing vectors"))
-    rows = published.publish_rows(vault, done["uri"], caller.progress_of("publishing lessons"))
-    return {**done, "rows": rows, "stats": asdict(stats)}
+    from vault_index import publish  # a feature
+
+    index = partial(caller.index, vault, read_all=True)
+    return publish.publish(vault, index, caller.progress_of, engine)
 
 
 @command

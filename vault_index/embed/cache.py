@@ -39,7 +39,7 @@ class VectorCache:
     """The vectors of one embedder. `home` is the user's folder.
 
     One that is not `trusted` is written and never read: for who asks for a rebuild. `shared` returns
-    vectors that others made, of contents by hash that are made in this way (`store.shared`).
+    vectors that others made, of contents by hash that are made in this way (`publish`).
     """
 
     home: Path

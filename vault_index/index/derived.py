@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
-from vault_index.embed.cache import VectorCache
-from vault_index.index import classifier, documents, listing, rows, skills
+from vault_index.embed.cache import Shared, VectorCache
+from vault_index.index import classifier, documents, listing, skills
 from vault_index.store.manifest import Manifest
-from vault_index.store.shared import SharedVectors
+from vault_index.store.schema import RECIPE
 from vault_index.store.table import Table
 from vault_index.vault import Vault
 
@@ -34,7 +34,7 @@ class Sources:
     # the files whose rows are other than the listing has them; None for all
     changed: Collection[str] | None = None
 
-    def cache(self, recipe: str, shared: SharedVectors | None = None) -> VectorCache:
+    def cache(self, recipe: str, shared: Shared | None = None) -> VectorCache:
         """Return the vectors that are kept, of those that were embedded in one way."""
         name = f"{self.manifest.embedder} {recipe}"
         home, dimension = self.vault.config.home, self.manifest.dimension
@@ -91,7 +91,7 @@ def _skills_changed(vault: Vault, manifest: Manifest) -> bool:
 
 def _write_skills(sources: Sources) -> Refreshed:
     """Write all skills if a SKILL.md differs."""
-    cache = sources.cache(rows.RECIPE)
+    cache = sources.cache(RECIPE)
     after, count = skills.refresh(sources.vault, sources.lessons, sources.manifest, cache)
     return Refreshed(after, skills=count)
 

@@ -24,8 +24,7 @@ from vault_index.index.diff import Diff, Reading
 from vault_index.lesson.parse import id_of
 from vault_index.store import injections, manifest, ownership
 from vault_index.store.manifest import Manifest, ReadFile
-from vault_index.store.schema import LESSONS
-from vault_index.store.shared import SharedVectors
+from vault_index.store.schema import LESSONS, RECIPE
 from vault_index.store.sync import ASKED_FOR, Progress, Source, Stats, Work, Writer
 from vault_index.store.table import Table
 from vault_index.vault import Vault
@@ -125,8 +124,12 @@ class Lessons(Source[Diff, Stats]):
         lessons = Table(work.index, before.dimension)
         sources = Sources(vault, lessons, before, use_cache=work.reason != ASKED_FOR)
         wants_shared = vault.config[IndexTable].shared and not self.is_hurried and sources.use_cache
-        shared = shared_of(vault) if wants_shared and vault.embedder else None
-        cache = sources.cache(rows.RECIPE, shared)
+        shared = None
+        if wants_shared and vault.embedder:
+            from vault_index import publish  # a feature
+
+            shared = publish.vectors_of(vault)
+        cache = sources.cache(RECIPE, shared)
         after = self._write(sources, cache, read, changes.removed)
         is_listed = not derived.listing_is_stale(vault, before) and not work.reason
         changed = {*read.changed, *changes.removed} if is_listed else None
@@ -134,8 +137,8 @@ class Lessons(Source[Diff, Stats]):
         sources = replace(sources, manifest=after, changed=changed)
         stats = replace(_count(before, changes, read), embedded=cache.made)
         if shared is not None:
-            shared.note_refused()
-            stats = replace(stats, taken=shared.taken, shared=shared.trouble or shared.refusals)
+            taken, trouble = shared.finish()
+            stats = replace(stats, taken=taken, shared=trouble)
         after, stats = self._refresh_derived(sources, stats, self._due(work))
         manifest.save(work.index, after, even_if_same=False)
         return replace(stats, problems=diff.problems(after, changes.skipped))
@@ -148,7 +151,7 @@ class Lessons(Source[Diff, Stats]):
             before = replace(before, head="", derived={})
         make = partial(rows.embed, embedder) if embedder else None
         vectors = partial(cache.get_or_make, make) if make else None
-        # each batch writes the manifest, which has all files; `embed.on_ray` has workers
+        # each batch writes the manifest, which has all files; `publish.on_ray` has workers
         batch = BATCH_PASSAGES * int(getattr(embedder, "workers", 1))
         at_once = max(batch, len(read.changed) // BATCHES)
         writer = Writer(sources.lessons, vectors, at_once, f"{FOLDER}/")
@@ -185,14 +188,6 @@ class Lessons(Source[Diff, Stats]):
                 skills = stats.skills if done.skills is None else done.skills
                 stats = replace(stats, refiled=stats.refiled + done.refiled, skills=skills)
         return sources.manifest, stats
-
-
-def shared_of(vault: Vault) -> SharedVectors:
-    """Return the vectors at `[index] shared` of the vault's embedder. Raises EmbedderError."""
-    assert vault.embedder is not None
-    recipe = f"{vault.embedder.name} {rows.RECIPE}"
-    config = vault.config
-    return SharedVectors(config[IndexTable].shared, recipe, vault.embedder.dimension, config.home)
 
 
 def _count(before: Manifest, changes: Diff, read: Reading) -> Stats:

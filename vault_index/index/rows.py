@@ -26,7 +26,6 @@ T = TypeVar("T")
 # The title is embedded apart and weighs a quarter of the prose. On the evaluation set that keeps
 # .56 of the right answers at 2% false injections, title and text in one keep .45, at twice the cost.
 TITLE_WEIGHT = 0.25
-RECIPE = "title .25 + prose"  # part of the name under which vectors are kept
 EMBED_CHARS = 4000  # of a passage: no embedder here reads more
 
 MAX_FIELD_CHARS = 1000  # of a title and the like: each piece of a long lesson repeats them

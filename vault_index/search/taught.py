@@ -20,6 +20,7 @@ from vault_index.lesson.file import MAX_BYTES, decode
 from vault_index.lesson.parse import Lesson, parse_file
 from vault_index.search import entries
 from vault_index.store import filters
+from vault_index.store.schema import RECIPE
 from vault_index.vault import shown
 
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ def vectors(
     for start in range(0, len(hashes), _BATCH):
         some = {key: by_hash[key] for key in hashes[start : start + _BATCH]}
         known = vault.open_index().store.vectors(some)
-        made |= rows.kept_vectors(vault, rows.RECIPE, rows.embed, some, known)
+        made |= rows.kept_vectors(vault, RECIPE, rows.embed, some, known)
         progress(len(made), len(hashes))
     return made
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 KEY, VECTOR = "id", "vector"
 IDENTIFIERS = "identifiers"  # of a whole lesson: see `lesson.identifiers`
 FULL_TEXT = "fulltext"  # of a lesson: categories, title, title, text; of a skill: name, name, text
+RECIPE = (
+    "title .25 + prose"  # how vectors of lessons are made: part of names under which they are kept
+)
 Hash = int  # of 64 bits
 LEVELS = tuple(f"category_l{depth}" for depth in range(MAX_DEPTH))
 
@@ -125,7 +128,7 @@ class JournalRow(TypedDict, total=False):
 
 
 class VectorRow(TypedDict, total=False):
-    """A vector that a team shares, float32[dimension]; see `shared`."""
+    """A vector that a team shares, float32[dimension]; see `publish`."""
 
     id: str  # the hash of what it is of
     embedder: str

@@ -221,9 +221,9 @@ def token_file(about: str) -> Decorator:
 def _open_published(ctx: click.Context, _option: click.Parameter, uri: str | None) -> None:
     """Put a published index in the place of the vault."""
     if uri:
-        from vault_index.search.published import open_published
+        from vault_index import publish  # a feature
 
-        ctx.obj = open_published(uri)
+        ctx.obj = publish.open_index(uri)
 
 
 published = click.option(

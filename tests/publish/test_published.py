@@ -26,13 +26,16 @@ from tests.support.files import lesson_text, write
 from tests.support.indexed import with_words
 from tests.support.object_store import URI, ObjectStore, object_store
 from tests.support.watchers import soon
+from vault_index import publish
+from vault_index.client import silent
 from vault_index.edit import init
 from vault_index.errors import SettingsError, StoreError, VaultError
 from vault_index.features import IndexTable
-from vault_index.index import reconcile, rows
-from vault_index.search import published
-from vault_index.store import shared as shared_module
-from vault_index.store.shared import SharedVectors, publishing, refuse_unsafe, table_name
+from vault_index.index import reconcile
+from vault_index.publish import vectors as vectors_module
+from vault_index.publish.vectors import SharedVectors, make_once, table_name
+from vault_index.store.schema import RECIPE
+from vault_index.store.sync import Progress
 from vault_index.vault import Vault, open_vault
 
 WORDS = "heap lock pipe cache queue token index merge branch deploy".split()
@@ -68,9 +71,8 @@ def embedded(vault: Vault) -> list[str]:
     return embedder.documents
 
 
-def publish_all(vault: Vault) -> dict[str, Any]:
-    reconcile.sync(vault)
-    return published.publish_vectors(vault, lambda _done, _all: None)
+def publish_all(vault: Vault, progress: Progress = silent) -> dict[str, Any]:
+    return publish.publish(vault, lambda: reconcile.sync(vault), lambda _what: progress, "")
 
 
 def vectors_of(vault: Vault) -> dict[str, np.ndarray]:
@@ -112,7 +114,8 @@ def test_only_what_nobody_published_is_embedded(tmp_path: Path) -> None:
     laptop = vault_at(tmp_path / "laptop", texts(45), tmp_path / "shared")
     stats = reconcile.sync(laptop)
     assert (stats.taken, stats.embedded) == (40, 5)
-    assert publish_all(laptop) == {"uri": str(tmp_path / "shared"), "added": 5, "vectors": 45}
+    done = publish_all(laptop)
+    assert (done["uri"], done["added"], done["vectors"]) == (str(tmp_path / "shared"), 5, 45)
 
 
 def test_a_hook_and_a_rebuild_ask_nobody(tmp_path: Path) -> None:
@@ -161,7 +164,7 @@ def test_a_poisoned_row_is_refused_and_named(
     publish_all(publisher)
     where = "lesson_id = 'topic/lesson-3'"
     (row,) = publisher.open_index().store.rows(("content_hash",), where)
-    poison(uri, f"words {rows.RECIPE}", row["content_hash"], column, value)
+    poison(uri, f"words {RECIPE}", row["content_hash"], column, value)
     laptop = vault_at(tmp_path / "laptop", lessons, uri)
     stats = reconcile.sync(laptop)
     assert (stats.taken, stats.embedded) == (39, 1)
@@ -174,15 +177,14 @@ def test_a_poisoned_row_is_refused_and_named(
 def test_a_lesson_with_a_secret_is_not_published(tmp_path: Path) -> None:
     secret = lesson_text("Key", "The key is AKIAIOSFODNN7EXAMQLE of the account.")
     vault = vault_at(tmp_path / "ci", {**texts(3), "topic/key.md": secret}, tmp_path / "shared")
-    assert publish_all(vault)["added"] == 3
-    uri = str(tmp_path / "shared")
-    assert published.publish_rows(vault, uri, lambda _done, _all: None) == 3
+    done = publish_all(vault)
+    assert (done["added"], done["rows"]) == (3, 3)
 
 
 def test_vectors_of_other_texts_are_refused(tmp_path: Path) -> None:
     lessons, uri = texts(40), tmp_path / "shared"
     publish_all(vault_at(tmp_path / "ci", lessons, uri))
-    table = lancedb_package.connect(uri).open_table(table_name(f"words {rows.RECIPE}"))
+    table = lancedb_package.connect(uri).open_table(table_name(f"words {RECIPE}"))
     table.update(values={"vector": [1.0] + [0.0] * 63})  # unit vectors, of no text here
     stats = reconcile.sync(vault_at(tmp_path / "laptop", lessons, uri))
     assert (stats.taken, stats.embedded) == (0, 40)
@@ -229,7 +231,7 @@ def test_two_publishers_at_once_make_no_duplicate(
 
     def work(vault: Vault) -> None:
         try:
-            published.publish_vectors(vault, lambda _done, _all: None)
+            publish_all(vault)
         except VaultError as error:
             errors.append(error)
 
@@ -239,7 +241,7 @@ def test_two_publishers_at_once_make_no_duplicate(
     for thread in threads:
         thread.join()
     assert not errors
-    shared = SharedVectors(uri, f"words {rows.RECIPE}", 64, tmp_path)
+    shared = SharedVectors(uri, f"words {RECIPE}", 64, tmp_path)
     assert shared.count() == 80
     laptops = [vault_at(tmp_path / f"laptop-{n}", texts(80), uri) for n in range(amount(3, 20))]
     before, bytes_before = store.requests, store.bytes_read
@@ -276,7 +278,6 @@ def test_a_store_without_conditions_is_refused(
     tmp_path: Path, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     uri = at(store, monkeypatch, "unsafe")
-    refuse_unsafe(uri)
     store.ignores_conditions = True
     try:
         vault = vault_at(tmp_path / "ci", texts(40), uri)
@@ -295,10 +296,10 @@ def test_a_killed_publisher_leaves_a_table_that_the_next_completes(
     vault = vault_at(tmp_path / "ci", texts(400), uri)
     reconcile.sync(vault)
     code = (
-        "import sys; from pathlib import Path; from tests.store import test_shared as t;"
-        "from vault_index.store import shared; shared.ROWS = 20;"
+        "import sys; from pathlib import Path; from tests.publish import test_published as t;"
+        "from vault_index.publish import vectors; vectors.ROWS = 20;"
         "v = t.vault_at(Path(sys.argv[1]), {}, sys.argv[2]);"
-        "t.published.publish_vectors(v, lambda done, of: print(done, flush=True))"
+        "t.publish_all(v, lambda done, of: print(done, flush=True))"
     )
     for lines in (1, 4, 9):
         process = subprocess.Popen(
@@ -313,8 +314,8 @@ def test_a_killed_publisher_leaves_a_table_that_the_next_completes(
         process.send_signal(signal.SIGKILL)
         process.wait()
         process.stdout.close()
-    published.publish_vectors(vault, lambda _done, _all: None)
-    shared = SharedVectors(uri, f"words {rows.RECIPE}", 64, tmp_path)
+    publish_all(vault)
+    shared = SharedVectors(uri, f"words {RECIPE}", 64, tmp_path)
     assert shared.count() == 400
     stats = reconcile.sync(vault_at(tmp_path / "laptop", texts(400), uri))
     assert (stats.taken, stats.embedded, stats.shared) == (400, 0, "")
@@ -384,8 +385,7 @@ def test_a_table_is_made_once_however_many_publish_at_once(
 
         with ThreadPoolExecutor(4) as pool:
             every = [
-                pool.submit(publishing, place, "table", lambda: bool(made), create)
-                for _ in range(4)
+                pool.submit(make_once, place, "table", lambda: bool(made), create) for _ in range(4)
             ]
         assert [each.result() for each in every] == [None] * 4
         assert made == [1]
@@ -400,10 +400,10 @@ def test_a_table_whose_maker_was_killed_is_made_by_the_next(
     def die() -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(shared_module, "CREATE_SECONDS", 0.0)
+    monkeypatch.setattr(vectors_module, "CREATE_SECONDS", 0.0)
     with pytest.raises(KeyboardInterrupt):
-        publishing(uri, "table", lambda: False, die)
-    publishing(uri, "table", lambda: False, lambda: made.append(1))
+        make_once(uri, "table", lambda: False, die)
+    make_once(uri, "table", lambda: False, lambda: made.append(1))
     assert made == [1]
 
 

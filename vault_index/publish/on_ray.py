@@ -1,9 +1,7 @@
 """An embedder whose documents go to the workers of Ray: on this machine, or on a cluster.
 
-`lessons index --publish --engine ray` uses it; all that is not the embedding stays with this process,
-which writes the published tables alone. Workers therefore need no access to the store, and a write by
-key makes no duplicate, which an append from each worker would. Ray starts a worker again that was
-killed, and repeats what it had not answered.
+This process alone writes the published tables: workers need no access to the store. Ray starts a worker
+that was killed again, and repeats what it had not answered.
 """
 
 from __future__ import annotations
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
 
     from vault_index.config import Config
     from vault_index.embed import Embedder
+    from vault_index.vault import Vault
 
 _TEXTS = 32  # that a worker is asked for at once: half a second
 _QUIET = {
@@ -31,34 +30,25 @@ _QUIET = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # its new default, of which it warns otherwise
     "RAY_DEDUP_LOGS_SKIP_REGEX": ".",  # nothing of its own between the lines of this program
 }
-_HINT = "look at `ray status` there, or publish without --engine"
 
 
 class RayEmbedder:
-    """The embedder `own`, whose documents are embedded by workers; queries by this process."""
+    """An embedder whose documents are embedded by workers, queries by this process."""
 
-    def __init__(self, own: Embedder, workers: Sequence[Any]) -> None:
-        self.own = own
-        self.name = own.name
-        self.dimension = own.dimension
-        self.workers = len(workers)
+    def __init__(self, here: Embedder, workers: Sequence[Any]) -> None:
+        self.name = here.name
+        self.dimension = here.dimension
+        self.embed_query = here.embed_query
         self._workers = list(workers)
 
     def embed_documents(self, texts: Sequence[str]) -> np.ndarray:
         import numpy as np
-        import ray
         from ray.util import ActorPool
 
         parts = [list(texts[start : start + _TEXTS]) for start in range(0, len(texts), _TEXTS)]
-        try:
-            pool = ActorPool(self._workers)
-            made = list(pool.map(lambda worker, part: worker.embed.remote(part), parts))
-        except ray.exceptions.RayError as error:
-            raise EmbedderError(f"ray: {_line(error)}", _HINT) from None
+        pool = ActorPool(self._workers)
+        made = list(pool.map(lambda worker, part: worker.embed.remote(part), parts))
         return np.concatenate([np.empty((0, self.dimension), np.float32), *made])
-
-    def embed_query(self, text: str) -> np.ndarray:
-        return self.own.embed_query(text)
 
 
 class _Worker:
@@ -76,17 +66,16 @@ class _Worker:
 def _open(config: Config) -> Embedder:
     if config.embedder == "minilm" and not download.is_ready(config.home):
         download.fetch(config.home)
-    embedder = open_embedder(config)
-    if embedder is None:
-        raise EmbedderError("the settings name no embedder", "lessons config set embedder minilm")
-    return embedder
+    if embedder := open_embedder(config):
+        return embedder
+    raise EmbedderError("the settings name no embedder", "lessons config set embedder minilm")
 
 
 @contextmanager
-def embedding(config: Config, engine: str) -> Iterator[RayEmbedder]:
-    """Start workers, one for each processor, and stop them: `engine` is `ray` or an address of it.
+def embedding(vault: Vault, engine: str) -> Iterator[None]:
+    """Embed a vault's documents by workers, one for each processor, and stop them.
 
-    `ray` alone means the cluster of RAY_ADDRESS, else this machine. Raises EmbedderError.
+    The engine `ray` is the cluster of RAY_ADDRESS, else this machine. Raises EmbedderError.
     """
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)
@@ -95,17 +84,19 @@ def embedding(config: Config, engine: str) -> Iterator[RayEmbedder]:
     except ImportError:
         message = "the engine ray is not installed"
         raise EmbedderError(message, "install the package again with its extra: `.[ray]`") from None
-    own = _open(config)
+    here = _open(vault.config)
     workers: list[Any] = []
     try:
-        try:
-            _start(config, engine)
-            worker = ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=-1)(_Worker)
-            count = max(1, int(ray.cluster_resources().get("CPU", 1)))
-            workers += [worker.remote(config, own.name) for _ in range(count)]
-        except (ConnectionError, ray.exceptions.RayError) as error:
-            raise EmbedderError(f"ray: {_line(error)}", _HINT) from None
-        yield RayEmbedder(own, workers)
+        _start(vault.config, engine)
+        worker = ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=-1)(_Worker)
+        count = max(1, int(ray.cluster_resources().get("CPU", 1)))
+        workers += [worker.remote(vault.config, here.name) for _ in range(count)]
+        vault.embedder = RayEmbedder(here, workers)
+        yield
+    except (ConnectionError, ray.exceptions.RayError) as error:
+        line = (str(error).strip().splitlines() or [type(error).__name__])[-1][:160]
+        hint = "look at `ray status` there, or publish without --engine"
+        raise EmbedderError(f"ray: {line}", hint) from None
     finally:
         for each in workers:
             ray.kill(each)
@@ -123,7 +114,3 @@ def _start(config: Config, engine: str) -> None:
         os.environ.setdefault("RAY_TMPDIR", "/tmp")
     if not ray.is_initialized():
         ray.init(log_to_driver=False, logging_level=logging.ERROR, **options)
-
-
-def _line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[-1][:160]

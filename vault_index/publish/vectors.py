@@ -1,0 +1,207 @@
+"""Vectors that a team shares: a LanceDB table at a URI, by the hash of what each vector is of.
+
+Nothing that comes from there is believed: each is checked to be a unit vector by the same embedder, of
+a text that this machine has, and some of a batch are embedded here as well. One that fails is named.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from random import SystemRandom
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from vault_index import files
+from vault_index.errors import StoreError, VaultError
+from vault_index.files import private
+from vault_index.lesson.file import hash_of
+from vault_index.store import filters
+from vault_index.store.lance import STORE_HINT, Remote
+from vault_index.store.schema import VECTOR, VECTORS, Schema
+from vault_index.store.table import Table, matrix
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from vault_index.store.sync import Progress
+
+T = TypeVar("T")
+
+MIN_VECTORS = 32  # vectors that are asked for: fewer are embedded in less time than a store answers
+PROBES = 8  # of a batch that was taken, embedded here as well
+MIN_COSINE = 0.9  # cosine with the vector that was made here: processors differ by 0.01
+LENGTH = 0.01  # that a unit vector may be longer or shorter
+PUBLISH_SECONDS = 300.0  # for a call of who publishes: a commit, or folding rows into the index
+KEEP_VERSIONS = timedelta(hours=1)  # no laptop reads one version for longer
+ROWS = 5_000  # of a commit: 8 MB
+REFUSED = "shared.json"  # in the user's folder: what was refused last, for `status --check`
+MAX_REFUSED = 5
+CREATE_SECONDS, LOOK_SECONDS = 60.0, 0.5  # to make a table, at most; between two looks at it
+_SAFE = ("file://", "memory://", "s3+ddb://")  # a file system and DynamoDB keep the condition
+
+
+class SharedVectors:
+    """The table of one embedder at a URI. `home` is the user's folder; `recipe` names the embedder."""
+
+    def __init__(self, uri: str, recipe: str, dimension: int, home: Path) -> None:
+        self.uri = uri
+        self.recipe = recipe
+        self.dimension = dimension
+        self._home = home
+        self._schema = replace(VECTORS, table=table_name(recipe))
+        self._table = Table(Remote(uri), dimension, self._schema)
+        self._taken = 0
+        self._trouble = ""  # why nothing is taken any more
+        self._refused: list[str] = []  # rows, with the reason
+
+    def __call__(
+        self, contents: Mapping[str, T], make: Callable[[list[T]], Iterable[np.ndarray]]
+    ) -> dict[str, np.ndarray]:
+        """Return the vectors of contents, by hash, that are there and can be believed. Raises nothing."""
+        if len(contents) < MIN_VECTORS or self._trouble:
+            return {}
+        try:
+            vectors = self._take(contents)
+        except VaultError as error:
+            self._trouble = error.message
+            return {}
+        for key in SystemRandom().sample(sorted(vectors), min(PROBES, len(vectors))):
+            (made,) = make([contents[key]])
+            if float(vectors[key] @ made) < MIN_COSINE:
+                self._refused.append(f"{key}: it is not the vector of its text")
+                self._trouble = f"{self.uri}: refused row {self._refused[-1]}"
+                return {}
+        self._taken += len(vectors)
+        return vectors
+
+    def _take(self, wanted: Collection[str]) -> dict[str, np.ndarray]:
+        vectors: dict[str, np.ndarray] = {}
+        for where in filters.some_of("id", wanted):
+            for row in self._table.rows([*self._schema.columns()], where):
+                vector = self._vector(row, wanted)
+                if isinstance(vector, str):
+                    self._refused.append(f"{str(row['id'])[:80]}: {vector}")
+                else:
+                    vectors[row["id"]] = vector
+        return vectors
+
+    def _vector(self, row: Mapping[str, Any], asked: Collection[str]) -> np.ndarray | str:
+        """Return the vector of a row, or why it cannot be believed."""
+        import numpy as np
+
+        if row["id"] not in asked:
+            return "nobody asked for its text"
+        if row["embedder"] != self.recipe:
+            return f"it is of the embedder {str(row['embedder'])[:80]!r}"
+        if row["vector"] is None or len(row["vector"]) != self.dimension:
+            return f"it has not {self.dimension} numbers"
+        vector = np.asarray(row["vector"], np.float32)
+        length = float(np.linalg.norm(vector)) if np.isfinite(vector).all() else 0.0
+        return vector if abs(length - 1) <= LENGTH else f"its length is {length:.3g}"
+
+    def finish(self) -> tuple[int, str]:
+        """Return how many were taken, and what went wrong; keep the refused rows for `status --check`."""
+        file, refused = self._home / REFUSED, self._refused
+        if refused:
+            noted = {"uri": self.uri, "rows": refused[:MAX_REFUSED]}
+            files.replace_file(file, json.dumps(noted).encode())
+        elif self._taken:
+            file.unlink(missing_ok=True)
+        more = f" and {len(refused) - 1} more" if len(refused) > 1 else ""
+        first = f"{self.uri}: refused row {refused[0]}{more}" if refused else ""
+        return self._taken, self._trouble or first
+
+    def count(self) -> int:
+        """Count the vectors. Raises StoreError."""
+        return self._table.count()
+
+    def publish(self, source: Table, progress: Progress) -> int:
+        """Add the vectors of an index's rows that are not there; return how many.
+
+        Two who publish at once make no duplicate. Raises StoreError.
+        """
+        table = table_at(self.uri, self.dimension, self._schema)
+        known = {row["id"] for row in table.rows(("id",))}
+        here = source.scan(["content_hash", VECTOR], filters.FOR_AGENTS)
+        vectors = matrix(here, self.dimension)
+        hashes = here["content_hash"].to_pylist()
+        new = [*{key: at for at, key in enumerate(hashes) if key not in known}.items()]
+        for start in range(0, len(new), ROWS):
+            rows = [
+                {"id": key, "embedder": self.recipe, VECTOR: vectors[at]}
+                for key, at in new[start : start + ROWS]
+            ]
+            table.merge(rows, update=False)
+            progress(start + len(rows), len(new))
+        if new:
+            table.fold(KEEP_VERSIONS)
+        return len(new)
+
+
+def table_name(recipe: str, what: str = "vectors") -> str:
+    """Return the name of the table of an embedder: `vectors_minilm_l6_v2_int8_title_25_prose_3f2a`."""
+    plain = re.sub(r"[^a-z0-9]+", "_", recipe.lower()).strip("_")
+    return f"{what}_{plain[:60]}_{hash_of(recipe)[:4]}"
+
+
+def table_at(uri: str, dimension: int, schema: Schema) -> Table:
+    """Return a table to publish to; made unless it is there. Raises StoreError."""
+    table = Table(Remote(uri, PUBLISH_SECONDS), dimension, schema)
+    make_once(uri, schema.table, table.exists, table.create)
+    return table
+
+
+def make_once(
+    uri: str, name: str, is_there: Callable[[], bool], create: Callable[[], None]
+) -> None:
+    """Make a table unless it is there; of two who do, one waits, as it would overwrite the other."""
+    if "://" not in uri:
+        with files.writing(Path(uri)):
+            Path(uri).mkdir(parents=True, exist_ok=True)
+            with private.locked(Path(uri) / f".{name}.lock"):
+                if not is_there():
+                    create()
+        return
+    if is_there():
+        return
+    until = time.monotonic() + CREATE_SECONDS  # then whoever claimed it was killed
+    if not uri.startswith(_SAFE) and not _claimed(uri, f".{name}-0"):
+        while time.monotonic() < until and not is_there():
+            time.sleep(LOOK_SECONDS)
+    if not is_there():
+        create()
+
+
+def _claimed(uri: str, name: str) -> bool:
+    """Put an object into a store unless it is there, and try whether the store keeps that condition."""
+    try:
+        import obstore
+        from obstore.store import from_url
+    except ImportError:
+        raise StoreError(
+            f"{uri}: to publish there needs obstore",
+            "install the package again with its extra: `.[publish]`",
+        ) from None
+    is_claimed = False
+    try:
+        store = from_url(
+            uri, retry_config={"max_retries": 2, "retry_timeout": timedelta(seconds=10)}
+        )
+        obstore.put(store, name, b"1", mode="create")
+        is_claimed = True
+        obstore.put(store, name, b"1", mode="create")
+        obstore.delete(store, name)
+    except obstore.exceptions.AlreadyExistsError:
+        return is_claimed
+    except Exception as error:  # its errors have no other class in common  # noqa: BLE001
+        reason = " ".join(str(error).split())[:160]
+        raise StoreError(f"{uri}: {type(error).__name__}: {reason}", STORE_HINT) from None
+    raise StoreError(
+        f"{uri}: the store ignores If-None-Match, so two who publish would lose rows",
+        "use a store that keeps conditional writes, such as S3, GCS or Azure",
+    )
