@@ -80,7 +80,7 @@ def ask(
         return answered[0]
     answer: api.Answer
     if question.is_about_journal:
-        answer = _loaded("client.here").answer_about_journal(question, options)
+        answer = _loaded("client.journal").answer(question, options)
         return answer
     vault = open_vault(place)
     for line in vault.config.warnings():
@@ -118,7 +118,7 @@ def _put(
 def _finish_forgetting(on_note: Note) -> None:
     """Take out of the journal what an earlier command noted and did not finish."""
     if os.path.lexists(f"{index_files.home_folder(os.environ)}/{spool.JOURNAL}/{spool.FORGETTING}"):
-        _loaded("client.here").finish_forgetting(on_note)
+        _loaded("client.journal").finish_forgetting(on_note)
 
 
 def _each_once(note: Note) -> Note:

@@ -64,7 +64,6 @@ def search_command(
     "Introduction to AI", and with --lesson 3 only that lesson of it. With --all, sessions of every
     project and time follow the lessons.
     """
-    from vault_index.entrypoints.cli import journal
     from vault_index.entrypoints.words import hits
 
     asked, only = _query(named, " ".join(query), **options)
@@ -85,6 +84,8 @@ def search_command(
     _show(answer, options["kinds"])
     if everything:
         output.say()
+        from vault_index.entrypoints.cli import journal
+
         output.row(output.styled(hits.HEADINGS["sessions"], bold=True))
         journal.print_hits(found)
     if asked.explain:
