@@ -91,9 +91,7 @@ class Feature:
 
     name: str
     what: str  # a sentence for the table of contents
-    code: (
-        str  # its modules and folders below this package: nothing outside imports them at its start
-    )
+    code: str  # modules and folders that no other part loads
     needs: str = ""  # the features without which it has nothing to do
     table: str = ""  # the table of its settings in a settings file
     settings: type | None = None  # the settings of that table
@@ -103,17 +101,26 @@ class Feature:
     at_project: str = ""  # (vault, folder): an agent works in a folder
     at_prompt: str = ""  # (vault, prompt, folder, ids that were given, text_only) -> hits
     at_start: str = ""  # (config, folder, session) -> what the start of a session gets to read
+    agent: str = ""  # an agent that can be wired up
     state: str = ""  # (vault) -> its keys of `lessons status --json`
     lines: str = ""  # (all of that state) -> lines of `lessons status`
     checks: str = ""  # (vault) -> troubles, for `lessons status --check`
     commands: tuple[tuple[str, str, str], ...] = ()  # section of the help, module, names
 
 
+def _hooks_in(agent: str, name: str) -> Feature:
+    others = "entrypoints.agents.others"
+    return Feature(name.lower(), f"Hooks in {agent}.", others, agent=f"{others}:{name}")
+
+
 FEATURES = (
     Feature(
         "journal",
         "Sessions are recorded on this machine and can be searched.",
-        "journal",
+        "journal.archive journal.backlog journal.capture journal.done journal.exclude journal.expiry "
+        "journal.forget journal.hit journal.importing journal.index journal.observe journal.record "
+        "journal.session_file journal.transcript search.journal client.journal entrypoints.recording "
+        "entrypoints.cli.journal entrypoints.words.journal",
         table="journal",
         settings=JournalTable,
         at_start="journal.done:section",
@@ -125,7 +132,9 @@ FEATURES = (
     Feature(
         "learn",
         "Sessions, commits and files become proposals, which a person reviews.",
-        "learn proposals",
+        "learn.by_rule learn.diff learn.evidence learn.gate learn.gather learn.material learn.record "
+        "learn.run learn.significance learn.stages learn.timeline proposals entrypoints.cli.proposals "
+        "entrypoints.words.proposals",
         needs="journal",
         table="learn",
         settings=LearnTable,
@@ -140,7 +149,7 @@ FEATURES = (
     Feature(
         "skills",
         "Skills of the project are suggested at prompts, and built from lessons of a tag.",
-        "learn.skills",
+        "learn.skills.build learn.skills.deploy recall.skills entrypoints.cli.skills",
         table="skills",
         settings=SkillsTable,
         shared="least_lessons least_confidence least_uses",
@@ -154,7 +163,7 @@ FEATURES = (
     Feature(
         "ask",
         "A question gets an answer from lessons and journal, with its sources.",
-        "ask",
+        "ask api.asking entrypoints.cli.ask",
         table="ask",
         settings=AskTable,
         commands=(("Lessons", "ask", "ask"),),
@@ -162,7 +171,7 @@ FEATURES = (
     Feature(
         "publish",
         "Vectors and rows are shared in an object store; a cluster embeds them.",
-        "publish",
+        "embed.on_ray",
         table="index",
         settings=IndexTable,
         variables={"LESSONS_INDEX_SHARED": "shared"},
@@ -171,19 +180,24 @@ FEATURES = (
     Feature(
         "documents",
         "Sections of a file make a document, a course among them, that can be read whole.",
-        "index.documents search.documents",
+        "api.document",
         state="search.documents:state",
         lines="entrypoints.words.hits:documents_line",
     ),
     Feature(
         "above",
         "Prompts are answered from other vaults of the user as well.",
-        "search.above",
+        "entrypoints.cli.vaults",
         table="vaults",
         settings=VaultsTable,
         proposed="above",
         commands=(("This machine", "vaults", "vaults"),),
     ),
+    _hooks_in("Codex", "CODEX"),
+    _hooks_in("Gemini CLI", "GEMINI"),
+    _hooks_in("Cursor", "CURSOR"),
+    _hooks_in("Copilot CLI", "COPILOT"),
+    _hooks_in("opencode", "OPENCODE"),
 )
 
 

@@ -265,11 +265,13 @@ def test_a_program_in_a_folder_with_blanks(
 ) -> None:
     program = write(tmp_path / "my tools" / "lessons-hook", "#!/bin/sh\n")
     program.chmod(0o755)
-    agents.CODEX.install(own_world / OWN["codex"], own_world, str(program))
+    agents.AGENTS["codex"].wiring.install(own_world / OWN["codex"], own_world, str(program))
     (hook,) = {hook["command"] for hook in ours(own_world / OWN["codex"]).values()}
     assert shlex.split(hook) == [str(program), "--agent", "codex"]
     assert subprocess.run(["sh", "-c", hook], check=False).returncode == 0
-    assert set(agents.CODEX.commands(own_world / OWN["codex"]).values()) == {str(program)}
+    assert set(agents.AGENTS["codex"].wiring.commands(own_world / OWN["codex"]).values()) == {
+        str(program)
+    }
 
 
 # failures, of agents that do not tell them

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.commands import run
 from tests.support.files import write
-from vault_index.entrypoints.agents import Plugin
+from vault_index.entrypoints.agents.others import Plugin
 
 pytestmark = pytest.mark.slow
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.support.commands import Ran, run
 from tests.support.files import write
 from vault_index.entrypoints import agents
+from vault_index.entrypoints.agents.others import Plugin
 
 TEXTS = {
     "ends with a newline": "# Rules\n\nNo tabs.\n",
@@ -145,4 +146,4 @@ def test_a_plugin_that_somebody_edited_is_left_alone(project: Path, own_world: P
     file.write_text(file.read_text().replace("5000", "50"))
     ran = lessons(project, "install", "opencode", "--project", check=False)
     assert "somebody edited" in ran.err
-    assert agents.Plugin().commands(file)  # it runs all the same
+    assert Plugin().commands(file)  # it runs all the same

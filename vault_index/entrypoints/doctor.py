@@ -18,6 +18,7 @@ from vault_index.check.trouble import MAX_SHOWN, Trouble, from_here, to_edit
 from vault_index.embed import download
 from vault_index.entrypoints import agents
 from vault_index.entrypoints.agents import hook_settings
+from vault_index.entrypoints.agents.agent import Agent
 from vault_index.entrypoints.words import count
 from vault_index.errors import VaultError
 from vault_index.hotpath import index_files
@@ -214,7 +215,7 @@ def _agent(vault: Vault) -> Iterator[Trouble]:
         yield Trouble("hooks", what, "lessons status")
 
 
-def _hooks(agent: agents.Agent, scope: str, place: Path, has_plugin: bool) -> Iterator[Trouble]:
+def _hooks(agent: Agent, scope: str, place: Path, has_plugin: bool) -> Iterator[Trouble]:
     words = f"{agent.name} {scope}"
     commands = agent.wiring.commands(place)
     missing = sorted(set(agent.wiring.events()) - set(commands))

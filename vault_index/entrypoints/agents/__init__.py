@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import os
-import re
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 
-from vault_index import git
+from vault_index import features, git
 from vault_index.entrypoints.agents import hook_settings
+from vault_index.entrypoints.agents.agent import Agent
 from vault_index.entrypoints.agents.hook_settings import (
     ALWAYS,
-    FAILURES,
     FILES,
     JOURNAL,
     Hook,
@@ -24,39 +19,6 @@ from vault_index.entrypoints.agents.hook_settings import (
 )
 from vault_index.entrypoints.agents.section import Section
 from vault_index.errors import SettingsError
-
-# The plugin for opencode: a file of JavaScript that asks our hook.
-
-OPENCODE_SECTION = Section(
-    "// lessons: plugin {stamp}, made by `lessons install opencode`", "// end"
-)
-_COMMAND = re.compile(r'(?m)^const COMMAND = (".*");$')
-
-
-class Plugin:
-    """The plugin's file: all of it is ours, unless somebody added to it."""
-
-    def events(self, when: str = ALWAYS) -> list[str]:
-        """Return its events: no reader knows its sessions, and it looks for failures by itself."""
-        return ["chat.message"] if when == ALWAYS else []
-
-    def install(
-        self, settings: Path, _home: Path, command: str, _wanted: Sequence[str] = ()
-    ) -> bool:
-        """Write the plugin. False if it is there already. Raises SettingsError."""
-        code = resources.files("vault_index.entrypoints.agents").joinpath("opencode.js")
-        line = f"const COMMAND = {json.dumps(command)};"
-        return OPENCODE_SECTION.put(settings, _COMMAND.sub(lambda _: line, code.read_text("utf-8")))
-
-    def uninstall(self, settings: Path, _home: Path) -> bool:
-        """Remove the plugin. False if it is not there. Raises SettingsError."""
-        return OPENCODE_SECTION.take_out(settings)
-
-    def commands(self, settings: Path) -> dict[str, str]:
-        """Return the program that the plugin asks, by event. Raises SettingsError."""
-        line = _COMMAND.search(OPENCODE_SECTION.text_in(settings) or "")
-        return {"chat.message": json.loads(line[1])} if line else {}
-
 
 # The hooks in the settings of Claude Code; times in seconds, past our own deadline.
 
@@ -79,6 +41,15 @@ CLAUDE = HookSettings(
 install, uninstall = CLAUDE.install, CLAUDE.uninstall
 
 
+AGENTS: dict[str, Agent] = {
+    agent.name: agent
+    for agent in (
+        Agent("claude", CLAUDE, ".claude/settings.json", "CLAUDE_CONFIG_DIR"),
+        *features.adding("agent"),
+    )
+}
+
+
 def claude_settings(project: Path | None) -> Path:
     """Return the settings.json of a project; without one the user's (`$CLAUDE_CONFIG_DIR`)."""
     return AGENTS[AGENT].place(project)
@@ -87,91 +58,6 @@ def claude_settings(project: Path | None) -> Path:
 def are_disabled(settings: Path) -> bool:
     """Whether settings.json switches all hooks off. Raises SettingsError."""
     return CLAUDE.read(settings)[1].get("disableAllHooks") is True
-
-
-_USUAL = [Hook("UserPromptSubmit", 5), Hook("SessionStart", 10)]  # seconds
-CODEX = HookSettings(
-    "Codex",
-    {
-        ALWAYS: _USUAL,
-        JOURNAL: [Hook("Stop", 5)],
-        FAILURES: [Hook("PostToolUse", 5, "Bash")],
-    },
-    arguments=" --agent codex",
-)
-GEMINI = HookSettings(
-    "Gemini CLI",
-    {
-        ALWAYS: [Hook("BeforeAgent", 5000), Hook("SessionStart", 10_000)],  # milliseconds
-        FAILURES: [Hook("AfterTool", 5000, "run_shell_command")],
-    },
-    arguments=" --agent gemini",
-    comments=True,
-)
-CURSOR = HookSettings(
-    "Cursor",
-    {
-        ALWAYS: [Hook("beforeSubmitPrompt", 5), Hook("sessionStart", 10)],  # seconds
-        FAILURES: [Hook("postToolUse", 5, "Shell")],
-    },
-    arguments=" --agent cursor",
-    grouped=False,
-    comments=True,
-    beside={"version": 1},
-)
-COPILOT = HookSettings(
-    "Copilot CLI",
-    # by these names it speaks as Claude Code
-    {ALWAYS: _USUAL, FAILURES: [Hook("PostToolUse", 5, "bash|powershell")]},
-    arguments=" --agent copilot",
-    beside={"version": 1},
-)
-
-
-@dataclass(frozen=True)
-class Agent:
-    """An agent by the name that is typed."""
-
-    name: str
-    wiring: HookSettings | Plugin
-    file: str  # in a project, and in the user's home
-    variable: str = ""  # names the user's own folder of the agent
-    own: str = ""  # the file in the user's home, if it is another one
-    to_do: str = ""  # left to the user after `install`
-
-    def place(self, project: Path | None) -> Path:
-        """Return the file in a project; without one the user's own."""
-        if project is not None:
-            return project / self.file
-        folder, _, file = (self.own or self.file).partition("/")
-        named = os.environ.get(self.variable) if self.variable else ""
-        return (Path(named) if named else Path.home() / folder) / file
-
-    def runs_hooks(self, place: Path) -> bool:
-        """Whether a file runs our hook on prompts."""
-        return self.wiring.events()[0] in self.events_in(place)
-
-    def events_in(self, place: Path) -> set[str]:
-        """Return the events at which a file runs our hook; none of a file that cannot be read."""
-        try:
-            return set(self.wiring.commands(place))
-        except SettingsError:
-            return set()
-
-
-_TRUST = "Codex runs new hooks only when you have trusted them: start codex, type /hooks"
-_COPILOT, _OPENCODE = "hooks/lessons.json", "opencode/plugins/lessons.js"
-AGENTS = {
-    agent.name: agent
-    for agent in (
-        Agent("claude", CLAUDE, ".claude/settings.json", "CLAUDE_CONFIG_DIR"),
-        Agent("codex", CODEX, ".codex/hooks.json", "CODEX_HOME", to_do=_TRUST),
-        Agent("gemini", GEMINI, ".gemini/settings.json"),
-        Agent("cursor", CURSOR, ".cursor/hooks.json"),
-        Agent("copilot", COPILOT, f".github/{_COPILOT}", "COPILOT_HOME", f".copilot/{_COPILOT}"),
-        Agent("opencode", Plugin(), f".{_OPENCODE}", "XDG_CONFIG_HOME", f".config/{_OPENCODE}"),
-    )
-}
 
 
 def wired(project: Path) -> list[tuple[Agent, str, Path]]:

@@ -11,7 +11,7 @@ import click
 from vault_index.entrypoints.cli import asking, options, output
 
 if TYPE_CHECKING:
-    from vault_index.entrypoints.agents import Agent
+    from vault_index.entrypoints.agents.agent import Agent
     from vault_index.journal.journal import Journal
 
 # Begin and end to record sessions in the journal, for `install`, `uninstall` and `init`.

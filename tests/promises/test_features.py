@@ -1,0 +1,106 @@
+"""Each feature of the list can be dropped: the rest tells its story without it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from tests.support.places import REPO
+from vault_index.features import FEATURES
+
+# In a process of its own: the list is shorter there, and what only the feature needs cannot be loaded.
+STORY = """
+import json, os, sys
+from pathlib import Path
+from vault_index import features
+
+name = sys.argv[1]
+gone = [each for each in features.FEATURES if name in (each.name, *each.needs.split())]
+features.FEATURES = tuple(each for each in features.FEATURES if each not in gone)
+kept = {part for each in features.FEATURES for part in each.code.split()}
+out = {f"vault_index.{part}" for each in gone for part in each.code.split() if part not in kept}
+
+
+class Out:
+    def find_spec(self, module, path=None, target=None):
+        parts = module.split(".")
+        if out & {".".join(parts[:end]) for end in range(1, len(parts) + 1)}:
+            raise ImportError(f"{module} is a part of {name}")
+
+
+sys.meta_path.insert(0, Out())
+from click.testing import CliRunner
+
+from vault_index.entrypoints.cli import main
+from vault_index.recall import respond
+from vault_index.vault import open_vault
+
+
+def run(*words):
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, (words, done.output)
+    return done.output
+
+
+run("init", ".")
+lesson = Path("lessons/heap.md")
+lesson.write_text("---\\ntitle: Raise the heap of the build\\n---\\nThe frontend build needs 4 GB.\\n")
+Path("own.md").write_text("---\\ntitle: Deploys need the VPN\\n---\\nA deploy hangs without it.\\n")
+run("add", "own.md")
+assert "Deploys need the VPN" in run("search", "deploy hangs")
+event = {"hook_event_name": "UserPromptSubmit", "prompt": "why does the frontend build need a heap?"}
+event |= {"session_id": "one", "cwd": os.getcwd()}
+vault = open_vault(".", floor=0.0)
+answer = respond.respond(vault, event, by="hook", ms=1.0)
+assert "Raise the heap" in answer["hookSpecificOutput"]["additionalContext"]
+start = {"hook_event_name": "SessionStart", "session_id": "two", "source": "startup"}
+respond.respond(vault, start | {"cwd": os.getcwd()}, by="hook", ms=1.0)
+lesson.write_text(lesson.read_text().replace("4 GB", "six gigabytes"))
+assert "six gigabytes" in run("search", "heap of the frontend build")
+run("check")
+run("status")
+listed = run("help", "--all")
+names = [word for each in gone for _, _, names in each.commands for word in names.split()]
+assert not [name for name in names if f"\\n  {name} " in listed]
+print("told")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [each.name for each in FEATURES])
+def test_the_rest_lives_without_a_feature(name: str, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    done = subprocess.run(
+        [sys.executable, "-c", STORY, name],
+        cwd=_made(tmp_path / "team"),
+        env={
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "HOME": str(home),
+            "LESSONS_HOME": str(home / ".lessons"),
+            "LESSONS_EMBEDDER": "none",
+            "LESSONS_WATCH_AUTOSTART": "false",
+            "PYTHONPATH": str(REPO),
+        },
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "told\n", done.stderr
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+def test_what_a_feature_names_is_there() -> None:
+    places = ("agent", "at_project", "at_prompt", "at_start", "state", "lines", "checks")
+    for feature in FEATURES:
+        for named in filter(None, (getattr(feature, place) for place in places)):
+            module, _, name = named.partition(":")
+            assert hasattr(import_module(f"vault_index.{module}"), name), named
+        for part in feature.code.split():
+            assert import_module(f"vault_index.{part}"), part

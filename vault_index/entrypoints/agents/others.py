@@ -1,0 +1,105 @@
+"""The agents beside Claude Code: where each keeps its hooks, and how they are put there."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+
+from vault_index.entrypoints.agents.agent import Agent
+from vault_index.entrypoints.agents.hook_settings import (
+    ALWAYS,
+    FAILURES,
+    JOURNAL,
+    Hook,
+    HookSettings,
+)
+from vault_index.entrypoints.agents.section import Section
+
+# The plugin for opencode: a file of JavaScript that asks our hook.
+
+OPENCODE_SECTION = Section(
+    "// lessons: plugin {stamp}, made by `lessons install opencode`", "// end"
+)
+_COMMAND = re.compile(r'(?m)^const COMMAND = (".*");$')
+
+
+class Plugin:
+    """The plugin's file: all of it is ours, unless somebody added to it."""
+
+    def events(self, when: str = ALWAYS) -> list[str]:
+        """Return its events: no reader knows its sessions, and it looks for failures by itself."""
+        return ["chat.message"] if when == ALWAYS else []
+
+    def install(
+        self, settings: Path, _home: Path, command: str, _wanted: Sequence[str] = ()
+    ) -> bool:
+        """Write the plugin. False if it is there already. Raises SettingsError."""
+        code = resources.files("vault_index.entrypoints.agents").joinpath("opencode.js")
+        line = f"const COMMAND = {json.dumps(command)};"
+        return OPENCODE_SECTION.put(settings, _COMMAND.sub(lambda _: line, code.read_text("utf-8")))
+
+    def uninstall(self, settings: Path, _home: Path) -> bool:
+        """Remove the plugin. False if it is not there. Raises SettingsError."""
+        return OPENCODE_SECTION.take_out(settings)
+
+    def commands(self, settings: Path) -> dict[str, str]:
+        """Return the program that the plugin asks, by event. Raises SettingsError."""
+        line = _COMMAND.search(OPENCODE_SECTION.text_in(settings) or "")
+        return {"chat.message": json.loads(line[1])} if line else {}
+
+
+_USUAL = [Hook("UserPromptSubmit", 5), Hook("SessionStart", 10)]  # seconds
+_CODEX = HookSettings(
+    "Codex",
+    {
+        ALWAYS: _USUAL,
+        JOURNAL: [Hook("Stop", 5)],
+        FAILURES: [Hook("PostToolUse", 5, "Bash")],
+    },
+    arguments=" --agent codex",
+)
+_GEMINI = HookSettings(
+    "Gemini CLI",
+    {
+        ALWAYS: [Hook("BeforeAgent", 5000), Hook("SessionStart", 10_000)],  # milliseconds
+        FAILURES: [Hook("AfterTool", 5000, "run_shell_command")],
+    },
+    arguments=" --agent gemini",
+    comments=True,
+)
+_CURSOR = HookSettings(
+    "Cursor",
+    {
+        ALWAYS: [Hook("beforeSubmitPrompt", 5), Hook("sessionStart", 10)],  # seconds
+        FAILURES: [Hook("postToolUse", 5, "Shell")],
+    },
+    arguments=" --agent cursor",
+    grouped=False,
+    comments=True,
+    beside={"version": 1},
+)
+_COPILOT = HookSettings(
+    "Copilot CLI",
+    # by these names it speaks as Claude Code
+    {ALWAYS: _USUAL, FAILURES: [Hook("PostToolUse", 5, "bash|powershell")]},
+    arguments=" --agent copilot",
+    beside={"version": 1},
+)
+
+_TRUST = "Codex runs new hooks only when you have trusted them: start codex, type /hooks"
+_COPILOT_FILE, _OPENCODE_FILE = "hooks/lessons.json", "opencode/plugins/lessons.js"
+
+CODEX = Agent("codex", _CODEX, ".codex/hooks.json", "CODEX_HOME", to_do=_TRUST)
+GEMINI = Agent("gemini", _GEMINI, ".gemini/settings.json")
+CURSOR = Agent("cursor", _CURSOR, ".cursor/hooks.json")
+COPILOT = Agent(
+    *("copilot", _COPILOT, f".github/{_COPILOT_FILE}"),
+    *("COPILOT_HOME", f".copilot/{_COPILOT_FILE}"),
+)
+OPENCODE = Agent(
+    *("opencode", Plugin(), f".{_OPENCODE_FILE}"),
+    *("XDG_CONFIG_HOME", f".config/{_OPENCODE_FILE}"),
+)
