@@ -34,7 +34,7 @@ from typing import Any, cast
 from benchmarks import instruments
 from benchmarks.instruments import Row
 from tests.support.conversations import about_redirects, about_retries
-from tests.support.ollama_server import OllamaServer
+from tests.support.model_server import ModelServer
 from tests.support.projects import taken
 from vault_index import api, client
 from vault_index.api import codec
@@ -138,7 +138,7 @@ def _by_command(vault: Vault, questions: list[dict[str, Any]]) -> Iterator[Row]:
     for talk in (about_retries(vault.root), about_redirects(vault.root)):
         taken(talk)
     kinds = list(dict.fromkeys(each["kind"] for each in questions))
-    with OllamaServer() as server:
+    with ModelServer() as server:
         server.answer = lambda body: "" if server.calls(body) else "It is as the passages say [1]."
         for searches in (1, 2):
             ask = AskTable(model="ollama:reader", max_searches=searches)

@@ -1,4 +1,4 @@
-"""Requests to the server of a model, whose answers nobody vouches for, and the client of Ollama.
+"""Requests to the server of a model, whose answers nobody vouches for.
 
 A redirect is not followed: what is asked holds a user's text, and often a key. An answer has a limit in
 time, in size and in the size of a line. A server of this machine is asked without a proxy.
@@ -11,32 +11,16 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urlsplit
-
-from vault_index.errors import VaultError
-from vault_index.text.quote import visible_line
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import ssl
 
     import httpx
-    import ollama
 
 CONNECT_SECONDS = 10.0
 MAX_BYTES = 32 * 1024 * 1024  # of an answer: a token of a stream has some 300 bytes around it
 MAX_LINE_BYTES = 8 * 1024 * 1024  # 32 vectors of 8,192 numbers are one line of 7 MB
-MAX_MESSAGE = 200  # characters of what the server says of an error
-
-_T = TypeVar("_T")
-Raise = Callable[[int, str, str], VaultError]  # (status, message, hint) -> what to raise
-# In the place of the status of HTTP:
-NOT_REACHED, NO_ADDRESS = 0, -1  # nobody was asked; nobody can be, at such an address
-CUT, ODD = -2, -3  # the connection broke; what came is no answer of Ollama's
-TOO_LATE = 408
-BROKE = 500  # an error in the middle of a stream
-_LOG = "see the log of `ollama serve`"
-_ANOTHER = "check that OLLAMA_HOST is an Ollama server, and a recent one"
 
 
 class TooLargeError(Exception):
@@ -76,6 +60,11 @@ def options(
     }
 
 
+def asked(address: str) -> str:
+    """Return the address at which to ask a server that may listen on 0.0.0.0."""
+    return re.sub(r"(?<![\w.])0\.0\.0\.0(?![\w.])", "127.0.0.1", address)
+
+
 def is_this_machine(host: str) -> bool:
     """Whether a host is a loopback address, by its number or as localhost."""
     try:
@@ -113,69 +102,3 @@ def _bounded(stream: httpx.SyncByteStream, until: float) -> httpx.SyncByteStream
             stream.close()
 
     return Bounded()
-
-
-class OllamaClient:
-    """A server's address and how long to wait for it.
-
-    `host` is what `OLLAMA_HOST` may hold: a name, a port, a URL. Nothing is asked before first use.
-    `follow` takes each request before it is sent.
-    """
-
-    def __init__(
-        self, host: str, timeout: float, follow: Callable[[httpx.Request], None] | None = None
-    ) -> None:
-        # what servers listen on is not an address to ask; 10.0.0.0 is one
-        self.host = re.sub(r"(?<![\w.])0\.0\.0\.0(?![\w.])", "127.0.0.1", host)
-        self.timeout = timeout
-        self._follow = follow
-        self._client: ollama.Client | None = None
-
-    def call(
-        self, ask: Callable[[ollama.Client], _T], model: str, instead: str, error_of: Raise
-    ) -> _T:
-        """Ask the server; each way in which it can fail becomes an error that says what to do.
-
-        `instead` is what else a user may do when nobody answers. `error_of` makes the error.
-        """
-        import httpx
-        import ollama
-
-        try:
-            if self._client is None:
-                name = urlsplit(self.host if "//" in self.host else f"//{self.host}").hostname
-                rule = options(name or "localhost", self.timeout, self._follow)
-                self._client = ollama.Client(self.host, **rule)
-            return ask(self._client)
-        except ollama.ResponseError as error:
-            status = error.status_code if error.status_code > 0 else BROKE
-            said = visible_line(first_line(error.error or f"status {status}"))[:MAX_MESSAGE]
-            problem, hint = f": {said}", f"run: ollama pull {model}" if status == 404 else _LOG
-            if 300 <= status < 400:
-                problem = ": it leads elsewhere, where no text is sent"
-                hint = "set OLLAMA_HOST to where it leads, if that is yours"
-        except TooLargeError as error:
-            status, problem, hint = ODD, f": {error}", _ANOTHER
-        except httpx.TimeoutException as error:
-            status = NOT_REACHED if isinstance(error, httpx.ConnectTimeout) else TOO_LATE
-            problem, hint = f" did not answer in {self.timeout:g} s", "see whether it is overloaded"
-        except (OSError, httpx.HTTPError) as error:
-            is_away = isinstance(error, ConnectionError | httpx.ConnectError)
-            status = NOT_REACHED if is_away else CUT
-            if isinstance(error, httpx.UnsupportedProtocol):
-                status = NO_ADDRESS
-            problem = f" cannot be reached: {first_line(error)}"
-            hint = f"start it with `ollama serve`, set OLLAMA_HOST, or {instead}"
-        except httpx.InvalidURL as error:
-            message = f"Ollama cannot be asked at {self.host!r}: {first_line(error)}"
-            hint = "set OLLAMA_HOST to a host, a host:port or a URL"
-            raise error_of(NO_ADDRESS, message, hint) from None
-        except (ValueError, TypeError, AttributeError) as error:  # not what the API promises
-            status, hint = ODD, _ANOTHER
-            problem = f" answered oddly: {first_line(error)}"
-        raise error_of(status, f"Ollama at {self.host}{problem}", hint)
-
-
-def first_line(error: Any) -> str:
-    """Return the first line of an error's text, its type for one without."""
-    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -14,7 +14,6 @@ from tests.support.files import lesson_text
 from tests.support.indexed import copy_of, full_text_vault
 from tests.support.journals import a_journal, keep, prompt, work
 from tests.support.model_server import ModelServer, Response
-from tests.support.ollama_server import OllamaServer
 from vault_index import api, client
 from vault_index.vault import Vault
 
@@ -63,7 +62,7 @@ def wants(arguments: str, name: str = "search_lessons") -> Response:
     return Response(body={"id": "x", "object": "chat.completion", "choices": [choice]})
 
 
-def searching(server: ModelServer | OllamaServer) -> None:
+def searching(server: ModelServer) -> None:
     """Let the model search for each question, and cite the first passage and a number of none."""
     server.calls = lambda _: [("search_lessons", json.dumps({"query": QUESTION}))]
     server.answer = lambda _: "Raise the heap [1], [99]."
@@ -94,14 +93,13 @@ def test_a_conversation_sends_the_exchanges_before_and_no_passages(
 ) -> None:
     """The third request has both exchanges; at most one search each. Everything comes in pieces."""
     said = "Raise the heap [1]."
-    with ModelServer() as server, OllamaServer() as ollama:
+    with ModelServer() as server:
         configure(
-            own_world, server, f'[ask]\nmodel = "{door}:m"\n', f'ollama_host = "{ollama.url}"\n'
+            own_world, server, f'[ask]\nmodel = "{door}:m"\n', f'ollama_host = "{server.url}"\n'
         )
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
         monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
-        asked = ollama if door == "ollama" else server
-        searching(asked)
+        searching(server)
         session = ""
         requests: list[dict[str, Any]] = []
         for query in (QUESTION, "and the wombat?", "is that all about the platypus?"):
@@ -109,7 +107,7 @@ def test_a_conversation_sends_the_exchanges_before_and_no_passages(
             assert (answer["answer"], streamed) == (said, said)
             session = session or answer["session_id"]
             assert answer["session_id"] == session
-            requests = ollama.chats or [each.body for each in server.requests]
+            requests = server.chats
     assert len(requests) == 6
     messages = [each for each in requests[4]["messages"] if each["role"] != "system"]
     assert [(each["role"], each["content"]) for each in messages] == [

@@ -14,7 +14,7 @@ from tests.support.commands import run
 from tests.support.conversations import Conversation
 from tests.support.files import lesson_text, write
 from tests.support.materials import an_entry, good_answer
-from tests.support.ollama_server import OllamaServer
+from tests.support.model_server import ModelServer
 from tests.support.places import REPO
 from tests.support.projects import taken
 from vault_index import api, client
@@ -81,7 +81,7 @@ def test_all_points_become_lessons_and_the_hook_refuses_none(
     team: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reasons: dict[str, str] = {}
-    with OllamaServer() as server:
+    with ModelServer() as server:
         monkeypatch.setenv("OLLAMA_HOST", server.url)
         team = open_vault(team.root)
         for number, points in enumerate(in_sessions()):

@@ -11,7 +11,7 @@ from tests.support.commands import run
 from tests.support.conversations import Conversation
 from tests.support.files import MakeVault, commit, write
 from tests.support.materials import an_entry, good_answer, stage_of
-from tests.support.ollama_server import OllamaServer
+from tests.support.model_server import ModelServer
 from tests.support.planted import SECRETS
 from vault_index.check import secrets
 from vault_index.learn import diff
@@ -51,7 +51,7 @@ def test_no_secret_reaches_the_model_or_a_file(
                 talk.edits("app.py", f"# {number}", f"# {secret}")
     write(vault.root / "app.py", "limit = 4096\n" + "\n".join(PLANTED) + "\n")
     run("lessons", "journal", "import", cwd=vault.root)
-    with OllamaServer() as server:
+    with ModelServer() as server:
         monkeypatch.setenv("OLLAMA_HOST", server.url)
         echo = an_entry(problem="\n".join(PLANTED[:40]), quotes=[PROMPT])
         kept = an_entry(quotes=[PROMPT])

@@ -1,4 +1,4 @@
-"""A model behind each of three APIs, with a real server."""
+"""A model behind each of two APIs, with a real server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from tests.support.backends import (
     model_at,
 )
 from tests.support.model_server import ModelServer
-from tests.support.ollama_server import OllamaServer
 from vault_index.config import Config
 from vault_index.llm.metered import Allowance, Model
 
@@ -26,7 +25,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def server(kind: str) -> Iterator[Server]:
-    with OllamaServer() if kind == "ollama" else ModelServer() as serving:
+    with ModelServer() as serving:
         serving.answer = lambda _: TEXT
         yield serving
 

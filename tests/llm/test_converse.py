@@ -24,7 +24,6 @@ from tests.support.backends import (
     model_at,
 )
 from tests.support.model_server import ModelServer, Response
-from tests.support.ollama_server import OllamaServer
 from tests.support.watchers import soon
 from vault_index.errors import (
     ModelAwayError,
@@ -100,7 +99,6 @@ ERRORS = {
     b'"message": "Overloaded"}}\n\n',
     "openai": b'data: {"error": {"code": 529, "message": "Overloaded"}}\n\n',
     "llama.cpp": b'error: {"code": 529, "message": "Overloaded", "type": "server_error"}\n\n',
-    "ollama": b'{"error": "Overloaded"}\n',
 }
 
 
@@ -118,14 +116,14 @@ def test_an_error_in_the_stream(server: Server, model: Model, said: str) -> None
     with pytest.raises(ModelCallError, match=r"Overloaded$") as caught:
         model.converse(PLAIN, pieces.append)
     assert len(bodies(server)) == 1 + 4
-    assert isinstance(caught.value, ModelAwayError) == (said != "ollama")
+    assert isinstance(caught.value, ModelAwayError)
 
 
 @pytest.mark.slow
 def test_a_server_that_only_keeps_the_connection_alive(
     kind: str, server: Server, tmp_path: Path
 ) -> None:
-    drop = b'{"message": {"role": "assistant"}, "done": false}\n' if kind == "ollama" else b":\n\n"
+    drop = b":\n\n"
     server.play = streams.forever(drop, pause=0.02)
     model = model_at(kind, server, tmp_path, timeout=2)
     with pytest.raises(ModelCallError, match=r"did not answer in 2 s"):
@@ -154,8 +152,6 @@ def test_an_answer_without_an_end_is_read_no_further(
 
 def piece_of(kind: str, text: str) -> bytes:
     """Return one more piece of an answer."""
-    if kind == "ollama":
-        return streams.ollama_lines("opus", text, [], "")[0].replace(b"x" * 5, b"x" * 999)
     if kind == "anthropic":
         delta = {"type": "text_delta", "text": text}
         event = {"type": "content_block_delta", "index": 0, "delta": delta}
@@ -226,10 +222,7 @@ def test_a_refusal_and_an_end_that_is_none(kind: str, server: Server, model: Mod
     server.answer = lambda _: " \n"
     with pytest.raises(ModelCallError, match="answered with nothing"):
         model.converse(PLAIN, pieces.append)
-    if isinstance(server, OllamaServer):
-        server.done_reason = "length"
-    else:
-        server.end = "max_tokens" if kind == "anthropic" else "length"
+    server.end = "max_tokens" if kind == "anthropic" else "length"
     with pytest.raises(ModelCallError, match=r"did not come to an end in \d tokens"):
         model.converse(QUESTION, pieces.append)
 
@@ -240,7 +233,6 @@ def test_what_a_model_thinks_is_no_text(kind: str, server: Server, model: Model)
         b'{"type": "thinking", "thinking": ""}}\n\ndata: {"type": "content_block_delta", '
         b'"index": 9, "delta": {"type": "thinking_delta", "thinking": "Hm."}}\n\n',
         "openai": b'data: {"choices": [{"delta": {"reasoning_content": "Hm."}}]}\n\n',
-        "ollama": b'{"message": {"role": "assistant", "content": "", "thinking": "Hm."}}\n',
     }[kind]
     server.play = lambda events: [*events[:1], thought, *events[1:]]
     pieces: list[str] = []

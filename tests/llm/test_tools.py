@@ -19,7 +19,6 @@ from tests.support.backends import (
     bodies,
 )
 from tests.support.model_server import ModelServer, Response
-from tests.support.ollama_server import OllamaServer
 from vault_index.errors import (
     ModelCallError,
     ModelToolsError,
@@ -30,9 +29,6 @@ from vault_index.llm.metered import Model
 
 def refuse(server: Server, status: int, message: str) -> None:
     """Answer each question that has tools with an error."""
-    if isinstance(server, OllamaServer):
-        server.fault = "no tools"
-        return
     said = {"error": {"message": message, "type": "invalid_request_error"}}
     server.judge = lambda body: Response(status, said) if body.get("tools") else None
 
@@ -84,13 +80,9 @@ def test_the_result_of_a_call_goes_back_to_the_model(
     roles = ["user", "assistant", "user", "assistant", "tool", "tool"]
     assert [message["role"] for message in messages] == roles
     arguments = [call["function"]["arguments"] for call in messages[3]["tool_calls"]]
-    if kind == "openai":
-        assert [json.loads(written) for written in arguments] == [WANTED, {}]
-        assert messages[4]["tool_call_id"] == "toolu_1"
-        assert messages[3]["tool_calls"][1]["id"] == "toolu_2"
-    else:
-        assert arguments == [WANTED, {}]
-        assert messages[4]["tool_name"] == SEARCH.name
+    assert [json.loads(written) for written in arguments] == [WANTED, {}]
+    assert messages[4]["tool_call_id"] == "toolu_1"
+    assert messages[3]["tool_calls"][1]["id"] == "toolu_2"
     assert messages[4]["content"] == "[1] 4 GB"
 
 
@@ -115,11 +107,9 @@ def test_arguments_that_are_no_object(server: ModelServer, model: Model, argumen
     ],
 )
 def test_a_model_that_takes_no_tools_is_asked_again_without(
-    kind: str, server: Server, model: Model, take: Any, status: int, message: str,
+    server: Server, model: Model, take: Any, status: int, message: str,
     used: Callable[[], tuple[int, int]],
 ) -> None:  # fmt: skip
-    if kind == "ollama" and "ollama" not in message:
-        return
     refuse(server, status, message)
     assert model.can_call_tools
     with pytest.raises(ModelToolsError, match=r"takes no tools") as caught:

@@ -1,4 +1,4 @@
-"""Models behind three APIs, each asked by its own backend: what they are asked, and what they say."""
+"""Models behind two APIs, each asked by its own backend: what they are asked, and what they say."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.model_server import ModelServer
-from tests.support.ollama_server import OllamaServer
 from vault_index.config import Config, LlmTable
 from vault_index.llm import BACKENDS
 from vault_index.llm.backend import Question, Tool
@@ -23,14 +22,14 @@ WANTED = {"query": "größerer Heap"}
 CALL = ("search_lessons", json.dumps(WANTED, ensure_ascii=False))
 PLAIN = Question("Be brief.", "What was it?")
 QUESTION = Question("Be brief.", "What was it?", tools=(SEARCH,))
-KINDS = ("anthropic", "openai", "ollama")
-Server = ModelServer | OllamaServer
+KINDS = ("anthropic", "openai")
+Server = ModelServer
 
 
 def model_at(kind: str, server: Server, home: Path, timeout: float = 20) -> Model:
     """Return the model of a server by its API."""
     settings = LlmTable(openai_url=f"{server.url}/v1")
-    config = Config(home=home, ollama_host=server.url, llm=settings)
+    config = Config(home=home, llm=settings)
     environ = {"ANTHROPIC_API_KEY": "sk-made-up", "ANTHROPIC_BASE_URL": server.url}
     backend = BACKENDS[kind]("opus", config, environ, timeout)
     return Model(backend, Allowance(config), lambda _: None)
@@ -38,6 +37,4 @@ def model_at(kind: str, server: Server, home: Path, timeout: float = 20) -> Mode
 
 def bodies(server: Server) -> list[dict[str, Any]]:
     """Return the requests of conversations, as they came."""
-    if isinstance(server, OllamaServer):
-        return server.chats
     return [request.body for request in server.requests]

@@ -50,6 +50,7 @@ class ModelServer(LocalServer):
         self.instead: list[Response] = []
         self.judge: Callable[[dict[str, Any]], Response | None] = lambda _: None
         self.end = ""  # why an answer ends, in the words of its API; "" for the usual end
+        self.context = 10**9  # tokens of a question that it reads
         self.delay = 0.0
         self.calls: Callable[[dict[str, Any]], Sequence[streams.Call]] = lambda _: ()
         self.streams = True
@@ -77,6 +78,15 @@ class ModelServer(LocalServer):
                 self.send(response.body, response.status, headers=headers, is_cut=response.is_cut)
 
         super().__init__(Answering)
+
+    @property
+    def chats(self) -> list[dict[str, Any]]:
+        """The bodies of all requests."""
+        return [request.body for request in self.requests]
+
+    def count(self, body: dict[str, Any]) -> int:
+        """Return the tokens of a question."""
+        return min(self.context, max(42, len(json.dumps(body["messages"])) // 4))
 
     def words(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """Return what a model's words look like in the API of a path."""
@@ -118,7 +128,7 @@ class ModelServer(LocalServer):
             "object": "chat.completion",
             "model": body["model"],
             "choices": [{"index": 0, "message": message, "finish_reason": end}],
-            "usage": {"prompt_tokens": 42, "completion_tokens": 7, "total_tokens": 49},
+            "usage": {"prompt_tokens": self.count(body), "completion_tokens": 7},
         }
 
     def events(self, path: str, body: dict[str, Any]) -> list[bytes]:
@@ -128,8 +138,9 @@ class ModelServer(LocalServer):
             end = self.end or ("tool_use" if calls else "end_turn")
             return streams.anthropic_events(model, text, calls, end)
         end = self.end or ("tool_calls" if calls else "stop")
-        is_counted = bool(body.get("stream_options", {}).get("include_usage"))
-        return streams.openai_events(model, text, calls, end, is_counted=is_counted)
+        is_counted = body.get("stream_options", {}).get("include_usage")
+        counted = self.count(body) if is_counted else None
+        return streams.openai_events(model, text, calls, end, counted)
 
     def wanted(self, body: dict[str, Any]) -> Sequence[streams.Call]:
         """Return the calls that the model asks for; only tools of the request can be called."""

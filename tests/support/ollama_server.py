@@ -1,4 +1,4 @@
-"""A small real server that speaks Ollama's API, embeddings and chat, and can misbehave on demand."""
+"""A small real server that speaks Ollama's API of embeddings, and can misbehave on demand."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from tests.support import streams
@@ -35,12 +34,8 @@ class OllamaServer(LocalServer):
 
     `keys` are the Authorization of each.
     `fault` is "" or one of: missing, broken, busy, page, list, cut, dimension, few, garbage, nan, and
-    "no tools": the model takes none; elsewhere: it redirects there; endless: an answer without an end;
-    packed: one that unpacks to 10 MB. It begins after `fault_from` requests. Every answer is `delay`
-    seconds late.
-
-    `chats` are the requests of conversations, as they came; `answer` makes a message's text from one,
-    `done_reason` is why it ends. `calls`, `streams`, `play` and `is_left` are those of `ModelServer`.
+    elsewhere: it redirects there; endless: an answer without an end; packed: one that unpacks to 10 MB.
+    It begins after `fault_from` requests. Every answer is `delay` seconds late.
     """
 
     def __init__(self, dimension: int = DIMENSION) -> None:
@@ -50,12 +45,6 @@ class OllamaServer(LocalServer):
         self.fault_from = 0
         self.elsewhere = ""  # an address
         self.delay = 0.0
-        self.chats: list[dict[str, Any]] = []
-        self.answer: Callable[[dict[str, Any]], str] = lambda _: "ok"
-        self.done_reason = "stop"
-        self.calls: Callable[[dict[str, Any]], Sequence[streams.Call]] = lambda _: ()
-        self.streams = True
-        self.play: streams.Play = list
         self.is_left = threading.Event()
         server = self
 
@@ -71,12 +60,8 @@ class OllamaServer(LocalServer):
             def do_POST(self) -> None:
                 body = self.body()
                 server.keys.append(self.headers["Authorization"])
-                if self.path == "/api/chat":
-                    server.chats.append(body)
-                    requests = len(server.chats)
-                else:
-                    server.inputs.append(_texts(body))
-                    requests = len(server.inputs)
+                server.inputs.append(_texts(body))
+                requests = len(server.inputs)
                 time.sleep(server.delay)
                 fault = server.fault if requests > server.fault_from else ""
                 if fault == "missing":
@@ -100,11 +85,6 @@ class OllamaServer(LocalServer):
                     endless = streams.forever(b"x" * 1_000_000)
                     if not streams.send(self, "application/json", endless([])):
                         server.is_left.set()
-                elif fault == "no tools" and body.get("tools"):
-                    said = f"registry.ollama.ai/library/{body['model']} does not support tools"
-                    self._send(400, {"error": said})
-                elif self.path == "/api/chat":
-                    self._chat(body)
                 else:
                     self._embed(body, fault)
 
@@ -115,30 +95,6 @@ class OllamaServer(LocalServer):
                 vectors = vectors[1:] if fault == "few" else vectors
                 vectors = [[float("nan")] * size] * len(texts) if fault == "nan" else vectors
                 self._send(200, {"model": body["model"], "embeddings": vectors})
-
-            def _chat(self, body: dict[str, Any]) -> None:
-                calls = [
-                    {"function": {"name": name, "arguments": json.loads(arguments)}}
-                    for name, arguments in (server.calls(body) if body.get("tools") else ())
-                ]
-                text = server.answer(body)
-                if body["stream"] and server.streams:
-                    lines = streams.ollama_lines(body["model"], text, calls, server.done_reason)
-                    if not streams.send(self, "application/x-ndjson", server.play(lines)):
-                        server.is_left.set()
-                    return
-                with_calls = {"tool_calls": calls} if calls else {}
-                answer = {
-                    "model": body["model"],
-                    "created_at": "2026-11-22T12:00:00Z",
-                    "message": {"role": "assistant", "content": text, **with_calls},
-                    "done": True,
-                    "done_reason": server.done_reason,
-                    "total_duration": 1,
-                    "prompt_eval_count": 1,
-                    "eval_count": 1,
-                }
-                self._send(200, answer)
 
             def _send(self, status: int, answer: Any, **headers: str) -> None:
                 if server.fault == "packed":

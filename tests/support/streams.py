@@ -1,4 +1,4 @@
-"""Answers in pieces, as the servers of three APIs send them, and what can happen to them on their way."""
+"""Answers in pieces, as the servers of two APIs send them, and what can happen to them on their way."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def anthropic_events(model: str, text: str, calls: Iterable[Call], end: str) -> 
 
 
 def openai_events(
-    model: str, text: str, calls: Iterable[Call], end: str, *, is_counted: bool
+    model: str, text: str, calls: Iterable[Call], end: str, counted: int | None
 ) -> list[bytes]:
     """Return the events of chat completions."""
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
@@ -60,27 +60,13 @@ def openai_events(
         {**chunk, "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
         for delta, reason in zip([*deltas, {}], ends, strict=True)
     ]
-    if is_counted:
-        usage = {"prompt_tokens": 42, "completion_tokens": 7, "total_tokens": 49}
+    if counted is not None:
+        usage = {"prompt_tokens": counted, "completion_tokens": 7}
         events.append({**chunk, "choices": [], "usage": usage})
     return [
         *(f"data: {written(event)}\n\n".encode() for event in events),
         b"data: [DONE]\n\n",
     ]
-
-
-def ollama_lines(model: str, text: str, calls: Iterable[dict[str, Any]], end: str) -> list[bytes]:
-    """Return the lines of Ollama's chat."""
-    messages: list[dict[str, Any]] = [{"content": piece} for piece in pieces_of(text, TEXT_CHARS)]
-    messages += [{"content": "", "tool_calls": [call]} for call in calls]
-    head = {"model": model, "created_at": "2026-11-22T12:00:00Z"}
-    lines = [
-        {**head, "message": {"role": "assistant", **message}, "done": False} for message in messages
-    ]
-    counts = {"total_duration": 1, "prompt_eval_count": 1, "eval_count": 1}
-    last = {"role": "assistant", "content": ""}
-    lines.append({**head, "message": last, "done": True, "done_reason": end, **counts})
-    return [f"{written(line)}\n".encode() for line in lines]
 
 
 def pieces_of(text: str, size: int) -> list[str]:

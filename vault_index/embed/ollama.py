@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
+from vault_index import model_http
 from vault_index.errors import EmbedderError
-from vault_index.model_http import OllamaClient
+from vault_index.text.quote import visible_line
 
 if TYPE_CHECKING:
     import numpy as np
+    import ollama
 
 BATCH = 32  # texts a request: one bad text fails its whole batch
 TIMEOUT_SECONDS = 60.0  # the client's default is none; loading a model takes seconds
+MAX_MESSAGE = 200  # characters of what the server says of an error
 MAX_CHARS = 6000  # nomic reads 2,048 tokens in Ollama; the server cuts what is longer
 
 # what a model's card asks for; Ollama adds nothing: {model family: (query, document)}
 _PREFIXES = {"nomic-embed-text": ("search_query: ", "search_document: ")}
+
+
+_ANOTHER = "check that OLLAMA_HOST is an Ollama server, and a recent one"
 
 
 class OllamaEmbedder:
@@ -28,7 +35,9 @@ class OllamaEmbedder:
 
     def __init__(self, model: str, host: str, timeout: float = TIMEOUT_SECONDS) -> None:
         self.model = model
-        self._server = OllamaClient(host, timeout)
+        self.host = model_http.asked(host)
+        self.timeout = timeout
+        self._client: ollama.Client | None = None
         self.name = f"ollama/{model}"
         self._prefixes = _PREFIXES.get(model.partition(":")[0], ("", ""))
 
@@ -48,19 +57,48 @@ class OllamaEmbedder:
         return vector
 
     def _ask(self, texts: list[str]) -> list[Sequence[float]]:
-        response = self._server.call(
-            lambda client: client.embed(model=self.model, input=texts),
-            self.model,
-            "use the built-in embedder",
-            lambda _, message, hint: EmbedderError(message, hint),
-        )
-        vectors = list(response.embeddings)
+        vectors = list(self._answer(texts).embeddings)
         if len(vectors) != len(texts) or not all(vectors):
             raise EmbedderError(
                 f"Ollama gave {len(vectors)} vectors for {len(texts)} texts",
                 "choose an embedding model: ollama pull nomic-embed-text",
             )
         return vectors
+
+    def _answer(self, texts: list[str]) -> ollama.EmbedResponse:
+        """Ask the server; each way in which it can fail becomes an error that says what to do."""
+        import httpx
+        import ollama
+
+        try:
+            if self._client is None:
+                name = urlsplit(self.host if "//" in self.host else f"//{self.host}").hostname
+                rule = model_http.options(name or "localhost", self.timeout)
+                self._client = ollama.Client(self.host, **rule)
+            return self._client.embed(model=self.model, input=texts)
+        except ollama.ResponseError as error:
+            status = error.status_code
+            said = visible_line(_first_line(error.error or f"status {status}"))[:MAX_MESSAGE]
+            problem, hint = f": {said}", "see the log of `ollama serve`"
+            if status == 404:
+                hint = f"run: ollama pull {self.model}"
+            if 300 <= status < 400:
+                problem = ": it leads elsewhere, where no text is sent"
+                hint = "set OLLAMA_HOST to where it leads, if that is yours"
+        except model_http.TooLargeError as error:
+            problem, hint = f": {error}", _ANOTHER
+        except httpx.TimeoutException:
+            problem = f" did not answer in {self.timeout:g} s"
+            hint = "see whether it is overloaded"
+        except (OSError, httpx.HTTPError) as error:
+            problem = f" cannot be reached: {_first_line(error)}"
+            hint = "start it with `ollama serve`, set OLLAMA_HOST, or use the built-in embedder"
+        except httpx.InvalidURL as error:
+            problem = f" cannot be asked: {_first_line(error)}"
+            hint = "set OLLAMA_HOST to a host, a host:port or a URL"
+        except (ValueError, TypeError, AttributeError) as error:  # not what the API promises
+            problem, hint = f" answered oddly: {_first_line(error)}", _ANOTHER
+        raise EmbedderError(f"Ollama at {self.host}{problem}", hint)
 
     def _checked(self, vectors: list[Sequence[float]]) -> np.ndarray:
         """Make an array of unit vectors of the one right length."""
@@ -80,3 +118,8 @@ class OllamaEmbedder:
             )
         array /= np.maximum(np.linalg.norm(array, axis=1, keepdims=True), 1e-12)
         return array
+
+
+def _first_line(error: Any) -> str:
+    """Return the first line of an error's text, its type for one without."""
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -25,8 +25,7 @@ from vault_index.llm.anthropic import AnthropicBackend
 from vault_index.llm.backend import Backend
 from vault_index.llm.claude import DEFAULT_MODEL, ClaudeBackend
 from vault_index.llm.metered import Allowance, Model
-from vault_index.llm.ollama import OllamaBackend
-from vault_index.llm.openai import OpenAIBackend
+from vault_index.llm.openai import OllamaBackend, OpenAIBackend
 from vault_index.llm.server import Sleep
 
 BACKENDS: dict[str, type[Backend]] = {

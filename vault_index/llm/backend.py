@@ -124,7 +124,7 @@ _TOOLS = re.compile(r"(?i)\btools?\b|\btool_choice\b|\bfunction.?call")
 
 
 def described(tools: Iterable[Tool]) -> list[dict[str, Any]]:
-    """Return tools as chat completions and Ollama want them."""
+    """Return tools as chat completions want them."""
     return [{"type": "function", "function": asdict(tool)} for tool in tools]
 
 

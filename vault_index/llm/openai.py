@@ -1,7 +1,8 @@
 """Any server with OpenAI's chat completions, over plain HTTP: `openai:MODEL` at [llm] openai_url.
 
-llama.cpp, vLLM, LM Studio and gateways speak it, none of them all of it: what a server refuses with
-status 400 or 422 is asked in a simpler form, for this question and those after it.
+`ollama:MODEL` is the same at OLLAMA_HOST. llama.cpp, vLLM, LM Studio and gateways speak it, none of
+them all of it: what a server refuses with status 400 or 422 is asked in a simpler form, for this question
+and those after it.
 """
 
 from __future__ import annotations
@@ -10,15 +11,17 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
-from vault_index.errors import SettingsError
+from vault_index import model_http
+from vault_index.errors import ModelCallError, SettingsError
 from vault_index.llm import backend, server
 
 SETTING = "openai_url of [llm]"
 _SCHEMA, _REPEATABLE, _LIMIT = "response_format", "temperature", "max_tokens"
-_STREAM, _COUNTED = "stream", "stream_options"
+_STREAM, _COUNTED, _EFFORT = "stream", "stream_options", "reasoning_effort"
 _NAMED = (_REPEATABLE, _LIMIT, _STREAM, _COUNTED, _SCHEMA)  # left out where a server names one
-_LIKELY = (_COUNTED, _SCHEMA)  # left out where it names nothing
+_LIKELY = (_COUNTED, _SCHEMA, _EFFORT)  # left out where it names nothing
 
 
 @dataclass(slots=True)
@@ -146,6 +149,51 @@ class OpenAIBackend(server.HttpBackend):
             likely = [named] if named in body else []
         self.refused.update(likely[:1])
         return bool(likely)
+
+
+OLLAMA_PORT = 11434
+MAX_CHARS_A_TOKEN = 8  # no text has more: where a server counts fewer tokens, it cut the question
+
+
+class OllamaBackend(OpenAIBackend):
+    """A model on an Ollama server, by its chat completions. It answers without thinking first."""
+
+    kind = "ollama"
+
+    def ask(self, question: backend.Question, take: backend.Take | None = None) -> backend.Reply:
+        """Return the reply of one request. Raises ModelCallError, also where Ollama cut the question."""
+        reply = super().ask(question, take)
+        if reply.input_tokens and reply.input_tokens * MAX_CHARS_A_TOKEN < question.chars:
+            raise ModelCallError(
+                f"{self.name} read only {reply.input_tokens:,} tokens of the question",
+                "start Ollama with a larger context: OLLAMA_CONTEXT_LENGTH=32768 ollama serve",
+            )
+        return reply
+
+    def _server(self) -> tuple[str, str, str]:
+        url = ollama_url(self.config.ollama_host)
+        parts = urlsplit(url)
+        is_safe = parts.scheme == "https" or model_http.is_this_machine(parts.hostname or "")
+        return f"{url}/v1/chat/completions", "OLLAMA_HOST", "OLLAMA_API_KEY" if is_safe else ""
+
+    def _body(self, question: backend.Question, streams: bool) -> dict[str, Any]:
+        body = super()._body(question, streams)
+        return body if _EFFORT in self.refused else body | {_EFFORT: "none"}
+
+
+def ollama_url(host: str) -> str:
+    """Return the address for what OLLAMA_HOST may hold: a name, a port, a URL. Raises SettingsError."""
+    named = model_http.asked(host.strip().rstrip("/"))
+    if "://" in named:
+        return named
+    try:
+        parts = urlsplit(f"//{named}")
+        name, port = parts.hostname or "127.0.0.1", parts.port or OLLAMA_PORT
+    except ValueError:
+        raise SettingsError(
+            f"OLLAMA_HOST is no address: {host!r:.80}", "set it to a host, a host:port or a URL"
+        ) from None
+    return f"http://{f'[{name}]' if ':' in name else name}:{port}{parts.path}"
 
 
 def _message(turn: backend.Turn) -> dict[str, Any]:
