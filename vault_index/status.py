@@ -14,6 +14,7 @@ from vault_index.errors import VaultError
 from vault_index.hotpath import index_files
 from vault_index.index import diff
 from vault_index.lesson import category
+from vault_index.recall import words
 from vault_index.search import entries, floor
 from vault_index.store import injections, manifest, ownership
 
@@ -58,10 +59,11 @@ def of(vault: Vault) -> dict[str, Any]:
         state["categories"] = category.counts(lesson["categories"] for lesson in lessons)
         state["unfiled"] = sum(lesson["filed_by"] in ("classifier", "nobody") for lesson in lessons)
         state["withheld"] = entries.withheld(vault)
+        state["wrong"] = [asdict(each) for each in words.reasons(vault)]
     except VaultError:
         lessons = []
         state |= dict.fromkeys(("lessons", "unfiled"))
-        state |= {"categories": {}, "withheld": {}}
+        state |= {"categories": {}, "withheld": {}, "wrong": []}
     ids = [lesson["id"] for lesson in lessons]
     try:
         summary = injections.summary(vault.index_dir, vault.root, ids)

@@ -44,7 +44,7 @@ async def names(folder: Path, tools: str = "all") -> list[str]:
 
 
 async def test_they_are_there_when_the_journal_is_on(tmp_path: Path, own_world: Path) -> None:
-    lessons = ["learn_search", "learn_get", "learn_status", "learn_trigger", "remember"]
+    lessons = ["learn_search", "learn_get", "learn_status", "learn_trigger", "remember", "useful"]
     assert await names(tmp_path) == lessons
     recorded = write(own_world / "journal" / "recorded", "# of whom\n!/private\n")
     assert await names(tmp_path) == lessons

@@ -272,7 +272,7 @@ COMMANDS = (
     typed(
         "recall, a lesson whose code is gone",
         "recall when is the quarterly ledger closed",
-        "the code that it is about is gone",
+        "its code is gone",
     ),
     typed("recall names the nearest", "recall how do I bake rye bread", "(?i)floor|nothing|near"),
     typed(
@@ -287,6 +287,10 @@ COMMANDS = (
     typed("teach --undo", "teach 'never taught this' --fires vpn --undo", "was not taught this", 1),
     typed("teach --error", "teach --error 'ssh: connect timed out' --fires vpn", "(?i)vpn"),
     typed("teach --last", "teach --last 99 --fires vpn", "(?i)prompt|last", 1),
+    typed("useful", "useful vpn yes it is so", "noted"),
+    typed("useful, no word", "useful vpn perhaps", "yes.no.wrong", 2),
+    typed("useful, no lesson", "useful no-such-lesson yes", "no-such-lesson", 1),
+    typed("useful --last", "useful --last 99 yes", "(?i)prompt 99", 1),
     typed("last", "last", "^ +Node runs out of memory in the CI build"),
     typed("last -n, limit", "last -n 101", "1<=x<=100", 2),
     typed("check", "check", r"relation: warning: it supersedes 'the old gateway'"),
@@ -559,7 +563,7 @@ HTTP = (
     sent(
         "page: when a lesson was used",
         f"GET /page/private/lesson/use?id={HEAP_ID}",
-        r"Last given to an agent on \d{4}-\d\d-\d\d",
+        r"last on \d{4}-\d\d-\d\d",
     ),
     sent(
         "page: lessons used lately",
@@ -636,6 +640,9 @@ MCP = (
     called("learn_get a record", "learn_get", "redirect", id="{record}"),
     called("learn_get, unknown", "learn_get", "no-such-lesson", id="no-such-lesson"),
     called("learn_status", "learn_status", "(?i)bug_fix|lessons"),
+    called("useful", "useful", "Noted", id=HEAP_ID, word="yes"),
+    called("useful, no lesson", "useful", "no-such-lesson", 1, id="no-such-lesson", word="no"),
+    called("useful, no word", "useful", "(?i)word", 1, id=HEAP_ID, word="perhaps"),
     called(
         "learn_trigger commits",
         "learn_trigger",

@@ -199,6 +199,7 @@ def test_every_command_is_a_question_or_command_of_the_api() -> None:
         "config": "state.settings", "journal": "journal.search", "remember": "proposal.remember",
         "skills": "skill.build_ready",
         "review": "proposal.cards", "learn": "learn.learn", "teach": "injection.teach_lesson",
+        "useful": "injection.useful",
         "last": "injection.select", "new": "edit.add_lesson", "move": "edit.move_lesson",
         "vaults": "share.vaults",
     }  # fmt: skip

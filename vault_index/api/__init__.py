@@ -49,7 +49,7 @@ MODULES = (
 COMMANDS = frozenset(
     "asking.ask edit.accept edit.add_lesson edit.check_file edit.delete_lesson edit.diff_file "
     "edit.import_from edit.ingest edit.move_lesson edit.read_file edit.rename edit.restore_lesson "
-    "edit.update_lesson edit.write_file injection.confirm "
+    "edit.update_lesson edit.write_file injection.confirm injection.useful "
     "injection.stale_lessons injection.teach_lesson journal.bring_up_to_date journal.erase "
     "journal.import_transcripts learn.learn learn.trigger lesson.diff lesson.history "
     "proposal.accept proposal.cards proposal.edit proposal.merge proposal.reject "

@@ -12,10 +12,13 @@ from vault_index.api.question import Caller, command, question
 from vault_index.api.search import failure_recalled
 from vault_index.edit import teach, update
 from vault_index.errors import VaultError
-from vault_index.recall import injected, stale
+from vault_index.recall import injected, stale, words
+from vault_index.search import above
 from vault_index.store import injections
 from vault_index.text import failure
 from vault_index.vault import Vault
+
+MAX_WHY_CHARS = 300  # of what somebody says of a lesson
 
 
 @question
@@ -94,6 +97,26 @@ def _key(prompt: str) -> str:
     return injections.key_of(" ".join(prompt.split()))
 
 
+@command
+def useful(
+    vault: Vault, caller: Caller, name: str, word: str, why: str = "", by: str = words.PERSON
+) -> dict[str, Any]:
+    """Note whether a lesson was useful: `word` is yes, no or wrong, `by` is person or agent.
+
+    The answer: `id`, `title`, `word`, `by`, and whether hooks leave the lesson out now: `is_left_out`.
+    """
+    if word not in words.WORDS or by not in words.SPEAKERS:
+        raise VaultError(f"no word {word!r:.40}", "choose yes, no or wrong")
+    entry: Any = caller.ask(api.lesson.show(name=name), prompts=False)["entry"]
+    there = above.named(vault, entry["id"])
+    other, id = there[1:] if there else (vault, entry["id"])
+    caller.index(other)
+    words.say(other, id, word, by, " ".join(why.split())[:MAX_WHY_CHARS])
+    said = words.wrong(other, [id]).get(id)
+    about = {"id": entry["id"], "title": entry["title"], "word": word, "by": by}
+    return {**about, "is_left_out": bool(said and said.withholds)}
+
+
 # Lessons that need another look, and their confirmation.
 
 
@@ -101,10 +124,10 @@ def _key(prompt: str) -> str:
 def stale_lessons(vault: Vault, caller: Caller) -> dict[str, Any]:
     """List why lessons should be looked at again: `reasons`, each with what to `do`, and `lessons`.
 
-    Each has `lesson`, `title`, `path`, `why` and `kind` (anchor | file).
+    Each has `lesson`, `title`, `path`, `why` and `kind` (wrong | anchor | file).
     """
     caller.index(vault)
-    reasons = stale.reasons(vault)
+    reasons = [*words.reasons(vault), *stale.reasons(vault)]
     return {
         "reasons": [asdict(reason) for reason in reasons],
         "lessons": len({reason.lesson for reason in reasons}),

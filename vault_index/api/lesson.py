@@ -85,9 +85,13 @@ def page(vault: Vault, name: str) -> dict[str, Any]:
 
 @question
 def tally(vault: Vault, id: str) -> dict[str, Any]:
-    """Return how often agents got a lesson as `uses`, and when last as `last_used`, "" for never."""
+    """Return how often agents got a lesson as `uses`, and when last as `last_used`, "" for never.
+
+    `word` is the last that somebody said of it, "" for none.
+    """
     _, last = injections.times_of(vault.index_dir).get(id, ("", ""))
-    return {"uses": injections.uses(vault.index_dir)[id], "last_used": last}
+    word = str(_loaded("recall.words").last_of(vault).get(id, ""))
+    return {"uses": injections.uses(vault.index_dir)[id], "last_used": last, "word": word}
 
 
 @question

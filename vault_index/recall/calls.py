@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from vault_index import git
 from vault_index.check.redact import glob_matcher, redact
 from vault_index.index.rows import MAX_TAUGHT_CHARS
-from vault_index.recall import anchors, block, select, sessions
+from vault_index.recall import block, select, sessions, words
 from vault_index.recall.select import Injection
 from vault_index.search import above, failures
 from vault_index.search.hit import Hit
@@ -55,7 +55,7 @@ def for_failure(
     def search(name: str, vault: Vault) -> tuple[failures.Answer, list[Hit], above.Answer]:
         answer = failures.find(vault, failed, _LOOKED_AT, text_only=text_only)
         floors[name] = answer.floor if answer.floor < float("inf") else None
-        trusted = anchors.deliverable(vault, select.only_trusted(vault, answer.hits[:1]))
+        trusted = words.deliverable(vault, select.only_trusted(vault, answer.hits[:1]))
         return answer, trusted, above.Answer(trusted if answer.is_above else (), answer.kept_out)
 
     answer, trusted, own = search("", vault)

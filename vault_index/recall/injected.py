@@ -18,6 +18,7 @@ from vault_index.hotpath.log import MAX_SESSION_CHARS
 from vault_index.journal import archive, capture
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import PROMPT, Session
+from vault_index.recall import words
 from vault_index.store import filters, injections
 from vault_index.transcripts import reading
 
@@ -169,6 +170,7 @@ class _Details:
                 row["lesson_id"]: row["lesson_id" if row["withheld"] else "title"] for row in rows
             }
         self._texts = _Texts(vault)
+        self._words = words.last_of(vault)
 
     def of(self, record: _Record) -> dict[str, Any]:
         """Return a record with all that is known of it."""
@@ -198,6 +200,7 @@ class _Details:
                     **self._lesson(lesson),
                     "score": score,
                     "taught": taught(lesson),
+                    "word": str(self._words.get(lesson, "")),
                     "is_taught": lesson in (record.get("taught") or ()),
                 }
                 for lesson, score in zip(lessons, scores, strict=False)

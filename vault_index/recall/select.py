@@ -15,7 +15,7 @@ from vault_index import features, files, git
 from vault_index.errors import VaultError
 from vault_index.hotpath import chatter
 from vault_index.lesson import file, passages
-from vault_index.recall import anchors, block
+from vault_index.recall import block, words
 from vault_index.search import above, floor, scoring, unindexed
 from vault_index.search.hit import Hit
 from vault_index.search.query import Query, Results
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # cut loses no right lesson and takes out every tenth of those injected.
 COMPANION_SHARE = 0.75
 NOTHING = "nothing above the floor"
-_NO_CODE = "the code that it is about is gone: see `lessons check --stale`"
+_LEFT_OUT = "it was called wrong, or its code is gone: see `lessons check --stale`"
 _WITHHELD = " is left out: "
 # In a long prompt, a paste above all, the request is the first line or the last. Of 80 labelled prompts
 # 53% get the right lesson; before or after 25 to 400 words of others 49% by the ends, else 12 to 0%.
@@ -103,7 +103,7 @@ def from_files(vault: Vault, prompt: str, given: Collection[str] = ()) -> Inject
     every, files = unindexed.find(vault, prompt, config.prompt_lessons + len(given))
     least = floor.before_fit(files)
     trusted = [hit for hit in only_trusted(vault, every) if hit.is_above(least)]
-    hits = anchors.deliverable(vault, trusted)
+    hits = words.deliverable(vault, trusted)
     fresh = _fresh(hits, 0.0, given)[: config.prompt_lessons]
     silent = "" if fresh else "nothing new" if hits else NOTHING
     injection = Injection("", fresh, floor=least, silent=silent, near=next(iter(every), None))
@@ -170,7 +170,7 @@ def of_ids(vault: Vault, ids: Sequence[str]) -> list[Hit]:
 def _for_agents(vault: Vault, *conditions: str) -> list[Hit]:
     where = filters.all_of(filters.FOR_AGENTS, *conditions)
     rows = vault.open_index().store.rows(schema.LESSONS.shown, where)
-    return anchors.deliverable(vault, only_trusted(vault, map(Hit.of_lesson, rows)))
+    return words.deliverable(vault, only_trusted(vault, map(Hit.of_lesson, rows)))
 
 
 def _rules(vault: Vault, already: Collection[str]) -> list[Hit]:
@@ -270,11 +270,11 @@ def _own_above_floor(
         best.pop(hit.lesson_id, None)
     best = _without_superseded(vault, best)
     fresh = _fresh([best[id] for id in sorted(best)], share, given)
-    hits = anchors.deliverable(vault, fresh[: 2 * k])[:k]
+    hits = words.deliverable(vault, fresh[: 2 * k])[:k]
     others = [*(hit for hit in best.values() if hit not in hits), *silenced]
     if hits:
         return Injection("", hits, floor=least, others=others)
-    silent = _NO_CODE if fresh else "nothing new" if best else NOTHING
+    silent = _LEFT_OUT if fresh else "nothing new" if best else NOTHING
     for path, why in () if best else sorted(left_out.items())[:1]:
         silent = f"{path}{_WITHHELD}{why}"
     nearest = max([*best.values()] or near, key=lambda hit: hit.score, default=None)

@@ -50,7 +50,7 @@ _COMMON_FILES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a lesson should be looked at: its `kind` is "anchor" or "file"."""
+    """Why a lesson should be looked at: its `kind` is "wrong", "anchor" or "file"."""
 
     lesson: str
     title: str

@@ -18,6 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from vault_index.errors import WriteError
 from vault_index.hotpath import index_files, log
 from vault_index.hotpath.log import HOOK_LOG, MAX_SESSION_CHARS
 from vault_index.store import ownership
@@ -68,6 +69,7 @@ PROMPT, FAILURE = "UserPromptSubmit", "PostToolUseFailure"
 EDIT = "FileEdit"  # an agent is about to edit a file; `said` is its path
 SUBAGENT = "SubagentStart"  # with the prompt of the agent that starts it
 RENAME, MARK = "Rename", "Mark"  # the events of records that are no search
+_NAMES, _WORDS = (FILE, OLD_FILE), ("words.jsonl", "words.old.jsonl")
 key_of = log.key_of  # the hash by which a record knows a prompt
 SHOWN = 5  # lessons of the most and of the never used
 Key = tuple[str, str, str]  # of a failure: time, session, signature
@@ -104,19 +106,17 @@ def record(
         "taught": list(taught),
         "said": said,
     }
-    _note(
-        folder,
-        event,
-        session=session[:MAX_SESSION_CHARS],
-        prompt=key or key_of(prompt),
-        lessons=[lesson for lesson, _ in hits],
-        scores=[round(score, 4) for _, score in [*hits, *skills]],
-        skills=[skill for skill, _ in skills],
-        floor=None if floor is None else round(floor, 4),
-        ms=round(ms, 1),
-        by=by,
-        **{name: value for name, value in optional.items() if value},
-    )
+    values = {
+        "session": session[:MAX_SESSION_CHARS],
+        "prompt": key or key_of(prompt),
+        "lessons": [lesson for lesson, _ in hits],
+        "scores": [round(score, 4) for _, score in [*hits, *skills]],
+        "skills": [skill for skill, _ in skills],
+        "floor": None if floor is None else round(floor, 4),
+        "ms": round(ms, 1),
+        "by": by,
+    }
+    _note(folder, event, values | {name: value for name, value in optional.items() if value})
 
 
 def mark(
@@ -134,34 +134,57 @@ def mark(
     that it is in, and `moved` whether it left the other list.
     """
     about = {"session": session[:MAX_SESSION_CHARS], "prompt": prompt, "lesson": lesson}
-    _note(folder, MARK, lessons=[], **about, written=written, kind=kind, moved=moved)
+    done = {"written": written, "kind": kind, "moved": moved}
+    _note(folder, MARK, {"lessons": [], **about, **done})
 
 
 def rename(folder: Path, renamed: Mapping[str, str]) -> None:
     """Note that lessons have other ids now, old to new, so that their use still counts. Never raises."""
     if renamed:
-        _note(folder, RENAME, lessons=[], renamed=dict(renamed))
+        _note(folder, RENAME, {"lessons": [], "renamed": dict(renamed)})
+        if (folder / _WORDS[0]).exists():
+            _note(folder, RENAME, {"renamed": dict(renamed)}, _WORDS)
 
 
-def _note(folder: Path, event: str, **values: Any) -> None:
-    """Append a line, with the time; in a read-only vault none."""
+def say(folder: Path, lesson: str, word: str, by: str, why: str, hash: str) -> None:
+    """Note what somebody said of a lesson, whose content has this hash. Raises WriteError."""
+    about = {"lesson": lesson, "word": word, "by": by, "why": why, "hash": hash}
+    if not _note(folder, "Word", about, _WORDS):
+        raise WriteError(f"cannot write {folder / _WORDS[0]}", "make the folder writable")
+
+
+def words(folder: Path) -> list[dict[str, Any]]:
+    """Return what was said of lessons, oldest first, under the ids that they have now."""
+    return with_names_of_now(_lines(folder, *reversed(_WORDS)))
+
+
+def _note(
+    folder: Path, event: str, values: Mapping[str, Any], names: tuple[str, str] = _NAMES
+) -> bool:
+    """Append a line, with the time. Whether it could be written: in a read-only vault none is."""
     line = {"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "event": event, **values}
     data = json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
     with suppress(OSError), ownership.opened(folder) as handle:
-        log.append(handle, FILE, data, max_bytes=MAX_BYTES, old=OLD_FILE)
+        log.append(handle, names[0], data, max_bytes=MAX_BYTES, old=names[1])
+        return True
+    return False
 
 
 def records(folder: Path) -> Iterator[dict[str, Any]]:
     """Yield the records that are kept, oldest first; lines that are no record are left out."""
-    for path in (folder / OLD_FILE, folder / FILE):
+    for values in _lines(folder, OLD_FILE, FILE):
+        if isinstance(values.get("lessons"), list):
+            yield values
+
+
+def _lines(folder: Path, *names: str) -> Iterator[dict[str, Any]]:
+    for path in (folder / name for name in names):
         try:
             with os.fdopen(ownership.open_file(path), encoding="utf-8", errors="replace") as file:
                 lines = file.read().splitlines()
         except OSError:
             continue
-        for values in _objects(lines):
-            if isinstance(values.get("lessons"), list):
-                yield values
+        yield from _objects(lines)
 
 
 def with_misses(folder: Path, root: Path) -> list[dict[str, Any]]:

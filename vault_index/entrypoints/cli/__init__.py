@@ -35,7 +35,7 @@ atexit.register(gc.freeze)
 # those that a person meets: `lessons --help`
 SECTIONS = {
     "Lessons": "new add search show edit move rm",
-    "Agents": "install teach last",
+    "Agents": "install teach last useful",
     "Sessions": "",
     "Team": "check sync",
     "Vault": "init open status config",
@@ -64,7 +64,7 @@ HOMES = {
     for module, commands in {
         "help": "help",
         "install": "uninstall hook",
-        "lessons": "new add list show edit move rm last teach log",
+        "lessons": "new add list show edit move rm last teach useful log",
         "organise": "import categories",
         "search": "recall eval",
         "servers": "mcp serve open",

@@ -1,4 +1,4 @@
-"""The commands for lessons: new, add, list, show, edit, move, rm, last, teach, log."""
+"""The commands for lessons: new, add, list, show, edit, move, rm, last, teach, useful, log."""
 
 from __future__ import annotations
 
@@ -258,6 +258,8 @@ def show_command(named: str | None, lesson_id: str | None, at: str | None, as_js
             output.say(f"{link['kind']}: lessons show {link['id']}")
     if used.get("uses"):
         output.say(f"given {count(used['uses'], 'time')}, last on {used['last_used'][:10]}")
+    if used.get("word"):
+        output.say(used["word"])
     if entry["withheld"]:
         asking.note(f"warning: hooks leave it out: {entry['withheld']}")
     output.say()
@@ -385,6 +387,20 @@ def last_command(named: str | None, number: int) -> options.Answers:
         for line in _got(record):
             output.say(f"   {line}")
     asking.note("teach one: lessons teach --last N --fires ID, or --not ID")
+    if any(record["lessons"] for record in records) and sys.stdin.isatty() and sys.stdout.isatty():
+        _rate(named, records)
+
+
+def _rate(named: str | None, records: list[dict[str, Any]]) -> None:
+    """Ask for a prompt by its number, and whether what it got first was useful."""
+    place = output.press("a number says whether its lesson was useful, any other key ends:")
+    given = records[int(place) - 1 : int(place)] if place in tuple("123456789") else []
+    if given and given[0]["lessons"]:
+        key = output.press(f"{given[0]['lessons'][0]['title']}: [y]es, [n]o, [w]rong:")
+        if word := {"y": "yes", "n": "no", "w": "wrong"}.get(key):
+            done = _note_word(named, given[0]["lessons"][0]["id"], word)
+            for line in _after_word(named, done, int(place)):
+                output.say(line)
 
 
 def latest(named: str | None, number: int) -> list[dict[str, Any]]:
@@ -398,6 +414,7 @@ def _got(record: dict[str, Any]) -> Iterator[str]:
     for lesson in record["lessons"]:
         mark = ", taught" if lesson["is_taught"] else ""
         taught = f"; taught {lesson['taught']}" if lesson["taught"] else ""
+        taught += f"; {lesson['word']}" if lesson["word"] else ""
         title = lesson["title"] or "no longer there"
         yield f"{title} ({percent_of(lesson['score'])}%{mark}) {lesson['id']}{taught}"
     if record["came_again"] is not None:
@@ -429,6 +446,7 @@ def _ago(time: str, now: datetime) -> str:
 
 
 FIRES, SILENT = "fires_on", "silent_on"
+WORDS = ("yes", "no", "wrong")
 
 
 @options.command("teach", 'lessons teach "run the tests please" --fires run-tests')
@@ -533,6 +551,59 @@ def _said(done: dict[str, Any], undo: bool) -> str:
     if done["kind"].endswith("_error"):
         return f"{done['id']} {what} a failure that prints: {done['prompt']}{again}"
     return f"{done['id']} {what} this prompt and near ones{again}"
+
+
+# what a coding agent sets for the commands that it runs
+_OF_AGENTS = ("CLAUDECODE", "CODEX_SANDBOX_NETWORK_DISABLED", "CURSOR_AGENT", "GEMINI_CLI")
+
+
+@options.command("useful", "lessons useful staging-deploys-need-the-vpn wrong the VPN is gone")
+@click.argument("said", nargs=-1, required=True, metavar="[ID] yes|no|wrong [WHY]...")
+@click.option(
+    "--last", type=click.IntRange(1, 100), help="ID is what the prompt of that number got."
+)
+def useful_command(named: str | None, said: tuple[str, ...], last: int | None) -> options.Answers:
+    """Say whether a lesson was useful, or is wrong.
+
+    A lesson that you call wrong stays out of hooks, and on `lessons check --stale`, until you say yes or
+    no, or its text changes. A word of an agent only puts it on that list. It is kept on this machine.
+    """
+    if last and said[0] in WORDS:
+        records = latest(named, last)
+        given = [each["id"] for each in records[-1]["lessons"]] if len(records) == last else []
+        if len(given) != 1:
+            message = f"prompt {last} got {len(given)} lessons"
+            raise VaultError(message, f"name one: lessons useful ID {said[0]}")
+        said = (given[0], *said)
+    if len(said) < 2 or said[1] not in WORDS:
+        raise click.UsageError("name a lesson and a word: lessons useful ID yes|no|wrong [WHY]")
+    lesson = client.name_in_vault(named, said[0])
+    done = _note_word(named, lesson, said[1], " ".join(said[2:]))
+    yield done
+    for line in _after_word(named, done, last):
+        output.say(line)
+
+
+def _note_word(named: str | None, lesson: str, word: str, why: str = "") -> dict[str, Any]:
+    by = "agent" if any(os.environ.get(name) for name in _OF_AGENTS) else "person"
+    command = api.injection.useful(name=lesson, word=word, why=why, by=by)
+    return dict(asking.ask(named, command))
+
+
+def _after_word(named: str | None, done: dict[str, Any], last: int | None) -> Iterator[str]:
+    """Yield what was noted, and what follows; `last` is the number of the prompt, as far as known."""
+    yield f"noted: {done['title']}: {done['word']}"
+    if done["is_left_out"]:
+        yield f"hooks leave it out until: lessons useful {done['id']} yes"
+    elif done["word"] == "wrong":
+        yield "an agent's word: it is on the list of `lessons check --stale`"
+    elif done["word"] == "no" and done["by"] == "person":
+        for place, each in enumerate(latest(named, 100), start=1) if last is None else ():
+            if each["kind"] != "file" and done["id"] in [it["id"] for it in each["lessons"]]:
+                last = place
+                break
+        if last:
+            yield f"keep it out there: lessons teach --last {last} --not {done['id']}"
 
 
 @options.command("log", "lessons log devops/ci-cd/node-heap-out-of-memory", paged=True)

@@ -249,10 +249,8 @@ def _list_stale(named: str | None, as_json: bool) -> None:
     for reason in answer["reasons"]:
         output.say(f"{reason['path']}: {reason['why']}")
         output.say(f"  {reason['do']}")
-    if answer["reasons"]:
-        asking.note(
-            f"{count(answer['lessons'], 'lesson')}; if it still holds: lessons check --confirm ID"
-        )
+    if any(reason["kind"] != "wrong" for reason in answer["reasons"]):
+        asking.note("if it still holds: lessons check --confirm ID")
 
 
 def _confirm(named: str | None, lesson_ids: tuple[str, ...], as_json: bool) -> None:

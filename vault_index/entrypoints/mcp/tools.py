@@ -145,6 +145,16 @@ class Tools:
         )  # fmt: skip
         return texts.proposal(self._agent.ask(command))
 
+    def useful(
+        self,
+        id: Name,
+        word: Annotated[Literal["yes", "no", "wrong"], _about("wrong: it is not so")],
+        why: Annotated[str, _about("in a line")] = "",
+    ) -> str:
+        """Say whether a lesson that you were given was useful."""
+        done = self._agent.ask(api.injection.useful(name=id, word=word, why=why, by="agent"))
+        return f"Noted: {texts.line(done['id'])}: {word}."
+
     def search_journal(
         self,
         query: Annotated[str, _about("in words; none lists the latest")] = "",
@@ -237,6 +247,7 @@ def build(agent: Agent, tools: str = ALL, access: Access | None = None) -> Lesso
         _add(server, of_agent.learn_status, "Count lessons", READS)
         _add(server, of_agent.learn_trigger, "Learn from work", PROPOSES)
         _add(server, of_agent.remember, "Propose a lesson", PROPOSES)
+        _add(server, of_agent.useful, "Rate a lesson", PROPOSES)
         add_prompts(server, agent)
     if tools != LESSONS:
         _add(server, of_agent.search_journal, "Search past work", READS)

@@ -158,6 +158,20 @@ def teach(client: Client, body: TeachBody) -> HTMLResponse:
     )
 
 
+class WordBody(BaseModel):
+    """A person's word on a lesson."""
+
+    lesson: Id
+    word: Literal["yes", "no", "wrong"]
+
+
+@routes.post(f"{PRIVATE}/useful", dependencies=[Depends(one_at_a_time)])
+def useful(client: Client, body: WordBody) -> HTMLResponse:
+    """Note whether a lesson was useful."""
+    done, _ = client.look(api.injection.useful(name=body.lesson, word=body.word))
+    return fragment("agents_useful.html", **done)
+
+
 def _by_session(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return records by their sessions, the session with the latest record first."""
     groups: dict[str, dict[str, Any]] = {}

@@ -71,6 +71,7 @@ def _problems(state: Values) -> Iterator[str]:
     problems += [
         f"{path}: hooks leave it out: {why}" for path, why in sorted(state["withheld"].items())
     ]
+    problems += [f"{each['lesson']}: {each['why']}: {each['do']}" for each in state["wrong"]]
     problems += state["ignored_settings"]
     for problem in problems[:MAX_PROBLEMS]:
         yield f"problem    {problem}"

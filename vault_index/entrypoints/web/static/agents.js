@@ -54,6 +54,20 @@ async function attempt(place, action) {
   }
 }
 
+// Say whether a lesson was useful.
+async function say(button) {
+  const place = button.closest(".useful");
+  const said = place.querySelector("[role=status]");
+  try {
+    const body = { lesson: place.dataset.lesson, word: button.dataset.say };
+    const answer = await request("/page/private/agents/useful", { method: "POST", body });
+    said.innerHTML = await answer.text();
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    said.textContent = error.message;
+  }
+}
+
 list.addEventListener("click", async (event) => {
   const button = event.target.closest("button");
   if (!button) return;
@@ -66,7 +80,8 @@ list.addEventListener("click", async (event) => {
       button.disabled = false;
       notice(error.message);
     }
-  } else if (button.dataset.do === "type") ask(place);
+  } else if (button.dataset.say) await say(button);
+  else if (button.dataset.do === "type") ask(place);
   else if (button.dataset.do === "mark") await attempt(place, () => write(place, {}));
   else if (button.dataset.do === "undo") await attempt(place, () => write(place, { undo: true }));
 });

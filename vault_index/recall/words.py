@@ -1,0 +1,115 @@
+"""The words of people and agents on lessons that agents were given: useful yes, no, or wrong.
+
+A person's *wrong* takes a lesson out of hooks until a person says otherwise, or until its title or text
+changes. An agent's only asks for a look: what an agent reads could tell it to say so. The words are
+beside the record of injections on this machine; no file of a lesson has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vault_index.errors import VaultError
+from vault_index.recall import anchors
+from vault_index.recall.stale import Reason
+from vault_index.store import filters, injections
+
+if TYPE_CHECKING:
+    from vault_index.search.hit import Hit
+    from vault_index.vault import Vault
+
+YES, NO, WRONG = WORDS = ("yes", "no", "wrong")
+PERSON, AGENT = SPEAKERS = ("person", "agent")
+_WHO = {PERSON: "a person", AGENT: "an agent"}
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """The last word of a person, or of an agent after that. `hash` is of the lesson as it was then."""
+
+    word: str
+    by: str
+    why: str
+    day: str
+    hash: str
+
+    def __str__(self) -> str:
+        said = "called it wrong" if self.word == WRONG else f"said useful: {self.word}"
+        return f"{_WHO[self.by]} {said} on {self.day}" + (f": {self.why}" if self.why else "")
+
+    @property
+    def withholds(self) -> bool:
+        """Whether it takes the lesson out of hooks, while the lesson is as it was."""
+        return self.word == WRONG and self.by == PERSON
+
+
+def last_of(vault: Vault) -> dict[str, Word]:
+    """Return the last word on each lesson: an agent does not speak over a person's *wrong*."""
+    last: dict[str, Word] = {}
+    for line in injections.words(vault.index_dir):
+        word, by, why, day, hash = (
+            str(line.get(name) or "") for name in ("word", "by", "why", "time", "hash")
+        )
+        lesson, before = str(line.get("lesson")), last.get(str(line.get("lesson")))
+        is_overruled = before and before.withholds and before.hash == hash and by == AGENT
+        if word in WORDS and by in SPEAKERS and not is_overruled:
+            last[lesson] = Word(word, by, why, day[:10], hash)
+    return last
+
+
+def wrong(vault: Vault, ids: Collection[str] | None = None) -> dict[str, Word]:
+    """Return the words that call lessons wrong as they are now, of all or of some ids."""
+    said = {
+        lesson: word
+        for lesson, word in last_of(vault).items()
+        if word.word == WRONG and (ids is None or lesson in ids)
+    }
+    if not said:
+        return said
+    try:
+        now = {id: hash for id, (hash, _, _) in _lessons(vault, said).items()}
+    except VaultError:  # no index: what is in the files may be what was wrong
+        return said
+    return {lesson: word for lesson, word in said.items() if now.get(lesson) == word.hash}
+
+
+def say(vault: Vault, lesson: str, word: str, by: str, why: str) -> None:
+    """Note a word on a lesson. Raises VaultError where there is no index, or no such lesson."""
+    there = _lessons(vault, [lesson]).get(lesson)
+    if there is None:
+        raise VaultError(f"{lesson} is not in the index", "run `lessons index`")
+    injections.say(vault.index_dir, lesson, word, by, why, there[0])
+
+
+def deliverable(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
+    """Return the hits that hooks may give: no person calls them wrong, and their code is there."""
+    every = list(hits)
+    said = wrong(vault, {hit.lesson_id for hit in every}) if every else {}
+    kept = [hit for hit in every if not (hit.lesson_id in said and said[hit.lesson_id].withholds)]
+    return anchors.deliverable(vault, kept)
+
+
+def reasons(vault: Vault) -> list[Reason]:
+    """Return the lessons that were called wrong, as reasons to look at them again."""
+    said = wrong(vault)
+    lessons = _lessons(vault, said) if said else {}
+    return [
+        Reason(
+            lesson,
+            *lessons[lesson][1:],
+            "wrong",
+            f"{word}; hooks leave it out" if word.withholds else str(word),
+            f"lessons useful {lesson} yes",
+        )
+        for lesson, word in sorted(said.items())
+        if lesson in lessons
+    ]
+
+
+def _lessons(vault: Vault, ids: Iterable[str]) -> Mapping[str, tuple[str, str, str]]:
+    """Return the hash, title and path of lessons by id. Raises VaultError without an index."""
+    columns = ("lesson_id", "content_hash", "title", "path")
+    rows = vault.open_index().store.rows(columns, filters.wholes_of(ids))
+    return {row["lesson_id"]: (row["content_hash"], row["title"], row["path"]) for row in rows}
