@@ -71,7 +71,6 @@ _INSTEAD = [
         (r"core\.askpass", ""),
         (r"(core|sequence)\.editor", ":"),
         (r"core\.sshcommand", "ssh"),
-        (r"protocol\.ext\.allow", "never"),
         (r"protocol\.allow", "user"),
         (r"hook\..*\.enabled", "false"),
         (r"http\.(.*\.)?savecookies", "false"),
@@ -85,15 +84,6 @@ _REFUSED = re.compile(
     r"core\.(gitproxy|alternaterefscommand)|remote\..*\.(vcs|uploadpack|receivepack)",
     re.IGNORECASE,
 )
-
-
-def parse(listed: str) -> list[Setting]:
-    """Return the settings that `git config --list -z --show-scope` prints."""
-    fields = listed.split("\0")
-    return [
-        Setting(scope, *entry.partition("\n")[::2])
-        for scope, entry in zip(fields[::2], fields[1::2], strict=False)
-    ]
 
 
 def instead(settings: Sequence[Setting], *, filters: bool) -> list[tuple[str, str]]:
@@ -125,13 +115,7 @@ def instead(settings: Sequence[Setting], *, filters: bool) -> list[tuple[str, st
     return overruled
 
 
-def refused(settings: Iterable[Setting]) -> str:
-    """Return the key of a repository's setting that names a program and cannot be overruled, or ""."""
-    keys = (setting.key for setting in settings if setting.is_of_repository)
-    return next((key for key in keys if _REFUSED.fullmatch(key)), "")
-
-
-def of_user(settings: Iterable[Setting], key: str) -> str:
+def _of_user(settings: Iterable[Setting], key: str) -> str:
     """Return the value of a setting that the user or the system made, or ""."""
     values = [each.value for each in settings if each.key == key and not each.is_of_repository]
     return values[-1] if values else ""
@@ -143,6 +127,7 @@ ALWAYS = (
     *("-c", "log.showSignature=false", "-c", "safe.bareRepository=explicit"),
     *("-c", "submodule.recurse=false", "-c", "fetch.recurseSubmodules=false"),
     *("-c", "push.recurseSubmodules=no", "-c", "gc.auto=0", "-c", "maintenance.auto=false"),
+    *("-c", "protocol.ext.allow=never"),
 )
 READING_SECONDS = 60.0  # git that only reads and takes longer waits for a pipe in a file's place
 _TO_READ = ("--no-optional-locks", "--literal-pathspecs")
@@ -230,7 +215,9 @@ def command(folder: Path, *arguments: str, check: bool = True) -> str:
         settings = _settings(top) if top else []
     except OSError:  # it will be said below
         settings = []
-    if verb in _NETWORK and (key := refused(settings)):
+    named = (each.key for each in settings if each.is_of_repository)
+    key = next(filter(_REFUSED.fullmatch, named), "") if verb in _NETWORK else ""
+    if key:
         raise GitError(
             f"git {verb}: this repository's own settings name a program ({key})",
             f"git config --unset-all {key}",
@@ -279,7 +266,7 @@ def author_name(folder: Path) -> str:
 def user_setting(folder: Path, key: str) -> str:
     """Return a setting that the user or the system made, not the repository; "" without one."""
     try:
-        return of_user(_settings(top_of(folder) or folder), key)
+        return _of_user(_settings(top_of(folder) or folder), key)
     except OSError:
         return ""
 
@@ -301,12 +288,16 @@ def _verb(arguments: Sequence[str]) -> str:
 def _settings(folder: Path) -> list[Setting]:
     """Return all settings of git, and where each is from; git 2.26 or newer tells."""
     _, listed, _ = _run(folder, top_of(folder), ["config", "--list", "-z", "--show-scope"])
-    return parse(os.fsdecode(listed))
+    fields = os.fsdecode(listed).split("\0")
+    return [
+        Setting(scope, *entry.partition("\n")[::2])
+        for scope, entry in zip(fields[::2], fields[1::2], strict=False)
+    ]
 
 
 def _hooks_of_user(settings: Sequence[Setting]) -> str:
     """Return the folder of hooks that the user chose for all repositories, or ""."""
-    hooks = of_user(settings, "core.hookspath")
+    hooks = _of_user(settings, "core.hookspath")
     # a relative one is in the repository
     return hooks if hooks.startswith(("/", "~")) else ""
 
@@ -322,7 +313,7 @@ def _run(
 ) -> tuple[int, bytes, str]:
     """Run git and return its status, its output and what it said on stderr.
 
-    `settings` are those in which a `fetch` or `push` looks for the user's own.
+    `settings` are those in which a `push` looks for the user's own hooks.
 
     GitPython is the way to the command only: no object database of it is opened, so no `git cat-file`
     child is left behind. Raises OSError without the folder or git.
@@ -333,10 +324,7 @@ def _run(
         hooks = _hooks_of_user(settings) if verb == "push" else ""
         words[1:1] = ["-c", f"core.hooksPath={hooks or os.devnull}"]
     env = _environment(top, overrules)
-    if verb in _NETWORK:
-        ext = of_user(settings, "protocol.ext.allow") or "never"
-        words[1:1] = ["-c", f"protocol.ext.allow={ext}"]
-    else:  # a repository may say that it lacks objects, and name who has them
+    if verb not in _NETWORK:  # a repository may say that it lacks objects, and name who has them
         env |= {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
     lent = [name for name in _OF_A_HOOK if top and name in os.environ and name not in env]
     if lent:

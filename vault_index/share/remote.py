@@ -229,11 +229,6 @@ def push(vault: Vault, top: Path, branch: str, remote: str, there: str) -> int:
         )
     count = git.count(top, *((ours, "--not", upstream) if upstream else unknown))
     if count:
-        alone = ["--no-follow-tags"]
-        sends = git.setting(top, "push.recurseSubmodules") in ("on-demand", "only")
-        if sends or git.setting(top, "submodule.recurse") == "true":
-            # commits of submodules, which nobody checked: refuse where they were not pushed before
-            alone.append("--recurse-submodules=check")
         names = f"{ours}:refs/heads/{there}"
-        git.command(top, "push", "--quiet", *alone, "--set-upstream", remote, names)
+        git.command(top, "push", "--quiet", "--no-follow-tags", "--set-upstream", remote, names)
     return count
