@@ -24,6 +24,7 @@ from tests.support.homes import (
     make_home,
     shared_folder,
 )
+from tests.support.indexed import copy_of, full_text_vault
 from tests.support.messages_api import MessagesApi
 from tests.support.places import REPO
 from vault_index.edit import init
@@ -161,6 +162,19 @@ def home_of_fixtures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]
 def shelves(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder for what one test makes and others copy."""
     return tmp_path_factory.mktemp("shelves")
+
+
+@pytest.fixture(scope="module")
+def shelf(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The vault of the `FILES` of a module, indexed for full text alone: its tests copy it."""
+    return full_text_vault(tmp_path_factory.mktemp("shelf") / "team", request.module.FILES)
+
+
+@pytest.fixture
+def team(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
+    """A copy of that vault, for the test alone."""
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    return copy_of(shelf, tmp_path / "team")
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -107,18 +106,6 @@ def test_a_codex_agent_that_prompts_its_subagent_gets_nothing(team: Vault) -> No
     assert hook("codex", asked, team.root).out == ""
 
 
-def test_another_agent_costs_one_module(own_world: Path) -> None:
-    """And Claude Code's hook none: what it loads is what it loaded before."""
-    probe = "import os, sys; os._exit = lambda _: print(*sys.modules, file=sys.stderr); "
-    probe += "from vault_index.entrypoints.hook import client; client.main()"
-    event = json.dumps({"hook_event_name": "UserPromptSubmit", "prompt": "thanks, looks good"})
-    loaded = [
-        set(run(sys.executable, "-c", probe, *words, cwd=own_world, stdin=event).err.split())
-        for words in ((), ("--agent", "codex"))
-    ]
-    assert loaded[1] - loaded[0] == {"vault_index.hotpath.agents"}
-
-
 # what the names become
 
 
@@ -137,24 +124,3 @@ def test_the_ids_that_tell_prompts_apart() -> None:
     }
     assert all(event["session_id"] and event["prompt"].strip() == HEAP for event in ids.values())  # type: ignore[attr-defined]  # a text
     assert {event["cwd"] for event in ids.values()} == {"/p"}
-
-
-@pytest.mark.slow
-def test_the_end_of_a_turn_of_codex_is_noted_for_the_journal(
-    team: Vault, own_world: Path, tmp_path: Path
-) -> None:
-    run("lessons", "install", "codex", "--journal", cwd=team.root)
-    transcript = tmp_path / "rollout-2026-11-22T15-36-03-01a203e6.jsonl"
-    transcript.write_text("")
-    asked = sent("codex", "end", team.root) | {"transcript_path": str(transcript)}
-    spool = own_world / "journal" / ".grown"
-    spool.mkdir(mode=0o700)
-    # whoever holds the lock takes it in, so this stays until somebody looks
-    import fcntl
-
-    with (spool / "lock").open("w") as lock:
-        (spool / "lock").chmod(0o600)
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        assert hook("codex", asked, team.root).out == ""
-        noted = [file.read_text() for file in spool.iterdir() if file.name not in ("lock", "log")]
-    assert noted == [str(transcript)]

@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.commands import BIN
 from tests.support.files import lesson_text
-from tests.support.indexed import copy_of, full_text_vault
+from tests.support.indexed import copy_of
 from tests.support.watchers import watched
 from vault_index.recall import respond, sessions
 from vault_index.vault import Vault
@@ -24,12 +24,6 @@ FILES = {f"devops/heap-{n}.md": lesson_text(f"Heap {n}", f"{HEAP}: raise it, {n}
 FILES |= {f"ops/{n}.md": lesson_text(f"Rotate {n}", f"Rotate the logs of {n}.") for n in range(20)}
 BEGAN = time.time()  # the process of a hook
 PATIENT = {"LESSONS_DEADLINE_MS": "60000", "LESSONS_EMBEDDER": "none"}
-
-
-@pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One index for all of these tests, which copy it."""
-    return full_text_vault(tmp_path_factory.mktemp("shelf") / "team", FILES)
 
 
 @pytest.fixture

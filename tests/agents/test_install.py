@@ -14,10 +14,8 @@ import pytest
 from tests.agents.test_agent_settings import EVENTS, FORMATS
 from tests.support.commands import BIN, Ran, run
 from tests.support.files import write
-from vault_index import files
 from vault_index.entrypoints import agents
 from vault_index.entrypoints.cli.install import HOOKED
-from vault_index.errors import WriteError
 
 JSON_AGENTS = ["codex", "gemini", "cursor", "copilot"]
 OWN = {
@@ -141,23 +139,6 @@ def test_hooks_whose_copy_cannot_be_kept_are_not_written(project: Path, own_worl
     install("codex", project)
     uninstall("codex", project)
     assert settings.read_text() == '{"theme":   "dark"}'
-
-
-def test_settings_that_cannot_be_written_give_back_the_same_bytes_later(own_world: Path) -> None:
-    """Hooks are there, those of the journal come later and fail: the file is as it was."""
-    settings = write(own_world / OWN["codex"], '{"theme":   "dark"}')
-    wiring = agents.AGENTS["codex"].wiring
-    wiring.install(settings, own_world, "lessons-hook")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "change_file", no_space)
-        with pytest.raises(WriteError, match="No space left"):
-            wiring.install(settings, own_world, "lessons-hook", ["always", "journal"])
-    wiring.uninstall(settings, own_world)
-    assert settings.read_text() == '{"theme":   "dark"}'
-
-
-def no_space(*_: object, **_named: object) -> None:
-    raise WriteError("No space left on device")
 
 
 @pytest.mark.parametrize("agent", ["claude", *JSON_AGENTS])

@@ -11,30 +11,24 @@ from typing import Any
 import pytest
 
 from tests.support.files import lesson_text
-from tests.support.indexed import copy_of, full_text_vault
 from tests.support.journals import a_journal, keep, prompt, work
 from tests.support.model_server import ModelServer, Response
 from vault_index import api, client
 from vault_index.vault import Vault
 
 HEAP = "When the platypus build dies, raise the heap of the wombat: NODE_OPTIONS."
-QUESTION = "why does the platypus build of the wombat die?"
-TEXTS = {
+
+FILES = {
     "devops/heap.md": lesson_text("Heap of the platypus", HEAP),
     "devops/cache.md": lesson_text("Cache", "The cache of the echidna is kept for a week."),
     "devops/dates.md": lesson_text("Dates", "Store dates in UTC."),
 }
-
-
-@pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return full_text_vault(tmp_path_factory.mktemp("asked") / "team", TEXTS)
+QUESTION = "why does the platypus build of the wombat die?"
 
 
 @pytest.fixture
-def vault(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
-    return copy_of(shelf, tmp_path / "team")
+def vault(team: Vault) -> Vault:
+    return team
 
 
 def configure(
@@ -66,6 +60,16 @@ def searching(server: ModelServer) -> None:
     """Let the model search for each question, and cite the first passage and a number of none."""
     server.calls = lambda _: [("search_lessons", json.dumps({"query": QUESTION}))]
     server.answer = lambda _: "Raise the heap [1], [99]."
+
+
+def asked_of_journal(vault: Vault, home: Path, query: str, said: str) -> dict[str, Any]:
+    """Ask a model that searches the journal for the axolotl, and then says so."""
+    call = '{"query": "axolotl queue", "kind": "journal"}'
+    with ModelServer() as server:
+        configure(home, server)
+        server.judge = lambda body: wants(call) if body.get("tools") else None
+        server.answer = lambda _: said
+        return ask(vault, query)[0]
 
 
 @pytest.mark.slow
@@ -151,13 +155,9 @@ def test_a_record_of_the_journal_is_a_source(vault: Vault, own_world: Path) -> N
     said = "we moved the axolotl to another queue"
     record = prompt("5e5510ac-0001", 1, said, datetime.now(UTC).isoformat())
     keep(a_journal(own_world), "5e5510ac-0001", record)
-    with ModelServer() as server:
-        configure(own_world, server)
-        server.judge = lambda body: (
-            wants('{"query": "axolotl queue", "kind": "journal"}') if body.get("tools") else None
-        )
-        server.answer = lambda _: "To another queue [1]."
-        answer, _ = ask(vault, "where did we move the axolotl?")
+    answer = asked_of_journal(
+        vault, own_world, "where did we move the axolotl?", "To another queue [1]."
+    )
     assert (answer["status"], answer["answer"]) == ("answered", "To another queue [1].")
     (source,) = answer["sources"]
     assert (source["kind"], source["id"], source["path"]) == ("journal", record.id, "")
@@ -176,13 +176,7 @@ def test_a_question_of_the_agent_comes_with_what_the_person_said(
         work(id, 1, asked, at),
         prompt(id, 2, "no, leave it where it is", at, context=asked),
     )
-    with ModelServer() as server:
-        configure(own_world, server)
-        server.judge = lambda body: (
-            wants('{"query": "axolotl queue", "kind": "journal"}') if body.get("tools") else None
-        )
-        server.answer = lambda _: "It was left [1]."
-        answer, _ = ask(vault, "did we move the axolotl?")
+    answer = asked_of_journal(vault, own_world, "did we move the axolotl?", "It was left [1].")
     there = [each["text"] for each in answer["passages"] if "axolotl" in each["text"]]
     assert there
     assert all("no, leave it where it is" in text for text in there)
@@ -198,13 +192,9 @@ def test_a_request_in_the_journal_comes_with_what_came_of_it(vault: Vault, own_w
         prompt(id, 1, "why does the axolotl hang in its queue?", at),
         work(id, 1, done, at),
     )
-    with ModelServer() as server:
-        configure(own_world, server)
-        server.judge = lambda body: (
-            wants('{"query": "axolotl queue", "kind": "journal"}') if body.get("tools") else None
-        )
-        server.answer = lambda _: "It waits for the tank [1]."
-        answer, _ = ask(vault, "why did the axolotl hang?")
+    answer = asked_of_journal(
+        vault, own_world, "why did the axolotl hang?", "It waits for the tank [1]."
+    )
     (text,) = [each["text"] for each in answer["passages"] if "axolotl" in each["text"]]
     assert text.endswith(f"What came of it: {done}")
 

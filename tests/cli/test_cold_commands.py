@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from vault_index.api import codec
 from vault_index.edit import init
 from vault_index.entrypoints.cli import main
 from vault_index.errors import VaultError
-from vault_index.index import listing, reconcile
+from vault_index.index import reconcile
 from vault_index.lesson import edits, parse
 from vault_index.search import entries
 from vault_index.store import manifest
@@ -200,30 +199,6 @@ def test_what_the_classifier_may_say_otherwise_is_asked_of_the_table(team: Vault
     assert_as_the_table_says(team)
     write(team.lessons_dir / "vault.toml", '[keywords]\n"terraform" = "ops"\n')
     assert entries.from_files(open_vault(team.root)) is None
-
-
-# the listing is of one time with the manifest, and ours
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("text", ["", "{", '{"mark": 1}', '{"mark":"x","files":{}}', "[" * 9999])
-def test_a_listing_that_is_not_the_manifests_is_not_believed(team: Vault, text: str) -> None:
-    found = manifest.current(team.index_dir)
-    assert found is not None
-    write(found / "listing.json", text)
-    assert listing.now(team) is None
-    before = lessons("list").stdout  # from the table
-    assert before.startswith("dev/long\tLong\n")
-
-
-def test_a_listing_that_is_missing_is_written_by_the_next_sync(team: Vault) -> None:
-    found = manifest.current(team.index_dir)
-    assert found is not None
-    known = manifest.load(found)
-    manifest.save(found, replace(known, listing=""))
-    assert listing.now(team) is None
-    reconcile.sync(team)
-    assert_as_the_table_says(team)
 
 
 # the text without YAML

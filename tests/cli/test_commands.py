@@ -108,23 +108,6 @@ def test_add_in_words(make_vault: MakeVault) -> None:
     assert str(entry["created_at"])[:2] == str(date.today().year)[:2]
 
 
-def test_add_under_two_categories_files_it_under_the_first(make_vault: MakeVault) -> None:
-    vault = make_vault()
-    ran = lessons(vault, "add", "--title", "T", "--text", "x", "-c", "b/one", "-c", "a")
-    assert ran.out == "lessons/b/one/t.md\n"
-    assert lessons(vault, "list", "--json").json[0]["categories"] == ["b/one", "a"]
-
-
-def test_add_never_writes_over_a_lesson(make_vault: MakeVault) -> None:
-    vault = make_vault({"heap.md": "mine"})
-    (vault.lessons_dir / "link.md").symlink_to("nowhere")
-    for title in ("heap", "link"):
-        assert refused(vault, "add", "--title", title, "--text", "yours") == (
-            f"Error: lessons/{title}.md is there already\nTry: edit it, or choose another --title\n"
-        )
-    assert (vault.lessons_dir / "heap.md").read_text() == "mine"
-
-
 @pytest.mark.parametrize(
     ("words", "stdin", "says"),
     [
@@ -163,9 +146,6 @@ def test_show_by_a_declared_id_and_still_by_the_path(make_vault: MakeVault) -> N
     vault = make_vault({"devops/a/heap.md": "---\nid: h-42\n---\ntext"})
     for name in ("h-42", "lessons/devops/a/heap.md", "a/heap"):
         assert lessons(vault, "show", name, "--json").json["id"] == "h-42"
-
-
-# search, recall and index
 
 
 # status

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.commands import run
 from tests.support.conversations import Conversation
-from tests.support.files import MakeVault, lesson_text, write
+from tests.support.files import lesson_text, write
 from vault_index.journal import capture
 from vault_index.journal.journal import Journal
 from vault_index.transcripts import reading
@@ -17,12 +17,6 @@ FILES = {
     "ops/proxy.md": lesson_text("The proxy keeps its port", "Restart the proxy."),
     "ops/dates.md": lesson_text("Dates are UTC", "Store dates in UTC."),
 }
-
-
-@pytest.fixture
-def team(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
-    return make_vault(FILES)
 
 
 @pytest.mark.slow

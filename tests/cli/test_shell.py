@@ -16,7 +16,6 @@ from click.shell_completion import BashComplete
 from tests.support import documents
 from tests.support.commands import path_with_forks, run
 from tests.support.files import lesson_text, write
-from tests.support.indexed import copy_of, full_text_vault
 from tests.support.terminals import at_terminal
 from vault_index import api
 from vault_index.entrypoints.cli import HIDDEN, MORE, SECTIONS, main
@@ -32,19 +31,6 @@ FILES = {
     "conventions.md": "## Lesson: Dates are UTC\nAlways.\n\n## Lesson: Names\nText.\n",
     "short/long.md": lesson_text("Long", "\n".join(f"line {n} of many" for n in range(100))),
 }
-
-
-@pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One index for all of these tests, which copy it."""
-    return full_text_vault(tmp_path_factory.mktemp("shelf") / "team", FILES)
-
-
-@pytest.fixture
-def team(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
-    return copy_of(shelf, tmp_path / "team")
-
 
 # completion
 

@@ -12,13 +12,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.files import MakeVault, lesson_text, write
+from tests.support.files import lesson_text, write
 from tests.support.watchers import watched
 from vault_index import api, client
 from vault_index.api import codec
 from vault_index.api.question import Form, Question
 from vault_index.errors import VaultError
-from vault_index.index import reconcile
 from vault_index.search.query import Query
 from vault_index.store.filters import Filter
 from vault_index.vault import Vault
@@ -27,14 +26,6 @@ FILES = {
     "ops/heap.md": lesson_text("Raise the heap", "When the build dies, raise the heap."),
     "ops/lock.md": lesson_text("Lock timeouts", "Migrations wait for a lock."),
 }
-
-
-@pytest.fixture
-def team(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
-    vault = make_vault(FILES)
-    reconcile.sync(vault)
-    return vault
 
 
 def ask(vault: Vault, question: api.Question[Any]) -> Any:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.files import MakeVault, commit, lesson_text, write
-from tests.support.indexed import kept_on
+from tests.support.files import commit, lesson_text, write
 from tests.support.watchers import watched
 from vault_index import api, client
 from vault_index.api import codec
@@ -28,14 +26,8 @@ def lesson(number: int) -> str:
     return f"---\n{about}---\nThe heap of service {number}. {'More about it. ' * number}\n"
 
 
-@pytest.fixture
-def team(
-    make_vault: MakeVault, shelves: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Vault:
-    """Twenty-three lessons about a heap, half in `ops` and half below `ops/ci`; indexed."""
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
-    files = {f"ops/{'ci/' * (number % 2)}heap-{number}.md": lesson(number) for number in range(23)}
-    return kept_on(shelves / "looked-up", partial(make_vault, files, "first"), tmp_path / "team")
+# half of them in `ops` and half below `ops/ci`
+FILES = {f"ops/{'ci/' * (number % 2)}heap-{number}.md": lesson(number) for number in range(23)}
 
 
 def ask(vault: Vault, question: api.Question[Any]) -> Any:

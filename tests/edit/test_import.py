@@ -196,31 +196,6 @@ def test_several_files_and_folders_come_in_together(
     assert (alone.code, alone.err.split("\n")[0]) == (1, "Error: stdin is a source by itself")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Lesson 0: Opening\nBegin.\n\nLesson 1: Closing\nEnd.\n",
-        "Course Instructor: Ada\n\nLesson 1: The only one\nAll of it.\n",
-        "Lesson 1: The only one\nLesson Link: https://example.com/1\nAll of it.\n",
-    ],
-)
-def test_a_course_without_its_header_is_no_note(
-    make_vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
-    vault = make_vault()
-    course = write(tmp_path / "talk.txt", text)
-    ran = run("lessons", "import", course, "--write", cwd=vault.root, check=False)
-    assert (ran.code, ran.out) == (1, "no lessons\n")
-    assert ran.err == (
-        "error: talk.txt:1: a course begins with `Course Title:`"
-        " (write `Course Title: ...` above it, or name another format with --as)\n"
-    )
-    ran = run("lessons", "import", course, "--as", "markdown", cwd=vault.root)
-    assert ran.out.startswith("write ")
-
-
 def test_import_from_a_pipe_as_json(make_vault: MakeVault) -> None:
     vault = make_vault()
     answer = run(
@@ -232,19 +207,6 @@ def test_import_from_a_pipe_as_json(make_vault: MakeVault) -> None:
     (item,) = answer["items"]
     assert item["path"].startswith("team/rules/dates-are-stored")
     assert files_of(vault) == {}
-
-
-@pytest.mark.slow
-def test_imported_lessons_without_a_category_get_a_proposal(
-    make_vault: MakeVault, with_model: Path
-) -> None:
-    vault = make_vault()
-    rules = "# Rules\n\n- Never push to main: open a pull request for code review instead.\n"
-    write(vault.root / "CLAUDE.md", rules)
-    run("lessons", "import", "CLAUDE.md", "--write", cwd=vault.root)
-    (entry,) = run("lessons", "list", "--json", cwd=vault.root).json
-    assert entry["path"].startswith("lessons/inbox/")
-    assert (entry["categories"], entry["filed_by"]) == (["workflow/code-review"], "classifier")
 
 
 def test_a_chain_of_likenesses_loses_nobody(vault: Vault) -> None:

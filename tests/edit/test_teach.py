@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.files import MakeVault, lesson_text
-from tests.support.indexed import kept_on
-from vault_index import api, client, files
+from tests.support.files import lesson_text
+from vault_index import api, client
 from vault_index.check.redact import redact
 from vault_index.edit import teach
 from vault_index.errors import ChangedError, LessonError, VaultError
@@ -25,15 +22,7 @@ FILE = (
     b'title: Heap\r\nfires_on: ["the build is out of heap"]\r\n---\r\nRaise the heap.\r\n'
 )
 
-
-@pytest.fixture
-def team(
-    make_vault: MakeVault, shelves: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Vault:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
-    texts = {"ops/heap.md": FILE, "ops/lock.md": lesson_text("Lock", "It waits.")}
-    make = partial(make_vault, texts, name="first")
-    return kept_on(shelves / "taught", make, tmp_path / "team")
+FILES = {"ops/heap.md": FILE, "ops/lock.md": lesson_text("Lock", "It waits.")}
 
 
 def say(vault: Vault, **values: Any) -> dict[str, Any]:
@@ -114,21 +103,6 @@ def test_a_prompt_that_does_not_go_into_a_file_is_refused(
         say(team, prompt=prompt)
     assert raised.value.hint
     assert content(team) == FILE
-
-
-def test_a_file_that_was_saved_meanwhile_stays(
-    team: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file, change = team.lessons_dir / "ops/heap.md", files.change_file
-
-    def change_late(path: Path, data: bytes, **more: Any) -> None:
-        file.write_bytes(b"Saved.\n")
-        change(path, data, **more)
-
-    monkeypatch.setattr(files, "change_file", change_late)
-    with pytest.raises(ChangedError):
-        teach.write(team, entries.entry(team, "heap"), BATTERY, teach.SILENT)
-    assert file.read_bytes() == b"Saved.\n"
 
 
 def test_of_two_prompts_taught_at_once_the_file_keeps_the_first(

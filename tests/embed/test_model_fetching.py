@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import fcntl
-import http.server
 import os
 import signal
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.hook.test_first_prompt import AUTOSTART, Hook, by
 from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text, write
+from tests.support.local_server import Handler, LocalServer
 from tests.support.watchers import soon, status, watched, watchers_of
 from vault_index import config
 from vault_index.embed import download
@@ -40,30 +38,21 @@ FILES["devops/node-heap.md"] = lesson_text(
 )
 
 
-class Hub:
+class Hub(LocalServer):
     """A server in the place of the hub and of the package index that has nothing, and counts."""
 
     def __init__(self) -> None:
         hub = self
         self.asked = 0
 
-        class Handler(http.server.BaseHTTPRequestHandler):
+        class Answering(Handler):
             def do_GET(self) -> None:
                 hub.asked += 1
                 self.send_error(404)
 
             do_HEAD = do_GET
 
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        super().__init__(Answering)
 
 
 @pytest.fixture
@@ -76,8 +65,8 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
         monkeypatch.setenv(f"PIP_{name}", value)
     for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "PIP_NO_INDEX"):
         monkeypatch.delenv(name, raising=False)
-    yield hub
-    hub.close()
+    with hub:
+        yield hub
 
 
 @pytest.fixture

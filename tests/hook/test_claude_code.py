@@ -18,7 +18,6 @@ from tests.support import claude_code
 from tests.support.commands import run
 from tests.support.files import commit, lesson_text, write
 from tests.support.messages_api import MessagesApi
-from tests.support.serving import serving
 from vault_index.vault import Vault
 from vault_index.watch import launch
 
@@ -89,38 +88,6 @@ def test_a_session_starts_with_what_the_project_is_doing(
     block = sent.partition("<lessons>")[2].partition("</lessons>")[0]
     assert "lessons/devops/docker/layers.md" in block
     assert "Copy the lock file and install before you copy the sources" in block
-
-
-def test_a_person_teaches_by_one_click_takes_it_back_and_undoes_that(
-    claude: Path, api: MessagesApi, team: Vault, with_model: Path
-) -> None:
-    title, prompt = (
-        "Run tests with `uv run pytest -q`, never plain `pytest`",
-        "run the tests please",
-    )
-    write(team.lessons_dir / "vault.toml", "session_sources = []\n")
-    write(team.lessons_dir / "development/tests.md", lesson_text(title, "Plain pytest has no uv."))
-
-    def sent(words: str) -> str:
-        api.requests.clear()
-        return ask(claude, api, team.root, with_model, words)
-
-    assert "<lessons>" not in sent(prompt)
-    (record,) = json.loads(run("lessons", "last", "-n", "1", "--json", cwd=team.root).out)
-    assert record["text"] == prompt  # of the agent's own transcript: nobody types it again
-    asked = {"session": record["session"], "key": record["prompt"], "kind": "fires_on"}
-    with serving(team.root, with_model) as served:
-        click = {**asked, "lesson": "development/tests"}
-        answer = served.ask("POST", "/page/private/agents/teach", json=click)
-        assert "Written into lessons/development/tests.md" in answer.text
-    assert "never plain" in sent(prompt)
-    assert "never plain" in sent("could you run the tests")
-    assert "taught) development/tests" in run("lessons", "last", cwd=team.root).out
-    teach = ("lessons", "teach", prompt, "--not", "development/tests")
-    run(*teach, cwd=team.root)
-    assert "<lessons>" not in sent(prompt)
-    run(*teach, "--undo", cwd=team.root)
-    assert "never plain" in sent(prompt)
 
 
 @pytest.mark.parametrize("script", ["raise SystemExit('crashed')", "import time; time.sleep(900)"])

@@ -12,10 +12,16 @@ import pytest
 
 from tests.support.commands import run
 from tests.support.files import lesson_text
-from tests.support.indexed import copy_of, full_text_vault
 from tests.support.watchers import watched
 from vault_index.store import injections
 from vault_index.vault import Vault
+
+FILES = {
+    "development/migrations.md": "---\ntitle: Migrations are never edited\n"
+    "applies_to: ['migrations/**']\n---\nAdd a new one: those of main ran in production already.\n",
+    "development/sql.md": "---\ntitle: Index names\napplies_to: '*.sql'\n---\nName them `ix_table`.\n",
+    "conventions/dates.md": lesson_text("Dates are UTC", "Store dates in UTC, show local ones."),
+}
 
 pytestmark = pytest.mark.slow
 
@@ -24,25 +30,12 @@ PATIENT = {
     "LESSONS_FAILURE_DEADLINE_MS": "60000",
     "LESSONS_EMBEDDER": "none",
 }
-FILES = {
-    "development/migrations.md": "---\ntitle: Migrations are never edited\n"
-    "applies_to: ['migrations/**']\n---\nAdd a new one: those of main ran in production already.\n",
-    "development/sql.md": "---\ntitle: Index names\napplies_to: '*.sql'\n---\nName them `ix_table`.\n",
-    "conventions/dates.md": lesson_text("Dates are UTC", "Store dates in UTC, show local ones."),
-}
-
-
-@pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return full_text_vault(tmp_path_factory.mktemp("shelf") / "team", FILES)
 
 
 @pytest.fixture
-def team(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
-    vault = copy_of(shelf, tmp_path / "team")
-    with watched(vault, **PATIENT):
-        yield vault
+def team(team: Vault) -> Iterator[Vault]:
+    with watched(team, **PATIENT):
+        yield team
 
 
 def edits(vault: Vault, file: str, tool: str = "Edit", **more: Any) -> str:

@@ -13,20 +13,12 @@ import pytest
 from tests.agents.conftest import block_in, sent
 from tests.support.commands import run
 from tests.support.files import lesson_text, write
-from tests.support.indexed import copy_of, full_text_vault
 from tests.support.watchers import soon, watched
 from vault_index.search import failures
 from vault_index.store import injections
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch
 
-PATIENT = {
-    "LESSONS_DEADLINE_MS": "60000",
-    "LESSONS_FAILURE_DEADLINE_MS": "60000",
-    "LESSONS_EMBEDDER": "none",
-}
-GREENLET = "sqlalchemy.exc.MissingGreenlet: greenlet_spawn has not been called"
-SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 FILES = {
     "development/greenlet.md": "---\ntitle: SQLAlchemy async and lazy loads\n"
     "fires_on_error: [greenlet_spawn has not been called]\n---\n"
@@ -40,17 +32,18 @@ FILES = {
     "conventions/names.md": lesson_text("Tables have plural names", "orders, not order."),
 }
 
-
-@pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The one indexed vault that these tests copy."""
-    return full_text_vault(tmp_path_factory.mktemp("shelf") / "team", FILES)
+PATIENT = {
+    "LESSONS_DEADLINE_MS": "60000",
+    "LESSONS_FAILURE_DEADLINE_MS": "60000",
+    "LESSONS_EMBEDDER": "none",
+}
+GREENLET = "sqlalchemy.exc.MissingGreenlet: greenlet_spawn has not been called"
+SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 
 @pytest.fixture
-def team(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
-    yield copy_of(shelf, tmp_path / "team")
+def team(team: Vault) -> Iterator[Vault]:
+    yield team
     launch.stop()
 
 

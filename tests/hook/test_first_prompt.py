@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -14,20 +13,22 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.support.commands import BIN, run
 from tests.support.files import lesson_text, write
+from tests.support.indexed import kept_on
 from tests.support.watchers import soon, status, watchers_of
 from vault_index import api, client
 from vault_index.entrypoints.hook.client import autostart
 from vault_index.hotpath import protocol, start
-from vault_index.index import reconcile
-from vault_index.search import floor
 from vault_index.store import injections, ownership
-from vault_index.vault import Vault, open_vault
+from vault_index.vault import Vault
 from vault_index.watch import launch
 
 HEAP = "our build dies with heap out of memory"
@@ -44,32 +45,13 @@ AUTOSTART = PATIENT | {"LESSONS_WATCH_AUTOSTART": "true"}
 OLD = 600  # seconds: no watcher takes so long to start
 
 
-@pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the one vault is kept that these tests copy."""
-    return tmp_path_factory.mktemp("shelf") / "team"
-
-
 @pytest.fixture
 def team(
-    make_vault: Callable[..., Vault], with_model: Path, shelf: Path, tmp_path: Path
+    make_vault: Callable[..., Vault], with_model: Path, shelves: Path, tmp_path: Path
 ) -> Iterator[Vault]:
     """An indexed vault that nobody watches; whatever watches it at the end is ended."""
-    if not shelf.exists():
-        first = make_vault(FILES, name="first")
-        reconcile.sync(first)
-        floor.fit(first)
-        shutil.copytree(first.root, shelf)
-    root = tmp_path / "team"
-    shutil.copytree(shelf, root, ignore=shutil.ignore_patterns(".vault_index"))
-    ownership.claim(root / ".vault_index")
-    shutil.copytree(
-        shelf / ".vault_index",
-        root / ".vault_index",
-        ignore=shutil.ignore_patterns("owner"),
-        dirs_exist_ok=True,
-    )
-    vault = open_vault(root)
+    make = partial(make_vault, FILES, name="first")
+    vault = kept_on(shelves / "first-prompt", make, tmp_path / "team")
     yield vault
     launch.stop()
     for pid in watchers_of(vault.root):
@@ -330,31 +312,18 @@ def test_a_warm_hook_loads_little(team: Vault) -> None:
     assert status(team)["questions"] == 1
 
 
-VALUES = [0, -1.5, 1e300, 10**30, True, None, "", "ä\n\ud800\U0001f600\x00", [], {}, [[1, {"a": []}]],
-          {"x": {"y": ["z", None]}, "": 1}, float("inf")]  # fmt: skip
-TEXTS = [
-    "",
-    "{",
-    "[1,",
-    "{} x",
-    '"a',
-    "nul",
-    '{"a" 1}',
-    "\x00",
-    " \n[1]\t",
-    '{"a":1,"a":2}',
-    "NaN",
-    "[1 2]",
-    '"\\ud83d\\ude00"',
-    "1" * 30,
-    "-Infinity",
-    "{'a': 1}",
-    "\ufeff1",
-    "[" * 99_999,
-]
+TEXT = st.text(st.characters(), max_size=9)  # halves of characters, too
+NUMBER = st.integers() | st.floats(allow_nan=False)
+VALUES: st.SearchStrategy[object] = st.recursive(
+    st.none() | st.booleans() | NUMBER | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=8,
+)
+WORDS = ["", "{", "[1,", "{} x", '"a', "nul", '{"a" 1}', "\0", " \n[1]\t", '{"a":1,"a":2}', "NaN"]
+WORDS += ["[1 2]", '"\\ud83d\\ude00"', "1" * 30, "-Infinity", "{'a': 1}", "\ufeff1", "[" * 99_999]
 
 
-@pytest.mark.parametrize("value", VALUES, ids=repr)
+@given(VALUES)
 def test_small_json_writes_what_json_writes(value: object) -> None:
     assert protocol.dumps(value) == json.dumps(value)
     assert protocol.loads(protocol.dumps(value)) == value
@@ -362,7 +331,7 @@ def test_small_json_writes_what_json_writes(value: object) -> None:
         protocol.dumps([value, {1, 2}])
 
 
-@pytest.mark.parametrize("text", TEXTS, ids=lambda text: repr(text[:20]))
+@given(st.sampled_from(WORDS) | st.text('[]{},:"\\ud8 0-1.eE+\ntrufalsn', max_size=12))
 def test_small_json_reads_what_json_reads(text: str) -> None:
     def read(loads: Callable[[str], object]) -> str:
         try:

@@ -104,16 +104,6 @@ def test_no_prompt_is_silent_while_the_index_is_built_again(team: Vault) -> None
 
 
 @pytest.mark.slow
-def test_a_saved_lesson_is_in_the_next_answer(team: Vault) -> None:
-    with watched(team):
-        write(
-            team.lessons_dir / "devops/ci-cd/node-heap.md",
-            FILES["devops/ci-cd/node-heap.md"] + "\nUse 6 GB.\n",
-        )
-        soon(lambda: "Use 6 GB." in hook(team).out)
-
-
-@pytest.mark.slow
 def test_a_lesson_comes_once_a_session_from_ten_sessions_at_once(team: Vault) -> None:
     with watched(team), ThreadPoolExecutor(10) as pool:
         sessions = [f"agent-{number}" for number in range(10)]
@@ -123,17 +113,6 @@ def test_a_lesson_comes_once_a_session_from_ten_sessions_at_once(team: Vault) ->
     assert not any("node-heap.md" in text for text in again)
     assert len(by(team)) == 20
     assert by(team).count("watcher") > 10, "on a busy machine some may have had to do it themselves"
-
-
-@pytest.mark.slow
-def test_two_vaults_at_once(team: Vault, make_vault: MakeVault) -> None:
-    other = make_vault({"a.md": lesson_text("Heap of sand", "Shovel the heap.")}, name="other")
-    run("lessons", "index", cwd=other.root)
-    with watched(team), watched(other):
-        write(other.lessons_dir / "vault.toml", "floor = 0.0\n")
-        soon(lambda: "Shovel" in hook(other).out)
-        assert "node-heap.md" in hook(team).out
-        assert "Shovel" not in hook(team).out
 
 
 @pytest.mark.slow
@@ -161,16 +140,6 @@ def test_an_unindexed_vault_is_indexed_by_the_watcher(
     assert "node-heap.md" in hook(vault, PATIENT | AUTOSTART).out  # from the files
     soon(lambda: "node-heap.md" in hook(vault).out and by(vault)[-1] == "watcher")
     launch.stop()
-
-
-@pytest.mark.slow
-def test_a_damaged_index_is_built_again_by_the_watcher(team: Vault, own_world: Path) -> None:
-    with watched(team):
-        for file in team.index_dir.rglob("*.lance"):
-            if file.is_file():
-                file.write_bytes(b"garbage")
-        write(team.lessons_dir / "new.md", lesson_text("New", "Text."))
-        soon(lambda: "node-heap.md" in hook(team).out)
 
 
 @pytest.mark.slow
@@ -204,14 +173,6 @@ def test_an_answer_that_comes_too_late_was_not_given(team: Vault) -> None:
         assert run("lessons", "search", HEAP, cwd=team.root).code == 0  # it has answered by now
         assert by(team) == []
         assert "node-heap.md" in hook(team, session_id="one").out
-
-
-@pytest.mark.slow
-def test_the_deadline_holds_with_a_hung_watcher(team: Vault) -> None:
-    with watched(team) as state:
-        os.kill(state["pid"], signal.SIGSTOP)
-        assert hook(team, {"LESSONS_DEADLINE_MS": "200"}).out == ""
-        os.kill(state["pid"], signal.SIGCONT)
 
 
 @pytest.mark.slow

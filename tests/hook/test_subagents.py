@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support import three_lessons
 from tests.support.commands import run
-from tests.support.indexed import copy_of, full_text_vault
-from tests.support.three_lessons import FILES
 from tests.support.watchers import watched
 from vault_index.recall import sessions
 from vault_index.store import injections
 from vault_index.vault import Vault
 from vault_index.watch import launch
+
+FILES = three_lessons.FILES
 
 pytestmark = pytest.mark.slow
 
@@ -46,16 +46,9 @@ STARTED: dict[str, Any] = {
 }
 
 
-@pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The one indexed vault that these tests copy."""
-    return full_text_vault(tmp_path_factory.mktemp("shelf") / "team", FILES)
-
-
 @pytest.fixture
-def team(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
-    yield copy_of(shelf, tmp_path / "team")
+def team(team: Vault) -> Iterator[Vault]:
+    yield team
     launch.stop()
 
 

@@ -141,26 +141,6 @@ def test_the_first_query_after_a_skill_is_saved_finds_it(team: Vault) -> None:
 
 
 @pytest.mark.slow
-def test_skills_have_categories_and_a_filter_by_them(team: Vault) -> None:
-    """In the frontmatter, or as the format wants it in the metadata, which has texts only."""
-    folder = team.root / "skills"
-    add_skill(folder, "review-pr", REVIEW, categories=["Workflow/Code Review"])
-    add_skill(folder, "review-sql", "Review SQL.", metadata={"categories": "database, backend/sql"})
-    add_skill(folder, "review-text", "Review a text.")
-
-    def found(*words: str) -> dict[str, list[str]]:
-        command = ("lessons", "search", "--kind", "skills", "--json", "review", *words)
-        hits = run(*command, cwd=team.root).json["hits"]
-        return {hit["trigger"]: hit["categories"] for hit in hits}
-
-    filed = {"/review-pr": ["workflow/code-review"], "/review-sql": ["database", "backend/sql"]}
-    assert found() == {**filed, "/review-text": []}
-    assert found("-c", "workflow") == {"/review-pr": ["workflow/code-review"]}
-    assert found("-c", "backend/sql", "-c", "workflow/code-review") == filed
-    assert found("-c", "devops") == {}
-
-
-@pytest.mark.slow
 def test_check_names_the_line_of_a_skill_that_does_not_parse(team: Vault) -> None:
     write(team.root / "skills/odd/SKILL.md", "---\nname: odd\ndescription: Use when: asked\n---\n")
     write(team.root / "skills/mute/SKILL.md", "---\nname: mute\n---\n# Only a heading\n")
@@ -282,17 +262,6 @@ def test_a_path_cannot_begin_a_line_of_the_injection(team: Vault) -> None:
     text = select.for_prompt(team, "bake bread from sourdough").text
     assert "- `/nl` - Bake bread" in text
     assert not [line for line in text.splitlines() if line.startswith(("SYSTEM", "## Rel"))]
-
-
-@pytest.mark.slow
-def test_windows_line_ends_and_what_status_says_of_no_skill(team: Vault) -> None:
-    crlf = b"# Bake\r\n\r\nBake bread from sourdough.\r\n\r\nMore.\r\n"
-    write(team.root / "skills/bake/SKILL.md", crlf)
-    write(team.root / "skills/odd/SKILL.md", "---\ndescription: Use when: deploying\n---\n")
-    status = run("lessons", "status", cwd=team.root).out
-    assert "skills/odd/SKILL.md:2: frontmatter is not YAML: mapping values" in status
-    reconcile.sync(team)
-    assert query.skills(team, Query("sourdough")).hits[0].text == "Bake bread from sourdough."
 
 
 @pytest.mark.slow

@@ -75,40 +75,6 @@ async def test_one_search_has_kinds_files_types_and_what_was_around(client: Clie
 # the names by which agents may know a search of the journal
 
 
-async def test_each_kind_of_record_is_found_with_its_source(client: Client) -> None:
-    work = await call(client, "search_observations", query="redirect query", since="all")
-    assert work.startswith("<lessons>\nFrom the private journal of sessions on this machine.")
-    assert "[bugfix]" in work
-    assert "store/login.py" in work
-    assert "shop" in work
-    prompts = await call(client, "search_user_prompts", query="uploader retry", since="all")
-    assert "[prompt] " in prompts
-    sessions = await call(client, "search_sessions", query="redirect", since="all")
-    assert "[summary] " in sessions
-
-
-async def test_records_are_listed_by_file_type_and_concept(client: Client) -> None:
-    assert "store/login.py" in await call(client, "find_by_file", file="login.py", since="all")
-    assert "[bugfix]" in await call(client, "find_by_type", type="bugfix", since="all")
-    concepts = await call(client, "find_by_concept", concept="problem-solution", since="all")
-    assert "redirect" in concepts
-    none = await call(client, "find_by_concept", concept="trade-off")
-    assert none.startswith("Nothing in the journal matches.")
-
-
-async def test_a_timeline_is_around_a_record_or_words_and_has_all_of_it(client: Client) -> None:
-    found = await call(client, "find_by_file", file="login.py", since="all")
-    id = found.split("- ", 1)[1].split()[0]
-    index = await call(client, "get_context_timeline", anchor=id)
-    assert f"> {id} " in index
-    assert "## Session " in index
-    full = await call(client, "get_context_timeline", anchor=id, format="full",
-                      depth_before=0, depth_after=0)  # fmt: skip
-    assert "> $ pytest tests/test_login.py" in full
-    assert "> files modified:" in full
-    assert "retry" in await call(client, "get_context_timeline", anchor="uploader retry")
-
-
 async def test_a_folder_without_sessions_is_told_nothing_of_another_project(
     client: Client, tmp_path: Path
 ) -> None:

@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 from collections.abc import AsyncIterator
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,9 +14,8 @@ from mcp_types import TextContent
 
 from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text, write
-from tests.support.indexed import kept_on
 from tests.support.mcp_servers import call, refusal
-from tests.support.three_lessons import FILES
+from tests.support.three_lessons import FILES as THREE
 from vault_index.entrypoints.mcp import texts
 from vault_index.entrypoints.mcp.agent import Agent
 from vault_index.entrypoints.mcp.tools import build
@@ -28,7 +26,8 @@ pytestmark = [pytest.mark.anyio, pytest.mark.floor]
 # revision 2026-07-28 of the protocol, and those before it, which begin with a handshake
 in_both_modes = pytest.mark.parametrize("mode", ["auto", "legacy"])
 HEAP = "devops/ci-cd/node-heap"
-MORE = {
+FILES = {
+    **THREE,
     "rules.md": "## Lesson: Ids are opaque\nDo not parse an id.\n\n"
     "## Lesson: Names are nouns\nA thing is a noun.\n",
     "hostile.md": lesson_text(
@@ -42,15 +41,6 @@ MORE = {
 def mode() -> str:
     """Which revision of the protocol the client speaks; a test that has both says so."""
     return "auto"
-
-
-@pytest.fixture
-def team(
-    make_vault: MakeVault, shelves: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Vault:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
-    make = partial(make_vault, FILES | MORE, name="first")
-    return kept_on(shelves / "for-mcp", make, tmp_path / "team")
 
 
 @pytest.fixture
@@ -201,14 +191,6 @@ async def test_an_agent_proposes_and_a_person_accepts(client: Client, team: Vaul
     assert "proposals waiting: 1" in await call(client, "learn_status")
     run("lessons", "review", "accept", id[1], cwd=team.root)
     assert title in await call(client, "learn_search", query="EMFILE nofile")
-
-
-async def test_a_proposal_with_a_secret_is_refused(client: Client) -> None:
-    text = f"The deploy key is AKIA{'QWERTYUIOPASDFGH'}."
-    said = await refusal(client, "remember", title="The key", text=text)
-    assert "secret" in said
-    assert "Next: " in said
-    assert "proposals waiting: 0" in await call(client, "learn_status")
 
 
 @pytest.mark.parametrize(

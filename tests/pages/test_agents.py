@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.browser import LOOKS, WIDE, Visit, keep, nothing_is_in_the_way, visiting
+from tests.support.browser import LOOKS, Visit, nothing_is_in_the_way, visiting
 from tests.support.files import MakeVault, lesson_text
 from tests.support.injected import FALSE, HEAP, HOSTILE, SILENT, UNKNOWN, a_team
 from tests.support.serving import Serving, serving
 from vault_index.hotpath import log
-from vault_index.store import injections
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
@@ -131,42 +130,3 @@ def test_nothing_keeps_people_from_using_it(
         page = opened(visit)
         page.get_by_role("button", name="Should not have fired").first.click()
         nothing_is_in_the_way(page, axe, f"agents-{look}")
-
-
-@pytest.fixture
-def busy(
-    make_vault: MakeVault, own_world: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Serving]:
-    """A vault with a thousand records, some of them of a hostile or an older hand."""
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
-    vault = make_vault({"heap.md": lesson_text("Heap", "Raise the heap.")})
-    folder = vault.index_dir
-    folder.mkdir(exist_ok=True)
-    (folder / ".gitignore").touch()
-    for number in range(1000):
-        hits = [("heap", 0.7), (f"{HOSTILE}#{'x' * 300}", 0.65)] if number % 3 else []
-        near = None if hits else ("heap", 0.41)
-        injections.record(
-            folder, "UserPromptSubmit", f"session-{number // 70}", f"prompt {number}", hits, [],
-            0.6, 5 + number % 97, "watcher", "" if hits else "nothing above the floor", near,
-        )  # fmt: skip
-    with (folder / injections.FILE).open("a") as file:
-        line = '{"event": "UserPromptSubmit", "lessons": [], "session": 3, "scores": "?", "ms": []'
-        file.write(line + ', "floor": "x", "near": 7, "near_score": "y", "silent": ["z"]}\n')
-    with serving(vault.root, own_world, LESSONS_EMBEDDER="none") as server:
-        yield server
-
-
-def test_a_thousand_records_come_a_page_at_a_time(browser: Browser, busy: Serving) -> None:
-    with visiting(browser, busy) as visit:
-        page = opened(visit)
-        assert page.locator(".records > li").count() == 50
-        near = "the nearest lesson scores 41%, below the floor of 60%"
-        assert near in page.locator("#list").inner_text()
-        for pages in (2, 3):
-            page.get_by_role("button", name="More").click()
-            page.locator(".records > li").nth(50 * pages - 1).wait_for()
-        assert page.locator(".records > li").count() == 150
-        assert page.evaluate("document.documentElement.scrollWidth") <= WIDE[0]
-        assert page.locator("#list img").count() == 0
-        keep(page, "agents-busy")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.browser import NARROW, WIDE, barriers, visiting
+from tests.support.browser import NARROW, WIDE, visiting
 from tests.support.files import MakeVault, lesson_text
 from tests.support.serving import Serving, serving
 
@@ -40,14 +40,6 @@ def test_a_page_loads_nothing_from_elsewhere_and_fits_its_window(
         assert page.locator("html").get_attribute("data-theme") == "dark"
         page.reload(wait_until="networkidle")
         assert page.locator("html").get_attribute("data-theme") == "dark"
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_keeps_people_from_using_it(
-    browser: Browser, served: Serving, axe: str, scheme: str
-) -> None:
-    with visiting(browser, served, scheme=scheme) as visit:
-        assert barriers(visit.go("/"), axe) == []
 
 
 def test_the_key_comes_by_the_address_once_and_a_stale_one_is_forgotten(

@@ -198,27 +198,6 @@ def test_a_lesson_of_a_course_leads_to_the_others(browser: Browser, served: Serv
         assert page.locator(".about ol a").all_inner_texts() == ["First", "Second"]
 
 
-def test_a_withheld_lesson_is_for_whoever_has_the_key(
-    browser: Browser, served: Serving, axe: str
-) -> None:
-    with visiting(browser, served) as visit:
-        page = opened(visit.go("/lesson/odd/leaked"))
-        assert "AWS_SECRET_ACCESS_KEY" in page.locator(".text").inner_text()
-        assert "Agents do not get this lesson: line 4: secret" in page.locator("#body").inner_text()
-        assert barriers(page, axe) == []
-    html = served.ask("GET", "/lesson/odd/leaked", token=False)
-    assert html.status_code == 200
-    assert "AWS_SECRET" not in html.text
-    assert "The key" not in html.text
-    for part in ("body", "near", "prompts"):
-        path = f"/page/lesson/{part}?id=odd/leaked"
-        assert served.ask("GET", path, token=False).status_code == 403
-        assert served.ask("GET", path).status_code == 403
-    for part in ("body", "near", "prompts", "history", "patch", "use", "edit"):
-        path = f"/page/private/lesson/{part}?id=odd/leaked"
-        assert served.ask("GET", path, token=False).status_code == 401
-
-
 def test_a_lesson_that_is_not_there_names_the_nearest(
     browser: Browser, served: Serving, axe: str
 ) -> None:

@@ -155,23 +155,6 @@ def test_an_edit_is_kept_and_what_check_refuses_stays_in_the_dialog(
     assert proposal["title"] == "Rotate the token at night"
 
 
-def test_what_was_decided_in_a_terminal_meanwhile_is_said(
-    browser: Browser, served: Serving, shown: ShownVault
-) -> None:
-    first = shown.propose("First", "The first thing of the two that a person looks at today.")
-    shown.propose("Second", "Another thing, which stays in the list until somebody decides.")
-    with visiting(browser, served) as visit:
-        page = visit.go("/review")
-        page.get_by_role("heading", name="First").wait_for()
-        shown.run("review", "reject", first)
-        page.get_by_role("button", name="Accept").click()
-        page.get_by_role("button", name="Accept it").click()
-        page.locator("#trouble").get_by_text("decided elsewhere meanwhile").wait_for()
-        page.get_by_role("heading", name="Second", exact=True).wait_for()
-        visit.errors.clear()  # the console names the refused request
-    assert not (shown.root / "lessons/ops/first.md").exists()
-
-
 def test_keys_go_from_one_to_the_next_and_can_be_switched_off(
     browser: Browser, served: Serving, shown: ShownVault
 ) -> None:

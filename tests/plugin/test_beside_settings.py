@@ -11,11 +11,10 @@ import pytest
 
 from tests.support.commands import BIN, run
 from tests.support.files import write
-from tests.support.indexed import copy_of, full_text_vault
 from vault_index.entrypoints import agents, doctor
 from vault_index.vault import Vault
 
-HEAP = "---\ntitle: Heap\n---\nour build dies with heap out of memory: raise it.\n"
+FILES = {"heap.md": "---\ntitle: Heap\n---\nour build dies with heap out of memory: raise it.\n"}
 
 
 def enable(settings: Path, on: Any = True) -> Path:
@@ -23,20 +22,12 @@ def enable(settings: Path, on: Any = True) -> Path:
     return write(settings, json.dumps({"enabledPlugins": {agents.NAME: on}}))
 
 
-@pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One index for all of these tests, which copy it."""
-    return full_text_vault(tmp_path_factory.mktemp("shelf") / "team", {"heap.md": HEAP})
-
-
 @pytest.fixture
-def team(shelf: Path, tmp_path: Path, own_world: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+def team(team: Vault, monkeypatch: pytest.MonkeyPatch) -> Vault:
     monkeypatch.setenv("PATH", f"{BIN}:{os.environ['PATH']}")
     monkeypatch.delenv("VIRTUAL_ENV", raising=False)
-    vault = copy_of(shelf, tmp_path / "team")
-    monkeypatch.chdir(vault.root)
-    return vault
+    monkeypatch.chdir(team.root)
+    return team
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ import pytest
 from tests.support.claude_code import OpenSession, environment, install_plugin, run_in
 from tests.support.commands import BIN, run
 from tests.support.files import lesson_text, write
-from tests.support.indexed import copy_of, full_text_vault
 from tests.support.messages_api import MessagesApi, model_that_calls, results_of
 from tests.support.places import PLUGIN, REPO
 from tests.support.watchers import soon
@@ -26,26 +25,20 @@ pytestmark = [pytest.mark.claude_code, pytest.mark.slow, pytest.mark.timeout(900
 
 HEAP = "our build dies with heap out of memory"
 LAYERS = "docker rebuilds every layer for one source file"
+
 FILES = {
     "devops/ci-cd/node-heap.md": lesson_text("Node needs a heap", f"{HEAP}: NODE_OPTIONS=4096."),
     "devops/docker/layers.md": lesson_text("Layers", f"{LAYERS}: copy the lock file first."),
     "conventions/dates.md": lesson_text("Dates are UTC", "Store dates in UTC, show local ones."),
 }
 SERVER = "mcp__plugin_lessons_lessons"
-SEARCH, REMEMBER = f"{SERVER}__learn_search", f"{SERVER}__remember"
-
-
-@pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One index for all of these tests, which copy it."""
-    return full_text_vault(tmp_path_factory.mktemp("shelf") / "team", FILES)
+SEARCH = f"{SERVER}__learn_search"
 
 
 @pytest.fixture
-def team(shelf: Path, tmp_path: Path, own_world: Path) -> Iterator[Vault]:
-    vault = copy_of(shelf, tmp_path / "team")
-    write(vault.lessons_dir / "vault.toml", "session_sources = []\n")  # so that prompts get all
-    yield vault
+def team(team: Vault) -> Iterator[Vault]:
+    write(team.lessons_dir / "vault.toml", "session_sources = []\n")  # so that prompts get all
+    yield team
     launch.stop()  # the hooks started a watcher, as they should
 
 
@@ -153,42 +146,3 @@ def test_where_the_program_is_missing_the_agent_goes_on_and_is_told_once(
         assert injections(asked(api, prompt)) == 0
         complaints += [one for one in opened.records if "is not installed" in json.dumps(one)]
     assert len(complaints) == 1
-
-
-def test_what_an_agent_remembers_is_injected_after_a_person_accepted_it(
-    claude: Path, api: MessagesApi, team: Vault, world: dict[str, str]
-) -> None:
-    """Search, propose, accept on the command line, and the next prompt has it."""
-    found_out = "uploads of the photo gallery stop at 30 seconds"
-    lesson = {
-        "title": "Uploads of the photo gallery stop at 30 seconds",
-        "text": f"When {found_out}, the proxy ends them: set proxy_read_timeout to 300s.",
-        "category": "devops/proxy",
-    }
-    calls = [(SEARCH, {"query": found_out}), (REMEMBER, lesson)]
-    api.answer = model_that_calls({"why do uploads stop": calls})
-    install_plugin(claude, world, team.root)
-    with session(claude, team.root, world) as opened:
-        opened.say("why do uploads stop after a while?")
-        assert opened.answer() == "ok"
-        (searched,) = results_of(api.requests, SEARCH)
-        assert "proxy_read_timeout" not in searched
-        (answer,) = results_of(api.requests, REMEMBER)
-        (proposal,) = run("lessons", "review", "list", "--json", cwd=team.root).json
-        assert proposal["title"] == lesson["title"]
-        assert proposal["id"] in answer
-
-        opened.say(f"again, {found_out}")
-        assert opened.answer() == "ok"
-        assert injections(asked(api, f"again, {found_out}")) == 0
-
-        accepted = run("lessons", "review", "accept", proposal["id"], cwd=team.root)
-        assert accepted.out.startswith("lessons/devops/proxy/")
-        search = ("lessons", "search", "--json", found_out)
-        soon(lambda: "devops/proxy" in run(*search, cwd=team.root).out)  # no hook waits for it long
-        opened.say(f"still, {found_out}")
-        assert opened.answer() == "ok"
-        assert injections(asked(api, f"still, {found_out}")) == 1
-        assert "set proxy_read_timeout to 300s" in json.dumps(
-            asked(api, f"still, {found_out}")["messages"]
-        )

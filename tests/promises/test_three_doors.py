@@ -15,27 +15,22 @@ from mcp import Client
 
 import vault_index
 from tests.support.commands import run
-from tests.support.conversations import Conversation, about_redirects, about_retries
+from tests.support.conversations import about_redirects, about_retries
 from tests.support.files import lesson_text, write
 from tests.support.homes import add_model, make_home
 from tests.support.mcp_servers import call, refusal
 from tests.support.places import TESTS
 from tests.support.serving import Serving, serving
-from tests.support.transcripts import Talk
 from vault_index.edit import init
 from vault_index.entrypoints.mcp.agent import Agent
 from vault_index.entrypoints.mcp.tools import build
 from vault_index.vault import open_vault
 
 pytestmark = pytest.mark.slow
-PROGRAM = "7c1e4a53-9d0b-4f6f-8f5f-9a113f2a91c0"
 PROXY = (
     "The ingress drops websocket connections after a minute unless the proxy's timeout is raised."
 )
 NAMES_HEAP = "A runner has 4 GB of memory.\n\n## Related\n\n- prerequisite: Heap\n- related: queues"
-TULIPS = (
-    "Course Title: Tulips\n\nLesson 4: Bulbs in winter\nBulbs rest in the cold before they bloom.\n"
-)
 
 
 @dataclass(frozen=True)
@@ -91,16 +86,9 @@ def served(tmp_path_factory: pytest.TempPathFactory, model_home: Path) -> Iterat
         about_redirects(root)
         about_retries(other)
         write(root / "lessons/devops/memory.md", lesson_text("Memory", NAMES_HEAP))
-        long = Conversation(other, "long").asks(f"Please have the mailer {'try again ' * 20}")
-        long.says("Shall it wait between them?").asks("Yes, for two seconds")
-        program = Talk(session=PROGRAM, folder=str(other), entrypoint="sdk-cli")
-        program.prompt("summarise the errors in last night's log of the mailer")
-        program.says("There are three, all of them timeouts of the provider.")
-        program.write(long.file.with_name(f"{PROGRAM}.jsonl"))
         write(root / "lessons/ops/misc-7.md", lesson_text("Misc 7", PROXY))
-        short = write(top / "tulips.txt", TULIPS)
         course = TESTS / "courses" / "introduction_to_ai.txt"
-        run("lessons", "import", "--write", course, short, cwd=root)
+        run("lessons", "import", "--write", course, cwd=root)
         run("lessons", "index", cwd=root)
         run("lessons", "journal", "import", "--since", "all", cwd=root)
         with serving(root, home) as server:
@@ -193,21 +181,6 @@ def test_the_journal_says_that_it_has_nothing(doors: Doors) -> None:
     assert "pause" in found[0]["text"]  # a word, however little a record is like it as a whole
 
 
-def test_a_session_has_a_title_and_counts_what_was_asked(doors: Doors) -> None:
-    typed = run("lessons", "journal", "sessions", "-p", "mailer", "--json", cwd=doors.root).json
-    answer = doors.http.ask("GET", "/api/journal/sessions?project=mailer").json()["sessions"]
-    titles = {each["id"]: each["title"] for each in typed}
-    assert titles == {each["id"]: each["title"] for each in answer}
-    long = next(title for title in titles.values() if title.startswith("Please have the mailer"))
-    assert len(long) <= 80
-    assert re.fullmatch(r"Please have the mailer (try again )+try( again)?\.\.\.", long)
-    assert "How many times should the uploader retry?" in titles.values()  # the first prompt alone
-    (program,) = [each for each in typed if each["id"] == PROGRAM]
-    assert (program["prompts"], program["typed"]) == (1, 1)
-    listed = run("lessons", "journal", "sessions", "-p", "mailer", cwd=doors.root).out
-    assert "summarise the errors in last night's log of the mailer  1 prompt, " in listed
-
-
 def test_an_unknown_category_names_the_nearest_at_each_door(doors: Doors) -> None:
     error = "no lesson has the category 'devop'\nrun it again with devops"
     body = {"prompt": "heap", "categories": ["devop"]}
@@ -272,22 +245,6 @@ def test_a_relation_to_an_unknown_lesson_is_an_error_at_each_door(doors: Doors) 
     words = ["search", "heap", "--related-to", "quokka"]
     errors = doors.refused(words, request, "learn_search", query="heap", related_to="quokka")
     assert errors == ["no lesson 'quokka'\nsee their ids with `lessons list`"] * 3
-
-
-def test_a_whole_lesson_and_the_categories_are_the_same_at_each_door(doors: Doors) -> None:
-    typed = run("lessons", "show", "devops/heap", "--json", cwd=doors.root).json
-    answer = doors.http.ask("GET", "/api/lessons/devops/heap").json()
-    assert {key: typed[key] for key in answer if key != "source_file"} == {
-        key: value for key, value in answer.items() if key != "source_file"
-    }
-    assert typed["text"] in doors.tool("learn_get", id="devops/heap")
-    tree = run("lessons", "categories", "--json", cwd=doors.root).json
-    sent = doors.http.ask("GET", "/api/categories").json()
-    said = doors.tool("learn_status")
-    for name in ("devops", "ops"):
-        assert name in str(tree)
-        assert name in str(sent)
-        assert name in said
 
 
 # what do we know about it: lessons and sessions together
@@ -378,18 +335,6 @@ def test_a_number_of_no_lesson_is_an_error_that_lists_the_right_ones(
         **narrowed,
     )
     assert done == [error] * 3
-
-
-def test_a_course_of_one_lesson_is_a_course(doors: Doors) -> None:
-    courses = doors.http.ask("GET", "/api/courses").json()["courses"]
-    assert [(each["title"], each["lesson_count"]) for each in courses] == [
-        ("Introduction to AI", 3),
-        ("Tulips", 1),
-    ]
-    assert "Tulips" in doors.http.ask("GET", "/page/documents/list").text
-    within = ("--in", "tulips", "--lesson", "4", "--json")
-    (hit,) = run("lessons", "search", *within, "cold", cwd=doors.root).json["hits"]
-    assert hit["title"] == "Bulbs in winter"
 
 
 def test_every_suggested_question_is_answered_when_it_is_pressed(doors: Doors) -> None:

@@ -15,49 +15,10 @@ from tests.support.commands import path_with_forks, run
 from tests.support.conversations import about_retries
 from tests.support.files import MakeVault, lesson_text, write
 from vault_index import api
-from vault_index.edit import add, update
 from vault_index.index import reconcile
-from vault_index.search import entries, query
+from vault_index.search import query
 
 # through Python
-
-
-@pytest.mark.slow
-def test_from_an_empty_vault_to_an_answer(make_vault: MakeVault, with_model: Path) -> None:
-    vault = make_vault()
-    heap = b"When the frontend CI build fails with ENOMEM, raise the heap: NODE_OPTIONS."
-    add.write(vault, heap, title="Heap in CI", categories=["devops/ci-cd/node"])
-    add.write(vault, b"Rebase before you open a pull request.", title="Rebase first")
-    reconcile.sync(vault)
-
-    # with and without a category: what nobody filed, the classifier proposes
-    assert entries.entry(vault, "heap-in-ci")["filed_by"] == "folder"
-    assert entries.entry(vault, "rebase-first")["categories"] == ["workflow/code-review"]
-    assert entries.entry(vault, "rebase-first")["filed_by"] == "classifier"
-    assert entries.categories(vault) == {
-        "devops": 1,
-        "devops/ci-cd": 1,
-        "devops/ci-cd/node": 1,
-        "workflow": 1,
-        "workflow/code-review": 1,
-    }
-
-    # a prefix of any depth filters
-    for prefix in ("devops", "devops/ci-cd", "devops/ci-cd/node"):
-        assert [hit.title for hit in query.find(vault, "memory", 9, [prefix])] == ["Heap in CI"]
-    assert query.find(vault, "memory", 9, ["devops/docker"]) == []
-
-    # an update is embedded again
-    assert query.find(vault, "the phone battery is flat")[0].score < 0.3
-    update.write(vault, "heap-in-ci", text="Charge the phone when its battery is flat.")
-    assert reconcile.sync(vault).embedded == 1
-    best = query.find(vault, "the phone battery is flat")[0]
-    assert (best.title, best.score > 0.6) == ("Heap in CI", True)
-
-    # what is deleted is not found
-    update.delete(vault, "heap-in-ci")
-    assert reconcile.sync(vault).removed == 1
-    assert [hit.title for hit in query.find(vault, "the phone battery is flat")] == ["Rebase first"]
 
 
 # through the commands

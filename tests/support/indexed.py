@@ -46,7 +46,7 @@ def copy_of(shelf: Path, root: Path) -> Vault:
     return open_vault(root)
 
 
-def full_text_vault(root: Path, texts: Mapping[str, str]) -> Path:
+def full_text_vault(root: Path, texts: Mapping[str, str | bytes]) -> Path:
     """Make a vault with an index and floors for full text, to be copied by tests; return its root."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LESSONS_EMBEDDER", "none")

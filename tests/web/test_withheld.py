@@ -38,6 +38,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
         *("/search", "/search?c=plans", "/page/today/added"),
         *(f"/page/search?q={PROMPT}", "/lesson/quagg", "/page/lesson/near?id=devops/heap"),
         *("/page/documents/list", "/page/vault/overview", "/page/ask/suggested", "/ask"),
+        "/page/lesson/body?id=plans/quagga",
+        *("/page/lesson/near?id=plans/quagga", "/page/lesson/prompts?id=plans/quagga"),
         *("/api/courses", "/page/documents/contents?path=lessons/plans/quagga.md"),
     ],
 )
