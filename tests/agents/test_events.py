@@ -71,12 +71,6 @@ def test_plain_takes_the_prompt_itself(team: Vault) -> None:
     assert "node-heap.md" not in hook("plain", HEAP, team.root.parent).out
 
 
-@pytest.mark.slow
-def test_letters_arrive_in_any_locale(team: Vault) -> None:
-    answer = hook("plain", HEAP, team.root, LC_ALL="C", PYTHONUTF8="0", PYTHONIOENCODING="latin-1")
-    assert "node-heap.md · " in answer.out
-
-
 # one event, one answer
 
 

@@ -220,9 +220,3 @@ def test_the_journal_is_searched_in_the_days_and_project_that_the_model_names(
         call["since"] = "some time last week"
         answer, _ = ask(vault, "the axolotl?")
     assert "no date 'some time last week'" in answer["answer"]
-
-
-def test_a_question_of_nothing_is_refused(vault: Vault) -> None:
-    for query in ("", "  ", "x" * 30_000):
-        with pytest.raises(Exception, match="question"):
-            ask(vault, query)

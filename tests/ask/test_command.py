@@ -15,7 +15,6 @@ import pytest
 from tests.support.chat_server import ChatServer
 from tests.support.commands import BIN, run
 from tests.support.files import MakeVault, lesson_text
-from tests.support.terminals import at_terminal
 from vault_index.ask import citations
 from vault_index.vault import Vault
 
@@ -89,17 +88,6 @@ def test_at_a_terminal_it_is_printed_as_it_is_written_until_ctrl_c(
     assert shown.endswith("\r\nAborted!\r\n")
     assert code == 1
     assert "Traceback" not in shown
-
-
-@pytest.mark.slow
-def test_without_a_model_the_sentences_that_answer_are_set_off(vault: Vault) -> None:
-    ran = run("lessons", "ask", ASKED, cwd=vault.root)
-    assert "**Roll back a staging deploy with `make rollback`.**" in ran.out
-    assert ran.code == 0
-    assert ran.err.count("Try: ") == 1
-    assert "[ask]" in ran.err
-    _code, shown = at_terminal("lessons", "ask", ASKED, cwd=vault.root)
-    assert "\x1b[1mRoll back a staging deploy with `make rollback`.\x1b[0m" in shown
 
 
 @pytest.mark.slow

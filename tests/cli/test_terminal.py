@@ -170,19 +170,6 @@ def test_in_a_pipe_nothing_is_cut_and_nothing_escaped(team: Vault) -> None:
             assert " ".join(LONG.split()) in said.out
 
 
-@pytest.mark.parametrize("columns", [40, 80])
-def test_list_is_cut_where_the_terminal_ends(team: Vault, columns: int) -> None:
-    lines = ESCAPE.sub("", at_terminal("lessons list", team.root, columns)).splitlines()
-    (long,) = [line for line in lines if line.startswith("A title that is")]
-    (wide,) = [line for line in lines if line.startswith("広い")]
-    (short,) = [line for line in lines if line.startswith("Heap ")]
-    for line in (long, wide, short):
-        assert output.columns(line) <= columns
-        assert "  2026-" in line or "  20" in line  # the day of the last change
-    assert "…" in long
-    assert "…" in wide
-
-
 # where hooks would be silent
 
 

@@ -188,15 +188,6 @@ def test_a_trigger_says_what_is_missing(team: Vault) -> None:
 
 
 @pytest.mark.slow
-def test_a_damaged_index_is_built_again(team: Vault) -> None:
-    ask(team, api.learn.status())
-    for table in team.root.glob(".vault_index/*/lessons.lance/data/*"):
-        table.write_bytes(b"damaged")
-    assert ask(team, api.learn.search(query="heap"))["hits"]
-    assert ask(team, api.learn.status())["lessons"] == 23
-
-
-@pytest.mark.slow
 def test_the_watcher_answers_all_of_it(team: Vault) -> None:
     with watched(team):
         page = ask(team, api.learn.search(query="heap", limit=5))

@@ -2,15 +2,61 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
+import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.support.drafts import drafts, keys, lesson, only, problem, read
-from vault_index.edit.formats import FORMATS, Draft, guess
+from tests.support.places import TESTS
+from vault_index.edit.formats import FORMATS, Draft, guess, read_good
 from vault_index.errors import LessonError
+from vault_index.lesson import passages
 from vault_index.lesson.category import slugify
-from vault_index.lesson.parse import parse_file
+from vault_index.lesson.parse import Lesson, parse_file
+
+
+def read(data: bytes, path: str, format: str = "") -> list[Draft]:
+    """Read a file of which all parts can be imported."""
+    good, errors = read_good(data, path, format)
+    if errors:
+        raise errors[0]
+    return good
+
+
+def drafts(text: str | bytes, path: str, format: str = "") -> list[Draft]:
+    """Read text as a file of that path; the format is guessed unless it is given."""
+    return read(text.encode() if isinstance(text, str) else text, path, format)
+
+
+def only(text: str | bytes, path: str, format: str = "") -> Draft:
+    """Read a file that makes one draft."""
+    (draft,) = drafts(text, path, format)
+    return draft
+
+
+def lesson(draft: Draft) -> Lesson:
+    """Parse a draft that holds one lesson."""
+    (one,) = parse_file(draft.data, f"{draft.name}.md")
+    return one
+
+
+def keys(draft: Draft) -> dict[str, Any]:
+    """Return the frontmatter of a draft as YAML reads it."""
+    loaded: dict[str, Any] = yaml.safe_load(draft.data.decode().split("---\n")[1])
+    return loaded
+
+
+def problem(text: str | bytes, path: str, format: str = "") -> LessonError:
+    """Return the error of a file that is refused."""
+    with pytest.raises(LessonError) as raised:
+        drafts(text, path, format)
+    assert raised.value.message.startswith(f"{path}: ")
+    assert "\n" not in raised.value.message
+    return raised.value
+
 
 # which format a file is in
 
@@ -313,3 +359,266 @@ def test_a_hundred_kilobytes_of_one_mark_come_to_an_end(mark: str, format: str) 
         drafts(mark * (100_000 // len(mark)) + "\nend", "a.md", format)
     except LessonError:
         pass
+
+
+# courses
+
+
+COURSES = TESTS / "courses"
+
+
+def test_a_course_is_one_file_with_a_section_for_each_lesson() -> None:
+    data = (COURSES / "introduction_to_ai.txt").read_bytes()
+    draft = only(data, "courses/introduction_to_ai.txt")
+    assert (draft.name, draft.categories, draft.line) == ("introduction-to-ai", ("courses",), 1)
+    assert keys(draft) == {
+        "title": "Introduction to AI",
+        "link": "https://example.com/ai",
+        "author": "Ada Lovelace",
+        "categories": ["courses"],
+    }
+    sections = parse_file(draft.data, "courses/introduction-to-ai.md")
+    assert [one.title for one in sections] == ["Welcome", "What is chunking", "Retrieval"]
+    link, text = sections[1].text.split("\n\n", 1)
+    assert link == "[Lesson 1](https://example.com/ai/1)"
+    assert text in data.decode()
+
+
+def test_a_lesson_without_a_link_keeps_its_number() -> None:
+    draft = only(b"Course Title: T\nLesson 4: A\nfirst\nLesson 7: B\nsecond\n", "t.txt")
+    texts = [one.text for one in parse_file(draft.data, "a.md")]
+    assert texts == ["Lesson 4\n\nfirst", "Lesson 7\n\nsecond"]
+    numbers = [passages.number_of(text) for text in texts]
+    assert [own and (own.number, own.link) for own in numbers] == [(4, ""), (7, "")]
+    draft = only(b"Course Title: T\nLesson 4: A\nLesson Link: http://x/a(1)\nfirst\n", "t.txt")
+    own = passages.number_of(parse_file(draft.data, "a.md")[0].text)
+    assert own is not None
+    assert (own.number, own.link) == (4, "http://x/a(1)")
+
+
+def test_a_course_of_windows_without_a_link_of_its_own() -> None:
+    data = (COURSES / "containers_for_developers.txt").read_bytes()
+    assert data.startswith(b"\xef\xbb\xbf")
+    assert b"\r\n" in data
+    draft = only(data, "containers.txt")
+    assert b"\r" not in draft.data
+    assert "link" not in keys(draft)
+    titles = [one.title for one in parse_file(draft.data, "a.md")]
+    assert titles == ["Images and layers", "Caching packages in C#"]
+
+
+def test_code_in_a_course_is_text() -> None:
+    draft = only((COURSES / "writing_courses.txt").read_bytes(), "writing.txt")
+    assert draft.line == 2
+    sections = parse_file(draft.data, "a.md")
+    assert [one.title for one in sections] == [
+        "The format",
+        "What it becomes",
+        "Numbers may skip",
+        "The end",
+    ]
+    assert "\nLesson 3: Not a lesson of this course\n" in sections[0].text
+    assert "\n## Lesson: nor a section\n```" in sections[0].text
+    assert "\n\\## Lesson: this line is text too\n" in sections[1].text
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        ("", 1, "a course begins with `Course Title:`"),
+        ("\nCourse Link: x\nCourse Title: T\n", 2, "a course begins with `Course Title:`"),
+        ("Lesson 0: A\ntext", 1, "a course begins with `Course Title:`"),
+        ("Course Title:  \nLesson 0: A\ntext", 1, "`Course Title:` is empty"),
+        ("Course Title: T\nCourse Title: U\nLesson 0: A\nx", 2, "`Course Title:` a second time"),
+        ("Course Title: T\nCourse Link: a\nCourse Link: b\n", 3, "`Course Link:` a second time"),
+        ("Course Title: T\n\nHello.\nLesson 0: A\ntext", 3, "text before the first lesson"),
+        ("Course Title: T\nLesson Link: a\nLesson 0: A\ntext", 2, "text before the first lesson"),
+        ("Course Title: T\nCourse Link: a\n\n", 2, "no lesson"),
+        ("Course Title: T\nLesson 0:\ntext", 2, "lesson 0 has no title"),
+        ("Course Title: T\nLesson 1: A\nx\nLesson 1: B\nx", 4, "lesson 1 a second time"),
+        ("Course Title: T\nLesson 1: A\nx\nLesson 0: B\nx", 4, "lesson 0 after lesson 1"),
+        ("Course Title: T\nLesson 0: A\n\nLesson 1: B\nx", 2, "lesson 0 has no text"),
+        ("Course Title: T\nLesson 0: A\nx\nLesson 1: B\nLesson Link: l", 4, "1 has no text"),
+        ("Course Title: T\nLesson 0: A\nx\nLesson Link: l\n", 4, "not directly below its lesson"),
+        ("Course Title: T\nLesson 0: A\n\nLesson Link: l\nx", 4, "not directly below its lesson"),
+        ("Course Title: T\nLesson 0: A\nx\n```\nLesson 1: B\n", 4, "code fence is not closed"),
+        (
+            "Course Title: T\nLesson 0: A\nx\nLesson 1: B\n<!-- y\nLesson 2: C\nz",
+            4,
+            "HTML of lesson 1",
+        ),
+    ],
+)
+def test_each_malformed_kind_is_named_with_its_line(text: str, line: int, says: str) -> None:
+    for written in (text, "\ufeff" + text.replace("\n", "\r\n")):
+        error = problem(written, "c.txt", "course")
+        assert says in error.message
+        assert error.line == line
+
+
+# JSON lines
+
+
+def test_a_long_file_is_read_by_its_lines() -> None:
+    line = json.dumps({"title": "Long", "text": "Use foo. " * 20_000})
+    good, errors = read_good(f"{line}\n{{broken\n{line * 20}\n".encode() + line.encode(), "a.jsonl")
+    assert len(good) == 2
+    assert [error.line for error in errors] == [2, 3]
+    assert "not JSON" in errors[0].message
+    assert "larger than 2 MB" in errors[1].message
+
+
+def test_an_object_a_line() -> None:
+    value = {
+        "id": "git/foo-bar",
+        "category": "Git",
+        "title": "Foo: bar",
+        "text": "Use foo.\r\n---\nThen bar.",
+        "tags": ["a", "b"],
+        "confidence": 4,
+        "created": "2025-11-15T10:30:00Z",
+        "unknown": {"deep": [1, None, {"x": 1.5}], "lines": "a\n---\nb"},
+        "author": "Größe 🔥",
+        "nothing": None,
+    }
+    draft = only(f"\n{json.dumps(value)}\n\n", "all.jsonl")
+    assert (draft.name, draft.categories, draft.line) == ("foo-bar", ("git",), 2)
+    kept = ("title", "tags", "confidence", "created", "unknown", "author")
+    assert keys(draft) == {key: value[key] for key in kept}  # the path says id and category
+    assert "author: Größe 🔥" in draft.data.decode()
+    assert lesson(draft).text == "Use foo.\n---\nThen bar."
+
+
+@pytest.mark.parametrize(
+    ("value", "name", "categories", "frontmatter"),
+    [
+        ({"text": "Use pnpm. Not npm."}, "use-pnpm", (), {"title": "Use pnpm"}),
+        ({"body": "# Use pnpm\ntext"}, "use-pnpm", (), {"title": "Use pnpm"}),
+        ({"content": "text", "title": " T \n 1"}, "t-1", (), {"title": "T 1"}),
+        ({"lesson": "text", "title": "T", "id": 42}, "42", (), {"id": "42", "title": "T"}),
+        (
+            {"text": "text", "title": "T", "id": "x/Y z", "categories": "a/B, c"},
+            "y-z",
+            ("a/b", "c"),
+            {"id": "x/Y z", "title": "T", "categories": ["a/b", "c"]},
+        ),
+        ({"text": "t", "title": "T", "id": "../..", "category": ["../x"]}, "t", ("x",), None),
+    ],
+)
+def test_names_titles_and_categories_of_objects(
+    value: Any, name: str, categories: tuple[str, ...], frontmatter: Any
+) -> None:
+    draft = only(json.dumps(value), "all.jsonl")
+    assert (draft.name, draft.categories) == (name, categories)
+    assert frontmatter is None or keys(draft) == frontmatter
+
+
+def test_lessons_of_one_name_get_numbers_within_their_category() -> None:
+    lines = [{"title": "A", "text": "x", "category": c} for c in ("x", "x", "y", "x")]
+    lines.insert(1, {"title": "A 2", "text": "x", "category": "x"})
+    found = drafts("\n".join(map(json.dumps, lines)), "all.jsonl")
+    assert [one.name for one in found] == ["a", "a-2", "a-3", "a", "a-4"]
+
+
+def test_one_array_for_the_whole_file() -> None:
+    found = drafts('[\n{"text": "one is one"},\n{"text": "two is two"}\n]\n', "all.json")
+    assert [(one.name, one.line) for one in found] == [("one-is-one", 1), ("two-is-two", 1)]
+    assert "object 2: no text" in problem('[{"text": "one"}, {}]', "all.json").message
+
+
+def test_an_object_is_one_lesson_whatever_its_text_looks_like() -> None:
+    text = "Before.\n## Lesson: not another\n```\n## Lesson: code\n```"
+    one = lesson(only(json.dumps({"text": text}), "all.jsonl"))
+    assert one.text == text.replace("## Lesson: not", "\\## Lesson: not")
+    hidden = "## Lesson: a\n<a>\n## Lesson: b\n"  # HTML, until the line above it is text
+    assert "\\## Lesson: b" in lesson(only(json.dumps({"text": hidden}), "all.jsonl")).text
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("{'text': 1}", "not JSON"),
+        ("[1]", "not a JSON object"),
+        ("3", "a int, not a JSON object"),
+        ("{}", "no text"),
+        ('{"text": " "}', "no text"),
+        ('{"text": "# Only a heading"}', "no text"),
+        ('{"text": ["x"]}', "'text' is a list"),
+        ('{"text": "x", "title": {}}', "'title' is a dict"),
+        ('{"text": "x", "id": []}', "'id' is a list"),
+        ('{"text": "x", "categories": [1]}', "'categories' is neither"),
+        ('{"text": "\\ud800"}', "half a surrogate pair"),
+        ('{"text": "x\\u0000"}', "a NUL character"),
+        ('{"text": "x", "n": ' + "9" * 5000 + "}", "not usable JSON"),
+        ('{"text": "x", "n": ' + "[" * 200 + "]" * 200 + "}", "nested deeper than 100"),
+        ("[" * 100_000, "not usable JSON"),
+    ],
+)
+def test_a_line_that_is_no_lesson_is_named(line: str, says: str) -> None:
+    error = problem(f'{{"text": "a good one"}}\r\n\r\n{line}\n', "all.jsonl")
+    assert says in error.message
+    assert error.line == 3
+
+
+def test_the_good_lines_of_a_file_are_read_and_all_bad_ones_named() -> None:
+    text = (
+        '{"text": "one is one"}\n{"text":\n{"text": "two is two"}\n{}\n["x"]\n{"text": "three"}\n'
+    )
+    good, errors = read_good(text.encode(), "all.jsonl")
+    assert [(one.name, one.line) for one in good] == [
+        ("one-is-one", 1),
+        ("two-is-two", 3),
+        ("three", 6),
+    ]
+    assert [error.line for error in errors] == [2, 4, 5]
+
+
+def test_a_line_that_is_a_list_does_not_make_the_file_an_array() -> None:
+    good, errors = read_good(b'[1]\n{"text": "two is two"}\n', "all.jsonl")
+    assert [one.name for one in good] == ["two-is-two"]
+    assert [error.line for error in errors] == [1]
+
+
+def test_good_objects_of_an_array_are_read() -> None:
+    good, errors = read_good(b'[{"text": "one is one"}, {}, {"text": "two"}]', "all.json")
+    assert [one.name for one in good] == ["one-is-one", "two"]
+    assert ["object 2" in error.message for error in errors] == [True]
+
+
+def test_a_file_that_is_no_json_at_all_is_one_error() -> None:
+    good, errors = read_good(b"a\nb\nc\n", "all.jsonl")
+    assert (good, [error.line for error in errors]) == ([], [1])
+
+
+@pytest.mark.slow
+def test_ten_thousand_lines_of_one_title_have_names_of_their_own() -> None:
+    value = {"title": "Use pnpm", "text": "Never npm.", "tags": ["a", "b"], "category": "x"}
+    text = "\n".join(json.dumps({**value, "n": n}) for n in range(10_000)).encode()
+    assert len({one.name for one in read(text, "all.jsonl")}) == 10_000
+
+
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.text() | st.integers() | st.booleans() | st.floats(allow_nan=False),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+OURS = {"id", "title", "text", "content", "body", "lesson", "category", "categories"}
+
+
+@pytest.mark.slow
+@settings(max_examples=200, deadline=None)
+@given(
+    st.dictionaries(st.text().filter(lambda key: key not in OURS), VALUES, max_size=4), st.text()
+)
+def test_any_key_comes_back_from_the_frontmatter(others: dict[str, Any], text: str) -> None:
+    line = json.dumps({**others, "title": "T", "text": f"x {text}".replace("\0", "")})
+    draft = only(line, "all.jsonl")
+    assert keys(draft) == {**others, "title": "T"}
+    assert lesson(draft).text
+
+
+def test_only_the_first_of_an_id_declares_it() -> None:
+    lines = '{"id": "heap", "text": "one"}\n{"id": "heap", "text": "another"}\n'
+    first, second = read(lines.encode(), "all.jsonl")
+    assert (first.name, second.name) == ("heap", "heap-2")
+    assert (lesson(first).declared, lesson(second).declared) == ("heap", "")

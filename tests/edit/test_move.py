@@ -111,12 +111,6 @@ def test_a_file_in_the_way_stops_all_of_it(make_vault: MakeVault) -> None:
     assert tree_of(vault) == before
 
 
-def test_up_and_down_the_tree(make_vault: MakeVault) -> None:
-    vault = make_vault({"a/b/x.md": lesson_text("X", "x"), "a/b/b/y.md": lesson_text("Y", "y")})
-    apply(vault, plan(vault, "a/b", "a"))
-    assert set(tree_of(vault)) == {"a/x.md", "a/b/y.md", "vault.toml"}
-
-
 def test_a_failure_in_the_middle_undoes_what_was_done(
     make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
 ) -> None:

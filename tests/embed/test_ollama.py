@@ -13,7 +13,6 @@ from tests.support.files import lesson_text, write
 from tests.support.ollama_server import DIMENSION, OllamaServer, vector
 from vault_index.embed.ollama import OllamaEmbedder
 from vault_index.errors import EmbedderError
-from vault_index.model_http import asked
 from vault_index.vault import Vault
 
 
@@ -127,11 +126,6 @@ def test_another_dimension_than_before_is_refused(server: OllamaServer) -> None:
 def test_a_server_that_listens_everywhere_is_asked_on_loopback(server: OllamaServer) -> None:
     asked = OllamaEmbedder("all-minilm", f"http://0.0.0.0:{server.port}")
     assert asked.embed_query("text").shape == (DIMENSION,)
-
-
-def test_only_that_address_is_replaced() -> None:
-    assert asked("10.0.0.0:80") == "10.0.0.0:80"
-    assert asked("0.0.0.0:80") == "127.0.0.1:80"
 
 
 @pytest.mark.parametrize("host", ["\x01", "127.0.0.1:99999", "127.0.0.1:port", "http://[half"])

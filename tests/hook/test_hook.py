@@ -144,15 +144,6 @@ def test_an_unindexed_vault_is_indexed_in_the_background(
 
 
 @pytest.mark.slow
-def test_a_saved_lesson_is_in_the_next_answer(team: Vault) -> None:
-    write(
-        team.lessons_dir / "devops/ci-cd/node-heap.md",
-        FILES["devops/ci-cd/node-heap.md"] + "\nUse 6 GB.\n",
-    )
-    assert "Use 6 GB." in injected(hook(team))
-
-
-@pytest.mark.slow
 def test_a_damaged_index_is_not_asked_and_built_again(team: Vault, own_world: Path) -> None:
     for file in team.index_dir.rglob("*.lance"):
         if file.is_file():

@@ -85,14 +85,6 @@ def test_the_watcher_and_the_hook_itself_give_the_same(team: Vault) -> None:
 
 
 @pytest.mark.slow
-def test_a_change_of_the_settings_is_in_force_at_the_next_prompt(team: Vault) -> None:
-    with watched(team):
-        assert "node-heap.md" in hook(team, session_id="one").out
-        write(team.lessons_dir / "vault.toml", "prompt_lessons = 0\n")
-        assert hook(team, session_id="two").out == ""
-
-
-@pytest.mark.slow
 def test_no_prompt_is_silent_while_the_index_is_built_again(team: Vault) -> None:
     manifest = next(team.index_dir.glob("*/manifest.json"))
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"schema": 1}))

@@ -77,16 +77,6 @@ def test_each_kind_of_change_is_counted(make_vault: MakeVault) -> None:
     assert str(stats).startswith("1 added, 1 changed, 1 moved, 1 removed, 1 unchanged")
 
 
-def test_a_touched_file_is_unchanged(make_vault: MakeVault) -> None:
-    vault = make_vault({"a.md": HEAP})
-    embedder = with_words(vault)
-    reconcile.sync(vault)
-    embedder.documents.clear()
-    later(vault.lessons_dir / "a.md")
-    assert counts(reconcile.sync(vault)) == {"unchanged": 1}
-    assert embedder.documents == []
-
-
 @pytest.mark.slow
 def test_a_moved_folder_is_not_embedded_again(make_vault: MakeVault) -> None:
     vault = make_vault({f"old/{n}.md": lesson_text(f"L{n}", f"text {n}") for n in range(5)})
@@ -215,18 +205,6 @@ def test_a_broken_file_keeps_its_last_good_rows_until_it_is_mended(make_vault: M
     write(vault.lessons_dir / "a.md", PIPE)
     assert reconcile.sync(vault).problems == []
     assert entries.entry(vault, "a")["title"] == "Pipe"
-
-
-def test_a_broken_file_that_is_deleted_is_gone(make_vault: MakeVault) -> None:
-    vault = make_vault({"a.md": HEAP, "b.md": LOCK})
-    with_words(vault)
-    reconcile.sync(vault)
-    write(vault.lessons_dir / "a.md", BROKEN)
-    reconcile.sync(vault)
-    (vault.lessons_dir / "a.md").unlink()
-    stats = reconcile.sync(vault)
-    assert stats.problems == []
-    assert ids(vault) == ["b"]
 
 
 @pytest.mark.slow

@@ -9,7 +9,6 @@ import pytest
 
 from tests.support.files import write
 from tests.support.journals import a_journal, prompt
-from vault_index import files
 from vault_index.errors import VaultError
 from vault_index.journal import archive, session_file
 from vault_index.journal.journal import Journal
@@ -49,20 +48,3 @@ def test_a_session_is_found_by_each_of_its_names(journal: Journal, name: str, se
 def test_a_name_of_nothing_is_refused(journal: Journal) -> None:
     with pytest.raises(VaultError, match="nothing in the journal"):
         archive.find(journal, "22222222-p1")
-
-
-def test_the_latest_sessions_read_no_file_of_an_earlier_day(
-    journal: Journal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read: list[Path] = []
-    read_file = files.read_file
-
-    def noted(file: Path) -> bytes:
-        read.append(file)
-        return read_file(file)
-
-    monkeypatch.setattr(files, "read_file", noted)
-    assert [session.id for _, session in archive.latest(journal, limit=1)] == [CODEX]
-    assert len(read) == 1
-    assert [session.id for _, session in archive.latest(journal)] == [CODEX, CLAUDE]
-    assert [s.id for _, s in archive.latest(journal, until="2026-11-01T00:00:00Z")] == [CLAUDE]

@@ -214,12 +214,6 @@ def test_other_alphabets_and_emoji() -> None:
     assert parse_file("## Lesson: 🔥\ntext".encode(), "a.md")[0].id == "a#lesson"
 
 
-@pytest.mark.timeout(10)
-def test_two_megabytes() -> None:
-    line = "All work and no play makes Jack a dull boy.\n"
-    assert len(only("---\ntitle: T\n---\n" + line * 48_000).text) > 2_000_000
-
-
 # what cannot be read
 
 

@@ -131,22 +131,6 @@ def test_a_long_prompt_with_anything_in_it_is_no_argument(played: Played, model:
     assert start["prompt"].count("words") == 50_000
 
 
-def test_the_help_is_read_once_for_each_version(played: Played, tmp_path: Path) -> None:
-    for _ in range(2):
-        model_of(played, tmp_path).converse(Question("", "Hello?"))
-    assert (played.folder / "helps").read_text() == "x"
-    played.helps(HELP)
-    model_of(played, tmp_path).converse(Question("", "Hello?"))
-    assert (played.folder / "helps").read_text() == "xx"
-    assert [
-        set(start["argv"]) & {"--safe-mode", "--setting-sources="} for start in played.starts
-    ] == [
-        {"--safe-mode"},
-        {"--safe-mode"},
-        {"--setting-sources="},
-    ]
-
-
 @pytest.mark.parametrize("options", ["--safe-mode", HELP.replace("--setting-sources", ""), "x"])
 def test_a_version_that_cannot_be_lean_is_not_asked(
     played: Played, model: Model, options: str

@@ -21,7 +21,7 @@ from vault_index.errors import (
 )
 from vault_index.llm.backend import Question
 from vault_index.llm.metered import Allowance, Model
-from vault_index.llm.server import PassingError
+from vault_index.llm.server import PassingError, events_in
 
 KEYS: dict[str, dict[str, Any]] = {
     "title": {"type": "string"},
@@ -338,15 +338,6 @@ def test_a_proxy_is_not_asked_for_a_server_of_this_machine(
         assert not proxy.requests
 
 
-def test_a_proxy_that_shows_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = Config(home=tmp_path, llm=LlmTable(openai_url="http://models.example/v1"))
-    with ModelServer() as proxy:
-        monkeypatch.setenv("HTTP_PROXY", proxy.url)
-        proxy.judge = lambda _: Response(407, f"<html>{SECRET}</html>".encode())
-        error = caught_from(llm.open_model("openai:opus", config))
-    assert "http://models.example: status 407" in error.message
-
-
 @pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:9", "gopher://127.0.0.1:9"])
 def test_a_proxy_that_cannot_be_used(
     proxy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -355,14 +346,6 @@ def test_a_proxy_that_cannot_be_used(
     config = Config(home=tmp_path, llm=LlmTable(openai_url="http://models.example/v1"))
     error = caught_from(llm.open_model("openai:opus", config))
     assert "variables of proxies" in error.hint
-
-
-def test_text_that_is_no_text_is_asked_all_the_same(server: ModelServer, model: Model) -> None:
-    assert (
-        model.converse(Question("Be brief.", "half a character: \ud83d, a byte: \udcff")).text
-        == "ok"
-    )
-    assert server.requests[0].body["messages"][-1]["content"] == "half a character: ?, a byte: ?"
 
 
 @pytest.mark.parametrize("url", ["http://models.example/v1", "http://192.168.1.7:8080/v1"])
@@ -398,3 +381,35 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(ModelAwayError, match="there is no key") as away:
         llm.open_model("anthropic:opus", Config(home=tmp_path)).converse(Question("", "Hello?"))
     assert "ANTHROPIC_API_KEY" in away.value.hint
+
+
+# server-sent events
+
+
+LINES = [
+    'data: {"a": "ä\N{ROCKET}"}',
+    "",
+    ": still there",
+    "",
+    "event: x",
+    'data: {"b":',
+    "data:  2}",
+]
+READ: list[dict[str, Any]] = [{"a": "ä\N{ROCKET}"}, {"b": 2}, {}]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_events_are_the_same_wherever_the_bytes_are_split(end: str) -> None:
+    data = end.join([*LINES, "", "data: [DONE]", "", ""]).encode()
+    for place in range(len(data) + 1):
+        assert read(data[:place], data[place:]) == READ
+    assert read(*(data[place : place + 1] for place in range(len(data)))) == READ
+
+
+def test_an_event_that_nobody_ended_counts() -> None:
+    assert read(b'data: {"a": 1}') == read(b'data: {"a": 1}\n') == [{"a": 1}]
+    assert read(b'data: {"a": ') == []
+
+
+def read(*pieces: bytes) -> list[dict[str, Any]]:
+    return [*events_in(pieces)]

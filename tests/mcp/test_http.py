@@ -20,11 +20,8 @@ from mcp_types.methods import SPEC_CLIENT_METHODS
 from tests.support.commands import run
 from tests.support.conversations import about_redirects
 from tests.support.files import MakeVault, write
-from tests.support.half_open import answer_to, half_open, still_open
 from tests.support.mcp_servers import call, over_http, refusal
 from tests.support.three_lessons import FILES
-from tests.support.watchers import soon
-from vault_index.entrypoints import guard
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 TOKEN = "a-token-that-nobody-guesses"
@@ -219,19 +216,6 @@ def test_nobody_takes_the_room_of_the_tokens_owner(address: str, own_world: Path
 def test_no_stream_is_kept_open_for_anybody(address: str) -> None:
     for method in ("GET", "DELETE", "PUT"):
         assert status(address, None, method)[0] == 405
-
-
-def test_connections_without_a_request_are_ended(address: str) -> None:
-    port = int(address.split(":")[2].split("/")[0])
-    with half_open(port, 400, b"POST /mcp HTTP/1.1\r\nHost: loc") as lines:
-        assert status(address)[0] == 200
-        soon(lambda: len(still_open(lines)) <= guard.MAX_WAITING)
-        assert status(address)[0] == 200
-    asked = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 5\r\n".encode()
-    answer = answer_to(port, asked + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
-    assert answer.startswith(b"HTTP/1.1 400 ")
-    assert b"a request has one length" in answer
-    assert answer_to(port, b"nonsense\r\n\r\n").startswith(b"HTTP/1.1 400 ")  # and no line about it
 
 
 async def test_a_project_has_a_name_here_and_no_folder(

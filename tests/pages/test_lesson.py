@@ -378,15 +378,6 @@ def test_a_change_of_the_vault_is_shown_but_not_under_the_hands_of_whoever_edits
         assert page.locator("#file").input_value() == "Mine.\n"
 
 
-def test_an_editor_of_the_terminal_is_named_and_not_started(
-    browser: Browser, served: Serving
-) -> None:
-    with visiting(browser, served) as visit:
-        page = opened(visit.go("/lesson/build/heap"))
-        page.get_by_role("button", name="Open in my editor").click()
-        page.get_by_text("type there: lessons edit build/heap").wait_for()
-
-
 def test_an_editor_with_a_window_opens_the_file(world: Path, tmp_path: Path) -> None:
     program = tmp_path / "bin dir" / "gedit"
     write(

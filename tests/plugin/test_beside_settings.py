@@ -74,14 +74,6 @@ def test_hooks_from_before_the_plugin_are_named(team: Vault, own_world: Path) ->
     assert "to have them once: lessons uninstall claude --user" in ran.err
 
 
-def test_a_project_has_hooks_of_its_own_for_those_without_the_plugin(
-    team: Vault, settings: Path
-) -> None:
-    ran = run("lessons", "install", "claude", "--project", cwd=team.root)
-    assert ran.out.endswith(".claude/settings.json: hooks installed\n")
-    assert "plugin lessons@lessons-vault" in ran.err
-
-
 @pytest.mark.slow
 def test_status_and_doctor_take_the_plugin_for_hooks(team: Vault, settings: Path) -> None:
     status = run("lessons", "status", cwd=team.root).out

@@ -177,15 +177,6 @@ def test_hooks_leave_out_a_lesson_with_a_standing_error_and_status_says_which(
     assert "lessons/ops/z0.md" not in withheld(team)
 
 
-def test_a_skill_of_the_vault_with_a_standing_error_is_not_suggested(team: Vault) -> None:
-    text = f"---\nname: zebra\ndescription: Sets the zebra quota.\n---\n{ORDER}\n"
-    write(team.root / "skills/zebra/SKILL.md", text)
-    reconcile.sync(team)
-    (hit,) = query.skills(team, Query("zebra quota")).hits
-    assert hit.withheld
-    assert "skills/zebra/SKILL.md" in withheld(team)
-
-
 # conflict markers
 
 
@@ -212,15 +203,6 @@ def test_conflict_markers(text: str, found: list[tuple[int, str]]) -> None:
     findings = check.of_text(check.Candidate("a.md", data))
     assert {one.rule for one in findings} <= {"conflict-markers"}
     assert [(one.line, one.severity) for one in findings] == found
-
-
-def test_conflict_markers_in_frontmatter_are_named_as_such() -> None:
-    data = b"---\n<<<<<<< HEAD\ntitle: A\n=======\ntitle: B\n>>>>>>> x\n---\nText.\n"
-    findings = check.of_text(check.Candidate("a.md", data))
-    assert "conflict-markers" in {one.rule for one in findings}
-
-
-# import
 
 
 # eval

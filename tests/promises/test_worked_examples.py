@@ -11,82 +11,14 @@ import pytest
 
 import vault_index
 from tests.support import documents
-from tests.support.commands import path_with_forks, run
+from tests.support.commands import run
 from tests.support.conversations import about_retries
 from tests.support.files import MakeVault, lesson_text, write
 from vault_index import api
 from vault_index.index import reconcile
 from vault_index.search import query
 
-# through Python
-
-
 # through the commands
-
-
-TRANSCRIPT = """\
-$ lessons init
-$ lessons add --title "Heap in CI" -c devops/ci-cd/node --text "Raise the heap in CI: NODE_OPTIONS."
-lessons/devops/ci-cd/node/heap-in-ci.md
-$ lessons add --title "Rebase first" --text "Rebase before you open a pull request."
-lessons/rebase-first.md
-$ lessons categories
-     1  devops
-     1    ci-cd
-     1      node
-     1  workflow
-     1    code-review
-$ lessons categories --json
-{
-  "devops": 1,
-  "devops/ci-cd": 1,
-  "devops/ci-cd/node": 1,
-  "workflow": 1,
-  "workflow/code-review": 1
-}
-$ lessons list -c devops
-devops/ci-cd/node/heap-in-ci	Heap in CI
-$ lessons list --sort title --reverse
-rebase-first	Rebase first
-devops/ci-cd/node/heap-in-ci	Heap in CI
-$ lessons list -n 1 --page 2
-rebase-first	Rebase first
-$ lessons list --type bug_fix
-$ lessons categories propose
-workflow/code-review (100%): Rebase first
-   lessons/rebase-first.md: workflow/code-review: 'pull request' is in its text
-1 proposal; nothing is written without --write
-$ lessons categories propose --write
-workflow/code-review (100%): Rebase first
-   lessons/rebase-first.md: workflow/code-review: 'pull request' is in its text
-1 file written
-$ lessons categories rename devops/ci-cd devops/pipelines --write
-devops/ci-cd/node/heap-in-ci.md -> devops/pipelines/node/heap-in-ci.md
-1 file changed
-$ lessons list -c devops/pipelines
-devops/pipelines/node/heap-in-ci	Heap in CI
-$ lessons check --stale
-no lesson needs another look
-$ lessons check --confirm rebase-first
-confirmed rebase-first
-$ lessons rm heap-in-ci --yes
-deleted devops/pipelines/node/heap-in-ci, with its file
-$ lessons categories --json
-{
-  "workflow": 1,
-  "workflow/code-review": 1
-}
-"""
-
-
-@pytest.mark.slow
-def test_the_same_at_the_command_line(with_model: Path, tmp_path: Path) -> None:
-    said = ""
-    for line in TRANSCRIPT.splitlines():
-        if line.startswith("$ "):
-            done = run("bash", "-c", line[2:], cwd=tmp_path, env={"PATH": path_with_forks()})
-            said += f"{line}\n{'' if line == '$ lessons init' else done.out}"
-    assert said == TRANSCRIPT
 
 
 # the filter comes before the search

@@ -22,7 +22,6 @@ from tests.support.watchers import soon
 from vault_index.entrypoints.web import app
 from vault_index.entrypoints.web.app import PageKeys
 from vault_index.entrypoints.web.refusal import Refusal
-from vault_index.vault import Vault
 
 HEAP = {"devops/heap.md": lesson_text("Heap", "Raise the heap when the build runs out of memory.")}
 PRIVATE = "/page/private/search?q=heap"
@@ -203,24 +202,6 @@ def test_a_program_that_never_answers_is_not_waited_for(
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
         assert app.ask_running(address, "a-token-of-these-tests", "/team") == ""
-
-
-@pytest.mark.slow
-def test_without_a_browser_the_address_is_printed(
-    vault_without_browser: Vault, own_world: Path
-) -> None:
-    with serving(
-        vault_without_browser.root, own_world, "--open", BROWSER="/bin/false %s"
-    ) as server:
-        assert server.process.stdout is not None
-        line = server.process.stdout.readline()
-        assert f"{server.url}/#once=" in line
-
-
-@pytest.fixture
-def vault_without_browser(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
-    return make_vault(HEAP)
 
 
 @pytest.mark.slow
