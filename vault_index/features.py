@@ -106,6 +106,9 @@ class Feature:
     lines: str = ""  # (all of that state) -> lines of `lessons status`
     checks: str = ""  # (vault) -> troubles, for `lessons status --check`
     commands: tuple[tuple[str, str, str], ...] = ()  # section of the help, module, names
+    routes: tuple[str, ...] = ()  # of HTTP and of pages
+    page: tuple[str, ...] = ()  # address, name and icon in the navigation
+    private: str = ""  # the beginning of routes that need the token
 
 
 def _hooks_in(agent: str, name: str) -> Feature:
@@ -128,6 +131,9 @@ FEATURES = (
         lines="entrypoints.words.journal:status_lines",
         checks="entrypoints.recording:journal",
         commands=(("Sessions", "journal", "journal"),),
+        routes=("entrypoints.web.journal:routes", "entrypoints.web.journal:page_routes"),
+        page=("/journal", "Journal", "history"),
+        private="/api/journal",
     ),
     Feature(
         "learn",
@@ -145,6 +151,8 @@ FEATURES = (
             ("Sessions", "proposals", "learn review"),
             ("For agents and programs", "proposals", "remember"),
         ),
+        routes=("entrypoints.web.review:routes",),
+        page=("/review", "Review", "inbox"),
     ),
     Feature(
         "skills",
@@ -163,15 +171,17 @@ FEATURES = (
     Feature(
         "ask",
         "A question gets an answer from lessons and journal, with its sources.",
-        "ask api.asking entrypoints.cli.ask",
+        "ask api.asking entrypoints.cli.ask entrypoints.web.ask",
         table="ask",
         settings=AskTable,
         commands=(("Lessons", "ask", "ask"),),
+        routes=("entrypoints.web.ask:routes", "entrypoints.web.ask:page_routes"),
+        page=("/ask", "Ask", "message-circle"),
     ),
     Feature(
         "publish",
         "Vectors and rows are shared in an object store; a cluster embeds them.",
-        "embed.on_ray",
+        "publish",
         table="index",
         settings=IndexTable,
         variables={"LESSONS_INDEX_SHARED": "shared"},
@@ -183,6 +193,8 @@ FEATURES = (
         "api.document",
         state="search.documents:state",
         lines="entrypoints.words.hits:documents_line",
+        routes=("entrypoints.web.vault:document_routes",),
+        page=("/documents", "Documents", "book-open"),
     ),
     Feature(
         "above",
@@ -204,6 +216,7 @@ FEATURES = (
 def adding(what: str) -> Iterator[Any]:
     """Yield what each feature adds of a kind, loaded now, in the order of the list."""
     for feature in FEATURES:
-        if named := getattr(feature, what):
-            module, _, name = named.partition(":")
+        named = getattr(feature, what)
+        for each in filter(None, (named,) if isinstance(named, str) else named):
+            module, _, name = each.partition(":")
             yield getattr(import_module(f"vault_index.{module}"), name)

@@ -34,8 +34,11 @@ class Out:
 
 sys.meta_path.insert(0, Out())
 from click.testing import CliRunner
+from fastapi.testclient import TestClient
 
 from vault_index.entrypoints.cli import main
+from vault_index.entrypoints.web.app import application
+from vault_index.entrypoints.web.vault_client import VaultClient
 from vault_index.recall import respond
 from vault_index.vault import open_vault
 
@@ -64,6 +67,10 @@ assert "six gigabytes" in run("search", "heap of the frontend build")
 run("check")
 run("status")
 listed = run("help", "--all")
+page = TestClient(application(VaultClient(vault), print))
+addresses = [each.page[0] for each in gone if each.page]
+assert page.get("/").status_code == page.get("/search").status_code == 200
+assert [page.get(address).status_code for address in addresses] == [404] * len(addresses)
 names = [word for each in gone for _, _, names in each.commands for word in names.split()]
 assert not [name for name in names if f"\\n  {name} " in listed]
 print("told")
@@ -99,7 +106,8 @@ def _made(folder: Path) -> Path:
 def test_what_a_feature_names_is_there() -> None:
     places = ("agent", "at_project", "at_prompt", "at_start", "state", "lines", "checks")
     for feature in FEATURES:
-        for named in filter(None, (getattr(feature, place) for place in places)):
+        named_once = [getattr(feature, place) for place in places]
+        for named in filter(None, [*named_once, *feature.routes]):
             module, _, name = named.partition(":")
             assert hasattr(import_module(f"vault_index.{module}"), name), named
         for part in feature.code.split():

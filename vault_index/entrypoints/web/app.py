@@ -22,16 +22,13 @@ from fastapi import APIRouter, Body, Depends, FastAPI, Query, Request
 from fastapi.responses import HTMLResponse
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
-from vault_index import api
+from vault_index import api, features
 from vault_index.entrypoints.guard import Scope, is_write, load_token
 from vault_index.entrypoints.web import (
     agents,
-    ask,
-    journal,
     lessons,
     refusal,
     render,
-    review,
     search,
     today,
     vault,
@@ -156,12 +153,15 @@ def application(
     app.state.live = Live(client)
     app.state.keys = keys
     refusal.add_handlers(app, note, render.refused)
-    of_api = (lessons.query_routes, ask.routes, lessons.routes, journal.routes)
-    of_pages = (lessons.page_routes, ask.page_routes, journal.page_routes, vault.document_routes)
-    others = (each.routes for each in (render, today, writing, search, agents, review, vault))
-    for routes in (*of_api, *of_pages, *others, live_routes, *([key_routes] if keys else ())):
+    of_lessons = (lessons.query_routes, lessons.routes, lessons.page_routes)
+    of_pages = (each.routes for each in (render, today, writing, search, agents, vault))
+    core = (*of_lessons, *of_pages, live_routes, *([key_routes] if keys else ()))
+    for routes in (*core, *features.adding("routes")):
         app.include_router(routes)
     return app
+
+
+_PRIVATE_ROUTES = tuple(each.private for each in features.FEATURES if each.private)
 
 
 def needs_token(scope: Scope) -> bool:
@@ -171,7 +171,7 @@ def needs_token(scope: Scope) -> bool:
     shares; the journal's files are 0600, and other users of this machine can ask a port of it.
     """
     path = str(scope["path"])
-    if path.startswith((journal.PREFIX, PRIVATE)):
+    if path.startswith((*_PRIVATE_ROUTES, PRIVATE)):
         return True
     is_exchange = (scope["method"], path) == ("POST", EXCHANGE)
     return is_write(scope) and path != QUERY and not is_exchange

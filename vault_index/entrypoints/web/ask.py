@@ -20,21 +20,23 @@ import re
 import threading
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from fastapi.sse import EventSourceResponse, format_sse_event
+from pydantic import BaseModel
 
 from vault_index import api
 from vault_index.ask import citations
+from vault_index.ask.answer import Passage
 from vault_index.entrypoints.web.markdown import html_of
 from vault_index.entrypoints.web.refusal import Refusal, refuse_unknown
 from vault_index.entrypoints.web.render import fragment, page
-from vault_index.entrypoints.web.shapes import AskAnswer, AskBody
-from vault_index.entrypoints.web.vault_client import ANSWERS, Client, VaultClient
+from vault_index.entrypoints.web.shapes import AskBody
+from vault_index.entrypoints.web.vault_client import Client, VaultClient
 from vault_index.lesson.file import hash_of
 from vault_index.llm.cancel import in_thread
 
@@ -43,7 +45,6 @@ Events = AsyncGenerator[Event, None]
 
 WAITING: Event = {"event": "waiting"}
 TURN_SECONDS = 10.0  # after which a question that waits for its turn says so
-END_SECONDS = 5.0  # for the models that are stopped when the server ends
 
 
 class Left(Exception):
@@ -104,16 +105,6 @@ def _ending() -> Refusal:
     return Refusal(503, "the server ends", "ask again when it runs: lessons serve")
 
 
-async def end(client: VaultClient) -> None:
-    """End the streams of a server, and wait until the models of all questions have stopped."""
-    client.is_ending = True
-    with suppress(TimeoutError):
-        async with asyncio.timeout(END_SECONDS):
-            for _ in range(ANSWERS):
-                await client.answers.acquire()
-                await asyncio.sleep(0)  # those that wait for a turn hear of the end, too
-
-
 def stream(events: Events) -> EventSourceResponse:
     """Return a response of events as `text/event-stream`; a refusal in their midst is `error`."""
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
@@ -138,6 +129,27 @@ def _bytes_of(event: Event) -> bytes:
 
 
 EVENTS = "text/event-stream"
+
+
+class AskAnswer(BaseModel):
+    """An answer that cites its `sources`; `passages` are all that the search returned.
+
+    `status` is `answered`, `passages` (without a model), `unknown` (the vault has nothing on it) or
+    `failed` (the model); `trouble` and `hint` say why and what to do, `notes` what else to know, such
+    as a name that no document has.
+    """
+
+    answer: str
+    sources: list[Passage]
+    session_id: str
+    status: Literal["answered", "passages", "unknown", "failed"]
+    passages: list[Passage]
+    model: str
+    search: dict[str, str] | None
+    trouble: str
+    hint: str
+    notes: list[str]
+
 
 routes = APIRouter(prefix="/api", tags=["ask"], dependencies=[Depends(refuse_unknown)])
 

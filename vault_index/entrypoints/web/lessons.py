@@ -23,7 +23,6 @@ from vault_index.check.finding import ERROR
 from vault_index.entrypoints import editor
 from vault_index.entrypoints.guard import HAS_TOKEN, NO_TOKEN, TOKEN_HINT
 from vault_index.entrypoints.web import shapes
-from vault_index.entrypoints.web.journal import without_paths
 from vault_index.entrypoints.web.markdown import html_of
 from vault_index.entrypoints.web.refusal import FIELDS_HINT, Refusal, refuse_unknown, said
 from vault_index.entrypoints.web.render import fragment, page
@@ -192,6 +191,8 @@ def query(client: Client, request: Request, body: QueryBody) -> JSONResponse:
             raise Refusal(401, NO_TOKEN, TOKEN_HINT)
         client.require_journal()
         found = client.ask(api.journal.search(text=body.prompt, k=k, since=""), status=422)
+        from vault_index.entrypoints.web.journal import without_paths
+
         hits[SESSIONS] = without_paths(client, found.hits)
     results: dict[str, Any] = {"results": {kind: hits[kind] for kind in named}}
     if not body.collections:

@@ -21,6 +21,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from vault_index.entrypoints.web.refusal import Refusal
+from vault_index.features import FEATURES
 from vault_index.search.hit import percent_of
 from vault_index.text.quote import visible
 
@@ -43,11 +44,8 @@ KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 NAVIGATION = (  # address, name and icon
     ("/", "Today", "sun"),
     ("/search", "Search", "search"),
-    ("/ask", "Ask", "message-circle"),
-    ("/documents", "Documents", "book-open"),
     ("/agents", "Agents", "bot"),
-    ("/journal", "Journal", "history"),
-    ("/review", "Review", "inbox"),
+    *(each.page for each in FEATURES if each.page),
     ("/vault", "Vault", "vault"),
 )
 # of vaults, so that tabs of several are told apart; white on each is at least 4.5:1

@@ -22,13 +22,12 @@ from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
 from vault_index import api
-from vault_index.entrypoints.web.journal import without_paths
 from vault_index.entrypoints.web.lessons import is_shared
 from vault_index.entrypoints.web.markdown import excerpt_of, with_marks
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.render import address_with, fragment, page
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
-from vault_index.entrypoints.words import journal, sentence
+from vault_index.entrypoints.words import sentence
 from vault_index.entrypoints.words.hits import HEADINGS, silent_from
 from vault_index.hotpath import spool
 from vault_index.recall import block
@@ -238,6 +237,9 @@ def _sessions(client: VaultClient, asked: Asked, *, private: bool) -> dict[str, 
         return {"no_sessions": "They are shown to whoever opens the page with its key."}
     if not spool.is_on():
         return {"no_sessions": "The journal is off."}
+    from vault_index.entrypoints.web.journal import without_paths
+    from vault_index.entrypoints.words import journal
+
     question = api.journal.search(text=asked.text, k=min(asked.count, SHOWN), since="")
     answer = client.ask(question, status=422, at_once=True)
     sessions = [

@@ -15,7 +15,7 @@ import uvicorn
 
 from vault_index import api
 from vault_index.entrypoints import guard
-from vault_index.entrypoints.web import ask, search
+from vault_index.entrypoints.web import search, vault_client
 from vault_index.entrypoints.web.app import MAX_BODY, PageKeys, application, needs_token
 from vault_index.entrypoints.web.refusal import NOTED, Refusal, place_of
 from vault_index.entrypoints.web.vault_client import VaultClient
@@ -103,7 +103,7 @@ class _Server(uvicorn.Server):
         self._client = client
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        await ask.end(self._client)
+        await vault_client.end(self._client)
         await super().shutdown(sockets)
 
 

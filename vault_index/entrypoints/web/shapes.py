@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 from fastapi import Query
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from vault_index.ask.answer import Passage
 from vault_index.lesson import category
 from vault_index.lesson.parse import TYPES
 
@@ -281,26 +280,6 @@ class AskBody(Body):
     document: Document = ""
     lesson: LessonNumber | None = None
     category: Annotated[Text, Field(max_length=200)] = ""
-
-
-class AskAnswer(BaseModel):
-    """An answer that cites its `sources`; `passages` are all that the search returned.
-
-    `status` is `answered`, `passages` (without a model), `unknown` (the vault has nothing on it) or
-    `failed` (the model); `trouble` and `hint` say why and what to do, `notes` what else to know, such
-    as a name that no document has.
-    """
-
-    answer: str
-    sources: list[Passage]
-    session_id: str
-    status: Literal["answered", "passages", "unknown", "failed"]
-    passages: list[Passage]
-    model: str
-    search: dict[str, str] | None
-    trouble: str
-    hint: str
-    notes: list[str]
 
 
 class CourseLesson(BaseModel):

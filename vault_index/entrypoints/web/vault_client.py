@@ -267,3 +267,16 @@ async def _client_in(request: Request) -> VaultClient:
 
 
 Client = Annotated[VaultClient, Depends(_client_in)]
+
+
+END_SECONDS = 5.0  # for the models that are stopped when the server ends
+
+
+async def end(client: VaultClient) -> None:
+    """End the streams of a server, and wait until the models of all questions have stopped."""
+    client.is_ending = True
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(END_SECONDS):
+            for _ in range(ANSWERS):
+                await client.answers.acquire()
+                await asyncio.sleep(0)  # those that wait for a turn hear of the end, too
