@@ -51,6 +51,16 @@ def team_shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project to type commands in, and no agent's own variable set."""
+    for name in ("CODEX_HOME", "COPILOT_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
 def team(team_shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
     """A vault of three lessons, whose last commit is about Docker's layers."""
     monkeypatch.setenv("LESSONS_EMBEDDER", "none")

@@ -41,14 +41,6 @@ FORMATS = {
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """A project to type commands in."""
-    folder = tmp_path / "project"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
 def settings(own_world: Path) -> Path:
     """Where the user's settings of Claude Code are, or will be."""
     return own_world / ".claude" / "settings.json"

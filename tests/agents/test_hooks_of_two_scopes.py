@@ -105,15 +105,3 @@ def test_another_session_and_one_without_a_name_are_answered(team: Vault) -> Non
     assert answered(team, event(team, session_id="t"))
     assert answered(team, event(team, session_id=""))
     assert answered(team, event(team, session_id=""))
-
-
-def test_where_nothing_can_be_written_it_is_answered(team: Vault, tmp_path: Path) -> None:
-    (team.index_dir / "sessions").write_text("no folder")
-    assert answered(team, event(team))
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    folder = tmp_path / "project"
-    folder.mkdir()
-    return folder

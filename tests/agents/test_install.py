@@ -39,16 +39,6 @@ TIMEOUTS = {
 }
 
 
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project to type commands in, and no agent's own variable set."""
-    for name in ("CODEX_HOME", "COPILOT_HOME", "XDG_CONFIG_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    folder = tmp_path / "project"
-    folder.mkdir()
-    return folder
-
-
 def install(agent: str, project: Path, *words: str, check: bool = True) -> Ran:
     return run("lessons", "install", agent, *words, cwd=project, check=check)
 
@@ -299,28 +289,6 @@ def test_recording_ends_with_the_last_agent_that_tells_of_turns(
     assert str(own_world / OWN["codex"]) in status
     assert "no longer recorded" in uninstall("codex", project).out
     assert "*" not in recorded.read_text().splitlines()
-
-
-def test_uninstall_says_whose_sessions_are_still_recorded(
-    project: Path, own_world: Path, tmp_path: Path
-) -> None:
-    recorded = own_world / "journal" / "recorded"
-    others = [tmp_path / name for name in ("mailer", "store")]
-    for folder in others:
-        folder.mkdir()
-        install("claude", folder, "--project", "--journal")
-    install("claude", project, "--journal")
-    said = uninstall("claude", project, "--project").out.splitlines()[-1]
-    whose = f"sessions in {project} are no longer recorded"
-    assert said == f"{whose}; those of all other projects are"
-    said = uninstall("claude", project).out.splitlines()[-1]
-    assert said == f"sessions are no longer recorded; those in {others[0]}, {others[1]} are"
-    assert recorded.read_text() == f"{others[0]}\n{others[1]}\n"
-    said = uninstall("claude", others[0], "--project").out.splitlines()[-1]
-    assert said == f"sessions in {others[0]} are no longer recorded; those in {others[1]} are"
-    said = uninstall("claude", others[1], "--project").out.splitlines()[-1]
-    assert said.endswith(f"are no longer recorded; {recorded.parent} stays")
-    assert "recorded" not in uninstall("claude", others[1], "--project").out
 
 
 # status and doctor

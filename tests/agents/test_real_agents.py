@@ -23,6 +23,7 @@ import pytest
 
 from tests.agents.conftest import HEAP, PACKAGES, sent
 from tests.support import documents
+from tests.support.claude_code import texts
 from tests.support.commands import Ran, run
 from tests.support.files import write
 from tests.support.model_apis import ModelApis
@@ -66,16 +67,6 @@ def turn(environ: dict[str, str], folder: Path, *words: str | Path) -> Ran:
     """Run one turn of an agent in a world made from nothing."""
     assigned = (f"{name}={value}" for name, value in environ.items())
     return run("env", "-i", *assigned, *words, cwd=folder, timeout=180)
-
-
-def texts(value: Any) -> Iterator[str]:
-    """Yield all texts that a model was sent."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        yield from (text for inner in value.values() for text in texts(inner))
-    elif isinstance(value, list):
-        yield from (text for inner in value for text in texts(inner))
 
 
 def asked(apis: ModelApis, prompt: str) -> str:
@@ -242,22 +233,6 @@ GEMINI = {
 }
 
 
-def test_gemini_is_told_after_a_command_that_fails(
-    programs: dict[str, Path], apis: ModelApis, home: Path, team: Vault
-) -> None:
-    write(home / ".gemini" / "settings.json", json.dumps(GEMINI))
-    run("lessons", "install", "gemini", "--failures", cwd=team.root)
-    environ = world(home, GEMINI_API_KEY="dummy", GOOGLE_GEMINI_BASE_URL=apis.url)
-    words = ("-m", "gemini-2.5-flash", "--skip-trust", "--yolo", "-p")
-    with told_of_greenlets(team):
-        for commands, expected in ((COMMANDS[1:], False), (COMMANDS[:1], True)):
-            apis.requests.clear()
-            apis.commands += commands
-            ran = turn(environ, team.root, programs["gemini"], *words, "run the api tests")
-            assert told(apis) is expected
-            assert ADVICE not in ran.out + ran.err
-
-
 def test_gemini(programs: dict[str, Path], apis: ModelApis, home: Path, team: Vault) -> None:
     write(home / ".gemini" / "settings.json", json.dumps(GEMINI))
     run("lessons", "install", "gemini", cwd=team.root)
@@ -319,20 +294,6 @@ def test_copilot(
     assert block in text
     assert "lessons/devops/docker/layers.md" in text
     assert text.count("<lessons>") == 2
-
-
-def test_copilot_is_told_after_a_command_that_fails(
-    programs: dict[str, Path], apis: ModelApis, copilot: dict[str, str], team: Vault
-) -> None:
-    run("lessons", "install", "copilot", "--failures", cwd=team.root)
-    words = ("--allow-all-tools", "-p", "run the api tests")
-    with told_of_greenlets(team):
-        for commands, expected in ((COMMANDS[1:], False), (COMMANDS[:1], True)):
-            apis.requests.clear()
-            apis.commands += commands
-            ran = turn(copilot, team.root, programs["copilot"], *words)
-            assert told(apis) is expected
-            assert (ADVICE in ran.out) is expected  # a person sees it below the command
 
 
 # the MCP server, by each agent's own command

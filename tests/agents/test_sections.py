@@ -26,13 +26,6 @@ TEXTS = {
 }
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    folder = tmp_path / "project"
-    folder.mkdir()
-    return folder
-
-
 def lessons(project: Path, *words: str, check: bool = True) -> Ran:
     return run("lessons", *words, cwd=project, check=check)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import io
 import itertools
 import os
@@ -11,9 +10,7 @@ import pty
 import re
 import shlex
 import signal
-import struct
 import subprocess
-import termios
 from pathlib import Path
 
 import pytest
@@ -21,6 +18,7 @@ import pytest
 from tests.support import documents
 from tests.support.commands import BIN, path_with_forks, run
 from tests.support.files import MakeVault, commit, lesson_text, write
+from tests.support.terminals import at_terminal
 from vault_index import open_vault
 from vault_index.entrypoints.cli import main, output
 from vault_index.index import reconcile
@@ -38,24 +36,10 @@ NOT_HERE = ("install", "uninstall", "model", "sync", "index --rebuild", "watch",
             "mcp --tools", "serve")  # an agent, or a client, speaks with these  # fmt: skip
 
 
-def at_terminal(command: str, cwd: Path, columns: int, **env: str) -> str:
-    """Type a command at a terminal of some columns, and return all that it prints."""
-    own, its = pty.openpty()
-    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 500, columns, 0, 0))
-    names = {
-        name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR")
-    }
-    names |= {"TERM": "xterm", "PATH": path_with_forks(), "PAGER": "cat", "EDITOR": "true"}
-    with subprocess.Popen(
-        ["bash", "-c", command], stdin=its, stdout=its, stderr=its, cwd=cwd, env=names | env
-    ):
-        os.close(its)
-        parts = []
-        with contextlib.suppress(OSError):  # the other end is closed
-            while part := os.read(own, 65536):
-                parts.append(part)
-    os.close(own)
-    return b"".join(parts).decode().replace("\r\n", "\n")
+def typed(command: str, cwd: Path, **env: str) -> str:
+    """Type a command at a terminal of 80 columns, and return all that it prints."""
+    names = {"PATH": path_with_forks(), "PAGER": "cat", "EDITOR": "true", **env}
+    return at_terminal("bash", "-c", command, cwd=cwd, size=(500, 80), env=names)[1]
 
 
 def assert_fits(said: str, columns: int) -> None:
@@ -154,10 +138,10 @@ def test_no_escape_where_none_is_wanted(team: Vault, env: dict[str, str]) -> Non
     )
     for command in (f"lessons {one}" for one in words):
         write(team.lessons_dir / "ops/new.md", lesson_text("New", command))  # so that a bar is due
-        said = at_terminal(command, team.root, 80, **env)
+        said = typed(command, team.root, **env)
         assert "\x1b" not in said
         assert "Traceback" not in said
-    assert "\x1b[1m" in at_terminal("lessons show heap", team.root, 80)
+    assert "\x1b[1m" in typed("lessons show heap", team.root)
 
 
 @pytest.mark.slow
@@ -183,7 +167,7 @@ def test_search_marks_where_hooks_would_be_silent(team: Vault) -> None:
         write(team.lessons_dir / f"ops/z{number}.md", lesson_text(f"Z {number}", text))
     answer = run("lessons", "search", asked, "--json", cwd=team.root).json
     assert [hit["injected"] for hit in answer["hits"]] == [True, False, False]
-    lines = ESCAPE.sub("", at_terminal(f"lessons search {asked}", team.root, 80)).splitlines()
+    lines = ESCAPE.sub("", typed(f"lessons search {asked}", team.root)).splitlines()
     at = [line.startswith("--- below the floor (") for line in lines].index(True)
     assert [line[:2] for line in lines[:at] if line[:1].isdigit()] == ["1."]
     assert [line[:2] for line in lines[at:] if line[:1].isdigit()] == ["2.", "3."]

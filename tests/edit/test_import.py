@@ -137,16 +137,6 @@ def test_a_folder_of_many_kinds(vault: Vault, tmp_path: Path) -> None:
     assert planned.problems[0].startswith("broken.md:3: frontmatter is not YAML")
 
 
-def test_an_obsidian_folder(vault: Vault, tmp_path: Path) -> None:
-    source = tmp_path / "notes"
-    write(source / ".obsidian/app.json", "{}")
-    write(source / "Dev Ops/Heap limits.md", f"{HEAP} See [[Node|the node notes]]. #node\n")
-    (item,) = import_lessons.plan(vault, source).items
-    assert (item.path, item.title) == ("dev-ops/heap-limits.md", "Heap limits")
-    assert b"See the node notes." in item.data
-    assert b"tags: [node]" in item.data
-
-
 def test_two_sources_with_one_name_keep_both(vault: Vault, tmp_path: Path) -> None:
     write(tmp_path / "s/a/Notes.md", "# Notes\n\nRaise the heap in CI.\n")
     write(

@@ -10,7 +10,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -58,16 +57,7 @@ def ask(claude: Path, api: MessagesApi, folder: Path, home: Path, prompt: str) -
     assert done.out.strip() == "ok"
     turns = [request for request in api.requests if prompt in json.dumps(request["messages"])]
     assert turns, "the prompt never reached the model"
-    return "\n".join(_texts([turns[0]["messages"], turns[0].get("system", [])]))
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        yield from (text for one in value.values() for text in _texts(one))
-    elif isinstance(value, list):
-        yield from (text for one in value for text in _texts(one))
+    return "\n".join(claude_code.texts([turns[0]["messages"], turns[0].get("system", [])]))
 
 
 def test_the_right_lesson_reaches_the_model_whole(

@@ -21,8 +21,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.commands import BIN, run
-from tests.support.files import lesson_text, write
+from tests.support.files import write
 from tests.support.indexed import kept_on
+from tests.support.three_lessons import FILES
 from tests.support.watchers import soon, status, watchers_of
 from vault_index import api, client
 from vault_index.entrypoints.hook.client import autostart
@@ -32,14 +33,6 @@ from vault_index.vault import Vault
 from vault_index.watch import launch
 
 HEAP = "our build dies with heap out of memory"
-FILES = {
-    "devops/ci-cd/node-heap.md": lesson_text(
-        "Node runs out of memory in the CI build",
-        "When the build dies with heap out of memory, raise the heap: NODE_OPTIONS.",
-    ),
-    "conventions/dates.md": lesson_text("Dates are UTC", "Store dates in UTC, show local ones."),
-    "devops/docker/layers.md": lesson_text("Docker layers", "Install before you copy."),
-}
 PATIENT = {"LESSONS_DEADLINE_MS": "60000"}
 AUTOSTART = PATIENT | {"LESSONS_WATCH_AUTOSTART": "true"}
 OLD = 600  # seconds: no watcher takes so long to start

@@ -52,19 +52,6 @@ def test_a_merged_branch_may_be_older_or_newer_than_what_was_known(team: Vault, 
 
 
 @pytest.mark.slow
-def test_a_file_renamed_to_the_name_of_one_that_was_deleted(team: Vault) -> None:
-    write(team.lessons_dir / "c.md", LOCK)
-    commit_in(team.root, 2)
-    reconcile.sync(team)
-    (team.lessons_dir / "c.md").unlink()
-    commit_in(team.root, 3)
-    run("git", "mv", "lessons/a.md", "lessons/c.md", cwd=team.root)
-    commit_in(team.root, 4)
-    reconcile.sync(team)
-    assert_same_as_a_rebuild(team)
-
-
-@pytest.mark.slow
 def test_quick_passes_leave_to_a_full_one_who_wrote_what(team: Vault) -> None:
     for month, name in enumerate(["c.md", "a.md", "d.md", "c.md"], start=2):
         write(team.lessons_dir / name, lesson_text("Saved", f"In {month}."))

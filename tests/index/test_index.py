@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import run
 from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.indexed import (
     HEAP,
@@ -276,20 +275,6 @@ def test_a_rename_keeps_its_history(make_vault: MakeVault, monkeypatch: pytest.M
         2020,
         2021,
     )
-
-
-@pytest.mark.slow
-def test_a_commit_that_is_taken_back_takes_its_author_along(make_vault: MakeVault) -> None:
-    vault = make_vault({"a.md": HEAP})
-    with_words(vault)
-    commit(vault.root)
-    write(vault.lessons_dir / "b.md", LOCK)
-    commit(vault.root)
-    reconcile.sync(vault)
-    run("git", "reset", "-q", "--soft", "HEAD~1", cwd=vault.root)
-    reconcile.sync(vault)
-    assert {e["id"]: e["author"] for e in entries.entries(vault)} == {"a": "Ada Lovelace", "b": ""}
-    assert_same_as_a_rebuild(vault)
 
 
 # a pure function of the files

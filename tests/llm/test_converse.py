@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,7 +22,6 @@ from tests.support.backends import (
     model_at,
 )
 from tests.support.model_server import ModelServer, Response
-from tests.support.watchers import soon
 from vault_index.errors import (
     ModelAwayError,
     ModelCallError,
@@ -160,13 +157,6 @@ def piece_of(kind: str, text: str) -> bytes:
     return f"data: {json.dumps(event)}\n\n".encode()
 
 
-def test_megabytes_that_are_no_answer_are_not_kept(server: Server, model: Model) -> None:
-    server.play = streams.forever(b"x" * 100_000)
-    with pytest.raises(ModelCallError, match="larger than 8 MB"):
-        model.converse(PLAIN, lambda _: None)
-    assert server.is_left.wait(60)
-
-
 @pytest.mark.parametrize(
     "error", [ValueError("mine"), BrokenPipeError("mine"), TypeError("mine"), KeyboardInterrupt()]
 )
@@ -183,31 +173,6 @@ def test_whoever_takes_the_pieces_goes_away(
     assert caught.value is error
     assert server.is_left.wait(60)
     assert len(bodies(server)) == 1
-    assert used()[0] == 1
-
-
-@pytest.mark.slow
-def test_a_silent_model_is_ended_at_the_next_beat(
-    kind: str, server: Server, model: Model, used: Callable[[], tuple[int, int]]
-) -> None:
-    hanging = threading.Event()
-
-    def play(_: Any) -> Iterator[bytes]:
-        hanging.wait(30)
-        yield from ()
-
-    server.play = play
-    error = KeyError("the client has gone")
-
-    def take(piece: str) -> None:
-        if not piece:
-            raise error
-
-    with pytest.raises(KeyError) as caught:
-        model.converse(PLAIN, take)
-    assert caught.value is error
-    soon(lambda: not any(each.name == "model" for each in threading.enumerate()))
-    hanging.set()
     assert used()[0] == 1
 
 

@@ -13,7 +13,7 @@ from tests.support.homes import shared_folder
 from tests.support.llama_server import shared_model
 from vault_index import llm
 from vault_index.config import Config, LlmTable
-from vault_index.llm.backend import ASSISTANT, TOOL, Question, Tool, ToolCall, Turn, schema_of
+from vault_index.llm.backend import ASSISTANT, TOOL, Question, ToolCall, Turn, schema_of
 from vault_index.llm.metered import Allowance
 
 pytestmark = [pytest.mark.language_model, pytest.mark.slow, pytest.mark.timeout(600)]
@@ -70,24 +70,3 @@ def test_the_pieces_of_a_conversation_are_its_text(config: Config) -> None:
     assert json.loads(reply.text)["is_new"] in (True, False)
     assert reply.input_tokens is not None  # it counts them in the stream
     assert model.usage.input_tokens == reply.input_tokens > 20
-
-
-def test_it_takes_tools_and_whoever_goes_away_leaves_it_alive(config: Config) -> None:
-    class Gone(Exception):
-        """The reader of the pieces went away."""
-
-    pieces: list[str] = []
-
-    def take(piece: str) -> None:
-        pieces.append(piece)
-        if len(pieces) == 3:
-            raise Gone
-
-    parameters = {"type": "object", "properties": {"query": {"type": "string"}}}
-    tool = Tool("search_lessons", "Search the lessons.", parameters)
-    model = llm.open_model("openai:gemma", config)
-    with pytest.raises(Gone):
-        model.converse(Question("Ramble.", "Tell a long story.", tools=(tool,)), take)
-    assert model.can_call_tools
-    assert len(pieces) == 3
-    assert model.complete_json("", "Is it new?", NEW)

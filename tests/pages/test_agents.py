@@ -104,24 +104,6 @@ def test_one_click_writes_the_prompt_into_the_lesson_and_another_takes_it_out(
         assert file.read_bytes() == before
 
 
-def test_a_prompt_that_was_not_kept_is_asked_for(browser: Browser, team: Serving) -> None:
-    file = team.root / "lessons" / "devops/heap.md"
-    before = file.read_bytes()
-    with visiting(browser, team) as visit:
-        page = opened(visit, f"/agents?session={UNKNOWN}")
-        place = page.locator(".mark").first
-        place.get_by_role("button", name="Should not have fired").click()
-        field = place.get_by_label("The prompt, or words of it")
-        field.fill("a heap of photos")
-        field.press("Enter")
-        place.get_by_role("button", name="Undo").wait_for()
-        assert b"silent_on: [a heap of photos]\r\n" in file.read_bytes()
-        opened(visit, f"/agents?session={UNKNOWN}")
-        place.get_by_role("button", name="Undo").click()
-        place.get_by_text("Taken out of").wait_for()
-        assert file.read_bytes() == before
-
-
 @pytest.mark.parametrize("look", LOOKS)
 def test_nothing_keeps_people_from_using_it(
     browser: Browser, team: Serving, axe: str, look: str

@@ -301,26 +301,6 @@ def test_fields_are_edited_and_the_rest_of_the_file_stays(
         assert b"confidence" not in data
 
 
-def test_a_section_with_another_title_has_another_address(
-    browser: Browser, served: Serving, world: Path
-) -> None:
-    file = world / "team/lessons/course.md"
-    before = file.read_text("utf-8")
-    with visiting(browser, served) as visit:
-        page = opened(visit.go("/lesson/course%23second"))
-        page.get_by_role("button", name="Edit here").click()
-        page.locator("#fields").get_by_label("Title").fill("Middle")
-        page.get_by_label("Comes at prompts such as").fill("go on with it")
-        page.get_by_role("button", name="Save").click()
-        page.wait_for_url("**/lesson/course%23middle")
-        page.get_by_role("heading", level=1, name="Middle").wait_for()
-        assert file.read_text("utf-8") == before.replace(
-            "## Lesson: Second\n", "## Lesson: Middle\nfires_on: [go on with it]\n\n"
-        )
-        page.wait_for_load_state("networkidle")
-    file.write_text(before, "utf-8")
-
-
 def test_a_file_that_somebody_else_saved_is_kept(
     browser: Browser, served: Serving, scratch: Path, axe: str
 ) -> None:

@@ -170,32 +170,6 @@ def test_it_works_without_a_script(browser: Browser, served: Serving) -> None:
         context.close()
 
 
-def test_an_answer_that_comes_late_is_not_shown(browser: Browser, served: Serving) -> None:
-    with visiting(browser, served) as visit:
-        page = visit.go("/search")
-        page.evaluate(
-            """() => {
-              const ask = window.fetch;
-              window.fetch = async (address, options) => {
-                const answer = await ask(address, { ...options, signal: undefined });
-                if (address.endsWith("q=heap")) await new Promise((go) => {
-                  window.release = go;
-                  document.body.id = "held";
-                });
-                return answer;
-              };
-            }"""
-        )
-        page.fill("#q", "heap")
-        page.locator("#held").wait_for()
-        page.fill("#q", "vpn")
-        page.get_by_role("link", name="Staging deploys").wait_for()
-        page.locator(".hit", has_text="Node").wait_for(state="detached")
-        page.evaluate("window.release()")
-        page.evaluate("new Promise((go) => setTimeout(go))")  # what waits for it has run
-        assert [title.split()[0] for title in titles(page)] == ["Staging"]
-
-
 def test_a_save_in_an_editor_is_seen_without_loading_the_page_again(
     browser: Browser, served: Serving
 ) -> None:

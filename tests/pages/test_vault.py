@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -121,16 +120,3 @@ def test_nothing_keeps_people_from_using_it_and_lessons_say_only_text(
         assert page.title() == "Vault · team"
         assert page.locator("main img, main script").count() == 0
         nothing_is_in_the_way(page, axe, f"vault-{look}")
-
-
-def test_a_vault_without_git_says_what_is_missing(
-    browser: Browser, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    bare = shown_vault(tmp_path_factory.mktemp("bare"), {"heap.md": lesson_text("Heap", "Raise.")})
-    shutil.rmtree(bare.root / ".git")
-    with serving(bare.root, bare.home, **TEXT_ONLY) as server, visiting(browser, server) as visit:
-        page = visit.go("/vault")
-        assert "No lesson has a date: commit them" in page.locator("#overview").inner_text()
-        text = page.locator("#state").inner_text()
-        assert "not a repository: lessons have no author and no date" in text
-        assert "No prompt was searched for yet" in text

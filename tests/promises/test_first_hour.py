@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import pty
 import re
 import stat
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.support.commands import BIN, run
+from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text, write
 from tests.support.indexed import with_words
 from tests.support.planted import SECRETS
+from tests.support.terminals import at_terminal
 from vault_index import check
 from vault_index.edit import add, import_lessons, update
 from vault_index.entrypoints.cli import main
@@ -73,8 +69,7 @@ def test_edit_opens_vi_where_no_editor_is_named(
         monkeypatch.delenv(name, raising=False)
     refused = lessons("edit", "heap", code=1).stderr
     assert "Error: no editor is named and vi needs a terminal\n" in refused
-    with terminal([str(BIN / "lessons"), "edit", "heap"], GIT_EDITOR=git_editor):
-        pass
+    at_terminal("lessons", "edit", "heap", cwd=team.root, env={"GIT_EDITOR": git_editor})
     opened = (tmp_path / "home" / "opened").read_text("utf-8")
     assert opened == f"opened {team.root / 'lessons/ops/heap.md'}\n"
 
@@ -134,13 +129,6 @@ def test_wrong_frontmatter_comes_in_nowhere(team: Vault, tmp_path: Path) -> None
     (item,) = import_lessons.plan(team, source).items
     assert item.verdict == "refused"
     assert "confidence must be a whole number from 1 to 5" in item.why
-
-
-def test_an_old_error_does_not_stop_a_change_of_something_else(team: Vault) -> None:
-    file = write(team.lessons_dir / "ops/old.md", lesson_text("Old", ORDER))
-    reconcile.sync(team)
-    update.write(team, "ops/old", tags=["ci"])
-    assert b"ci" in file.read_bytes()
 
 
 @pytest.mark.slow
@@ -388,20 +376,6 @@ def test_a_category_that_nobody_accepted_is_marked_wherever_it_shows(team: Vault
 # the terminal
 
 
-@contextlib.contextmanager
-def terminal(command: list[str], **env: str) -> Iterator[str]:
-    """Run a command at a terminal, and yield all that it prints."""
-    own, its = pty.openpty()
-    with subprocess.Popen(command, stdin=its, stdout=its, stderr=its, env=os.environ | env):
-        os.close(its)
-        parts = []
-        with contextlib.suppress(OSError):  # the other end is closed
-            while part := os.read(own, 65536):
-                parts.append(part)
-    os.close(own)
-    yield b"".join(parts).decode()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [["new"], ["add"]])
 def test_a_lesson_is_written_in_an_editor_from_a_title_and_a_category(
@@ -409,17 +383,13 @@ def test_a_lesson_is_written_in_an_editor_from_a_title_and_a_category(
 ) -> None:
     editor = program(tmp_path, "editor", 'echo "Set VPN=1 in the job." >> "$1"')
     env = {"VISUAL": str(editor), "EDITOR": str(editor)}
-    own, its = pty.openpty()
-    os.write(own, b"Staging needs the VPN\n1\n")
-    command = [str(BIN / "lessons"), *words]
-    subprocess.run(command, stdin=its, stdout=its, stderr=its, env=os.environ | env, check=True)
+    typed = [("itle", "Staging needs the VPN\n"), ("ategor", "1\n")]
+    assert at_terminal("lessons", *words, cwd=team.root, env=env, typed=typed)[0] == 0
     (file,) = team.lessons_dir.rglob("staging-needs-the-vpn.md")
     assert file.parent.name == "ops"
     text = file.read_text()
     assert text.endswith("---\nSet VPN=1 in the job.\n")
     assert "<!--" not in text
-    os.close(own)
-    os.close(its)
 
 
 @pytest.mark.slow

@@ -182,13 +182,6 @@ def test_a_setting_that_is_gone_is_a_warning(own_world: Path) -> None:
     assert line == f"warning: {file}: ignored: the setting 'journal.prompt' is gone: remove it"
 
 
-def test_ignored_settings_show_in_status(make_vault: MakeVault) -> None:
-    vault = make_vault()
-    write(vault.lessons_dir / "vault.toml", 'ollama_host = "evil.example:80"')
-    ran = run("lessons", "status", cwd=vault.root)
-    assert "lessons/vault.toml: ignored: a vault may not set 'ollama_host'" in ran.out
-
-
 WRONG_VALUES = [
     ('prompt_lessons = "many"', "prompt_lessons must be a whole number, 0 or more, not 'many'"),
     ("prompt_lessons = -1", "prompt_lessons must be a whole number"),

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -107,3 +108,13 @@ class OpenSession:
         self.process.stdin.close()
         self.process.wait(60)
         self.process.stdout.close()
+
+
+def texts(value: Any) -> Iterator[str]:
+    """Yield all texts that a model was sent."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from (text for inner in value.values() for text in texts(inner))
+    elif isinstance(value, list):
+        yield from (text for inner in value for text in texts(inner))

@@ -9,12 +9,7 @@ import pytest
 from tests.support.files import MakeVault, lesson_text
 from vault_index import api
 from vault_index.entrypoints.web.vault_client import VaultClient
-from vault_index.index import reconcile
-from vault_index.search import floor
-from vault_index.search.query import Query
 from vault_index.vault import open_vault
-
-HEAP = "our node build dies with heap out of memory"
 
 
 @pytest.fixture
@@ -33,16 +28,3 @@ def test_the_lessons_of_a_clone_are_listed_before_it_has_an_index(root: Path) ->
     assert len(listed["entries"]) == 61
     assert client.ask_cached(api.lesson.count())["counts"] == {"devops": 61}
     assert client.index_written() == 0
-
-
-@pytest.mark.slow
-def test_what_is_typed_gets_the_answers_of_a_search_and_of_a_recall(root: Path) -> None:
-    vault = open_vault(root)
-    reconcile.sync(vault)
-    floor.fit(vault)
-    for text in (HEAP, "node heap", "something else that no lesson is about"):
-        typed = api.answer(vault, api.search.live(query=Query(text=text, k=20)))
-        apart = open_vault(root)  # which keeps no answer of the other
-        search = api.answer(apart, api.search.find(query=Query(text=text, k=20)))
-        recall = api.answer(open_vault(root), api.search.recall(query=text))
-        assert (typed.search, typed.recall) == (search, recall)

@@ -122,15 +122,6 @@ def test_routes_answer_as_their_transcripts_and_the_readme_say(
     assert "ctranslate2" not in loaded  # the model is in the watcher, once
 
 
-def test_what_a_lesson_of_the_course_says_is_answered_from_that_lesson_only() -> None:
-    """In the transcript, which the test above holds."""
-    asked, _, answer = (TRANSCRIPTS / "ask.http").read_text("utf-8").partition("HTTP 200\n")
-    assert "lesson 3 of the intro to AI corse" in asked
-    values, _ = json.JSONDecoder().raw_decode(answer)
-    ids = {source["id"] for source in [*values["sources"], *values["passages"]]}
-    assert ids == {"courses/introduction-to-ai#retrieval"}
-
-
 @pytest.mark.slow
 def test_each_route_has_a_transcript(make_vault: MakeVault) -> None:
     asked = "\n".join(file.read_text("utf-8") for file in TRANSCRIPTS.glob("*.http"))

@@ -5,10 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import httpx
@@ -17,6 +14,7 @@ import pytest
 from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text, write
 from tests.support.homes import make_home
+from tests.support.local_server import Handler, LocalServer
 from tests.support.serving import Serving, serving
 from tests.support.watchers import soon
 from vault_index.entrypoints.web import app
@@ -55,29 +53,21 @@ def bearer(key: str) -> dict[str, str]:
     return {"authorization": f"Bearer {key}"}
 
 
-@contextmanager
-def relay_to(
-    server: Serving, heard: list[str], address: tuple[str, int] = ("127.0.0.1", 0)
-) -> Iterator[int]:
-    """Pass requests at an address on to a server, and the headers into `heard`; yields the port."""
+class Relay(LocalServer):
+    """Passes requests on to a server; `heard` are their headers."""
 
-    class Relay(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            heard.append(str(self.headers))
-            body = server.ask("GET", self.path, token=False).content
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(body)
+    def __init__(self, server: Serving) -> None:
+        self.heard: list[str] = []
+        relay = self
 
-        do_POST = do_GET  # the name that the standard library looks for
+        class Passing(Handler):
+            def do_GET(self) -> None:
+                relay.heard.append(str(self.headers))
+                self.send(server.ask("GET", self.path, token=False).content)
 
-        def log_message(self, *_: object) -> None:
-            pass
+            do_POST = do_GET  # the name that the standard library looks for
 
-    with ThreadingHTTPServer(address, Relay) as relay:
-        Thread(target=relay.serve_forever, daemon=True).start()
-        yield relay.server_address[1]
-        relay.shutdown()
+        super().__init__(Passing)
 
 
 def exchanged(server: Serving, code: str, key: str = "") -> httpx.Response:
@@ -183,15 +173,15 @@ def test_another_program_on_the_port_gets_no_token_and_opens_no_page(
     served: Serving, own_world: Path, make_vault: MakeVault, browser_of_user: Path
 ) -> None:
     """Also not one that passes all on to a server of ours."""
-    heard: list[str] = []
     write(own_world / "token", served.token)
     vault = make_vault(HEAP)
-    with relay_to(served, heard) as port:
-        done = run("lessons", "serve", "--open", "--port", str(port), cwd=vault.root, check=False)
+    with Relay(served) as relay:
+        words = ("lessons", "serve", "--open", "--port", str(relay.port))
+        done = run(*words, cwd=vault.root, check=False)
     assert done.code == 1
-    assert done.err.startswith(f"Error: cannot listen on 127.0.0.1:{port}: address")
-    assert len(heard) == 1
-    assert served.token not in heard[0]
+    assert done.err.startswith(f"Error: cannot listen on 127.0.0.1:{relay.port}: address")
+    assert len(relay.heard) == 1
+    assert served.token not in relay.heard[0]
     assert not browser_of_user.exists()
 
 
