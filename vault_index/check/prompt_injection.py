@@ -27,7 +27,6 @@ as well (`encoded`).
 from __future__ import annotations
 
 import base64
-import codecs
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -159,7 +158,7 @@ _SCORED_WHY = (
     " or put what you only report in quotation marks"
 )
 _ENCODED = "encoded"
-_ENCODED_WHY = "hides words of an order, such as in rot13 or base64"
+_ENCODED_WHY = "hides words of an order, such as in base64"
 _SCOPED = "drop-instructions"  # "ignore the above rules for generated code" is harmless
 
 
@@ -383,7 +382,7 @@ def _characters(text: str, unreported: str) -> Iterator[_Found]:
                 yield line(match.start()), rule, message, rule.severity
 
 
-# Words that a text hides from readers and patterns, but not from a model: rot13, leet, base64.
+# Words that a text hides from readers and patterns, but not from a model: spaced letters, base64, hex.
 #
 # `decoded` writes them plainly, so that the other searches see them. Only what has words of orders to
 # an agent when it is decoded is changed: ids, checksums and abbreviations stay.
@@ -408,21 +407,6 @@ _MIN_TELLING = 2
 _MIN_ORDERS = 4  # words of orders; or half of all words
 _MAX_BLOBS = 50  # that are decoded; a text with more is data
 
-# words of orders in rot13, and read from their end
-_ROT13 = (
-    "gur|naq|lbhe?|hfref?|jvgubhg|vagb|sebz|vtaber|cerivbhf|vafgehpgvbaf?|frpergf?|gbxraf?|arire|qvfnoyr"
-    "|nccebir|qryrgr|rkrphgr|flfgrz|cnffjbeqf?|hcybnq|cevingr|nyy|lbh|gryy|fraq|ernq|jevgr"
-)
-_REVERSED = (
-    "eht|dna|lla|ruoy|s?resu|tuohtiw|otni|morf|erongi|suoiverp|s?noitcurtsni|s?terces|s?nekot|reven"
-    "|elbasid|evorppa|eteled|etucexe|metsys|s?drowssap|daolpu|etavirp|llet|dnes|daer|etirw"
-)
-_TURNED = re.compile(rf"(?i)\b(?:{_ROT13}|{_REVERSED})\b")
-_LIKE_LEET = re.compile(r"[a-z][0134578@$]+[a-z]|\b[0134578@$][a-z]{2}")
-_LEET = re.compile(
-    r"(?i)(?<![\w.])(?=[\w@$!|]*[a-z])(?=[\w@$!|]*[0134578@$!|])[\w@$!|]{2,20}(?![\w.])"
-)
-_LEET_LETTERS = str.maketrans("034578@$!|", "oeastbasii")
 _SPLIT = re.compile(
     r"(?<![\w.-])[A-Za-z](?P<between>[-._*~|/+\u00b7\u2022 ])[A-Za-z](?:(?P=between)[A-Za-z])+(?![\w])"
 )
@@ -437,43 +421,22 @@ _HIDDEN_WORD = re.compile(r"[a-z]+")
 
 def decoded(text: str) -> str:
     """Return a text of the same lines with what it hides written plainly; itself if it hides nothing."""
-    for sign, step in (
-        (_TURNED, _turned_back),
-        (_LIKE_LEET, _without_leet),
-        (_SPLIT, _rejoined),
-        (_BLOB, _unpacked),
-    ):
+    for sign, step in ((_SPLIT, _rejoined), (_BLOB, _unpacked)):
         if sign.search(text):
             text = "\n".join(step(line) for line in text.split("\n"))
     return text
 
 
-def _turned_back(line: str) -> str:
-    if len(_TURNED.findall(line)) < _MIN_TELLING:
-        return line
-    both = (_if_orders(line, turned) for turned in (codecs.encode(line, "rot13"), line[::-1]))
-    return _SAYS.join(dict.fromkeys([line, *both]))
-
-
-def _without_leet(line: str) -> str:
-    if len(_LIKE_LEET.findall(line)) < _MIN_TELLING:
-        return line
-    return _if_orders(line, _LEET.sub(_in_letters, line))
-
-
 def _rejoined(line: str) -> str:
-    return _if_orders(line, _SPLIT.sub(lambda run: run[0].replace(run["between"], ""), line))
+    """Return a line with the letters of words together, if words of orders come to light."""
+    plain = _SPLIT.sub(lambda run: run[0].replace(run["between"], ""), line)
+    new = set(_words(plain)) - set(_words(line))
+    return plain if len(new & _TELLING) >= _MIN_TELLING else line
 
 
 def _unpacked(line: str) -> str:
     blobs = islice(_BLOB.finditer(line), _MAX_BLOBS)
     return _SAYS.join([line, *(words for blob in blobs if _has_orders(words := _from_blob(blob)))])
-
-
-def _if_orders(line: str, plain: str) -> str:
-    """Return a line that was decoded if words of orders came to light."""
-    new = set(_words(plain)) - set(_words(line))
-    return plain if len(new & _TELLING) >= _MIN_TELLING else line
 
 
 def _has_orders(words: str) -> bool:
@@ -485,15 +448,6 @@ def _has_orders(words: str) -> bool:
 
 def _words(text: str) -> list[str]:
     return _HIDDEN_WORD.findall(text.lower())
-
-
-def _in_letters(match: re.Match[str]) -> str:
-    """Return a word with letters for its digits; "1" is an i or an l."""
-    plain = match[0].lower().translate(_LEET_LETTERS)
-    either = plain.replace("1", "i"), plain.replace("1", "l")
-    if not either[0].isalpha():
-        return match[0]
-    return either[1] if either[1] in _ORDERS else either[0]
 
 
 def _from_blob(blob: re.Match[str]) -> str:
