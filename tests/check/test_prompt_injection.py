@@ -213,7 +213,7 @@ def test_of_kinds_that_need_other_words_many_are_reported_and_no_rule_of_a_team_
     attacks = [row["text"] for row in rows if row["injection"]]
     harmless = [row["text"] for row in rows if not row["injection"]]
     assert sum(map(bool, map(severity, attacks))) >= 0.5 * len(attacks)
-    assert sum(map(is_held, attacks)) >= 0.25 * len(attacks)
+    assert sum(map(is_held, attacks)) >= 0.2 * len(attacks)
     assert [text for text in harmless if is_held(text)] == []
     assert sum(map(bool, map(severity, harmless))) <= 0.05 * len(harmless)
 

@@ -133,3 +133,36 @@ def test_random_values_are_found_and_redacted(make: Make, template: str) -> None
 )
 def test_text_that_only_speaks_of_secrets_is_no_finding(text: str) -> None:
     assert list(secrets.findings("a.md", text)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'credentials_path = "meter-reader-9f2c41d07b.json"',  # a file
+        "The secret in the store is called `quarry-gate-api-key-v3-eu-north`.",  # its name there
+        "DATABASE_URL=postgres://docker:docker-password@db.internal:5432/app",
+        "DATABASE_URL=postgres://user_1:123456789012345@10.0.0.1/app",
+        "| client.example.dev/user-image | eu.gcr.io/mill-481203/mill |",
+        'reply("User-agent: *\\nDisallow: /admin1")',
+        "https://docs.example.org/login#:~:text=Enter%20your%20Password%20and%20press,here2",
+        "The token's run is called by its id:   3f9a0c1e-5b7d-4c2a-9e8f-0a1b2c3d4e5f",
+        "https://app.example.org/callback?code=731-Kd82_lqPz7VbN4tYw1",  # once, for a minute
+        'tokenizer = "o200k_base"',
+        'secrets: client_id "k2WbT8qLx0pRm3Zt5uVn7Yc1"',
+    ],
+)
+def test_names_of_files_secrets_and_places_are_no_secrets(text: str) -> None:
+    assert list(secrets.findings("a.md", text)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'credentials = "k2WbT8qLx0pRm3Zt5uVn"',
+        "The secret key is `quarry-Gate-9fK2-x7Lq`.",
+        "DATABASE_URL=postgres://docker:k2WbT8qLx0pR@db.internal:5432/app",
+        'secrets: client_id "ledger", client_secret: "k2WbT8qLx0pRm3Zt5uVn7Yc1"',
+    ],
+)
+def test_what_stands_beside_such_names_is_one(text: str) -> None:
+    assert list(secrets.findings("a.md", text))

@@ -19,9 +19,9 @@ what is read is only a warning where the text reports or quotes the sentence, an
 `order = true` where the sentence is not an order ("small models ignore ...").
 
 A score that is learned from examples (`scorer`) decides about warnings: a high one, with what signs add
-to it, is a warning of its own, called `scored`, and a very high one holds a lesson back; a pattern for
-prose that warns is dropped where the whole text scores low. Words that a text hides in a code are searched
-as well (`encoded`).
+to it, is a warning of its own, called `scored`, and holds a lesson back only together with signs, or with
+a pattern that warns. A pattern for prose that warns is dropped where the whole text scores low. Words
+that a text hides in a code are searched as well (`encoded`).
 """
 
 from __future__ import annotations
@@ -101,6 +101,11 @@ class _Piece(NamedTuple):
         both = self.signs >= _SIGN_WORTH and self.score + self.signs > scorer.SURE
         return both or (self.signs >= 0 and self.score > scorer.CERTAIN)
 
+    @property
+    def holds(self) -> bool:
+        """Whether it keeps a lesson from agents without a pattern: a score alone only warns."""
+        return self.is_sure and self.signs >= _HOLDING_SIGNS
+
 
 _COMMENT = re.compile(
     r"<!--(.*?)(?:-->|\Z)|^\[(?://|comment|_metadata_)[^\]\n]{0,200}\]:[ \t]*#?[ \t]*([^\n]*)",
@@ -121,6 +126,7 @@ _SUSPECT_WEIGHT = 4
 _ACTS_WEIGHT = 5  # where hardly anything says that an agent is spoken to
 _SURE_WEIGHT = 9
 _SIGN_WORTH, _ACT_WORTH = 0.3, 0.15  # what a weight of one adds to a score
+_HOLDING_SIGNS = 0.44  # of a piece that no pattern finds: a sign and an act
 
 # Cyrillic and Greek letters that look like Latin ones
 _LOOKALIKES = str.maketrans("аеорсухіѕјԁոԛѡВЕНКМОРСТХАІοναιρ", "aeopcyxisjdnqwBEHKMOPCTXAIovaip")
@@ -190,7 +196,7 @@ def findings(path: str, text: str) -> Iterator[Finding]:
     for piece in scores:
         is_new = not any(piece.first <= line <= piece.last for line, _ in worst)
         if is_new and piece.is_suspect:
-            yield Finding(path, piece.first, RULE, _SCORED_WHY, WARNING, _SCORED, piece.is_sure)
+            yield Finding(path, piece.first, RULE, _SCORED_WHY, WARNING, _SCORED, piece.holds)
 
 
 def _look(text: str, unreported: str) -> tuple[str, _Worst, list[_Piece]]:

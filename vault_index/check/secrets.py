@@ -35,8 +35,15 @@ _PLACEHOLDER_WORD = re.compile(
     r"|not[_-]?a?[_-]?real|(?-i:^[A-Z]+(?:_[A-Z]+)*$)|^process\.env|^os\.environ|^env\.|^secrets?[.:/]|^vault[.:/]|^op://|^ENC[\[(]|^!vault|^(?:1password|bitwarden|keepass\w*|lastpass|keychain|keyring|gopass|dashlane)|(?-i:^Ag[A-Z][A-Za-z0-9+/]{40})|^age1|^vault:v\d|^arn:|^ssm:|^file:"
     r"|^(?:pass(?:word|wd|wort)?|my[_-]?(?:password|secret|token)|secret|s3cret|token|geheim|hunter2|qwerty|admin|root|user|test(?:ing)?|guest|demo|letmein"
     r"|(?:wrong|invalid|valid|correct|new|old|test|secure|strong|some)[_-]?pass(?:word|wd|wort)?|test@"
-    r"|p[a@4][s5$]{2}w[o0]rd|bar|null|none|nil|undefined|true|false)\d{0,4}!?$|^123456+$"
+    r"|p[a@4][s5$]{2}w[o0]rd|bar|null|none|nil|undefined|true|false)\d{0,4}!?$|^12345\d*$|^(?:super|top|very|my)[_-]?s[e3]cr[e3]t$"
 )
+# the name of a secret or of a file, in place of what it holds: `prod-api-key-v2`, `reader-9f2c41.json`
+_NAMED = re.compile(
+    r"(?=.*(?:key|secret|token|password|passwd|credential)s?(?:$|[-_/.]))"
+    r"[a-z]{1,16}\d{0,2}(?:[-_/.](?:[a-z]{1,16}\d{0,2}|v?\d{1,4}))+"
+    r"|[\w./-]*\w\.(?:json|ya?ml|toml|ini|txt|csv|pem|crt|key|p12|jks|env|conf|cfg|db|log)"
+)
+_TEXT_FRAGMENT = "#:~:text="  # of an address
 # and variables, calls, tags
 _PLACEHOLDER_SIGN = re.compile(r"^[$<%@&(\[!{]|\$\{|\$\(|\{\{|\(\)?$")
 # of a value in quotes only what a language replaces: a secret may begin with any sign
@@ -52,6 +59,7 @@ _FAKE_KEY = re.compile(
 # secrets that documentation uses
 _DOCUMENTED = (
     "4eC39HqLyjWDarjtT1zdp7dc",
+    "BQokikJOvBiI2HlWgH4olfQ2",
     "eyJzdWIiOiIxMjM0NTY3ODkw",
     "JBSWY3DPEHPK3PXP",
     "6LeIxAcTAAAAA",  # of reCAPTCHA, which pass always
@@ -74,7 +82,7 @@ _NAME = re.compile(
     r"(?i)^(?:sha-?\d+|md[45]|utf-?\d+|base-?\d+(?:url)?|argon2\w{0,2}|bcrypt|scrypt|pbkdf2\S{0,20}|oauth-?\d\S{0,10}|http/?\d\S{0,4}|ed25519|x\.?509"
     r"|[rhep]s\d{3}|aes-?\d+\S{0,6}|gpio\d+|pkcs-?\d+|tls\S{0,5}|ipv\d|k8s|s3|ec2|v?\d+(?:\.\d+)+\S{0,10}|\d+[a-z]{1,4}|\d+-\w+|[a-z]+-[a-z]+-\d|(?:[a-z]+-)+[a-z]+\d|[a-z]+e2e\d?[a-z]*|[a-z]+(?::\w+)*:v\d+|\d{4}-\d\d-\d\dT\S*"
     r"|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
-    r"|[\w.-]+/[\w./-]+@[\w.-]+)$"
+    r"|[\w.-]+/[\w./-]+@[\w.-]+|[\w-]+(?:\.[\w-]+)+/[\w.-]+(?:/[\w.:@-]+)+)$"
 )
 # code, a path, an address
 _CODE = re.compile(r"[({\[=]|://|^[./~]|^--?\w|\.[A-Za-z]\w{0,3}$|::|->")
@@ -158,9 +166,13 @@ def is_secret(rule: Pattern, match: re.Match[str]) -> bool:
 
 
 def _is_sample(value: str) -> bool:
-    if any(sample in value for sample in _DOCUMENTED):
+    if _TEXT_FRAGMENT in value or any(sample in value for sample in _DOCUMENTED):
         return True
-    return bool(_PLACEHOLDER_WORD.search(value)) or len(set(value.lower())) < 4
+    return (
+        bool(_NAMED.fullmatch(value))
+        or bool(_PLACEHOLDER_WORD.search(value))
+        or len(set(value.lower())) < 4
+    )
 
 
 def _in_values(text: str) -> Iterator[tuple[int, Pattern]]:
