@@ -40,7 +40,7 @@ class JournalTable:
 class LearnTable:
     """The settings of `[learn]`."""
 
-    model: str = ""  # the model that analyses sessions, "ollama:MODEL"; "" for rules alone
+    model: str = ""  # the model that analyses sessions, "ollama:MODEL"; "" for none
     auto: bool = False  # learn from a session when it ends
     stages: int = 1  # calls for an analysis; 4 for a model that needs small steps
     significance: int = 5  # points from which a session without any failure is worth an analysis

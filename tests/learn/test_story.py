@@ -1,8 +1,8 @@
 """The whole loop with the real agent: a session teaches, a person accepts, the next session is better.
 
 Claude Code comes from npm; its model is a stub on loopback. It fails a build, is corrected, and makes it
-pass. At the end of the session rules propose a lesson. It is accepted at a terminal, is in the context
-of the next session's matching prompt, and counts as taken when the agent does what it says.
+pass. At the end of the session a model, a stub too, proposes a lesson. It is accepted at a terminal, is
+in the context of the next session's matching prompt, and counts as used.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ import pytest
 from tests.support.claude_code import OpenSession, environment
 from tests.support.commands import run
 from tests.support.files import commit, lesson_text, write
+from tests.support.materials import an_entry, good_answer
 from tests.support.messages_api import Blocks, MessagesApi, last_text, text, tool_use
+from tests.support.ollama_server import OllamaServer
 from tests.support.terminals import at_terminal
 from tests.support.watchers import soon
 from vault_index.vault import Vault
@@ -31,6 +33,16 @@ CORRECTED = (
     " --max-old-space-size=4096 there"
 )
 LATER = "the production build dies with heap out of memory again"
+LEARNED = an_entry(
+    title="Set NODE_OPTIONS in build.env, never in machine.cfg",
+    summary="When the production build dies with heap out of memory, set"
+    " `NODE_OPTIONS=--max-old-space-size=4096` in build.env: `build.sh` reads nothing else.",
+    explanation="",
+    problem="",
+    fires_on=["build.sh runs out of heap in production"],
+    silent_on=[],
+    quotes=[CORRECTED],
+)
 RAISE = "echo NODE_OPTIONS=--max-old-space-size=4096 > build.env"
 BUILD = """\
 #!/bin/sh
@@ -72,7 +84,7 @@ def clone(make_vault: Callable[..., Vault], with_model: Path, tmp_path: Path) ->
     commit(team.root, "A build")
     folder = tmp_path / "clone"
     run("git", "clone", "-q", team.root, folder, cwd=tmp_path)
-    write(with_model / "config.toml", "[learn]\nauto = true\nsignificance = 3\n")
+    write(with_model / "config.toml", '[learn]\nauto = true\nmodel = "ollama:small"\n')
     run("lessons", "index", cwd=folder)
     run("lessons", "install", "claude", "--journal", cwd=folder)
     vault = Vault(folder, team.config)
@@ -95,16 +107,15 @@ def proposals(folder: Path) -> list[dict[str, Any]]:
 def test_a_session_becomes_a_lesson_that_the_next_session_takes(
     claude: Path, api: MessagesApi, clone: Vault, with_model: Path
 ) -> None:
-    world = environment(api, with_model)
     api.answer = answer
-    hold_session(claude, clone.root, world, ASKED, CORRECTED)
-    assert "build passed" in run("./build.sh", cwd=clone.root).out
-
-    soon(lambda: proposals(clone.root), seconds=120)  # made at the end of the session, unasked
-    proposal = next(each for each in proposals(clone.root) if "build.env" in each["text"])
-    assert proposal["is_draft"]
-    assert any("build.env" in quote for quote in proposal["quotes"])
-    assert ASKED not in proposal["fires_on"]  # copied from the session, it adds nothing
+    with OllamaServer() as server:
+        server.answer = lambda _: json.dumps(good_answer("entries", LEARNED))
+        world = environment(api, with_model) | {"OLLAMA_HOST": server.url}
+        hold_session(claude, clone.root, world, ASKED, CORRECTED)
+        assert "build passed" in run("./build.sh", cwd=clone.root).out
+        soon(lambda: proposals(clone.root), seconds=120)  # at the end of the session, unasked
+    (proposal,) = proposals(clone.root)
+    assert proposal["quotes"] == [CORRECTED]
 
     code, shown = at_terminal(
         *("lessons", "review", proposal["id"], "--commit"),

@@ -1,10 +1,10 @@
 """Learning: what a session, a commit or some files taught, as proposals that a person reviews.
 
-material       what happened, redacted: all that rules and models may see; an entry
+material       what happened, redacted: all that the rule and a model may see; an entry
 gather         the material of a session, of commits, of files
 diff           what changed in a project since then
 significance   whether it is worth an analysis, in points
-by_rule        entries without a model: corrections, repairs
+by_rule        entries without a model: typed corrections
 timeline       the session in the order of time, and as the text that a model is sent
 stages         the analysis by a model; how much it sends, and to whom
 gate           an entry -> a proposal, or why not, by its evidence

@@ -1,4 +1,4 @@
-"""The events of a session, of commits or of files: all that rules and language models may see of it.
+"""The events of a session, of commits or of files: all that the rule and language models may see of it.
 
 Every text is redacted and free of what this product injected.
 """
@@ -32,7 +32,7 @@ class FileChange:
 class Material:
     """A piece of work. `target` is a session's id, revisions (`A..B`), or paths.
 
-    Rules and models read the `moments`, nothing else. `diff` is unified, without ignored paths.
+    The rule and models read the `moments`, nothing else. `diff` is unified, without ignored paths.
     `injected` has the ids of lessons that the session was given, each with the hash of the prompt at
     which it came first, "" for the session's start.
     """
