@@ -75,3 +75,9 @@ def test_each_lesson_is_asked_about_as_if_it_were_not_there() -> None:
     filed = [[f"subject-{number % 6}"] for number in range(DIMENSION)]
     said = Classifier(vectors, filed, ["A lesson"] * DIMENSION).classify("", "", vectors[0])
     assert said.sure < Certainty().of(classifier.MAX_SHARE) - 0.1
+
+
+def test_a_phrase_of_a_category_counts_for_the_branch_that_a_vault_has() -> None:
+    filed = [["kitchen"]] * classifier.YOUNG_VAULT + [["devops"]]
+    known = Classifier(None, filed, ["A lesson"] * len(filed))
+    assert known.classify("GitHub Actions runs twice", "", None).categories == ("devops",)

@@ -468,10 +468,16 @@ def _in_force(
     keywords: Mapping[str, CategoryPath],
     taxonomy: Sequence[CategoryPath],
 ) -> dict[str, CategoryPath]:
-    """Return the phrases that hold here: the vault's own, and those default ones that fit its tree."""
+    """Return the phrases that hold here: the vault's, and those default ones that fit its tree.
+
+    A default phrase names the deepest of its category and the branches above that the vault has.
+    """
     allowed = _declared(used, taxonomy, YOUNG_VAULT)[0] | set(used)
-    fitting = [(path, phrases) for path, phrases in DEFAULT_PHRASES.items() if path in allowed]
-    chosen = {phrase: path for path, phrases in fitting for phrase in phrases.split(", ")}
+    chosen: dict[str, CategoryPath] = {}
+    for path, phrases in DEFAULT_PHRASES.items():
+        for branch in prefixes(path):
+            if branch in allowed:
+                chosen |= dict.fromkeys(phrases.split(", "), branch)
     own = {phrase: normalise(path) for phrase, path in keywords.items()}
     return chosen | {phrase: path for phrase, path in own.items() if path}
 
