@@ -30,7 +30,7 @@ Prices = Mapping[str, Mapping[str, float]]
 class JournalTable:
     """The settings of `[journal]`."""
 
-    retention_days: int = 365  # days to keep a session after its end or import; 0: all
+    retention_days: int = 0  # days to keep a session after its end or import; 0: for ever
     window_days: int = 90  # days that a search of the journal looks back; 0: all
     session_start: bool = True  # a session's start gets what was done here last
     exclude: Texts = ()  # globs of paths that the journal does not name
@@ -49,7 +49,7 @@ class LearnTable:
     max_entries: int = 0  # proposals from a session, at most 20; 0: 3 to 6 by its length
     tokens: int = 12_000  # tokens that a model is sent of a session, in all calls together
     exclude: Texts = ()  # globs of paths that nothing is learned from
-    expire_days: int = 30  # days that a proposal waits for its review; 0: for ever
+    expire_days: int = 0  # days that a proposal waits for its review; 0: for ever
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ FEATURES = (
     Feature(
         "journal",
         "Sessions are recorded on this machine and can be searched.",
-        "journal.archive journal.backlog journal.capture journal.done journal.exclude journal.expiry "
+        "journal.archive journal.backlog journal.capture journal.done journal.exclude "
         "journal.forget journal.hit journal.importing journal.index journal.observe journal.record "
         "journal.session_file journal.transcript search.journal client.journal entrypoints.recording "
         "entrypoints.cli.journal entrypoints.words.journal",

@@ -12,7 +12,7 @@ from tests.support.commands import run
 from tests.support.conversations import Conversation
 from tests.support.files import MakeVault, commit
 from tests.support.materials import an_entry, good_answer
-from tests.support.ollama_server import OllamaServer
+from tests.support.model_server import ModelServer
 from vault_index.config import load
 from vault_index.journal import capture
 from vault_index.journal.journal import Journal
@@ -64,7 +64,7 @@ def test_a_repaired_failure_is_told_to_the_next_session_that_fails_so(
         problem="",
         quotes=[REFUSED],
     )
-    with OllamaServer() as server:
+    with ModelServer() as server:
         server.answer = lambda _: json.dumps(good_answer("entries", entry))
         monkeypatch.setenv("OLLAMA_HOST", server.url)
         run("lessons", "learn", "--session", talk.id, cwd=team.root)

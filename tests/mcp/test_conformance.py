@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Iterator
+from http.client import HTTPConnection
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
@@ -16,6 +18,7 @@ import yaml
 from tests.support import npm
 from tests.support.files import MakeVault, write
 from tests.support.homes import locked, shared_folder
+from tests.support.local_server import Handler, LocalServer
 from tests.support.mcp_servers import over_http
 from tests.support.three_lessons import FILES
 
@@ -66,10 +69,47 @@ def results(
     return done.returncode, done.stdout + done.stderr, counts
 
 
+class WithToken(LocalServer):
+    """Passes requests on to a server, each with the token, which the suite cannot send."""
+
+    def __init__(self, address: str, token: str) -> None:
+        place = urlsplit(address)
+        assert place.port
+        port = place.port
+        front = self
+
+        class Passing(Handler):
+            def do_POST(self) -> None:
+                self._pass_on()
+
+            do_GET = do_DELETE = do_POST
+
+            def _pass_on(self) -> None:
+                data = self.rfile.read(int(self.headers["Content-Length"] or 0))
+                headers = {**dict(self.headers.items()), "Authorization": f"Bearer {token}"}
+                headers["Host"] = headers["Host"].replace(str(front.port), str(port))
+                back = HTTPConnection("127.0.0.1", port, timeout=60)
+                back.request(self.command, self.path, data, headers)
+                answer = back.getresponse()
+                body = answer.read()
+                self.send_response(answer.status)
+                for name, value in answer.getheaders():
+                    if name.lower() not in ("transfer-encoding", "content-length", "connection"):
+                        self.send_header(name, value)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+                back.close()
+
+        super().__init__(Passing)
+
+
 @pytest.fixture
-def address(make_vault: MakeVault) -> Iterator[str]:
+def address(make_vault: MakeVault, own_world: Path) -> Iterator[str]:
     with over_http(make_vault(FILES).root, LESSONS_EMBEDDER="none") as address:
-        yield address
+        token = (own_world / "token").read_text().strip()
+        with WithToken(address, token) as front:
+            yield f"{front.url}/mcp"
 
 
 @pytest.mark.slow

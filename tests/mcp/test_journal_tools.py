@@ -133,10 +133,6 @@ async def test_lessons_of_a_project_that_the_journal_knows(
     elsewhere.mkdir()
     async with Client(build(Agent(str(elsewhere)))) as client:
         assert "Wombats" in await call(client, "learn_search", query="wombats", project="shop")
-    async with Client(build(Agent(str(elsewhere), folders=False))) as client:
-        assert "Wombats" in await call(client, "learn_search", query="wombats", project="shop")
-        said = await refusal(client, "learn_search", query="wombats", project=str(shop))
-        assert "over HTTP a project has a name" in said
 
 
 async def test_answers_are_bounded(client: Client, own_world: Path) -> None:

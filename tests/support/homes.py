@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-
-from tests.support.files import write
 
 # whoever commits in a test: no test depends on the settings of the machine
 GIT_OF_TESTS = {
@@ -58,11 +54,3 @@ def make_home(home: Path) -> Path:
     key.write_text("5e" * 32)
     key.chmod(0o600)
     return home
-
-
-def clock_ran(home: Path, *, since: float, last: float) -> None:
-    """Write down that the clock ran without a jump between two times, in days ago."""
-    now = datetime.now(UTC)
-    moments = {"since": now - timedelta(days=since), "last": now - timedelta(days=last)}
-    record = {name: moment.isoformat() for name, moment in moments.items()}
-    write(home / "expired" / "clock.json", json.dumps({**record, "trusted": True}))

@@ -26,9 +26,10 @@ from vault_index import files
 from vault_index.check.redact import redact
 from vault_index.errors import VaultError
 from vault_index.features import AskTable, JournalTable
-from vault_index.journal import expiry, projects
+from vault_index.journal import projects
 from vault_index.lesson.file import hash_of
 from vault_index.llm.backend import ASSISTANT, USER, Turn
+from vault_index.store import moments
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -137,12 +138,13 @@ def _load(file: Path) -> Conversation | None:
 
 
 def _expire(folder: Path, vault: Vault) -> str:
-    home, days = vault.config.home, vault.config[JournalTable].retention_days
-    oldest = expiry.oldest(home, days)
+    days = vault.config[JournalTable].retention_days
+    oldest = moments.days_ago(days)
     if oldest is None:
         return ""
     old = [file for file in folder.glob("*.json") if file.lstat().st_mtime < oldest.timestamp()]
     for file in old:
-        expiry.put_away(home, file)
-    which = "1 conversation" if len(old) == 1 else f"{len(old)} conversations"
-    return expiry.told(home, f"{which} older than {days} days") if old else ""
+        file.unlink(missing_ok=True)
+    return (
+        f"{moments.count_of(len(old), 'conversation')} older than {days} days went" if old else ""
+    )

@@ -23,9 +23,10 @@ from vault_index.embed import cache
 from vault_index.errors import VaultError
 from vault_index.features import JournalTable
 from vault_index.hotpath import index_files
-from vault_index.journal import archive, expiry, index, projects, session_file
+from vault_index.journal import archive, index, projects, session_file
 from vault_index.journal.journal import INDEX, PENDING, Journal, held
 from vault_index.journal.record import ReadTo, Record, Session, private_id, short_id
+from vault_index.store import moments
 
 MADE_OF_SESSIONS = ("proposals", "ask")  # folders of the user: drafts, rejected ones, conversations
 MODELS = "models"
@@ -54,10 +55,9 @@ class Forgotten:
 
     def went(self, journal: Journal) -> str:
         """Return a line about the sessions that expired; "" if none did."""
-        which = "1 session" if self.sessions == 1 else f"{self.sessions} sessions"
         days = journal.config[JournalTable].retention_days
-        told = expiry.told(journal.config.home, f"{which} older than {days} days")
-        return told if self.sessions else ""
+        which = moments.count_of(self.sessions, "session")
+        return f"{which} older than {days} days went" if self.sessions else ""
 
     @property
     def proof(self) -> str:
@@ -76,7 +76,7 @@ class _Wanted:
     sessions: tuple[str, ...] = ()
     matching: str = ""
     texts: tuple[str, ...] = ()  # what to look for in the bytes of files
-    expired: bool = False  # files stay for a week, and what was made of them expires by itself
+    expired: bool = False  # what was made of the sessions stays, and they may be imported again
 
 
 def forget(
@@ -97,7 +97,7 @@ def forget(
         finish(journal)
         chosen = [
             (file, each)
-            for file in _session_files(journal, project)
+            for file in archive.all_files(journal.folder, project)
             if _is_named(each := archive.read(file), session)
             and (not before or each.ended < before)
         ]
@@ -139,14 +139,12 @@ def finish(journal: Journal) -> Forgotten | None:
 def expire(journal: Journal) -> Forgotten:
     """Take out the sessions that ended, and were written, more than `retention_days` ago.
 
-    Their files stay for a week, see `expiry`. An old transcript that somebody imports is kept as long
-    as a new one. Raises VaultError, WriteError.
+    An old transcript that somebody imports is kept as long as a new one. Raises VaultError, WriteError.
     """
-    home, days = journal.config.home, journal.config[JournalTable].retention_days
-    oldest = expiry.oldest(home, days) if journal.folder.is_dir() else None
-    for place, _, _ in os.walk(home):
+    for place, _, _ in os.walk(journal.config.home):
         files.remove_left_overs(Path(place))
-    if oldest is None:
+    oldest = moments.days_ago(journal.config[JournalTable].retention_days)
+    if oldest is None or not journal.folder.is_dir():
         return Forgotten()
     month = oldest.strftime("%Y-%m")
     old = [
@@ -163,12 +161,6 @@ def expire(journal: Journal) -> Forgotten:
             if (each := archive.read(file)).ended < oldest.strftime("%Y-%m-%dT%H:%M:%S")
         ]
         return _take_out(journal, chosen, "", for_good=False)
-
-
-def _session_files(journal: Journal, project: str = "") -> Iterator[Path]:
-    """Yield the files of sessions, with those that expired in the last week."""
-    for folder in (journal.folder, *expiry.put_away_in(journal.config.home, journal.folder.name)):
-        yield from archive.all_files(folder, project)
 
 
 def _is_named(session: Session, name: str) -> bool:
@@ -209,12 +201,12 @@ def _finish(journal: Journal, wanted: _Wanted, files_of: Iterable[Path] | None =
     """
     every = files_of
     if every is None:
-        every = archive.all_files(journal.folder) if wanted.expired else _session_files(journal)
-    removed = sum(_remove_from(journal, file, wanted) for file in every if wanted.sessions)
+        every = archive.all_files(journal.folder)
+    removed = sum(_remove_from(file, wanted) for file in every if wanted.sessions)
     beside = 0 if wanted.expired else _remove_beside(journal, wanted)
     needles, ids = _forms(wanted.texts), _forms(wanted.sessions)
     # a text that another session has, too, is that session's, unless it was asked for
-    for file in () if wanted.matching else _session_files(journal):
+    for file in () if wanted.matching else archive.all_files(journal.folder):
         data = files.read_file(file).lower()
         needles = {needle for needle in needles if needle not in data}
     vectors = sorted(journal.config.home.glob(f"{cache.FILE}*"))
@@ -231,7 +223,7 @@ def _finish(journal: Journal, wanted: _Wanted, files_of: Iterable[Path] | None =
     return Forgotten(removed, 0, beside, searched, size, left, tuple(lessons))
 
 
-def _remove_from(journal: Journal, file: Path, wanted: _Wanted) -> bool:
+def _remove_from(file: Path, wanted: _Wanted) -> bool:
     """Remove a session's file if it is wanted, or its wanted records. Whether the file is gone."""
     head = archive.head_of(file)
     if head is None or head.session not in wanted.sessions:
@@ -247,10 +239,7 @@ def _remove_from(journal: Journal, file: Path, wanted: _Wanted) -> bool:
             left = replace(session, records=rest, read=ReadTo())
             files.replace_file(file, session_file.dump(left))
             return False
-        if wanted.expired:
-            expiry.put_away(journal.config.home, file)
-        else:
-            file.unlink(missing_ok=True)
+        file.unlink(missing_ok=True)
         files.remove_empty(file.parent, file.parent.parent)
     return True
 
@@ -263,8 +252,7 @@ def _remove_beside(journal: Journal, wanted: _Wanted) -> int:
         needles |= {private_id(session).encode() for session in wanted.sessions}
     removed = 0
     home = journal.config.home
-    away = (str(each) for kind in MADE_OF_SESSIONS for each in expiry.put_away_in(home, kind))
-    for file in _files_below(home, (*MADE_OF_SESSIONS, *away)):
+    for file in _files_below(home, MADE_OF_SESSIONS):
         data = files.read_if_any(file) or b""
         if not _has_any(data, needles):
             continue

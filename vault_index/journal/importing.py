@@ -1,9 +1,8 @@
 """Capture the transcripts that are on this machine already, as many as there are.
 
-Two processes read and redact where there is much, this one writes, in the order in which the transcripts
-were changed last: however often it is interrupted, a finished import leaves the same files. Which
-transcripts have nothing new is in `transcripts.json` beside the index, a cache: without it they are
-read once more.
+They are taken in the order in which they were changed last: however often it is interrupted, a finished
+import leaves the same files. Which transcripts have nothing new is in `transcripts.json` beside the
+index, a cache: without it they are read once more.
 """
 
 from __future__ import annotations
@@ -11,16 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import signal
-import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
-from multiprocessing import active_children, get_context, parent_process
 from pathlib import Path
 
 from vault_index import files
@@ -36,12 +28,8 @@ from vault_index.journal.record import Session
 from vault_index.transcripts import reading
 from vault_index.transcripts.reading import Transcript
 
-Answer = tuple[Session, Session | None]
 DAYS = 30
 CACHE = "transcripts.json"
-WORKERS = 2
-_MUCH = 24 * 1024 * 1024  # bytes of transcripts from which on other processes are worth their start
-_AHEAD = 3  # transcripts a worker that are read before they are written
 _SAVE_SECONDS = 5.0  # what a kill costs
 Progress = Callable[[int, int], None]  # bytes that are done, bytes in all
 
@@ -90,23 +78,19 @@ def import_all(
     total, size = sum(file.size for file in due), 0
     catalog = archive.catalog(journal.folder)
     exclude = Exclude(journal.config[JournalTable].exclude)
-    with _answers(due, catalog) as answers:
-        for file, answer in answers:
-            try:
-                captured = _capture(journal, file, answer(), catalog, exclude, project, dry_run)
-            except VaultError as error:
-                done.problems.append(f"{file.path}: {error.message}")
-            except BrokenExecutor:
-                why = "cannot be read: the process that read it ended"
-                done.problems.append(f"{file.path}: {file.path} {why}")
-            else:
-                _count(done, file, captured)
-                cache.note(file, captured)
-            size += file.size
-            if progress:
-                progress(size, total)
-            if not dry_run:
-                cache.save_now_and_then()
+    for file in due:
+        try:
+            captured = _capture(journal, file, catalog, exclude, project, dry_run)
+        except VaultError as error:
+            done.problems.append(f"{file.path}: {error.message}")
+        else:
+            _count(done, file, captured)
+            cache.note(file, captured)
+        size += file.size
+        if progress:
+            progress(size, total)
+        if not dry_run:
+            cache.save_now_and_then()
     if not dry_run:
         cache.save()
     done.seconds = time.monotonic() - began
@@ -138,14 +122,13 @@ def _is_of(journal: Journal, file: Transcript, project: str) -> bool:
 def _capture(
     journal: Journal,
     file: Transcript,
-    answer: Answer,
     catalog: Catalog,
     exclude: Exclude,
     project: str,
     dry_run: bool,
 ) -> Captured:
-    """Write what was read, unless somebody else wrote it meanwhile. Raises VaultError."""
-    session, before = answer
+    """Read a transcript and write its session. Raises VaultError."""
+    session, before = _read(file, catalog.head_for(file.path))
     if project and projects.name_for(journal, session.folder) != project:
         return Captured(file.path, session.id, why=capture.OTHER_PROJECT)
     if dry_run:
@@ -170,50 +153,7 @@ def _count(done: Imported, file: Transcript, captured: Captured) -> None:
     done.projects[captured.project] = done.projects.get(captured.project, 0) + 1
 
 
-@contextmanager
-def _answers(
-    due: list[Transcript], catalog: Catalog
-) -> Iterator[Iterable[tuple[Transcript, Callable[[], Answer]]]]:
-    """Yield the transcripts in their order, each with a function that returns what was read of it."""
-    if sum(file.size for file in due) < _MUCH:
-        yield ((file, partial(_read, file, catalog.head_for(file.path))) for file in due)
-        return
-    pool = ProcessPoolExecutor(WORKERS, get_context("spawn"), _begin_worker)
-
-    def in_order() -> Iterator[tuple[Transcript, Callable[[], Answer]]]:
-        waiting: deque[tuple[Transcript, Callable[[], Answer]]] = deque()
-        for file in due:
-            head = catalog.head_for(file.path)
-            try:
-                waiting.append((file, pool.submit(_read, file, head).result))
-            except BrokenExecutor:  # a process died: the rest is read here
-                waiting.append((file, partial(_read, file, head)))
-            if len(waiting) >= WORKERS * _AHEAD:
-                yield waiting.popleft()
-        yield from waiting
-
-    try:
-        yield in_order()
-    finally:
-        for process in active_children():
-            process.kill()  # after Ctrl-C nobody waits for what it is doing
-        pool.shutdown(cancel_futures=True)
-
-
-def _begin_worker() -> None:
-    """Let a process that reads transcripts end with the import alone, and always with it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_import, daemon=True).start()
-
-
-def _end_with_import() -> None:
-    importing = parent_process()
-    assert importing
-    importing.join()
-    os._exit(1)
-
-
-def _read(file: Transcript, head: Head | None) -> Answer:
+def _read(file: Transcript, head: Head | None) -> tuple[Session, Session | None]:
     """Return what `capture.read` returns. Raises VaultError."""
     try:
         return capture.read(file.path, file.agent, head)

@@ -6,6 +6,7 @@ material -> significance -> entries, by a model or by rule -> gate -> proposals
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -27,7 +28,7 @@ from vault_index.errors import (
 from vault_index.features import LearnTable
 from vault_index.files.private import alone, make_folder
 from vault_index.hotpath import index_files
-from vault_index.journal import archive, backlog, expiry
+from vault_index.journal import archive, backlog
 from vault_index.journal.journal import Journal
 from vault_index.learn import (
     by_rule,
@@ -344,13 +345,13 @@ def run_ended(journal: Journal, learn: Learn, say: Callable[[str], None]) -> int
             notes = [note for note in backlog.ended(journal) if note.name not in tried]
             if not notes:
                 break
-            oldest = expiry.oldest(journal.config.home, PATIENCE_DAYS)
+            oldest = time.time() - PATIENCE_DAYS * 86_400
             for note in notes:
                 tried.add(note.name)
                 ended = _ended(journal, note)
                 status = _learn_from(*ended, learn, say) if ended else ""
                 done += bool(status)
-                is_old = oldest is not None and note.at < oldest.timestamp()
+                is_old = note.at < oldest
                 if status not in record.LATER or is_old:
                     backlog.remove(journal, note)
     return done

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from vault_index import check
 from vault_index.errors import ChangedError, CheckError, ProposalsFullError, VaultError
 from vault_index.features import LearnTable
-from vault_index.journal import expiry
 from vault_index.lesson import category, edits
 from vault_index.lesson.parse import parse_file
 from vault_index.proposals import draft, fingerprint, store
 from vault_index.proposals.draft import Proposal
+from vault_index.store import moments
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -78,20 +78,21 @@ def count(vault: Vault) -> int:
 
 
 def expire(vault: Vault) -> str:
-    """Put away what has waited for too long, and return a line that says so; "" if nothing went.
+    """Remove what has waited for too long, and return a line that says so; "" if nothing went.
 
-    For commands that write: see `journal.expiry`. Raises WriteError.
+    For commands that write. Raises WriteError.
     """
-    home, days = vault.config.home, vault.config[LearnTable].expire_days
-    oldest = expiry.oldest(home, days) if count(vault) else None
+    days = vault.config[LearnTable].expire_days
+    oldest = moments.days_ago(days) if count(vault) else None
     if oldest is None:
         return ""
     with store.hold(vault) as held:
         old = [id for id in store.ids(held) if _created(held, id) < oldest]
         for id in old:
-            expiry.put_away(home, store.file_of(held, id))
-    which = "1 proposal" if len(old) == 1 else f"{len(old)} proposals"
-    return expiry.told(home, f"{which} not reviewed in {days} days") if old else ""
+            store.remove(held, id)
+    return (
+        f"{moments.count_of(len(old), 'proposal')} not reviewed in {days} days went" if old else ""
+    )
 
 
 def _created(folder: Path, id: str) -> datetime:

@@ -84,16 +84,11 @@ def _line_of(event: Mapping[str, object], about: str) -> str:
 
 
 def forget_old(vault: Vault) -> None:
-    """Remove the files of sessions that received nothing for `SESSION_DAYS`.
-
-    Counted from the latest of them: a clock that is wrong now removes none.
-    """
+    """Remove the files of sessions that received nothing for `SESSION_DAYS`."""
     folder = vault.index_dir / "sessions"
-    there = list(folder.iterdir()) if ownership.is_folder(folder) else []
-    written = {file: file.lstat().st_mtime for file in there if not ownership.is_folder(file)}
-    oldest = min([time.time(), *sorted(written.values())[-1:]]) - SESSION_DAYS * 86_400
-    for file, when in written.items():
-        if when < oldest:
+    oldest = time.time() - SESSION_DAYS * 86_400
+    for file in list(folder.iterdir()) if ownership.is_folder(folder) else []:
+        if not ownership.is_folder(file) and file.lstat().st_mtime < oldest:
             file.unlink(missing_ok=True)
 
 

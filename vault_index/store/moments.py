@@ -37,6 +37,19 @@ def until(text: str) -> str:
     return _span_or_raise(text)[1].astimezone(UTC).isoformat()
 
 
+def days_ago(days: int) -> datetime | None:
+    """Return the time so many days ago, before which things may go; None for 0, where nothing does."""
+    try:
+        return datetime.now(UTC) - timedelta(days=days) if days else None
+    except OverflowError:  # before the year 1
+        return None
+
+
+def count_of(number: int, what: str) -> str:
+    """Return a number of things in words: `1 session`, `2 sessions`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
 def _span_or_raise(text: str) -> tuple[datetime, datetime]:
     span = span_of(text, datetime.now(UTC))
     if span is None:

@@ -46,9 +46,8 @@ def mcp_command(
 ) -> None:
     """Serve agents over MCP, on stdin and stdout.
 
-    It looks for the vault around the folder in which the agent started it. Over HTTP, lessons are read
-    without the token and all else needs it; where other machines can ask, every request needs that of
-    --token-file.
+    It looks for the vault around the folder in which the agent started it. Over HTTP every request needs
+    the token; where other machines can ask, that of --token-file.
     """
     if not http:
         # A thread waits for stdin, which Python would wait for; nothing has to be put away at the end.
@@ -63,8 +62,7 @@ def mcp_command(
         from vault_index.entrypoints.mcp import server
 
         secret = _secret(token_file, host, config.home_folder())
-        serving = build(Agent.here(named, folders=False), tools, server.Access(secret))
-        _run(server.serve, serving, host, port, secret, output.say)
+        _run(server.serve, build(Agent.here(named), tools), host, port, secret, output.say)
         return
     if sys.stdin.isatty():
         asking.note("note: an agent starts this and speaks JSON on stdin; Ctrl-C ends it")

@@ -16,20 +16,18 @@ from vault_index.journal.projects import EVERYWHERE
 class Agent:
     """The agent of a server: it works in `folder`, and `vault` is what `--vault` named.
 
-    A `project` that a tool is asked for is the name of one in the journal or a folder in it. Over
-    HTTP `folders` is False, and only names are taken: whoever asks may be another user of this machine.
+    A `project` that a tool is asked for is the name of one in the journal or a folder in it.
     """
 
     folder: str
     vault: str | None = None
-    folders: bool = True
 
     @classmethod
-    def here(cls, vault: str | None = None, *, folders: bool = True) -> Agent:
+    def here(cls, vault: str | None = None) -> Agent:
         """Return the agent that started this process: Claude Code says where its project is."""
         named = os.environ.get("CLAUDE_PROJECT_DIR", "")
         folder = named if named and Path(named).is_dir() else str(Path.cwd())
-        return cls(folder, vault, folders)
+        return cls(folder, vault)
 
     def ask(self, question: api.Question[api.Answer], project: str = "") -> api.Answer:
         """Ask the vault of a project, by default the agent's own; its watcher is started if need be.
@@ -55,9 +53,8 @@ class Agent:
             return root
         root = self._vault_root()
         if root is None:
-            where = f" at or above {self.folder}" if self.folders else " here"
             hint = "ask the user to make one with `lessons init`"
-            raise NoVaultError(f"no lesson vault{where}", hint)
+            raise NoVaultError(f"no lesson vault at or above {self.folder}", hint)
         return root
 
     def where(self, project: str = "") -> dict[str, str]:
@@ -65,7 +62,7 @@ class Agent:
         if not project:
             return {"project": "", "folder": self.folder}
         if _is_folder(project):
-            return {"project": "", "folder": self._checked(project)}
+            return {"project": "", "folder": _full(project)}
         return {"project": project, "folder": ""}
 
     def _vault_root(self) -> str | None:
@@ -78,7 +75,7 @@ class Agent:
     def _folder_of(self, project: str) -> str:
         """Return a folder of a project, which is named by it or as the journal names it."""
         if _is_folder(project):
-            return self._checked(project)
+            return _full(project)
         if project == EVERYWHERE:
             raise VaultError("lessons are of one vault at a time", "name its project, or none")
         latest = self.ask_journal(api.journal.sessions(project=project, limit=1))
@@ -86,10 +83,9 @@ class Agent:
             raise NoVaultError(f"nobody knows the folder of {project!r}", "name it, or none")
         return latest[0].folder
 
-    def _checked(self, folder: str) -> str:
-        if not self.folders:
-            raise VaultError("over HTTP a project has a name, not a folder", "name the project")
-        return str(files.expanded(folder).absolute())
+
+def _full(folder: str) -> str:
+    return str(files.expanded(folder).absolute())
 
 
 def _is_folder(project: str) -> bool:

@@ -67,8 +67,8 @@ def lesson(name: str, answer: Mapping[str, Any], cursor: str = "") -> str:
     return shown
 
 
-def status(answer: Mapping[str, Any], *, private: bool) -> str:
-    """Return what a vault holds; with what is private, also what was used, proposed and learned."""
+def status(answer: Mapping[str, Any]) -> str:
+    """Return what a vault holds, and what was used, proposed and learned."""
     counts = [
         f"lessons: {answer['lessons']}",
         f"by type: {_counted(answer['by_type'])}",
@@ -77,7 +77,7 @@ def status(answer: Mapping[str, Any], *, private: bool) -> str:
     ]
     if answer["text_only"]:
         counts.append(f"full text only: {line(answer['text_only'])}")
-    return fenced([*counts, *(_private(answer) if private else ())])
+    return fenced([*counts, *_private(answer)])
 
 
 def _private(answer: Mapping[str, Any]) -> Iterator[str]:

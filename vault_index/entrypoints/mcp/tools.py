@@ -11,14 +11,13 @@ from collections.abc import Callable
 from importlib.metadata import version
 from typing import Annotated, Any, Literal
 
-from mcp.server.mcpserver import Context
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
 from vault_index import api
 from vault_index.entrypoints.mcp import texts
 from vault_index.entrypoints.mcp.agent import Agent
-from vault_index.entrypoints.mcp.server import Access, LessonsServer, add_prompts
+from vault_index.entrypoints.mcp.server import LessonsServer, add_prompts
 from vault_index.hotpath import spool
 from vault_index.store import moments
 
@@ -91,24 +90,22 @@ class Tools:
         )  # fmt: skip
         return texts.search_results(self._agent.ask(question, project))
 
-    def learn_get(
-        self, context: Context[Any, Any], id: Name, project: Project = "", cursor: Cursor = ""
-    ) -> str:
+    def learn_get(self, id: Name, project: Project = "", cursor: Cursor = "") -> str:
         """Return the whole text of a lesson, or a record of the journal, by its id."""
-        if _RECORD.fullmatch(id) and spool.is_on() and self._server.is_users(context):
+        if _RECORD.fullmatch(id) and spool.is_on():
             where = self._agent.where(project)
             asked = api.journal.timeline(anchor=id, before=0, after=0, full=True, **where)
             return texts.timeline(self._agent.ask_journal(asked), full=True)
         answer = self._agent.ask(api.learn.get(name=id), project)
         return texts.lesson(id, answer, cursor)
 
-    def learn_status(self, context: Context[Any, Any], project: Project = "") -> str:
+    def learn_status(self, project: Project = "") -> str:
         """Count the lessons by type and category, those most and never used, and proposals that wait.
 
         Use it when the user asks about the vault, or for the names of categories.
         """
         answer = self._agent.ask(api.learn.status(), project)
-        return texts.status(answer, private=self._server.is_users(context))
+        return texts.status(answer)
 
     def learn_trigger(
         self,
@@ -222,17 +219,15 @@ _OF_DATA = (
 LESSONS, JOURNAL, ALL = "lessons", "journal", "all"  # which tools a server has
 
 
-def build(agent: Agent, tools: str = ALL, access: Access | None = None) -> LessonsServer:
+def build(agent: Agent, tools: str = ALL) -> LessonsServer:
     """Return the server of an agent, with the tools of lessons, of the journal, or all.
 
-    Those of the journal are listed only while it is on. `access` is the rule for requests over HTTP; None
-    is for stdio, where nobody else can ask.
+    Those of the journal are listed only while it is on.
     """
     about = [_OF_LESSONS] if tools != JOURNAL else []
     about += [_OF_JOURNAL] if tools != LESSONS and spool.is_on() else []
     server = LessonsServer(
         lambda name: name != TIMELINE and (name != JOURNAL_TOOL or spool.is_on()),
-        access,
         {name: (JOURNAL_TOOL, narrowed) for name, narrowed in SEARCHES.items()},
         name=NAME,
         title=TITLE,
