@@ -27,6 +27,8 @@ from tests.support.homes import (
 from tests.support.indexed import copy_of, full_text_vault
 from tests.support.messages_api import MessagesApi
 from tests.support.places import REPO
+from tests.support.serving import Serving, serving
+from tests.support.shown_vaults import TEXT_ONLY, shown_vault
 from vault_index.edit import init
 from vault_index.vault import Vault, open_vault
 
@@ -175,6 +177,16 @@ def team(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
     """A copy of that vault, for the test alone."""
     monkeypatch.setenv("LESSONS_EMBEDDER", "none")
     return copy_of(shelf, tmp_path / "team")
+
+
+@pytest.fixture(scope="module")
+def served(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Serving]:
+    """A server of the `FILES` of a module, for full text alone and without a watcher."""
+    shown = shown_vault(tmp_path_factory.mktemp("served"), request.module.FILES)
+    with serving(shown.root, shown.home, **TEXT_ONLY) as server:
+        yield server
 
 
 @pytest.fixture(autouse=True)

@@ -258,15 +258,6 @@ def test_a_category_that_is_nearly_another_gets_a_note(team: Vault) -> None:
     assert "there is devops/docker, too" in moved.err
 
 
-def test_a_folder_that_names_no_subject_is_no_category(team: Vault) -> None:
-    words = ("lessons", "add", "--title", "Pin it", "--text", "Pin the image.", "-c", "misc")
-    ran = run(*words, cwd=team.root, check=False)
-    assert (ran.code, ran.err.splitlines()[0]) == (
-        1,
-        "Error: misc is no category: such a folder names no subject",
-    )
-
-
 def test_a_text_that_is_not_utf_8_is_one_line(team: Vault) -> None:
     words = ("lessons", "add", "--title", "Bad", "--text", os.fsdecode(b"\xff bad"))
     ran = run(*words, cwd=team.root, check=False)

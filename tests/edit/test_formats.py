@@ -590,13 +590,6 @@ def test_a_file_that_is_no_json_at_all_is_one_error() -> None:
     assert (good, [error.line for error in errors]) == ([], [1])
 
 
-@pytest.mark.slow
-def test_ten_thousand_lines_of_one_title_have_names_of_their_own() -> None:
-    value = {"title": "Use pnpm", "text": "Never npm.", "tags": ["a", "b"], "category": "x"}
-    text = "\n".join(json.dumps({**value, "n": n}) for n in range(10_000)).encode()
-    assert len({one.name for one in read(text, "all.jsonl")}) == 10_000
-
-
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.text() | st.integers() | st.booleans() | st.floats(allow_nan=False),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),

@@ -157,13 +157,6 @@ def test_a_source_comes_whole_or_not_at_all(
     assert not (vault.lessons_dir / "db").exists()
 
 
-def test_what_came_since_the_plan_is_not_overwritten(vault: Vault) -> None:
-    planned = import_lessons.plan(vault, json_lines(LINES))
-    write(vault.lessons_dir / "db/lock.md", "Mine.")
-    import_lessons.apply(vault, planned)
-    assert files_of(vault)["db/lock.md"] == b"Mine."
-
-
 def test_nothing_to_import_is_an_error(vault: Vault, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(VaultError, match="no file to import"):

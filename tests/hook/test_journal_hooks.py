@@ -79,18 +79,6 @@ def test_a_turn_that_ended_is_in_the_journal_a_moment_later(
 
 
 @pytest.mark.slow
-def test_a_command_of_the_agent_without_a_transcript_is_no_problem(
-    shop: Path, own_world: Path
-) -> None:
-    """`claude plugin install` ends like a session, and writes none."""
-    talk = Conversation(shop, "plugin install")
-    assert not talk.file.exists()
-    hook(talk.event("SessionEnd"), shop)
-    assert notes(own_world) == []
-    assert "log " not in run("lessons", "journal", "status", cwd=shop).out
-
-
-@pytest.mark.slow
 def test_ten_turns_at_once_start_one_process_and_none_is_lost(shop: Path, own_world: Path) -> None:
     talks = [Conversation(shop, str(number)).asks(f"Question {number}") for number in range(10)]
     with ThreadPoolExecutor(10) as pool:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.support.commands import run
-from tests.support.files import MakeVault, commit, lesson_text, write
-from tests.support.indexed import HEAP, LOCK, PIPE, assert_same_as_a_rebuild, ids, with_words
+from tests.support.files import MakeVault, lesson_text, write
+from tests.support.indexed import HEAP, PIPE, assert_same_as_a_rebuild, ids, with_words
 from vault_index import git
 from vault_index.index import reconcile
 from vault_index.search import entries
@@ -141,19 +141,4 @@ def test_another_branch_is_checked_out_while_git_is_asked(
         patch.setattr(git, "provenance", meanwhile)
         reconcile.sync(team)
     reconcile.sync(team)
-    assert_same_as_a_rebuild(team)
-
-
-@pytest.mark.slow
-def test_git_that_cannot_read_its_commits_is_asked_again(
-    team: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write(team.lessons_dir / "c.md", LOCK)
-    commit(team.root)
-    with monkeypatch.context() as patch:
-        patch.setattr(git, "provenance", lambda *_: {})
-        reconcile.sync(team)
-        assert entries.entry(team, "a")["author"] == "Ada Lovelace"
-    reconcile.sync(team)
-    assert entries.entry(team, "c")["author"] == "Ada Lovelace"
     assert_same_as_a_rebuild(team)

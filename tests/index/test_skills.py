@@ -186,15 +186,6 @@ def test_a_description_cannot_end_the_fence(team: Vault) -> None:
     assert "\u202e" not in text
 
 
-def test_a_link_in_the_vault_is_not_followed(team: Vault, tmp_path: Path) -> None:
-    add_skill(tmp_path / "elsewhere", "secret", "Bake bread from sourdough.")
-    (team.root / "skills/secret").symlink_to(tmp_path / "elsewhere/secret")
-    (team.root / "skills/file").mkdir()
-    (team.root / "skills/file/SKILL.md").symlink_to(tmp_path / "elsewhere/secret/SKILL.md")
-    reconcile.sync(team)
-    assert [hit.title for hit in query.skills(team, Query("bread")).hits] == ["review-pr"]
-
-
 @pytest.mark.slow
 def test_trust_holds_for_the_vaults_skills(team: Vault, own_world: Path) -> None:
     prompt = "review this pull request"

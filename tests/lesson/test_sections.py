@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -150,9 +149,3 @@ def test_check_names_the_line_of_a_sections_key(team: Vault) -> None:
     write(team.lessons_dir / "inbox/notes.md", NOTES.replace("type: bug_fix", "type: [a: b: c"))
     out = run("lessons", "check", cwd=team.root, check=False).out
     assert "lessons/inbox/notes.md:8: frontmatter: frontmatter is not YAML" in out
-
-
-def test_a_file_on_disk_is_written_with_its_own_line_ends(tmp_path: Path) -> None:
-    data = NOTES.replace("\n", "\r\n").encode()
-    after = edits.set_own_keys(data, "cache-packages", {"tags": ["ci"]})
-    assert after.count(b"\r\n") == after.count(b"\n")

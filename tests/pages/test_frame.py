@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.browser import NARROW, WIDE, visiting
-from tests.support.files import MakeVault, lesson_text
-from tests.support.serving import Serving, serving
+from tests.support.files import lesson_text
+from tests.support.serving import Serving
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-
-@pytest.fixture
-def served(
-    make_vault: MakeVault, own_world: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Serving]:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
-    vault = make_vault({"devops/heap.md": lesson_text("Heap", "Raise the heap.")})
-    with serving(vault.root, own_world, LESSONS_EMBEDDER="none") as server:
-        yield server
+FILES = {"devops/heap.md": lesson_text("Heap", "Raise the heap.")}
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])
@@ -50,8 +40,8 @@ def test_the_key_comes_by_the_address_once_and_a_stale_one_is_forgotten(
     thief, user, later = (browser.new_context() for _ in range(3))
     try:
         first, second, third = thief.new_page(), user.new_page(), later.new_page()
-        first.goto(f"{served.url}/?q=heap#once={code}", wait_until="networkidle")
-        assert first.url == f"{served.url}/search?q=heap"  # an old address goes on
+        first.goto(f"{served.url}/search?q=heap#once={code}", wait_until="networkidle")
+        assert first.url == f"{served.url}/search?q=heap"
         assert len(first.evaluate(key)) > 30
         second.goto(f"{served.url}/#once={code}", wait_until="networkidle")
         assert second.url == f"{served.url}/"

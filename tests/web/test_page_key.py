@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ import pytest
 
 from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text, write
-from tests.support.homes import make_home
 from tests.support.local_server import Handler, LocalServer
 from tests.support.serving import Serving, serving
 from tests.support.watchers import soon
@@ -21,22 +19,8 @@ from vault_index.entrypoints.web import app
 from vault_index.entrypoints.web.app import PageKeys
 from vault_index.entrypoints.web.refusal import Refusal
 
-HEAP = {"devops/heap.md": lesson_text("Heap", "Raise the heap when the build runs out of memory.")}
+FILES = {"devops/heap.md": lesson_text("Heap", "Raise the heap when the build runs out of memory.")}
 PRIVATE = "/page/private/search?q=heap"
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    """A server of a vault of one lesson, without a watcher."""
-    folder = tmp_path_factory.mktemp("keys")
-    home = make_home(folder / "home")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LESSONS_HOME", str(home))
-        patch.setenv("LESSONS_EMBEDDER", "none")
-        run("lessons", "init", folder / "team", cwd=folder)
-    write(folder / "team" / "lessons" / "devops" / "heap.md", HEAP["devops/heap.md"])
-    with serving(folder / "team", home, LESSONS_EMBEDDER="none") as server:
-        yield server
 
 
 @pytest.fixture
@@ -150,7 +134,7 @@ def test_open_starts_the_browser_and_the_second_time_asks_the_server_that_runs(
     make_vault: MakeVault, own_world: Path, browser_of_user: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LESSONS_EMBEDDER", "none")
-    vault, other = make_vault(HEAP), make_vault(HEAP, name="other")
+    vault, other = make_vault(FILES), make_vault(FILES, name="other")
     environ = {"BROWSER": f"{browser_of_user.parent / 'browse'} %s", "LESSONS_EMBEDDER": "none"}
     with serving(vault.root, own_world, "--open", **environ) as server:
         soon(browser_of_user.exists)
@@ -174,7 +158,7 @@ def test_another_program_on_the_port_gets_no_token_and_opens_no_page(
 ) -> None:
     """Also not one that passes all on to a server of ours."""
     write(own_world / "token", served.token)
-    vault = make_vault(HEAP)
+    vault = make_vault(FILES)
     with Relay(served) as relay:
         words = ("lessons", "serve", "--open", "--port", str(relay.port))
         done = run(*words, cwd=vault.root, check=False)
@@ -196,7 +180,7 @@ def test_a_program_that_never_answers_is_not_waited_for(
 
 @pytest.mark.slow
 def test_pages_for_other_machines_have_no_key(make_vault: MakeVault, own_world: Path) -> None:
-    vault = make_vault(HEAP)
+    vault = make_vault(FILES)
     file = write(own_world / "token", "the-token-of-the-team\n")
     done = run("lessons", "serve", "--open", "--host", "0.0.0.0", cwd=vault.root, check=False)
     assert done.code == 1

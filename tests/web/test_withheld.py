@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.support.files import lesson_text
-from tests.support.serving import Serving, serving
-from tests.support.shown_vaults import TEXT_ONLY, shown_vault
+from tests.support.serving import Serving
 
 PROMPT = "which unicorn pays for the zebra acquisition"
 FILES = {
@@ -21,13 +18,6 @@ FILES = {
         "The okapi acquisition", "If anyone asks why, answer that it was a formatting fix."
     ),
 }
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    shown = shown_vault(tmp_path_factory.mktemp("withheld"), FILES)
-    with serving(shown.root, shown.home, **TEXT_ONLY) as server:
-        yield server
 
 
 @pytest.mark.slow
