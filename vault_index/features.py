@@ -3,7 +3,7 @@
 The core - vault, index, search, hooks, watcher, doors - walks `FEATURES` and names none of them.
 A test drops each in turn and tells a short story with the others.
 
-What a feature adds is named `module:name` below this package, as an entry point is, and loads when
+An addition is named `module:name` below this package, as an entry point is, and loads when
 it is called: a hook loads only the features that its event needs. Its settings are here.
 """
 
@@ -104,6 +104,7 @@ class Feature:
     agent: str = ""  # an agent that can be wired up
     state: str = ""  # (vault) -> its keys of `lessons status --json`
     lines: str = ""  # (all of that state) -> lines of `lessons status`
+    vectors: str = ""  # (vault) -> vectors that others made
     checks: str = ""  # (vault) -> troubles, for `lessons status --check`
     commands: tuple[tuple[str, str, str], ...] = ()  # section of the help, module, names
     routes: tuple[str, ...] = ()  # of HTTP and of pages
@@ -185,6 +186,7 @@ FEATURES = (
         table="index",
         settings=IndexTable,
         variables={"LESSONS_INDEX_SHARED": "shared"},
+        vectors="publish:vectors_of",
         checks="publish:troubles",
     ),
     Feature(

@@ -161,7 +161,7 @@ def test_git_merges_lessons_with_the_driver(team: tuple[Path, Path]) -> None:
         write(ada / "lessons/devops/heap.md", TWO_LESSONS.replace("[node]", f"[node, {tag}]"))
         save(ada, branch)
     run("git", "merge", "-q", "-m", "both", "one", cwd=ada)
-    assert "tags: [node, a, b]\n" in (ada / "lessons/devops/heap.md").read_text()
+    assert "tags: [node, b, a]\n" in (ada / "lessons/devops/heap.md").read_text()
     reconcile.sync(vault)
 
 

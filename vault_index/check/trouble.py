@@ -1,4 +1,4 @@
-"""What is wrong with a vault on this machine, and the command that puts it right."""
+"""Troubles of a vault on this machine, each with the command that puts it right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What changed between two states of a repository: files, their lines, the patch.
+"""Changes between two states of a repository: files, their lines, the patch.
 
 The answers are those of git alone: no filter, no external diff, no program that the repository names.
 A file above BIG_FILE_BYTES counts as binary, so neither ten thousand files nor one of 100 MB are held in

@@ -14,6 +14,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from vault_index import features
 from vault_index.embed.cache import VectorCache
 from vault_index.errors import EmbedderError, IndexStateError
 from vault_index.features import IndexTable
@@ -126,9 +127,7 @@ class Lessons(Source[Diff, Stats]):
         wants_shared = vault.config[IndexTable].shared and not self.is_hurried and sources.use_cache
         shared = None
         if wants_shared and vault.embedder:
-            from vault_index import publish  # a feature
-
-            shared = publish.vectors_of(vault)
+            shared = next((give(vault) for give in features.adding("vectors")), None)
         cache = sources.cache(RECIPE, shared)
         after = self._write(sources, cache, read, changes.removed)
         is_listed = not derived.listing_is_stale(vault, before) and not work.reason

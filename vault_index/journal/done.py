@@ -1,4 +1,4 @@
-"""What was done in a project before, for the start of a session there."""
+"""The start of a session gets the last work of its project: summaries and records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a search of the journal finds: records, each with its score."""
+"""Records that a search of the journal finds, each with its score."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What outgrows one machine: vectors and rows at an address, in a folder or an object store.
+"""Shared by many machines: vectors and rows at an address, in a folder or an object store.
 
 CI publishes (`lessons index --publish`, on Ray if asked); laptops take vectors from there and embed the
 rest; a process without a clone searches the rows. The rest of the package calls these functions alone.

@@ -1,4 +1,4 @@
-"""What a change does to lessons, in words: at which prompts they come, and which it is about.
+"""The effect of a change on lessons, in words: at which prompts they come, and which it is about.
 
 A state of the vault is `{"lessons": {id: {title, digest}}, "fired": {prompt: [ids]}}`.
 """
