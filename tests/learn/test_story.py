@@ -19,7 +19,7 @@ from tests.support.commands import run
 from tests.support.files import commit, lesson_text, write
 from tests.support.materials import an_entry, good_answer
 from tests.support.messages_api import Blocks, MessagesApi, last_text, text, tool_use
-from tests.support.ollama_server import OllamaServer
+from tests.support.model_server import ModelServer
 from tests.support.terminals import at_terminal
 from tests.support.watchers import soon
 from vault_index.vault import Vault
@@ -108,7 +108,7 @@ def test_a_session_becomes_a_lesson_that_the_next_session_takes(
     claude: Path, api: MessagesApi, clone: Vault, with_model: Path
 ) -> None:
     api.answer = answer
-    with OllamaServer() as server:
+    with ModelServer() as server:
         server.answer = lambda _: json.dumps(good_answer("entries", LEARNED))
         world = environment(api, with_model) | {"OLLAMA_HOST": server.url}
         hold_session(claude, clone.root, world, ASKED, CORRECTED)
