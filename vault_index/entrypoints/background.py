@@ -1,6 +1,7 @@
 """The processes that run beside what people type, with no command line loaded: click takes its time.
 
 python -m vault_index --vault ROOT watch --lock DESCRIPTOR   the watcher, as a hook starts it
+python -m vault_index --vault ROOT serve PORT --lock DESCRIPTOR   `lessons serve --background`
 python -m vault_index journal-take --lock DESCRIPTOR         transcripts grew: capture them
 
 After the capture the second learns from the sessions that ended, if the user's settings want that:
@@ -13,25 +14,20 @@ import contextlib
 import gc
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vault_index.errors import VaultError
 from vault_index.hotpath import index_files, log, protocol, start
 from vault_index.text.quote import visible_line
-
-if TYPE_CHECKING:
-    from vault_index.watch.page import Served
 
 # The system ends a process that hangs longer: on a dead network drive, or with a lock that keeps
 # others out.
 HANG_SECONDS = 60  # of the watcher's start
 CAPTURE_SECONDS = 1800
 LEARN_SECONDS = 3600  # a small model is slow, and nobody waits
-INSTALLED_SECONDS = 2.0  # without a change of the package
 SETTLE_SECONDS = 1.0  # an agent writes the end of a turn after its hook began
 PRIORITY = 10  # of a capture: lower than what people wait for
 
@@ -43,6 +39,8 @@ def main(words: list[str]) -> int | None:
     if len(words) == 5 and words[0] == "--vault" and words[2:4] == ["watch", "--lock"]:
         gc.disable()  # looking through what is loaded, which stays, takes a tenth of the start
         return _run(HANG_SECONDS, lambda: _watch_on(words))
+    if len(words) == 6 and words[0] == "--vault" and (words[2], words[4]) == ("serve", "--lock"):
+        return _run(HANG_SECONDS, lambda: _serve_on(words))
     if len(words) == 3 and words[:2] == [start.COMMAND, "--lock"]:
         return _run(CAPTURE_SECONDS, lambda: _capture(int(words[2])))
     return None
@@ -65,27 +63,14 @@ def _run(seconds: int, work: Callable[[], None]) -> int:
 
 
 def _watch_on(words: list[str]) -> None:
-    """Watch, and go on as the version that was installed if the page is served: the lock stays ours."""
-    from vault_index.watch import page, watcher
-    from vault_index.watch.current import stamp_package
-
-    lock = int(words[4])
-    if watch(Path(words[1]), lock, _log) != watcher.UPGRADED or not page.wishes():
-        return
-    before = None
-    while (now := stamp_package()) != before or not now:  # an installer is at work
-        before = now
-        time.sleep(INSTALLED_SECONDS)
-    os.set_inheritable(lock, True)
-    os.execv(sys.executable, [sys.executable, "-P", "-m", "vault_index", *words])
+    watch(Path(words[1]), int(words[4]), _log)
 
 
-def _open_page(root: Path, port: int) -> Served:
-    """Serve a vault on this machine, in threads of this process. Raises VaultError."""
-    from vault_index.entrypoints.web import server
-    from vault_index.vault import open_vault
+def _serve_on(words: list[str]) -> None:
+    from vault_index.entrypoints import serving
 
-    return server.Background(open_vault(root), port, _log)
+    signal.alarm(0)  # it serves until it is told to end
+    serving.run(words, _say)
 
 
 def watch(root: Path, lock: int, say: Say) -> str:
@@ -94,7 +79,7 @@ def watch(root: Path, lock: int, say: Say) -> str:
 
     os.set_inheritable(lock, False)
     start.note_pid(lock, os.getpid())
-    watcher = Watcher(root, say, _open_page)
+    watcher = Watcher(root, say)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda got, _frame: watcher.end(signal.Signals(got).name))
     return watcher.run()  # it takes the alarm back

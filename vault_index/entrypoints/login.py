@@ -1,6 +1,6 @@
 """The file by which systemd (Linux) or launchd (macOS) has the page served from the login on.
 
-It starts `lessons serve --background`, which asks the user's one watcher: nothing stays beside it.
+It starts `lessons serve --background`, and ends that server when it is taken out of force.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from vault_index.errors import VaultError
 from vault_index.hotpath import protocol
 
 UNIT, LABEL = "lessons.service", "lessons-vault.lessons"
-ASK_SECONDS = 60  # for a service manager to start the watcher, which loads a model
+ASK_SECONDS = 60  # for a service manager to start the server
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def login_file(root: Path, port: int) -> LoginFile:
                 "ProgramArguments": [*words, "--background", "--port", str(port)],
                 "EnvironmentVariables": environ,
                 "RunAtLoad": True,
-                "AbandonProcessGroup": True,  # the watcher goes on when the command has ended
+                "AbandonProcessGroup": True,  # the server goes on when the command has ended
             }
         ).decode()
         enable = (("launchctl", "bootstrap", domain, str(path)),)
@@ -88,7 +88,7 @@ def login_file(root: Path, port: int) -> LoginFile:
 
 
 def _unit(words: list[str], environ: dict[str, str], port: int) -> str:
-    """Return a unit that is over once the watcher serves, and stays in force; see systemd.service(5)."""
+    """Return a unit that is over once the server listens, and stays in force; see systemd.service(5)."""
     command = " ".join(map(_quoted, words))
     settings = [f"Environment={_quoted(f'{name}={value}')}" for name, value in environ.items()]
     lines = [
@@ -98,7 +98,7 @@ def _unit(words: list[str], environ: dict[str, str], port: int) -> str:
         "[Service]",
         "Type=oneshot",
         "RemainAfterExit=yes",
-        "KillMode=process",  # the watcher ends by itself
+        "KillMode=process",  # ExecStop ends the server
         *settings,
         f"ExecStart={command} --background --port {port}",
         f"ExecStop={command} --stop",

@@ -20,7 +20,6 @@ from vault_index.hotpath import protocol, start
 from vault_index.hotpath.start import LOCK, LOG, VAULT_LOCK
 from vault_index.store import ownership
 from vault_index.vault import Vault, open_vault
-from vault_index.watch import page
 
 __all__ = ["LOCK", "LOG", "VAULT_LOCK"]
 
@@ -122,35 +121,6 @@ def _busy() -> BusyError:
         f"the watcher did not answer within {protocol.WATCHER_SECONDS} s",
         "ask again; if it stays so, end it with `lessons watch --stop`",
     )
-
-
-def serve(vault: Vault, port: int, *, another: bool = False) -> tuple[str, bool]:
-    """Have the watcher serve a vault; return the address, and whether that began here.
-
-    With `another` it may be another port. Raises VaultError.
-    """
-    open_and_wait(vault)
-    question = {"ask": "serve", "port": port, "another": another}
-    try:
-        answer = protocol.ask(str(vault.root), question, START_SECONDS)
-    except (protocol.NoWatcher, protocol.NoAnswer) as error:
-        raise VaultError(
-            f"the watcher does not serve: {error or 'it ended'}",
-            "end it with `lessons watch --stop`, then try again",
-        ) from None
-    if "refused" in answer:
-        raise VaultError(answer["refused"], answer["hint"])
-    return str(answer["address"]), bool(answer["began"])
-
-
-def stop_serving() -> str:
-    """Serve nothing any more; return the address that was served or was to be, "" for none."""
-    with contextlib.suppress(protocol.NoWatcher, protocol.NoAnswer):
-        address = str(protocol.ask("", {"ask": "serve no more"}, STOP_SECONDS)["address"])
-        if address:
-            return address
-    wanted = page.forget()
-    return ", ".join(f"http://127.0.0.1:{each.port}" for each in wanted)
 
 
 @contextlib.contextmanager

@@ -20,7 +20,6 @@ from vault_index import native
 from vault_index.hotpath import protocol
 from vault_index.watch.current import SharedEmbedder, stamp_package
 from vault_index.watch.journal import JournalWatch
-from vault_index.watch.page import Open, Page
 from vault_index.watch.server import Server
 from vault_index.watch.vault_watch import AT_ONCE, VaultWatch
 
@@ -34,9 +33,7 @@ CLOSE_SECONDS = 2.0  # for the vaults to close; whatever goes on then ends with 
 class Watcher:
     """Runs until it is stopped or has no vault open. The caller holds the user's lock."""
 
-    def __init__(
-        self, root: Path, say: Callable[[str], None], open_page: Open | None = None
-    ) -> None:
+    def __init__(self, root: Path, say: Callable[[str], None]) -> None:
         self.settings = protocol.settings_of(os.environ)
         self._root = os.path.realpath(root)
         self._say = say
@@ -46,7 +43,6 @@ class Watcher:
         self._opening = threading.Lock()
         self._journal = JournalWatch(self._embedder, say, self._expire_proposals)
         self._began = self._used = time.monotonic()
-        self._page = Page(open_page, say)
         self._woken = threading.Event()
         self._stop = ""
 
@@ -65,7 +61,6 @@ class Watcher:
             reason = self._loop()
         finally:
             self._server.close()
-            self._page.close()
             until = time.monotonic() + CLOSE_SECONDS
             for watch in self._open_vaults():
                 watch.end("the watcher ends")
@@ -82,7 +77,6 @@ class Watcher:
     def _loop(self) -> str:
         while not (reason := self._reason_to_stop()):
             self._journal.look()
-            self._page.look()
             self._drop_closed()
             self._woken.wait(LOOK_SECONDS)
         return reason
@@ -94,7 +88,7 @@ class Watcher:
             return "its socket is gone"
         if stamp_package() != self._package:
             return UPGRADED
-        if self._open_vaults() or self._page.addresses():
+        if self._open_vaults():
             self._used = time.monotonic()
         elif time.monotonic() - self._used > LINGER_SECONDS:
             return "no vault is open"
@@ -147,11 +141,6 @@ class Watcher:
             return {}
         if question.get("settings") != self.settings:
             return {"declined": "the watcher was started with other settings"}
-        if name == "serve":
-            another = question.get("another") is True
-            return self._page.serve(root, int(question["port"]), another=another)
-        if name == "serve no more":
-            return self._page.stop()
         if name == "grown":
             self._journal.call()
             return {}
@@ -171,7 +160,6 @@ class Watcher:
             "pid": os.getpid(),
             "version": metadata.version("lessons-vault"),
             "socket": self._server.place,
-            "serves": self._page.addresses().get(str(watch.root), ""),
             **watch.status(),
             "vaults": sorted(str(each.root) for each in self._open_vaults()),
             "seconds": round(time.monotonic() - self._began),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import shlex
 import signal
@@ -120,7 +119,7 @@ def serve_command(
     described at /openapi.json. Writes and the journal need the token; with a --host that other machines
     reach, every request needs that of --token-file, and pages get no key.
 
-    --background has your watcher serve them, until --stop; it starts again after an upgrade.
+    --background leaves a server behind, one a user, until --stop; it goes on after an upgrade.
     --at-login shows and writes a file for systemd or launchd, which has that done at each login.
     """
     if how and hasattr(named, "uri"):
@@ -130,9 +129,9 @@ def serve_command(
     if remove and how != "at-login":
         raise click.UsageError("--remove goes with --at-login")
     if how == "stop":
-        from vault_index.watch import launch
+        from vault_index.entrypoints import serving
 
-        stopped = launch.stop_serving()
+        stopped = serving.stop()
         output.say(
             f"stopped serving {stopped}" if stopped else "nothing is served in the background"
         )
@@ -150,7 +149,6 @@ def _serve(
     *,
     opens: bool,
     background: bool,
-    another: bool = False,
 ) -> None:
     from vault_index.entrypoints import guard
     from vault_index.entrypoints.web import app, server
@@ -166,9 +164,9 @@ def _serve(
     secret = _secret(token_file, host, vault.config.home)
     address = guard.address_of(host, port)
     if background:
-        from vault_index.watch import launch
+        from vault_index.entrypoints import serving
 
-        address, began = launch.serve(vault, port, another=another)
+        address, began = serving.begin(vault, port)
         verb = "serving" if began else "already serving"
         output.say(f"{verb} {vault.root} on {address}, until `lessons serve --stop`")
     is_known = port or background  # port 0 is another at each start
@@ -192,18 +190,17 @@ def _serve(
 
 @options.command("open", "lessons open", has_json=False)
 def open_command(named: str | None) -> None:
-    """Open the page of the vault; your watcher serves it."""
+    """Open the page of the vault, and serve it in the background if need be."""
     from vault_index.entrypoints import guard
     from vault_index.entrypoints.web import app
 
     vault = client.open_vault(named)
-    address, code = guard.address_of(DEFAULT_HOST, HTTP_PORT), ""
-    with contextlib.suppress(VaultError):  # another vault is served there
-        code = app.ask_running(address, guard.load_token(vault.config.home), str(vault.root))
+    address = guard.address_of(DEFAULT_HOST, HTTP_PORT)
+    code = app.ask_running(address, guard.load_token(vault.config.home), str(vault.root))
     if code:
         _open(f"{address}/#once={code}")
     else:
-        _serve(named, HTTP_PORT, DEFAULT_HOST, None, opens=True, background=True, another=True)
+        _serve(named, HTTP_PORT, DEFAULT_HOST, None, opens=True, background=True)
 
 
 def _at_login(vault: Vault, port: int, *, remove: bool, yes: bool) -> None:

@@ -306,14 +306,10 @@ def watch_command(named: str | None, how: str | None, as_json: bool) -> None:
     reindexes, until Ctrl-C. Hooks start a watcher by themselves unless lessons/vault.toml has
     `autostart = false` under `[watch]`.
     """
-    from vault_index.watch import launch, page
+    from vault_index.watch import launch
 
     if how == "stop":  # wherever it is typed
-        wanted = page.wishes()
         output.say("stopped" if launch.stop() else "there was no watcher")
-        if wanted:
-            about = "the next watcher serves the page again; `lessons serve --stop` ends that"
-            asking.note(f"note: {about}")
         return
     vault = client.open_vault(named)
     if how == "background":

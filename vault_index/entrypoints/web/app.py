@@ -13,17 +13,15 @@ from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from importlib.metadata import version
-from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from anyio.to_thread import current_default_thread_limiter, run_sync
 from fastapi import APIRouter, Body, Depends, FastAPI, Query, Request
-from fastapi.responses import HTMLResponse
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from vault_index import api, features
-from vault_index.entrypoints.guard import Scope, is_write, load_token
+from vault_index.entrypoints.guard import Scope, is_write
 from vault_index.entrypoints.web import (
     agents,
     lessons,
@@ -36,12 +34,8 @@ from vault_index.entrypoints.web import (
 )
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.shapes import Error
-from vault_index.entrypoints.web.vault_client import Client, VaultClient
+from vault_index.entrypoints.web.vault_client import VaultClient
 from vault_index.errors import VaultError
-from vault_index.hotpath import index_files
-from vault_index.vault import open_vault
-from vault_index.watch import launch
-from vault_index.watch.page import wishes
 from vault_index.watch.vault_watch import AT_ONCE
 
 # Open pages hear of changes: server-sent events.
@@ -268,50 +262,6 @@ async def prove(
 ) -> dict[str, str]:
     """Prove that this server has the token of its user."""
     return {"proof": _proof(_keys_of(request).token, nonce, *request.scope["server"])}
-
-
-# The vaults of this user, each a click away: its page has a port and a key of its own.
-
-VAULTS = f"{PRIVATE}vaults"
-
-
-@key_routes.get(VAULTS)
-def vaults(client: Client) -> HTMLResponse:
-    """Show the other vaults that the watcher has open, or serves."""
-    shown = [
-        (_name(root), render.shown_vault(root.name), client.shown(str(root)))
-        for root in _roots(client)
-        if root != client.root
-    ]
-    return render.fragment("vaults.html", vaults=shown)
-
-
-@key_routes.post(VAULTS)
-def go_to_vault(client: Client, vault: Name) -> dict[str, str]:
-    """Return the address of another vault's page, which is served from now on, with a code for it."""
-    root = next((root for root in _roots(client) if _name(root) == vault), None)
-    if root is None:
-        raise Refusal(404, "this vault is not open any more", "open the menu again")
-    with client.refusing(422):
-        other = open_vault(root)
-        address, _ = launch.serve(other, 0)
-        code = ask_running(address, load_token(other.config.home), str(other.root))
-    return {"address": f"{address}/#once={code}"}
-
-
-def _roots(client: VaultClient) -> list[Path]:
-    """Return the vaults that this user's watcher has open or serves, by name."""
-    with client.refusing(422):
-        state = launch.status(client.root) or {}
-    known = {*state.get("vaults", ()), *(wanted.root for wanted in wishes())}
-    roots = {client.root, *(Path(root) for root in known)}
-    there = [root for root in roots if (root / index_files.FOLDER / index_files.SETTINGS).is_file()]
-    return sorted(there, key=lambda root: (root.name, root))
-
-
-def _name(root: Path) -> str:
-    """Return what the menu calls a vault: its folder is not for a page to choose."""
-    return _hash(str(root)).hex()[:12]
 
 
 def ask_running(address: str, token: str, root: str) -> str:

@@ -24,8 +24,6 @@ from vault_index.model_http import is_this_machine
 if TYPE_CHECKING:
     from vault_index.vault import Vault
 
-LOOPBACK = "127.0.0.1"
-CLOSE_SECONDS = 2.0  # for a server in the watcher, whose vaults close meanwhile
 END_SECONDS = 8  # for what is being answered when the server ends: a service manager waits for ten
 
 
@@ -51,28 +49,6 @@ def serve(
         server, keys = _server(vault, host, port, token, note)
         announce(guard.address_of(host, port), keys.new_code() if keys else "")
         end.attach(server).run(sockets=[ours])
-
-
-class Background:
-    """Serves a vault to this machine from threads of a process that does other work, too."""
-
-    def __init__(self, vault: Vault, port: int, note: Callable[[str], None]) -> None:
-        """Begin to serve, with the token of the user's folder. Raises VaultError."""
-        self._socket = guard.listening(LOOPBACK, port)
-        port = self._socket.getsockname()[1]
-        self.address = guard.address_of(LOOPBACK, port)
-        self._server, _ = _server(vault, LOOPBACK, port, guard.load_token(vault.config.home), note)
-        self._thread = threading.Thread(target=self._run, daemon=True, name="page")
-        self._thread.start()
-
-    def _run(self) -> None:
-        with self._socket:
-            self._server.run(sockets=[self._socket])
-
-    def close(self) -> None:
-        """End it, and wait a little for what it is answering."""
-        self._server.should_exit = True
-        self._thread.join(CLOSE_SECONDS)
 
 
 def _server(

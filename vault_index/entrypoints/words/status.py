@@ -131,7 +131,6 @@ def watcher_line(state: Values | None) -> str:
         return str(state["trouble"])
     parts = [f"pid {state['pid']}", f"up {state['seconds']} s", count(state["lessons"], "lesson")]
     parts.append(count(state["questions"], "question"))
-    parts += [f"serves {state['serves']}"] if state.get("serves") else []
     parts += ["indexing"] if state["indexing"] else []
     parts += ["looking every few seconds"] if state["events"] == "polling" else []
     parts += [f"last: {state['last']}"] if state["last"] else []

@@ -1,6 +1,6 @@
 // Ctrl-K or Cmd-K finds lessons and pages from anywhere; ? lists the keys.
 
-import { Refused, key, load, request } from "./page.js";
+import { Refused, key, request } from "./page.js";
 
 const KEYS = [
   ["Ctrl K or ⌘ K", "lessons, pages and commands"], ["?", "these keys"],
@@ -115,38 +115,3 @@ document.addEventListener("keydown", (event) => {
 // On a telephone the navigation is a row that scrolls: the page that is open is in view.
 const current = document.querySelector("header nav [aria-current]");
 if (current) current.parentElement.scrollLeft = current.offsetLeft - current.parentElement.offsetLeft - 40;
-
-// The menu of the user's other vaults: a click opens the page of one, with a key of its own.
-const vaults = document.querySelector("details.vaults");
-const VAULTS = "/page/private/vaults";
-
-async function trying(task) {
-  try {
-    await task();
-  } catch (error) {
-    if (!(error instanceof Refused)) throw error;
-    const said = vaults.querySelector(".said") ?? vaults.querySelector("div");
-    said.textContent = error.message;
-  }
-}
-
-vaults.addEventListener("toggle", () => {
-  if (vaults.open) trying(() => load(vaults.querySelector("div"), VAULTS));
-});
-vaults.addEventListener("click", (event) => {
-  const { vault } = event.target.closest("button")?.dataset ?? {};
-  if (!vault) return;
-  vaults.querySelector(".said").textContent = "Opening …";
-  trying(async () => {
-    const answer = await request(VAULTS, { method: "POST", body: { vault } });
-    location.assign((await answer.json()).address);
-  });
-});
-document.addEventListener("click", (event) => {
-  if (!vaults.contains(event.target)) vaults.open = false;
-});
-vaults.addEventListener("keydown", (event) => {
-  if (event.key !== "Escape") return;
-  vaults.open = false;
-  vaults.querySelector("summary").focus();
-});
