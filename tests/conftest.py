@@ -28,7 +28,7 @@ from tests.support.indexed import copy_of, full_text_vault
 from tests.support.messages_api import MessagesApi
 from tests.support.places import REPO
 from tests.support.serving import Serving, serving
-from tests.support.shown_vaults import TEXT_ONLY, shown_vault
+from tests.support.shown_vaults import TEXT_ONLY, ShownVault, shown_vault
 from vault_index.edit import init
 from vault_index.vault import Vault, open_vault
 
@@ -180,11 +180,14 @@ def team(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
 
 
 @pytest.fixture(scope="module")
-def served(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Serving]:
-    """A server of the `FILES` of a module, for full text alone and without a watcher."""
-    shown = shown_vault(tmp_path_factory.mktemp("served"), request.module.FILES)
+def shown(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> ShownVault:
+    """The vault of the `FILES` of a module, of a user with a home of its own."""
+    return shown_vault(tmp_path_factory.mktemp("served"), request.module.FILES)
+
+
+@pytest.fixture(scope="module")
+def served(shown: ShownVault) -> Iterator[Serving]:
+    """A server of that vault, for full text alone and without a watcher."""
     with serving(shown.root, shown.home, **TEXT_ONLY) as server:
         yield server
 

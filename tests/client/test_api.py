@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import subprocess
-import sys
 from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
@@ -100,13 +98,6 @@ def test_notes_go_to_the_callback(team: Vault, capfd: pytest.CaptureFixture[str]
     client.ask(team, api.state.index(rebuild=True), client.Options(progress=progress))
     assert "fitting the floor" in steps
     assert capfd.readouterr() == ("", "")
-
-
-@pytest.mark.slow
-def test_no_click_is_loaded(team: Vault) -> None:
-    code = "import sys; from vault_index import api, client; client.ask(sys.argv[1], "
-    code += "api.search.recall(query='heap out of memory')); assert 'click' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code, str(team.root)], check=True)
 
 
 def test_a_query_comes_back_from_json_as_it_was() -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests.hook.test_first_prompt import by
 from tests.support.commands import Ran, run
 from tests.support.files import MakeVault, lesson_text, write
 from tests.support.indexed import kept_on
@@ -63,11 +64,6 @@ def hook(vault: Vault, env: dict[str, str] | None = None, **event: Any) -> Ran:
     done = run("lessons-hook", cwd=vault.root.parent, stdin=json.dumps(event), env=env or PATIENT)
     assert done.err == ""
     return done
-
-
-def by(vault: Vault) -> list[str]:
-    """Return who answered, from the record."""
-    return [str(one["by"]) for one in injections.records(vault.index_dir)]
 
 
 @pytest.mark.slow

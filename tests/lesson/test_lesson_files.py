@@ -325,13 +325,6 @@ def test_the_title_of_a_heading(heading: str, title: str) -> None:
     assert (lesson.title, lesson.text) == (title, "Text.")
 
 
-def test_thousands_of_sections_with_one_title() -> None:
-    text = "".join("## Lesson: Same\n\nText.\n\n" for _ in range(5000))
-    ids = [lesson.id for lesson in parse_file(text.encode(), "a.md")]
-    assert ids[:2] == ["a#same", "a#same-2"]
-    assert len(set(ids)) == 5000
-
-
 def test_sections_carry_the_title_of_their_document() -> None:
     text = (
         "---\ntitle: Handbook\nauthor: Ada\nlink: https://example.org\n---\n## Lesson: One\n\n1\n"

@@ -113,13 +113,6 @@ async def test_what_is_not_there_costs_three_titles_and_counts_as_no_use(
     assert uses == []
 
 
-async def test_an_unknown_argument_is_an_error_that_lists_the_right_ones(client: Client) -> None:
-    answer = await client.call_tool("learn_search", {"query": "heap", "kategory": "devops"})
-    assert answer.is_error
-    said = "learn_search cannot take that: there is no argument 'kategory'. Next: call it again; it takes"
-    assert str(getattr(answer.content[0], "text", "")).startswith(f"{said} query, type")
-
-
 async def test_a_missing_id_is_an_answer_with_what_is_near(client: Client) -> None:
     text = await call(client, "learn_get", id="devops/ci-cd/node-heaps")
     assert text.startswith("No lesson 'devops/ci-cd/node-heaps'.")

@@ -10,8 +10,8 @@ import pytest
 from tests.support.browser import LOOKS, keep, nothing_is_in_the_way, visiting
 from tests.support.commands import run
 from tests.support.files import commit, lesson_text, write
-from tests.support.serving import Serving, serving
-from tests.support.shown_vaults import HOSTILE, TEXT_ONLY, ShownVault, shown_vault
+from tests.support.serving import Serving
+from tests.support.shown_vaults import HOSTILE, ShownVault, shown_vault
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -36,12 +36,6 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> ShownVault:
     run("git", "config", "user.email", "ada@example.org", cwd=shown.root)
     commit(shown.root)
     return shown
-
-
-@pytest.fixture(scope="module")
-def served(shown: ShownVault) -> Iterator[Serving]:
-    with serving(shown.root, shown.home, **TEXT_ONLY) as server:
-        yield server
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,12 +49,6 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> ShownVault:
         )
     shown.propose("Rotate the key", "Rotate the signing key before each release of the app.")
     return shown
-
-
-@pytest.fixture(scope="module")
-def served(shown: ShownVault) -> Iterator[Serving]:
-    with serving(shown.root, shown.home, **TEXT_ONLY) as server:
-        yield server
 
 
 @pytest.mark.parametrize("look", LOOKS)

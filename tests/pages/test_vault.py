@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -11,8 +10,8 @@ import pytest
 from tests.support.browser import LOOKS, nothing_is_in_the_way, visiting
 from tests.support.commands import run
 from tests.support.files import commit, lesson_text
-from tests.support.serving import Serving, serving
-from tests.support.shown_vaults import HOSTILE, TEXT_ONLY, ShownVault, shown_vault
+from tests.support.serving import Serving
+from tests.support.shown_vaults import HOSTILE, ShownVault, shown_vault
 from vault_index.store import injections
 
 if TYPE_CHECKING:
@@ -50,12 +49,6 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> ShownVault:
         folder = shown.root / ".vault_index"
         injections.record(folder, injections.PROMPT, "s", "p", hits, [], 0.5, 12.0, "process")
     return shown
-
-
-@pytest.fixture(scope="module")
-def served(shown: ShownVault) -> Iterator[Serving]:
-    with serving(shown.root, shown.home, **TEXT_ONLY) as server:
-        yield server
 
 
 def test_lessons_are_counted_for_anybody_and_the_rest_needs_the_key(

@@ -22,7 +22,7 @@ from vault_index.vault import open_vault
 async def broken(*_):
     raise {error}("a secret")
 
-{place} = broken
+guard._body = broken
 server.serve(
     open_vault(Path(sys.argv[1])), "127.0.0.1", 0, "t" * 20,
     lambda address, code: print(address, flush=True), lambda line: print(line, file=sys.stderr),
@@ -32,19 +32,11 @@ os._exit(0)  # as `lessons serve` ends: a library would abort where Python ends 
 """
 
 
-@pytest.mark.parametrize(
-    ("place", "error"),
-    [
-        ("guard._body", "RuntimeError"),
-        ("guard._body", "asyncio.CancelledError"),
-    ],
-)
-def test_an_error_outside_of_the_application_is_noted(
-    tmp_path: Path, place: str, error: str
-) -> None:
+@pytest.mark.parametrize("error", ["RuntimeError", "asyncio.CancelledError"])
+def test_an_error_outside_of_the_application_is_noted(tmp_path: Path, error: str) -> None:
     (tmp_path / "lessons").mkdir()
     (tmp_path / "lessons" / "vault.toml").touch()
-    code = SERVER.format(place=place, error=error)
+    code = SERVER.format(error=error)
     with subprocess.Popen(
         [sys.executable, "-c", code, tmp_path],
         env={"LESSONS_HOME": str(tmp_path / "home"), "LESSONS_WATCH_AUTOSTART": "false"},
