@@ -107,6 +107,8 @@ class Feature:
     vectors: str = ""  # (vault) -> vectors that others made
     checks: str = ""  # (vault) -> troubles, for `lessons status --check`
     commands: tuple[tuple[str, str, str], ...] = ()  # section of the help, module, names
+    tools: str = ""  # a set of MCP tools
+    toolset: str = "lessons"  # the set that they belong to: `lessons mcp --tools`
     routes: tuple[str, ...] = ()  # of HTTP and of pages
     page: tuple[str, ...] = ()  # address, name and icon in the navigation
     private: str = ""  # the beginning of routes that need the token
@@ -132,6 +134,8 @@ FEATURES = (
         lines="entrypoints.words.journal:status_lines",
         checks="entrypoints.recording:journal",
         commands=(("Sessions", "journal", "journal"),),
+        tools="entrypoints.mcp.journal:TOOLS",
+        toolset="journal",
         routes=("entrypoints.web.journal:routes", "entrypoints.web.journal:page_routes"),
         page=("/journal", "Journal", "history"),
         private="/api/journal",
@@ -152,6 +156,7 @@ FEATURES = (
             ("Sessions", "proposals", "learn review"),
             ("For agents and programs", "proposals", "remember"),
         ),
+        tools="entrypoints.mcp.learning:TOOLS",
         routes=("entrypoints.web.review:routes",),
         page=("/review", "Review", "inbox"),
     ),
@@ -218,7 +223,11 @@ FEATURES = (
 def adding(what: str) -> Iterator[Any]:
     """Yield what each feature adds of a kind, loaded now, in the order of the list."""
     for feature in FEATURES:
-        named = getattr(feature, what)
-        for each in filter(None, (named,) if isinstance(named, str) else named):
-            module, _, name = each.partition(":")
-            yield getattr(import_module(f"vault_index.{module}"), name)
+        yield from loaded(getattr(feature, what))
+
+
+def loaded(named: str | tuple[str, ...]) -> Iterator[Any]:
+    """Yield what one or several `module:name` are; nothing for ""."""
+    for each in filter(None, (named,) if isinstance(named, str) else named):
+        module, _, name = each.partition(":")
+        yield getattr(import_module(f"vault_index.{module}"), name)

@@ -44,12 +44,12 @@ async def names(folder: Path, tools: str = "all") -> list[str]:
 
 
 async def test_they_are_there_when_the_journal_is_on(tmp_path: Path, own_world: Path) -> None:
-    lessons = ["learn_search", "learn_get", "learn_status", "learn_trigger", "remember", "useful"]
+    lessons = ["learn_search", "learn_get", "learn_status", "useful", "learn_trigger", "remember"]
     assert await names(tmp_path) == lessons
     recorded = write(own_world / "journal" / "recorded", "# of whom\n!/private\n")
     assert await names(tmp_path) == lessons
     recorded.write_text("/code/shop\n")
-    assert await names(tmp_path) == lessons + NAMES
+    assert await names(tmp_path) == [*lessons[:4], *NAMES, *lessons[4:]]
     assert await names(tmp_path, "journal") == NAMES
     assert await names(tmp_path, "lessons") == lessons
 

@@ -53,7 +53,7 @@ async def client(team: Vault, mode: str) -> AsyncIterator[Client]:
 async def test_each_tool_says_what_it_returns_in_little_room(client: Client) -> None:
     tools = (await client.list_tools()).tools
     assert [tool.name for tool in tools] == [
-        *("learn_search", "learn_get", "learn_status", "learn_trigger", "remember", "useful"),
+        *("learn_search", "learn_get", "learn_status", "useful", "learn_trigger", "remember"),
     ]
     for tool in tools:
         assert tool.title

@@ -15,7 +15,8 @@ import pytest
 from tests.support.places import PLUGIN, REPO
 from vault_index.entrypoints import agents
 from vault_index.entrypoints.mcp.agent import Agent
-from vault_index.entrypoints.mcp.tools import JOURNAL_TOOL, build
+from vault_index.entrypoints.mcp.journal import JOURNAL_TOOL
+from vault_index.entrypoints.mcp.tools import build
 
 SKILL = PLUGIN / "skills" / "lessons" / "SKILL.md"
 TEXTS = sorted(PLUGIN.rglob("*.md"))
