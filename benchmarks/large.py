@@ -10,7 +10,6 @@ import argparse
 import json
 import os
 import statistics
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,8 +19,9 @@ from benchmarks.instruments import HOOK, LESSONS, Row
 from tests.support.files import write
 from vault_index.client import here, silent
 from vault_index.edit import add, init
+from vault_index.entrypoints.words import count
 from vault_index.hotpath import protocol
-from vault_index.search import above, evaluate
+from vault_index.search import evaluate
 from vault_index.vault import Vault, open_vault
 
 PROMPTS = 120
@@ -56,45 +56,48 @@ def made(root: Path, number: int) -> Vault:
 
 
 def several_vaults(scratch: Path) -> Iterator[Row]:
-    """Time the hook's whole process with a warm watcher: a vault alone, in turns with one on others."""
+    """Time the hook's whole process with a warm watcher: of a user with a vault, and with five."""
     alone, *others = [made(scratch / f"vault-{number}", number) for number in range(ABOVE + 1)]
-    made(scratch / "on-others", 0)
-    listed = json.dumps([str(vault.root) for vault in others])
-    write(scratch / "on-others" / "lessons" / "vault.toml", f"[vaults]\nabove = {listed}\n")
-    on_others = open_vault(scratch / "on-others")
-    above.accept(on_others)
     lines = evaluate.read_lines(instruments.EVAL / "queries.jsonl")
     prompts = [each["query"] for _, each in lines][:PROMPTS]
-    times: dict[Vault | None, list[float]] = {alone: [], on_others: [], None: []}
-    with instruments.watched(on_others):
-        for each in (alone, on_others):
-            instruments.quiet(each)
+    medians = []
+    for above in ([], [str(vault.root) for vault in others]):
+        os.environ["LESSONS_HOME"] = str(a_home(scratch / f"home-{len(above)}"))
+        write(
+            Path(os.environ["LESSONS_HOME"], "config.toml"), f"vaults.above = {json.dumps(above)}\n"
+        )
+        vault = open_vault(alone.root)
+        here.bring_up_to_date(vault, silent, silent)
+        with instruments.watched(vault):
+            instruments.quiet(vault)
             question = {"ask": "search.recall", "with": {"query": prompts[0]}, "settled": True}
-            protocol.ask(str(each.root), question, 60)
-        for number in range(-5, PROMPTS):
-            for vault, kept in times.items():
-                bare = [sys.executable, "-c", "pass"], b""
-                told = ([HOOK], instruments.event(vault, prompts, number)) if vault else bare
-                took = instruments.process(*told)[0]
-                kept += [took] if number >= 0 else []
-    names = "a warm prompt, 1 vault", f"a warm prompt, {ABOVE + 1} vaults", "python -c pass"
-    for name, spent in zip(names, times.values(), strict=True):
+            protocol.ask(str(vault.root), question, 60)
+            spent = [
+                instruments.process([HOOK], instruments.event(vault, prompts, number))[0]
+                for number in range(-5, PROMPTS)
+            ][5:]
+        name = f"a warm prompt, {count(len(above) + 1, 'vault')}"
         yield f"{name}: p50", statistics.median(spent), "ms"
         yield f"{name}: p95", statistics.quantiles(spent, n=20)[-1], "ms"
-    one, several, _ = map(statistics.median, times.values())
-    yield f"{ABOVE + 1} vaults, of one", several / one, "x"
+        medians.append(statistics.median(spent))
+    yield f"{ABOVE + 1} vaults, of one", medians[1] / medians[0], "x"
+
+
+def a_home(folder: Path) -> Path:
+    """Make the folder of a new user, with the models of this one."""
+    models = Path(os.environ.get("LESSONS_HOME") or Path.home() / ".lessons") / "models"
+    folder.mkdir()
+    (folder / "models").symlink_to(models.resolve())
+    return folder
 
 
 def on_ray(scratch: Path) -> Iterator[Row]:
     """Time publishing the notes of the evaluation set from nothing, each time for a new user."""
-    models = Path(os.environ.get("LESSONS_HOME") or Path.home() / ".lessons") / "models"
     lines = evaluate.read_lines(instruments.EVAL / "lessons.jsonl")
     for engine in ("", "ray"):
-        root, home = scratch / f"vault{engine}", scratch / f"home{engine}"
+        root, home = scratch / f"vault{engine}", a_home(scratch / f"home{engine}")
         init.init(root)
         add.from_json_lines(open_vault(root), lines)
-        home.mkdir()
-        (home / "models").symlink_to(models)
         shared = f"LESSONS_INDEX_SHARED={scratch / f'shared{engine}'}"
         command = ["env", f"LESSONS_HOME={home}", shared, LESSONS, "index", "--publish", str(root)]
         command += ["--engine", engine] if engine else []

@@ -14,7 +14,7 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import Field, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,12 +24,12 @@ from vault_index.features import (
     FEATURES,
     Cosine,
     Feature,
+    Folders,
     Positive,
     Prices,
     Temperature,
     Texts,
     Variable,
-    Vaults,
     Weights,
 )
 from vault_index.hotpath import index_files
@@ -40,10 +40,7 @@ _MAX_SHOWN_CHARS = 80  # of a value or a key that is wrong
 DEFAULT = "default"  # the origin of a setting that nobody set
 # a setting is named as a settings file spells it with its table: `learn.model`
 _TABLES_OF = {each.table: each for each in FEATURES if each.settings}  # by their table
-PROPOSED = frozenset(  # a vault may only propose these
-    f"{each.table}.{name}" for each in FEATURES for name in each.proposed.split()
-)
-VAULT_KEYS = PROPOSED | frozenset(
+VAULT_KEYS = frozenset(
     {"prompt_lessons", "prompt_skills", "prompt_tokens", "session_lessons", "token_budget"}
     | {"session_sources", "floor", "taxonomy", "keywords", "watch.autostart"}
     | {"search.weights", "search.hits", "search.min_similarity"}
@@ -62,6 +59,7 @@ _ENVIRONMENT = {
     },
 }
 _CHOICES = {"embedder": ("minilm", "ollama", "none"), "trust": ("all", "committed-only")}
+_ADDRESS = re.compile(r"[a-z+]+://|[\w.-]+@[\w.-]+:")  # of a git repository
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -140,7 +138,6 @@ class Config:
     taxonomy: Texts = ()  # category paths this vault uses; empty: the default ones
     keywords: Mapping[str, str] = field(default_factory=dict)  # phrase -> category
     tables: Mapping[type, Any] = field(default_factory=dict)  # the settings of features
-    proposed: Mapping[str, Any] = field(default_factory=dict)  # what the vault may only propose
     unknown_keys: tuple[UnknownKey, ...] = ()  # keys of files that need an edit
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)  # who set what
 
@@ -170,7 +167,7 @@ def _settings() -> dict[str, Field[Any]]:
     for each in fields(Config):
         if is_dataclass(each.default):
             named |= {f"{each.name}.{inner.name}": inner for inner in fields(each.default)}
-        elif each.name not in ("home", "tables", "proposed", "unknown_keys", "origins"):
+        elif each.name not in ("home", "tables", "unknown_keys", "origins"):
             named[each.name] = each
     for table, feature in _TABLES_OF.items():
         named |= {f"{table}.{inner.name}": inner for inner in fields(feature.settings or Feature)}
@@ -231,11 +228,11 @@ def load(
     if vault_toml is not None:
         shown = f"{index_files.FOLDER}/{index_files.SETTINGS}"
         values, problems = _allowed(_read(vault_toml, follow=False), shown)
-        proposed = {name: values.pop(name) for name in PROPOSED & {*values}}
-        config = replace(_with(config, values, str(vault_toml)), proposed=proposed)
+        config = _with(config, values, str(vault_toml))
     user_file = str(config.home / "config.toml")
     values, unknown = _known(_read(Path(user_file)), user_file, frozenset(SETTINGS))
-    config = replace(_with(config, values, user_file), unknown_keys=(*problems, *unknown))
+    problems += [*unknown, *_without_addresses(values, user_file)]
+    config = replace(_with(config, values, user_file), unknown_keys=tuple(problems))
     for variable, name in _ENVIRONMENT.items():
         if environ.get(variable):
             config = _with(config, {name: environ[variable]}, variable)
@@ -293,6 +290,16 @@ def _known(
         else:
             problems.append(UnknownKey(file, key, unknown_key(key, names)))
     return settings, problems
+
+
+def _without_addresses(values: dict[str, Any], file: str) -> Iterator[UnknownKey]:
+    """Take the addresses of repositories out of lists of folders; yield what to do about them."""
+    for key, value in values.items():
+        if key in SETTINGS and SETTINGS[key].type == "Folders" and isinstance(value, list):
+            values[key] = [each for each in value if not _ADDRESS.match(str(each))]
+            if values[key] != value:
+                reason = f"an address in {key}: clone it yourself, and name the folder"
+                yield UnknownKey(file, key, reason)
 
 
 def unknown_key(key: str, names: Set[str]) -> str:
@@ -403,16 +410,11 @@ def _uri(value: Any) -> str:
     return str(folder)
 
 
-def _vaults(value: Any) -> Vaults:
-    """Return vaults: folders by their whole path, and addresses of git, which hold no secret."""
+def _folders(value: Any) -> Folders:
+    """Return folders by their whole path."""
     entries = _texts(value)
-    for entry in entries:
-        scheme, mark, rest = entry.partition("://")
-        user = rest.partition("/")[0].rpartition("@")[0]
-        is_address = mark or re.match(r"[\w.-]+@[\w.-]+:", entry)
-        if not (entry.startswith(("/", "~")) or is_address) or scheme == "ext" or ":" in user:
-            raise ValueError
-        Path(entry).expanduser()  # as `search.above` reads it
+    if not all(Path(entry).expanduser().is_absolute() for entry in entries):
+        raise ValueError
     return entries
 
 
@@ -453,10 +455,10 @@ _KINDS: dict[str, tuple[Callable[[Any], Any], str, str]] = {
         "the address of an object store, or a folder",
         'write it like "s3://bucket/prefix" or "/srv/team"; credentials are in the environment',
     ),
-    "Vaults": (
-        _vaults,
-        "a list of vaults",
-        'write it like ["~/code/team", "https://git.example.org/lessons.git@v12"]',
+    "Folders": (
+        _folders,
+        "a list of folders",
+        'write it like ["~/code/team"]; clone a repository yourself, and name its folder',
     ),
     "Weights": (
         _weights,

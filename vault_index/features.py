@@ -22,7 +22,7 @@ Positive = int
 Temperature = float | None
 Uri = str
 Texts = tuple[str, ...]
-Vaults = Texts
+Folders = Texts
 Prices = Mapping[str, Mapping[str, float]]
 
 
@@ -82,7 +82,7 @@ class IndexTable:
 class VaultsTable:
     """The settings of `[vaults]`."""
 
-    above: Vaults = ()  # vaults that prompts search as well, nearest first: folders, URL@tag
+    above: Folders = ()  # folders of vaults that prompts search as well, nearest first
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,6 @@ class Feature:
     table: str = ""  # the table of its settings in a settings file
     settings: type | None = None  # the settings of that table
     shared: str = ""  # those that `vault.toml` may set
-    proposed: str = ""  # those that `vault.toml` may only propose
     variables: Mapping[str, str] = field(default_factory=dict)  # variable -> setting
     at_project: str = ""  # (vault, folder): an agent works in a folder
     at_prompt: str = ""  # (vault, prompt, folder, ids that were given, text_only) -> hits
@@ -206,11 +205,10 @@ FEATURES = (
     Feature(
         "above",
         "Prompts are answered from other vaults of the user as well.",
-        "entrypoints.cli.vaults",
+        "",
         table="vaults",
         settings=VaultsTable,
-        proposed="above",
-        commands=(("This machine", "vaults", "vaults"),),
+        commands=(("This machine", "sharing", "vaults"),),
     ),
     _hooks_in("Codex", "CODEX"),
     _hooks_in("Gemini CLI", "GEMINI"),

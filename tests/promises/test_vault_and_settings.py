@@ -306,7 +306,7 @@ def test_hooks_go_on_with_a_wrong_value(make_vault: MakeVault, own_world: Path) 
         ("vault = 3", "vault must be a path"),
         ('vault = "~nosuchuser/x"', "vault must be a path"),
         ('index.shared = "~nosuchuser/x"', "index.shared must be the address of an object store"),
-        ('vaults.above = ["~nosuchuser/x"]', "vaults.above must be a list of vaults"),
+        ('vaults.above = ["~nosuchuser/x"]', "vaults.above must be a list of folders"),
     ],
 )
 def test_a_wrong_value_of_the_user_is_named(own_world: Path, user: str, says: str) -> None:

@@ -23,7 +23,6 @@ from vault_index.index import reconcile
 from vault_index.recall import calls, select
 from vault_index.search import above, failures, floor
 from vault_index.search.query import Query
-from vault_index.share import clones
 from vault_index.text import failure
 from vault_index.vault import Vault, open_vault
 
@@ -138,176 +137,62 @@ def test_a_silent_on_of_the_nearer_vault_holds_for_the_farther(tmp_path: Path) -
 def test_a_vault_that_is_missing_or_has_no_index_changes_nothing(tmp_path: Path) -> None:
     vault_at(tmp_path / "project", {"ci/ours.md": HEAP})
     init.init(tmp_path / "new")
-    stand_on(tmp_path / "nowhere", tmp_path / "new", "https://git.example.org/x/lessons.git@v1")
+    stand_on(tmp_path / "nowhere", tmp_path / "new", tmp_path / "more" / "new")
     assert told(tmp_path / "project") == ["ci/ours"]
-    states = {row["name"]: row["state"] for row in clones.listed(open_vault(tmp_path / "project"))}
+    states = {row["name"]: row["state"] for row in above.listed(open_vault(tmp_path / "project"))}
     assert states == {
         "project": "ready",
         "nowhere": "no vault there",
         "new": "no index: run `lessons sync`",
-        "lessons": "not fetched: run `lessons sync`",
+        "new-2": "no vault there",
     }
 
 
 @pytest.mark.slow
-def test_a_vault_proposes_and_the_user_accepts_once(tmp_path: Path) -> None:
+def test_an_address_is_a_warning_and_the_folders_count(tmp_path: Path) -> None:
     project = tmp_path / "project"
     vault_at(project, {"db/lock.md": LOCK})
     vault_at(tmp_path / "team", {"ci/heap.md": HEAP})
-    settings = project / "lessons" / "vault.toml"
+    stand_on(
+        "https://me:token@git.example.org/x/lessons.git@v1", "git@host:x.git", tmp_path / "team"
+    )
+    shown = run("lessons", "vaults", cwd=project)
+    assert str(tmp_path / "team") in shown.out
+    warning = "an address in vaults.above: clone it yourself, and name the folder"
+    assert shown.err.count(warning) == 1
+    assert "token" not in shown.err
+    assert told(project) == ["team:ci/heap"]
+
+
+def test_a_repository_names_no_vault_above(tmp_path: Path) -> None:
+    vault_at(tmp_path / "project", {"db/lock.md": LOCK})
+    vault_at(tmp_path / "team", {"ci/heap.md": HEAP})
+    settings = tmp_path / "project" / "lessons" / "vault.toml"
     settings.write_text(f'[vaults]\nabove = ["{tmp_path / "team"}"]\n')
-    assert told(project) == []
-    shown = run("lessons", "vaults", cwd=project).out
-    assert f"proposed: run `lessons vaults accept`  {tmp_path / 'team'}" in shown
-    run("lessons", "vaults", "accept", cwd=project)
-    assert told(project) == ["team:ci/heap"]
-    settings.write_text(f'[vaults]\nabove = ["{tmp_path / "team"}", "{tmp_path / "other"}"]\n')
-    assert told(project) == []  # it is another list
+    assert told(tmp_path / "project") == []
 
 
-def git_vault(root: Path, lessons: Mapping[str, str]) -> Path:
-    init.init(root)
-    for path, text in lessons.items():
-        write(root / "lessons" / path, text)
-    commit(root, "lessons")
-    return root
-
-
-def git(root: Path, *words: str) -> str:
-    return run("git", *words, cwd=root).out
-
-
-@pytest.mark.slow
-def test_a_pinned_clone_stays_pinned_and_a_branch_is_followed(tmp_path: Path) -> None:
-    project = tmp_path / "project"
-    vault_at(project, {"db/lock.md": LOCK})
-    team = git_vault(tmp_path / "team", {"ci/heap.md": HEAP})
-    git(team, "tag", "v1")
-    first = git(team, "rev-parse", "HEAD").strip()
-    stand_on(f"file://{team}@v1", f"file://{team}")
-    rows = run("lessons", "vaults", "update", "--json", cwd=project).json
-    assert [(row["name"], row["lessons"]) for row in rows[1:]] == [("team", 1), ("team-2", 1)]
-    write(team / "lessons" / "web" / "cache.md", CACHE)
-    commit(team, "more")
-    git(team, "tag", "-f", "v1")
-    done = run("lessons", "vaults", "update", "--json", cwd=project)
-    assert [row["lessons"] for row in done.json[1:]] == [1, 2]
-    assert f"warning: team: the tag v1 moved to {git(team, 'rev-parse', 'HEAD')[:7]}" in done.err
-    assert f"kept {first[:7]}" in done.err
-    again = run("lessons", "vaults", "update", "--json", cwd=project)
-    assert [row["lessons"] for row in again.json[1:]] == [1, 2]
-    assert told(project, "the nginx proxy serves a stale cache") == ["team-2:web/cache"]
-
-
-@pytest.mark.slow
-def test_a_commit_is_pinned_whatever_is_named_so_and_an_unknown_name_is_a_note(
-    tmp_path: Path,
-) -> None:
-    project = tmp_path / "project"
-    vault_at(project, {"db/lock.md": LOCK})
-    team = git_vault(tmp_path / "team", {"ci/heap.md": HEAP})
-    first = git(team, "rev-parse", "HEAD").strip()
-    write(team / "lessons" / "web" / "cache.md", CACHE)
-    commit(team, "more")
-    for name in (first, first[:12]):
-        git(team, "tag", name)  # whoever may push made another thing of that name
-        git(team, "branch", name)
-    stand_on(f"file://{team}@{first}", f"file://{team}@v9", f"file://{team}@{first[:12]}")
-    done = run("lessons", "vaults", "update", cwd=project)
-    assert done.out.count("1 lesson, ") == 3
-    assert f"file://{team} has no v9" in done.err
-    (team / "lessons").rename(tmp_path / "away")  # what was fetched stays
-    assert told(project) == ["team:ci/heap"]
-
-
-def clone_of(project: Path) -> Path:
-    (only,) = above.of(open_vault(project))
-    return only.root
-
-
-@pytest.mark.slow
-def test_a_clone_never_touches_a_repository_around_it(tmp_path: Path) -> None:
-    project, home = tmp_path / "project", Path(os.environ["LESSONS_HOME"])
-    vault_at(project, {"db/lock.md": LOCK})
-    team = git_vault(tmp_path / "team", {"ci/heap.md": HEAP, "web/cache.md": CACHE})
-    stand_on(f"file://{team}")
-    run("git", "init", "-q", cwd=home.parent)  # the user's dotfiles
-    mine = write(home.parent / "lessons" / "ci" / "heap.md", "mine")
-    run("git", "add", "-f", mine, cwd=home.parent)
-    assert run("lessons", "vaults", "update", "--json", cwd=project).json[1]["lessons"] == 2
-    (clone_of(project) / ".git" / "HEAD").write_text("")
-    (team / "lessons" / "web" / "cache.md").unlink()
-    commit(team, "less")
-    assert run("lessons", "vaults", "update", "--json", cwd=project).json[1]["lessons"] == 1
-    assert mine.read_text() == "mine"
-    assert git(home.parent, "ls-files").split() == [str(mine.relative_to(home.parent))]
-
-
-KILLS = """\
-#!/bin/sh
-# Stands for git: who starts a fetch ends with it, as by a kill.
-"{git}" "$@"; status=$?
-case " $* " in *" fetch "*) kill -9 $PPID;; esac
-exit $status
-"""
-
-
-@pytest.mark.slow
-def test_a_killed_update_leaves_the_pin_and_no_lock(tmp_path: Path) -> None:
-    project = tmp_path / "project"
-    vault_at(project, {"db/lock.md": LOCK})
-    team = git_vault(tmp_path / "team", {"ci/heap.md": HEAP})
-    git(team, "tag", "v1")
-    stand_on(f"file://{team}@v1")
-    run("lessons", "vaults", "update", cwd=project)
-    write(team / "lessons" / "web" / "cache.md", CACHE)
-    commit(team, "more")
-    git(team, "tag", "-f", "v1")
-    write(tmp_path / "bin" / "git", KILLS.format(git=shutil.which("git"))).chmod(0o755)
-    path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
-    run("lessons", "vaults", "update", cwd=project, env={"PATH": path}, check=False)
-    done = run("lessons", "vaults", "update", "--json", cwd=project)
-    assert done.json[1]["lessons"] == 1
-    assert "the tag v1 moved" in done.err
-
-
-@pytest.mark.slow
-def test_a_lock_of_a_killed_git_is_removed(tmp_path: Path) -> None:
-    project = tmp_path / "project"
-    vault_at(project, {"db/lock.md": LOCK})
-    team = git_vault(tmp_path / "team", {"ci/heap.md": HEAP})
-    stand_on(f"file://{team}")
-    run("lessons", "vaults", "update", cwd=project)
-    write(clone_of(project) / ".git" / "index.lock", "")
-    write(team / "lessons" / "web" / "cache.md", CACHE)
-    commit(team, "more")
-    assert run("lessons", "vaults", "update", "--json", cwd=project).json[1]["lessons"] == 2
-
-
-@pytest.mark.parametrize(
-    "entry", ["relative", "ext::sh -c id", "ext://x", "https://me:token@host/x.git"]
-)
-def test_no_program_and_no_secret_in_an_entry(tmp_path: Path, entry: str) -> None:
+@pytest.mark.parametrize("entry", ["relative", "ext::sh -c id"])
+def test_another_entry_is_an_error(tmp_path: Path, entry: str) -> None:
     vault_at(tmp_path / "project", {})
     stand_on(entry)
     with pytest.raises(SettingsError):
         open_vault(tmp_path / "project")
 
 
-@pytest.mark.parametrize(
-    ("entry", "name", "url", "ref"),
-    [
-        ("https://git.example/x/lessons.git@v12", "lessons", "https://git.example/x/lessons.git", "v12"),
-        ("git@host.example:team/notes.git", "notes", "git@host.example:team/notes.git", ""),
-        ("git@host.example:team/notes.git@main", "notes", "git@host.example:team/notes.git", "main"),
-        ("ssh://git@host.example/team/notes", "notes", "ssh://git@host.example/team/notes", ""),
-        ("/srv/team@home", "team-home", "", ""),
-    ],
-)  # fmt: skip
-def test_an_entry_is_read(tmp_path: Path, entry: str, name: str, url: str, ref: str) -> None:
-    vault_at(tmp_path / "project", {})
-    (only,) = above.parsed(open_vault(tmp_path / "project").config, [entry])
-    assert (only.name, only.url, only.ref) == (name, url, ref)
+@pytest.mark.slow
+def test_a_sync_indexes_the_vaults_above(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    vault_at(project, {"db/lock.md": LOCK})
+    run("git", "init", "-q", "--bare", tmp_path / "bare.git", cwd=tmp_path)
+    commit(project, "lessons")
+    run("git", "remote", "add", "origin", tmp_path / "bare.git", cwd=project)
+    run("git", "push", "-q", "-u", "origin", "HEAD", cwd=project)
+    init.init(tmp_path / "team")
+    write(tmp_path / "team" / "lessons" / "ci" / "heap.md", HEAP)
+    stand_on(tmp_path / "team")
+    run("lessons", "sync", cwd=project)
+    assert told(project) == ["team:ci/heap"]
 
 
 @pytest.mark.slow

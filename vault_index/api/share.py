@@ -15,9 +15,9 @@ from vault_index.errors import VaultError
 from vault_index.learn.skills import render
 from vault_index.recall import stale
 from vault_index.search import above
-from vault_index.share import clones, history, remote
+from vault_index.share import history, remote
 from vault_index.store import ownership
-from vault_index.vault import Vault
+from vault_index.vault import Vault, open_vault
 
 COMPARED_FILES = 1_000  # of a commit: to compare lessons, all of them are indexed first
 
@@ -71,9 +71,14 @@ def log(vault: Vault, caller: Caller, name: str) -> dict[str, Any]:
 
 @command
 def sync(vault: Vault, caller: Caller) -> remote.SyncResult:
-    """Fetch, rebase, push, and bring the index up to date."""
+    """Fetch, rebase, push, and bring the index up to date, also of the vaults above."""
     ownership.check(vault.index_dir)
-    clones.update(vault, caller.index, caller.note)
+    for each in above.of(vault):
+        try:
+            if each.is_there:
+                caller.index(open_vault(each.root))
+        except VaultError as error:
+            caller.note(f"warning: {each.name}: {error.message}")
     done = remote.sync(vault)
     caller.index(vault, or_stale=True)  # a search right after this shows who wrote what came
     done.lessons = vault.open_index().lessons
@@ -81,16 +86,9 @@ def sync(vault: Vault, caller: Caller) -> remote.SyncResult:
 
 
 @command
-def vaults(vault: Vault, caller: Caller, update: bool = False, accept: bool = False) -> Any:
-    """List the vaults that a prompt searches: `clones.listed`.
-
-    `accept` takes what the vault proposes; it and `update` fetch and index what is above.
-    """
-    if accept:
-        above.accept(vault)
-    if accept or update:
-        return clones.update(vault, caller.index, caller.note)
-    return clones.listed(vault)
+def vaults(vault: Vault, _caller: Caller) -> list[dict[str, Any]]:
+    """List the vaults that a prompt searches: `above.listed`."""
+    return above.listed(vault)
 
 
 def _findings(vault: Vault, caller: Caller, chosen: Selection, *, staged: bool) -> list[Finding]:

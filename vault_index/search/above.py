@@ -1,25 +1,17 @@
-"""The vaults above a project's: a team's, an organisation's. The user names them, nearest first.
-
-An entry is a folder with a vault, or the address of a git repository with an optional tag, branch or
-commit after "@", of which `share.clones` keeps a clone in the user's folder. A vault may propose
-entries in its own settings; they count once the user has accepted the list as it is.
-"""
+"""The vaults above a project's: a team's, an organisation's. The user's settings name their folders."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from vault_index import files
-from vault_index.errors import VaultError
+from vault_index.errors import IndexStateError, VaultError
 from vault_index.features import VaultsTable
-from vault_index.lesson.file import hash_of
 from vault_index.search.hit import Hit
 from vault_index.search.taught import DUPLICATE_COSINE
 from vault_index.vault import FOLDER, SETTINGS, Vault, open_vault
@@ -27,27 +19,20 @@ from vault_index.vault import FOLDER, SETTINGS, Vault, open_vault
 if TYPE_CHECKING:
     import numpy as np
 
-    from vault_index.config import Config
-
-CLONES, ACCEPTED = "vaults", "vaults.json"  # in the user's folder
-PROPOSED = "vaults.above"  # the setting that a vault may propose
 MAX_ABOVE = 8  # vaults above one
-_GIT = re.compile(r"(?P<url>(?:[a-z+]+://[^/]*/|[\w.-]+@[\w.-]+:)[^@\s]+)(?:@(?P<ref>[\w./+-]+))?")
 
 
 @dataclass(frozen=True, slots=True)
 class Above:
-    """A vault above, by its entry. `name` marks what comes from it; `url` is "" for a folder."""
+    """A vault above, by its entry. `name` marks what comes from it."""
 
     name: str
     entry: str
     root: Path
-    url: str = ""
-    ref: str = ""
 
     @property
     def is_there(self) -> bool:
-        """Whether its files are on this machine."""
+        """Whether a vault is in the folder."""
         return (self.root / FOLDER / SETTINGS).is_file()
 
     def marked(self, id: str, path: str) -> tuple[str, str]:
@@ -60,50 +45,61 @@ class Above:
         return [id.removeprefix(mark) for id in ids if id.startswith(mark)]
 
 
-def proposals(vault: Vault) -> list[str]:
-    """Return the vaults above that the vault proposes."""
-    return list(vault.config.proposed.get(PROPOSED, ()))
-
-
 def of(vault: Vault) -> list[Above]:
-    """Return the vaults above one, nearest first: those of the user, then those accepted for it."""
-    entries = [*vault.config[VaultsTable].above]
-    proposed = proposals(vault)
-    if proposed and accepted(vault.config).get(str(vault.root)) == proposed:
-        entries += proposed
-    return [each for each in parsed(vault.config, entries) if each.root != vault.root][:MAX_ABOVE]
-
-
-def parsed(config: Config, entries: Iterable[str]) -> list[Above]:
-    """Return the vaults that entries name, each once, with names that differ."""
+    """Return the vaults above one, nearest first, each once, with names that differ."""
     vaults: dict[Path, Above] = {}
     names: set[str] = set()
-    for entry in entries:
-        match = None if Path(entry).is_absolute() else _GIT.fullmatch(entry)
-        url, ref = (match["url"], match["ref"] or "") if match else ("", "")
-        plain = re.split(r"[/:]", url.rstrip("/"))[-1].removesuffix(".git")
+    for entry in vault.config[VaultsTable].above:
         folder = Path(entry).expanduser()
-        name = re.sub(r"[^\w.-]+", "-", plain if url else folder.name) or "vault"
-        root = config.home / CLONES / f"{name}-{hash_of(entry)[:8]}" if url else folder.resolve()
-        base, number = name, 1
+        name = base = re.sub(r"[^\w.-]+", "-", folder.name) or "vault"
+        number = 1
         while name in names:
             number += 1
             name = f"{base}-{number}"
-        if root not in vaults:
+        root = folder.resolve()
+        if root not in vaults and root != vault.root:
             names.add(name)
-            vaults[root] = Above(name, entry, root, url, ref)
-    return [*vaults.values()]
+            vaults[root] = Above(name, entry, root)
+    return [*vaults.values()][:MAX_ABOVE]
 
 
-def accepted(config: Config) -> dict[str, list[str]]:
-    """Return the entries that the user accepted, by the vault that proposed them."""
-    return files.read_json(config.home / ACCEPTED)
+def listed(vault: Vault) -> list[dict[str, Any]]:
+    """Return the vaults that a prompt searches, nearest first.
+
+    `name`, `entry`, `state` in words, `lessons` and `bytes` (None where there is no index).
+    """
+    rows = [{"name": vault.root.name, "entry": str(vault.root), **_state(vault)}]
+    for each in of(vault):
+        state = {**_NO_STATE, "state": "no vault there"}
+        if each.is_there:
+            try:
+                state = _state(open_vault(each.root))
+            except VaultError as error:
+                state["state"] = error.message
+        rows.append({"name": each.name, "entry": each.entry, **state})
+    return rows
 
 
-def accept(vault: Vault) -> None:
-    """Note that the user accepts what a vault proposes now; another list is asked about again."""
-    noted = {**accepted(vault.config), str(vault.root): proposals(vault)}
-    files.replace_file(vault.config.home / ACCEPTED, json.dumps(noted, indent=1).encode())
+_NO_STATE: dict[str, Any] = {
+    "state": "no index: run `lessons sync`",
+    "lessons": None,
+    "bytes": None,
+}
+
+
+def _state(vault: Vault) -> dict[str, Any]:
+    """Return the state of a vault's index, its lessons, and the bytes of lessons and index."""
+    try:
+        opened = vault.open_index()
+    except IndexStateError:
+        return _NO_STATE
+    size = sum(
+        file.lstat().st_size
+        for folder in (vault.lessons_dir, opened.store.index)
+        for file in folder.rglob("*")
+        if file.is_file() and not file.is_symlink()
+    )
+    return {"state": "ready", "lessons": opened.lessons, "bytes": size}
 
 
 _opened: WeakKeyDictionary[Vault, list[tuple[Above, Vault]]] = WeakKeyDictionary()
@@ -111,8 +107,6 @@ _opened: WeakKeyDictionary[Vault, list[tuple[Above, Vault]]] = WeakKeyDictionary
 
 def opened(vault: Vault) -> list[tuple[Above, Vault]]:
     """Return the vaults above that are on this machine, opened once, with the embedder of this one."""
-    if not vault.config[VaultsTable].above and not proposals(vault):
-        return []
     wanted = [each for each in of(vault) if each.is_there]
     known = _opened.get(vault, [])
     if [above for above, _ in known] != wanted:

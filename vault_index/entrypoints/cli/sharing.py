@@ -1,4 +1,4 @@
-"""The commands that share a vault: sync, check, and the merge driver."""
+"""The commands that share a vault: sync, vaults, check, and the merge driver."""
 
 from __future__ import annotations
 
@@ -38,6 +38,22 @@ def sync_command(named: str | None) -> options.Answers:
     if done.uncommitted:
         were = "was" if done.uncommitted == 1 else "were"
         output.say(f"{count(done.uncommitted, 'uncommitted file')} {were} not shared")
+
+
+@options.command("vaults", "lessons vaults --json")
+def vaults_command(named: str | None) -> options.Answers:
+    """List the vaults that a prompt searches.
+
+    They are this one and those above it: `vaults.above` in your settings names their folders, nearest
+    first. State and size of each are shown.
+    """
+    rows = asking.ask(named, api.share.vaults())
+    yield rows
+    width = max(len(row["name"]) for row in rows)
+    for row in rows:
+        size = "" if row["lessons"] is None else f"{count(row['lessons'], 'lesson')}, "
+        size += "" if row["bytes"] is None else f"{row['bytes'] / 1e6:.1f} MB, "
+        output.say(f"{row['name']:<{width}}  {size}{row['state']}  ", row["entry"])
 
 
 @options.command("check", "lessons check --staged", paged=True)
