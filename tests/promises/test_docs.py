@@ -12,11 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from tests.promises.test_architecture import LADDER
 from tests.support import documents
 from tests.support.places import REPO
 from vault_index.entrypoints import agents
+from vault_index.entrypoints.cli import main
 
 TABLES: dict[str, Callable[[], str]] = {
     "docs/settings.md": documents.settings_table,
@@ -85,3 +87,22 @@ def test_each_file_that_is_named_is_there(name: str) -> None:
     for place in re.findall(r"`((?!\.)(?:[\w./*-]+\.(?:py|toml|md)|[\w./]+/))`", text):
         below = (REPO, REPO / "vault_index", REPO / "vault_index" / "entrypoints")
         assert any(list(root.glob(place)) for root in below), f"{name}: {place}"
+
+
+# Features that this product had once: no page, picture or help may speak of them.
+GONE = re.compile(
+    r"hold ?out|lessons impact|contradicted|trusted_keys|--(?:open-pr|branch|pr)\b|points to look at"
+    r"|rot13|lessons (?:accept|classify|confirm|doctor|mv|proposals|stale)\b",
+    re.IGNORECASE,
+)
+
+
+@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "docs", "help"])
+def test_nothing_speaks_of_what_is_gone(name: str) -> None:
+    if name == "help":
+        texts = [CliRunner().invoke(main, ["help", "--all"]).output]
+    elif name == "docs":
+        texts = [file.read_text("utf-8") for file in sorted((REPO / name).glob("*.md"))]
+    else:
+        texts = [(REPO / name).read_text("utf-8")]
+    assert [found[0] for text in texts for found in GONE.finditer(text)] == []
