@@ -100,6 +100,9 @@ class Feature:
     at_project: str = ""  # (vault, folder): an agent works in a folder
     at_prompt: str = ""  # (vault, prompt, folder, ids that were given, text_only) -> hits
     at_start: str = ""  # (config, folder, session) -> what the start of a session gets to read
+    watch: str = ""  # (embedder, say) -> a part of the watcher: start, look, answers, answer
+    at_full_pass: str = ""  # (vault): the watcher is quiet
+    at_day: str = ""  # (vault) -> a line for the log
     agent: str = ""  # an agent that can be wired up
     state: str = ""  # (vault) -> its keys of `lessons status --json`
     lines: str = ""  # (all of that state) -> lines of `lessons status`
@@ -129,6 +132,7 @@ FEATURES = (
         table="journal",
         settings=JournalTable,
         at_start="journal.done:section",
+        watch="watch.journal:JournalWatch",
         state="entrypoints.recording:state",
         lines="entrypoints.words.journal:status_lines",
         checks="entrypoints.recording:journal",
@@ -149,6 +153,7 @@ FEATURES = (
         table="learn",
         settings=LearnTable,
         shared="significance min_files min_lines exclude",
+        at_day="proposals.review:expire",
         state="learn.record:state",
         lines="entrypoints.words.proposals:status_lines",
         commands=(
@@ -208,6 +213,7 @@ FEATURES = (
         "",
         table="vaults",
         settings=VaultsTable,
+        at_full_pass="watch.warming:take_in_above",
         commands=(("This machine", "sharing", "vaults"),),
     ),
     _hooks_in("Codex", "CODEX"),

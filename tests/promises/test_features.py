@@ -104,9 +104,11 @@ def _made(folder: Path) -> Path:
 
 
 def test_what_a_feature_names_is_there() -> None:
-    places = ("agent", "at_project", "at_prompt", "at_start", "state", "lines", "checks")
+    places = (
+        "agent watch at_project at_prompt at_start at_full_pass at_day state lines checks tools"
+    )
     for feature in FEATURES:
-        named_once = [getattr(feature, place) for place in places]
+        named_once = [getattr(feature, place) for place in places.split()]
         for named in filter(None, [*named_once, *feature.routes]):
             module, _, name = named.partition(":")
             assert hasattr(import_module(f"vault_index.{module}"), name), named

@@ -68,21 +68,12 @@ class Growth:
 
 
 class JournalWatch:
-    """Takes in what grew, between `start` and the end of the process, and answers for the journal.
+    """Takes in what grew, between `start` and the end of the process, and answers for the journal."""
 
-    `when_quiet` is called where nothing grows any more.
-    """
-
-    def __init__(
-        self,
-        embedder: SharedEmbedder,
-        say: Callable[[str], None],
-        when_quiet: Callable[[], None],
-    ) -> None:
+    def __init__(self, embedder: SharedEmbedder, say: Callable[[str], None]) -> None:
         self.trouble = ""  # why the last transcripts could not be taken in
         self._embedder = embedder
         self._say = say
-        self._when_quiet = when_quiet
         self._growth = Growth()
         self._settings = Path(index_files.home_folder(os.environ)) / "config.toml"
         self._opened: tuple[object, Journal] | None = None
@@ -137,11 +128,18 @@ class JournalWatch:
             self._called += 1
             self._changed.notify_all()
 
+    def answers(self, name: str) -> bool:
+        """Whether a question is for the journal."""
+        return name == "grown" or name.startswith("journal.")
+
     def answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """Answer a question about the journal; the caller builds an index that is damaged again.
 
         Raises VaultError.
         """
+        if question["ask"] == "grown":
+            self.call()
+            return {}
         if not self._slots.acquire(blocking=False):
             return {"declined": f"{MAX_WAITING} questions about the journal wait already"}
         try:
@@ -189,7 +187,6 @@ class JournalWatch:
             native.trim_memory()
         else:
             self._tidy = self._reading.index.tidy(self.journal)
-            self._when_quiet()
             if time.monotonic() - self._expired > EXPIRE_SECONDS:
                 self._expired = time.monotonic()
                 gone = importlib.import_module("vault_index.journal.forget").expire(self.journal)

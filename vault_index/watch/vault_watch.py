@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import importlib
 import os
 import tempfile
 import threading
@@ -20,11 +19,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from vault_index import api, files, git, native
+from vault_index import api, features, files, git, native
 from vault_index.errors import IndexStateError, VaultError
 from vault_index.hotpath import index_files
 from vault_index.index import reconcile
-from vault_index.search import above, failures, floor
+from vault_index.search import failures, floor
 from vault_index.store import injections, ownership
 from vault_index.store.sync import Stats
 from vault_index.vault import open_vault
@@ -37,11 +36,11 @@ from vault_index.watch.schedule import Due, Outcome, Passed
 MAX_WAITING = 128  # questions to one vault: more are declined, and other vaults are answered
 OPEN_SECONDS = 8.0  # that a question waits while its vault is opened; the command waits for ten
 REOPEN_SECONDS = 3.0  # a vault that cannot be opened is not tried again with each prompt
-FILES_AT_ONCE = 8  # changed files that are indexed in this process: about 0.2 s
 PATIENCE_SECONDS = 3.0  # that a question waits while another process writes
 OWN_PATIENCE_SECONDS = 8.0  # and while this one does; the command that asks waits for ten
 POLL_SECONDS = 0.2  # between two looks whether another process is to be waited for
-EXPIRE_SECONDS = 86_400.0  # between two looks for proposals that are kept long enough
+DAY_SECONDS = 86_400.0
+FIRST_DAY_SECONDS = 5.0  # after the start: the first prompt comes first
 
 
 class VaultWatch:
@@ -71,8 +70,7 @@ class VaultWatch:
         self._asked = 0  # questions at the last look
         self._failed_at = 0.0
         self._stop = ""
-        self._expired = -EXPIRE_SECONDS
-        self._loaded_above: dict[Path, object] = {}  # the tables of vaults above, by their roots
+        self._day_began = time.monotonic() - DAY_SECONDS + FIRST_DAY_SECONDS
         self._thread = threading.Thread(target=self._run, daemon=True, name=f"vault {root.name}")
 
     def start(self) -> None:
@@ -252,7 +250,8 @@ class VaultWatch:
         if self._current.vault.lessons_dir.is_dir():  # else it may come back
             passed = self._reconcile(full=full)
             if full:
-                self._take_in_above()
+                for act in features.adding("at_full_pass"):
+                    act(self._current.vault)
             native.trim_memory()
         failed = passed.outcome is Outcome.FAILED and self._index is None
         if passed.outcome is Outcome.DONE or failed:  # no use in waiting for what failed
@@ -262,7 +261,9 @@ class VaultWatch:
     def _reconcile(self, *, full: bool) -> Passed:
         vault = self._current.vault
         try:
-            stats = reconcile.sync(vault, at_most=FILES_AT_ONCE, wait=False, full=full)
+            stats = reconcile.sync(
+                vault, at_most=background_index.FILES_AT_ONCE, wait=False, full=full
+            )
             self._progress.take(stats)
             if stats.busy:
                 return Passed(Outcome.BUSY)
@@ -278,18 +279,6 @@ class VaultWatch:
         except VaultError as error:
             self._progress.complain(error.message)
             return Passed(Outcome.FAILED)
-
-    def _take_in_above(self) -> None:
-        """Bring the indexes of the vaults above up to date, and keep them loaded."""
-        for _, other in above.opened(self._current.vault):
-            with contextlib.suppress(VaultError):
-                stats = reconcile.sync(other, at_most=FILES_AT_ONCE, wait=False)
-                if stats.pending or floor.is_stale(other) or failures.is_stale(other):
-                    background_index.start(other)
-                loaded = other.open_index().store
-                if self._loaded_above.get(other.root) is not loaded:
-                    warming.load_tables(other)
-                    self._loaded_above[other.root] = loaded
 
     def _tidy(self) -> Passed:
         """Clean old versions away; those that are too young for it, later."""
@@ -349,16 +338,15 @@ class VaultWatch:
             **({"trouble": unusable.message} if unusable else {}),
         }
 
-    def expire_proposals(self) -> None:
-        """Drop proposals that waited too long, once a day."""
+    def do_daily(self) -> None:
+        """Do what features have to do once a day, such as to drop proposals that waited too long."""
         is_open = self.ready.is_set() and not self.ended.is_set()
-        if not is_open or time.monotonic() - self._expired < EXPIRE_SECONDS:
+        if not is_open or time.monotonic() - self._day_began < DAY_SECONDS:
             return
-        self._expired = time.monotonic()
-        review = importlib.import_module("vault_index.proposals.review")
+        self._day_began = time.monotonic()
         try:
-            if went := review.expire(self._current.vault):
-                self._say(went)
+            for act in features.adding("at_day"):
+                self._say(act(self._current.vault))
         except VaultError as error:
             self._say(f"error: {error.message}")
 

@@ -7,10 +7,15 @@ table and the words of its text index when they are read.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from weakref import WeakKeyDictionary
 
 import vault_index.api.search  # noqa: F401  # `api` would load it at the first prompt
-from vault_index.search import floor, query
+from vault_index.errors import VaultError
+from vault_index.index import reconcile
+from vault_index.search import above, failures, floor, query
 from vault_index.vault import Vault
+from vault_index.watch import background_index
 
 SAMPLE = "load the model"  # any text will do: the first makes CTranslate2 allocate
 SAMPLE_CHARS = 200  # of a row, to search for
@@ -43,3 +48,19 @@ def load_tables(vault: Vault) -> None:
                 # LanceDB reads its text index when words are searched for
                 table.matches(str(row["text"])[:SAMPLE_CHARS], 1)
     floor.in_force(vault)
+
+
+_loaded_above: WeakKeyDictionary[Vault, object] = WeakKeyDictionary()  # their tables
+
+
+def take_in_above(vault: Vault) -> None:
+    """Bring the indexes of the vaults above up to date, and keep them loaded."""
+    for _, other in above.opened(vault):
+        with suppress(VaultError):
+            stats = reconcile.sync(other, at_most=background_index.FILES_AT_ONCE, wait=False)
+            if stats.pending or floor.is_stale(other) or failures.is_stale(other):
+                background_index.start(other)
+            loaded = other.open_index().store
+            if _loaded_above.get(other) is not loaded:
+                load_tables(other)
+                _loaded_above[other] = loaded

@@ -16,10 +16,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from vault_index import native
+from vault_index import features, native
 from vault_index.hotpath import protocol
 from vault_index.watch.current import SharedEmbedder, stamp_package
-from vault_index.watch.journal import JournalWatch
 from vault_index.watch.server import Server
 from vault_index.watch.vault_watch import AT_ONCE, VaultWatch
 
@@ -41,7 +40,7 @@ class Watcher:
         self._embedder = SharedEmbedder()
         self._vaults: dict[str, VaultWatch] = {}
         self._opening = threading.Lock()
-        self._journal = JournalWatch(self._embedder, say, self._expire_proposals)
+        self._others = [make(self._embedder, say) for make in features.adding("watch")]
         self._began = self._used = time.monotonic()
         self._woken = threading.Event()
         self._stop = ""
@@ -57,7 +56,8 @@ class Watcher:
             signal.alarm(0)  # see entrypoints.background: this start did not hang
             gc.freeze()  # what is loaded stays, and is no longer looked through
             gc.enable()
-            self._journal.start()
+            for other in self._others:
+                other.start()
             reason = self._loop()
         finally:
             self._server.close()
@@ -76,8 +76,11 @@ class Watcher:
 
     def _loop(self) -> str:
         while not (reason := self._reason_to_stop()):
-            self._journal.look()
+            for other in self._others:
+                other.look()
             self._drop_closed()
+            for watch in self._open_vaults():
+                watch.do_daily()
             self._woken.wait(LOOK_SECONDS)
         return reason
 
@@ -118,10 +121,6 @@ class Watcher:
             watch.start()
             return watch, True
 
-    def _expire_proposals(self) -> None:
-        for watch in self._open_vaults():
-            watch.expire_proposals()
-
     # what it answers
 
     def _answer(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -141,11 +140,10 @@ class Watcher:
             return {}
         if question.get("settings") != self.settings:
             return {"declined": "the watcher was started with other settings"}
-        if name == "grown":
-            self._journal.call()
-            return {}
-        if name.startswith("journal."):
-            return self._journal.answer(question)
+        for other in self._others:
+            if other.answers(name):
+                answer: Mapping[str, Any] = other.answer(question)
+                return answer
         if not root:
             return {"declined": "the question names no vault"}
         watch, opened = self._open(root, wanted=name == "open")
