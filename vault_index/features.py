@@ -216,6 +216,12 @@ FEATURES = (
         at_full_pass="watch.warming:take_in_above",
         commands=(("This machine", "sharing", "vaults"),),
     ),
+    Feature(
+        "pages",
+        "HTTP and pages on this machine, in a process of their own.",
+        "entrypoints.web",
+        commands=(("Vault", "servers", "open"), ("For agents and programs", "servers", "serve")),
+    ),
     _hooks_in("Codex", "CODEX"),
     _hooks_in("Gemini CLI", "GEMINI"),
     _hooks_in("Cursor", "CURSOR"),

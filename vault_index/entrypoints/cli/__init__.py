@@ -38,12 +38,12 @@ SECTIONS = {
     "Agents": "install teach last useful",
     "Sessions": "",
     "Team": "check sync",
-    "Vault": "init open status config",
+    "Vault": "init status config",
 }
 # the others: `lessons help --all`
 MORE = {
     "Lessons and categories": "list log import categories recall eval",
-    "For agents and programs": "uninstall hook mcp serve",
+    "For agents and programs": "uninstall hook mcp",
     "This machine": "index watch model help",
 }
 HIDDEN = ["merge-driver"]
@@ -67,7 +67,7 @@ HOMES = {
         "lessons": "new add list show edit move rm last teach useful log",
         "organise": "import categories",
         "search": "recall eval",
-        "servers": "mcp serve open",
+        "servers": "mcp",
         "sharing": "sync check merge-driver",
         "vault": "init status config index watch model",
     }.items()
