@@ -41,7 +41,7 @@ def team(shelf: Path, tmp_path: Path, own_world: Path, monkeypatch: pytest.Monke
     monkeypatch.delenv("VIRTUAL_ENV", raising=False)
     root = copy_of(shelf, tmp_path / "team").root
     monkeypatch.chdir(root)
-    agents.install(agents.claude_settings(None), own_world, str(BIN / "lessons-hook"))
+    agents.install(agents.claude_settings(None), str(BIN / "lessons-hook"))
     return open_vault(root)
 
 
@@ -66,7 +66,7 @@ def said(vault: Vault, *words: str, env: dict[str, str] | None = None) -> Ran:
 def test_the_command_where_all_is_well_and_where_it_is_not(team: Vault) -> None:
     assert (said(team).code, said(team).out) == (0, "everything is fine\n")
     assert said(team, "--json").json == {"ok": True, "troubles": []}
-    agents.uninstall(agents.claude_settings(None), team.config.home)
+    agents.uninstall(agents.claude_settings(None))
     ran = said(team)
     assert ran.code == 1
     assert ran.out == "hooks    no agent runs the hooks\n   lessons install claude\n"
@@ -79,7 +79,7 @@ def test_the_command_where_all_is_well_and_where_it_is_not(team: Vault) -> None:
 
 
 def no_hooks(vault: Vault) -> None:
-    agents.uninstall(agents.claude_settings(None), vault.config.home)
+    agents.uninstall(agents.claude_settings(None))
 
 
 def half_of_the_hooks(_vault: Vault) -> None:
@@ -285,7 +285,7 @@ def test_install_says_that_the_other_settings_have_the_hooks(team: Vault) -> Non
 
 @pytest.mark.slow
 def test_install_says_that_others_may_not_find_the_hook(team: Vault) -> None:
-    agents.uninstall(agents.claude_settings(None), team.config.home)
+    agents.uninstall(agents.claude_settings(None))
     gone = {"PATH": "/usr/bin:/bin"}
     note, hint = install(team, "--project", env=gone)
     assert note.startswith("note: lessons-hook is not on the PATH, so")

@@ -224,9 +224,9 @@ def test_settings_of_an_agent_saved_meanwhile(tmp_path: Path, when_writing: Hook
     settings = write(tmp_path / "claude/settings.json", '{"model": "a"}\n')
     when_writing("settings.json", lambda: save(settings, '{"model": "b"}\n'))
     with pytest.raises(ChangedError):
-        agents.install(settings, tmp_path / "home", "lessons-hook")
+        agents.install(settings, "lessons-hook")
     assert settings.read_text() == '{"model": "b"}\n'
-    assert agents.install(settings, tmp_path / "home", "lessons-hook")
+    assert agents.install(settings, "lessons-hook")
     assert json.loads(settings.read_text())["model"] == "b"
 
 

@@ -18,7 +18,7 @@ from vault_index.check.trouble import MAX_SHOWN, Trouble, from_here, to_edit
 from vault_index.embed import download
 from vault_index.entrypoints import agents
 from vault_index.entrypoints.agents import hook_settings
-from vault_index.entrypoints.agents.agent import Agent
+from vault_index.entrypoints.agents.hook_settings import Agent
 from vault_index.entrypoints.words import count
 from vault_index.errors import VaultError
 from vault_index.hotpath import index_files

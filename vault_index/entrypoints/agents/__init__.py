@@ -9,11 +9,11 @@ from pathlib import Path
 
 from vault_index import features, git
 from vault_index.entrypoints.agents import hook_settings
-from vault_index.entrypoints.agents.agent import Agent
 from vault_index.entrypoints.agents.hook_settings import (
     ALWAYS,
     FILES,
     JOURNAL,
+    Agent,
     Hook,
     HookSettings,
 )

@@ -1,7 +1,6 @@
-"""Write the hooks into a settings file of an agent, and take exactly them out again.
+"""The agents that can be wired up: write our hooks into their settings, and take exactly them out again.
 
-The file is JSON and the user's: all else in it stays. A copy of it is kept in the user's folder, so
-that the bytes of before come back where nobody changed it meanwhile.
+A settings file is JSON and the user's: all else in it stays, in its order.
 """
 
 from __future__ import annotations
@@ -15,12 +14,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from vault_index import files
 from vault_index.entrypoints.agents import section
 from vault_index.errors import SettingsError
-from vault_index.lesson.file import hash_of
 
 # The program that agents run for us: where it is, and whether they will find it.
 
@@ -104,9 +101,7 @@ class HookSettings:
         """Return the events at which our hook runs always, or where it is asked for."""
         return [hook.event for hook in self.hooks.get(when, ())]
 
-    def install(
-        self, settings: Path, home: Path, command: str, wanted: Sequence[str] = (ALWAYS,)
-    ) -> bool:
+    def install(self, settings: Path, command: str, wanted: Sequence[str] = (ALWAYS,)) -> bool:
         """Add the hooks that are `wanted` to a settings file; others in it stay as they are.
 
         False if it has them already. Raises SettingsError for a file that is not a JSON object or has
@@ -122,7 +117,6 @@ class HookSettings:
         ]
         if not missing:
             return False
-        had_ours = any(self._is_ours(group) for event in hooks for group in _groups(hooks, event))
         entries = [(hook.event, self._entry(command, hook)) for hook in missing]
         if has_comments:
             lines = ", ".join(f'"{event}": [{json.dumps(new)}]' for event, new in entries)
@@ -131,13 +125,14 @@ class HookSettings:
         for event, entry in entries:
             hooks.setdefault(event, []).append(entry)
         values = {**self.beside, **values, "hooks": hooks}
-        after = _dump(values, before)
-        _keep(settings, home, before, after, had_ours=had_ours)
-        section.write(settings, after, before, NEW_MODE)
+        section.write(settings, _dump(values, before), before, NEW_MODE)
         return True
 
-    def uninstall(self, settings: Path, home: Path) -> bool:
-        """Take the hooks out of a settings file. False if it has none. Raises SettingsError."""
+    def uninstall(self, settings: Path) -> bool:
+        """Take the hooks out of a settings file, and the file if it has nothing else.
+
+        False if it has none. Raises SettingsError.
+        """
         text, values, has_comments = self.read(settings)
         hooks = values.get("hooks")
         if text is None or not isinstance(hooks, dict):
@@ -158,11 +153,8 @@ class HookSettings:
             raise SettingsError(why, f"remove the hooks that run {COMMAND}")
         if not hooks:
             del values["hooks"]
-        kept = _kept(settings, home)
-        copy = _copy(kept)
-        before = copy["before"] if text in _afters(copy) else _dump(values, text)
-        section.write(settings, before, text, NEW_MODE)
-        kept.unlink(missing_ok=True)
+        is_empty = not values or values == self.beside
+        section.write(settings, None if is_empty else _dump(values, text), text)
         return True
 
     def commands(self, settings: Path) -> dict[str, str]:
@@ -268,43 +260,54 @@ def _without_comments(text: str) -> Any:
 
 
 def _dump(values: dict[str, Any], like: str | None) -> str:
-    """Return JSON written as the file was: with its indentation, line ends and escapes."""
-    like = like or ""
-    indent = re.search(r"\n([ \t]+)\S", like)
-    escaped = "\\u" in like and like.isascii()
-    text = json.dumps(values, indent=indent[1] if indent else 2, ensure_ascii=escaped)
-    text += "" if like and not like.endswith("\n") else "\n"
-    return text.replace("\n", "\r\n") if "\r\n" in like else text
+    """Return JSON with the indentation that the file has, and its escapes."""
+    indent = re.search(r"\n([ \t]+)\S", like or "")
+    escaped = "\\u" in (like or "")
+    return json.dumps(values, indent=indent[1] if indent else 2, ensure_ascii=escaped) + "\n"
 
 
-def _keep(settings: Path, home: Path, before: str | None, after: str, *, had_ours: bool) -> None:
-    """Keep what a file was before our first hook, for `uninstall`, before the file is written.
+class Wiring(Protocol):
+    """Our hooks in a file of an agent's settings."""
 
-    `was` is what it is where that then fails.
-    """
-    kept, was = _kept(settings, home), before
-    if had_ours:  # not a state to go back to; the one of before our first hook is
-        first = _copy(kept)
-        if before not in _afters(first):
-            kept.unlink(missing_ok=True)
-            return
-        before = first["before"]
-    with files.writing(kept.parent):
-        kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        copy = {"settings": str(settings), "before": before, "after": after, "was": was}
-        files.replace_file(kept, json.dumps(copy).encode())
+    def events(self, when: str = ALWAYS) -> list[str]:
+        """Return the events at which it runs a hook."""
+
+    def install(self, settings: Path, command: str, wanted: Sequence[str] = ()) -> bool:
+        """Write our hooks. False if they are there already. Raises SettingsError."""
+
+    def uninstall(self, settings: Path) -> bool:
+        """Remove our hooks. False if none is there. Raises SettingsError."""
+
+    def commands(self, settings: Path) -> dict[str, str]:
+        """Return the program that runs, by event. Raises SettingsError."""
 
 
-def _kept(settings: Path, home: Path) -> Path:
-    return home / "installed" / f"{hash_of(str(settings.absolute()))[:16]}.json"
+@dataclass(frozen=True)
+class Agent:
+    """An agent by the name that is typed."""
 
+    name: str
+    wiring: Wiring
+    file: str  # in a project, and in the user's home
+    variable: str = ""  # names the user's own folder of the agent
+    own: str = ""  # the file in the user's home, if it is another one
+    to_do: str = ""  # left to the user after `install`
 
-def _afters(copy: Mapping[str, Any]) -> list[Any]:
-    """Return the texts of a settings file that our hooks alone make differ from its copy."""
-    return [copy[name] for name in ("after", "was") if copy.get(name) is not None]
+    def place(self, project: Path | None) -> Path:
+        """Return the file in a project; without one the user's own."""
+        if project is not None:
+            return project / self.file
+        folder, _, file = (self.own or self.file).partition("/")
+        named = os.environ.get(self.variable) if self.variable else ""
+        return (Path(named) if named else Path.home() / folder) / file
 
+    def runs_hooks(self, place: Path) -> bool:
+        """Whether a file runs our hook on prompts."""
+        return self.wiring.events()[0] in self.events_in(place)
 
-def _copy(kept: Path) -> dict[str, Any]:
-    """Return what a settings file was before and after our hooks; empty where nobody knows."""
-    copy = files.read_json(kept)
-    return copy if {"before", "after"} <= {*copy} else {}
+    def events_in(self, place: Path) -> set[str]:
+        """Return the events at which a file runs our hook; none of a file that cannot be read."""
+        try:
+            return set(self.wiring.commands(place))
+        except SettingsError:
+            return set()

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
-from vault_index.entrypoints.agents.agent import Agent
 from vault_index.entrypoints.agents.hook_settings import (
     ALWAYS,
     FAILURES,
     JOURNAL,
+    Agent,
     Hook,
     HookSettings,
 )
@@ -33,15 +33,13 @@ class Plugin:
         """Return its events: no reader knows its sessions, and it looks for failures by itself."""
         return ["chat.message"] if when == ALWAYS else []
 
-    def install(
-        self, settings: Path, _home: Path, command: str, _wanted: Sequence[str] = ()
-    ) -> bool:
+    def install(self, settings: Path, command: str, _wanted: Sequence[str] = ()) -> bool:
         """Write the plugin. False if it is there already. Raises SettingsError."""
         code = resources.files("vault_index.entrypoints.agents").joinpath("opencode.js")
         line = f"const COMMAND = {json.dumps(command)};"
         return OPENCODE_SECTION.put(settings, _COMMAND.sub(lambda _: line, code.read_text("utf-8")))
 
-    def uninstall(self, settings: Path, _home: Path) -> bool:
+    def uninstall(self, settings: Path) -> bool:
         """Remove the plugin. False if it is not there. Raises SettingsError."""
         return OPENCODE_SECTION.take_out(settings)
 

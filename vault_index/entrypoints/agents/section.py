@@ -1,7 +1,6 @@
-"""A section of ours in a text file of others, between two marker lines, exact in taking out.
+"""A section of ours in a text file of others, between two marker lines.
 
-The first marker holds a hash of the section: one that somebody edited is reported, not overwritten. A
-file that ended without a newline ends without one while the section is its end, and afterwards.
+The first marker holds a hash of the section: one that somebody edited is reported, not overwritten.
 """
 
 from __future__ import annotations
@@ -30,19 +29,14 @@ class Section:
         Raises SettingsError for a section that somebody edited, and leaves it alone.
         """
         before = read(file)
-        newline = "\r\n" if before and 2 * before.count("\r\n") > before.count("\n") else "\n"
+        newline = _newline(before or "")
         lines = [self.first.format(stamp=_stamp(text)), *text.splitlines(), self.last]
         section = newline.join(lines)
-        span = self._span(file, before or "")
-        if before is not None and span is not None:
-            self._refuse_edited(file, before[span[0] : span[1]])
-            after = before[: span[0]] + section + before[span[1] :]
-        elif before is None:
-            after = section + newline
-        elif before.endswith("\n") or not before:
-            after = before + newline + section + newline
-        else:  # it ends without a newline, and so it will
-            after = before + 2 * newline + section
+        if span := self._span(file, before or ""):
+            after = (before or "")[: span[0]] + section + (before or "")[span[1] :]
+        else:
+            gap = newline * (1 if before.endswith("\n") else 2) if before else ""
+            after = f"{before or ''}{gap}{section}{newline}"
         if after == before:
             return False
         write(file, after, before)
@@ -57,27 +51,26 @@ class Section:
         span = self._span(file, text or "")
         if text is None or span is None:
             return False
-        start, end = span
-        self._refuse_edited(file, text[start:end])
-        newline = "\r\n" if "\r\n" in text[start:end] else "\n"
-        ahead, rest = text[:start].removesuffix(newline), text[end:]  # without the empty line above
-        if rest:
-            rest = rest.removeprefix(newline)
-        elif start:  # the file ended without a newline
-            ahead = ahead.removesuffix(newline)
-        write(file, ahead + rest if start or rest else None, text)
+        newline = _newline(text)
+        sides = text[: span[0]].rstrip("\r\n"), text[span[1] :].strip("\r\n")
+        left = (2 * newline).join(side for side in sides if side)
+        write(file, left + newline if left else None, text)
         return True
 
     def text_in(self, file: Path) -> str | None:
         """Return the section of a file, without its markers; None without one. Raises SettingsError."""
         text = read(file) or ""
-        span = self._span(file, text)
+        span = self._span(file, text, as_written=False)
         return None if span is None else _inner(text[span[0] : span[1]])
 
-    def _span(self, file: Path, text: str) -> tuple[int, int] | None:
-        """Return where the section begins and ends. Raises SettingsError if a marker is missing."""
-        begin, _, end = self.first.partition("{stamp}")
-        first = rf"(?m)^{re.escape(begin)}[0-9a-f]{{{STAMP_CHARS}}}{re.escape(end)}(?=\r?$)"
+    def _span(self, file: Path, text: str, *, as_written: bool = True) -> tuple[int, int] | None:
+        """Return where the section begins and ends.
+
+        Raises SettingsError if a marker is missing, or if it has to be `as_written` and is not.
+        """
+        opening, _, closing = self.first.partition("{stamp}")
+        stamp = f"[0-9a-f]{{{STAMP_CHARS}}}"
+        first = rf"(?m)^{re.escape(opening)}{stamp}{re.escape(closing)}(?=\r?$)"
         firsts = list(re.finditer(first, text))
         lasts = list(re.finditer(rf"(?m)^{re.escape(self.last)}(?=\r?$)", text))
         if not firsts and not lasts:
@@ -86,18 +79,20 @@ class Section:
             why = f"{file}: the section of ours does not have its two marker lines"
             hint = f"remove what is left of it: {self.first.partition('{')[0].strip()} ..."
             raise SettingsError(why, hint)
-        return firsts[0].start(), lasts[0].end()
-
-    def _refuse_edited(self, file: Path, section: str) -> None:
-        stamp = re.search(rf"[0-9a-f]{{{STAMP_CHARS}}}", section.splitlines()[0])
-        if stamp is None or stamp[0] != _stamp(_inner(section)):
+        start, end = firsts[0].start(), lasts[0].end()
+        if as_written and _stamp(_inner(text[start:end])) not in firsts[0][0]:
             why = f"{file}: somebody edited the section of ours; it was left alone"
             hint = "remove it with its two marker lines, or keep it as it is"
             raise SettingsError(why, hint)
+        return start, end
 
 
 def _inner(section: str) -> str:
     return "\n".join(section.splitlines()[1:-1]) + "\n"
+
+
+def _newline(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
 
 
 def _stamp(text: str) -> str:

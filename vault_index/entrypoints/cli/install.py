@@ -11,7 +11,7 @@ import click
 from vault_index.entrypoints.cli import asking, options, output
 
 if TYPE_CHECKING:
-    from vault_index.entrypoints.agents.agent import Agent
+    from vault_index.entrypoints.agents.hook_settings import Agent
     from vault_index.journal.journal import Journal
 
 # Begin and end to record sessions in the journal, for `install`, `uninstall` and `init`.
@@ -64,7 +64,6 @@ def end_recording(folder: Path | None) -> None:
 
 def offer_recording(folder: Path) -> None:
     """Ask on a terminal, once, whether to record the sessions of a project, and install the hooks."""
-    from vault_index import config
     from vault_index.entrypoints import agents
     from vault_index.entrypoints.agents import hook_settings
     from vault_index.journal import projects
@@ -82,7 +81,7 @@ def offer_recording(folder: Path) -> None:
         settings = agents.claude_settings(None)
         command = hook_settings.hook_command(shared=False)
         wanted = hook_settings.ALWAYS, hook_settings.JOURNAL
-        agents.install(settings, config.home_folder(), command, wanted)
+        agents.install(settings, command, wanted)
         output.say(f"{settings}: hooks installed")
     begin_recording(folder)
 
@@ -125,7 +124,6 @@ def install_command(
     With --failures a hook runs after every command and answers one that failed; Codex shows each run.
     With --files one runs before every edit and answers the first of a file that a lesson applies to.
     """
-    from vault_index import config
     from vault_index.entrypoints import agents
     from vault_index.entrypoints.agents import hook_settings
 
@@ -148,7 +146,7 @@ def install_command(
     else:
         command = hook_settings.hook_command(shared=project is not None)
         wanted = wanted if base else [hook_settings.FILES]
-        changed = chosen.wiring.install(settings, config.home_folder(), command, wanted)
+        changed = chosen.wiring.install(settings, command, wanted)
         output.say(f"{settings}: {'hooks installed' if changed else 'hooks were there already'}")
     if journal:
         begin_recording(project)
@@ -228,7 +226,6 @@ def uninstall_command(
 
         removal.run(named, purge=purge, yes=yes)
         return
-    from vault_index import config
     from vault_index.entrypoints import agents
     from vault_index.entrypoints.agents import hook_settings
 
@@ -239,7 +236,7 @@ def uninstall_command(
         return
     chosen = agents.AGENTS[agent]
     project, settings = _place(chosen, for_user)
-    changed = chosen.wiring.uninstall(settings, config.home_folder())
+    changed = chosen.wiring.uninstall(settings)
     output.say(f"{settings}: {'hooks removed' if changed else 'there were no hooks'}")
     plugin = agents.enabled_by(Path.cwd())
     others = agents.recording_in(project) or (plugin and agent != agents.AGENT)

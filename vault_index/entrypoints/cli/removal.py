@@ -58,7 +58,6 @@ def run(named: str | None, *, purge: bool, yes: bool) -> None:
 
 def _agents() -> Iterator[Step]:
     """Yield the hooks in the settings of each agent, the user's and those of this project."""
-    home = config.home_folder()
     for name, agent in agents.AGENTS.items():
         for place in dict.fromkeys((agent.place(None), agent.place(Path.cwd()))):
             try:
@@ -66,7 +65,7 @@ def _agents() -> Iterator[Step]:
             except SettingsError:
                 continue
             if is_there:
-                remove = partial(agent.wiring.uninstall, place, home)
+                remove = partial(agent.wiring.uninstall, place)
                 yield Step(f"{place}: the hooks for {name}", remove)
 
 
