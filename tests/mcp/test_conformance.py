@@ -86,8 +86,10 @@ class WithToken(LocalServer):
 
             def _pass_on(self) -> None:
                 data = self.rfile.read(int(self.headers["Content-Length"] or 0))
-                headers = {**dict(self.headers.items()), "Authorization": f"Bearer {token}"}
-                headers["Host"] = headers["Host"].replace(str(front.port), str(port))
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                headers["authorization"] = f"Bearer {token}"
+                for name in headers.keys() & {"host", "origin"}:
+                    headers[name] = headers[name].replace(str(front.port), str(port))
                 back = HTTPConnection("127.0.0.1", port, timeout=60)
                 back.request(self.command, self.path, data, headers)
                 answer = back.getresponse()

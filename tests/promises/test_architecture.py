@@ -100,7 +100,7 @@ def test_every_folder_is_on_the_ladder() -> None:
 
 DOORS = ("cli", "hook", "mcp", "web")
 # commands that start another door
-STARTERS = {"cli.servers": {"mcp", "web"}, "cli.install": {"hook"}, "background.": {"web"}}
+STARTERS = {"cli.servers": {"mcp", "web"}, "cli.install": {"hook"}, "serving.": {"web"}}
 
 
 @pytest.mark.slow

@@ -190,7 +190,10 @@ def _serve(
 
 @options.command("open", "lessons open", has_json=False)
 def open_command(named: str | None) -> None:
-    """Open the page of the vault, and serve it in the background if need be."""
+    """Open the page of the vault in your browser.
+
+    A server in the background serves it, until `lessons serve --stop`.
+    """
     from vault_index.entrypoints import guard
     from vault_index.entrypoints.web import app
 
