@@ -46,7 +46,7 @@ VAULT_KEYS = frozenset(
     | {"search.weights", "search.hits", "search.min_similarity"}
     | {f"{each.table}.{name}" for each in FEATURES for name in each.shared.split()}
 )
-_GONE = frozenset({"journal.refine", "journal.refine_a_day", "journal.prompt", "trusted_keys"})
+_GONE = frozenset({"measure", "trusted_keys"})  # a file that has one gets a warning
 _ENVIRONMENT = {
     "LESSONS_EMBEDDER": "embedder",
     "LESSONS_OLLAMA_MODEL": "ollama_model",

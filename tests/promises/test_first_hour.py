@@ -346,13 +346,13 @@ def test_classify_announces_what_write_writes(team: Vault) -> None:
         ("floor = ", "not TOML: Invalid value (at line 3, column 9)"),
         ("[watch]\nautostrat = true", "unknown setting 'watch.autostrat'"),
         ("[colours]\nred = 1", "unknown setting 'colours'"),
-        ("[journal]\nprompt = true", "warning: the setting 'journal.prompt' is gone: remove it"),
+        ("[measure]\nholdout = 0.1", "warning: the setting 'measure' is gone: remove it"),
     ],
 )
 def test_check_names_what_is_wrong_in_vault_toml(line: str, message: str) -> None:
     data = f"prompt_lessons = 2\n\n{line}\n".encode()
     (found,) = check.of_text(check.Candidate("lessons/vault.toml", data, is_lesson=False))
-    at = 4 if "watch" in line or "journal" in line else 3
+    at = 4 if "watch" in line else 3
     assert str(found).startswith(f"lessons/vault.toml:{at}: settings: {message}")
 
 

@@ -175,11 +175,11 @@ def test_a_vault_may_not_choose_endpoints_models_or_folders(own_world: Path) -> 
 
 
 def test_a_setting_that_is_gone_is_a_warning(own_world: Path) -> None:
-    settings = load(own_world, user="prompt_lessons = 2\n[journal]\nprompt = true\n")
+    settings = load(own_world, user="prompt_lessons = 2\n[measure]\nholdout = 0.1\n")
     assert settings.prompt_lessons == 2
     file = own_world / "config.toml"
     (line,) = settings.warnings()
-    assert line == f"warning: {file}: ignored: the setting 'journal.prompt' is gone: remove it"
+    assert line == f"warning: {file}: ignored: the setting 'measure' is gone: remove it"
 
 
 WRONG_VALUES = [
