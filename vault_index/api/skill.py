@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from vault_index import api
 from vault_index.api.question import Caller, command, question
 from vault_index.check.finding import Finding
 from vault_index.learn.skills import build, cluster, deploy
-from vault_index.learn.skills.build import Built, Rates
+from vault_index.learn.skills.build import Built
 from vault_index.vault import Vault
 
 
@@ -21,7 +19,7 @@ def candidates(vault: Vault) -> dict[str, Any]:
 
     `built` says of each whether there is a skill of it.
     """
-    built = build.existing(vault)
+    built = build.built_in(vault.root / build.FOLDER)
     listed = cluster.collect(vault, built)
     return {"candidates": [{**each.as_json(), "built": each.tag in built} for each in listed]}
 
@@ -32,12 +30,6 @@ def compare(vault: Vault) -> tuple[Finding, ...]:
     return tuple(build.findings(vault))
 
 
-@question
-def rate(vault: Vault, tags: Sequence[str] = ()) -> tuple[Rates, ...]:
-    """Return for skills that were built, or those of these tags, which of their prompts do right."""
-    return tuple(build.rates(vault, tags))
-
-
 @command
 def build_ready(
     vault: Vault,
@@ -46,19 +38,9 @@ def build_ready(
     dry_run: bool = False,
     force: bool = False,
 ) -> list[Built]:
-    """Build the skills that are ready, or those of these tags.
-
-    The triggers of those that were written are searched in the index with them.
-    """
+    """Build the skills that are ready, or those of these tags."""
     caller.index(vault)
-    done = build.build(vault, tags, dry_run=dry_run, force=force)
-    written = [each.tag for each in done if each.state in build.WRITTEN]
-    if dry_run or not written:
-        return done
-    caller.index(vault)
-    rated = caller.ask(api.skill.rate(tags=written), settled=True)
-    rates = {each.tag: each for each in rated}
-    return [replace(each, triggers=rates.get(each.tag)) for each in done]
+    return build.build(vault, tags, dry_run=dry_run, force=force)
 
 
 @command

@@ -14,7 +14,7 @@ from vault_index.entrypoints.cli import asking, options, output
 from vault_index.entrypoints.words import count
 
 if TYPE_CHECKING:
-    from vault_index.learn.skills.build import Built, Rates
+    from vault_index.learn.skills.build import Built
 
 in_project = click.option("--project", is_flag=True, help="In this project's .claude/skills.")
 
@@ -41,7 +41,7 @@ def candidates_command(named: str | None) -> options.Answers:
 @options.command("build", "lessons skills build retries", of=command)
 @click.argument("tags", nargs=-1, metavar="[TAG]...")
 @click.option("--dry-run", is_flag=True, help="Show what would be written.")
-@click.option("--force", is_flag=True, help="Set files aside that were changed by hand, and build.")
+@click.option("--force", is_flag=True, help="Build also over edits that git has.")
 @click.option("--to", "agent", type=options.Choice(["claude"]), help="Copy all to this agent, too.")
 @in_project
 def build_command(
@@ -61,8 +61,7 @@ def build_command(
     """
     built = asking.ask(named, api.skill.build_ready(tags=list(tags), dry_run=dry_run, force=force))
     if as_json:
-        shown = [codec.to_json(each) for each in built]
-        output.json([{name: of[name] for name in of if of[name] is not None} for of in shown])
+        output.json(list(map(codec.to_json, built)))
     else:
         _show(built, dry_run=dry_run)
     if agent and not dry_run:
@@ -104,24 +103,6 @@ def _show(built: list[Built], *, dry_run: bool) -> None:
         output.say(output.styled(skill.path, bold=True), about)
         for id, reason in skill.left_out.items():
             asking.note(f"warning: {skill.name}: {id} is left out: {reason}")
-        for path in skill.aside:
-            asking.note(f"note: set aside: {path}")
-        if skill.triggers:
-            _show_triggers(skill.triggers)
-
-
-def _show_triggers(rates: Rates) -> None:
-    """Show how many of the lessons' prompts find the skill, and warn of those that do wrong."""
-    sides = []
-    if rates.fires_on:
-        sides.append(f"{rates.fires} of {rates.fires_on} fires_on prompts find it")
-    if rates.silent_on:
-        sides.append(f"{rates.silent} of {rates.silent_on} silent_on prompts do not")
-    output.say(f"  {', '.join(sides) or 'its lessons have no prompts'}", indent=2)
-    for prompt in rates.missed:
-        asking.note(f"warning: {rates.name}: {prompt!r:.80} does not find it")
-    for prompt in rates.wrong:
-        asking.note(f"warning: {rates.name}: {prompt!r:.80} finds it")
 
 
 def _line(candidate: dict[str, Any]) -> str:

@@ -10,15 +10,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from vault_index.check import prompt_injection
 from vault_index.features import SkillsTable
-from vault_index.lesson import passages
-from vault_index.lesson.file import hash_of
-from vault_index.lesson.passages import Parts
 from vault_index.recall import select
 from vault_index.store import filters, injections
 
@@ -29,7 +26,7 @@ TYPE = "code_pattern"  # of the lessons that skills are made of
 PREFIX = "learned-"
 MAX_NAME_CHARS = 64  # of a skill, by the format
 _LISTS = ("tags", "fires_on", "silent_on", "categories")
-_COLUMNS = ("lesson_id", "path", "title", "text", "type", "confidence", "file_hash", *_LISTS)
+_COLUMNS = ("lesson_id", "path", "title", "text", "confidence", "file_hash", *_LISTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,34 +37,21 @@ class Pattern:
     path: str  # from the vault's root
     title: str
     text: str
-    type: str
     confidence: int  # 1..5
     tags: tuple[str, ...]
     fires_on: tuple[str, ...]
     silent_on: tuple[str, ...]
     categories: tuple[str, ...] = ()
     uses: int = 0
-    since: str = ""  # when an agent first got it, as far as the record goes; ISO 8601
-
-    @property
-    def parts(self) -> Parts:
-        """Return the parts of its text."""
-        return passages.parts_of(self.text)
-
-    @property
-    def digest(self) -> str:
-        """Return the hash of all that a skill says of it but its uses: these change every day."""
-        prompts = (*self.fires_on, "", *self.silent_on)
-        return hash_of(self.title, self.text, self.type, str(self.confidence), *prompts)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Cluster:
     """The patterns of a tag, by id, and the least that makes a skill of them."""
 
     tag: str  # as in the skill's name
     patterns: tuple[Pattern, ...]
-    least: SkillsTable
+    least: SkillsTable = field(default_factory=SkillsTable)
     same_as: str = ""  # the tag of the cluster with the same lessons that counts
 
     @property
@@ -75,22 +59,17 @@ class Cluster:
         """The name of its skill."""
         return PREFIX + self.tag
 
-    @cached_property
+    @property
     def confidence(self) -> float:
         """The mean of its lessons, 1..5; 0 without any."""
         return sum(each.confidence for each in self.patterns) / max(1, len(self.patterns))
 
-    @cached_property
+    @property
     def uses(self) -> int:
         """Return how often agents got its lessons, together."""
         return sum(each.uses for each in self.patterns)
 
     @property
-    def since(self) -> str:
-        """Return the day on which an agent first got one of its lessons, "" for never."""
-        return min((each.since[:10] for each in self.patterns if each.since), default="")
-
-    @cached_property
     def nearness(self) -> float:
         """Return how near it is to a skill: the mean of three shares, 1 if all are reached."""
         asked = (
@@ -111,11 +90,9 @@ class Cluster:
             "tag": self.tag,
             "name": self.name,
             "lessons": len(self.patterns),
-            "least_lessons": self.least.least_lessons,
             "confidence": round(self.confidence, 2),
-            "least_confidence": self.least.least_confidence,
             "uses": self.uses,
-            "least_uses": self.least.least_uses,
+            **asdict(self.least),
             "nearness": round(self.nearness, 3),
             "ready": self.is_ready,
             "same_as": self.same_as,
@@ -147,13 +124,12 @@ def _patterns(vault: Vault) -> Iterator[Pattern]:
     only = filters.Filter(type=TYPE).where()
     rows = table.rows(_COLUMNS, filters.all_of(filters.WHOLE, filters.FOR_AGENTS, *only))
     trusted = select.trusted_files(vault, {(row["path"], row["file_hash"]) for row in rows})
-    uses, times = injections.uses(vault.index_dir), injections.times_of(vault.index_dir)
+    uses = injections.uses(vault.index_dir)
     for row in rows:
         if (row["path"], row["file_hash"]) in trusted:
             id, title, text = row["lesson_id"], row["title"] or row["lesson_id"], row["text"] or ""
-            more: dict[str, Any] = {name: tuple(row[name] or ()) for name in _LISTS}
-            more |= {"uses": uses.get(id, 0), "since": times.get(id, ("", ""))[0]}
-            yield Pattern(id, row["path"], title, text, row["type"], row["confidence"], **more)
+            lists: dict[str, Any] = {name: tuple(row[name] or ()) for name in _LISTS}
+            yield Pattern(id, row["path"], title, text, row["confidence"], uses=uses[id], **lists)
 
 
 def tag_name(tag: str) -> str:
