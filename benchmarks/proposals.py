@@ -20,6 +20,7 @@ from pathlib import Path
 from benchmarks import instruments, web
 from benchmarks.instruments import Row
 from vault_index import api, client
+from vault_index.api import codec
 from vault_index.embed import download
 from vault_index.entrypoints.words import proposals as words
 from vault_index.hotpath import protocol
@@ -80,8 +81,8 @@ def _words_of_cards(vault: Vault) -> Iterator[Row]:
         )
         review.propose(vault, learned, {})
     before, whole = [], []
-    for card in client.ask(str(vault.root), api.proposal.cards())["proposals"]:
-        head = f"{card['title']} {words.origin(card)}"
+    for card in client.ask(str(vault.root), api.proposal.cards()):
+        head = f"{card.title} {words.origin(card)}"
         rest = f"{words.summary(card)} {words.quoted(card)} {words.state(card)[1]}"
         before.append(len(head.split()))
         whole.append(len(f"{head} {rest}".split()))
@@ -97,7 +98,7 @@ def _times(
     for number in range(repeats + 3):
         title, text = DRAFTS[number % len(DRAFTS)]
         proposal = draft.create(title, f"{text} Seen {number} times.", **more)
-        asked = {"ask": ask, "with": {"proposal": proposal.as_json()}, "fresh": False}
+        asked = {"ask": ask, "with": {"proposal": codec.to_json(proposal)}, "fresh": False}
         began = time.perf_counter()
         answer = protocol.ask(str(vault.root), asked, 30)["answer"]
         took.append(1000 * (time.perf_counter() - began))

@@ -85,10 +85,10 @@ def learned(vault: Vault, folder: Path, most: int) -> Iterator[Row]:
         sent = timeline.plain(stages.shown(material, vault.config, stages.Request()))
         there = evidence.texts_of([sent])
         for each in answer["proposals"]:
-            (kept,) = client.ask(vault, api.proposal.select(id=each["id"]))["proposals"]
-            invented = [q for q in kept["quotes"] if not any(q in text for text in there)]
+            (kept,) = client.ask(vault, api.proposal.select(id=each["id"]))
+            invented = [q for q in kept.quotes if not any(q in text for text in there)]
             counts["proposals with an invented quote"] += bool(invented)
-            print(f"  {kept['title']!r}: {kept['quotes']}")  # noqa: T201  # to be read by a person
+            print(f"  {kept.title!r}: {kept.quotes}")  # noqa: T201  # to be read by a person
     yield "learn: sessions", len(materials), ""
     counts.setdefault("proposals with an invented quote", 0)
     counts.update({f"dropped: {why}": count for why, count in reasons.items()})

@@ -95,11 +95,11 @@ def test_all_points_become_lessons_and_the_hook_refuses_none(
             reasons |= {each["title"]: each["reason"] for each in answer["dropped"]}
             copied = [why for each in answer["proposals"] for _, why in each["left_out"]]
             assert gate.COPIED in copied
-    proposals = client.ask(team, api.proposal.select())["proposals"]
+    proposals = client.ask(team, api.proposal.select())
     assert len(proposals) + len(reasons) == len(POINTS) == 99
     assert len(proposals) >= 0.95 * len(POINTS), reasons
     for each in proposals:
-        client.ask(team, api.proposal.accept(id=each["id"]))
+        client.ask(team, api.proposal.accept(id=each.id))
     run("git", "add", "-A", cwd=team.root)
     committed = run("git", "commit", "-m", "What we learned", cwd=team.root, check=False)
     assert committed.code == 0, committed.err

@@ -161,8 +161,7 @@ def test_from_the_hook_to_a_proposal_and_never_twice(team: Vault, own_world: Pat
         assert (done.out, done.err) == ("", "")
 
     def proposals() -> list[Any]:
-        listed: list[Any] = client.ask(team, api.proposal.select())["proposals"]
-        return listed
+        return [*client.ask(team, api.proposal.select())]
 
     def is_settled() -> bool:
         return not backlog.ended(journal) and not backlog.waiting(journal)
@@ -171,7 +170,7 @@ def test_from_the_hook_to_a_proposal_and_never_twice(team: Vault, own_world: Pat
         hook()
         soon(proposals, seconds=120)
         (made,) = proposals()
-        assert made["is_draft"]
+        assert made.is_draft
         soon(is_settled, seconds=120)
         talk.asks("And the logout?").says("The logout keeps the query, too, I looked.")
         hook()

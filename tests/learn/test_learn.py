@@ -20,6 +20,7 @@ from tests.support.files import MakeVault, commit, lesson_text
 from tests.support.materials import a_material, an_entry, good_answer, stage_of
 from tests.support.model_server import ModelServer
 from vault_index import api, client
+from vault_index.api import codec
 from vault_index.errors import SettingsError, VaultError, WriteError
 from vault_index.learn import record, run, stages
 from vault_index.learn.material import Material
@@ -85,9 +86,8 @@ def learn(vault: Vault, material: Material | None = None, **options: Any) -> dic
 
 
 def waiting(vault: Vault) -> list[dict[str, Any]]:
-    asked = client.ask(vault, api.proposal.select())
-    proposals: list[dict[str, Any]] = asked["proposals"]
-    return proposals
+    listed: list[dict[str, Any]] = codec.to_json(client.ask(vault, api.proposal.select()))
+    return listed
 
 
 def reasons(answer: dict[str, Any]) -> list[str]:

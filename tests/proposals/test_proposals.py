@@ -52,7 +52,7 @@ def remember(vault: Vault, title: str = "Rotate the key", text: str = TEXT, **mo
 
 
 def waiting(vault: Vault) -> list[str]:
-    return [each["title"] for each in ask(vault, api.proposal.select())["proposals"]]
+    return [each["title"] for each in ask(vault, api.proposal.select())]
 
 
 def holding(folder: Path, text: str) -> list[Path]:
@@ -70,7 +70,7 @@ def test_a_proposal_waits_outside_the_vault_and_is_a_lesson_once_accepted(
         team, category="Ops/Release", tags=["keys"], fires_on=["the installer says no"], by="pi"
     )
     assert proposed["status"] == "waiting"
-    (each,) = ask(team, api.proposal.select())["proposals"]
+    (each,) = ask(team, api.proposal.select())
     assert (each["id"], each["category"], each["by"]) == (proposed["id"], "ops/release", "pi")
     assert (each["text"], each["tags"]) == (TEXT, ["keys"])
     assert each["created"]
@@ -165,7 +165,7 @@ def test_what_is_a_lesson_already_names_it(team: Vault) -> None:
 def test_a_correction_of_a_lesson_waits_and_names_it(team: Vault) -> None:
     proposed = remember(team, "Raise the heap", f"{HEAP} To 8 GB.")
     assert proposed["status"] == "waiting"
-    assert ask(team, api.proposal.select())["proposals"][0]["near"] == proposed["near"]
+    assert ask(team, api.proposal.select())[0]["near"] == proposed["near"]
     assert proposed["near"][0][0] == "ops/heap"
 
 
@@ -230,7 +230,7 @@ def test_a_warning_waits_with_it(team: Vault) -> None:
     (finding,) = proposed["findings"]
     assert (finding["level"], finding["rule"]) == ("warning", "category")
     assert "operations" in finding["message"]
-    assert ask(team, api.proposal.select())["proposals"][1]["findings"] == [finding]
+    assert ask(team, api.proposal.select())[1]["findings"] == [finding]
 
 
 def test_a_runaway_agent_fills_no_disk(team: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,7 +240,7 @@ def test_a_runaway_agent_fills_no_disk(team: Vault, monkeypatch: pytest.MonkeyPa
     with pytest.raises(VaultError, match="3 proposals wait already") as refused:
         remember(team)
     assert "lessons review" in refused.value.hint
-    (first, *_) = ask(team, api.proposal.select())["proposals"]
+    (first, *_) = ask(team, api.proposal.select())
     ask(team, api.proposal.reject(id=first["id"]))
     assert remember(team)["status"] == "waiting"
 
@@ -287,7 +287,9 @@ def test_a_crash_while_accepting_loses_nothing_and_makes_no_second_lesson(
         with pytest.raises(KeyboardInterrupt):
             ask(team, api.proposal.accept(id=id))
     assert waiting(team) == ["Rotate the key"]
-    assert remember(team)["status"] in ("a lesson already", "waiting already")
+    assert remember(team)["status"] == "a lesson already"
+    (card,) = ask(team, api.proposal.cards())
+    assert card["same"][0] == "ops/rotate-the-key"
     accepted = ask(team, api.proposal.accept(id=id, category="elsewhere"))
     assert accepted["path"] == "lessons/ops/rotate-the-key.md"
     assert len(holding(team.lessons_dir, "signing key")) == 1
@@ -349,11 +351,11 @@ def test_what_a_person_edits_in_a_proposal_is_what_is_accepted(team: Vault) -> N
 
     broken = Path(remember(team, "Clock", "Freeze the clock in tests that read it.")["file"])
     broken.write_text("---\ntitle: [\n---\nText.\n")
-    (each,) = ask(team, api.proposal.select())["proposals"]
+    (each,) = ask(team, api.proposal.select())
     assert (each["title"], each["findings"][0]["level"]) == ("(cannot be read)", "error")
     with pytest.raises(VaultError, match=broken.stem):
         ask(team, api.proposal.accept(id=broken.stem))
-    assert ask(team, api.proposal.cards())["proposals"][0]["source"] == ""
+    assert ask(team, api.proposal.cards())[0]["source"] == ""
     ask(team, api.proposal.reject(id=broken.stem))
     assert waiting(team) == []
 
@@ -371,7 +373,7 @@ def test_an_edit_that_a_commit_would_refuse_is_not_accepted(team: Vault) -> None
 @pytest.mark.slow
 def test_names(team: Vault) -> None:
     id = remember(team)["id"]
-    assert ask(team, api.proposal.select(id=id[:3]))["proposals"][0]["id"] == id
+    assert ask(team, api.proposal.select(id=id[:3]))[0]["id"] == id
     for name in ("", "nothing", "../../etc/passwd", "*"):
         with pytest.raises(VaultError, match=r"no proposal .* waits"):
             ask(team, api.proposal.accept(id=name))
@@ -395,7 +397,7 @@ def test_no_link_is_followed(team: Vault, own_world: Path, tmp_path: Path) -> No
     file = Path(remember(team)["file"])
     file.unlink()
     file.symlink_to(victim)
-    (each,) = ask(team, api.proposal.select())["proposals"]
+    (each,) = ask(team, api.proposal.select())
     assert each["text"] == ""
     with pytest.raises(VaultError, match="link"):
         ask(team, api.proposal.accept(id=file.stem))
@@ -434,7 +436,7 @@ def test_a_terminal_gets_no_escapes_of_an_agent(team: Vault) -> None:
                 "--fires-on", f"{ESCAPE}[2J", cwd=team.root, check=False)  # fmt: skip
     listed = run("lessons", "review", "list", cwd=team.root)
     every = shown.out + shown.err + listed.out + listed.err
-    for each in ask(team, api.proposal.select())["proposals"]:
+    for each in ask(team, api.proposal.select()):
         every += run("lessons", "review", "list", each["id"], cwd=team.root).out
     assert ESCAPE not in every
     assert "\a" not in every

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.indexed import kept_on, with_words
 from vault_index import api, client
 from vault_index.api import codec
+from vault_index.api.proposal import Card, Target
 from vault_index.entrypoints.words import proposals
 from vault_index.errors import VaultError
 from vault_index.journal.record import private_id
@@ -77,7 +79,7 @@ def lesson(vault: Vault, path: str) -> Any:
 
 
 def waiting(vault: Vault) -> list[str]:
-    return [each["id"] for each in ask(vault, api.proposal.select())["proposals"]]
+    return [each["id"] for each in ask(vault, api.proposal.select())]
 
 
 # shown
@@ -88,7 +90,7 @@ def test_a_reviewer_sees_the_evidence_the_nearest_and_what_prompts_find(team: Va
     id = learned(
         team, "More heap", f"{HEAP} Then again.", fires_on=["node heap in the runner dies"]
     )
-    (card,) = ask(team, api.proposal.cards(id=id))["proposals"]
+    (card,) = ask(team, api.proposal.cards(id=id))
     assert (card["why"], card["quotes"]) == ("failed, then passed", [QUOTE])
     assert card["nearest"][:2] == ["ops/heap", "Raise the heap"]
     (prompt,) = card["prompts"]
@@ -103,7 +105,7 @@ def test_a_reviewer_sees_the_evidence_the_nearest_and_what_prompts_find(team: Va
 def test_the_score_foreseen_is_that_of_the_lesson_once_accepted(team: Vault) -> None:
     prompt = "our installer refuses the signed package"
     id = learned(team, fires_on=[prompt, "raise the heap of node"])
-    foreseen, other = ask(team, api.proposal.cards(id=id))["proposals"][0]["prompts"]
+    foreseen, other = ask(team, api.proposal.cards(id=id))[0]["prompts"]
     assert other["then"]["is_above"], "its own prompt is taught once it is accepted"
     ask(team, api.proposal.accept(id=id))
     (hit, *_) = ask(team, api.search.find(query=Query(text=prompt)))["hits"]
@@ -140,7 +142,7 @@ def test_the_command_lists_them_in_a_pipe(team: Vault) -> None:
     assert "a draft by rule" in shown
     assert f"“{QUOTE}”" in shown
     assert "what is for lunch" not in shown
-    first, second = (each["id"] for each in ask(team, api.proposal.select())["proposals"])
+    first, second = (each["id"] for each in ask(team, api.proposal.select()))
     whole = run("lessons", "review", first, cwd=team.root).out
     assert f"quote   “{QUOTE}”" in whole
     assert "silent  “what is for lunch”" in whole
@@ -154,7 +156,7 @@ def test_the_command_lists_them_in_a_pipe(team: Vault) -> None:
 def test_a_draft_without_a_category_is_classified(team: Vault) -> None:
     text = "Open a pull request for each change of the signing key."
     id = learned(team, text=text, category_path="")
-    (card,) = ask(team, api.proposal.cards(id=id))["proposals"]
+    (card,) = ask(team, api.proposal.cards(id=id))
     assert card["suggested"] == "workflow/code-review"
     assert "pull request" in card["why_suggested"]
 
@@ -212,15 +214,16 @@ def test_a_card_says_who_confirms_it_and_what_is_in_the_way(team: Vault) -> None
             "say when: [e]",
         ),
         ({"text": ""}, "[r] rejects it"),
+        ({"same": ["ops/heap", "Raise the heap", 1.0]}, "ops/heap says this already: [r]"),
+        ({"target": Target(id="ops/heap", is_done=True)}, "ops/heap says this already: [r]"),
     ],
 )
 def test_each_thing_in_the_way_names_the_key_that_settles_it(
     values: dict[str, Any], in_the_way: str
 ) -> None:
-    card: dict[str, Any] = {"text": TEXT, "category": "ops", "suggested": "", "is_draft": False}
-    card |= {"findings": [], "near": [], "prompts": [], "target": None}
+    card = Card(id="", title="Rotate the key", text=TEXT, category="ops")
     assert proposals.state(card) == (True, "ready: goes to ops")
-    is_ready, state = proposals.state(card | values)
+    is_ready, state = proposals.state(replace(card, **values))
     assert not is_ready
     assert in_the_way in state
 
@@ -265,7 +268,7 @@ def test_a_change_of_what_was_saved_meanwhile_is_refused_and_may_be_merged(team:
     id = change_of_heap(team)
     saved = f"{HEAP} Somebody knew more."
     write(team.lessons_dir / "ops/heap.md", lesson_text("Raise the heap", saved))
-    assert ask(team, api.proposal.cards(id=id))["proposals"][0]["target"]["is_outdated"]
+    assert ask(team, api.proposal.cards(id=id))[0]["target"]["is_outdated"]
     with pytest.raises(VaultError, match="something else now") as refused:
         ask(team, api.proposal.accept(id=id))
     assert "merge" in refused.value.hint
@@ -298,11 +301,11 @@ def test_an_outdated_change_is_accepted_once_it_is_edited(team: Vault) -> None:
     seen = edited_source(team, id)
     edited = seen.replace(f"{HEAP}\n\n{ADDED}", f"{saved}\n- related: docker")
     ask(team, api.proposal.edit(id=id, text=edited, seen=seen))
-    target = ask(team, api.proposal.cards(id=id))["proposals"][0]["target"]
+    target = ask(team, api.proposal.cards(id=id))[0]["target"]
     assert not target["is_outdated"]
     changed = [x for x in target["diff"].splitlines()[2:] if x[0] in "+-"]
     assert changed == ["+fires_on: the installer refuses it", "+- related: docker"]
-    assert ask(team, api.proposal.select(id=id))["proposals"][0]["added"] == "- related: docker"
+    assert ask(team, api.proposal.select(id=id))[0]["added"] == "- related: docker"
     ask(team, api.proposal.accept(id=id))
     assert lesson(team, "ops/heap.md").text == f"{saved}\n- related: docker"
 
@@ -408,7 +411,7 @@ def test_a_kill_while_committing_leaves_no_commit_without_its_trailer(
 def test_a_change_of_a_lesson_that_is_gone_is_an_error(team: Vault) -> None:
     id = change_of_heap(team)
     (team.lessons_dir / "ops/heap.md").unlink()
-    assert "no lesson" in ask(team, api.proposal.cards(id=id))["proposals"][0]["target"]["problem"]
+    assert "no lesson" in ask(team, api.proposal.cards(id=id))[0]["target"]["problem"]
     with pytest.raises(VaultError, match="no lesson"):
         ask(team, api.proposal.accept(id=id))
 
@@ -462,6 +465,9 @@ def test_a_crash_after_the_lesson_was_written_adds_nothing_twice(
             decide()
     assert waiting(team) == [id]
     written = (team.lessons_dir / "ops/heap.md").read_bytes()
+    (card,) = ask(team, api.proposal.cards())
+    assert card["target"]["is_done"] if how == "change" else card["same"][0] == "ops/heap"
+    seen = ask(team, api.proposal.merge(id=id, into="ops/heap"))["before"]
     decide()
     assert (team.lessons_dir / "ops/heap.md").read_bytes() == written
     assert waiting(team) == []
@@ -504,7 +510,7 @@ def test_several_and_all_of_a_session_at_once(team: Vault) -> None:
 @pytest.mark.slow
 def test_an_edit_is_checked_and_keeps_what_a_reviewer_knows(team: Vault) -> None:
     id = learned(team)
-    seen = ask(team, api.proposal.cards(id=id))["proposals"][0]["source"]
+    seen = ask(team, api.proposal.cards(id=id))[0]["source"]
     edited = seen.replace("Rotate the signing key", "Renew the signing key")
     changed = ask(team, api.proposal.edit(id=id, text=edited, seen=seen))
     assert (changed["text"][:5], changed["quotes"]) == ("Renew", [QUOTE])
@@ -519,11 +525,11 @@ def test_an_edit_is_checked_and_keeps_what_a_reviewer_knows(team: Vault) -> None
         source = edited_source(team, id)
         with pytest.raises(VaultError, match=says):
             ask(team, api.proposal.edit(id=id, text=text, seen=source))
-    assert ask(team, api.proposal.select(id=id))["proposals"][0]["text"] == changed["text"]
+    assert ask(team, api.proposal.select(id=id))[0]["text"] == changed["text"]
 
 
 def edited_source(team: Vault, id: str) -> str:
-    return str(ask(team, api.proposal.cards(id=id))["proposals"][0]["source"])
+    return str(ask(team, api.proposal.cards(id=id))[0]["source"])
 
 
 # expired
@@ -570,18 +576,18 @@ def test_none_goes_unless_the_settings_say_so(team: Vault) -> None:
     age(team, id, 4000)
     patient = open_vault(team.root)
     assert waiting(patient) == [id]
-    assert ask(patient, api.proposal.select())["proposals"][0]["expires"] == ""
+    assert ask(patient, api.proposal.select())[0]["expires"] == ""
 
 
 def test_days_beyond_the_calendar_are_for_ever(team: Vault, own_world: Path) -> None:
     id = learned(team)
     write(own_world / "config.toml", "[learn]\nexpire_days = 999999999\n")
-    assert ask(open_vault(team.root), api.proposal.select())["proposals"][0]["expires"] == ""
+    assert ask(open_vault(team.root), api.proposal.select())[0]["expires"] == ""
     assert review.count(open_vault(team.root)) == 1
     write(own_world / "config.toml", "[learn]\nexpire_days = 30\n")
     file = store.file_of(store.folder_of(team) or Path(), id)
     file.write_text(re.sub("(?m)^created: .*", "created: 9999-12-31", file.read_text()))
-    assert ask(open_vault(team.root), api.proposal.select())["proposals"][0]["expires"] == ""
+    assert ask(open_vault(team.root), api.proposal.select())[0]["expires"] == ""
 
 
 # rejected
@@ -616,7 +622,7 @@ def test_a_prompt_for_a_lesson_is_shown_in_a_line_and_acts_once_accepted(team: V
         category_path="",
         fires_on=[prompt],
     )
-    (card,) = ask(team, api.proposal.cards(id=id))["proposals"]
+    (card,) = ask(team, api.proposal.cards(id=id))
     shown = [line for line in card["target"]["diff"].splitlines()[2:] if line[0] in "+-"]
     assert shown == [f"+fires_on: {prompt}"]
     before = lesson(team, "ops/heap.md")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from vault_index import api
@@ -53,36 +53,59 @@ def remember(
     return review.propose(vault, proposal, compared)
 
 
-@command
-def select(vault: Vault, caller: Caller, id: str = "", session: str = "") -> dict[str, Any]:
-    """List the `proposals` that wait, oldest first; with `id` that one, also by its beginning.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The lesson that a proposal changes: how, or the `problem` with it."""
 
-    `session` is the private id of one, or its beginning. Each has its `project` and `day`, the `quote`
-    that proves most with its `speaker`, and the day on which it `expires`, or ""; it stays until a
-    command that writes lets it go.
+    id: str
+    diff: str = ""
+    is_outdated: bool = True
+    is_done: bool = False
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card(Proposal):
+    """A proposal as a reviewer sees it.
+
+    `quote` proves most, with its `speaker`; `expires` is the day on which it goes, or "". Only `cards`
+    has the rest: `same` and `nearest` are lessons as [id, title, likeness], `prompts` what `outlook` says
+    of them, `suggested` the classifier's category, and `source` the file as an editor gets it.
+    """
+
+    quote: str = ""
+    speaker: str = ""
+    expires: str = ""
+    same: Sequence[Any] | None = None
+    nearest: Sequence[Any] | None = None
+    prompts: tuple[Mapping[str, Any], ...] = ()
+    suggested: str = ""
+    why_suggested: str = ""
+    target: Target | None = None
+    source: str = ""
+
+
+@command
+def select(vault: Vault, caller: Caller, id: str = "", session: str = "") -> tuple[Card, ...]:
+    """List the proposals that wait, oldest first; with `id` that one, also by its beginning.
+
+    `session` is the private id of one, or its beginning. One that has expired stays until a command
+    that writes lets it go.
     """
     del caller
-    return {"proposals": [_as_json(vault, each) for each in _selected(vault, id, session)]}
-
-
-def _selected(vault: Vault, id: str, session: str) -> list[Proposal]:
     listed = [review.find(vault, id, broken=True)] if id else review.waiting(vault)
-    return [proposal for proposal in listed if proposal.session.startswith(session)]
+    return tuple(_card(vault, each) for each in listed if each.session.startswith(session))
 
 
 @command
-def cards(vault: Vault, caller: Caller, id: str = "", session: str = "") -> dict[str, Any]:
-    """List the `proposals` as `select` does, with all that a reviewer wants to know of each.
-
-    That is `nearest`, `prompts`, `suggested` and `why_suggested`: see `outlook`; the lesson
-    that it `changes` as `target` with `id`, `diff` and `is_outdated`, or None; and its file as an
-    editor gets it, `source`.
-    """
-    return {"proposals": [_card(vault, caller, each) for each in _selected(vault, id, session)]}
+def cards(vault: Vault, caller: Caller, id: str = "", session: str = "") -> tuple[Card, ...]:
+    """List the proposals as `select` does, with all that a reviewer wants to know of each."""
+    listed = caller.ask(api.proposal.select(id=id, session=session))
+    return tuple(_compared(vault, caller, each) if each.text else each for each in listed)
 
 
 @command
-def edit(vault: Vault, caller: Caller, id: str, text: str, seen: str) -> dict[str, Any]:
+def edit(vault: Vault, caller: Caller, id: str, text: str, seen: str) -> Card:
     """Write the edited `source` of a proposal, of which the editor got `seen`: the proposal.
 
     It is checked again: what `check` calls an error is refused, and the proposal stays as it was. An
@@ -97,7 +120,7 @@ def edit(vault: Vault, caller: Caller, id: str, text: str, seen: str) -> dict[st
     if changes:
         with suppress(VaultError):  # the lesson is gone: it stays a change of what was there
             lesson = caller.ask(api.lesson.show(name=changes))["entry"]
-    return _as_json(vault, review.edit(vault, id, text, seen, categories, lesson))
+    return _card(vault, review.edit(vault, id, text, seen, categories, lesson))
 
 
 @command
@@ -130,10 +153,18 @@ def accept(
 ) -> dict[str, Any]:
     """Make a proposal a lesson, or change the lesson it is a change of: the lesson's `id` and `path`.
 
-    The path is from the vault's root.
+    The path is from the vault's root. One that a lesson says already only goes.
     """
-    changes = review.find(vault, id).changes
-    entry = caller.ask(api.lesson.show(name=changes))["entry"] if changes else None
+    proposal = review.find(vault, id)
+    named, same = proposal.changes, None
+    with suppress(VaultError):  # without an index
+        if not named:
+            same = caller.ask(api.proposal.compare(proposal=proposal), fetch=False)["same"]
+            named = same[0] if same else ""
+    entry = caller.ask(api.lesson.show(name=named))["entry"] if named else None
+    if entry and same:
+        review.drop(vault, id)
+        return {"id": entry["id"], "path": entry["path"]}
     path = write_lesson(vault, id, entry, category=category, commit=commit)
     lesson = entry["id"] if entry else id_of(str(path.relative_to(vault.lessons_dir)))
     return {"id": lesson, "path": str(path.relative_to(vault.root))}
@@ -153,39 +184,31 @@ def reject(vault: Vault, caller: Caller, id: str) -> dict[str, Any]:
     return {"id": rejected.id, "title": rejected.title}
 
 
-def _card(vault: Vault, caller: Caller, proposal: Proposal) -> dict[str, Any]:
-    """Return a proposal with what is known about it; one that cannot be read as it is."""
-    card = _as_json(vault, proposal)
-    card |= {"nearest": None, "prompts": [], "suggested": "", "why_suggested": ""}
-    card |= {"target": None, "source": ""}
-    if not proposal.text:
-        return card
+def _card(vault: Vault, proposal: Proposal) -> Card:
+    values = {name: getattr(proposal, name) for name in Proposal.__dataclass_fields__}
+    values["day"] = proposal.day or proposal.created[:10]
+    quote, speaker = proposal.witness
+    return Card(**values, quote=quote, speaker=speaker, expires=review.expires(vault, proposal))
+
+
+def _compared(vault: Vault, caller: Caller, card: Card) -> Card:
+    """Return a card with what is known about its proposal."""
     try:
-        seen = caller.ask(api.proposal.preview(proposal=proposal), fetch=False)
-        card["why_suggested"] = seen.pop("why")
-        card |= seen
+        card = replace(card, **caller.ask(api.proposal.preview(proposal=card), fetch=False))
     except VaultError as error:
         caller.note(f"warning: not compared with the lessons: {error.message}")
-    if proposal.changes:
-        card["target"] = _target(caller, proposal)
-    return {**card, "source": review.source(vault, proposal.id)}
+    target = _target(caller, card) if card.changes else None
+    return replace(card, target=target, source=review.source(vault, card.id))
 
 
-def _target(caller: Caller, proposal: Proposal) -> dict[str, Any]:
+def _target(caller: Caller, proposal: Proposal) -> Target:
     try:
         entry = caller.ask(api.lesson.show(name=proposal.changes))["entry"]
     except VaultError as error:
-        return {"id": proposal.changes, "diff": "", "is_outdated": True, "problem": error.message}
-    outdated = is_outdated(proposal, entry)
+        return Target(id=proposal.changes, problem=error.message)
     diff = change_of(proposal, entry).diff
-    return {"id": entry["id"], "diff": diff, "is_outdated": outdated, "problem": ""}
-
-
-def _as_json(vault: Vault, proposal: Proposal) -> dict[str, Any]:
-    quote, speaker = proposal.witness
-    day = proposal.day or proposal.created[:10]
-    shown = {"day": day, "quote": quote, "speaker": speaker}
-    return {**proposal.as_json(), **shown, "expires": review.expires(vault, proposal)}
+    outdated = is_outdated(proposal, entry)
+    return Target(id=entry["id"], diff=diff, is_outdated=outdated, is_done=not diff)
 
 
 # Questions about a draft lesson, for the commands about proposals: the watcher has what they need.
@@ -215,12 +238,7 @@ def compare(vault: Vault, proposal: Proposal) -> dict[str, Any]:
 
 @question
 def preview(vault: Vault, proposal: Proposal) -> dict[str, Any]:
-    """Return what a reviewer wants to know of a draft: `nearest`, `prompts`, `suggested`, `why`.
-
-    `nearest` is a lesson as [id, title, likeness], or None; `prompts` as `similarity.outlook` returns
-    them; `suggested` the category that the classifier proposes for a draft without one, or "", and
-    why.
-    """
+    """Return what a reviewer wants to know of a draft, by the names of a `Card`."""
     title, text, changes = proposal.title, proposal.text, proposal.changes
     compared = similarity.compare(vault, proposal, without=changes)
     filed = (proposal.category,) if proposal.category else ()
@@ -229,9 +247,11 @@ def preview(vault: Vault, proposal: Proposal) -> dict[str, Any]:
         confidence=proposal.confidence,
     )
     prompts = similarity.outlook(vault, lesson, proposal.fires_on, proposal.silent_on, changes)
-    answer = {"nearest": compared["nearest"], "prompts": prompts, "suggested": "", "why": ""}
-    if filed or changes:
+    same = [*compared["same"], 1.0] if compared["same"] else None
+    answer = {"same": same, "nearest": compared["nearest"], "prompts": prompts}
+    if filed or changes or same:
         return answer
     verdict = classifier.of_draft(vault, title, text, fingerprint.unpack(compared["vector"]))
     first = verdict.categories[0]
-    return {**answer, "suggested": "" if first == UNCATEGORIZED else first, "why": verdict.why[0]}
+    suggested = "" if first == UNCATEGORIZED else first
+    return {**answer, "suggested": suggested, "why_suggested": verdict.why[0]}

@@ -45,6 +45,7 @@ COMMIT, AGENT = "a commit", "the agent"
 SPEAKERS = (CHECK, PERSON, PROGRAM, COMMIT, AGENT)
 
 Json = Mapping[str, Any]
+_EDIT_IT = "give it both, without `## Lesson:` headings, or reject it: see `lessons review`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +93,6 @@ class Proposal:
         first = self.quotes[0] if self.quotes else ""
         return min(said, key=lambda pair: SPEAKERS.index(pair[1]), default=(first, ""))
 
-    def as_json(self) -> dict[str, Any]:
-        """Return plain values."""
-        values = ((name, getattr(self, name)) for name in self.__dataclass_fields__)
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in values}
-
 
 def create(
     title: Any,
@@ -138,17 +134,15 @@ def create(
 
 def to_bytes(proposal: Proposal) -> bytes:
     """Return the file of a proposal. Raises VaultError for a text that holds several lessons."""
-    values = proposal.as_json()
-    values |= {
+    keys = {
+        "title": proposal.title,
         "categories": [proposal.category] if proposal.category else None,
+        **_filled(proposal, (*_KEYS, "anchors")),
         "confidence": None if proposal.confidence == DEFAULT_CONFIDENCE else proposal.confidence,
         "created": datetime.fromisoformat(proposal.created),
-        "findings": [dict(finding) for finding in proposal.findings],
-        "near": [list(near) for near in proposal.near],
+        KEY: about(proposal),
     }
-    values[KEY] = {name: values[name] for name in _ABOUT if values[name]}
-    names = ("title", "categories", *_KEYS, "anchors", "created", KEY)
-    keys = {name: values[name] for name in names if values[name]}
+    keys = {name: value for name, value in keys.items() if value}
     data = edits.set_keys(f"---\n---\n{proposal.text}\n".encode(), keys)
     if len(parse_file(data, f"{proposal.id}.md")) != 1:
         hint = "split it: one proposal for each, without `## Lesson:` headings"
@@ -156,11 +150,28 @@ def to_bytes(proposal: Proposal) -> bytes:
     return data
 
 
+def about(proposal: Proposal) -> dict[str, Any]:
+    """Return the key `proposal` of its file."""
+    return _filled(proposal, _ABOUT)
+
+
+def _filled(proposal: Proposal, names: Sequence[str]) -> dict[str, Any]:
+    """Return the fields that say something, as the file has them."""
+    fields = ((name, getattr(proposal, name)) for name in names)
+    return {name: _plain(value) for name, value in fields if value}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    return dict(value) if isinstance(value, Mapping) else value
+
+
 def from_bytes(id: str, data: bytes) -> Proposal:
     """Return the proposal of a file, which a person may have edited. Raises LessonError, VaultError."""
     lessons = parse_file(data, f"{id}.md")
-    if not lessons:
-        raise VaultError(f"the proposal {id} is empty", f"lessons review reject {id}")
+    if len(lessons) != 1 or not lessons[0].text or lessons[0].title == id:
+        raise VaultError(f"the proposal {id} is not one lesson with a title and a text", _EDIT_IT)
     lesson, keys = lessons[0], edits.keys_of(data)
     about = keys[KEY] if isinstance(keys.get(KEY), dict) else {}
     filed = [path for path in map(category.normalise, lesson.categories) if path]

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import check
-from vault_index.errors import ChangedError, CheckError, ProposalsFullError, VaultError
+from vault_index.errors import ChangedError, CheckError, ProposalsFullError
 from vault_index.features import LearnTable
 from vault_index.lesson import category, edits
-from vault_index.lesson.parse import parse_file
 from vault_index.proposals import draft, fingerprint, store
 from vault_index.proposals.draft import Proposal
 from vault_index.store import moments
@@ -149,23 +148,16 @@ def edit(
         before = store.read(folder, id)
         if _as_lesson(before) != seen:
             raise ChangedError(f"the proposal {id} has changed meanwhile", "edit it again")
-        about = edits.keys_of(before).get(draft.KEY)
+        about = draft.about(draft.from_bytes(id, before))
         keys = {"created": datetime.now(UTC).replace(microsecond=0), draft.KEY: about}
         data = edits.set_keys(text.encode("utf-8", "surrogateescape"), keys)
-        lessons = parse_file(data, f"{id}.md")
-        if len(lessons) != 1 or not lessons[0].text or lessons[0].title == id:
-            raise VaultError(
-                "a proposal is one lesson, with a title and some text", "edit it again"
-            )
         proposal = draft.from_bytes(id, data)
         proposal = _checked(proposal, data, categories, "not kept", "edit it again without that")
-        about = {**(about or {}), "findings": [dict(each) for each in proposal.findings]}
         if lesson is not None:
             base = draft.id_of(lesson["title"], lesson["text"])
             added = draft.added_lines(proposal.text, lesson["text"])
             proposal = replace(proposal, base=base, added=added)
-            about |= {"base": base, "added": added}
-        store.write(folder, id, edits.set_keys(data, {draft.KEY: about}))
+        store.write(folder, id, edits.set_keys(data, {draft.KEY: draft.about(proposal)}))
     return proposal
 
 
@@ -182,6 +174,12 @@ def reject(vault: Vault, name: str, compared: Mapping[str, Any]) -> Proposal:
             store.reject(folder, fingerprint.create(proposal, compared, now))
         store.remove(folder, id)
     return proposal
+
+
+def drop(vault: Vault, name: str) -> None:
+    """Remove a proposal that a lesson says already. Raises VaultError, WriteError."""
+    with store.hold(vault) as folder:
+        store.remove(folder, store.find_id(folder, name))
 
 
 def _as_lesson(data: bytes) -> str:

@@ -41,7 +41,7 @@ PATH = "proposal.md"
 def compare(vault: Vault, proposal: Proposal, without: str = "") -> dict[str, Any]:
     """Compare a proposal with the lessons in the index and the rejected proposals of a vault.
 
-    Return `same`, the [id, title] of the lesson that has this text, or None; `near`, lessons as
+    Return `same`, the [id, title] of a lesson that has this text, or None; `near`, lessons as
     [id, title, likeness], the most like first; `nearest`, the first lesson however little it is like
     it, or None; `closest`, the first five; `rejected`; the `categories` of all lessons and of the
     taxonomy; and `embedder` and `vector`, "" without. `without` is the id of a lesson that is left out.
@@ -51,10 +51,13 @@ def compare(vault: Vault, proposal: Proposal, without: str = "") -> dict[str, An
     vector = next(iter(_vectors(vault, beginning)), None)
     every, same = [], None
     own, id = fingerprint.hashes(draft.words(f"{title} {text}")), draft.id_of(title, text)
+    spoken = draft.words(text)
+    said, is_long = " ".join(spoken), len(set(spoken)) >= draft.MIN_IDENTITY_WORDS
     for row, cosine in _candidates(vault, f"{title} {text}", vector):
         if row["lesson_id"] == without:
             continue
-        if draft.id_of(row["title"], row["text"]) == id:
+        is_same = draft.id_of(row["title"], row["text"]) == id
+        if is_same or (is_long and said in " ".join(draft.words(row["text"]))):
             same = [row["lesson_id"], row["title"]]
         other = fingerprint.hashes(draft.words(f"{row['title']} {row['text']}"))
         alike = fingerprint.words_in_common(own, other)

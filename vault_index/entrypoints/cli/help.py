@@ -50,7 +50,7 @@ def show_next_step(named: str | None) -> None:
     )
     if not doctor.state(vault)["hooks"]:
         steps.append(("lessons install claude", "have your agent get lessons"))
-    waiting = len(client.ask(vault.root, api.proposal.select())["proposals"])
+    waiting = len(client.ask(vault.root, api.proposal.select()))
     if waiting:
         steps.append(("lessons review", f"decide about {waiting} proposals that wait"))
     steps += [("lessons search WORDS", "find a lesson"), ("lessons status", "look at all of it")]

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from vault_index import api, client
-from vault_index.entrypoints.cli import asking, options, output
+from vault_index.entrypoints.cli import asking, options, output, reviewing
 from vault_index.entrypoints.cli.output import from_here
 from vault_index.entrypoints.words import count, proposals, spent
 from vault_index.errors import VaultError
@@ -161,11 +161,11 @@ def _chosen(named: str | None, ids: Sequence[str], session: str) -> Sequence[str
         raise click.UsageError("name proposals by their IDs, or a session with --session")
     if not session:
         return ids
-    listed = asking.ask(named, api.proposal.select(session=session))["proposals"]
+    listed = asking.ask(named, api.proposal.select(session=session))
     if not listed:
         hint = "see the ids of sessions with `lessons review --json`"
         raise VaultError(f"no proposal of a session {session!r:.80} waits", hint)
-    return [proposal["id"] for proposal in listed]
+    return [proposal.id for proposal in listed]
 
 
 @click.group("review", cls=options.WithDefault, epilog="Example: lessons review --commit")
@@ -186,23 +186,21 @@ def review_each(
     named: str | None, proposal_id: str | None, session: str, commit: bool, as_json: bool
 ) -> None:
     """Review what waits, one after the other: what `lessons review` does."""
-    from vault_index.entrypoints.cli import reviewing
-
     values = {"id": proposal_id or "", "session": session}
     if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        listed = asking.ask(named, api.proposal.cards(**values))["proposals"]
+        listed = asking.ask(named, api.proposal.cards(**values))
         if as_json:
             output.json(listed)
             return
         for number, proposal in enumerate(listed):
             if number:
                 output.say()
-            reviewing.show_card(proposal, proposal["id"])
+            reviewing.show_card(proposal, proposal.id)
         if proposal_id:
             output.say()
             reviewing.show_details(listed[0])
-    elif listed := asking.ask(named, api.proposal.select(**values))["proposals"]:
-        reviewing.Review(named, [each["id"] for each in listed], commit).run()
+    elif listed := asking.ask(named, api.proposal.select(**values)):
+        reviewing.Review(named, [each.id for each in listed], commit).run()
     if not listed:
         asking.note("no proposals wait")
 
@@ -214,15 +212,16 @@ def list_proposals(named: str | None, proposal_id: str | None) -> options.Answer
 
     ID is the id of a proposal or its beginning. `lessons review` shows more and decides.
     """
-    listed = asking.ask(named, api.proposal.select(id=proposal_id or ""))["proposals"]
+    listed = asking.ask(named, api.proposal.select(id=proposal_id or ""))
     yield listed[0] if proposal_id else listed
     if proposal_id:
-        _show_proposal(listed[0])
+        output.say(output.styled(listed[0].title, bold=True))
+        reviewing.show_details(listed[0])
     elif not listed:
         asking.note("no proposals wait")
     else:
         output.rows(
-            (output.styled(each["id"], bold=True), f"  {proposals.line(each)}") for each in listed
+            (output.styled(each.id, bold=True), f"  {proposals.line(each)}") for each in listed
         )
 
 
@@ -291,23 +290,3 @@ def remember_command(named: str | None, /, text: str, **head: Any) -> options.An
         output.say(f"  {proposals.finding(finding)}", indent=2)
     for near in proposed["near"]:
         output.say(f"  {proposals.like(near)}", indent=2)
-
-
-def _show_proposal(proposal: dict[str, Any]) -> None:
-    output.say(output.styled(proposal["title"], bold=True))
-    filed = proposal["category"] or "no category"
-    by = f" · by {proposal['by']}" if proposal["by"] else ""
-    draft = " · a draft by rule" if proposal["is_draft"] else ""
-    draft += f" · session {proposal['session']}" if proposal["session"] else ""
-    until = f", expires {proposal['expires']}" if proposal["expires"] else ""
-    output.say(f"[{filed}] {proposal['id']}{by}{draft}, {proposal['created'][:10]}{until}")
-    lists = ("tags", "fires_on", "silent_on", "fires_on_error", "applies_to", "anchors", "quotes")
-    for name in lists:
-        if proposal[name]:
-            output.say(f"{name}: {', '.join(proposal[name])}", indent=2)
-    for finding in proposal["findings"]:
-        output.say(f"  {proposals.finding(finding)}", indent=2)
-    for near in proposal["near"]:
-        output.say(f"  {proposals.like(near)}", indent=2)
-    output.say()
-    output.text(proposal["text"])

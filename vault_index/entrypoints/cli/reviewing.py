@@ -7,22 +7,25 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from vault_index import api, client
 from vault_index.entrypoints import editor
 from vault_index.entrypoints.cli import asking, output
 from vault_index.entrypoints.words import proposals
-from vault_index.errors import GitError, VaultError
+from vault_index.errors import VaultError
+
+if TYPE_CHECKING:
+    from vault_index.api.proposal import Card
 
 LABEL_COLUMNS = 8
 ADDED, REMOVED = {"fg": "green"}, {"fg": "red"}
 
 
-def show_card(card: Mapping[str, Any], place: str = "") -> None:
+def show_card(card: Card, place: str = "") -> None:
     """Print what decides a proposal that `review` returned. `place` is where it is among the others."""
-    output.say(output.styled(card["title"], bold=True), f"  {place}" if place else "")
+    output.say(output.styled(card.title, bold=True), f"  {place}" if place else "")
     output.say(output.styled(proposals.origin(card), dim=True))
     for text in filter(None, (proposals.summary(card), proposals.quoted(card))):
         output.say(text)
@@ -30,17 +33,17 @@ def show_card(card: Mapping[str, Any], place: str = "") -> None:
     output.say(output.styled(state, fg="green" if is_ready else "yellow"))
 
 
-def show_details(card: Mapping[str, Any]) -> None:
+def show_details(card: Card) -> None:
     """Print everything else that is known of a proposal, with its text or its diff."""
     output.say(proposals.about(card), indent=2)
     for label, text in proposals.rows(card):
         head = output.styled(f"{label:<{LABEL_COLUMNS}}", dim=True)
         output.say(head, text, indent=LABEL_COLUMNS)
     output.say()
-    if card["target"] and card["target"]["diff"]:
-        show_diff(card["target"]["diff"])
+    if card.target and card.target.diff:
+        show_diff(card.target.diff)
     else:
-        output.text(card["text"])
+        output.text(card.text)
 
 
 def show_diff(diff: str) -> None:
@@ -64,8 +67,6 @@ t  its text or diff, all quotes, the nearest lesson, what its prompts find
 w  accept or reject all that its session taught
 q  quit; the rest waits"""
 
-Card = dict[str, Any]
-
 
 class Review:
     """Goes through the proposals of these ids. `commit` makes a commit of each accepted one."""
@@ -76,7 +77,7 @@ class Review:
         self._commit = commit
         self._done: Counter[str] = Counter()
         self._decided: set[str] = set()  # ids, also those of a whole session
-        self._card: Card = {}
+        self._card: Card
         self._category = ""  # that was chosen for the one that is shown
         self._actions: dict[str, Callable[[], object]] = {  # true: on to the next
             "a": self._accept,
@@ -126,26 +127,26 @@ class Review:
                     return True
             except VaultError as error:
                 output.error(error.message, error.hint)
-                if not self._waits(id):  # decided elsewhere, or only its commit failed
+                if not self._waits(id):  # it was decided elsewhere
                     self._decided.add(id)
                     return True
 
     def _waits(self, id: str) -> bool:
         try:
-            return any(each["id"] == id for each in self._ask(api.proposal.select())["proposals"])
+            return any(each.id == id for each in self._ask(api.proposal.select()))
         except VaultError:
             return True
 
     def _show(self, id: str, number: int = 0) -> None:
         """Read a proposal as it is now, and show it."""
-        (self._card,) = self._ask(api.proposal.cards(id=id))["proposals"]
+        (self._card,) = self._ask(api.proposal.cards(id=id))
         place = f"{number} of {len(self._ids)}" if number else ""
         output.say()
         show_card(self._card, place)
         output.say()
 
     def _accept(self) -> bool:
-        self._accept_one(self._card["id"], self._category or self._card["suggested"])
+        self._accept_one(self._card.id, self._category or self._card.suggested)
         return True
 
     def _accept_one(self, id: str, category: str) -> None:
@@ -156,7 +157,7 @@ class Review:
     def _reject(self) -> bool:
         if output.press(_REJECTS) != "r":
             return False
-        self._reject_one(self._card["id"])
+        self._reject_one(self._card.id)
         return True
 
     def _reject_one(self, id: str) -> None:
@@ -164,7 +165,7 @@ class Review:
         asking.note("rejected")
 
     def _edit(self) -> bool:
-        seen = self._card["source"]
+        seen = self._card.source
         if not seen:
             asking.note("it cannot be read: correct its file, or reject it")
             return False
@@ -176,13 +177,13 @@ class Review:
                 return False
             text = saved
             try:
-                self._ask(api.proposal.edit(id=self._card["id"], text=text, seen=seen))
+                self._ask(api.proposal.edit(id=self._card.id, text=text, seen=seen))
                 break
             except VaultError as error:
                 output.error(error.message, error.hint)
                 if output.press("[e]dit it again, or any other key to leave it as it was") != "e":
                     return False
-        self._show(self._card["id"])
+        self._show(self._card.id)
         return False
 
     def _merge(self) -> bool:
@@ -190,11 +191,11 @@ class Review:
         if not into:
             asking.note("no lesson is like it")
             return False
-        planned = self._ask(api.proposal.merge(id=self._card["id"], into=into))
+        planned = self._ask(api.proposal.merge(id=self._card.id, into=into))
         show_diff(planned["diff"])
         if output.press(f"add it to {planned['id']}? [y]es, or any other key for no") != "y":
             return False
-        id = self._card["id"]
+        id = self._card.id
         command = api.proposal.merge(
             id=id, into=planned["id"], seen=planned["before"], commit=self._commit, write=True
         )
@@ -203,7 +204,7 @@ class Review:
         return True
 
     def _choose_category(self) -> bool:
-        now = self._category or self._card["category"] or self._card["suggested"]
+        now = self._category or self._card.category or self._card.suggested
         typed = output.ask(f"category (now {now or 'none'}):").strip()
         self._category = typed or self._category
         if typed:
@@ -211,40 +212,32 @@ class Review:
         return False
 
     def _decide_session(self) -> bool:
-        session = self._card["session"]
+        session = self._card.session
         if not session:
             asking.note("it is from no session")
             return False
-        listed = self._ask(api.proposal.select(session=session))["proposals"]
+        listed = self._ask(api.proposal.select(session=session))
         for each in listed:
-            output.say(f"  {each['id']}  {proposals.line(each)}")
+            output.say(f"  {each.id}  {proposals.line(each)}")
         key = output.press(f"[a]ccept or [r]eject all {len(listed)}, or any other key for neither")
         if key not in ("a", "r"):
             return False
         for each in listed:
             if key == "r":
-                self._reject_one(each["id"])
+                self._reject_one(each.id)
             else:
-                (card,) = self._ask(api.proposal.cards(id=each["id"]))["proposals"]
-                is_shown = each["id"] == self._card["id"]
+                (card,) = self._ask(api.proposal.cards(id=each.id))
+                is_shown = each.id == self._card.id
                 chosen = self._category if is_shown else ""
-                self._accept_one(each["id"], chosen or card["suggested"])
+                self._accept_one(each.id, chosen or card.suggested)
         return True
 
     def _decide(self, what: str, id: str, command: api.Question[api.Answer]) -> api.Answer:
-        """Carry out a decision and count it, also one of which only the commit failed."""
-        try:
-            answer = self._ask(command)
-        except GitError:
-            if not self._waits(id):
-                self._count(id, what)
-            raise
-        self._count(id, what)
-        return answer
-
-    def _count(self, id: str, what: str) -> None:
+        """Carry out a decision and count it."""
+        answer = self._ask(command)
         self._decided.add(id)
         self._done[what] += 1
+        return answer
 
     def _ask(self, question: api.Question[api.Answer]) -> api.Answer:
         return asking.ask(self._named, question)

@@ -83,7 +83,7 @@ def _add(server: LessonsServer, agent: Agent) -> None:
     def review_proposals() -> str:
         """Go through the proposed lessons."""
         try:
-            waiting = agent.ask(api.proposal.select())["proposals"]
+            waiting = agent.ask(api.proposal.select())
         except VaultError as error:
             return f"Tell me this: {explained(error)}"
         if not waiting:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vault_index.entrypoints.words import journal, sentence, spent
 from vault_index.errors import VaultError
@@ -16,6 +16,9 @@ from vault_index.recall import block
 from vault_index.search.hit import Hit, HitList, percent_of
 from vault_index.store import moments
 from vault_index.text import quote
+
+if TYPE_CHECKING:
+    from vault_index.api.proposal import Card
 
 # of an answer; Claude Code warns at 10,000 tokens, dense text has 3 characters each
 MAX_CHARS = 24_000
@@ -135,13 +138,13 @@ def learned(answer: Mapping[str, Any]) -> str:
     return f"{fenced(named, _OF_PROPOSALS)}\n{said}"
 
 
-def proposals(proposals: Sequence[Mapping[str, Any]]) -> str:
+def proposals(proposals: Sequence[Card]) -> str:
     """Return the proposals that wait, as many as an answer has room for."""
     blocks: list[str] = []
     left = MAX_CHARS
     for proposal in proposals:
-        text = quote.shorten(quote.defused(str(proposal["text"])), 3 * HIT_CHARS)
-        head = f"- {line(proposal['id'])}: {line(proposal['title'])}"
+        text = quote.shorten(quote.defused(str(proposal.text)), 3 * HIT_CHARS)
+        head = f"- {line(proposal.id)}: {line(proposal.title)}"
         blocks.append("\n".join([head, *_about_proposal(proposal), *quote.lines(text)]))
         left -= len(blocks[-1]) + 1
         if left < 0:
@@ -152,14 +155,15 @@ def proposals(proposals: Sequence[Mapping[str, Any]]) -> str:
     return f"{shown}\n{more} more: `lessons review list`." if more else shown
 
 
-def _about_proposal(proposal: Mapping[str, Any]) -> list[str]:
+def _about_proposal(proposal: Card) -> list[str]:
     """Return what a reviewer should know of a proposal, a line each."""
-    draft = ", a draft by rule" if proposal["is_draft"] else ""
-    about = [f"  by {line(proposal['by'])}{draft}"]
-    about += [f"  {name}: {line(proposal[name])}" for name in ("why", "changes") if proposal[name]]
-    about += [f"  quote: {line(text)}" for text in proposal["quotes"]]
-    about += [f"  {each['level']}: {line(each['message'])}" for each in proposal["findings"]]
-    near = (f"{100 * likeness:.0f}% like {line(id)}" for id, _, likeness in proposal["near"])
+    draft = ", a draft by rule" if proposal.is_draft else ""
+    about = [f"  by {line(proposal.by)}{draft}"]
+    about += [f"  why: {line(proposal.why)}"] if proposal.why else []
+    about += [f"  changes: {line(proposal.changes)}"] if proposal.changes else []
+    about += [f"  quote: {line(text)}" for text in proposal.quotes]
+    about += [f"  {each['level']}: {line(each['message'])}" for each in proposal.findings]
+    near = (f"{100 * likeness:.0f}% like {line(id)}" for id, _, likeness in proposal.near)
     return [*about, *(f"  {text}" for text in near)]
 
 

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Body, Depends, Query
 from fastapi.responses import HTMLResponse
 
 from vault_index import api
+from vault_index.api import codec
 from vault_index.entrypoints.web.lessons import one_at_a_time
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.render import fragment, page
@@ -40,8 +41,7 @@ def listed(
     client: Client, limit: Annotated[int, Query(ge=1, le=100_000)] = AT_ONCE
 ) -> HTMLResponse:
     """List the proposals that wait, oldest first."""
-    answer, notes = client.look(api.proposal.select())
-    waiting = answer["proposals"]
+    waiting, notes = client.look(api.proposal.select())
     return fragment(
         "review_list.html",
         proposals=waiting[:limit],
@@ -54,8 +54,7 @@ def listed(
 @routes.get(f"{PRIVATE}/card")
 def card(client: Client, id: Id) -> HTMLResponse:
     """Show a proposal with all that a reviewer wants to know of it."""
-    answer, notes = client.look(api.proposal.cards(id=id))
-    (proposal,) = answer["proposals"]
+    (proposal,), notes = client.look(api.proposal.cards(id=id))
     try:
         categories = sorted(client.ask(api.lesson.count())["counts"])
     except Refusal as refusal:
@@ -68,10 +67,10 @@ def card(client: Client, id: Id) -> HTMLResponse:
 @routes.get(f"{PRIVATE}/source")
 def source(client: Client, id: Id) -> dict[str, str]:
     """Return the lesson file that a proposal would be, to be edited."""
-    (proposal,) = client.look(api.proposal.cards(id=id))[0]["proposals"]
-    if not proposal["source"]:
+    (proposal,), _ = client.look(api.proposal.cards(id=id))
+    if not proposal.source:
         raise Refusal(422, "this proposal cannot be read", "correct its file, or reject it")
-    return {"source": proposal["source"]}
+    return {"source": proposal.source}
 
 
 @routes.get(f"{PRIVATE}/merge")
@@ -119,19 +118,19 @@ routes.include_router(decisions)
 
 
 def _decided(
-    client: VaultClient, command: api.Question[dict[str, Any]], done: str, key: str
+    client: VaultClient, command: api.Question[Any], done: str, key: str
 ) -> dict[str, Any]:
     """Carry out a decision; return the line about it, and its notes. Raises Refusal.
 
     One that was decided in another window or in a terminal meanwhile is refused as such. The disk has
     the file at the `path` of an answer.
     """
-    waiting = client.look(api.proposal.select())[0]["proposals"]
-    if command.values["id"] not in {each["id"] for each in waiting}:
+    waiting, _ = client.look(api.proposal.select())
+    if command.values["id"] not in {each.id for each in waiting}:
         raise Refusal(409, "this proposal was decided elsewhere meanwhile", "choose the next")
     notes: list[str] = []
     answer = client.change(
         command, lambda answer: [answer["path"]] if key == "path" else [], notes.append
     )
     shown = [client.shown_error(note) for note in notes]
-    return {"said": f"{done}: {answer[key]}", "notes": shown}
+    return {"said": f"{done}: {codec.to_json(answer)[key]}", "notes": shown}

@@ -67,8 +67,8 @@ def mine(client: Client) -> HTMLResponse:
         totals=answer["totals"],
         given=_by_lesson(records)[:SHOWN],
         near=_apart(near)[:SHOWN],
-        proposals=proposals["proposals"][:SHOWN],
-        waiting=len(proposals["proposals"]),
+        proposals=proposals[:SHOWN],
+        waiting=len(proposals),
         failures=_without_lesson(client, _repeated(records)),
         notes=notes,
     )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vault_index.entrypoints.words import count, spent
 from vault_index.lesson import passages
 from vault_index.proposals.draft import AGENT, CHECK
 from vault_index.text import blocks
+
+if TYPE_CHECKING:
+    from vault_index.api.proposal import Card
 
 MAX_PLACE = 3  # as many as a hook injects
 MAX_SUMMARY, MAX_QUOTE = 240, 160  # characters on the card
@@ -19,103 +22,110 @@ OUTDATED = "it says something else now than when this was proposed: merge, edit 
 Values = Mapping[str, Any]
 
 
-def line(proposal: Values) -> str:
+def line(proposal: Card) -> str:
     """Return a proposal in a line: its day, its category, its title, and notes about it."""
-    about = [proposal["created"][:10], f"[{proposal['category'] or 'no category'}]"]
-    about.append(proposal["title"])
-    notes = ["a draft by rule"] if proposal["is_draft"] else []
-    notes += [f"changes {proposal['changes']}"] if proposal["changes"] else []
-    notes += [f"{len(proposal['findings'])} to look at"] if proposal["findings"] else []
-    notes += [f"expires {proposal['expires']}"] if proposal["expires"] else []
+    about = [proposal.created[:10], f"[{proposal.category or 'no category'}]"]
+    about.append(proposal.title)
+    notes = ["a draft by rule"] if proposal.is_draft else []
+    notes += [f"changes {proposal.changes}"] if proposal.changes else []
+    notes += [f"{len(proposal.findings)} to look at"] if proposal.findings else []
+    notes += [f"expires {proposal.expires}"] if proposal.expires else []
     return "  ".join(filter(None, [*about, f"({', '.join(notes)})" if notes else ""]))
 
 
-def origin(card: Values) -> str:
+def origin(card: Card) -> str:
     """Return the project, the day, and whose words a proposal rests on."""
-    if card["speaker"]:
+    if card.speaker:
         words = {AGENT: "the agent's word", CHECK: "seen in a check"}
-        word = words.get(card["speaker"], f"in the words of {card['speaker']}")
+        word = words.get(card.speaker, f"in the words of {card.speaker}")
     else:  # it was proposed as it is, with no session to look at
-        word = f"proposed by {card['by']}" if card["by"] else ""
-    return " · ".join(filter(None, (card["project"], card["day"], word)))
+        word = f"proposed by {card.by}" if card.by else ""
+    return " · ".join(filter(None, (card.project, card.day, word)))
 
 
-def summary(card: Values) -> str:
+def summary(card: Card) -> str:
     """Return what a proposal says, in a sentence or two; of a change what it adds."""
-    text = str(card["added"] or passages.parts_of(card["text"]).summary)
+    text = str(card.added or passages.parts_of(card.text).summary)
     return blocks.shorten_line(" ".join(text.split()), MAX_SUMMARY)
 
 
-def quoted(card: Values) -> str:
+def quoted(card: Card) -> str:
     """Return the quote that proves most, with its speaker; "" without one."""
-    quote = blocks.shorten_line(" ".join(card["quote"].split()), MAX_QUOTE)
-    return _said(quote, card["speaker"]) if quote else ""
+    quote = blocks.shorten_line(" ".join(card.quote.split()), MAX_QUOTE)
+    return _said(quote, card.speaker) if quote else ""
 
 
 def _said(quote: str, speaker: str) -> str:
     return f"“{' '.join(quote.split())}”" + (f", {speaker}" if speaker else "")
 
 
-def state(card: Values) -> tuple[bool, str]:
+def state(card: Card) -> tuple[bool, str]:
     """Return whether nothing is in the way of a proposal, and the line that says so, or what is.
 
     It names the key that settles it.
     """
-    target = card["target"]
-    silenced = next((each for each in card["prompts"] if judged(each) == SHOULD_BE_SILENT), None)
-    if not card["text"]:
+    target = card.target
+    silenced = next((each for each in card.prompts if judged(each) == SHOULD_BE_SILENT), None)
+    if not card.text:
         return False, "it cannot be read: [r] rejects it"
-    if target and target["problem"]:
-        return False, f"{target['problem']}: [r] rejects it"
-    if target and target["is_outdated"]:
-        return False, f"{target['id']} says something else now: [m] adds this to it"
-    if card["findings"]:
-        more = len(card["findings"]) - 1
+    there = card.same[0] if card.same else target.id if target and target.is_done else ""
+    if there:
+        return False, f"{there} says this already: [r] takes it away"
+    if target and target.problem:
+        return False, f"{target.problem}: [r] rejects it"
+    if target and target.is_outdated:
+        return False, f"{target.id} says something else now: [m] adds this to it"
+    if card.findings:
+        more = len(card.findings) - 1
         others = f", and {more} more" if more else ""
-        return False, f"{finding(card['findings'][0])}{others}: [e] edits it"
-    if card["near"] and not target:
-        return False, f"{like(tuple(card['near'][0]))}: [m] adds it there"
+        return False, f"{finding(card.findings[0])}{others}: [e] edits it"
+    if card.near and not target:
+        return False, f"{like(card.near[0])}: [m] adds it there"
     if silenced:
         return False, f"“{silenced['prompt']}” would find it, and should not: [e] edits it"
-    if card["is_draft"]:
+    if card.is_draft:
         return False, "a draft by rule, in the words that were said: [e] edits it"
     if target:
-        return True, f"ready: changes {target['id']}"
-    if not (card["category"] or card["suggested"]):
+        return True, f"ready: changes {target.id}"
+    if not (card.category or card.suggested):
         return False, "no category: [c] names one"
-    return True, f"ready: goes to {card['category'] or card['suggested']}"
+    return True, f"ready: goes to {card.category or card.suggested}"
 
 
-def about(card: Values) -> str:
+def about(card: Card) -> str:
     """Return what a proposal is: its category, id, type, author, day, session, end."""
-    suggested = f"{card['suggested']}?" if card["suggested"] else ""
-    parts = [f"[{card['category'] or suggested or 'no category'}] {card['id']}"]
-    parts += [card["type"]] if card["type"] else []
-    parts.append(f"confidence {card['confidence']} of 5")
-    parts += ["a draft by rule: its text is what was said"] if card["is_draft"] else []
-    by = f"by {card['by']}, " if card["by"] else ""
-    parts.append(f"{by}{card['created'][:10]}")
-    parts += [f"session {card['session']}"] if card["session"] else []
-    parts += [f"expires {card['expires']}"] if card["expires"] else []
+    suggested = f"{card.suggested}?" if card.suggested else ""
+    parts = [f"[{card.category or suggested or 'no category'}] {card.id}"]
+    parts += [card.type] if card.type else []
+    parts.append(f"confidence {card.confidence} of 5")
+    parts += ["a draft by rule: its text is what was said"] if card.is_draft else []
+    by = f"by {card.by}, " if card.by else ""
+    parts.append(f"{by}{card.created[:10]}")
+    parts += [f"session {card.session}"] if card.session else []
+    parts += [f"expires {card.expires}"] if card.expires else []
     return " · ".join(parts)
 
 
-def rows(card: Values) -> Iterator[tuple[str, str]]:
+def rows(card: Card) -> Iterator[tuple[str, str]]:
     """Yield the evidence for a proposal, each with its label; "" goes on with the last."""
-    if card["why"]:
-        yield "why", card["why"]
-    for quote, speaker in zip_longest(card["quotes"], card["speakers"][: len(card["quotes"])]):
+    if card.why:
+        yield "why", card.why
+    for quote, speaker in zip_longest(card.quotes, card.speakers[: len(card.quotes)]):
         yield "quote", _said(quote, speaker or "")
-    if target := card["target"]:
-        yield "changes", target["problem"] or target["id"]
-        if target["is_outdated"]:
+    if target := card.target:
+        yield "changes", target.problem or target.id
+        if target.is_outdated:
             yield "", OUTDATED
-    if card["nearest"]:
-        yield "nearest", like(card["nearest"])
-    for each in card["findings"]:
+    for near in card.near[:1] if card.nearest is None else [card.nearest]:
+        yield "nearest", like(near)
+    for each in card.findings:
         yield "check", finding(each)
-    for prompt in card["prompts"]:
+    for prompt in card.prompts:
         yield from _prompt(prompt)
+    taught = [("fires", card.fires_on), ("silent", card.silent_on)] if not card.prompts else []
+    more = [("error", card.fires_on_error), ("tag", card.tags), ("file", card.applies_to)]
+    for label, texts in (*taught, *more, ("anchor", card.anchors)):
+        yield from ((label, text) for text in texts)
 
 
 def finding(found: Values) -> str:
@@ -123,7 +133,7 @@ def finding(found: Values) -> str:
     return f"{found['level']}: {found['rule']}: {found['message']}"
 
 
-def like(near: tuple[str, str, float]) -> str:
+def like(near: Sequence[Any]) -> str:
     """Return how like a lesson something is, with the lesson's id and title."""
     id, title, likeness = near
     return f"{likeness:.0%} like {id} ({title})"
@@ -138,12 +148,12 @@ def judged(prompt: Values) -> str:
     return SHOULD_BE_SILENT if is_found else SHOULD_BE_FOUND
 
 
-def into(card: Values) -> str:
+def into(card: Card) -> str:
     """Return the lesson to merge a proposal into: the one it changes, else the nearest."""
-    target = card["target"]
-    if target and not target["problem"]:
-        return str(target["id"])
-    return str(card["nearest"][0]) if card["nearest"] else ""
+    target = card.target
+    if target and not target.problem:
+        return target.id
+    return str(card.nearest[0]) if card.nearest else ""
 
 
 def _prompt(prompt: Values) -> Iterator[tuple[str, str]]:
