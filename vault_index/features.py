@@ -107,6 +107,7 @@ class Feature:
     state: str = ""  # (vault) -> its keys of `lessons status --json`
     lines: str = ""  # (all of that state) -> lines of `lessons status`
     vectors: str = ""  # (vault) -> vectors that others made
+    publish: str = ""  # (vault, index, progress, engine) -> what was published
     checks: str = ""  # (vault) -> troubles, for `lessons status --check`
     commands: tuple[tuple[str, str, str], ...] = ()  # section of the help, module, names
     tools: str = ""  # a set of MCP tools
@@ -196,6 +197,7 @@ FEATURES = (
         settings=IndexTable,
         variables={"LESSONS_INDEX_SHARED": "shared"},
         vectors="publish:vectors_of",
+        publish="publish:publish",
         checks="publish:troubles",
     ),
     Feature(
