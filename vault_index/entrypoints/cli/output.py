@@ -12,7 +12,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -185,8 +185,11 @@ def of_hook() -> Iterator[None]:
 
 @contextmanager
 def paged() -> Iterator[None]:
-    """Hold back the lines printed meanwhile, and show them in the user's pager if they are many."""
-    if _held or not _may_page():
+    """Hold back the lines printed meanwhile, and show them in the user's pager, `$PAGER` or less.
+
+    As with git, an empty `$PAGER` is none. What fits on the screen is printed.
+    """
+    if _held or not sys.stdout.isatty() or is_dumb() or os.environ.get("PAGER") == "":
         yield
         return
     lines: list[str] = []
@@ -195,36 +198,27 @@ def paged() -> Iterator[None]:
         yield
     finally:
         _held.clear()
+        for name, value in _PAGER_OPTIONS.items():
+            os.environ.setdefault(name, value)
         whole = "\n".join(lines)
-        if lines and _is_longer_than_a_screen(click.unstyle(whole)):
-            for name, value in _PAGER_OPTIONS.items():
-                os.environ.setdefault(name, value)
-            click.echo_via_pager(whole, color=color() is None)
-        elif lines:
+        try:
+            if _is_longer_than_a_screen(whole):
+                click.echo_via_pager(whole, color=color() is None)
+            elif lines:
+                click.echo(whole)
+        except ValueError:  # a quote in $PAGER without its end
             click.echo(whole)
 
 
-def _may_page() -> bool:
-    """Whether there is a terminal, and the user's pager: $PAGER, else less, as git has it."""
-    if not (sys.stdout.isatty() and sys.stdin.isatty()) or is_dumb():
-        return False
-    import shlex
+def _is_longer_than_a_screen(shown: str) -> bool:
+    """Whether a text takes more lines than the terminal has."""
     import shutil
 
-    try:
-        words = shlex.split(os.environ.get("PAGER", "less"))
-    except ValueError:
-        return False
-    return bool(words and words != ["cat"] and shutil.which(words[0]))
-
-
-def _is_longer_than_a_screen(plain: str) -> bool:
-    """Whether a text without styles takes more lines than the terminal has."""
-    import shutil
-
-    columns, lines = shutil.get_terminal_size()
-    needed = sum(max(1, -(-len(line) // max(1, columns))) for line in plain.split("\n"))
-    return needed >= lines  # the last line is the prompt's
+    width, height = shutil.get_terminal_size()
+    needed = sum(
+        max(1, -(-len(line) // max(1, width))) for line in click.unstyle(shown).split("\n")
+    )
+    return needed >= height  # the last line is the prompt's
 
 
 def confirm(question: str) -> bool:
@@ -280,50 +274,36 @@ _MAX_BYTES = 32  # of a key: an arrow sends three
 def press(question: str) -> str:
     """Ask on stderr for a key and return it in small letters; END at the end of the terminal.
 
-    Keys pressed before the question are dropped. A key that sends several characters, and a paste,
-    is "?". Ctrl-C raises KeyboardInterrupt. The terminal is left as it was.
+    Keys pressed before the question are dropped, unlike those pressed while it is printed: click's
+    `getchar` drops both. A key that sends several characters, and a paste, is "?". Ctrl-C raises
+    KeyboardInterrupt.
     """
     import termios
+    import tty
 
     descriptor = sys.stdin.fileno()
     try:
-        before = termios.tcgetattr(descriptor)
+        before: Any = termios.tcgetattr(descriptor)
     except termios.error:
         return ask(question).strip().lower()[:1] or "?"
     try:
-        _without_signals(descriptor)
+        tty.setcbreak(descriptor, termios.TCSAFLUSH)
+        mode = termios.tcgetattr(descriptor)
+        mode[3] &= ~termios.ISIG  # Ctrl-C is a key
+        termios.tcsetattr(descriptor, termios.TCSANOW, mode)
         say(question, err=True)
         pressed = os.read(descriptor, _MAX_BYTES)
     except OSError:  # the terminal was closed
         return END
     finally:
-        _restore(descriptor, before)
+        with suppress(termios.error):
+            termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
     if pressed == _INTERRUPT:
         raise KeyboardInterrupt
     if pressed in (b"", _END_OF_FILE):
         return END
     text = pressed.decode("utf-8", "replace").lower()
     return text if len(text) == 1 else "?"
-
-
-def _without_signals(descriptor: int) -> None:
-    """Let each key come as it is pressed, Ctrl-C too; what was typed before is dropped."""
-    import termios
-    import tty
-
-    tty.setcbreak(descriptor, termios.TCSAFLUSH)
-    mode = termios.tcgetattr(descriptor)
-    mode[3] &= ~termios.ISIG
-    termios.tcsetattr(descriptor, termios.TCSANOW, mode)
-
-
-def _restore(descriptor: int, before: list[object]) -> None:
-    import contextlib
-    import termios
-
-    with contextlib.suppress(termios.error):
-        # what tcgetattr returned, of which typeshed knows two types
-        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)  # type: ignore[arg-type]
 
 
 # What several commands print or need: a path from here, the line that closes a plan.
