@@ -1,11 +1,11 @@
-"""The page of a lesson: read it, see what is around it and its past, edit its file."""
+"""The page of a lesson: read it, see what is around it and its past, write it in a form."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -161,8 +161,7 @@ def test_it_fits_a_telephone(browser: Browser, served: Serving) -> None:
     with visiting(browser, served, size=NARROW) as visit:
         page = opened(visit.go("/lesson/odd/hostile"))
         assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
-        opened(visit.go("/lesson/build/heap")).get_by_role("button", name="Edit here").click()
-        page.locator("#fields").wait_for()
+        form_of(page, "/new?id=build/heap")
         assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
         keep(page, "lesson-narrow")
 
@@ -184,11 +183,9 @@ def test_a_hostile_lesson_is_harmless(browser: Browser, served: Serving, axe: st
         links = page.locator(".text a").evaluate_all("all => all.map(each => each.href)")
         assert links == ["https://tracker.example/pixel.gif"]
         assert barriers(page, axe) == []
-        page.get_by_role("button", name="Edit here").click()
-        page.get_by_role("button", name="The whole file").click()
-        assert page.locator("#file").input_value() == HOSTILE
-        page.get_by_role("button", name="Check").click()
-        page.locator("#said li, #said strong").first.wait_for()
+        form_of(page, "/new?id=odd/hostile")
+        assert page.get_by_label("Title").input_value() == "<img src=x onerror=alert(1)>"
+        assert page.get_by_label("What was learned").input_value() in HOSTILE
     assert not dialogs
     assert all(url.startswith(served.url) for url in asked)
 
@@ -216,22 +213,6 @@ def test_a_lesson_that_is_not_there_names_the_nearest(
         assert "root:x:" not in answer.text
 
 
-class Editing:
-    """The editor of a lesson's page, as a person uses it."""
-
-    def __init__(self, page: Page, id: str) -> None:
-        self.page = page
-        page.goto(page.url.split("/lesson/")[0] + f"/lesson/{id}", wait_until="networkidle")
-        page.get_by_role("button", name="Edit here").click()
-        page.get_by_role("button", name="The whole file").click()
-        self.file = page.locator("#file")
-        self.file.wait_for()
-        self.said = page.locator("#said")
-
-    def press(self, name: str) -> None:
-        self.page.get_by_role("button", name=name).click()
-
-
 @pytest.fixture
 def scratch(world: Path, served: Serving, request: pytest.FixtureRequest) -> Path:
     """A lesson of this test alone, that the server knows."""
@@ -246,28 +227,11 @@ def id_of(file: Path) -> str:
     return f"scratch/{file.stem}"
 
 
-def edited(visit: Any, file: Path) -> Editing:
-    visit.go(f"/lesson/{id_of(file)}")
-    return Editing(visit.page, id_of(file))
-
-
-def test_a_lesson_is_edited_in_place(
-    browser: Browser, served: Serving, scratch: Path, axe: str
-) -> None:
-    with visiting(browser, served) as visit:
-        editing = edited(visit, scratch)
-        editing.file.fill(editing.file.input_value().replace("Second.", "Another.\nAnd a third."))
-        assert "not saved yet" in editing.page.locator("#editing").inner_text()
-        editing.press("Check")
-        editing.page.get_by_text("Nothing is wrong with it.").wait_for()
-        assert barriers(editing.page, axe) == []
-        keep(editing.page, "lesson-editing")
-        editing.press("Save")
-        editing.page.get_by_text("And a third.").wait_for()
-        assert editing.file.count() == 0
-        assert scratch.read_bytes() == (
-            b"---\r\ntitle: Scratch   # of ours\r\n---\r\nFirst.\r\nAnother.\r\nAnd a third.\r\n"
-        )
+def form_of(page: Page, path: str) -> Page:
+    """Return the page with the form, once its fields are there."""
+    page.goto(page.url.split("/lesson/")[0].rstrip("/") + path)
+    page.get_by_role("button", name="Save").wait_for()
+    return page
 
 
 def test_fields_are_edited_and_the_rest_of_the_file_stays(
@@ -275,16 +239,13 @@ def test_fields_are_edited_and_the_rest_of_the_file_stays(
 ) -> None:
     with visiting(browser, served) as visit:
         page = opened(visit.go(f"/lesson/{id_of(scratch)}"))
-        page.get_by_role("button", name="Edit here").click()
+        page.get_by_role("link", name="Edit").click()
         page.get_by_label("Tags").fill("node\nci")
         page.get_by_label("Confidence").select_option("4")
         page.get_by_label("Comes at prompts such as").fill("the build dies")
         page.get_by_label("Comes at the first edit").fill("migrations/**")
-        assert "not saved yet" in page.locator("#editing").inner_text()
         assert barriers(page, axe) == []
         keep(page, "lesson-fields")
-        page.get_by_role("button", name="Preview").click()
-        page.locator("#said").get_by_text("Second.").wait_for()
         page.get_by_role("button", name="Save").click()
         page.get_by_text("migrations/**").wait_for()
         data = scratch.read_bytes()
@@ -292,12 +253,12 @@ def test_fields_are_edited_and_the_rest_of_the_file_stays(
         assert data.endswith(b"\r\n---\r\nFirst.\r\nSecond.\r\n")
         for line in (b"tags: [node, ci]", b"confidence: 4", b"fires_on: [the build dies]"):
             assert b"\r\n" + line + b"\r\n" in data
-        page.get_by_role("button", name="Edit here").click()
-        page.locator("#fields").get_by_label("Title").fill("Another title")
+        page.get_by_role("link", name="Edit").click()
+        page.get_by_label("Title").fill("Another title")
         page.get_by_label("Tags").fill("")
         page.get_by_label("Confidence").select_option("not said")
         page.get_by_label("What was learned").fill("All is new.")
-        page.keyboard.press("Control+s")
+        page.get_by_role("button", name="Save").click()
         page.get_by_role("heading", level=1, name="Another title").wait_for()
         data = scratch.read_bytes()
         assert b"title: Another title   # of ours" in data
@@ -306,45 +267,50 @@ def test_fields_are_edited_and_the_rest_of_the_file_stays(
         assert b"confidence" not in data
 
 
-def test_a_file_that_somebody_else_saved_is_kept(
-    browser: Browser, served: Serving, scratch: Path, axe: str
+def test_a_lesson_is_written_checked_and_deleted(
+    browser: Browser, served: Serving, world: Path
 ) -> None:
+    file = world / "team/lessons/ops/pin-it.md"
     with visiting(browser, served) as visit:
-        editing = edited(visit, scratch)
-        editing.file.fill(editing.file.input_value() + "Mine.\n")
-        theirs = scratch.read_bytes() + b"Theirs.\r\n"
-        scratch.write_bytes(theirs)
-        editing.press("Save")
-        editing.page.get_by_text("Somebody saved this file since you opened it").wait_for()
-        assert "+Theirs." in editing.page.locator("#changed .added").inner_text()
-        assert editing.file.input_value().endswith("Mine.\n")
-        assert scratch.read_bytes() == theirs
-        assert barriers(editing.page, axe) == []
+        page = form_of(visit.go("/"), "/new?error=E137")
+        page.get_by_label("Title").fill("Pin it")
+        page.get_by_label("Categories").fill("ops")
+        page.get_by_label("What was learned").fill(SECRET)
+        page.get_by_role("button", name="Save").click()
+        page.locator("#said").get_by_text("secret").wait_for()
+        assert not file.exists()
         visit.errors.clear()  # the browser notes each answer of status 4xx
-        editing.press("Keep mine: the next save writes it")
-        editing.page.keyboard.press("Control+s")
-        editing.page.get_by_text("Mine.").wait_for()
-        assert scratch.read_bytes().endswith(b"Second.\r\nMine.\r\n")
+        page.get_by_label("What was learned").fill("Pin the version.")
+        page.get_by_role("button", name="Save").click()
+        page.get_by_role("heading", level=1, name="Pin it").wait_for()
+        assert "fires_on_error: [E137]" in file.read_text()
+        page.once("dialog", lambda dialog: dialog.accept())
+        page.get_by_role("button", name="Delete").click()
+        page.get_by_text("It is deleted.").wait_for()
+        assert not file.exists()
 
 
-def test_unsaved_changes_are_not_left_by_accident(
+def test_a_file_that_somebody_else_saved_is_kept(
     browser: Browser, served: Serving, scratch: Path
 ) -> None:
     with visiting(browser, served) as visit:
         dialogs = dismissed(visit.page)
-        editing = edited(visit, scratch)
-        editing.file.press_sequentially("x")
-        editing.press("Cancel")
-        assert editing.file.is_visible()
-        with visit.page.expect_event("dialog"):
-            visit.page.evaluate("setTimeout(() => location.assign('/'), 0)")
-        assert editing.file.input_value().startswith("x")
-    assert dialogs == ["confirm", "beforeunload"]
+        page = form_of(visit.go("/"), f"/new?id={id_of(scratch)}")
+        page.get_by_label("What was learned").fill("Mine.")
+        theirs = scratch.read_bytes() + b"Theirs.\r\n"
+        scratch.write_bytes(theirs)
+        page.get_by_role("button", name="Save").click()
+        page.get_by_text("was saved since it was opened here").wait_for()
+        assert page.get_by_label("What was learned").input_value() == "Mine."
+        assert scratch.read_bytes() == theirs
+        visit.errors.clear()  # the browser notes each answer of status 4xx
+        with page.expect_event("dialog"):
+            page.evaluate("setTimeout(() => location.assign('/'), 0)")
+        assert page.get_by_label("What was learned").input_value() == "Mine."
+    assert dialogs == ["beforeunload"]
 
 
-def test_a_change_of_the_vault_is_shown_but_not_under_the_hands_of_whoever_edits(
-    browser: Browser, served: Serving, scratch: Path
-) -> None:
+def test_a_change_of_the_vault_is_shown(browser: Browser, served: Serving, scratch: Path) -> None:
     changed = "document.dispatchEvent(new CustomEvent('changed'))"
     with visiting(browser, served) as visit:
         page = opened(visit.go(f"/lesson/{id_of(scratch)}"))
@@ -354,32 +320,3 @@ def test_a_change_of_the_vault_is_shown_but_not_under_the_hands_of_whoever_edits
             f"() => {{ {changed}; return document.body.innerText.includes('Saved in an editor.') }}",
             polling=1000,
         )
-        page.get_by_role("button", name="Edit here").click()
-        page.get_by_role("button", name="The whole file").click()
-        page.locator("#file").fill("Mine.\n")
-        scratch.write_text("---\ntitle: Scratch\n---\nSaved once more.\n")
-        page.evaluate(changed)
-        page.get_by_text("Somebody saved this file since you opened it").wait_for()
-        assert page.locator("#file").input_value() == "Mine.\n"
-
-
-def test_an_editor_with_a_window_opens_the_file(world: Path, tmp_path: Path) -> None:
-    program = tmp_path / "bin dir" / "gedit"
-    write(
-        program,
-        f"#!/bin/sh\nprintf '%s\\n' \"$@\" > '{tmp_path}/arguments.new'\n"
-        f"mv '{tmp_path}/arguments.new' '{tmp_path}/arguments'\n",
-    )
-    program.chmod(0o755)
-    environ = {"LESSONS_EMBEDDER": "none", "VISUAL": f"'{program}' --wait '$(touch x)'"}
-    with serving(world / "team", world / "home", **environ) as server:
-        path = "/page/private/lesson/open"
-        assert server.ask("POST", path, token=False, json={"id": "build/heap"}).status_code == 401
-        answer = server.ask("POST", path, json={"id": "build/heap"}).json()
-        assert answer["opened"]
-        assert str(world) not in str(answer)
-        while not (tmp_path / "arguments").exists():
-            assert server.process.poll() is None
-        assert (tmp_path / "arguments").read_text().splitlines() == [
-            "--wait", "$(touch x)", str(world / "team/lessons/build/heap.md"),
-        ]  # fmt: skip

@@ -70,11 +70,15 @@ def ingest(**values: Any) -> dict[str, Any]:
 
 
 def saved(**values: Any) -> dict[str, Any]:
-    """Return what the page of a lesson sends, which somebody else changed."""
-    return {"json": {"path": "lessons/devops/heap.md", "text": "Mine.\n", "seen": HEAP, **values}}
+    """Return what the form of a lesson sends, whose file somebody else saved."""
+    return {"json": {"id": "devops/heap", "text": "Mine.\n", "seen": "0", **values}}
 
 
-SAVE, OPEN = "/page/private/lesson/save", "/page/private/lesson/open"
+def new(**values: Any) -> dict[str, Any]:
+    return {"json": {"title": "New", "text": "Mine.\n", **values}}
+
+
+SAVE = "/page/private/lesson/form"
 INGEST, BULK, QUERY = "/api/ingest", "/api/ingest/bulk", "/api/query"
 NESTED = b'{"text": ' + b"[" * 200_000 + b"]" * 200_000 + b"}"
 ATTACKS: Mapping[str, tuple[int, str, str, dict[str, Any]]] = {
@@ -125,14 +129,11 @@ ATTACKS: Mapping[str, tuple[int, str, str, dict[str, Any]]] = {
     "page: a decision": (401, "POST", "/page/private/review/reject", {"token": False, "json": {}}),
     "page: a save": (401, "POST", SAVE, {**saved(), "token": False}),
     "page: a save by another page": (403, "POST", SAVE, {**saved(), "headers": FOREIGN}),
-    "page: a path out of the vault": (422, "POST", SAVE, saved(path="lessons/../../elsewhere/secret.md")),
-    "page: a linked folder": (409, "POST", SAVE, saved(path="lessons/linked/secret.md")),
-    "page: a linked file": (409, "POST", SAVE, saved(path="lessons/secret.md")),
-    "page: the settings": (422, "POST", SAVE, saved(path="lessons/vault.toml")),
-    "page: changed since it was seen": (409, "POST", SAVE, saved(seen="Something else.")),
-    "page: no text": (422, "POST", SAVE, saved(text=" \n")),
-    "page: a secret": (422, "POST", SAVE, saved(text=SECRET)),
-    "page: an id that runs something": (404, "POST", OPEN, {"json": {"id": "$(touch x)"}}),
+    "page: a linked file": (422, "POST", SAVE, saved(id="secret")),
+    "page: changed since it was seen": (409, "POST", SAVE, saved()),
+    "page: no text": (422, "POST", SAVE, new(text=" \n")),
+    "page: no title": (422, "POST", SAVE, new(title="")),
+    "page: a secret": (422, "POST", SAVE, new(text=SECRET)),
     "one more than a bulk": (413, "POST", BULK, {"json": {"lessons": [{}] * (shapes.MAX_BULK + 1)}}),
 }  # fmt: skip
 

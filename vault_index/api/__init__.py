@@ -47,15 +47,15 @@ MODULES = (
 
 # what changes files, or reads what no watcher keeps; the others are questions
 COMMANDS = frozenset(
-    "asking.ask edit.accept edit.add_lesson edit.check_file edit.delete_lesson edit.diff_file "
-    "edit.import_from edit.ingest edit.move_lesson edit.read_file edit.rename edit.restore_lesson "
-    "edit.update_lesson edit.write_file injection.confirm injection.useful "
+    "asking.ask edit.accept edit.add_lesson edit.delete_lesson edit.import_from edit.ingest "
+    "edit.move_lesson edit.rename edit.update_lesson injection.confirm injection.useful "
     "injection.stale_lessons injection.teach_lesson journal.bring_up_to_date journal.erase "
     "journal.import_transcripts learn.learn learn.trigger lesson.diff lesson.history "
     "proposal.accept proposal.cards proposal.edit proposal.merge proposal.reject "
     "proposal.remember proposal.select search.recall_failure share.check_files share.log "
-    "share.sync share.touched share.vaults skill.build_ready skill.deploy_built skill.withdraw_built "
-    "state.index state.measure state.publish_index state.report state.settings".split()
+    "share.sync share.touched share.vaults skill.build_ready skill.deploy_built "
+    "skill.withdraw_built state.index state.measure state.publish_index state.report "
+    "state.settings".split()
 )  # fmt: skip
 
 __all__ = [

@@ -9,9 +9,9 @@ from typing import Any, Unpack
 
 from vault_index import api, git
 from vault_index.api.question import Caller, command
-from vault_index.check.finding import Finding
-from vault_index.edit import add, categories, import_lessons, save, update
+from vault_index.edit import add, categories, import_lessons, update
 from vault_index.edit.categories import Plan
+from vault_index.errors import ChangedError
 from vault_index.index.classifier import Proposal
 from vault_index.lesson import edits, parse
 from vault_index.vault import SETTINGS, Vault
@@ -99,16 +99,14 @@ def update_lesson(
 ) -> Changed:
     """Change a lesson, named as for `show`: see `update.write`. A section has another id by its title.
 
-    With `seen` its file is written only if it still says that: see `read_file`.
+    With `seen`, the hash of its file, it is written only if it still is that file.
     """
     entry = _shown(caller, name)
-
-    def refuse_others(_file: Path, _data: bytes) -> None:
-        save.refuse_changed(vault, entry["path"], str(seen))
-
+    if seen not in (None, entry["file_hash"]):
+        message = f"{entry['path']} was saved since it was opened here"
+        raise ChangedError(message, "look at it again, and then edit it")
     before = (vault.root / entry["path"]).read_bytes() if "#" in entry["id"] else b""
-    first = None if seen is None else refuse_others
-    path = update.write(vault, name, shown=entry, first=first, **changes)
+    path = update.write(vault, name, shown=entry, unchanged=seen is not None, **changes)
     id = edits.id_after(entry["id"], before, path.read_bytes()) if before else entry["id"]
     return Changed(id, str(path))
 
@@ -124,50 +122,6 @@ def delete_lesson(
     entry: Any = shown or _shown(caller, name)
     path = update.delete(vault, name, shown=entry)
     return Changed(entry["id"], str(path), removed=not path.exists())
-
-
-@command
-def restore_lesson(
-    vault: Vault, caller: Caller, path: str, before: str, after: str | None = None
-) -> str:
-    """Take a deletion back: write the file at `path` as it was `before`; return its absolute path.
-
-    `after` is what the deletion left of it. Both are read as bytes are: see `add_lesson`.
-    """
-    del caller
-    left = None if after is None else _bytes(after)
-    return str(save.restore(vault, path, _bytes(before), left))
-
-
-# A lesson file as a text: what an editor on a page reads, checks and saves.
-
-
-@command
-def read_file(vault: Vault, caller: Caller, path: str) -> str:
-    """Return the text of a lesson file as it is, with line feeds only."""
-    del caller
-    return save.read(vault, path)
-
-
-@command
-def check_file(vault: Vault, caller: Caller, path: str, text: str) -> list[Finding]:
-    """Check a text as `lessons check` would in a lesson file."""
-    del vault
-    return save.findings(path, text, caller.ask(api.lesson.count())["own"])
-
-
-@command
-def write_file(vault: Vault, caller: Caller, path: str, text: str, seen: str) -> str:
-    """Write a lesson file that still says what was `seen`; return its absolute path: `save.write`."""
-    del caller
-    return str(save.write(vault, path, text, seen))
-
-
-@command
-def diff_file(vault: Vault, caller: Caller, path: str, seen: str) -> tuple[str, list[str]]:
-    """Return the text of a lesson file, and the lines of a patch to it from what was `seen`."""
-    del caller
-    return save.changes(vault, path, seen)
 
 
 # Categories, and lessons of other files.

@@ -1,4 +1,4 @@
-"""The user's editor: for a file at a terminal, beside a server, or for a text."""
+"""The user's editor, for a file or for a text."""
 
 from __future__ import annotations
 
@@ -7,20 +7,12 @@ import shlex
 import shutil
 import subprocess
 import sys
-import threading
 from pathlib import Path
-from typing import Any
 
 import click
 
 from vault_index import git
 from vault_index.errors import VaultError
-
-# editors with a window of their own; any other needs the terminal that a server does not have
-WITH_WINDOW = frozenset(
-    "bbedit code code-insiders codium cursor gedit geany gnome-text-editor gvim idea kate kwrite leafpad"
-    " mate mousepad mvim notepadqq pluma pycharm subl sublime_text windsurf xed zed zeditor".split()
-)
 
 
 def command(root: Path) -> str:
@@ -43,20 +35,6 @@ def edit_file(file: Path, root: Path) -> None:
         raise VaultError(f"cannot run the editor {chosen!r}: {error}", "set EDITOR") from None
     if done.returncode != 0:
         raise VaultError(f"the editor {chosen!r} ended with {done.returncode}")
-
-
-def open_window(file: Path, root: Path) -> bool:
-    """Open a file in the user's editor beside this process; False where that needs a terminal."""
-    try:
-        words = shlex.split(command(root))
-        if not words or Path(words[0]).name not in WITH_WINDOW:
-            return False
-        nowhere: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
-        process = subprocess.Popen([*words, str(file)], start_new_session=True, **nowhere)
-    except (VaultError, OSError, ValueError):
-        return False
-    threading.Thread(target=process.wait, daemon=True, name="editor").start()
-    return True
 
 
 def edit(text: str, root: Path) -> str | None:

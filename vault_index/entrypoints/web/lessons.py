@@ -7,7 +7,6 @@ hold what was taken out. Each fragment that takes a while comes after the first 
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -17,10 +16,8 @@ from fastapi import APIRouter, Body, Depends, Header, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse
 from pydantic import Field, ValidationError
 
-from vault_index import api, files
+from vault_index import api
 from vault_index.api.search import SearchHealth
-from vault_index.check.finding import ERROR
-from vault_index.entrypoints import editor
 from vault_index.entrypoints.guard import HAS_TOKEN, NO_TOKEN, TOKEN_HINT
 from vault_index.entrypoints.web import shapes
 from vault_index.entrypoints.web.markdown import html_of
@@ -28,7 +25,6 @@ from vault_index.entrypoints.web.refusal import FIELDS_HINT, Refusal, refuse_unk
 from vault_index.entrypoints.web.render import fragment, page
 from vault_index.entrypoints.web.shapes import Id, IngestBody, QueryBody, Text, UpdateBody
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
-from vault_index.model_http import is_this_machine
 from vault_index.search import query as searches
 from vault_index.search.hit import Hit, HitList
 from vault_index.text.quote import visible
@@ -340,46 +336,6 @@ def patch(client: Client, id: LessonId, commit: Annotated[Id, Query()]) -> HTMLR
 def use(client: Client, id: LessonId) -> HTMLResponse:
     """Show how often agents got it."""
     return fragment("lesson_use.html", **client.ask(api.lesson.tally(id=id)))
-
-
-@page_routes.post(f"{PRIVATE}/check")
-def check(client: Client, path: BodyId, text: BodyText) -> HTMLResponse:
-    """Show what `lessons check` would find in a text."""
-    findings = client.ask(api.edit.check_file(path=path, text=text), status=422)
-    errors = sum(finding.severity == ERROR for finding in findings)
-    return fragment("lesson_findings.html", findings=findings, errors=errors)
-
-
-@page_routes.post(f"{PRIVATE}/save", dependencies=[Depends(one_at_a_time)])
-def save(client: Client, path: BodyId, text: BodyText, seen: BodyText) -> dict[str, str]:
-    """Write a text into a lesson's file, if that still is as it was `seen`."""
-    client.change(api.edit.write_file(path=path, text=text, seen=seen), lambda path: [path])
-    return {"status": "saved"}
-
-
-@page_routes.post(f"{PRIVATE}/changes")
-def changes(client: Client, path: BodyId, seen: BodyText) -> HTMLResponse:
-    """Show what somebody changed in a lesson's file; nothing if it is as it was seen."""
-    text, lines = client.ask(api.edit.diff_file(path=path, seen=seen), status=422)
-    return fragment("lesson_changes.html", text=text, **_patch(lines))
-
-
-@page_routes.post(f"{PRIVATE}/open")
-def open_editor(client: Client, request: Request, id: BodyId) -> dict[str, Any]:
-    """Open its file in the user's own editor, if it has a window and both are on this machine."""
-    entry = _asked(client, id)["entry"]
-    if entry is None:
-        raise Refusal(404, "there is no such lesson", "load the page again")
-    ends = (request.scope.get("server"), request.scope.get("client"))
-    is_here = all(end and is_this_machine(str(end[0])) for end in ends)
-    file = client.root / entry["path"]
-    with client.refusing(422):
-        files.refuse_links(file, client.root)
-    return {
-        "opened": is_here and editor.open_window(file, client.root),
-        "path": entry["path"],
-        "command": f"lessons edit {shlex.quote(entry['id'])}",
-    }
 
 
 def _asked(client: VaultClient, id: str) -> Mapping[str, Any]:

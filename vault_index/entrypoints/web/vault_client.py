@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import is_dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Depends, Request
 
@@ -43,15 +43,6 @@ FILES = frozenset({"files", "files_read", "files_modified"})  # keys of lists of
 _FOLDERS = re.compile(r"(?<![\w.~/])/(?:[^\s/'\":;,]+/)+")
 
 
-class Deletion(NamedTuple):
-    """A lesson that a page deleted, and its file before and after: None if it is gone."""
-
-    id: str
-    path: str
-    before: str  # of UTF-8 with surrogates for other bytes
-    after: str | None
-
-
 class VaultClient:
     """Asks the vault for the routes. Errors are a Refusal that names no folder of the machine."""
 
@@ -61,7 +52,6 @@ class VaultClient:
         self.turn = asyncio.Lock()  # of requests that write
         self.typed = asyncio.Semaphore(TYPED_AT_ONCE)
         self.answers = asyncio.Semaphore(ANSWERS)  # of questions that wait for models
-        self.deletions: dict[str, Deletion] = {}  # that can be taken back, the oldest first
         self.is_ending = False  # the server ends: no model is waited for
         self._vault = vault
         self._settings = stamp_settings(self.root)

@@ -4,7 +4,7 @@ import { Refused, key, request } from "./page.js";
 
 const KEYS = [
   ["Ctrl K or ⌘ K", "lessons, pages and commands"], ["?", "these keys"],
-  ["/ ↓ ↑ Enter Esc", "search: type, move, open, clear"], ["Ctrl S", "editor: save"],
+  ["/ ↓ ↑ Enter Esc", "search: type, move, open, clear"],
   ["j k", "review: next, previous"], ["a e m r", "review: accept, edit, merge, reject"],
 ];
 const COMMANDS = [["/new", "New lesson"], ["#theme", "Dark or light"], ["#keys", "Keys"]];
