@@ -206,8 +206,6 @@ FEATURES = (
         "api.document",
         state="search.documents:state",
         lines="entrypoints.words.hits:documents_line",
-        routes=("entrypoints.web.vault:document_routes",),
-        page=("/documents", "Documents", "book-open"),
     ),
     Feature(
         "above",

@@ -272,7 +272,7 @@ def test_a_lesson_is_written_checked_and_deleted(
 ) -> None:
     file = world / "team/lessons/ops/pin-it.md"
     with visiting(browser, served) as visit:
-        page = form_of(visit.go("/"), "/new?error=E137")
+        page = form_of(visit.go("/"), "/new?error=npm%20ERR!%20code%20ELIFECYCLE%20137")
         page.get_by_label("Title").fill("Pin it")
         page.get_by_label("Categories").fill("ops")
         page.get_by_label("What was learned").fill(SECRET)
@@ -283,7 +283,7 @@ def test_a_lesson_is_written_checked_and_deleted(
         page.get_by_label("What was learned").fill("Pin the version.")
         page.get_by_role("button", name="Save").click()
         page.get_by_role("heading", level=1, name="Pin it").wait_for()
-        assert "fires_on_error: [E137]" in file.read_text()
+        assert "ELIFECYCLE 137" in file.read_text()
         page.once("dialog", lambda dialog: dialog.accept())
         page.get_by_role("button", name="Delete").click()
         page.get_by_text("It is deleted.").wait_for()

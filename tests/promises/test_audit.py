@@ -572,8 +572,6 @@ HTTP = (
     sent("page: a lesson, unknown", "GET /lesson/no/such", "No such lesson", code=404),
     sent("page: ask", "GET /ask", "<html"),
     sent("page: suggested questions", "GET /page/ask/suggested", "<button"),
-    sent("page: documents", "GET /documents", "<html"),
-    sent("page: the list of documents", "GET /page/documents/list", "Introduction to AI"),
     sent("page: vault", "GET /vault", "<html"),
     sent("page: overview", "GET /page/vault/overview", "(?i)lesson"),
     sent("page: review", "GET /review", "<html"),

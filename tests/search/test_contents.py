@@ -13,25 +13,12 @@ from vault_index import api, client
 from vault_index.vault import Vault, open_vault
 
 COURSES = TESTS / "courses"
-HANDBOOK = """\
----
-title: Handbook
-author: Grace
----
-## Lesson: Zebra first
-
-How to begin.
-
-## Lesson: Aardvark last
-
-How to end.
-"""
 
 
 @pytest.fixture
 def library(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
     monkeypatch.setenv("LESSONS_EMBEDDER", "none")
-    vault = make_vault({"heap.md": lesson_text("Heap", "Raise it."), "ops/handbook.md": HANDBOOK})
+    vault = make_vault({"heap.md": lesson_text("Heap", "Raise it.")})
     for name in ("introduction_to_ai", "containers_for_developers"):
         write(vault.root / f"{name}.txt", (COURSES / f"{name}.txt").read_text("utf-8"))
         run("lessons", "import", f"{name}.txt", "--write", cwd=vault.root)
@@ -39,43 +26,25 @@ def library(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
 
 
 @pytest.mark.slow
-def test_courses_and_documents_are_listed_with_how_many_lessons_they_have(library: Vault) -> None:
-    listed = client.ask(library, api.document.select())
-    assert [(each.kind, each.title, each.lessons) for each in listed] == [
-        ("course", "Containers for C# developers", 2),
-        ("document", "Handbook", 2),
-        ("course", "Introduction to AI", 3),
-    ]
-    assert listed[2].author == "Ada Lovelace"
-    assert listed[2].link == "https://example.com/ai"
-    named = client.ask(library, api.document.select(name="intoduction ai"))
-    assert named[0].title == "Introduction to AI"
-
-
-@pytest.mark.slow
-def test_the_lessons_of_a_document_come_in_its_order_with_number_and_link(library: Vault) -> None:
-    listed = client.ask(library, api.document.select())
-    path = {each.title: each.path for each in listed}
-    asked = api.document.contents(path=path["Introduction to AI"])
-    lessons = client.ask(library, asked)
-    assert [(each.number, each.title, each.link) for each in lessons] == [
+def test_courses_are_listed_with_their_lessons_in_order(library: Vault) -> None:
+    containers, ai = client.ask(library, api.document.courses())
+    assert (containers.title, len(containers.lessons)) == ("Containers for C# developers", 2)
+    assert (ai.title, ai.author, ai.link) == (
+        "Introduction to AI", "Ada Lovelace", "https://example.com/ai",
+    )  # fmt: skip
+    assert [(each.number, each.title, each.link) for each in ai.lessons] == [
         (0, "Welcome", "https://example.com/ai/0"),
         (1, "What is chunking", "https://example.com/ai/1"),
         (3, "Retrieval", ""),  # without a link
     ]
-    lessons = client.ask(library, api.document.contents(path=path["Handbook"]))
-    assert [each.title for each in lessons] == ["Zebra first", "Aardvark last"]
-    assert client.ask(library, api.document.contents(path="none.md")) == ()
 
 
 @pytest.mark.slow
 def test_what_hooks_leave_out_is_in_no_list(library: Vault) -> None:
-    secret = "The password for the staging admin is Tr0ub4dor&3x"
-    write(Path(library.lessons_dir) / "ops/handbook.md", HANDBOOK + secret)
-    listed = client.ask(library, api.document.select())
-    assert "Handbook" not in [each.title for each in listed]
-    asked = api.document.contents(path="lessons/ops/handbook.md")
-    assert client.ask(library, asked) == ()
+    file = Path(library.lessons_dir) / "courses/introduction-to-ai.md"
+    write(file, file.read_text("utf-8") + "The password for the staging admin is Tr0ub4dor&3x\n")
+    titles = [each.title for each in client.ask(library, api.document.courses())]
+    assert titles == ["Containers for C# developers"]
 
 
 @pytest.mark.slow
@@ -94,5 +63,3 @@ def test_a_course_is_a_document_whose_lessons_say_their_numbers(
         (2, "Flags"),
         (5, "Traps"),
     ]
-    kinds = {each.path: each.kind for each in client.ask(vault, api.document.select())}
-    assert kinds == {"lessons/shell.md": "course", "lessons/talk.md": "document"}

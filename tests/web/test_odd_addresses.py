@@ -39,7 +39,7 @@ def test_a_moment_that_no_calendar_has(team: Serving, anchor: str) -> None:
     ("address", "status"),
     [
         *(("/nothing-here", 404), ("/journal?day=tomorrow", 422), ("/agents?only=some", 422)),
-        ("/documents?name=%00", 422),
+        ("/new?id=%00", 422),
         ("/journal?query=" + "x" * 1001, 413),
     ],
 )

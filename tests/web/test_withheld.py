@@ -27,10 +27,10 @@ FILES = {
         *("/", f"/search?q={PROMPT}", "/search?q=unicorn", "/search?q=quagga", "/page/search?q="),
         *("/search", "/search?c=plans", "/page/today/added"),
         *(f"/page/search?q={PROMPT}", "/lesson/quagg", "/page/lesson/near?id=devops/heap"),
-        *("/page/documents/list", "/page/vault/overview", "/page/ask/suggested", "/ask"),
+        *("/page/vault/overview", "/page/ask/suggested", "/ask"),
         "/page/lesson/body?id=plans/quagga",
         *("/page/lesson/near?id=plans/quagga", "/page/lesson/prompts?id=plans/quagga"),
-        *("/api/courses", "/page/documents/contents?path=lessons/plans/quagga.md"),
+        "/api/courses",
     ],
 )
 def test_nobody_without_the_key_reads_of_it(served: Serving, address: str) -> None:

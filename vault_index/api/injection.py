@@ -32,7 +32,7 @@ def select(
     limit: int = 50,
     offset: int = 0,
 ) -> dict[str, Any]:
-    """Return what agents got at which prompt, the latest first: `records`, `totals`, `times`, `more`.
+    """Return what agents got at which prompt, the latest first: `records`, `totals`, `more`.
 
     `session` is the beginning of an id and `lesson` a part of one; `only` is "answered" or "silent",
     `since` ISO 8601; `only_prompts` leaves out the starts of sessions. A record's `text` is the prompt if

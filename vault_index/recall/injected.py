@@ -38,7 +38,6 @@ _KINDS = {injections.FAILURE: "error", injections.EDIT: "file"}  # of others it 
 ANSWERED, SILENT = "answered", "silent"
 ONLY = ("", ANSWERED, SILENT)
 _SUMMED = ("prompts", "answered", "p50_ms", "p90_ms", "missed", "failures", "failures_answered")
-MAX_TIMES = 500  # searches, the latest, of which the time is returned
 _Key = tuple[str, str, str]  # session, hash of the prompt, lesson
 _Record = Mapping[str, Any]
 _Marks = Mapping[_Key, _Record]
@@ -70,8 +69,7 @@ class Chosen:
 def page(vault: Vault, chosen: Chosen, limit: int, offset: int) -> dict[str, Any]:
     """Return some of the records that are wanted, the latest first, with `totals` of all of them.
 
-    `times` are those of the latest searches, oldest first, as [time, milliseconds, whether something
-    came]; `more` is whether records follow.
+    `more` is whether records follow.
     """
     lines = injections.with_names_of_now(_recorded(vault))
     marks = _marks(lines)
@@ -82,16 +80,10 @@ def page(vault: Vault, chosen: Chosen, limit: int, offset: int) -> dict[str, Any
     again = injections.came_again(failures)
     details = _Details(vault, some, marks, again)
     prompts = [each for each in wanted if each["event"] == injections.PROMPT]
-    times = [
-        [str(each.get("time") or ""), float(each["ms"]), not _is_silent(each)]
-        for each in prompts[:MAX_TIMES]
-        if isinstance(each.get("ms"), (int, float))
-    ]
     return {
         "records": [details.of(each) for each in some],
         "more": len(wanted) > offset + limit,
         "totals": _totals(wanted, prompts, marks, again),
-        "times": times[::-1],
         "journal": spool.is_on(),
     }
 
@@ -135,7 +127,6 @@ def _totals(
     wanted: Sequence[_Record], prompts: Sequence[_Record], marks: _Marks, again: _Again
 ) -> dict[str, Any]:
     summed = injections.total(wanted[::-1], [])
-    times = [ms for ms in (each.get("ms") for each in prompts) if isinstance(ms, (int, float))]
     marked = sum(
         _taught(marks, *_prompt_of(each), lesson) == SILENT_ON
         for each in prompts
@@ -147,7 +138,6 @@ def _totals(
         **{name: summed[name] for name in _SUMMED},
         "silent": summed["prompts"] - summed["answered"],
         "marked": marked,
-        "slowest_ms": max(times, default=None),
         "came_again": sum(again.get(key, False) for key in keys),
     }
 

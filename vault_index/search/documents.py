@@ -35,7 +35,7 @@ _COLUMNS = ("id", "path", "title", "description", "link", "author", "kind")
 class Document:
     """A document or a category of the vault, and how much a name is like its own (0..2)."""
 
-    kind: str  # document | category; where they are counted: document | course
+    kind: str  # document | category
     path: str  # of the document's file from the vault's root; or the category
     title: str
     description: str
@@ -43,7 +43,6 @@ class Document:
     author: str
     likeness: float = 0.0
     lesson: str = ""  # id of the one lesson of it that is meant
-    lessons: int = 0  # that agents may get, where they are counted
 
 
 def places(vault: Vault) -> list[Document]:
@@ -100,16 +99,12 @@ def resolve(vault: Vault, name: str, *, for_agent: bool = False) -> Document:
     if len(alike) > 1 and len({place.title for place in alike}) == 1:
         paths = ", ".join(place.path for place in alike[:SHOWN])
         raise VaultError(f"{len(alike)} documents are called {alike[0].title!r}: {paths}", _PATH)
-    if ranked and ranked[0].likeness >= least_likeness(vault):
+    least = MIN_LIKENESS if vault.embedder is not None else MIN_LIKENESS - 0.25  # letters alone
+    if ranked and ranked[0].likeness >= least:
         return ranked[0]
     some = ", ".join(f"{place.title!r:.60}" for place in ranked[:SHOWN])
     hint = f"name one of the nearest: {some}" if some else "name a lesson of several passages"
     raise VaultError(f"no document or category is called {name!r}", hint)
-
-
-def least_likeness(vault: Vault) -> float:
-    """Return how much a name is like that of the place it means."""
-    return MIN_LIKENESS if vault.embedder is not None else MIN_LIKENESS - 0.25  # letters alone
 
 
 def within(place: Document) -> str:

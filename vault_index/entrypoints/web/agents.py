@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query
@@ -15,68 +14,9 @@ from vault_index.entrypoints.web.lessons import one_at_a_time
 from vault_index.entrypoints.web.render import address_with, fragment, page
 from vault_index.entrypoints.web.shapes import MAX_PROMPT_CHARS, Id, Text, Word
 from vault_index.entrypoints.web.vault_client import Client
-from vault_index.hotpath import DEFAULT_DEADLINE_MS
 from vault_index.search.hit import percent_of
 from vault_index.store import moments
 from vault_index.store.moments import local, milliseconds
-
-WIDTH, HEIGHT = 480, 170
-LEFT, RIGHT, TOP, BOTTOM = 56, 8, 14, 20  # around the dots
-MIN_MS = 1.0
-STEPS = {1: "1 ms", 10: "10 ms", 100: "100 ms", 1000: "1 s", 10_000: "10 s"}
-
-
-def plot(times: Sequence[Sequence[Any]], totals: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a plot of [time, milliseconds, whether something came], oldest first.
-
-    The milliseconds are on a logarithmic scale. `said` is all of it in words.
-    """
-    slowest = max(ms for _, ms, _ in times)
-    most = 1.6 * max(DEFAULT_DEADLINE_MS, slowest)
-    marks = {"p50": totals["p50_ms"], "p90": totals["p90_ms"], "deadline": DEFAULT_DEADLINE_MS}
-    lines = [
-        {"name": name, "text": f"{name} {milliseconds(ms)}", "y": _y(ms, most)}
-        for name, ms in marks.items()
-    ]
-    dots = [
-        (LEFT + (WIDTH - LEFT - RIGHT) * (at + 0.5) / len(times), _y(ms, most), came)
-        for at, (_, ms, came) in enumerate(times)
-    ]
-    return {
-        "width": WIDTH,
-        "height": HEIGHT,
-        "left": LEFT,
-        "right": WIDTH - RIGHT,
-        "answered": _path((x, y) for x, y, came in dots if came),
-        "silent": _path((x, y) for x, y, came in dots if not came),
-        "lines": lines,
-        "steps": [{"text": text, "y": _y(ms, most)} for ms, text in STEPS.items() if ms < most],
-        "first": local(times[0][0]),
-        "last": local(times[-1][0]),
-        "said": _said(times, marks, slowest),
-    }
-
-
-def _said(times: Sequence[Sequence[Any]], marks: Mapping[str, float], slowest: float) -> str:
-    over = sum(ms > marks["deadline"] for _, ms, _ in times)
-    passed = f"{over} passed" if over else "none passed"
-    return (
-        f"The last {len(times)} prompts, from the start of the hook to its answer: half within "
-        f"{milliseconds(marks['p50'])} (p50), nine of ten within {milliseconds(marks['p90'])} (p90), "
-        f"the slowest {milliseconds(slowest)}; {passed} the hook's deadline, "
-        f"{milliseconds(marks['deadline'])} by default."
-    )
-
-
-def _y(ms: float, most: float) -> float:
-    share = math.log(max(ms, MIN_MS) / MIN_MS) / math.log(most / MIN_MS)
-    return round(HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM), 1)
-
-
-def _path(places: Iterable[tuple[float, float]]) -> str:
-    """Return dots as a path: strokes of no length, which round ends make visible."""
-    return "".join(f"M{x:.1f} {y}h0" for x, y in places)
-
 
 AT = "/agents"
 PRIVATE = "/page/private/agents"
@@ -125,7 +65,7 @@ def list_(
     with client.refusing(422):
         asked = {**narrowed, "since": moments.since(since) if since else ""}
     answer = client.ask(api.injection.select(**asked, limit=PAGE, offset=offset), status=422)
-    totals, times = answer["totals"], answer["times"]
+    totals = answer["totals"]
     following = address_with(f"{PRIVATE}/list", **narrowed, offset=offset + PAGE)
     return fragment(
         "agents_list.html",
@@ -134,7 +74,6 @@ def list_(
         is_narrowed=any(narrowed.values()),
         totals=totals,
         since=local(totals["since"] or ""),
-        plot=plot(times, totals) if times and not offset else None,
         sessions=_by_session(answer["records"]),
         has_journal=answer["journal"],
         more=following if answer["more"] else "",

@@ -47,7 +47,7 @@ EXCERPT_LINES = 6  # of code
 MIN_ROOM = 60  # characters: a text that would be cut to less is left out
 BEFORE_CHARS = 80  # of an excerpt before the first word that is marked
 
-_OWN_PAGE = re.compile(r"/(?:\?|lesson/|documents$|ask$)")
+_OWN_PAGE = re.compile(r"/(?:\?|lesson/|ask$)")
 _MAIL = re.compile(r"[^\s@<>\"]+@[^\s@<>\"]+")
 
 

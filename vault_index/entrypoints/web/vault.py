@@ -1,33 +1,23 @@
-"""The page of the vault in numbers: what it holds, how it grew, what is used, what needs a look.
+"""The page of the vault in numbers: what it holds, what is used, what needs a look.
 
 Lessons are counted for anybody. Texts that agents received and the state of this machine are private.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from datetime import date
-from typing import Annotated, Any, TypeVar
-
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
 from vault_index import api
 from vault_index.entrypoints import doctor
 from vault_index.entrypoints.web.render import fragment, page
-from vault_index.entrypoints.web.shapes import Text, Word
 from vault_index.entrypoints.web.vault_client import Client
 from vault_index.entrypoints.words import status
-from vault_index.search.contents import COURSE
-from vault_index.search.documents import Document, Part
 from vault_index.store import moments
 from vault_index.vault import open_vault
 
-Place = TypeVar("Place", Document, Part)
 PRIVATE = "/page/private/vault"
 MAX_ROWS = 200  # of a table; the line below it says how many more there are
-WIDTH, HEIGHT = 720, 140  # of the plot, in its own units
 LABEL = 11  # columns that a line of `lessons status` begins with
 TROUBLE = ("problem", "hook log")
 HEALTH = ("git", "embedder", "index", "floor", "also", "learning", "journal", "hooks")
@@ -46,7 +36,6 @@ def overview(client: Client) -> HTMLResponse:
     """Show the vault in numbers."""
     numbers = client.ask(api.document.overview())
     health = client.ask(api.search.health())
-    growth = numbers["growth"]
     return fragment(
         "vault_overview.html",
         **numbers,
@@ -54,9 +43,6 @@ def overview(client: Client) -> HTMLResponse:
         missing=client.shown_error(health.text_only),
         shown_categories=numbers["categories"][:MAX_ROWS],
         most=max((each["lessons"] for each in numbers["categories"]), default=1),
-        line=_line(growth["days"]),
-        new_days=[each for each in reversed(growth["days"]) if each["new"]][:MAX_ROWS],
-        size=(WIDTH, HEIGHT),
     )
 
 
@@ -93,58 +79,3 @@ def check(client: Client) -> HTMLResponse:
     findings = sorted(findings, key=lambda each: each.severity)  # errors first
     values = {"findings": findings, "files": files, "notes": notes}
     return fragment("vault_check.html", **values, most=MAX_ROWS)
-
-
-def _line(days: Sequence[Mapping[str, Any]]) -> str:
-    """Return the growth as a path: a step on each day with a new lesson."""
-    dates = [date.fromisoformat(each["day"]) for each in days]
-    span = max(1, (dates[-1] - dates[0]).days)
-    most = max(1, days[-1]["all"])
-    path = ""
-    for day, each in zip(dates, days, strict=True):
-        x, y = (WIDTH * (day - dates[0]).days / span, HEIGHT * (1 - each["all"] / most))
-        path += f"H{x:.1f}V{y:.1f}" if path else f"M0 {y:.1f}"
-    return f"{path}H{WIDTH}"  # where all came today
-
-
-# The page of documents: courses and collections, found by half-remembered names, with their
-# lessons.
-
-AT_ONCE = 100  # documents; a button shows more
-WEB = ("https://", "http://")
-
-document_routes = APIRouter(include_in_schema=False)
-
-
-@document_routes.get("/documents")
-def documents(name: Word = "") -> HTMLResponse:
-    """Show the page."""
-    return page("documents.html", at="/documents", title="Documents", name=name)
-
-
-@document_routes.get("/page/documents/list")
-def listed(
-    client: Client, name: Word = "", limit: Annotated[int, Query(ge=1, le=100_000)] = AT_ONCE
-) -> HTMLResponse:
-    """Show the documents, or those that may be called so."""
-    found = client.ask(api.document.select(name=name))
-    return fragment(
-        "documents_list.html",
-        documents=[_linked(document) for document in found[:limit]],
-        courses=sum(document.kind == COURSE for document in found),
-        count=len(found),
-        name=name.strip(),
-        next_limit=limit + AT_ONCE if len(found) > limit else 0,
-    )
-
-
-@document_routes.get("/page/documents/contents")
-def contents(client: Client, path: Annotated[Text, Query(max_length=4000)]) -> HTMLResponse:
-    """Show the lessons of a document."""
-    lessons = client.ask(api.document.contents(path=path))
-    return fragment("documents_contents.html", lessons=list(map(_linked, lessons)))
-
-
-def _linked(place: Place) -> Place:
-    """Return a document or lesson with a link only where it leads into the web."""
-    return place if place.link.lower().startswith(WEB) else replace(place, link="")
