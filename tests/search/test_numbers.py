@@ -1,4 +1,4 @@
-"""The vault in numbers: categories, types, and growth by day."""
+"""The vault in numbers: categories, types, and how many are new."""
 
 from __future__ import annotations
 
@@ -32,27 +32,9 @@ def text_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LESSONS_EMBEDDER", "none")
 
 
-def test_a_vault_grows_by_days(make_vault: MakeVault) -> None:
-    vault = made(make_vault, "2026-11-02", "2026-11-22", "2026-11-22", "2026-11-05", "")
-    growth = contents.count(vault, TODAY)["growth"]
-    assert [(each["day"], each["new"], each["all"]) for each in growth["days"]] == [
-        ("2026-11-02", 1, 1),
-        ("2026-11-05", 1, 2),
-        ("2026-11-22", 2, 4),
-        ("2026-11-23", 0, 4),
-    ]
-    assert growth["undated"] == 1
-
-
-def test_no_date_makes_the_growth_longer_than_three_years(make_vault: MakeVault) -> None:
-    vault = made(make_vault, "0001-01-01", "2026-10-31", "2026-11-23", "9999-12-31")
-    growth = contents.count(vault, TODAY)["growth"]
-    assert [(each["day"], each["new"], each["all"]) for each in growth["days"]] == [
-        ("2023-11-24", 0, 1),
-        ("2026-10-31", 1, 2),
-        ("2026-11-23", 1, 3),
-    ]
-    assert growth["undated"] == 1
+def test_lessons_of_the_last_thirty_days_are_counted(make_vault: MakeVault) -> None:
+    days = ("0001-01-01", "2026-10-23", "2026-10-24", "2026-11-23", "9999-12-31", "")
+    assert contents.count(made(make_vault, *days), TODAY)["lately"] == 2
 
 
 def test_lessons_and_documents_are_counted_in_and_below_each_category(
@@ -80,11 +62,11 @@ def test_lessons_and_documents_are_counted_in_and_below_each_category(
 def test_an_empty_vault_has_numbers_too(make_vault: MakeVault) -> None:
     counted = contents.count(made(make_vault), TODAY)
     assert (counted["lessons"], counted["categories"]) == (0, [])
-    assert counted["growth"]["days"] == [{"day": "2026-11-23", "new": 0, "all": 0}]
+    assert counted["lately"] == 0
 
 
-def test_the_numbers_count_the_documents_that_are_listed(make_vault: MakeVault) -> None:
+def test_only_what_has_several_passages_counts_as_a_document(make_vault: MakeVault) -> None:
     long = lesson_text("Long", "A sentence of some words. " * 400)
     vault = make_vault({"devops/long.md": long, "short.md": lesson_text("Short", "A word.")})
     reconcile.sync(vault)
-    assert contents.count(vault, TODAY)["documents"] == len(contents.counted(vault))
+    assert contents.count(vault, TODAY)["documents"] == 1

@@ -20,18 +20,16 @@ import re
 import threading
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import urlsplit
 
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from fastapi.sse import EventSourceResponse, format_sse_event
-from pydantic import BaseModel
 
 from vault_index import api
 from vault_index.ask import citations
-from vault_index.ask.answer import Passage
 from vault_index.entrypoints.web.markdown import html_of
 from vault_index.entrypoints.web.refusal import Refusal, refuse_unknown
 from vault_index.entrypoints.web.render import fragment, page
@@ -131,30 +129,10 @@ def _bytes_of(event: Event) -> bytes:
 EVENTS = "text/event-stream"
 
 
-class AskAnswer(BaseModel):
-    """An answer that cites its `sources`; `passages` are all that the search returned.
-
-    `status` is `answered`, `passages` (without a model), `unknown` (the vault has nothing on it) or
-    `failed` (the model); `trouble` and `hint` say why and what to do, `notes` what else to know, such
-    as a name that no document has.
-    """
-
-    answer: str
-    sources: list[Passage]
-    session_id: str
-    status: Literal["answered", "passages", "unknown", "failed"]
-    passages: list[Passage]
-    model: str
-    search: dict[str, str] | None
-    trouble: str
-    hint: str
-    notes: list[str]
-
-
 routes = APIRouter(prefix="/api", tags=["ask"], dependencies=[Depends(refuse_unknown)])
 
 
-@routes.post("/ask", response_model=AskAnswer)
+@routes.post("/ask")
 async def ask(client: Client, body: AskBody, request: Request) -> Response:
     """Answer a question from the vault, with its sources.
 

@@ -100,8 +100,10 @@ class QueryBody(Body):
     collections: Annotated[list[Collection], Field(min_length=1, max_length=3)] | None = None
 
 
-class Shown(BaseModel):
-    """The fields that every answer has of a lesson or skill; `path` is from the vault's root."""
+class Lesson(BaseModel):
+    """A whole lesson, as `lessons show --json` has it. `path` and `source_file` are its file from the
+    vault's root.
+    """
 
     id: str
     title: str
@@ -119,61 +121,6 @@ class Shown(BaseModel):
     created_at: str | None
     updated_at: str | None
     withheld: str
-
-
-class Found(Shown):
-    """A lesson or skill, as `lessons search --json` has it. `passage`, the best of its passages, is
-    `text`, too, and `source_file`, from the vault's root, `path`. `GET /api/lessons/{id}` has the whole.
-
-    `score` is the sum of `cosine`, `full_text`, `exact` and `taught`.
-    """
-
-    kind: Literal["lessons", "skills"]
-    passage: str
-    score: float
-    position: int
-    cosine: float
-    full_text: float
-    exact: float
-    no_reason: float
-    taught: float
-    taught_prompt: str
-    trigger: str | None = None  # of a skill: what calls it
-
-
-class Record(BaseModel):
-    """A prompt, an observation or a summary of a session, as `/api/journal/search` has it."""
-
-    id: str
-    kind: str
-    session: str
-    project: str
-    branch: str
-    at: str
-    number: int
-    title: str
-    text: str
-    type: str
-    concepts: list[str]
-    files: list[str]
-    score: float
-
-
-class QueryAnswer(BaseModel):
-    """The best first. `skills` is there if any match, `results` if `collections` were named."""
-
-    lessons: list[Found] | None = None
-    skills: list[Found] | None = None
-    results: dict[Collection, list[Found] | list[Record]] | None = None
-    query_time_ms: float
-    model: str
-
-
-class Lesson(Shown):
-    """A whole lesson, as `lessons show --json` has it. `path` and `source_file` are its file from the
-    vault's root.
-    """
-
     fires_on: list[str]
     silent_on: list[str]
     fires_on_error: list[str]
@@ -243,23 +190,6 @@ class DeleteAnswer(BaseModel):
 
     id: str
     status: Literal["deleted"]
-
-
-class Health(BaseModel):
-    """The state of the server; `tables` has their rows.
-
-    `degraded`: words alone are searched, as the model is away. `reason` is why, `since` since when that
-    was seen. With status 503 no search is possible.
-    """
-
-    status: Literal["ok", "degraded", "unavailable"]
-    embedder: str
-    tables: dict[str, int]
-    lesson_count: int
-    model: str
-    uptime: float
-    reason: str | None = None
-    since: str | None = None
 
 
 class CategoriesAnswer(BaseModel):
