@@ -10,8 +10,8 @@ import pytest
 from tests.support.browser import LOOKS, nothing_is_in_the_way, visiting
 from tests.support.commands import run
 from tests.support.files import commit, lesson_text
-from tests.support.serving import Serving
-from tests.support.shown_vaults import HOSTILE, ShownVault, shown_vault
+from tests.support.serving import Serving, serving
+from tests.support.shown_vaults import HOSTILE, TEXT_ONLY, ShownVault, shown_vault
 from vault_index.store import injections
 
 if TYPE_CHECKING:
