@@ -295,7 +295,7 @@ def a_session() -> Talk:
     talk.runs("git commit -am x", "[main 1a2b3c4] feat: store the cart")
     talk.runs("make lint", "error: shop/store.py:3 unused import", status=2)
     talk.says(
-        "The cart is stored in the database now.\n\n## Remaining\n\n- Carts of guests are not stored.\n"
+        "The cart is stored in the database now.\n\n- Carts of guests are not yet stored.\n"
         "\n## Notes\n\nThe table has an index."
     )
     return talk
@@ -310,7 +310,7 @@ def test_the_six_fields(tmp_path: Path) -> None:
     assert "feat: store the cart (shop/store.py)" in fields["completed"]
     assert "Passing: `pytest`" in fields["completed"]
     assert fields["next_steps"].splitlines() == [
-        "Remove old carts", "Carts of guests are not stored.",
+        "Remove old carts", "Carts of guests are not yet stored.",
     ]  # fmt: skip
     assert "The user: no, don't change the cookie, store the cart" in fields["notes"]
     assert "`make lint`: error: shop/store.py:3 unused import" in fields["notes"]

@@ -470,14 +470,8 @@ def _next_steps(observations: Sequence[Record], todos: Mapping[str, tuple[str, s
     lines = [text for text, status in todos.values() if status not in ("completed", "deleted")]
     said = [record.text for record in observations[-2:] if record.text]
     if said:
-        last = vocabulary.tail(said[-1], 3000)
-        in_rest = False
-        for line, kind in vocabulary.plain_lines(last):
-            if kind == vocabulary.HEADING or line.endswith(":"):
-                in_rest = vocabulary.is_about_rest(line)
-            elif in_rest:
-                lines.append(line)
-            else:
+        for line, kind in vocabulary.plain_lines(vocabulary.tail(said[-1], 3000)):
+            if kind != vocabulary.HEADING and not line.endswith(":"):
                 lines += filter(vocabulary.remains, vocabulary.split_sentences(line))
     return lines
 

@@ -1,5 +1,8 @@
 """The words by which a text shows what it is: a correction, a choice, a request, small talk.
 
+Apart from corrections, words that none of 41 public sessions has (320 prompts, 4,145 sentences of agents)
+are left out.
+
 Corrections are known in several languages; the rest is English, as most sessions are.
 """
 
@@ -147,34 +150,28 @@ _CORRECTS = _any_of(
 _NOT_A_QUESTION = re.compile(r"\s*(?:or,? )?(?:no|don't|why|you)", re.IGNORECASE)
 _CHOICE = _any_of(
     r"""
-    let's (?:do|use|keep|drop|stick)
-    go with|prefer|we (?:decided|agreed)
-    i(?:'d| would) (?:prefer|go|rather)
+    let's (?:do|use|keep|drop|stick)|go with|prefer
     option [A-D1-4]
     the (?:first|second|third|former|latter|other) (?:one|option|approach|way|idea)
     """
 )
 _BY_SUBJECT = _named(
     begin=r"\s*",
-    bugfix="fix|fixes|bugfix|hotfix|repair|correct|resolve|prevent|avoid",
-    feature="feat|feature|add|adds|implement|introduce|support|allow|enable|create",
-    refactor="refactor|rename|move|extract|simplify|clean|reorgani[sz]e|split|deduplicate",
+    bugfix="fix|fixes",
+    feature="feat|feature|add",
+    refactor="refactor|rename|simplify|split",
 )
 _BY_REQUEST = _named(
-    bugfix=r"fix|bug|broken|fails?|failing|error|crash\w*|wrong|doesn't work|not working",
-    refactor=r"refactor\w*|renam\w+|extract|simplif\w+|clean ?up|reorgani[sz]e|split",
-    feature="add|implement|create|build|support|introduce|new (?:command|option|flag|feature)",
+    bugfix="fix|bug|broken|fails?|failing|error|wrong|doesn't work",
+    refactor=r"refactor\w*|renam\w+|extract|simplif\w+|clean ?up|split",
+    feature="add|implement|create|build|support",
 )
 _BY_CONCEPT = _named(
     **{
-        "why-it-exists": r"why (?:do|does|did|was|we)|the reason|exists? (?:because|to|for)|historically"
-        r"|was (?:added|introduced) (?:to|because|for)",
-        "gotcha": r"gotcha|pitfall|caveat|beware|careful|silently|surprising\w*|unexpected\w*|turns out"
-        r"|subtle|footgun|misleading|counter-?intuitive",
-        "pattern": r"(?:this|same|common|design|usual|existing) patterns?|conventions?|idiom\w*"
-        r"|best practice|same (?:approach|way) as",
-        "trade-off": r"trade-?offs?|pros and cons|pros|cons|downsides?|drawbacks?|versus|alternatives?"
-        r"|option [ab12]",
+        "why-it-exists": "why (?:do|does|did|was|we)|exists? (?:because|to|for)",
+        "gotcha": "gotcha|caveat|silently|subtle|misleading",
+        "pattern": r"(?:this|same|common|design|usual|existing) patterns?|conventions?|idiom\w*",
+        "trade-off": "trade-?offs?|pros|cons|downsides?|alternatives?|option [ab12]",
     }
 )
 _EXIT_CODE = re.compile(r"Exit code \d+")
@@ -188,9 +185,9 @@ _ABORTED = r"(?:Sibling tool call|Cancelled: parallel|\[Request interrupted)"
 _IS_ABORTED = _any_of(_ABORTED, begin=r"\s*(?:<tool_use_error>)?", end="")
 _MUNDANE = _any_of(
     rf"""
-    {_ABORTED}|EISDIR|InputValidationError
+    {_ABORTED}|EISDIR
     File (?:has not been read|has been modified since|does not exist)
-    Found \d+ matches|String to replace|No changes to make
+    Found \d+ matches|String to replace
     {_REFUSED}
     """,
     begin=r"\s*(?:<tool_use_error>)?",
@@ -202,7 +199,6 @@ _CHATTER = _any_of(
     let(?: me|'s)
     i(?:'ll| will|'m (?:going|now)| need| want| have| should| see| can see| understand| think i)
     i've (?:read|looked|reviewed|gone|got)
-    i apologi[sz]e
     (?:now|next|first|great|perfect|good|excellent|nice|fair|alright|right|ready|sure|done|ok|okay)
     all (?:set|good|done|tests? pass)
     you're (?:right|welcome|absolutely)
@@ -211,10 +207,7 @@ _CHATTER = _any_of(
     (?:looking at|checking|running|here's|here is|here are|both|summary)
     (?:would you|want me|shall|should i|do you|what would)
     (?:compil|read|go|add|updat|creat|implement|mov|start|fix|verify|test|build|apply|remov)ing
-    (?:search|digg|investigat|pull|fetch|mak|continu|proceed|writ|wir|examin|explor|reproduc)ing
-    two \w+s? landed
     (?:committed|pushed)
-    the (?:build|tests?) pass
     (?:yes|no|fixed|updated)(?=[.,!]?$)
     option [a-d1-4]
     """,
@@ -223,25 +216,19 @@ _CHATTER = _any_of(
 _SIGNS = re.compile(r"^[^\w`(\[]+")  # an emoji in front
 _CONCLUDES = _any_of(
     r"""
-    because|since|root cause|caused? by|turns out|so that|therefore|means|in short|confirmed
+    because|since|root cause|caused? by|so that|means|confirmed
     the (?:problem|issue|bug|reason|cause|fix|difference|answer|key|real)
-    instead of|must|never|always|only|requires?|needs?|fails?|failed|no longer|which is why
+    instead of|must|never|always|only|requires?|needs?|fails?|failed
     won't|cannot|can't|doesn't
     """
 )
 _REMAINS = _any_of(
     r"""
-    next steps?|remain(?:s|ing)|to-?do|not yet|follow-?ups?|left to do|manual step|out of scope
-    still (?:need|have|to do|missing|open|fails?)
-    want me to|should i|shall i|would you like|once you|you(?:'ll| will)? (?:still )?need to
-    before (?:merging|release)|later
+    next steps?|remain(?:s|ing)|to-?do|not yet|follow-?ups?|out of scope|later
+    want me to|should i|would you like|once you|you(?:'ll| will)? (?:still )?need to
     """
 )
 _GOES_ON = re.compile(r"i'm |i'll |i will |let me |now ", re.IGNORECASE)
-_IS_ABOUT_REST = _any_of(
-    r"next steps?|remaining|to-?dos?|follow-?ups?|open (?:questions?|items?|points?)|what(?:'s| is) left",
-    begin="",
-)
 _CORRECTION_ABROAD = re.compile(
     r"(?i)\s*(?:"
     r"nein\b|falsch\b|nicht so\b|stopp?\b|halt\b|doch nicht\b|das (?:ist|war) (?:falsch|nicht)"
@@ -328,11 +315,6 @@ def remains(sentence: str) -> bool:
     """Whether a sentence says what is left to do."""
     sentence = straight(sentence)
     return bool(_REMAINS.search(sentence)) and not _GOES_ON.match(sentence)
-
-
-def is_about_rest(heading: str) -> bool:
-    """Whether what follows a heading is left to do."""
-    return bool(_IS_ABOUT_REST.match(straight(heading)))
 
 
 _LANGUAGES = {
