@@ -168,7 +168,7 @@ FEATURES = (
     Feature(
         "skills",
         "Skills of the project are suggested at prompts, and built from lessons of a tag.",
-        "learn.skills.build learn.skills.deploy recall.skills entrypoints.cli.skills",
+        "learn.skills.build recall.skills entrypoints.cli.skills",
         table="skills",
         settings=SkillsTable,
         shared="least_lessons least_confidence least_uses",

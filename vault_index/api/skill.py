@@ -8,7 +8,7 @@ from typing import Any
 
 from vault_index.api.question import Caller, command, question
 from vault_index.check.finding import Finding
-from vault_index.learn.skills import build, cluster, deploy
+from vault_index.learn.skills import build, cluster
 from vault_index.learn.skills.build import Built
 from vault_index.vault import Vault
 
@@ -47,11 +47,11 @@ def build_ready(
 def deploy_built(vault: Vault, caller: Caller, project: str = "") -> dict[str, str]:
     """Copy the built skills to Claude Code, the user's or a project's: the state by folder."""
     del caller
-    return deploy.copy(vault, deploy.folder_for(Path(project) if project else None))
+    return build.copy(vault, build.folder_for(Path(project) if project else None))
 
 
 @command
 def withdraw_built(vault: Vault, caller: Caller, project: str = "") -> dict[str, str]:
     """Remove the copies that `deploy_built` made: the state by folder."""
     del vault, caller
-    return deploy.remove(deploy.folder_for(Path(project) if project else None))
+    return build.remove(build.folder_for(Path(project) if project else None))

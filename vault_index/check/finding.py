@@ -1,11 +1,14 @@
-"""The findings of a check, and the lines that they are about."""
+"""What is wrong: the findings of a check in lessons, and the troubles of a vault on this machine."""
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 ERROR, WARNING = "error", "warning"
 
@@ -42,3 +45,29 @@ def line_of_key(text: str, key: str) -> int:
     """Return the line of a frontmatter key; 1 if it is not there."""
     match = re.search(rf"(?m)^[\"']?{re.escape(key)}[\"']?\s*:", text)
     return text.count("\n", 0, match.start()) + 1 if match else 1
+
+
+MAX_SHOWN = 5  # troubles of one kind
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Something that is wrong. `fix` is a command or, where none would help, what to do."""
+
+    about: str  # a part of the product, such as vault, hooks or git
+    what: str
+    fix: str
+
+
+def to_edit(file: Path) -> str:
+    """Return the command that opens a file in the user's editor."""
+    return f"${{EDITOR:-vi}} {shlex.quote(from_here(file))}"
+
+
+def from_here(file: Path) -> str:
+    """Return a path below the current folder from there, any other in full."""
+    try:
+        here = Path.cwd()
+    except OSError:  # it was deleted
+        return str(file)
+    return os.path.relpath(file, here) if file.is_relative_to(here) else str(file)

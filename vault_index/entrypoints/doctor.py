@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from vault_index import check, errors, features, git, status
-from vault_index.check.trouble import MAX_SHOWN, Trouble, from_here, to_edit
+from vault_index.check.finding import MAX_SHOWN, Trouble, from_here, to_edit
 from vault_index.embed import download
 from vault_index.entrypoints import agents
 from vault_index.entrypoints.agents import hook_settings

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from vault_index.check.trouble import MAX_SHOWN, Trouble, to_edit
+from vault_index.check.finding import MAX_SHOWN, Trouble, to_edit
 from vault_index.entrypoints import agents, doctor
 from vault_index.journal import archive
 from vault_index.journal.journal import Journal

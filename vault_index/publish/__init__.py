@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from vault_index import files
-from vault_index.check.trouble import Trouble
+from vault_index.check.finding import Trouble
 from vault_index.errors import EmbedderError, SettingsError, StoreError
 from vault_index.features import IndexTable
 from vault_index.publish import vectors

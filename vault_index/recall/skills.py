@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vault_index.check.trouble import Trouble, to_edit
+from vault_index.check.finding import Trouble, to_edit
 from vault_index.errors import VaultError
 from vault_index.index import skills as index
 from vault_index.recall import select

@@ -8,7 +8,7 @@ import pytest
 
 from tests.learn.skills.test_build import NAME, built, folder, shelf, team
 from tests.support.files import write
-from vault_index.learn.skills import deploy
+from vault_index.learn.skills import build
 from vault_index.vault import Vault
 
 __all__ = ["shelf", "team"]
@@ -18,23 +18,23 @@ pytestmark = pytest.mark.slow
 
 def test_copies_follow_and_go_and_what_somebody_changed_stays(team: Vault, tmp_path: Path) -> None:
     built(team)
-    top = deploy.folder_for(tmp_path / "project")
+    top = build.folder_for(tmp_path / "project")
     assert top == tmp_path / "project/.claude/skills"
-    copied = deploy.copy(team, top)
+    copied = build.copy(team, top)
     assert copied[str(top / NAME)] == "new"
     for name in ("SKILL.md", "reference.md"):
         assert (top / NAME / name).read_bytes() == (folder(team) / name).read_bytes()
-    assert set(deploy.copy(team, top).values()) == {"unchanged"}
+    assert set(build.copy(team, top).values()) == {"unchanged"}
     write(top / NAME / "reference.md", "mine")
-    assert deploy.copy(team, top)[str(top / NAME)] == deploy.KEPT
-    removed = deploy.remove(top)
-    assert removed[str(top / NAME)] == deploy.KEPT
+    assert build.copy(team, top)[str(top / NAME)] == build.KEPT
+    removed = build.remove(top)
+    assert removed[str(top / NAME)] == build.KEPT
     assert [each.name for each in top.iterdir()] == [NAME]
 
 
 def test_another_skill_of_that_name_is_left_alone(team: Vault, tmp_path: Path) -> None:
     built(team)
     own = write(tmp_path / NAME / "SKILL.md", "# My own\n\nText.\n")
-    assert deploy.copy(team, tmp_path)[str(tmp_path / NAME)] == deploy.KEPT
-    assert NAME not in {Path(each).name for each in deploy.remove(tmp_path)}
+    assert build.copy(team, tmp_path)[str(tmp_path / NAME)] == build.KEPT
+    assert NAME not in {Path(each).name for each in build.remove(tmp_path)}
     assert own.read_text() == "# My own\n\nText.\n"

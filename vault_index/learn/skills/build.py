@@ -1,4 +1,4 @@
-"""Building skills: `skills/learned-<tag>/` of the vault, two files each.
+"""Building skills, `skills/learned-<tag>/` of the vault, two files each, and copying them to agents.
 
 A file holds its hash as it was built. One that has it still is written again when its lessons
 change; one that somebody changed is kept, and with `force` written again if git has what it says.
@@ -8,6 +8,7 @@ lessons also when they become fewer; it is never deleted.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +20,7 @@ from vault_index.errors import VaultError
 from vault_index.learn.skills import cluster, render
 from vault_index.learn.skills.cluster import PREFIX, Cluster
 from vault_index.learn.skills.render import REFERENCE
-from vault_index.skill import FILE
+from vault_index.skill import FILE, user_folder
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -157,3 +158,49 @@ def findings(vault: Vault) -> Iterator[Finding]:
         why = skill.why or f"it is behind its lessons: run `lessons skills build {skill.tag}`"
         if skill.state != UNCHANGED:
             yield Finding(skill.path, 1, rule, why, WARNING)
+
+
+# Copies of built skills where an agent loads them.
+
+KEPT = "kept: it was changed by hand, or comes from elsewhere"
+REMOVED = "removed"
+
+
+def folder_for(project: Path | None) -> Path:
+    """Return the folder of Claude Code's skills: a project's, else the user's."""
+    return project / ".claude" / "skills" if project else user_folder()
+
+
+def copy(vault: Vault, top: Path) -> dict[str, str]:
+    """Copy the vault's built skills into a folder; return the state of each: new, changed ...
+
+    A copy that somebody changed stays, and so does another skill of that name. Raises WriteError.
+    """
+    copies = built_in(top)
+    states: dict[str, str] = {}
+    for tag, built in built_in(vault.root / FOLDER).items():
+        place, before = top / built.folder.name, copies.get(tag)
+        if before and before.files == built.files:
+            states[str(place)] = UNCHANGED
+        elif before.is_edited if before else os.path.lexists(place):
+            states[str(place)] = KEPT
+        else:
+            with files.writing(place):
+                place.mkdir(parents=True, exist_ok=True)
+            for name, data in built.files.items():
+                files.replace_file(place / name, data)
+            states[str(place)] = CHANGED if before else NEW
+    return states
+
+
+def remove(top: Path) -> dict[str, str]:
+    """Remove the copies of built skills from a folder; return the state of each. Raises WriteError."""
+    states: dict[str, str] = {}
+    for copied in built_in(top).values():
+        states[str(copied.folder)] = KEPT if copied.is_edited else REMOVED
+        if not copied.is_edited:
+            with files.writing(copied.folder):
+                for name in copied.files:
+                    (copied.folder / name).unlink(missing_ok=True)
+                files.remove_empty(copied.folder, top)
+    return states
