@@ -4,7 +4,7 @@
     python -m benchmarks.failed_commands --short     # 12
 
 Before each hook runs a Python that does nothing: how long both take moves with the load of the machine,
-their ratio less so. A hook that is late is killed by its own limit of 300 ms and counts as `late`; the
+their ratio less so. A hook that is late is killed by its own limit of a second and counts as `late`; the
 rest of what was not answered is silence. Uses ../shared/eval, whose vault takes some minutes to index;
 `$LESSONS_BENCHMARK_VAULT` names one that is.
 """

@@ -80,7 +80,8 @@ def measure(vault: Vault, scratch: Path, short: bool) -> Iterator[Row]:
 
 def _is_answered(vault: Vault, prompt: str) -> bool:
     hits = query.find(vault, prompt, k=1)
-    return bool(hits) and hits[0].score >= (floor.in_force(vault) or 0)
+    floors = floor.in_force(vault)
+    return bool(hits) and hits[0].is_above(floors.line if floors else None)
 
 
 def _first_prompts(case: str, vaults: list[Vault], prompt: str) -> Iterator[Row]:

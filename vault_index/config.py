@@ -129,7 +129,8 @@ class Config:
     token_budget: int = 2000  # tokens at the start of a session, at most
     session_sources: Texts = ("startup", "compact")  # which session starts get lessons
     receipt: bool = True  # a prompt that got lessons shows the person their titles in a line
-    floor: float | None = None  # score below which hooks are silent; None: fitted to the vault
+    pointers: bool = True  # a lesson that may help comes as a line that says how to read it
+    floor: float | None = None  # evidence below which hooks are silent; None: fitted to the vault
     trust: str = "all"  # all | committed-only: what hooks inject; commands find everything
     trusted_authors: Texts = ()  # names or addresses: hooks inject what they committed last
     watch: WatchTable = WatchTable()

@@ -15,7 +15,7 @@ from vault_index.hotpath import index_files
 from vault_index.index import diff
 from vault_index.lesson import category
 from vault_index.recall import words
-from vault_index.search import entries, floor
+from vault_index.search import entries, fitted, floor
 from vault_index.store import injections, manifest, ownership
 
 if TYPE_CHECKING:
@@ -95,6 +95,18 @@ def _embedder(vault: Vault) -> str:
     return f"none here, so full text only: {download.state(vault.config.home)}"
 
 
+def _floors(vault: Vault, *, text_only: bool) -> dict[str, Any]:
+    """Return the floors in force, and the shares of the prompts without an answer that pass them."""
+    floors, found = floor.in_force(vault, text_only=text_only), floor.fit_of(vault)
+    return {
+        "floor": floors.whole if floors else None,
+        "line_floor": floors.line if floors else None,
+        "passed": floor.WHOLE if found and found.titles else None,  # on the subjects of the vault
+        "least_lessons": fitted.SMALL,  # that say how many pass
+        "passed_foreign": floor.FOREIGN_WHOLE if found else None,
+    }
+
+
 def _index(vault: Vault) -> dict[str, Any]:
     try:
         opened = vault.open_index()
@@ -107,6 +119,6 @@ def _index(vault: Vault) -> dict[str, Any]:
         "files": opened.files,
         "bytes": sum(file.stat().st_size for file in whole if file.is_file()),
         "age_seconds": round(time.time() - manifest.written(opened.store.index)),
-        "floor": floor.in_force(vault, text_only=opened.embedder == manifest.NO_EMBEDDER),
+        **_floors(vault, text_only=opened.embedder == manifest.NO_EMBEDDER),
         "problems": [asdict(problem) for problem in diff.problems(built, vault.files()[1])],
     }

@@ -56,7 +56,7 @@ def vault(tmp_path_factory: pytest.TempPathFactory) -> Vault:
     }
     for path, text in texts.items():
         write(root / "lessons" / path, text)
-    opened = open_vault(root, floor=0.3)
+    opened = open_vault(root, floor=0.2)
     with_words(opened)
     reconcile.sync(opened)
     return opened

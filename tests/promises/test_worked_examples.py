@@ -57,7 +57,7 @@ PUBLIC = {
     "search.entries": ["Entry", "categories", "entries", "entry"],
     "search.documents": ["near", "places", "resolve"],
     "search.evaluate": ["load", "measure"],
-    "search.floor": ["Floor", "fit", "in_force", "is_stale"],
+    "search.floor": ["Floors", "fit", "in_force", "is_stale"],
     "recall.select": ["Injection", "for_prompt", "for_session"],
     "check": ["Finding", "everything", "named", "of_text", "staged"],
     "share.remote": ["SyncResult", "sync"],

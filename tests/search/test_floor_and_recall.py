@@ -21,7 +21,7 @@ from vault_index.errors import VaultError
 from vault_index.hotpath import chatter
 from vault_index.index import reconcile
 from vault_index.recall import block, select
-from vault_index.search import evaluate, floor, query, scoring
+from vault_index.search import evaluate, fitted, floor, query
 from vault_index.search.evaluate import LabelledPrompt
 from vault_index.search.hit import Hit
 from vault_index.search.query import Query
@@ -118,25 +118,19 @@ def test_foreign_prompts_are_many_and_each_is_there_once() -> None:
 
 
 @pytest.mark.slow
-def test_the_floor_is_a_quantile_of_what_foreign_prompts_score(make_vault: MakeVault) -> None:
+def test_few_of_the_foreign_prompts_pass_the_floors(make_vault: MakeVault) -> None:
     vault = with_topics(make_vault)
     assert floor.in_force(vault) is None  # none was fitted: hooks are silent
-    fitted = floor.fit(vault)
-    assert floor.in_force(vault) == max(fitted.vectors, floor.LOWEST)
-    least = floor.before_fit(fitted.lessons)
-    assert floor.in_force(vault, text_only=True) == max(fitted.full_text, least)
-    best = best_foreign_scores(vault)
-    assert fitted.prompts == len(best)
-    assert fitted.vectors == pytest.approx(floor.quantile(best, floor.share_of(fitted.lessons)))
-    above = sum(score >= fitted.vectors for score in best)
-    assert above <= (1 - floor.QUANTILE) * len(best) + 1
-
-
-def best_foreign_scores(vault: Vault) -> list[float]:
-    """Return the best score of each foreign prompt that is searched for at all."""
-    asked = [prompt for prompt in floor.foreign_prompts() if not chatter.why_skipped(prompt)]
-    found = [query.find(vault, prompt, k=scoring.CANDIDATES) for prompt in asked]
-    return [max((hit.score for hit in hits), default=0.0) for hits in found]
+    found = floor.fit(vault)
+    assert found.titles == 0  # five lessons say nothing about their own subject
+    floors = floor.in_force(vault)
+    assert floors is not None
+    assert floors.whole >= floors.line > 0
+    prompts = floor.foreign_prompts()
+    given = [select.for_prompt(vault, prompt).hits for prompt in prompts]
+    whole = sum(not hit.as_line for hits in given for hit in hits[:1])
+    assert whole <= floor.FOREIGN_WHOLE * len(prompts) + 1
+    assert sum(map(bool, given)) <= floor.FOREIGN_LINE * len(prompts) + 1
 
 
 @pytest.mark.parametrize(
@@ -144,7 +138,7 @@ def best_foreign_scores(vault: Vault) -> list[float]:
     [([], 0.5, 0.0), ([3.0], 0.9, 3.0), ([4.0, 1.0, 3.0, 2.0], 0.5, 2.5), ([0.0, 1.0], 0.95, 0.95)],
 )
 def test_quantiles(values: list[float], share: float, expected: float) -> None:
-    assert floor.quantile(values, share) == pytest.approx(expected)
+    assert fitted.quantile(values, share) == pytest.approx(expected)
 
 
 @pytest.mark.slow
@@ -172,7 +166,7 @@ def test_a_rebuild_has_no_floor_until_it_is_fitted(make_vault: MakeVault) -> Non
 def test_the_floor_of_vault_toml_wins(make_vault: MakeVault) -> None:
     vault = with_topics(make_vault)
     write(vault.lessons_dir / "vault.toml", "floor = 0.123\n")
-    assert floor.in_force(open_vault(vault.root)) == 0.123
+    assert floor.in_force(open_vault(vault.root)) == floor.Floors(0.123, 0.123)
 
 
 @pytest.mark.slow
@@ -181,10 +175,10 @@ def test_own_prompts_do_not_move_the_floor(make_vault: MakeVault, key: str) -> N
     prompts = json.dumps([f"own words as they stand in the lesson {n}" for n in range(8)])
     text = "---\ntitle: Own\n{}---\nOwn words as they stand in the lesson.\n"
     vault = with_topics(make_vault, {"own.md": text.format("")})
-    fitted = floor.fit(vault).vectors
+    before = floor.fit(vault)
     write(vault.lessons_dir / "own.md", text.format(f"{key}: {prompts}\n"))
     reconcile.sync(vault)
-    assert floor.fit(vault).vectors == pytest.approx(fitted)
+    assert floor.fit(vault) == before
 
 
 # what is injected
@@ -232,12 +226,12 @@ PASTE = " ".join(f"chapter {number} tells of whale number{number}" for number in
 )
 def test_a_long_prompt_is_searched_by_its_ends_too(make_vault: MakeVault, prompt: str) -> None:
     """The request is before or after what was pasted, which would bury it."""
-    vault = with_a_floor(with_topics(make_vault), 0.4)
+    vault = with_a_floor(with_topics(make_vault), 0.2)
     assert [hit.lesson_id for hit in select.for_prompt(vault, prompt).hits] == ["lock"]
     silent = f"---\ntitle: lock\nsilent_on: [{json.dumps(prompt)}]\n---\n{TOPICS['lock']}\n"
     write(vault.lessons_dir / "lock.md", silent)
     reconcile.sync(vault)
-    assert select.for_prompt(vault, prompt).hits == []
+    assert not select.for_prompt(vault, prompt).hits
 
 
 def test_what_a_long_paste_shares_with_a_lesson_by_chance_is_no_reason(
@@ -254,8 +248,12 @@ def test_what_a_long_paste_shares_with_a_lesson_by_chance_is_no_reason(
 
 
 def test_at_most_three_lessons_and_none_twice(make_vault: MakeVault) -> None:
-    same = {f"same/{n}.md": lesson_text("same", f"Kafka rebalance storm {n}.") for n in range(9)}
-    vault = with_a_floor(with_topics(make_vault, same), 0.3)
+    texts = (" ".join(f"word{n}of{i}" for i in range(9)) for n in range(9))
+    same = {
+        f"same/{n}.md": lesson_text("same", f"Kafka rebalance storm {text}.")
+        for n, text in enumerate(texts)
+    }
+    vault = with_a_floor(with_topics(make_vault, same), 0.05)
     had: list[str] = []
     for _ in range(3):
         given = select.for_prompt(vault, "a kafka rebalance storm again", given=had)
@@ -353,7 +351,7 @@ def test_a_lesson_that_was_never_committed_says_so() -> None:
 
 
 def test_figures_of_a_set_that_can_be_worked_out_by_hand(make_vault: MakeVault) -> None:
-    vault = with_a_floor(with_topics(make_vault), 0.6)
+    vault = with_a_floor(with_topics(make_vault), 0.5)
     heap, lock = (" ".join(TOPICS[name].split()) for name in ("heap", "lock"))
     prompts = [
         LabelledPrompt(heap, frozenset({"heap"}), "exact"),  # first, far above the floor
@@ -369,21 +367,21 @@ def test_figures_of_a_set_that_can_be_worked_out_by_hand(make_vault: MakeVault) 
     assert figures["recall@1"] == pytest.approx(2 / 3)
     assert figures["recall@5"] == 1.0
     assert figures["mrr@10"] == pytest.approx((1 + 1 / rank + 1) / 3)
-    exact, wrong = (query.find(vault, text, k=1)[0].score for text in (heap, lock))
-    false = query.find(vault, TOPICS["pipe"], k=1)[0].score
+    exact, wrong = (query.find(vault, text, k=1)[0].reason for text in (heap, lock))
+    false = query.find(vault, TOPICS["pipe"], k=1)[0].reason
     won = sum(score > other for score in (exact, wrong, wrong) for other in (false, 0.4, -1))
     assert figures["auc"] == pytest.approx(won / 9)
     # of three foreign prompts neither 2% nor 5% may be injected: the floor is the false one's score
     for share in ("fi2", "fi5"):
         assert figures[f"recall@3_{share}"] == sum(s > false for s in (exact, wrong)) / 3
-    assert figures["floor"] == 0.6
+    assert figures["floor"] == figures["line_floor"] == 0.5
     assert figures["at_floor"] == {
-        "hit": pytest.approx(2 / 3),
-        "false": pytest.approx(1 / 3),
-        "orphan": pytest.approx(1 / 3),
+        **{"hit": pytest.approx(2 / 3), "found": pytest.approx(2 / 3)},
+        **{"false": pytest.approx(1 / 3), "false_line": 0.0},
+        **{"orphan": None, "orphan_line": None},
     }
-    assert figures["by_kind"]["chatter"] == {"prompts": 1, "false": 0.0}
-    assert figures["by_kind"]["foreign"] == {"prompts": 2, "false": 0.5}
+    assert figures["by_kind"]["chatter"] == {"prompts": 1, "false": 0.0, "false_line": 0.0}
+    assert figures["by_kind"]["foreign"] == {"prompts": 2, "false": 0.5, "false_line": 0.0}
     assert figures["by_kind"]["exact"]["hit"] == 1.0
 
 
@@ -410,12 +408,18 @@ def test_eval_from_the_command_line(make_vault: MakeVault, tmp_path: Path) -> No
     figures = measured.json
     assert set(figures) == {
         *("prompts", "recall@1", "recall@3", "recall@5", "mrr@10", "auc"),
-        *("recall@3_fi2", "recall@3_fi5", "floor", "at_floor", "by_kind"),
+        *("recall@3_fi2", "recall@3_fi5", "floor", "line_floor", "at_floor", "by_kind"),
         *("unknown", "missed", "injected_falsely"),
     }
     assert figures["recall@1"] == 1.0
-    assert set(figures["at_floor"]) == {"hit", "false", "orphan"}
     assert set(figures["by_kind"]) == {"easy", "foreign"}
+    assert figures["at_floor"]["orphan"] is None
+    halved = run(
+        *("lessons", "eval", tmp_path / "queries.jsonl", "--leave-out", ".95"),
+        *("--lessons", tmp_path / "lessons.jsonl", "--json"),
+        cwd=vault.root,
+    ).json
+    assert (halved["prompts"], halved["at_floor"]["orphan"]) == (0, 0.0)
 
 
 @pytest.mark.parametrize("line", ["{", "[]", '{"query": 1}', '{"query": "x", "relevant": "y"}'])

@@ -298,7 +298,7 @@ def test_every_lesson_here_answers_its_own_prompts(
     run("git", "init", "-q", cwd=vault.root)
     stats = reconcile.sync(vault)
     assert stats.problems == []
-    least = floor.fit(vault).vectors
+    least = floor.fit(vault).whole
     rows = vault.open_index().store.rows(["is_whole", "lesson_id", "fires_on", "silent_on"])
     lessons = [row for row in rows if row["is_whole"]]
     assert len(lessons) >= 50

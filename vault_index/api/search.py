@@ -12,7 +12,7 @@ from vault_index.api.question import Caller, command, question
 from vault_index.index import classifier
 from vault_index.lesson.file import hash_of
 from vault_index.recall import calls, respond, select
-from vault_index.search import documents, entries, failures, floor, query, taught
+from vault_index.search import documents, entries, floor, query, taught
 from vault_index.search.hit import HitList, Recall
 from vault_index.search.query import HITS, Query, Results, every_kind, neighbours
 from vault_index.store import filters
@@ -60,12 +60,14 @@ def _all_of(vault: Vault, query: Query) -> HitList:
         tuple(neighbours(vault, hit, asked.neighbours)) if hit.kind == "lessons" else ()
         for hit in (results.hits if asked.neighbours else ())
     ]
+    floors = floor.in_force(vault, text_only=text_only)
     return replace(
         _listed(vault, results),
         dropped=tuple(results.dropped),
         neighbours=tuple(around),
         place=f"{place.title} ({place.path})" if place else "",
-        floor=floor.in_force(vault, text_only=text_only),
+        floor=floors.line if floors else None,
+        whole_floor=floors.whole if floors else None,
         skills_floor=floor.for_skills(vault, text_only=text_only),
     )
 
@@ -181,8 +183,6 @@ def recall_failure(vault: Vault, caller: Caller, output: str, command: str = "")
 def failure_recalled(vault: Vault, caller: Caller, what: Failure) -> Recall:
     """Return the same for a failure; the index is brought up to date, the floor fitted if need be."""
     caller.index(vault, or_stale=True)
-    if failures.load(vault) is None:
-        failures.fit(vault, caller.progress_of("fitting the error floor"))
     return _recall(calls.for_failure(vault, what))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +16,7 @@ from vault_index.api.question import Caller, command
 from vault_index.config import Setting
 from vault_index.edit import add, init
 from vault_index.errors import VaultError
-from vault_index.search import evaluate, failures
+from vault_index.search import evaluate
 from vault_index.share import git_hooks
 from vault_index.store.sync import Stats
 from vault_index.vault import Vault, open_vault
@@ -72,25 +74,44 @@ def settings(vault: Vault, caller: Caller) -> list[Setting]:
 
 
 @command
-def measure(vault: Vault, caller: Caller, queries: str, errors: bool = False) -> dict[str, Any]:
+def measure(
+    vault: Vault, caller: Caller, queries: str, errors: bool = False, left_out: bool = False
+) -> dict[str, Any]:
     """Measure recall and false injections over the labelled prompts of a file: see `evaluate.measure`.
 
-    With `errors` it holds failed commands: see `evaluate.measure_failures`.
+    With `errors` it holds failed commands: see `evaluate.measure_failures`. `left_out` says that lessons
+    were taken out of the vault.
     """
+    progress = caller.progress_of("searching")
     if errors:
         caller.index(vault)
-        if failures.load(vault) is None:
-            failures.fit(vault, caller.progress_of("fitting the error floor"))
-        return evaluate.measure_failures(vault, Path(queries), caller.progress_of("searching"))
+        return evaluate.measure_failures(vault, Path(queries), progress, left_out=left_out)
     prompts = evaluate.load(Path(queries))
     caller.index(vault)
-    return evaluate.measure(vault, prompts, caller.progress_of("searching"))
+    return evaluate.measure(vault, prompts, progress, left_out=left_out)
 
 
 @contextmanager
-def scratch_vault(lessons: str) -> Iterator[str]:
-    """Make a vault of the JSON lines in a file, to be measured, and remove it at the end."""
+def scratch_vault(
+    lessons: str, vault: str = "", share: float = 0.0, seed: int = 0
+) -> Iterator[str]:
+    """Make a vault to be measured, and remove it at the end.
+
+    It has the JSON lines in a file, or the lesson files of a vault, without a random `share` of them.
+    """
+    chance = random.Random(seed)
     with tempfile.TemporaryDirectory(prefix="lessons-eval-") as folder:
         init.init(Path(folder))
-        add.from_json_lines(open_vault(folder), evaluate.read_lines(Path(lessons)))
+        if lessons:
+            lines = [
+                line for line in evaluate.read_lines(Path(lessons)) if chance.random() >= share
+            ]
+            add.from_json_lines(open_vault(folder), lines)
+        else:
+            whole, part = open_vault(vault or None), open_vault(folder)
+            for source in whole.files()[0]:
+                if chance.random() >= share:
+                    copy = part.lessons_dir / source.path
+                    copy.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(whole.lessons_dir / source.path, copy)
         yield folder

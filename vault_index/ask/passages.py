@@ -142,12 +142,12 @@ def _find(
 def _divided(vault: Vault, asked: Query) -> tuple[list[Hit], list[Hit]]:
     """Return the hits that reach the floor, and those that do not."""
     results = query.run(vault, asked)
-    least = floor.in_force(vault, text_only=bool(results.text_only))
-    if least is None:
-        lessons = vault.open_index().lessons
-        least = floor.before_fit(lessons) if results.text_only else 0.0
-    reach = [hit for hit in results.hits if hit.score >= least]
-    return reach, [hit for hit in results.hits if hit.score < least]
+    floors = floor.in_force(vault, text_only=bool(results.text_only))
+    least = floors.line if floors else None
+    if floors is None and results.text_only:
+        least = floor.before_fit(vault.open_index().lessons)
+    reach = [hit for hit in results.hits if hit.is_above(least)]
+    return reach, [hit for hit in results.hits if not hit.is_above(least)]
 
 
 def _lesson(vault: Vault, asked: Query, lesson: str) -> list[Hit]:

@@ -18,7 +18,7 @@ from vault_index.index import rows
 from vault_index.lesson.category import prefixes
 from vault_index.lesson.parse import Lesson
 from vault_index.proposals import draft, fingerprint, store
-from vault_index.search import entries, floor, query, scoring, taught, unindexed
+from vault_index.search import entries, evidence, floor, query, scoring, taught, unindexed
 from vault_index.search.query import Query
 from vault_index.search.scoring import PIECE_WEIGHT
 from vault_index.store import filters
@@ -134,19 +134,21 @@ def outlook(
     answers = []
     for prompt, is_silent in prompts:
         results = query.run(vault, Query(prompt, BESIDE, for_agent=True))
-        least = floor.in_force(vault, text_only=bool(results.text_only))
+        floors = floor.in_force(vault, text_only=bool(results.text_only))
+        least = floors.line if floors else None
         others = [hit for hit in results.hits if hit.lesson_id != changes]
         own = drafted.score(prompt)
         with_itself = (
             0.0 if is_silent else 1.0
         )  # the cosine of a taught prompt: see `search.taught`
         ranked = scoring.rank_of(own + with_itself, lesson.confidence)
+        reason = evidence.reason_of(own, [hit.base for hit in others])
         now = _as_json(results.hits[0], least) if results.hits else None
         then = {
             "place": 1 + sum(scoring.rank(hit) > ranked for hit in others),
             "score": round(own, 3),
             "is_above": not is_silent,  # the prompt is a taught one then
-            "finds": least is None or own >= least,
+            "finds": least is None or reason >= least,
         }
         answers.append({"prompt": prompt, "is_silent": is_silent, "now": now, "then": then})
     return answers
@@ -154,8 +156,8 @@ def outlook(
 
 def _as_json(hit: Hit, least: float | None) -> dict[str, Any]:
     score = round(hit.score, 3)
-    is_above = least is None or hit.score >= least
-    return {"id": hit.lesson_id, "title": hit.title, "score": score, "is_above": is_above}
+    values = {"id": hit.lesson_id, "title": hit.title, "score": score}
+    return values | {"is_above": hit.is_above(least)}
 
 
 class _Draft:

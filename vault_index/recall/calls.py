@@ -12,7 +12,7 @@ a lesson once.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from vault_index import git
 from vault_index.check.redact import glob_matcher, redact
 from vault_index.index.rows import MAX_TAUGHT_CHARS
-from vault_index.recall import block, select, sessions, words
+from vault_index.recall import block, newest, select, sessions
 from vault_index.recall.select import Injection
 from vault_index.search import above, failures
 from vault_index.search.hit import Hit
@@ -41,29 +41,45 @@ def at_failure(vault: Vault, event: dict[str, Any], text_only: bool) -> Injectio
     failed = failure.read(str(event.get("command") or ""), str(event.get("error") or ""))
     key = injections.key_of(failed.signature)
     times = sessions.times_told(vault, event, key)
-    injection = for_failure(vault, failed, times=times, text_only=text_only)
+    pointed = sessions.lines_of(vault, str(event.get("session_id") or ""), ending=sessions.LINES)
+    injection = for_failure(vault, failed, times=times, text_only=text_only, pointed=pointed)
     said = redact(failed.lines[0] if failed.lines else failed.command)[:MAX_TAUGHT_CHARS]
     return replace(injection, about=failed.signature, said=said)
 
 
 def for_failure(
-    vault: Vault, failed: Failure, *, times: int = 0, text_only: bool = False
+    vault: Vault,
+    failed: Failure,
+    *,
+    times: int = 0,
+    text_only: bool = False,
+    pointed: Collection[str] = (),
 ) -> Injection:
-    """Return what a failure should get that the session was told about so many `times`."""
+    """Return what a failure should get that the session was told about so many `times`.
+
+    `pointed` are the ids of which the session received the line.
+    """
     floors: dict[str, float | None] = {}
 
     def search(name: str, vault: Vault) -> tuple[failures.Answer, list[Hit], above.Answer]:
         answer = failures.find(vault, failed, _LOOKED_AT, text_only=text_only)
-        floors[name] = answer.floor if answer.floor < float("inf") else None
-        trusted = words.deliverable(vault, select.only_trusted(vault, answer.hits[:1]))
-        return answer, trusted, above.Answer(trusted if answer.is_above else (), answer.kept_out)
+        least = answer.floors.line if vault.config.pointers else answer.floors.whole
+        floors[name] = least if least < float("inf") else None
+        trusted = select.deliverable(vault, answer.hits[:1])
+        trusted = newest.only(vault, trusted, select.deliverable)
+        reaching = trusted if answer.is_above else []
+        if answer.is_line and vault.config.pointers:
+            reaching = [replace(hit, as_line=True) for hit in trusted]
+            reaching = [hit for hit in reaching if hit.lesson_id not in pointed]
+        return answer, trusted, above.Answer(reaching, answer.kept_out)
 
     answer, trusted, own = search("", vault)
     every = above.joined(vault, own, lambda place, other: search(place.name, other)[2])
     if not every:
         silent, near = answer.why_silent or select.NOTHING, next(iter(trusted), None)
         return Injection("", floor=floors[""], silent=silent, near=near)
-    first = max(every, key=lambda hit: hit.score)  # the strongest; of equal ones the nearer
+    # the strongest; of equal ones the nearer
+    first = max(every, key=lambda hit: (not hit.as_line, hit.score))
     least = floors.get(first.lesson_id.partition(":")[0], floors[""])
     if times >= TIMES:
         return Injection("", floor=least, silent="told twice already", near=first)
@@ -98,7 +114,8 @@ def at_edit(vault: Vault, event: dict[str, Any]) -> Injection:
 def _hits_for(vault: Vault, path: str) -> list[Hit]:
     lessons = _lessons_for(vault, path)
     hits = [replace(hit, score=1.0, cosine=1.0) for hit in select.of_ids(vault, lessons)]
-    return sorted(hits, key=lambda hit: lessons.index(hit.lesson_id))
+    hits.sort(key=lambda hit: lessons.index(hit.lesson_id))
+    return newest.only(vault, hits, select.deliverable)
 
 
 def _lessons_for(vault: Vault, path: str) -> list[str]:

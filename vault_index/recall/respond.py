@@ -14,7 +14,6 @@ from typing import Any
 from vault_index import features
 from vault_index.recall import block, calls, select, sessions
 from vault_index.recall.select import Injection
-from vault_index.search import failures
 from vault_index.store import injections
 from vault_index.vault import Vault
 
@@ -57,9 +56,10 @@ def respond(
     if session and not sessions.claim(sessions.file_of(vault, session), event, since):
         return None
     shown = [*injection.hits, *injection.skills]
-    ids = [hit.lesson_id for hit in shown]
+    ids = [hit.lesson_id for hit in shown if not hit.as_line]
+    lines = [hit.lesson_id for hit in shown if hit.as_line]
     record = _record(event, injection, ms + 1000 * (time.monotonic() - began))
-    told = {"text": injection.text, "ids": ids, "record": record}
+    told = {"text": injection.text, "ids": ids, "lines": lines, "record": record}
     if name == sessions.ASKED:
         sessions.leave_note(vault, event, told)
         return None
@@ -81,6 +81,7 @@ def _tell(vault: Vault, event: dict[str, Any], told: Mapping[str, Any], by: str)
     if not told["text"]:
         return {}
     sessions.note(vault, session, agent, told["ids"])
+    sessions.note(vault, session, agent, told["lines"], sessions.LINES)
     name = sessions.ASKED if name == injections.EDIT else name
     return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": told["text"]}}
 
@@ -91,7 +92,8 @@ def _record(event: dict[str, Any], injection: Injection, ms: float) -> dict[str,
     return {
         "prompt": "",
         "key": injections.key_of(injection.about or str(event.get("prompt") or "")),
-        "hits": [(hit.lesson_id, hit.score) for hit in injection.hits],
+        "hits": [(hit.lesson_id, hit.reason) for hit in injection.hits],
+        "lines": [hit.lesson_id for hit in injection.hits if hit.as_line],
         "skills": [(hit.title, hit.score) for hit in injection.skills],
         "floor": injection.floor,
         "ms": ms,
@@ -107,12 +109,12 @@ def _injection(
 ) -> Injection:
     name, prompt = event["hook_event_name"], str(event.get("prompt") or "")
     if name == injections.FAILURE:
-        failures.want(vault)
         return calls.at_failure(vault, event, text_only)
     if name == injections.EDIT:
         return calls.at_edit(vault, event)
     is_new = name == sessions.ASKED  # a new subagent was given nothing yet
     given = () if is_new else sessions.given(vault, session)
+    pointed = () if is_new else sessions.lines_of(vault, session, ending=sessions.LINES)
     if from_files:
         return select.from_files(vault, prompt, given)
     project = Path(str(event.get("cwd") or "."))
@@ -120,8 +122,9 @@ def _injection(
         note(vault, project)
     if name == "SessionStart":
         sessions.forget_old(vault)
-        failures.want(vault)
         if event.get("source") == COMPACT:
             return select.after_compaction(vault, given)
         return select.for_session(vault, project, session, text_only=text_only, given=given)
-    return select.for_prompt(vault, prompt, project=project, text_only=text_only, given=given)
+    return select.for_prompt(
+        vault, prompt, project=project, text_only=text_only, given=given, pointed=pointed
+    )

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vault_index import features, files, git
-from vault_index.errors import VaultError
+from vault_index import features, git
 from vault_index.hotpath import chatter
-from vault_index.lesson import file, passages
-from vault_index.recall import block, words
+from vault_index.lesson import file
+from vault_index.recall import block, newest, words
 from vault_index.search import above, floor, scoring, unindexed
+from vault_index.search.floor import COMPANION_SHARE, Floors
 from vault_index.search.hit import Hit
 from vault_index.search.query import Query, Results
 from vault_index.store import filters, schema
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from vault_index.config import Config
     from vault_index.vault import Vault
 
-# A hit that scores under three quarters of the first is noise beside it: on the evaluation set the
-# cut loses no right lesson and takes out every tenth of those injected.
-COMPANION_SHARE = 0.75
+MAX_LINES = 3  # at a prompt: three titles are read at a glance
 NOTHING = "nothing above the floor"
 _LEFT_OUT = "it was called wrong, or its code is gone: see `lessons check --stale`"
 _WITHHELD = " is left out: "
@@ -47,7 +45,7 @@ class Injection:
     text: str
     hits: Sequence[Hit] = ()  # lessons
     skills: Sequence[Hit] = ()
-    floor: float | None = None
+    floor: float | None = None  # below which nothing comes
     silent: str = ""
     near: Hit | None = None  # of a silence: the lesson that came nearest to the floor
     about: str = ""  # the record knows it by this, else by its prompt: a signature, a path
@@ -67,17 +65,20 @@ def for_prompt(
     project: Path | None = None,
     text_only: bool = False,
     given: Collection[str] = (),
+    pointed: Collection[str] = (),
 ) -> Injection:
-    """Return what a prompt should get: up to three lessons and a skill above their floors.
+    """Return what a prompt should get: up to three lessons or their lines, and a skill above its floor.
 
     `project` is the folder that the prompt was typed in, which may have skills. `text_only` saves the
-    time to embed the prompt. `given` are the ids that the session received.
+    time to embed the prompt. `given` are the ids that the session received, `pointed` those of which it
+    received the line.
     """
     if reason := chatter.why_skipped(prompt):
         return Injection("", silent=reason)
     config = vault.config
     queries, k = [prompt, *_ends(prompt)], config.prompt_lessons
-    injection = _above_floor(vault, queries, k, COMPANION_SHARE, text_only, given)
+    wanted = _Wanted(k, MAX_LINES * config.pointers, COMPANION_SHARE, text_only, given, pointed)
+    injection = _above_floor(vault, queries, wanted)
     suggested = [
         hit
         for suggest in features.adding("at_prompt")
@@ -104,7 +105,8 @@ def from_files(vault: Vault, prompt: str, given: Collection[str] = ()) -> Inject
     least = floor.before_fit(files)
     trusted = [hit for hit in only_trusted(vault, every) if hit.is_above(least)]
     hits = words.deliverable(vault, trusted)
-    fresh = _fresh(hits, 0.0, given)[: config.prompt_lessons]
+    wanted = _Wanted(config.prompt_lessons, given=given)
+    fresh = _first(_fresh(hits, wanted), wanted)
     silent = "" if fresh else "nothing new" if hits else NOTHING
     injection = Injection("", fresh, floor=least, silent=silent, near=next(iter(every), None))
     return _rendered(injection, [], config.prompt_tokens)
@@ -137,7 +139,8 @@ def for_session(
     had = [*given, *(hit.lesson_id for hit in rules)]
     injection = Injection("")
     if room:
-        injection = _above_floor(vault, asked, room, 0.0, text_only, had)
+        wanted = _Wanted(room, text_only=text_only, given=had)
+        injection = _above_floor(vault, asked, wanted)
     if rules:
         injection = replace(injection, hits=[*rules, *injection.hits], silent="")
     return _rendered(injection, [], config.token_budget, _done(config, project, session))
@@ -157,6 +160,7 @@ def after_compaction(vault: Vault, already: Collection[str]) -> Injection:
         vault, own, lambda place, other: above.Answer(of_ids(other, place.own(again)))
     )
     hits.sort(key=lambda hit: again.index(hit.lesson_id), reverse=True)
+    hits = newest.only(vault, hits, deliverable)
     if not rules and not hits:
         return Injection("", silent="nothing new")
     return _rendered(Injection("", [*rules, *hits]), [], config.token_budget)
@@ -170,7 +174,12 @@ def of_ids(vault: Vault, ids: Sequence[str]) -> list[Hit]:
 def _for_agents(vault: Vault, *conditions: str) -> list[Hit]:
     where = filters.all_of(filters.FOR_AGENTS, *conditions)
     rows = vault.open_index().store.rows(schema.LESSONS.shown, where)
-    return words.deliverable(vault, only_trusted(vault, map(Hit.of_lesson, rows)))
+    return deliverable(vault, map(Hit.of_lesson, rows))
+
+
+def deliverable(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
+    """Return the hits that an agent may get: trusted, not called wrong, about code that is there."""
+    return words.deliverable(vault, only_trusted(vault, hits))
 
 
 def _rules(vault: Vault, already: Collection[str]) -> list[Hit]:
@@ -189,7 +198,7 @@ def _own_rules(vault: Vault) -> list[Hit]:
         return -hit.confidence, -changed, hit.lesson_id
 
     rules = _for_agents(vault, filters.WHOLE, *filters.Filter(type=RULE).where())
-    return sorted(rules, key=order)
+    return newest.only(vault, sorted(rules, key=order), deliverable)
 
 
 def without_vault(config: Config, project: Path, session: str) -> Injection:
@@ -217,105 +226,112 @@ def _rendered(
     return Injection(text, hits, suggested, injection.floor)
 
 
-def _above_floor(
-    vault: Vault,
-    queries: Sequence[str],
-    k: int,
-    share: float,
-    text_only: bool,
-    given: Collection[str],
-) -> Injection:
-    """Search for queries: the best `k` lessons of a vault and of those above.
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A search for up to so many `lessons` whole and so many `lines` that are new to the session.
 
-    Each is past the floor and the trust of its own vault, and scores a `share` of the first.
+    Each scores a `share` of the first.
     """
-    own = _own_above_floor(vault, queries, k, share, text_only, given)
+
+    lessons: int
+    lines: int = 0
+    share: float = 0.0
+    text_only: bool = False
+    given: Collection[str] = ()
+    pointed: Collection[str] = ()
+
+    def is_new(self, hit: Hit) -> bool:
+        """Whether the session has not received it: whole, or as the line that it is."""
+        return hit.lesson_id not in self.given and not (
+            hit.as_line and hit.lesson_id in self.pointed
+        )
+
+
+def _above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> Injection:
+    """Search for queries: the best lessons of a vault and of those above.
+
+    Each is past the floor and the trust of its own vault.
+    """
+    own = _own_above_floor(vault, queries, wanted)
     if not above.opened(vault):
         return own
 
     def search(place: above.Above, other: Vault) -> above.Answer:
-        said = _own_above_floor(other, queries, k, share, text_only, place.own(given))
+        given, pointed = place.own(wanted.given), place.own(wanted.pointed)
+        said = _own_above_floor(other, queries, replace(wanted, given=given, pointed=pointed))
         return above.Answer(said.hits, said.others)
 
     every = above.joined(vault, above.Answer(own.hits, own.others), search)
-    fresh = _fresh(every, share, given)  # the nearer first where that is equal
-    return replace(own, hits=fresh[:k], silent="") if fresh else own
+    fresh = _first(_fresh(every, wanted), wanted)  # the nearer first where that is equal
+    return replace(own, hits=fresh, silent="") if fresh else own
 
 
-def _own_above_floor(
-    vault: Vault,
-    queries: Sequence[str],
-    k: int,
-    share: float,
-    text_only: bool,
-    given: Collection[str],
-) -> Injection:
+def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> Injection:
     best: dict[str, Hit] = {}
     left_out: dict[str, str] = {}  # path of a file -> why
     least: float | None = None
     near: list[Hit] = []
     silenced: list[Hit] = []
-    wanted = k + len(given) + (EXTRA_HITS if is_restricted(vault) else 0)
+    room = max(wanted.lessons, wanted.lines) + len(wanted.given) + len(wanted.pointed)
+    room += EXTRA_HITS if is_restricted(vault) else 0
     for text in queries:
-        results, least = _search(vault, text, wanted, text_only)
+        results, floors = _search(vault, text, room, wanted.text_only)
+        least = floors.line if wanted.lines else floors.whole
         left_out |= {hit.path: hit.withheld for hit in results.hits if hit.withheld}
         near += [hit for hit, _ in results.dropped[:1] if not results.hits]
         silenced += results.silenced
-        usable = [hit for hit in results.hits if not hit.withheld][:wanted]
+        usable = [hit for hit in results.hits if not hit.withheld][:room]
+        near += [hit for hit in usable if hit.as_line and not wanted.lines]
         for hit in only_trusted(vault, usable):
             before = best.get(hit.lesson_id)
-            if hit.reason >= least and (before is None or hit.score > before.score):
+            is_better = before is None or (before.as_line, -before.score) > (
+                *(hit.as_line, -hit.score),
+            )
+            if is_better and (wanted.lines or not hit.as_line):
                 best[hit.lesson_id] = hit
     for hit in silenced:  # whatever another of the queries says
         best.pop(hit.lesson_id, None)
-    best = _without_superseded(vault, best)
-    fresh = _fresh([best[id] for id in sorted(best)], share, given)
-    hits = words.deliverable(vault, fresh[: 2 * k])[:k]
+    found = sorted(best.values(), key=lambda hit: (-scoring.rank(hit), hit.lesson_id))
+    found = newest.only(vault, found, deliverable)
+    fresh = _fresh(found, wanted)
+    some = 2 * max(wanted.lessons, wanted.lines)
+    hits = _first(words.deliverable(vault, fresh[:some]), wanted)
     others = [*(hit for hit in best.values() if hit not in hits), *silenced]
     if hits:
         return Injection("", hits, floor=least, others=others)
     silent = _LEFT_OUT if fresh else "nothing new" if best else NOTHING
     for path, why in () if best else sorted(left_out.items())[:1]:
         silent = f"{path}{_WITHHELD}{why}"
-    nearest = max([*best.values()] or near, key=lambda hit: hit.score, default=None)
+    nearest = max([*best.values()] or near, key=lambda hit: hit.reason, default=None)
     return Injection("", floor=least, silent=silent, near=nearest, others=others)
 
 
-def _fresh(hits: Collection[Hit], share: float, given: Collection[str]) -> list[Hit]:
+def _fresh(hits: Collection[Hit], wanted: _Wanted) -> list[Hit]:
     """Return the hits that are new to a session and no noise beside the first, the best first."""
-    least = share * max((hit.score for hit in hits if not hit.taught), default=0.0)
-    fresh = [hit for hit in hits if hit.score >= least and hit.lesson_id not in given]
+    least = wanted.share * max((hit.score for hit in hits if not hit.taught), default=0.0)
+    fresh = [hit for hit in hits if hit.score >= least and wanted.is_new(hit)]
     return sorted(fresh, key=lambda hit: -scoring.rank(hit))
 
 
-def _search(vault: Vault, text: str, k: int, text_only: bool) -> tuple[Results, float]:
-    """Search past withheld files for `k` hits, and return the floor as well.
+def _first(hits: Sequence[Hit], wanted: _Wanted) -> list[Hit]:
+    """Return what comes of some hits, best first: whole lessons, then the lines among the first few."""
+    first = hits[: max(wanted.lessons, wanted.lines)]
+    whole = [hit for hit in first if not hit.as_line][: wanted.lessons]
+    return [*whole, *[hit for hit in first if hit.as_line][: wanted.lines]]
+
+
+def _search(vault: Vault, text: str, k: int, text_only: bool) -> tuple[Results, Floors]:
+    """Search past withheld files for `k` hits, and return the floors as well.
 
     An error in a file costs a second search only where the file was found.
     """
     wanted = k
     while True:
-        results, least = floor.lessons_above(vault, Query(text, wanted, text_only=text_only))
+        results, floors = floor.lessons_above(vault, Query(text, wanted, text_only=text_only))
         is_enough = sum(not hit.withheld for hit in results.hits) >= k
         if is_enough or len(results.hits) < wanted:
-            return results, least
+            return results, floors
         wanted *= 4
-
-
-def _without_superseded(vault: Vault, hits: dict[str, Hit]) -> dict[str, Hit]:
-    """Return the hits, by id, without those that another one of them says to supersede."""
-    if len(hits) < 2:
-        return hits
-    gone: set[str] = set()
-    for hit in hits.values():
-        try:
-            data = files.read_file(vault.root / hit.path)
-        except VaultError:  # deleted since it was indexed
-            continue
-        if b"- supersedes: " in data:
-            links = passages.parts_of(data.decode("utf-8", "replace")).related
-            gone |= {name.casefold() for kind, name in links if kind == passages.SUPERSEDES}
-    return {id: hit for id, hit in hits.items() if not gone & {id.casefold(), hit.title.casefold()}}
 
 
 # Which lessons hooks may inject, by the user's own settings: never by the vault's.

@@ -17,7 +17,8 @@ from vault_index.vault import Vault
 SESSION_DAYS = 7  # days to remember which lessons a session received
 
 
-TOLD = ".told"  # the ending of the file that says what an agent was told about
+# the endings of files: of what an agent was told about, and of the lessons whose lines it got
+TOLD, LINES = ".told", ".lines"
 
 
 def file_of(vault: Vault, session: str, agent: str = "", ending: str = "") -> Path:
@@ -63,8 +64,8 @@ def given(vault: Vault, session: str, agent: str = "") -> dict[str, None]:
 
 def forget_given(vault: Vault, session: str) -> None:
     """Empty the record of what a session received: the agent has lost it."""
-    if session:
-        file_of(vault, session).unlink(missing_ok=True)
+    for ending in ("", LINES) if session else ():
+        file_of(vault, session, ending=ending).unlink(missing_ok=True)
 
 
 def times_told(vault: Vault, event: Mapping[str, object], about: str) -> int:

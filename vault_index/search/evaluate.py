@@ -8,7 +8,7 @@ prompt's best score exceeds an unanswerable one's.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,19 +27,24 @@ DEPTH = 10  # hits looked at for each prompt
 INJECTED = 3
 NEAR_MISS = "near-miss"  # the kind of failures on the subject of a lesson that does not help
 
+_AT_FLOOR = (
+    "of what a hook gives; hit: a right lesson comes whole, found: whole or as its line, false: a lesson"
+    " comes whole where silence is right, false_line: at most a line; orphan, orphan_line: the same for"
+    " prompts whose lessons were left out"
+)
 EXPLAINED = {
     "prompts": "that some lesson answers",
     "recall@1": "share of them with a right lesson first",
     "recall@3": "among the first 3, as many as a hook injects",
     "recall@5": "among the first 5",
     "mrr@10": "mean of 1/rank of the first right lesson; 0 beyond 10",
-    "auc": "chance that a prompt with an answer scores above one without",
+    "auc": "chance that a prompt with an answer has more evidence than one without",
     "recall@3_fi2": "recall@3 above the floor that 2% of the prompts without an answer pass",
     "recall@3_fi5": "the same at 5%",
-    "floor": "score below which hooks inject nothing",
-    "at_floor": "at that floor; hit: a right lesson is injected, false: anything is where silence is"
-    " right, orphan: something else beside or instead of it",
-    "by_kind": "the same for the prompts of each kind; injected: anything is",
+    "floor": "evidence from which on a lesson comes whole",
+    "line_floor": "evidence from which on its line comes",
+    "at_floor": _AT_FLOOR,
+    "by_kind": "the same for each kind; injected: anything comes; recall is that of answered prompts",
 }
 
 
@@ -48,10 +53,10 @@ ERRORS_EXPLAINED = {
     "hit@1": "share of them with a right lesson first",
     "hit@3": "among the first 3",
     "right_at_2%": "with a right lesson above the floor that 2% of the unanswered ones pass",
-    "floor": "strength below which a hook injects nothing",
-    "at_floor": "at that floor; right: the right lesson is injected, wrong: another one is, false:"
-    " anything is where silence is right",
-    "by_kind": "share of the failures of each kind at which anything is injected",
+    "floor": "strength from which on a lesson comes whole",
+    "line_floor": "strength from which on its line comes",
+    "at_floor": _AT_FLOOR + "; wrong: another lesson comes whole",
+    "by_kind": "share of the failures of each kind at which anything comes",
 }
 
 
@@ -67,14 +72,15 @@ class LabelledPrompt:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """The result of searching a prompt. Scores are -1 where the form of the prompt decides."""
+    """The result of searching a prompt. Evidence is -1 where the form of the prompt decides."""
 
     prompt: LabelledPrompt
     rank: int | None  # of the first right lesson, from 0
-    best: float  # score of the first hit
-    right: float  # score of the best right lesson among the first three
-    without: float  # score of the best hit that is not a right one
+    best: float  # the most evidence of a hit
+    right: float  # the most evidence of a right lesson among the first three
     first: str  # id of the first hit; "" without
+    whole: frozenset[str]  # ids that a hook injects
+    lines: frozenset[str]  # ids whose lines it injects
 
 
 def load(path: Path) -> list[LabelledPrompt]:
@@ -113,49 +119,76 @@ def read_lines(path: Path) -> list[tuple[int, dict[str, Any]]]:
 
 
 def measure(
-    vault: Vault, prompts: Sequence[LabelledPrompt], progress: Progress = lambda _done, _all: None
+    vault: Vault,
+    prompts: Sequence[LabelledPrompt],
+    progress: Progress = lambda _done, _all: None,
+    *,
+    left_out: bool = False,
 ) -> dict[str, Any]:
     """Search every prompt and return the figures, shares 0..1, under the keys of `lessons eval --json`.
 
-    Raises IndexStateError without an index.
+    With `left_out`, lessons that the prompts name were taken out: a prompt without any left is an
+    orphan. Raises IndexStateError without an index.
     """
+    ids = {lesson["id"] for lesson in entries.entries(vault)}
     outcomes = []
     for number, prompt in enumerate(prompts, start=1):
         outcomes.append(_look(vault, prompt))
         progress(number, len(prompts))
-    answerable = [outcome for outcome in outcomes if outcome.prompt.relevant]
-    others = [outcome for outcome in outcomes if not outcome.prompt.relevant]
+    orphans = [each for each in outcomes if left_out and _is_orphan(each.prompt, ids)]
+    answerable = [each for each in outcomes if each.prompt.relevant and each not in orphans]
+    others = [each for each in outcomes if not each.prompt.relevant]
     best_of_others = [outcome.best for outcome in others]
-    fitted = floor.in_force(vault)
-    at_floor = fitted if fitted is not None else float("inf")
-    ids = {lesson["id"] for lesson in entries.entries(vault)}
+    text_only = query.embedder_for(vault, vault.open_index())[0] is None
+    floors = floor.in_force(vault, text_only=text_only)
     figures = _ranking(answerable)
     figures["auc"] = _auc([outcome.best for outcome in answerable], best_of_others)
     for percent in (2, 5):
         least = _floor_for(best_of_others, int(percent / 100 * len(others)))
         figures[f"recall@3_fi{percent}"] = _share([outcome.right > least for outcome in answerable])
     return figures | {
-        "floor": fitted,
-        "at_floor": {
-            "hit": _share([outcome.right >= at_floor for outcome in answerable]),
-            "false": _share([best >= at_floor for best in best_of_others]),
-            "orphan": _share([outcome.without >= at_floor for outcome in answerable]),
-        },
+        "floor": floors and floors.whole,
+        "line_floor": floors and floors.line,
+        "at_floor": _hits_of(answerable) | _came_to(others, "false") | _came_to(orphans, "orphan"),
         "by_kind": {
-            kind: _of_kind([each for each in outcomes if each.prompt.kind == kind], at_floor)
+            kind: _of_kind([each for each in outcomes if each.prompt.kind == kind], orphans)
             for kind in sorted({outcome.prompt.kind for outcome in outcomes})
         },
         "unknown": [  # ids that no lesson has: their prompts count as missed
             {"line": prompt.line, "id": id}
             for prompt in prompts
             for id in sorted(prompt.relevant - ids)
+            if not left_out
         ],
         "missed": [
             _shown(outcome)
             for outcome in answerable
             if outcome.rank is None or outcome.rank >= INJECTED
         ],
-        "injected_falsely": [_shown(outcome) for outcome in others if outcome.best >= at_floor],
+        "injected_falsely": [_shown(outcome) for outcome in [*others, *orphans] if outcome.whole],
+    }
+
+
+def _is_orphan(prompt: LabelledPrompt, ids: Set[str]) -> bool:
+    """Whether a prompt names lessons, and none of them is there."""
+    return bool(prompt.relevant) and not prompt.relevant & ids
+
+
+def _hits_of(answerable: Sequence[_Outcome]) -> dict[str, Any]:
+    """Return how often a right lesson comes whole, and at all."""
+    return {
+        "hit": _share([bool(each.prompt.relevant & each.whole) for each in answerable]),
+        "found": _share(
+            [bool(each.prompt.relevant & (each.whole | each.lines)) for each in answerable]
+        ),
+    }
+
+
+def _came_to(silent: Sequence[_Outcome], name: str) -> dict[str, Any]:
+    """Return how often a lesson comes whole, and how often at most a line, where silence is right."""
+    return {
+        name: _share([bool(each.whole) for each in silent]),
+        f"{name}_line": _share([bool(each.lines) and not each.whole for each in silent]),
     }
 
 
@@ -177,13 +210,15 @@ def _look(vault: Vault, prompt: LabelledPrompt) -> _Outcome:
     hits = query.run(vault, asked).hits
     rank = next((n for n, hit in enumerate(hits) if hit.lesson_id in prompt.relevant), None)
     first = hits[0].lesson_id if hits else ""
-    scored = [] if chatter.why_skipped(prompt.query) else hits
+    is_chatter = bool(chatter.why_skipped(prompt.query))
+    scored = [] if is_chatter else hits
     right = [hit for hit in scored[:INJECTED] if hit.lesson_id in prompt.relevant]
-    others = [hit for hit in scored if hit.lesson_id not in prompt.relevant]
-    best, of_right, without = (
-        max((hit.reason for hit in some), default=-1.0) for some in (scored, right, others)
+    best, of_right = (max((hit.reason for hit in some), default=-1.0) for some in (scored, right))
+    came = [] if is_chatter else floor.lessons_above(vault, Query(prompt.query, INJECTED))[0].hits
+    whole, lines = (
+        frozenset(hit.lesson_id for hit in came if hit.as_line is kind) for kind in (False, True)
     )
-    return _Outcome(prompt, rank, best, of_right, without, first)
+    return _Outcome(prompt, rank, best, of_right, first, whole, lines)
 
 
 def _ranking(answerable: Sequence[_Outcome]) -> dict[str, Any]:
@@ -196,12 +231,12 @@ def _ranking(answerable: Sequence[_Outcome]) -> dict[str, Any]:
     return figures
 
 
-def _of_kind(outcomes: Sequence[_Outcome], least: float) -> dict[str, Any]:
-    got = _share([outcome.best >= least for outcome in outcomes])
-    if not any(outcome.prompt.relevant for outcome in outcomes):
-        return {"prompts": len(outcomes), "false": got}
-    hit = _share([outcome.right >= least for outcome in outcomes])
-    return {**_ranking(outcomes), "hit": hit, "injected": got}
+def _of_kind(outcomes: Sequence[_Outcome], orphans: Sequence[_Outcome]) -> dict[str, Any]:
+    answered = [each for each in outcomes if each.prompt.relevant and each not in orphans]
+    if not answered:
+        return {"prompts": len(outcomes), **_came_to(outcomes, "false")}
+    injected = _share([bool(each.whole or each.lines) for each in outcomes])
+    return {**_ranking(answered), **_hits_of(answered), "injected": injected}
 
 
 def _floor_for(scores: Sequence[float], allowed: int) -> float:
@@ -220,7 +255,11 @@ def _share(truths: Sequence[bool]) -> float | None:
 
 
 def measure_failures(
-    vault: Vault, path: Path, progress: Progress = lambda _done, _all: None
+    vault: Vault,
+    path: Path,
+    progress: Progress = lambda _done, _all: None,
+    *,
+    left_out: bool = False,
 ) -> dict[str, Any]:
     """Look every failed command of a file up and return the figures of `ERRORS_EXPLAINED`.
 
@@ -228,6 +267,7 @@ def measure_failures(
     VaultError, IndexStateError without an index.
     """
     lines = read_lines(path)
+    ids = {lesson["id"] for lesson in entries.entries(vault)}
     outcomes = []
     for number, (line, values) in enumerate(lines, start=1):
         if not isinstance(values.get("error"), str):
@@ -235,13 +275,16 @@ def measure_failures(
             raise VaultError(f"{path}:{line}: not a failed command", hint)
         outcomes.append(_look_up(vault, line, values))
         progress(number, len(lines))
-    answerable = [each for each in outcomes if each["relevant"]]
+    named = [each for each in outcomes if each["relevant"]]
+    orphans = [each for each in named if left_out and not ids & {*each["relevant"]}]
+    answerable = [each for each in named if each not in orphans]
     others = [each for each in outcomes if not each["relevant"]]
     unanswered = [each for each in others if each["kind"] != NEAR_MISS] or others
     false = [each["strength"] for each in unanswered if not each["neutral"]]
     least = _floor_for(false, int(0.02 * len(unanswered)))
     fitted = failures.load(vault)
-
+    text_only = query.embedder_for(vault, vault.open_index())[0] is None
+    floors = fitted and fitted.floors(text_only=text_only)
     return {
         "failures": len(answerable),
         "hit@1": _share([each["rank"] == 1 for each in answerable]),
@@ -249,19 +292,32 @@ def measure_failures(
         "right_at_2%": _share(
             [each["rank"] == 1 and each["strength"] > least for each in answerable]
         ),
-        "floor": fitted.vectors if fitted else None,
-        "at_floor": {
-            "right": _share([each["injected"] and each["rank"] == 1 for each in answerable]),
-            "wrong": _share([each["injected"] and each["rank"] != 1 for each in answerable]),
-            "false": _share([each["is_false"] for each in others]),
-        },
+        "floor": floors and floors.whole,
+        "line_floor": floors and floors.line,
+        "at_floor": _failures_at_floor(answerable, others, orphans),
         "by_kind": {
-            kind: _share([each["injected"] for each in outcomes if each["kind"] == kind])
+            kind: _share([each["came"] for each in outcomes if each["kind"] == kind])
             for kind in sorted({each["kind"] for each in outcomes})
         },
         "missed": [each for each in answerable if each["rank"] not in (1, 2, 3)],
         "injected_falsely": [each for each in others if each["is_false"]],
         "unknown": [],
+    }
+
+
+def _failures_at_floor(
+    answerable: Sequence[Mapping[str, Any]],
+    others: Sequence[Mapping[str, Any]],
+    orphans: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    return {
+        "hit": _share([each["injected"] and each["rank"] == 1 for each in answerable]),
+        "found": _share([each["came"] and each["rank"] == 1 for each in answerable]),
+        "wrong": _share([each["injected"] and each["rank"] != 1 for each in answerable]),
+        "false": _share([each["is_false"] for each in others]),
+        "false_line": _share([each["is_false_line"] for each in others]),
+        "orphan": _share([each["injected"] for each in orphans]),
+        "orphan_line": _share([each["came"] and not each["injected"] for each in orphans]),
     }
 
 
@@ -283,5 +339,7 @@ def _look_up(vault: Vault, line: int, values: Mapping[str, Any]) -> dict[str, An
         "score": round(found.strength, 4),
         "injected": found.is_above,
         "neutral": neutral,
+        "came": found.is_above or found.is_line,
         "is_false": found.is_above and not relevant and not neutral,
+        "is_false_line": found.is_line and not relevant and not neutral,
     }

@@ -10,8 +10,6 @@ in the vault at hand. Lines of a lesson's `fires_on_error` and `silent_on_error`
 
 from __future__ import annotations
 
-import contextlib
-import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -21,9 +19,10 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vault_index import files
-from vault_index.errors import EmbedderError, VaultError
-from vault_index.search import above, floor, query, scoring
+from vault_index.errors import EmbedderError
+from vault_index.search import evidence, fitted, floor, query, scoring
+from vault_index.search.evidence import words_of
+from vault_index.search.floor import Floors
 from vault_index.search.hit import Hit
 from vault_index.store import filters, schema
 from vault_index.text import failure
@@ -51,17 +50,19 @@ COSINE, RUN, RARE_WORDS, MESSAGE = 0.24, 0.0036, 0.0044, -0.0009
 MAX_RUN = 30.0
 MAX_OUTPUT_LINES = 80  # the last, that are looked at for such a run
 IN_PASSING = 0.3  # of a word such as "the" within a run
-MAX_RARITY, COMMON_RARITY = 6.0, 7.0
-# Of the foreign failures that are asked about. On the development failures the right lesson comes at .35
-# of those with an answer, and something at .015 of those without and at .06 of the near misses; with .95
-# it is .40, .03 and .09. In a small vault it rises as that of prompts does: on 60 random tenths of the
-# notes something comes at .023 of those without an answer, not .040, and the right one at .38, not .43.
-QUANTILE = 0.96
+MAX_RARITY = 6.0
+# Of the failures that no lesson answers: shares of the foreign ones that get a whole lesson, and a line.
+# The floors are also those of titles without their lessons, as for prompts. On halves of 1,870 notes the
+# right lesson comes whole at .32 of the failures that one answers and at .51 at least as a line; at
+# failures that none answers something comes whole at .01 and a line at .08, at near misses .07 and .17.
+# On a compiler's warnings, half of the pages out, it is .52 and .76, and .06 and .23 for the others.
+FOREIGN_WHOLE, FOREIGN_LINE = 0.02, 0.10
 # rarity of words in a row: a lesson that quotes the message of a failed assertion
 ASSERTION_RUN = 12.0
 QUOTED = 0.8  # or that quotes most of it
 FIRES, SILENT = "fires_on_error", "silent_on_error"
 
+NEVER = Floors(float("inf"), float("inf"))
 _FILE = "failures.json"
 
 
@@ -69,32 +70,28 @@ _FILE = "failures.json"
 class Fitted:
     """The floors of an index, with vectors and for full text alone, and how common words are."""
 
-    vectors: float
-    full_text: float
+    whole: float
+    line: float
+    whole_text: float
+    line_text: float
     lessons: int
-    words: dict[str, int] = field(default_factory=dict)  # in two lessons and more
-    errors: dict[str, int] = field(default_factory=dict)  # in foreign failures
+    errors: dict[str, int] = field(default_factory=dict)  # words in foreign failures
     foreign: int = 0  # how many these are
 
-    def rarity(self, word: str) -> float:
-        """Return how much it says that a lesson has a word: the logarithm of how few have it."""
-        return math.log((self.lessons + 1) / (self.words.get(word, 1) + 0.5))
-
-    def weight(self, word: str) -> float:
-        """Return the same for a word of a message: what many failures say, says little."""
-        if word in scoring.STOP_WORDS:
-            return 0.0
-        common = 1.3 * math.log((self.foreign + 1) / (self.errors.get(word, 0) + 0.5))
-        return min(self.rarity(word), common, COMMON_RARITY)
+    def floors(self, *, text_only: bool) -> Floors:
+        """Return the strengths from which on a lesson comes whole, and its line."""
+        return (
+            Floors(self.whole_text, self.line_text) if text_only else Floors(self.whole, self.line)
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The hits for a failure, best first. The score of the first is its `strength`, as `floor` is."""
+    """The hits for a failure, best first. The score of the first is its `strength`, as floors are."""
 
     hits: list[Hit]
     strength: float = 0.0
-    floor: float = float("inf")
+    floors: Floors = NEVER
     taught: str = ""  # the line of the first hit's `fires_on_error` that the output has
     why_silent: str = ""
     kept_out: Sequence[Hit] = ()  # by their `silent_on_error`
@@ -102,34 +99,43 @@ class Answer:
     @property
     def is_above(self) -> bool:
         """Whether the first hit may be injected."""
-        is_strong = bool(self.taught) or self.strength > self.floor
+        is_strong = bool(self.taught) or self.strength > self.floors.whole
         return bool(self.hits) and not self.why_silent and is_strong
+
+    @property
+    def is_line(self) -> bool:
+        """Whether the line of the first hit may be injected."""
+        is_near = self.floors.line < self.strength <= self.floors.whole
+        return bool(self.hits) and not (self.why_silent or self.taught) and is_near
 
 
 def find(vault: Vault, failed: Failure, k: int = 5, *, text_only: bool = False) -> Answer:
     """Return up to `k` lessons for a failure. Raises IndexStateError without an index."""
     taught = taught_lines(vault)
     fires, silent = _acting(taught[FIRES], failed), _acting(taught[SILENT], failed)
-    fitted = load(vault)
+    found, words = load(vault), evidence.load(vault)
     if fires:
-        floors = (fitted.vectors, fitted.full_text) if fitted else (float("inf"),) * 2
+        floors = found.floors(text_only=text_only) if found else NEVER
         rows = vault.open_index().store.rows(schema.LESSONS.shown, filters.wholes_of(fires))
         there = {hit.lesson_id: hit for hit in map(Hit.of_lesson, rows)}
         hits = [
             replace(there[id], score=1.0, taught=1.0, taught_prompt=line)
             for id, line in fires.items()
         ]
-        return Answer(hits[:k], 1.0, floors[text_only], next(iter(fires.values())))
+        return Answer(hits[:k], 1.0, floors, next(iter(fires.values())))
     if failed.is_none:
         return Answer([], why_silent="nothing failed that says why")
-    if fitted is None:
+    if found is None or words is None:
         return Answer([], why_silent="no floor is fitted yet")
-    answer = _search(vault, fitted, failed, k, {} if text_only else _vectors(vault, failed))
+    weights = Weights(words, found.errors, found.foreign)
+    vectors = {} if text_only else _vectors(vault, failed)
+    answer = _search(vault, weights, failed, k, vectors)
+    answer = replace(answer, floors=found.floors(text_only=not vectors))
     hits, why = [hit for hit in answer.hits if hit.lesson_id not in silent], ""
     kept_out = [hit for hit in answer.hits if hit.lesson_id in silent]
     if kept_out and kept_out[0] is answer.hits[0]:
         hits, why = [], f"{SILENT} of {kept_out[0].lesson_id}"
-    elif hits and failed.is_assertion and not _names(fitted, failed, hits[0]):
+    elif hits and failed.is_assertion and not _names(weights, failed, hits[0]):
         why = "a test says that the code is wrong"
     return replace(answer, hits=hits, why_silent=why, kept_out=kept_out)
 
@@ -159,22 +165,49 @@ def _acting(lines: dict[str, list[str]], failed: Failure) -> dict[str, str]:
     return dict(sorted(acting.items(), key=lambda item: (-len(item[1]), item[0])))
 
 
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """How much a word of a failure says: what many lessons or many failures say, says little."""
+
+    words: evidence.Words
+    errors: dict[str, int]  # words in foreign failures
+    foreign: int  # how many these are
+
+    def rarity(self, word: str) -> float:
+        """Return how much it says that a lesson has a word."""
+        return self.words.rarity(word)
+
+    def weight(self, word: str) -> float:
+        """Return the same for a word of a message."""
+        return self.words.weight_among(word, self.errors, self.foreign)
+
+
 def _search(
-    vault: Vault, fitted: Fitted, failed: Failure, k: int, vectors: dict[str, np.ndarray]
+    vault: Vault,
+    weights: Weights,
+    failed: Failure,
+    k: int,
+    vectors: dict[str, np.ndarray],
+    without: str = "",
 ) -> Answer:
+    """Return the best hits for a failure, without one lesson and those like it."""
     first, _, whole = failed.queries  # the second has no word that the first has not
     text = query.searched(f"{first}\n{whole}")
     shares = zip(TEXTS, _embedded(failed), strict=True)
     vector: Any = sum(share * vectors[each] for share, each in shares) if vectors else None
     store = vault.open_index().store
-    scored = scoring.candidates(store, text, vector, range(POOL), None, None, exact=False)
-    message = Message(fitted, failed)
+    scored = scoring.candidates(store, text, vector, range(POOL), None, exact=False)
+    message = Message(weights, failed)
     best = [
         (hit.cosine + FULL_TEXT * hit.full_text + COVERAGE * message.coverage(hit), hit)
         for hit in scored.hits
         if not hit.withheld
     ]
     best.sort(key=lambda each: (-each[0], each[1].lesson_id))
+    if without:
+        near = [hit.lesson_id for _, hit in best[: floor.NEAREST]]
+        alike = floor.like(vault, without, near)
+        best = [each for each in best if each[1].lesson_id not in alike]
     if not best:
         return Answer([])
     score, hit = best[0]
@@ -186,22 +219,22 @@ def _search(
     if vector is None and not rare:  # the same command says nothing of why it failed
         strength = 0.0
     hits = [replace(hit, score=strength), *(other for _, other in best[1:k])]
-    return Answer(hits, strength, fitted.full_text if vector is None else fitted.vectors)
+    return Answer(hits, strength)
 
 
 class Message:
     """The words of a failure, weighed by their rarity, to compare with many lessons."""
 
-    def __init__(self, fitted: Fitted, failed: Failure) -> None:
-        self._fitted, self._command = fitted, failure.words(failed.command)
+    def __init__(self, weights: Weights, failed: Failure) -> None:
+        self._known, self._command = weights, failure.words(failed.command)
         self._output = failed.normal[-MAX_OUTPUT_LINES:]
         said = {word for line in failed.lines for word in failure.words_of_line(line)}
         self._rarity = {
-            word: fitted.rarity(word) for word in said if word not in scoring.STOP_WORDS
+            word: weights.rarity(word) for word in said if word not in scoring.STOP_WORDS
         }
         self._in_command = {*self._command, failed.program.casefold()}
-        self._weights = {word: fitted.weight(word) for word in said - self._in_command}
-        self._runs = {word: min(MAX_RARITY, fitted.rarity(word)) for word in self._command}
+        self._weights = {word: weights.weight(word) for word in said - self._in_command}
+        self._runs = {word: min(MAX_RARITY, weights.rarity(word)) for word in self._command}
         self.total = sum(self._weights.values())
 
     def coverage(self, hit: Hit) -> float:
@@ -226,15 +259,9 @@ class Message:
         for line in map(failure.words_of_line, self._output):
             own = there.intersection(line)
             if len(own) > 1:
-                weights = {word: self._fitted.weight(word) for word in own - self._in_command}
+                weights = {word: self._known.weight(word) for word in own - self._in_command}
                 best = max(best, longest_run(line, text, weights))
         return min(MAX_RUN, best)
-
-
-@lru_cache(maxsize=4096)
-def words_of(title: str, text: str) -> tuple[str, ...]:
-    """Return the words of a lesson in their order, with a bar between title and text."""
-    return (*failure.words(title), "|", *failure.words(text))
 
 
 def longest_run(line: Sequence[str], text: Sequence[str], weights: dict[str, float]) -> float:
@@ -258,14 +285,14 @@ def longest_run(line: Sequence[str], text: Sequence[str], weights: dict[str, flo
     return best
 
 
-def _names(fitted: Fitted, failed: Failure, hit: Hit) -> bool:
+def _names(known: Weights, failed: Failure, hit: Hit) -> bool:
     """Whether a lesson names a failed test, or quotes its message."""
     text = words_of(hit.title, hit.text)
     if failed.tests & set(text):
         return True
     for line in filter(failure.is_specific, failed.lines):
         said = failure.words_of_line(re.sub(r"^E\s+", "", line))  # as pytest marks it
-        weights = {word: fitted.weight(word) for word in said}
+        weights = {word: known.weight(word) for word in said}
         # words are common in a small vault
         whole = sum(IN_PASSING if word in scoring.STOP_WORDS else weights[word] for word in said)
         if longest_run(said, text, weights) >= min(ASSERTION_RUN, QUOTED * whole):
@@ -281,54 +308,49 @@ def foreign() -> tuple[Failure, ...]:
     return tuple(failure.read(command, output) for command, _, output in asked)
 
 
-def want(vault: Vault) -> None:
-    """Have the next pass fit the floor, also above: nobody needs it before an agent's session began."""
-    for each in [vault, *(other for _, other in above.opened(vault))]:
-        with contextlib.suppress(OSError, VaultError):
-            file = each.open_index().store.index / _FILE
-            if not file.exists():
-                files.replace_file(file, b"{}")
-
-
 def is_stale(vault: Vault) -> bool:
-    """Whether somebody wants the floor of failures, and it should be fitted."""
-    if not (vault.open_index().store.index / _FILE).exists():
-        return False
-    fitted = load(vault)
-    return fitted is None or floor.has_outgrown(vault, fitted.lessons)
+    """Whether the floor of failures should be fitted, again or for the first time."""
+    found = load(vault)
+    return found is None or fitted.has_outgrown(vault, found.lessons)
 
 
 def fit(vault: Vault, progress: Progress = lambda _done, _all: None) -> Fitted:
     """Fit the floor of failures to the index as it is, and keep it beside it. Raises WriteError."""
     opened = vault.open_index()
+    words = evidence.load(vault)
+    if words is None or fitted.has_outgrown(vault, words.lessons):
+        words = evidence.count(vault, floor.foreign_prompts())
     counted: Counter[str] = Counter()
-    for row in opened.store.rows(("title", "text"), filters.WHOLE):
-        counted.update(set(words_of(row["title"], row["text"])))
-    errors: Counter[str] = Counter()
     for each in foreign():
-        errors.update({word for line in each.lines for word in failure.words_of_line(line)})
-    words = {word: count for word, count in counted.items() if count > 1}
-    known = opened.lessons, words, dict(errors), len(foreign())
-    fitted = Fitted(0.0, 0.0, *known)
+        counted.update({word for line in each.lines for word in failure.words_of_line(line)})
+    weights = Weights(words, dict(counted), len(foreign()))
     asked = [each for each in foreign() if not (each.is_none or each.is_assertion)]
-    vault.open_index().store.load(rows=True)
-    vectors = query.kept_vectors(vault, {text for each in asked for text in _embedded(each)})
-    strengths: dict[bool, list[float]] = {True: [], False: []}
-    for number, each in enumerate(asked, start=1):
-        strengths[False].append(_search(vault, fitted, each, 1, {}).strength)
-        if vectors:
-            strengths[True].append(_search(vault, fitted, each, 1, vectors).strength)
-        progress(number, len(asked))
-    share = QUANTILE + floor.share_of(opened.lessons) - floor.QUANTILE
-    floors = {kind: floor.quantile(values, share) for kind, values in strengths.items()}
-    fitted = Fitted(floors[True] or floors[False], floors[False], *known)
-    floor.save(vault, _FILE, fitted)
-    return fitted
+    titles = {id: failure.read("", title) for id, title in floor.titles_of(vault).items()}
+    titles = {id: each for id, each in titles.items() if not each.is_none}
+    opened.store.load(rows=True)
+    every = [*asked, *titles.values()]
+    vectors = query.kept_vectors(vault, {text for each in every for text in _embedded(each)})
+    floors: list[float] = []
+    for kinds in (vectors, {}):
+        strong = [_search(vault, weights, each, 1, kinds).strength for each in asked]
+        progress(len(asked), len(every))
+        like = [_search(vault, weights, each, 1, kinds, id).strength for id, each in titles.items()]
+        progress(len(every), len(every))
+        for share, share_of_foreign in ((floor.WHOLE, FOREIGN_WHOLE), (floor.LINE, FOREIGN_LINE)):
+            least = fitted.passed_by(like, share) if like else 0.0
+            floors.append(max(least, fitted.quantile(strong, 1 - share_of_foreign)))
+    whole, line, whole_text, line_text = floors
+    found = Fitted(
+        *(whole, min(whole, line), whole_text, min(whole_text, line_text)),
+        *(opened.lessons, weights.errors, weights.foreign),
+    )
+    fitted.save(vault, _FILE, found)
+    return found
 
 
 def load(vault: Vault) -> Fitted | None:
     """Return the floor of the vault's index; None if none was fitted yet."""
-    return floor.load(vault, _FILE, Fitted)
+    return fitted.load(vault, _FILE, Fitted)
 
 
 def _embedded(failed: Failure) -> tuple[str, ...]:

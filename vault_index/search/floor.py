@@ -1,48 +1,47 @@
-"""When to be silent: the floor, a score fitted to a vault and an embedder without any labels.
+"""When to be silent: two floors, fitted to a vault and an embedder without any labels.
 
-A constant does not carry from one vault to another: BM25 and the best of n cosines grow with the
-vault. So prompts that no lesson answers, shipped with the package, are searched in the vault at
-hand, and a high quantile of their best scores is the floor. A vault's own `fires_on` and
-`silent_on` prompts do not move it: they act by themselves (`search.taught`).
+Above the upper one an agent gets the whole lesson, between the two its line. A constant does not carry
+from one vault to another: BM25 and the best of n cosines grow with the vault. So the titles of the
+vault's own lessons are searched, each without its lesson: what the others then have of evidence is what a
+prompt of the vault's subject has that no lesson answers. Prompts on other subjects, shipped with the
+package, are the second condition. A vault's own `fires_on` and `silent_on` prompts do not move a floor:
+they act by themselves (`search.taught`).
 """
 
 from __future__ import annotations
 
-import json
 import math
-from dataclasses import asdict, dataclass, replace
+import random
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
-from vault_index import files
-from vault_index.errors import VaultError
 from vault_index.hotpath import chatter
-from vault_index.search import above, query, scoring, unindexed
+from vault_index.search import above, evidence, fitted, query, scoring, unindexed
+from vault_index.search.fitted import has_outgrown, load, quantile, save
+from vault_index.search.hit import below
 from vault_index.search.query import Query
 from vault_index.search.scoring import FULL_TEXT_WEIGHT
-from vault_index.store import ownership
+from vault_index.search.taught import DUPLICATE_COSINE, is_same
+from vault_index.store import filters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
+
+    import numpy as np
 
     from vault_index.search.hit import Hit
     from vault_index.store.sync import Progress
     from vault_index.vault import Vault
 
-# Of the foreign prompts' best scores. Nearly half of them are requests on common subjects, harder
-# than what people mostly type: measured false injections are 1 to 5% (see benchmarks/).
-QUANTILE = 0.95
-# Of the vectors' scores a little more in a small vault: fewer of the foreign prompts come near a lesson
-# of it, and the quantile falls among harmless ones. On 30 random halves of the evaluation set (935
-# lessons) false injections go from 4.1 to 3.4%, on 40 tenths (187 lessons) from 4.8 to 2.9%.
-MEASURED_ON = 1870  # lessons: from there on it is QUANTILE
-SMALL_VAULT = 4.7  # times 1 / lessons is what the share rises by
-SMALLEST_VAULT = 0.973  # the share in the smallest
-# Few lessons say little about what is foreign to them, hence the lowest floor of the vectors. In 60
-# vaults of a lesson 1.8% of the prompts of developers that it does not answer get it, not 9.6, and 87%
-# of the others, not 100; in 30 of three 6.2%, not 12.7, and 89%, not 92. From ten lessons on the fitted
-# floor is higher. With .36 it is 0.8 and 78%, and 2.8 and 81%: too few of the right ones.
-LOWEST = 0.30
+# The shares of the prompts that get a whole lesson though none answers them, and at least a line: of
+# those on the vault's subject, and of those on others.
+WHOLE, LINE = 0.10, 0.50
+FOREIGN_WHOLE, FOREIGN_LINE = 0.01, 0.07
+# Few lessons say little about what is foreign to them, hence the lowest floors of vaults that are too
+# small to leave one out: about those of vaults of 20.
+LOWEST_WHOLE, LOWEST_LINE = 0.32, 0.26
+COMPANION_SHARE = 0.75  # of the score of the first: a lesson that scores less is noise beside it
 # A wrong skill costs more than a wrong lesson: an agent does what it says. On 120 prompts for 40
 # skills (40 of them written for other work) this keeps 32 of the 60 right ones, none of them second
 # to a wrong one, and lets through none of 35 requests and chatter that no skill is for; 7 of 25
@@ -50,53 +49,89 @@ LOWEST = 0.30
 # foreign to them, hence their lowest.
 SKILLS_QUANTILE, SKILLS_LOWEST = 0.98, 0.4
 RARE_WORDS = 3  # of one lesson alone, or their weight in words of more: few lessons have no less
-REFIT_SHARE = 0.1  # of the lessons changed in number since the fit
+NEAREST = 16  # lessons that are compared with a title: of them the lesson and its like are left out
 
 _FILE = "floor.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Floor:
+class Floors:
+    """The evidence from which on a lesson comes whole, and that from which on its line comes."""
+
+    whole: float
+    line: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
     """The floors of one index: with vectors, and for full text alone; and what they were fitted to."""
 
-    vectors: float
-    full_text: float
+    whole: float
+    line: float
+    whole_text: float
+    line_text: float
     lessons: int
+    titles: int  # that were asked for; 0 in a vault that is too small for it
     prompts: int
     skills: float = SKILLS_LOWEST
     skills_full_text: float = 0.0
     skill_files: int = 0
 
 
-def in_force(vault: Vault, *, text_only: bool = False) -> float | None:
-    """Return the floor of the vault's index: the one its settings name, else the fitted one.
+def in_force(vault: Vault, *, text_only: bool = False) -> Floors | None:
+    """Return the floors of the vault's index: the one its settings name, else the fitted ones.
 
-    None if none was fitted yet: hooks are silent until then, or go by `before_fit`. A fitted floor may
-    be of fewer lessons than there are by now, so its lowest is looked up here.
+    None if none were fitted yet: hooks are silent until then, or go by `before_fit`.
     """
-    if vault.config.floor is not None and not text_only:
-        return vault.config.floor
-    fitted = load(vault, _FILE, Floor)
-    if fitted is None:
+    wanted = vault.config.floor
+    if wanted is not None and not text_only:
+        return Floors(wanted, wanted)
+    found = fit_of(vault)
+    if found is None:
         return None
     if text_only:
-        return max(before_fit(vault.open_index().lessons), fitted.full_text)
-    return max(LOWEST, fitted.vectors)
+        least = before_fit(vault.open_index().lessons)
+        return Floors(max(least, found.whole_text), max(least, found.line_text))
+    return Floors(found.whole, found.line)
 
 
-def lessons_above(vault: Vault, asked: Query) -> tuple[query.Results, float]:
-    """Search the lessons above the floor: that of the vectors or, where they fail, of full text.
+def fit_of(vault: Vault) -> Fitted | None:
+    """Return what was fitted to the vault's index; None if nothing was yet."""
+    return load(vault, _FILE, Fitted)
 
-    Full text answers also while no floor of the vectors is fitted yet: there is no window of silence.
+
+def lessons_above(vault: Vault, asked: Query) -> tuple[query.Results, Floors]:
+    """Search the lessons above the lower floor; those below the upper one are marked as lines.
+
+    The floors of full text decide if there are no vectors, and until a floor of theirs is fitted. Beside
+    a line come the next ones that score nearly as much: which of some siblings answers a prompt, its
+    reader sees better than any score.
     """
-    least = None if asked.text_only else in_force(vault)
-    if least is not None:
-        results = query.run(vault, replace(asked, floor=least))
+    floors = None if asked.text_only else in_force(vault)
+    if floors is not None:
+        results = query.run(vault, asked)
         if not results.text_only:
-            return results, least
-    fitted = in_force(vault, text_only=True)
-    least = before_fit(vault.open_index().lessons) if fitted is None else fitted
-    return query.run(vault, replace(asked, floor=least, text_only=True)), least
+            return _divided(results, floors), floors
+    lessons = vault.open_index().lessons
+    floors = in_force(vault, text_only=True) or Floors(before_fit(lessons), before_fit(lessons))
+    return _divided(query.run(vault, replace(asked, text_only=True)), floors), floors
+
+
+def _divided(results: query.Results, floors: Floors) -> query.Results:
+    first = max(results.hits, key=lambda hit: hit.reason, default=None)
+    least = floors.line
+    beside = float("inf")
+    if first is not None and not first.taught and least <= first.reason < floors.whole:
+        beside = COMPANION_SHARE * first.score
+    hits, dropped = [], []
+    for hit in results.hits:
+        if hit.taught or hit.reason >= floors.whole:
+            hits.append(hit)
+        elif hit.reason >= least or (hit.score >= beside and not hit.no_reason):
+            hits.append(replace(hit, as_line=True))
+        else:
+            dropped.append((hit, below(hit.reason, least)))
+    return replace(results, hits=hits, dropped=dropped + results.dropped)
 
 
 def with_above(
@@ -149,133 +184,140 @@ def before_fit(lessons: int) -> float:
 
 def for_skills(vault: Vault, *, text_only: bool = False) -> float | None:
     """Return the floor of the skills; None if none was fitted yet."""
-    fitted = load(vault, _FILE, Floor)
-    if fitted is None or fitted.skill_files == 0:
+    found = fit_of(vault)
+    if found is None or found.skill_files == 0:
         return None
-    return fitted.skills_full_text if text_only else fitted.skills
+    return found.skills_full_text if text_only else found.skills
 
 
 def is_stale(vault: Vault) -> bool:
-    """Whether the index changed so much that a floor should be fitted again."""
-    fitted = load(vault, _FILE, Floor)
-    if fitted is None or has_outgrown(vault, fitted.lessons):
+    """Whether the index changed so much that floors should be fitted again."""
+    found = fit_of(vault)
+    if found is None or has_outgrown(vault, found.lessons):
         return True
-    return len(vault.open_index().known_skills) != fitted.skill_files
+    return len(vault.open_index().known_skills) != found.skill_files
 
 
-def fit(vault: Vault, progress: Progress = lambda _done, _all: None) -> Floor:
+def fit(vault: Vault, progress: Progress = lambda _done, _all: None) -> Fitted:
     """Fit the floors to the index as it is, and keep them beside it. Raises WriteError.
 
-    250 prompts are searched: 0.4 s of a processor on 40 lessons, 1.5 s on 1,870. If only the skills are
-    others than before, only their floor is fitted.
+    If only the skills are others than before, only their floor is fitted.
     """
     opened = vault.open_index()
-
-    def of_lessons(prompt: str) -> tuple[float, float]:
-        vector, _ = query.query_vector(vault, opened, prompt)
-        return scoring.most_evidence(opened.store, prompt, vector)
-
-    def of_skills(prompt: str) -> tuple[float, float]:
-        best = query.skills(vault, Query(prompt, k=1))
-        alone = best if best.text_only else query.skills(vault, Query(prompt, k=1, text_only=True))
-        return _highest(best), _highest(alone)
-
-    prompts = [prompt for prompt in foreign_prompts() if not chatter.why_skipped(prompt)]
-    fitted = load(vault, _FILE, Floor)
-    skills_changed = fitted is not None and len(opened.known_skills) != fitted.skill_files
-    if fitted is None or has_outgrown(vault, fitted.lessons) or not skills_changed:
-        opened.store.load()
-        scores, texts = _best_scores(vault, prompts, of_lessons, progress)
-        fitted = Floor(
-            vectors=quantile(scores, share_of(opened.lessons)),
-            full_text=quantile(texts, QUANTILE),
-            lessons=opened.lessons,
-            prompts=len(prompts),
-        )
+    found = fit_of(vault)
+    skills_changed = found is not None and len(opened.known_skills) != found.skill_files
+    if found is None or has_outgrown(vault, found.lessons) or not skills_changed:
+        found = _of_lessons(vault, progress)
     if opened.known_skills:
-        opened.skills.load(rows=True)
-        scores, texts = _best_scores(vault, prompts, of_skills, progress)
-        fitted = replace(
-            fitted,
-            skills=max(SKILLS_LOWEST, quantile(scores, SKILLS_QUANTILE)),
-            skills_full_text=quantile(texts, SKILLS_QUANTILE),
-        )
-    fitted = replace(fitted, skill_files=len(opened.known_skills))
-    save(vault, _FILE, fitted)
-    return fitted
+        least, least_text = _of_skills(vault, progress)
+        found = replace(found, skills=least, skills_full_text=least_text)
+    found = replace(found, skill_files=len(opened.known_skills))
+    save(vault, _FILE, found)
+    return found
 
 
-def _best_scores(
-    vault: Vault,
-    prompts: Sequence[str],
-    most_evidence: Callable[[str], tuple[float, float]],
-    progress: Progress,
-) -> tuple[list[float], list[float]]:
-    """Return the best score of anything for each prompt: with vectors, and of full text alone."""
-    scores: list[float] = []
-    texts: list[float] = []
-    vectors = query.kept_vectors(vault, prompts)
+def _of_lessons(vault: Vault, progress: Progress) -> Fitted:
+    opened = vault.open_index()
+    opened.store.load(rows=True)
+    every = foreign_prompts()
+    prompts = [prompt for prompt in every if not chatter.why_skipped(prompt)]
+    words = evidence.count(vault, every)
+    titles = titles_of(vault)
+    vectors = query.kept_vectors(vault, [*prompts, *titles.values()])
+    floors = []
+    for kinds in (vectors, {}):
+
+        def most(text: str, without: str = "", vectors: dict[str, np.ndarray] = kinds) -> float:
+            vector = vectors.get(text)
+            return _most_evidence(vault, words, text, vector, without)
+
+        foreign = [0.0] * (len(every) - len(prompts))  # that get no search
+        foreign += [most(prompt) for prompt in _reported(prompts, progress)]
+        like = [most(title, id) for id, title in titles.items()]
+        for share, share_of_foreign in ((WHOLE, FOREIGN_WHOLE), (LINE, FOREIGN_LINE)):
+            least = fitted.passed_by(like, share) if like else 0.0
+            floors.append(max(least, quantile(foreign, 1 - share_of_foreign)))
+    whole, line, whole_text, line_text = floors
+    if not titles:
+        whole, line = max(whole, LOWEST_WHOLE), max(line, LOWEST_LINE)
+    return Fitted(
+        *(whole, min(whole, line), whole_text, min(whole_text, line_text)),
+        *(opened.lessons, len(titles), len(prompts)),
+    )
+
+
+def titles_of(vault: Vault) -> dict[str, str]:
+    """Return the titles of some lessons, by their ids; none in a vault that is too small for it."""
+    opened = vault.open_index()
+    if opened.lessons < fitted.SMALL:
+        return {}
+    rows = opened.store.rows(("lesson_id", "title"), filters.WHOLE)
+    titles = {row["lesson_id"]: row["title"] for row in rows if row["title"].strip()}
+    some = sorted(titles)
+    random.Random(0).shuffle(some)
+    return {id: titles[id] for id in some[: fitted.MAX_TITLES]}
+
+
+def _most_evidence(
+    vault: Vault, words: evidence.Words, text: str, vector: np.ndarray | None, without: str
+) -> float:
+    """Return the most evidence of any lesson for a text, without one lesson and those like it."""
+    store, text = vault.open_index().store, query.searched(text)
+    hits = scoring.candidates(store, text, vector, range(NEAREST), None).hits
+    if vector is None:
+        hits = [unindexed.only_by_own_words(text, hit) for hit in hits]
+    if without:
+        alike = like(vault, without, [hit.lesson_id for hit in hits])
+        hits = [hit for hit in hits if hit.lesson_id not in alike]
+    hits = [replace(hit, score=hit.score - hit.taught, taught=0.0) for hit in hits]
+    weighed = evidence.weigh(words, text, hits, text_only=vector is None)
+    return max((hit.reason for hit in weighed), default=0.0)
+
+
+def like(vault: Vault, lesson: str, others: Collection[str]) -> set[str]:
+    """Return a lesson and those of some others that say the same, by their ids."""
+    vectors = vault.open_index().store.of_lessons([lesson, *others])
+    if lesson not in vectors:
+        return {lesson}
+    near = [id for id, each in vectors.items() if each @ vectors[lesson] >= DUPLICATE_COSINE]
+    if near == [lesson]:
+        return {lesson}
+    columns = ("lesson_id", "title", "text")
+    rows = vault.open_index().store.rows(columns, filters.wholes_of(near))
+    (whole,) = (row for row in rows if row["lesson_id"] == lesson)
+    return {row["lesson_id"] for row in rows if is_same(whole, row)}
+
+
+def _reported(prompts: Sequence[str], progress: Progress) -> Iterable[str]:
     for number, prompt in enumerate(prompts, start=1):
+        yield prompt
+        progress(number, len(prompts))
+
+
+def _of_skills(vault: Vault, progress: Progress) -> tuple[float, float]:
+    """Return the floor of skills, and that of full text alone."""
+    opened = vault.open_index()
+    opened.skills.load(rows=True)
+    prompts = [prompt for prompt in foreign_prompts() if not chatter.why_skipped(prompt)]
+    vectors = query.kept_vectors(vault, prompts)
+    scores, texts = [], []
+    for prompt in _reported(prompts, progress):
         if vault.embedder is not None and prompt in vectors:
             vault.query_vectors = {(vault.embedder.name, prompt): vectors[prompt]}
-        score, text = most_evidence(prompt)
-        scores.append(score)
-        texts.append(text)
-        progress(number, len(prompts))
-    return scores, texts
+        best = query.skills(vault, Query(prompt, k=1))
+        alone = best if best.text_only else query.skills(vault, Query(prompt, k=1, text_only=True))
+        scores.append(_highest(best))
+        texts.append(_highest(alone))
+    least = max(SKILLS_LOWEST, quantile(scores, SKILLS_QUANTILE))
+    return least, quantile(texts, SKILLS_QUANTILE)
 
 
 def _highest(results: query.Results) -> float:
     every = [*results.hits, *(hit for hit, _ in results.dropped)]
-    return max([hit.evidence for hit in every], default=0.0)
+    return max([hit.cosine + hit.full_text for hit in every], default=0.0)
 
 
 def foreign_prompts() -> list[str]:
     """List the prompts that no lesson answers: acknowledgements, chit-chat, other people's code..."""
     lines = (Path(__file__).parent / "foreign_prompts.txt").read_text("utf-8").splitlines()
     return [line for line in lines if line and not line.startswith("# ")]
-
-
-def quantile(values: Sequence[float], share: float) -> float:
-    """Return the value that `share` of the values do not exceed, interpolated; 0.0 for none."""
-    import numpy as np
-
-    return float(np.quantile(values, share)) if values else 0.0
-
-
-def share_of(lessons: int) -> float:
-    """Return the share of the foreign prompts that a vault of so many lessons is silent for."""
-    rise = SMALL_VAULT * (1 / max(1, lessons) - 1 / MEASURED_ON)
-    return min(SMALLEST_VAULT, max(QUANTILE, QUANTILE + rise))
-
-
-# What was fitted to an index is a file beside it, read once while it stays.
-
-T = TypeVar("T")
-_loaded: dict[Path, tuple[object, Any]] = {}
-
-
-def load(vault: Vault, name: str, kind: Callable[..., T]) -> T | None:
-    """Return what was fitted to the index and saved under a name; None if nothing was yet."""
-    try:
-        file = vault.open_index().store.index / name
-        stamp = files.stamp(file)
-        known = _loaded.get(file)
-        if known is None or known[0] != stamp:
-            known = _loaded[file] = stamp, kind(**json.loads(ownership.read_text(file)))
-        fitted: T = known[1]
-        return fitted
-    except (OSError, ValueError, TypeError, VaultError):
-        return None
-
-
-def save(vault: Vault, name: str, fitted: Any) -> None:
-    """Save a dataclass that was fitted to the index. Raises WriteError."""
-    index = vault.open_index().store.index
-    data = json.dumps(asdict(fitted), ensure_ascii=False).encode()
-    files.replace_file(index / name, data)
-
-
-def has_outgrown(vault: Vault, lessons: int) -> bool:
-    """Whether a vault has so many more or fewer lessons that something is to be fitted again."""
-    return abs(vault.open_index().lessons - lessons) > REFIT_SHARE * max(1, lessons)

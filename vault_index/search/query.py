@@ -19,7 +19,7 @@ from vault_index.index import rows
 from vault_index.index.skills import NOT_FOR, visible
 from vault_index.lesson import category
 from vault_index.lesson.file import hash_of
-from vault_index.search import documents, entries, scoring, unindexed
+from vault_index.search import documents, entries, evidence, scoring, unindexed
 from vault_index.search.hit import Hit, Passage, below, first_of, percent_of
 from vault_index.store import filters, injections
 from vault_index.store.filters import EVERYTHING, Filter
@@ -305,9 +305,17 @@ def _search(vault: Vault, table: Reader, query: Query, where: str | None) -> Res
     vector, why = (None, "asked for") if query.text_only else query_vector(vault, opened, text)
     if query.phrases and table.schema.exact_text:
         where = scoring.with_phrases(table, text, where)
+
+    def compared(hits: Sequence[Hit]) -> list[Hit]:
+        if vector is None:
+            hits = [unindexed.only_by_own_words(text, hit) for hit in hits]
+        if table is opened.skills:
+            return list(hits)
+        return evidence.weigh(evidence.load(vault), text, hits, text_only=vector is None)
+
     if query.weighted and vector is not None and weights_of(vault.config):
-        scored = scoring.candidates(table, text, vector, range(POOL), where, None)
-        ordered, unlike = order(vault, scored.hits)
+        scored = scoring.candidates(table, text, vector, range(POOL), where)
+        ordered, unlike = order(vault, compared(scored.hits))
         page = ordered[query.offset :]
         hits, dropped = first_of(page, query.k, refuse)
         return Results(hits, dropped + unlike, has_more=len(page) > query.k)
@@ -315,14 +323,12 @@ def _search(vault: Vault, table: Reader, query: Query, where: str | None) -> Res
     pages = max(4, -(-scoring.CANDIDATES // max(1, query.k)))
     wanted = EXPLAINED if query.explain else query.k * pages or scoring.CANDIDATES
     first = query.offset // wanted * wanted if query.offset else 0
-    least, floor = (None, None) if query.explain else (query.min_score, query.floor)
-    places = range(first, first + wanted)
-    scored = scoring.candidates(table, text, vector, places, where, least, floor)
-    candidates = scored.hits[query.offset - first :]
-    if vector is None:
-        candidates = [unindexed.only_by_own_words(text, hit) for hit in candidates]
+    scored = scoring.candidates(table, text, vector, range(first, first + wanted), where)
+    candidates = compared(scored.hits)[query.offset - first :]
     hits, dropped = first_of(candidates, query.k, refuse)
-    has_more = scored.has_more or len(candidates) > query.k
+    reaching = [hit for hit in candidates if not refuse(hit)]
+    has_more = len(reaching) > query.k
+    has_more = has_more or (scored.has_more and not refuse(candidates[-1]))
     return Results(hits, dropped + scored.silent, why, has_more=has_more)
 
 

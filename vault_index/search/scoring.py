@@ -189,17 +189,15 @@ class _Lessons:
     taught: Taught
     words: Exact
 
-    def scores(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sum of the evidence, float[n], and the part of it that may reach a floor."""
+    def scores(self) -> np.ndarray:
+        """Return the sum of the evidence, float[n]."""
         place_of = self.rows.places.searchsorted
         score: np.ndarray = self.rows.cosine + self.rows.text
         for whole, (cosine, _) in self.taught.fires.items():
             score[place_of(whole)] += cosine
-        reason = score - self.words.unknown
         for whole, (about, passing) in self.words.rows.items():
             score[place_of(whole)] += about + passing
-            reason[place_of(whole)] += about
-        return score, reason
+        return score
 
 
 def candidates(
@@ -208,15 +206,13 @@ def candidates(
     vector: np.ndarray | None,
     wanted: range,
     where: str | None,
-    least: float | None,
-    floor: float | None = None,
     *,
     exact: bool = True,
 ) -> Scored:
-    """Score every lesson; return those at the places `wanted` by score that reach `least`.
+    """Score every lesson; return those at the places `wanted` by score.
 
-    Those that do not reach a `floor` come after those that do. Without `exact`, as for the output of a
-    command, no exact words are looked up, and BM25 counts in full however long the text.
+    Without `exact`, as for the output of a command, no exact words are looked up, and BM25 counts in full
+    however long the text.
     """
     import numpy as np
 
@@ -224,30 +220,15 @@ def candidates(
     weight = weight_of(query) if exact else FULL_TEXT_WEIGHT
     evidence = _evidence(table, query, vector, where, wanted.stop, words, weight)
     silenced = evidence.rows.places.searchsorted(np.array(sorted(evidence.taught.silent), int))
-    (score, reason), is_left_out = evidence.scores(), evidence.is_piece.copy()
+    score, is_left_out = evidence.scores(), evidence.is_piece.copy()
     is_left_out[silenced] = True
-    is_below = reason < floor if floor is not None else np.zeros(len(score), bool)
-    order = np.lexsort((-score, is_below, is_left_out))[: (~is_left_out).sum()]
-    if least is not None or floor is not None:  # for a silence the nearest lesson is kept
-        reaches = ~is_left_out & ~is_below & (score >= (least if least is not None else -np.inf))
-        order = order[: max(reaches.sum(), table.schema.has_pieces)]
+    order = np.lexsort((-score, is_left_out))[: (~is_left_out).sum()]
     has_more, order = len(order) > wanted.stop, order[wanted.start : wanted.stop]
     hits = taught.nearest_sections(_hits(table, query, vector is None, evidence, order))
     # equal ones by id, so that the order is fixed
     hits.sort(key=lambda hit: (-rank(hit), hit.lesson_id))
     silent = _hits(table, query, vector is None, evidence, silenced)
     return Scored(hits, [(hit, f"silent_on: {hit.taught_prompt}") for hit in silent], has_more)
-
-
-def most_evidence(table: Reader, query: str, vector: np.ndarray | None) -> tuple[float, float]:
-    """Return the most evidence that a lesson has for a query: of all kinds, and of full text alone.
-
-    Exact words and taught prompts are no part of it, so they are not looked up.
-    """
-    lessons = _evidence(table, query, vector, None, CANDIDATES, Exact(), weight_of(query))
-    text = lessons.rows.text
-    both = (lessons.rows.cosine + text)[~lessons.is_piece]
-    return float(both.max()) if len(both) else 0.0, float(text.max(initial=0.0))
 
 
 def rank(hit: Hit) -> float:

@@ -90,13 +90,15 @@ def record(
     taught: Sequence[str] = (),
     said: str = "",
     key: str = "",
+    lines: Sequence[str] = (),
 ) -> None:
     """Note a search for an agent. Never raises: a read-only vault has no record.
 
     `hits` and `skills` have scores; both are empty for silence, which `silent` explains, and `near` is
     the lesson that came nearest to the `floor`. `ms` is from the start to the answer, `by` the process
-    that gave it: watcher, process, learn. `taught` are the lessons that a taught prompt fired, and `said`
-    is a redacted line of what a failure printed, whose signature `prompt` is. `key` is the hash of a
+    that gave it: watcher, process, learn. `taught` are the lessons that a taught prompt fired, `lines`
+    those of which the agent got the line alone, and `said` is a redacted line of what a failure
+    printed, whose signature `prompt` is. `key` is the hash of a
     prompt, where only that is known.
     """
     optional = {
@@ -104,6 +106,7 @@ def record(
         "near": near[0] if near else "",
         "near_score": round(near[1], 4) if near else None,
         "taught": list(taught),
+        "lines": list(lines),
         "said": said,
     }
     values = {

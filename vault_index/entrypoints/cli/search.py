@@ -229,8 +229,15 @@ MAX_MISTAKES = 20  # prompts of `eval`
     help="Lessons as JSON lines (id, title, text, category), instead of the vault.",
 )
 @click.option("--errors", "is_error", is_flag=True, help="QUERIES are failed commands.")
+@options.percent("--leave-out", "Take out so many lessons: their prompts should get nothing then.")
+@click.option("--seed", type=int, default=0, help="Choose others to take out.")
 def eval_command(
-    named: str | None, queries: Path, lessons: Path | None, is_error: bool
+    named: str | None,
+    queries: Path,
+    lessons: Path | None,
+    is_error: bool,
+    leave_out: float | None,
+    seed: int,
 ) -> options.Answers:
     """Measure recall and false injections over labelled prompts.
 
@@ -238,13 +245,13 @@ def eval_command(
     right), kind. Each figure is explained, and the prompts that went wrong are named. With --errors
     an object has command and error, which is what was printed, in place of query.
     """
-    asked = api.state.measure(queries=str(queries), errors=is_error)
-    if lessons is None:
+    asked = api.state.measure(queries=str(queries), errors=is_error, left_out=bool(leave_out))
+    if lessons is None and not leave_out:
         figures = asking.ask(named, asked)
     else:
         from vault_index.api.state import scratch_vault  # `api.state` makes questions
 
-        with scratch_vault(str(lessons)) as scratch:
+        with scratch_vault(str(lessons or ""), named or "", leave_out or 0.0, seed) as scratch:
             figures = asking.ask(scratch, asked)
     yield figures
     _print_figures(figures, is_error)

@@ -58,9 +58,26 @@ def _index(state: Values) -> Iterator[str]:
     lessons, files = count(state["lessons"], "lesson"), count(index["files"], "file")
     size, age = f"{index['bytes'] / 1e6:.1f} MB", moments.ago(index["age_seconds"])
     yield f"index      {lessons} in {files}, {size}, written {age}"
-    floor = index["floor"]
-    fitted = "not fitted yet: run `lessons index`" if floor is None else f"{percent_of(floor)}%"
-    yield f"floor      {fitted}"
+    yield f"floor      {_floors(index)}"
+
+
+def _floors(index: Values) -> str:
+    """Return the floors, and how often a lesson may come that answers nothing."""
+    whole, line = index["floor"], index["line_floor"]
+    if whole is None:
+        return "not fitted yet: run `lessons index`"
+    shown = f"{percent_of(whole)}%" + (f", lines {percent_of(line)}%" if line < whole else "")
+    if index["passed_foreign"] is None or whole == line:  # the settings name it
+        return shown
+    if index["passed"] is None:
+        how = (
+            f"too few lessons to tell how often on your subjects (from {index['least_lessons']} on)"
+        )
+    else:
+        often = f"at most 1 in {round(1 / index['passed'])}"
+        how = f"{often} of the prompts on your subjects that no lesson answers"
+    foreign = f"foreign prompts: 1 in {round(1 / index['passed_foreign'])}"
+    return f"{shown}; whole lessons: {how}; {foreign}"
 
 
 def _problems(state: Values) -> Iterator[str]:

@@ -1,0 +1,114 @@
+"""The evidence that a lesson answers a prompt, beside its score: its lead, and the words in common.
+
+The lead is how much higher it scores than the next five lessons do on average. Words count by their
+rarity: a word that few lessons have says much, one that many prompts have says nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from vault_index.search import fitted, unindexed
+from vault_index.search.hit import LEAD, SCORE
+from vault_index.search.scoring import STOP_WORDS
+from vault_index.store import filters
+from vault_index.text import failure
+
+if TYPE_CHECKING:
+    from vault_index.search.hit import Hit
+    from vault_index.vault import Vault
+
+NEXT = 5  # lessons that the lead is taken over
+FEW = 0.1  # what each scores that a small vault lacks: a lone weak hit does not stand out
+MANY = 10  # hits: with fewer there are no others
+COMMON = 1.3  # how much less a word says that many prompts or failures have
+MAX_RARITY = 7.0
+
+_FILE = "words.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """How common words are: in the lessons of an index, and in prompts that no lesson answers."""
+
+    lessons: int
+    in_lessons: dict[str, int]  # in two lessons and more
+    in_prompts: dict[str, int]
+    prompts: int
+
+    def rarity(self, word: str) -> float:
+        """Return how much it says that a lesson has a word: the logarithm of how few have it."""
+        return math.log((self.lessons + 1) / (self.in_lessons.get(word, 1) + 0.5))
+
+    def weight(self, word: str) -> float:
+        """Return the same for a word of a prompt: what many prompts say, says little."""
+        return self.weight_among(word, self.in_prompts, self.prompts)
+
+    def weight_among(self, word: str, counts: dict[str, int], count: int) -> float:
+        """Return the weight of a word that so many of a `count` of texts have, most of them foreign."""
+        if word in STOP_WORDS:
+            return 0.0
+        common = COMMON * math.log((count + 1) / (counts.get(word, 0) + 0.5))
+        return max(0.0, min(self.rarity(word), common, MAX_RARITY))
+
+
+@lru_cache(maxsize=4096)
+def words_of(title: str, text: str) -> tuple[str, ...]:
+    """Return the words of a lesson in their order, with a bar between title and text."""
+    return (*failure.words(title), "|", *failure.words(text))
+
+
+@lru_cache(maxsize=4096)
+def _stems_of(title: str, text: str) -> frozenset[str]:
+    return frozenset(map(unindexed.stem_of, words_of(title, text)))
+
+
+def count(vault: Vault, prompts: Iterable[str]) -> Words:
+    """Count the words of an index and of prompts, and keep the counts. Raises WriteError."""
+    opened = vault.open_index()
+    counted: Counter[str] = Counter()
+    for row in opened.store.rows(("title", "text"), filters.WHOLE):
+        counted.update(set(words_of(row["title"], row["text"])))
+    asked = [set(failure.words(prompt)) for prompt in prompts]
+    in_prompts = Counter(word for each in asked for word in each)
+    in_lessons = {word: number for word, number in counted.items() if number > 1}
+    words = Words(opened.lessons, in_lessons, dict(in_prompts), len(asked))
+    fitted.save(vault, _FILE, words)
+    return words
+
+
+def load(vault: Vault) -> Words | None:
+    """Return the counts of the vault's index; None if nothing was counted yet."""
+    return fitted.load(vault, _FILE, Words)
+
+
+def reason_of(score: float, others: Iterable[float]) -> float:
+    """Return the reason to inject what scores so much beside the scores of lessons, by its lead alone."""
+    below = sorted((each for each in others if each < score), reverse=True)[:NEXT]
+    lead = score - sum(below + [FEW] * (NEXT - len(below))) / NEXT
+    return SCORE * score + LEAD * lead
+
+
+def weigh(words: Words | None, query: str, hits: Sequence[Hit], *, text_only: bool) -> list[Hit]:
+    """Return hits of one search with their evidence.
+
+    `hits` are at least five more than anybody looks at, if there are so many.
+    """
+    weights = {word: words.weight(word) for word in set(failure.words(query))} if words else {}
+    total = sum(weights.values()) or 1.0
+    bases = sorted((hit.base - hit.taught for hit in hits), reverse=True)
+    beyond = 0.0 if text_only else FEW
+    bases += [bases[-1] if len(bases) >= MANY else beyond] * NEXT
+    weighed = []
+    for hit in hits:
+        place = bases.index(hit.base - hit.taught) + 1
+        lead = hit.base - sum(bases[place : place + NEXT]) / NEXT
+        stems = _stems_of(hit.title, hit.text) if hit.base > 0 else frozenset()
+        common = sum(value for word, value in weights.items() if unindexed.stem_of(word) in stems)
+        weighed.append(replace(hit, lead=lead, common=common / total))
+    return weighed
