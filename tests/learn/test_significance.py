@@ -156,39 +156,26 @@ def test_ignored_paths_do_not_count(
 
 
 @pytest.mark.parametrize(
-    ("path", "line"),
+    ("path", "line", "is_new"),
     [
-        ("requirements.txt", "tenacity==9.0"),
-        ("requirements/dev.txt", "tenacity"),
-        ("package.json", '    "vitest": "^3.0.0",'),
-        ("web/package.json", '    "@types/node": "22",'),
-        ("go.mod", "\tgithub.com/spf13/cobra v1.9.0"),
-        ("Cargo.toml", 'serde = { version = "1", features = ["derive"] }'),
-        ("Cargo.toml", 'anyhow = "1.0"'),
-        ("Gemfile", 'gem "puma"'),
-        ("pom.xml", "      <artifactId>guava</artifactId>"),
-        ("build.gradle.kts", '    implementation("com.squareup.okio:okio:3.9.0")'),
-        ("app/App.csproj", '    <PackageReference Include="Polly" Version="8.0" />'),
-        ("pyproject.toml", 'tenacity = "^9.0"'),
+        ("requirements/dev.txt", "tenacity", True),
+        ("web/package.json", '    "@types/node": "22",', True),
+        ("go.mod", "\tgithub.com/spf13/cobra v1.9.0", True),
+        ("Cargo.toml", 'serde = { version = "1", features = ["derive"] }', True),
+        ("Gemfile", 'gem "puma"', True),
+        ("pom.xml", "      <artifactId>guava</artifactId>", True),
+        ("build.gradle.kts", '    implementation("com.squareup.okio:okio:3.9.0")', True),
+        ("app/App.csproj", '    <PackageReference Include="Polly" Version="8.0" />', True),
+        ("pyproject.toml", 'tenacity = "^9.0"', True),
+        ("package.json", '  "version": "1.2.0",', False),
+        ("pyproject.toml", 'version = "0.7.0"', False),
+        ("pyproject.toml", "line-length = 100", False),
+        ("go.mod", "go 1.25", False),
+        ("Cargo.toml", 'edition = "2024"', False),
+        ("notes.txt", "tenacity==9.0", False),
     ],
 )
-def test_a_new_dependency_of_every_kind(path: str, line: str) -> None:
+def test_which_line_is_a_new_dependency(path: str, line: str, is_new: bool) -> None:
     diff = f"--- a/{path}\n+++ b/{path}\n@@ -1,2 +1,3 @@\n x\n+{line}\n y\n"
     result = significance.score(Material("commit", "HEAD", diff=diff))
-    assert [addend.name for addend in result.addends] == ["new pattern"]
-
-
-@pytest.mark.parametrize(
-    ("path", "line"),
-    [
-        ("package.json", '  "version": "1.2.0",'),
-        ("pyproject.toml", 'version = "0.7.0"'),
-        ("pyproject.toml", "line-length = 100"),
-        ("go.mod", "go 1.25"),
-        ("Cargo.toml", 'edition = "2024"'),
-        ("notes.txt", "tenacity==9.0"),
-    ],
-)
-def test_no_new_dependency(path: str, line: str) -> None:
-    diff = f"--- a/{path}\n+++ b/{path}\n@@ -1,2 +1,3 @@\n x\n+{line}\n y\n"
-    assert significance.score(Material("commit", "HEAD", diff=diff)).points == 0
+    assert [addend.name for addend in result.addends] == ["new pattern"] * is_new

@@ -297,15 +297,14 @@ def test_a_crash_while_accepting_loses_nothing_and_makes_no_second_lesson(
 
 
 @pytest.mark.slow
-def test_a_crash_before_the_lesson_is_written_loses_nothing(
-    team: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_name_that_is_taken_says_how_to_take_another(team: Vault) -> None:
     id = remember(team, category="ops")["id"]
     blocked = write(
         team.lessons_dir / "ops" / "rotate-the-key.md", "Another lesson, of that name.\n"
     )
-    with pytest.raises(VaultError, match="is there already"):
+    with pytest.raises(VaultError, match="is there already") as refused:
         ask(team, api.proposal.accept(id=id))
+    assert "lessons review" in refused.value.hint
     assert waiting(team) == ["Rotate the key"]
     accepted = ask(team, api.proposal.accept(id=id, category="ops/release"))
     assert accepted["path"] == "lessons/ops/release/rotate-the-key.md"
@@ -444,10 +443,8 @@ def test_a_terminal_gets_no_escapes_of_an_agent(team: Vault) -> None:
 
 @pytest.mark.slow
 def test_status_counts_them_in_a_line(team: Vault) -> None:
-    assert "proposals" not in run("lessons", "status", cwd=team.root).out
     remember(team)
     assert "proposals  1 proposal waiting" in run("lessons", "status", cwd=team.root).out
-    assert run("lessons", "status", "--json", cwd=team.root).json["proposals"] == 1
 
 
 @pytest.mark.slow

@@ -170,14 +170,6 @@ def test_a_vault_without_lessons_has_a_review_too(team: Vault) -> None:
     assert (prompt["now"], prompt["then"]["place"]) == (None, 1)
 
 
-@pytest.mark.slow
-def test_a_draft_by_rule_says_whose_words_it_has(team: Vault) -> None:
-    learned(team, is_draft=True)
-    assert (
-        "in the words that were said: [e] edits it" in run("lessons", "review", cwd=team.root).out
-    )
-
-
 CONFIRMED: dict[str, Any] = {
     "project": "shop",
     "day": "2026-11-20",
@@ -322,14 +314,6 @@ def test_prompts_that_must_stay_silent_come_with_it(team: Vault, how: str) -> No
         seen = ask(team, api.proposal.merge(id=id, into="ops/heap"))["before"]
         ask(team, api.proposal.merge(id=id, into="ops/heap", seen=seen, write=True))
     assert lesson(team, "ops/heap.md").silent_on == ("heap sort", "a heap of stones")
-
-
-def test_a_name_that_is_taken_says_how_to_take_another(team: Vault) -> None:
-    id = learned(team, "Heap", "Text of another lesson by that name.")
-    with pytest.raises(VaultError, match=r"ops/heap\.md is there already") as refused:
-        ask(team, api.proposal.accept(id=id))
-    assert "lessons review" in refused.value.hint
-    assert "--title" not in refused.value.hint
 
 
 def test_a_commit_never_takes_what_its_author_has_not_finished(team: Vault) -> None:
