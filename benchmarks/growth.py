@@ -41,7 +41,7 @@ from vault_index.search import floor, query
 from vault_index.store import manifest
 from vault_index.store.table import Table
 from vault_index.vault import Vault, open_vault
-from vault_index.watch import warming
+from vault_index.watch import current
 
 SIZES = (1_000, 10_000, 100_000)
 WITH_FILES = 100_000  # lessons at most that are files, too
@@ -143,7 +143,7 @@ def one_size(root: Path, count: int) -> Iterator[tuple[str, float]]:
     file = vault.lessons_dir / "forms/1/1.md"
     file.write_text(file.read_text() + "\nOne more sentence.\n")
     yield "a saved lesson is in the index, s", _seconds(lambda: reconcile.sync(vault, full=False))
-    yield "tables loaded for searches, s", _seconds(lambda: warming.load_tables(vault))
+    yield "tables loaded for searches, s", _seconds(lambda: current.load_tables(vault))
     yield "a search, ms", _milliseconds(lambda n: query.find(vault, _words(n), k=3))
     yield "the floor fitted, s", _seconds(lambda: floor.fit(vault))
     yield from _engines(table.index, count)

@@ -213,7 +213,7 @@ FEATURES = (
         "",
         table="vaults",
         settings=VaultsTable,
-        at_full_pass="watch.warming:take_in_above",
+        at_full_pass="watch.current:take_in_above",
         commands=(("This machine", "sharing", "vaults"),),
     ),
     Feature(

@@ -182,7 +182,7 @@ def test_settings_count_as_changed_until_they_are_in_force(
     def warm_up(_: Vault) -> None:
         meanwhile.append((current.settings_changed(), current.vault.config.floor))
 
-    monkeypatch.setattr("vault_index.watch.warming.warm_up", warm_up)
+    monkeypatch.setattr("vault_index.watch.current.warm_up", warm_up)
     current.reopen()
     assert meanwhile == [(True, None)]
     assert (current.settings_changed(), current.vault.config.floor) == (False, 0.5)

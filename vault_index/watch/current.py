@@ -1,4 +1,8 @@
-"""The vault as its settings are now, opened and warm, and what shows that it changed."""
+"""The vault as its settings are now, opened and warm, and what shows that it changed.
+
+Python loads modules when they are needed, the embedder its model at the first text, and LanceDB a
+table and the words of its text index when they are read: all of it is loaded before a question.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +11,18 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 import vault_index
+import vault_index.api.search  # `api` would load it at the first prompt
 from vault_index import embed, files
 from vault_index.embed import Embedder, download
 from vault_index.errors import VaultError
-from vault_index.index import skills
+from vault_index.index import reconcile, skills
 from vault_index.journal.journal import Journal
+from vault_index.search import above, failures, floor, query
 from vault_index.vault import Vault, open_vault, stamp_settings
-from vault_index.watch import warming
+from vault_index.watch import background_index
 
 Place = TypeVar("Place", Vault, Journal)
 
@@ -39,7 +46,7 @@ class CurrentVault:
     def warm_up(self, first: Callable[[], object]) -> None:
         """Do something first, while the model loads; then load the tables if there is an index."""
         with contextlib.suppress(VaultError):
-            warming.warm_up(self.vault, first)
+            warm_up(self.vault, first)
 
     def reopen(self) -> None:
         """Open the vault with the settings as they are now; those of before stay if they are broken."""
@@ -57,7 +64,7 @@ class CurrentVault:
         with contextlib.suppress(VaultError):  # a server that embeds may be away
             if opened.config == self.vault.config and self.vault.embedder is not None:
                 return
-            warming.warm_up(opened)
+            warm_up(opened)
         self.vault = opened
         self._warn()
 
@@ -116,3 +123,52 @@ def stamp_package() -> list[tuple[str, tuple[int, ...]]]:
     """Return what an upgrade of this package changes: sizes and mtimes. A backup sets ctimes."""
     folder = Path(vault_index.__file__).parent
     return sorted((str(file), files.stamp(file)[:2]) for file in folder.rglob("*.py"))
+
+
+SAMPLE = "load the model"  # any text will do: the first makes CTranslate2 allocate
+SAMPLE_CHARS = 200  # of a row, to search for
+
+
+def warm_up(vault: Vault, first: Callable[[], object] = lambda: None) -> None:
+    """Load the model, the tables, the floors and the modules that the first prompt needs.
+
+    `first` is done before the tables are opened, while the model loads. Raises IndexStateError without
+    an index.
+    """
+    with query.embedding(vault, SAMPLE):
+        first()
+        load_tables(vault)
+    if vault.config.embedder != "minilm":  # the server loads its model, too
+        query.embed_ahead(vault, SAMPLE)
+
+
+def load_tables(vault: Vault) -> None:
+    """Open the tables that a prompt searches and read all that a search needs of them.
+
+    After a write too: the tables that were open before keep the old version on disk. Raises
+    IndexStateError without an index.
+    """
+    opened = vault.open_index()
+    for table in (opened.store, opened.skills):
+        if table.exists():
+            table.load(rows=True)
+            for row in table.take(range(table.count())[:1]):
+                # LanceDB reads its text index when words are searched for
+                table.matches(str(row["text"])[:SAMPLE_CHARS], 1)
+    floor.in_force(vault)
+
+
+_loaded_above: WeakKeyDictionary[Vault, object] = WeakKeyDictionary()  # their tables
+
+
+def take_in_above(vault: Vault) -> None:
+    """Bring the indexes of the vaults above up to date, and keep them loaded."""
+    for _, other in above.opened(vault):
+        with contextlib.suppress(VaultError):
+            stats = reconcile.sync(other, at_most=background_index.FILES_AT_ONCE, wait=False)
+            if stats.pending or floor.is_stale(other) or failures.is_stale(other):
+                background_index.start(other)
+            loaded = other.open_index().store
+            if _loaded_above.get(other) is not loaded:
+                load_tables(other)
+                _loaded_above[other] = loaded

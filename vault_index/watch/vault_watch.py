@@ -27,9 +27,9 @@ from vault_index.search import failures, floor
 from vault_index.store import injections, ownership
 from vault_index.store.sync import Stats
 from vault_index.vault import open_vault
-from vault_index.watch import background_index, launch, schedule, warming
+from vault_index.watch import background_index, launch, schedule
 from vault_index.watch.background_index import Job
-from vault_index.watch.current import CurrentVault, SharedEmbedder
+from vault_index.watch.current import CurrentVault, SharedEmbedder, load_tables
 from vault_index.watch.events import FileEvents
 from vault_index.watch.schedule import Due, Outcome, Passed
 
@@ -271,7 +271,7 @@ class VaultWatch:
                 return Passed(Outcome.TOO_MUCH)
             floor_stale = floor.is_stale(vault) or failures.is_stale(vault)
             if stats.wrote:  # before a question waits for it; the old version is free then
-                warming.load_tables(vault)
+                load_tables(vault)
             return Passed(Outcome.DONE, wrote=stats.wrote, floor_stale=floor_stale)
         except IndexStateError as error:
             self._progress.complain(error.message)
