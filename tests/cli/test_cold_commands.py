@@ -99,12 +99,12 @@ def assert_as_the_table_says(vault: Vault) -> None:
         from_files(fresh, api.lesson.select(category=None)),
         from_files(fresh, api.lesson.count()),
     ]
-    cold += [from_files(fresh, api.lesson.select(category="ops", order="updated", reverse=True))]
+    cold += [from_files(fresh, api.lesson.select(category="ops", order="updated"))]
     ids = [one["id"] for one in cold[0]["entries"]]
     cold += [from_files(fresh, api.lesson.show(name=id)) for id in ids]
     reconcile.sync(fresh)
     warm = [ask(fresh, api.lesson.select(category=None)), ask(fresh, api.lesson.count())]
-    warm += [ask(fresh, api.lesson.select(category="ops", order="updated", reverse=True))]
+    warm += [ask(fresh, api.lesson.select(category="ops", order="updated"))]
     warm += [ask(fresh, api.lesson.show(name=id)) for id in ids]
     assert json.dumps(cold) == json.dumps(warm)  # the order of keys, too
 

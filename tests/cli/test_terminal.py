@@ -28,7 +28,7 @@ ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 LONG = "A title that is longer than any terminal of these is wide: " * 3
 # what a lesson says is shown as it stands there, as is the very text that a model would be sent
 BODIES = (
-    *("lessons show", "lessons recall", "lessons search --neighbours", "lessons review list "),
+    *("lessons show", "lessons recall", "lessons review list "),
     *("lessons ask", "lessons learn --commit HEAD --dry-run --show"),
 )
 NOT_HERE = ("install", "uninstall", "model", "sync", "index --rebuild", "watch", "git", "eval",

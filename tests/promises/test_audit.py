@@ -184,7 +184,6 @@ COMMANDS = (
         "search skills by category", "search --kind skills -c docs --json notes", "docs/releases"
     ),
     typed("search --all", "search --all uploader retry", "(?s)^Lessons.*Sessions"),
-    typed("search --neighbours", 'search --in "intro to ai" --neighbours 1 --json chunk', '"hits"'),
     typed("search --at", f"search --at HEAD --json {ASKED}", HEAP_ID),
     typed("search --at, unknown", f"search --at nowhere {ASKED}", "nowhere", 1),
     typed("search for a rare word", "search --json allkeys-lru", "Redis evicts"),
@@ -215,8 +214,6 @@ COMMANDS = (
     typed("list --since", "list --since 30d --json", r'"id": ?"data/redis#'),
     typed("list --related-to", "list --related-to vpn --json", HEAP_ID),
     typed("list --sort", "list --sort confidence -n 1 --json", HEAP_ID),
-    typed("list --reverse", "list --sort created --reverse --json", HEAP_ID),
-    typed("list --page", "list -c devops -n 1 --page 2 --json", "deployment/vpn"),
     typed("log", f"log {HEAP_ID}", "the vault"),
     typed("new", "new 'Audit of new' -c ops/new --text 'A quokka sleeps.'", "ops/new"),
     typed("add", "add --title 'Audit of add' -c ops/add -", "ops/add", stdin="A wombat digs."),

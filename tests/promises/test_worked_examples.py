@@ -53,7 +53,7 @@ PUBLIC = {
     "index.skills": ["register"],
     "skill": ["Skill", "read"],
     "search": ["Hit", "Query", "Results", "find"],
-    "search.query": ["neighbours", "run", "skills"],
+    "search.query": ["run", "skills"],
     "search.entries": ["Entry", "categories", "entries", "entry"],
     "search.documents": ["near", "places", "resolve"],
     "search.evaluate": ["load", "measure"],

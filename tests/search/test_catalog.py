@@ -1,4 +1,4 @@
-"""Documents: a half-remembered name finds one, a search stays within it, neighbours can be asked for."""
+"""Documents: a half-remembered name finds one, and a search stays within it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from vault_index.errors import VaultError
 from vault_index.index import reconcile
 from vault_index.index.documents import DOCUMENT
 from vault_index.lesson.category import slugify
-from vault_index.search import query
 from vault_index.search.documents import MIN_LIKENESS, near, places, resolve
 from vault_index.vault import open_vault
 
@@ -134,35 +133,6 @@ def test_the_catalog_follows_the_files(make_vault: MakeVault) -> None:
     (vault.lessons_dir / "talks/b.md").unlink()
     reconcile.sync(vault)
     assert {one.path for one in places(vault)} == {"lessons/a.md", "uncategorized"}
-
-
-@pytest.mark.slow
-def test_neighbours_are_the_passages_around_a_hit_in_its_file(make_vault: MakeVault) -> None:
-    vault = make_vault(
-        {
-            "course.md": "# Course\n\n"
-            + "".join(f"## Lesson: Part {n}\n\nword{n}\n\n" for n in range(5))
-        }
-    )
-    reconcile.sync(vault)
-    (hit, *_) = query.find(vault, "word2", 1)
-    assert [one.title for one in query.neighbours(vault, hit)] == ["Part 1", "Part 2", "Part 3"]
-    assert [one.text for one in query.neighbours(vault, hit, 9)] == [f"word{n}" for n in range(5)]
-    done = run("lessons", "search", "word2", "-k1", "--neighbours", "1", cwd=vault.root)
-    assert "--- 2: Part 2 <- found\nword2\n--- 3: Part 3\nword3" in done.out
-
-
-def test_neighbours_of_a_piece_of_a_long_lesson(make_vault: MakeVault) -> None:
-    long = " ".join(f"This is what was learned about step{n}." for n in range(200))
-    vault = make_vault({"long.md": lesson_text("Long", long)})
-    reconcile.sync(vault)
-    (hit,) = query.find(vault, "step120", 1)
-    assert "step120" in hit.text
-    assert len(hit.text) <= 800  # the piece and not the whole
-    before, found, after = query.neighbours(vault, hit)
-    assert found.text == hit.text
-    assert before.text[-20:] in long
-    assert after.text.split(". ")[0] in hit.text  # the pieces overlap
 
 
 def test_two_documents_of_one_title_are_told_apart_by_path(make_vault: MakeVault) -> None:

@@ -14,7 +14,7 @@ from vault_index.lesson.file import hash_of
 from vault_index.recall import calls, respond, select
 from vault_index.search import documents, entries, floor, query, taught
 from vault_index.search.hit import HitList, Recall
-from vault_index.search.query import HITS, Query, Results, every_kind, neighbours
+from vault_index.search.query import HITS, Query, Results, every_kind
 from vault_index.store import filters
 from vault_index.text import failure
 from vault_index.text.failure import Failure
@@ -39,10 +39,7 @@ class SearchHealth:
 
 @question
 def find(vault: Vault, query: Query) -> HitList:
-    """Find lessons and skills, with the floors in force.
-
-    With `neighbours`, each lesson has that many passages before and after the one that matched.
-    """
+    """Find lessons and skills, with the floors in force."""
     return _all_of(vault, query)
 
 
@@ -56,15 +53,10 @@ def _all_of(vault: Vault, query: Query) -> HitList:
     asked = _asked(vault, query)
     results = _every(vault, asked)
     place, text_only = results.place, bool(results.text_only)
-    around = [
-        tuple(neighbours(vault, hit, asked.neighbours)) if hit.kind == "lessons" else ()
-        for hit in (results.hits if asked.neighbours else ())
-    ]
     floors = floor.in_force(vault, text_only=text_only)
     return replace(
         _listed(vault, results),
         dropped=tuple(results.dropped),
-        neighbours=tuple(around),
         place=f"{place.title} ({place.path})" if place else "",
         floor=floors.line if floors else None,
         whole_floor=floors.whole if floors else None,

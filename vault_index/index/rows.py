@@ -29,7 +29,7 @@ TITLE_WEIGHT = 0.25
 EMBED_CHARS = 4000  # of a passage: no embedder here reads more
 
 MAX_FIELD_CHARS = 1000  # of a title and the like: each piece of a long lesson repeats them
-LONG_WHOLE = -1  # the position of a whole that also has pieces: it has no neighbours
+LONG_WHOLE = -1  # the position of a whole that also has pieces
 TAUGHT_PLACE = -2  # the position of a taught prompt: it is no part of the text
 FIRES, SILENT = "fires", "silent"  # what a taught prompt says of its lesson
 _WORD = re.compile(r"\w+")
@@ -132,9 +132,9 @@ def of_file(
     file_hash: str = "",
     withheld: str = "",
 ) -> list[LessonRow]:
-    """Make the rows of a file's lessons, numbered in their order in it: neighbours are found by that.
+    """Make the rows of a file's lessons, numbered in their order in it.
 
-    The whole of a lesson that also has pieces is `LONG_WHOLE`: it has no neighbours.
+    The whole of a lesson that also has pieces is `LONG_WHOLE`.
     """
     made: list[LessonRow] = []
     position = 0

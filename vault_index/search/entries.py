@@ -121,16 +121,14 @@ class Entry(TypedDict, total=False):
 
 
 class Selection(TypedDict, total=False):
-    """A choice of lessons, their order, and a page of them."""
+    """A choice of lessons, their order, and how many."""
 
     category: str | None  # those in or below it
     tag: str | None
     type: str | None
     since: str  # those created or committed then or later: ISO 8601
     order: str  # of ORDERS; without: id
-    reverse: bool
     limit: int | None
-    offset: int
     related_to: str  # those that a lesson of this name names, or that name it
 
 
@@ -143,7 +141,6 @@ def entries(
     """
     category, tag, type = chosen.get("category"), chosen.get("tag"), chosen.get("type")
     since, order = chosen.get("since"), chosen.get("order", "id")
-    limit, offset = chosen.get("limit"), chosen.get("offset", 0)
     if order not in ORDERS:
         raise VaultError(f"cannot sort by {order!r}", f"choose one of {', '.join(ORDERS)}")
     path = checked(category) if category else ""
@@ -162,10 +159,7 @@ def entries(
             and (not related_to or lesson["id"] in related)
         )
 
-    lessons = sorted(filter(is_wanted, known), key=_ORDERS[order])
-    if chosen.get("reverse"):
-        lessons.reverse()
-    return lessons[offset : None if limit is None else offset + limit]
+    return sorted(filter(is_wanted, known), key=_ORDERS[order])[: chosen.get("limit")]
 
 
 def _last(entry: Entry) -> datetime:

@@ -17,15 +17,6 @@ SCORE, LEAD, COMMON = 0.4, 0.6, 0.08
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
-    """A piece of a file, and the title of the lesson it is of."""
-
-    position: int  # in the file, from 0
-    title: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class Hit:
     """A lesson or skill and why it was found. `score` is the sum of its terms, in absolute units.
 
@@ -188,7 +179,6 @@ class HitList:
     whole_floor: float | None = None
     skills_floor: float | None = None
     dropped: tuple[tuple[Hit, str], ...] = ()  # each with the reason
-    neighbours: tuple[tuple[Passage, ...], ...] = ()  # of each hit, where they were asked for
     place: str = ""  # the document or category that was searched
     following: str = ""  # the cursor of the next page
 

@@ -20,7 +20,7 @@ from vault_index.index.skills import NOT_FOR, visible
 from vault_index.lesson import category
 from vault_index.lesson.file import hash_of
 from vault_index.search import documents, entries, evidence, scoring, unindexed
-from vault_index.search.hit import Hit, Passage, below, first_of, percent_of
+from vault_index.search.hit import Hit, below, first_of, percent_of
 from vault_index.store import filters, injections
 from vault_index.store.filters import EVERYTHING, Filter
 from vault_index.store.manifest import NO_EMBEDDER
@@ -67,7 +67,6 @@ class Query:
     min_score: float | None = None  # hits that score less are left out
     project: str = ""
     explain: bool = False  # also return what was left out, and why
-    neighbours: int = 0  # passages before and after each lesson's passage, to return with it
     text_only: bool = False  # search full text alone
     for_agent: bool = False  # without withheld lessons, and skills that only the user may call
     file: str = ""  # of the journal: what a record read or changed
@@ -277,21 +276,6 @@ def count_skills(vault: Vault) -> int:
     """Count the skills in the index, of all projects. Raises IndexStateError without an index."""
     table = vault.open_index().skills
     return len({row["path"] for row in table.rows(("path",))}) if table.exists() else 0
-
-
-def neighbours(vault: Vault, hit: Hit, count: int = 1) -> list[Passage]:
-    """Return the passage of a hit with up to `count` before and after it, in the order of the file.
-
-    Return those from the beginning of a long lesson that was found as a whole.
-    """
-    columns = ("id", "lesson_id", "position", "title", "text")
-    rows = vault.open_index().store.rows(columns, filters.any_of("path", [hit.path]))
-    rows = [row for row in rows if row["position"] >= 0]
-    rows.sort(key=lambda row: int(row["position"]))
-    own = (row["position"] for row in rows if row["lesson_id"] == hit.lesson_id)
-    middle = hit.position if hit.position >= 0 else next(own, 0)
-    near = [row for row in rows if abs(row["position"] - middle) <= count]
-    return [Passage(row["position"], row["title"], row["text"]) for row in near]
 
 
 def _search(vault: Vault, table: Reader, query: Query, where: str | None) -> Results:

@@ -177,19 +177,12 @@ def _source(source: str | None, title: str, text: str) -> bytes:
     default="id",
     show_default=True,
 )
-@click.option("--reverse", is_flag=True, help="The other way round.")
 @click.option("-n", "--limit", type=click.IntRange(1), help="How many; without: all.")
-@click.option("--page", default=1, type=click.IntRange(1), help="Which page, each of -n lessons.")
-def list_command(
-    named: str | None, /, limit: int | None, page: int, as_json: bool, **only: Any
-) -> None:
+def list_command(named: str | None, /, as_json: bool, **only: Any) -> None:
     """List the lessons."""
-    if page > 1 and limit is None:
-        raise click.UsageError("--page needs -n: how many a page has")
-    values = {**only, "limit": limit, "offset": (limit or 0) * (page - 1)}
     names_only = not (as_json or sys.stdout.isatty())
-    entries = asking.ask(named, api.lesson.select(**values), names_only=names_only)["entries"]
-    if not entries and page == 1:
+    entries = asking.ask(named, api.lesson.select(**only), names_only=names_only)["entries"]
+    if not entries:
         category, tag = only["category"], only["tag"]
         asking.refuse_unknown(
             named, [category] if category else [], [tag] if tag else [], only["type"] or ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,12 +41,6 @@ if TYPE_CHECKING:
     multiple=True,
 )
 @click.option("--all", "everything", is_flag=True, help="Also in the sessions of the journal.")
-@click.option(
-    "--neighbours",
-    default=0,
-    type=click.IntRange(0, 50),
-    help="Show that many passages before and after a hit.",
-)
 @click.option("--at", metavar="REV", help="What the vault knew at a commit, tag or date.")
 @options.published
 def search_command(
@@ -113,8 +106,6 @@ def _query(
 
 def _as_json(answer: HitList, asked: Query, only: dict[str, Any]) -> dict[str, Any]:
     listed = [hit.as_json() | {"injected": _is_injected(hit, answer)} for hit in answer.hits]
-    for values, near in zip(listed, answer.neighbours, strict=False):
-        values["neighbours"] = [list(astuple(passage)) for passage in near]
     shown: dict[str, Any] = {"hits": listed, "floor": answer.floor, "text_only": answer.text_only}
     shown |= {"skills_floor": answer.skills_floor} if "skills" in asked.kinds else {}
     shown |= {"in": answer.place} if asked.within else {}
@@ -135,8 +126,7 @@ def _show(answer: HitList, kinds: tuple[str, ...]) -> None:
         asking.note(f"no {' or '.join(kinds)[:-1] or 'lesson'} matches")
     width = output.screen_width()
     silent_from = _silent_from(answer) if width else None
-    around = answer.neighbours or [()] * len(answer.hits)
-    for number, (hit, near) in enumerate(zip(answer.hits, around, strict=True), start=1):
+    for number, hit in enumerate(answer.hits, start=1):
         if number - 1 == silent_from and answer.floor is not None:
             about = f"below the floor ({100 * answer.floor:.0f}%): hooks inject none of these"
             output.row(output.styled(f"--- {about} ---", dim=True))
@@ -146,10 +136,6 @@ def _show(answer: HitList, kinds: tuple[str, ...]) -> None:
             output.row(line)
         if hit.withheld:
             asking.note(f"warning: {hit.path}: hooks leave it out: {hit.withheld}")
-        for passage in near:
-            mark = " <- found" if passage.position == hit.position else ""
-            output.row(output.styled(f"--- {passage.position}: {passage.title}{mark}", dim=True))
-            output.text(passage.text)
 
 
 def _silent_from(answer: HitList) -> int | None:
