@@ -117,7 +117,7 @@ def forms() -> Iterator[Form[..., Any]]:
 
 
 def from_files(
-    vault: Vault, question: Question[Answer], *, names_only: bool = False, prompts: bool = True
+    vault: Vault, question: Question[Answer], *, names_only: bool = False
 ) -> tuple[Answer, list[Problem]] | None:
     """Answer a question from the files alone, with the problems in them; None where that fails.
 
@@ -129,7 +129,7 @@ def from_files(
         return None
     module: Any = importlib.import_module(f"{__name__}.lesson")
     answered: tuple[Answer, list[Problem]] | None = module.from_files(
-        vault, question, names_only=names_only, prompts=prompts
+        vault, question, names_only=names_only
     )
     return answered
 

@@ -187,7 +187,7 @@ def import_from(
 
 def _shown(caller: Caller, name: str) -> Any:
     """Return the entry of a lesson, with the hash of its file as it is."""
-    return caller.ask(api.lesson.show(name=name), prompts=False)["entry"]
+    return caller.ask(api.lesson.show(name=name))["entry"]
 
 
 def _bytes(text: str) -> bytes:

@@ -107,7 +107,7 @@ def useful(
     """
     if word not in words.WORDS or by not in words.SPEAKERS:
         raise VaultError(f"no word {word!r:.40}", "choose yes, no or wrong")
-    entry: Any = caller.ask(api.lesson.show(name=name), prompts=False)["entry"]
+    entry: Any = caller.ask(api.lesson.show(name=name))["entry"]
     there = above.named(vault, entry["id"])
     other, id = there[1:] if there else (vault, entry["id"])
     caller.index(other)
@@ -143,7 +143,7 @@ def confirm(vault: Vault, caller: Caller, names: Sequence[str]) -> dict[str, Any
     what then cannot be written is in `failed`.
     """
     today = datetime.now(UTC).date()
-    asked = [caller.ask(api.lesson.show(name=name), prompts=False) for name in names]
+    asked = [caller.ask(api.lesson.show(name=name)) for name in names]
     done: list[Mapping[str, Any]] = []
     failed: list[str] = []
     for entry in {answer["entry"]["id"]: answer["entry"] for answer in asked}.values():

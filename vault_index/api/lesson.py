@@ -174,20 +174,17 @@ def _words(value: Any) -> list[str]:
 
 
 def from_files(
-    vault: Vault, question: Question[Any], *, names_only: bool = False, prompts: bool = True
+    vault: Vault, question: Question[Any], *, names_only: bool = False
 ) -> tuple[Any, list[Problem]] | None:
     """Answer a question from the files alone, with the problems in them; None where that fails.
 
-    `names_only` is for callers that show no more of a lesson than its id, title and path; without
-    `prompts` a lesson may lack those that should find it.
+    `names_only` is for callers that show no more of a lesson than its id, title and path.
     """
     name, values = question.name, question.values
     if name == "lesson.show" and ":" in values["name"]:  # of a vault above
         return None
     if name == "lesson.show":
-        lesson = entries.entry_from_file(
-            vault, values["name"], names_only=names_only, prompts=prompts
-        )
+        lesson = entries.entry_from_file(vault, values["name"], names_only=names_only)
         return None if lesson is None else ({"entry": as_json(lesson[0])}, lesson[1].problems)
     if values.get("related_to"):
         return None

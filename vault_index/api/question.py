@@ -69,7 +69,6 @@ class AskOptions(TypedDict, total=False):
     settled: bool
     fetch: bool
     names_only: bool
-    prompts: bool
     note: Callable[[str], None]
 
 

@@ -44,8 +44,8 @@ class Options:
     A watcher waits for what was saved until now, `settled` also for what follows from it; `as_is` it
     answers from the index it has, half a second behind at most. Without `fetch` a missing model stays
     missing. With `start`, for processes that stay, a watcher is started rather than the model loaded.
-    `names_only` is for callers that show no more of a lesson than id, title and path; without `prompts`
-    it may lack those. `put` answers the questions of a command, which come here without.
+    `names_only` is for callers that show no more of a lesson than id, title and path. `put` answers the
+    questions of a command, which come here without.
     """
 
     as_is: bool = False
@@ -53,7 +53,6 @@ class Options:
     fetch: bool = True
     start: bool = False
     names_only: bool = False
-    prompts: bool = True
     note: Note = silent
     progress: api.Progress = silent
     event: Callable[[Mapping[str, Any]], None] = silent  # parts of an answer before the whole
@@ -208,11 +207,10 @@ def _from_files(
     vault: Vault, question: api.Question[api.Answer], options: Options
 ) -> tuple[api.Answer, list[Problem]] | None:
     """Answer from the files alone, with their problems; None where only the index can."""
-    how = {"names_only": options.names_only, "prompts": options.prompts}
     was_enabled = gc.isenabled()
     gc.disable()  # to look for circles among thousands of small values takes a third of the time
     try:
-        return api.from_files(vault, question, **how)
+        return api.from_files(vault, question, names_only=options.names_only)
     finally:
         if was_enabled:
             gc.enable()

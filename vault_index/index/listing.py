@@ -3,8 +3,8 @@
 `listing.json`, beside the manifest, holds the columns of each lesson's row but its text, and
 `listing-later.json` those of files that changed since it was written: of 100,000 lessons the whole takes
 four seconds. The manifest names the listing that belongs to it, so they are never of different times. A
-file whose stamp is not that of the manifest is read again, by the same functions as in a sync, and the
-answer is the one that the table would give after it. Only `save` writes.
+listing answers while no file's stamp is other than the manifest's; else a sync comes first. Without any
+index the files are read, by the same functions as in a sync. Only `save` writes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from vault_index.store.manifest import Manifest
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from vault_index.store.manifest import Problem, ReadFile
+    from vault_index.store.manifest import Problem
     from vault_index.store.table import Table
     from vault_index.vault import Vault
 
@@ -47,24 +47,18 @@ _UNFILED = ("classifier", "nobody")
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The lessons, sorted by id, as `search.entries` has them without text, and the files' problems.
-
-    With `proposals_are_stale` the classifier may propose otherwise after the next sync.
-    """
+    """The lessons, sorted by id, as `search.entries` has them without text, and the files' problems."""
 
     lessons: list[dict[str, Any]]
     problems: list[Problem]
-    proposals_are_stale: bool = False
-    # of files, by path in the vault's folder
-    hashes: Mapping[str, str] = field(default_factory=dict)
-    broken: frozenset[str] = frozenset()  # files that have a problem: they may not parse
-    unchecked: frozenset[str] = frozenset()  # files whose `withheld` was not asked for
+    hashes: Mapping[str, str] = field(
+        default_factory=dict
+    )  # of files, by path in the vault's folder
+    is_first: bool = False  # without an index: no classifier has seen them
 
     def is_filed(self, lessons: Iterable[Mapping[str, Any]]) -> bool:
         """Whether the categories of some lessons are those that the table would give."""
-        return not self.proposals_are_stale or all(
-            lesson["filed_by"] not in _UNFILED for lesson in lessons
-        )
+        return not self.is_first or all(each["filed_by"] not in _UNFILED for each in lessons)
 
 
 def save(table: Table, last: str = "", changed: Collection[str] | None = None) -> str:
@@ -93,43 +87,37 @@ def save(table: Table, last: str = "", changed: Collection[str] | None = None) -
 
 
 def now(vault: Vault, *, ask_git: bool = True, withheld: bool = True) -> Listing | None:
-    """Read the lessons as the files are; None where only a sync can tell.
+    """Return the lessons as the last sync left them, or without an index as the files are.
 
+    None where only a sync can tell: something changed since, or without an index there are many files.
     Without `ask_git` authors may be those of before, and there are no dates; without `withheld` the
-    reason for which hooks leave lessons out may be that of before: see `Listing.unchecked`. Raises
-    IndexStateError for an index of a newer version, ForeignIndexError.
+    first lessons lack the reason for which hooks leave them out. Raises IndexStateError for an index of
+    a newer version, ForeignIndexError.
     """
     recorded, saved = _saved(vault)
     if recorded is None or saved is None:
         return None
     changes = diff.scan(vault, recorded, ask_git)
+    is_first = not (recorded.files or saved)
     if withheld and len(changes.touched) > MANY:
         return None
-    read: list[ReadFile] = []
     if not changes.is_empty(recorded):
         authors = diff.ask_git(vault, recorded, changes)
         read = [*diff.read(vault, recorded, changes, authors, withheld=withheld)]
-    after = manifest.with_files(recorded, {file.path: file.entry for file in read}, changes.removed)
-    entries = after.files
-    parsed = {
-        file.path: [_values(row) for row in file.rows if row["is_whole"]]
-        for file in read
-        if file.rows is not None
-    }
-    lessons = [
-        _entry(path, lesson, ask_git)
-        for path, several in {**saved, **parsed}.items()
-        for lesson in several
-        if path not in changes.removed
-    ]
-    is_stale = bool(changes.removed or parsed) or not _is_classified(vault, recorded, saved)
+        if not is_first and (changes.removed or any(each.rows is not None for each in read)):
+            return None
+        recorded = manifest.with_files(recorded, {each.path: each.entry for each in read}, ())
+        if is_first:
+            rows = {each.path: each.rows or () for each in read}
+            saved = {path: [_values(row) for row in rows[path] if row["is_whole"]] for path in rows}
+    if not (is_first or _is_classified(vault, recorded, saved)):
+        return None
+    lessons = [_entry(path, each, ask_git) for path, several in saved.items() for each in several]
     return Listing(
         sorted(lessons, key=lambda lesson: str(lesson["id"])),
-        diff.problems(after, changes.skipped),
-        is_stale,
-        {path: entry.hash for path, entry in entries.items()},
-        frozenset(path for path, entry in entries.items() if entry.problem),
-        frozenset() if withheld else frozenset(parsed),
+        diff.problems(recorded, changes.skipped),
+        {path: entry.hash for path, entry in recorded.files.items()},
+        is_first,
     )
 
 

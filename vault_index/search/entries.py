@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 from vault_index import files
 from vault_index.errors import VaultError
 from vault_index.index import diff, listing
-from vault_index.lesson import edits, file, parse, passages
+from vault_index.lesson import file, parse, passages
 from vault_index.lesson.category import CategoryPath, checked, counts, normalise, own_counts
 from vault_index.store import filters
 from vault_index.store.schema import LEVELS
@@ -193,36 +193,29 @@ def from_files(
 
 
 def entry_from_file(
-    vault: Vault, name: str, *, names_only: bool = False, prompts: bool = True
+    vault: Vault, name: str, *, names_only: bool = False
 ) -> tuple[Entry, Listing] | None:
     """Return one lesson as `entry` with `beginnings` does; None where only a sync can tell.
 
-    No table is opened. Without `prompts` it has no `fires_on` and `silent_on`. Raises VaultError as
-    `entry` does.
+    No table is opened. Raises VaultError as `entry` does.
     """
     now = listing.now(vault, ask_git=not names_only, withheld=False)
     if now is None:
         return None
     entry = named(name, [cast("Entry", lesson) for lesson in now.lessons], beginnings=True)
     below = entry["path"].partition("/")[2]
-    if not names_only and not now.is_filed([entry]):
+    if not (names_only or now.is_filed([entry])):
         return None
     try:
         data = files.read_file(vault.root / entry["path"])
         if file.hash_of_file(data) != now.hashes.get(below):  # saved since it was listed
             return None
-        text, taught = None, {}
-        if not prompts and below not in now.broken and b"applies_to" not in data:
-            slug = entry["id"].partition("#")[2]
-            text = edits.text_of(data, below, slug, entry["title"])
-        if text is None:
-            (whole,) = _in_file(entry, data, below)[:1]
-            text, taught = whole.text, {kind: list(getattr(whole, kind)) for kind in _TAUGHT}
+        (whole,) = _in_file(entry, data, below)[:1]
     except (VaultError, ValueError):  # the table has its last good rows
         return None
-    entry |= Entry(text=text, file_hash=now.hashes[below])
-    entry |= cast("Entry", taught)
-    if not names_only and below in now.unchecked:
+    entry |= Entry(text=whole.text, file_hash=now.hashes[below])
+    entry |= cast("Entry", {kind: list(getattr(whole, kind)) for kind in _TAUGHT})
+    if now.is_first and not names_only:
         entry["withheld"] = diff.withheld_by(vault, below, data).why
     return entry, now
 

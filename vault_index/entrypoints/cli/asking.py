@@ -90,14 +90,13 @@ def ask_as_of(
         return here.answer_as_of(vault, revision, question, console.note, console.progress)
 
 
-def entry(named: str | None, lesson: str, *, names_only: bool = False, prompts: bool = True) -> Any:
+def entry(named: str | None, lesson: str, *, names_only: bool = False) -> Any:
     """Return a lesson with its text, by id, by the end of it, or by a path as a shell completes it.
 
-    `names_only` is for commands that need no author, date or category of it; without `prompts` it
-    may lack those that should find it and those that should not.
+    `names_only` is for commands that need no author, date or category of it.
     """
     question = api.lesson.show(name=client.name_in_vault(named, lesson))
-    return ask(named, question, names_only=names_only, prompts=prompts)["entry"]
+    return ask(named, question, names_only=names_only)["entry"]
 
 
 def refuse_unknown(

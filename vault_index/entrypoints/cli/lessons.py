@@ -221,7 +221,7 @@ def show_command(named: str | None, lesson_id: str | None, at: str | None, as_js
     lesson_id = lesson_id or asking.pick(named)
     if at is None:
         try:
-            entry = asking.entry(named, lesson_id, prompts=as_json)
+            entry = asking.entry(named, lesson_id)
         except VaultError as error:
             if parts := _parts_of(named, lesson_id):
                 _show_document(parts, as_json)
@@ -313,7 +313,7 @@ def edit_command(named: str | None, lesson_id: str | None) -> None:
     from vault_index.lesson import parse
 
     vault = client.open_vault(named)
-    entry = asking.entry(named, lesson_id or asking.pick(named), names_only=True, prompts=False)
+    entry = asking.entry(named, lesson_id or asking.pick(named), names_only=True)
     file = vault.root / entry["path"]
     files.refuse_links(file, vault.root)
     editor.edit_file(file, vault.root)
@@ -338,7 +338,7 @@ def rm_command(named: str | None, lesson_id: str, yes: bool) -> None:
     """Delete a lesson, its file or its section, after asking."""
     from vault_index.search import entries
 
-    entry = asking.entry(named, lesson_id, names_only=True, prompts=False)
+    entry = asking.entry(named, lesson_id, names_only=True)
     if yes and not entries.matches(lesson_id, {entry["id"]: entry["path"]}):
         hint = f"lessons rm {entry['id']} --yes"
         raise VaultError(f"{lesson_id!r} is only the beginning of a name", hint)
