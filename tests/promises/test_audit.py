@@ -632,7 +632,7 @@ MCP = (
     called("learn_get a record", "learn_get", "redirect", id="{record}"),
     called("learn_get, unknown", "learn_get", "no-such-lesson", id="no-such-lesson"),
     called("learn_status", "learn_status", "(?i)bug_fix|lessons"),
-    called("useful", "useful", "Noted", id=HEAP_ID, word="yes"),
+    called("useful", "useful", "Noted", id=HEAP_ID, word="yes", why="it was so"),
     called("useful, no lesson", "useful", "no-such-lesson", 1, id="no-such-lesson", word="no"),
     called("useful, no word", "useful", "(?i)word", 1, id=HEAP_ID, word="perhaps"),
     called(

@@ -86,8 +86,9 @@ def sync(vault: Vault, caller: Caller) -> remote.SyncResult:
 
 
 @command
-def vaults(vault: Vault, _caller: Caller) -> list[dict[str, Any]]:
+def vaults(vault: Vault, caller: Caller) -> list[dict[str, Any]]:
     """List the vaults that a prompt searches: `above.listed`."""
+    del caller
     return above.listed(vault)
 
 
