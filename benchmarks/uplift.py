@@ -1,12 +1,13 @@
-"""Does an agent fall into fewer traps with lessons? Three arms, your own agent, twelve repositories.
+"""Does an agent fall into fewer traps with lessons? Four arms, your own agent, twelve repositories.
 
     python -m benchmarks.uplift FOLDER --agent claude     # or codex; --rounds 3
     python -m benchmarks.uplift FOLDER --agent claude --scripted
 
 Each repository of `uplift_tasks/tasks.toml` has a trap that a lesson describes, and a script that says
 whether the agent fell into it. The arms: no lessons; a vault of all twelve behind the hooks; the same
-twelve pasted into CLAUDE.md (AGENTS.md for codex). Runs and what they may cost are shown before the
-first; FOLDER keeps each run's result, so that a second call goes on where the first ended.
+twelve pasted into CLAUDE.md (AGENTS.md for codex); the vault again, but lines alone. Runs and what they
+may cost are shown before the first; FOLDER keeps each run's result, so that a second call goes on where
+the first ended.
 
 With `--scripted` the model behind the real agent is a stub: it obeys a lesson that it was told and
 repeats its mistake otherwise. That tests this harness, and is no figure about lessons.
@@ -33,7 +34,9 @@ from benchmarks import instruments
 from benchmarks.instruments import LESSONS, Row
 
 TASKS = Path(__file__).parent / "uplift_tasks" / "tasks.toml"
-NONE, HOOKS, PASTED = ARMS = ("no lessons", "lessons by hooks", "all in CLAUDE.md")
+NONE, HOOKS, PASTED, LINES = ARMS = (
+    *("no lessons", "lessons by hooks", "all in CLAUDE.md", "their lines by hooks"),
+)
 COMMANDS = {
     "claude": ("claude", "-p", "{prompt}", "--allowedTools", "Bash", "--output-format", "json"),
     "codex": (
@@ -132,12 +135,14 @@ def carry_out(
         world |= {**variables, "HOME": home, "LESSONS_HOME": home}
     world["PATH"] = os.pathsep.join([str(LESSONS.parent), world["PATH"]])
     _call(LESSONS, "init", vault, cwd=place, env=world)
-    for task in tasks if run.arm == HOOKS else ():
+    for task in tasks if run.arm in (HOOKS, LINES) else ():
         file = vault / "lessons" / f"{task['name']}.md"
         _write(file, f"---\ntitle: {task['title']}\n---\n{task['text']}\n")
     _call(LESSONS, "index", cwd=vault, env=world)
     _call("git", "init", "-q", cwd=repository, env=world)
-    if run.arm == HOOKS:
+    if run.arm == LINES:
+        _only_lines(vault)
+    if run.arm in (HOOKS, LINES):
         _call(LESSONS, "install", agent, "--project", cwd=repository, env=world)
     if run.arm == PASTED:
         notes = [f"## {task['title']}\n\n{task['text']}\n" for task in tasks]
@@ -167,6 +172,14 @@ def carry_out(
     return {"passed": passed.returncode == 0, "ended": bool(said), "dollars": _dollars(said)}
 
 
+def _only_lines(vault: Path) -> None:
+    """Raise the floors of a vault so that no lesson comes whole."""
+    for file in (vault / ".vault_index").glob("*/floor.json"):
+        file.write_text(
+            json.dumps(json.loads(file.read_text()) | {"whole": 9.0, "whole_text": 9.0})
+        )
+
+
 def _write(file: Path, text: str) -> Path:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
@@ -192,9 +205,14 @@ def typed(tasks: Sequence[Mapping[str, str]], request: Any, result: str) -> str:
     """
     sent = json.dumps(request)
     task = next((each for each in tasks if each["prompt"] in sent), None)
-    if task is None or result in sent:
+    if task is None:
         return ""
+    read = f"lessons show {task['name']}"
     is_told = json.dumps(task["text"])[1:-1] in sent.replace("\\n> ", " ")
+    if result in sent:  # of reading its lesson, or of the last command
+        return task["right"] if is_told and sent.count(result) == 1 and read in sent else ""
+    if not is_told and f"(ID {task['name']})" in sent:
+        return read
     return task["right" if is_told else "wrong"]
 
 
@@ -234,7 +252,7 @@ def table(there: Mapping[str, Mapping[str, Any]], wanted: set[str]) -> Iterator[
     for arm, by_task in shares.items():
         passed = [value for values in by_task.values() for value in values]
         yield f"{arm}: passed of {len(passed)} runs", sum(passed), "runs"
-    for arm in (HOOKS, PASTED):
+    for arm in (HOOKS, LINES, PASTED):
         both = sorted(shares[arm].keys() & shares[NONE].keys())
         more = np.array([np.mean(shares[arm][task]) - np.mean(shares[NONE][task]) for task in both])
         if len(both) > 1:

@@ -146,3 +146,27 @@ def test_where_the_program_is_missing_the_agent_goes_on_and_is_told_once(
         assert injections(asked(api, prompt)) == 0
         complaints += [one for one in opened.records if "is not installed" in json.dumps(one)]
     assert len(complaints) == 1
+
+
+def test_a_line_at_a_prompt_leads_the_agent_to_the_lesson(
+    claude: Path, api: MessagesApi, team: Vault, world: dict[str, str]
+) -> None:
+    """The agent is told a title, reads the lesson by MCP, and the person sees what came."""
+    run("lessons", "index", cwd=team.root, env={"LESSONS_EMBEDDER": "none"})
+    for file in team.index_dir.glob("*/floor.json"):  # no lesson reaches the upper floor
+        floors = json.loads(file.read_text()) | {"whole": 9.0, "whole_text": 9.0}
+        file.write_text(json.dumps(floors))
+    read = f"{SERVER}__learn_get"
+    api.answer = model_that_calls({HEAP: [(read, {"id": "devops/ci-cd/node-heap"})]})
+    install_plugin(claude, world, team.root)
+    with session(claude, team.root, world) as opened:
+        opened.say(HEAP)
+        assert opened.answer() == "ok"
+    first = json.dumps(asked(api, HEAP)["messages"])
+    assert "(ID devops/ci-cd/node-heap)" in first
+    assert "NODE_OPTIONS=4096" in "".join(results_of(api.requests, read))
+    record = run("lessons", "last", "--json", cwd=team.root).json[0]
+    assert [(each["id"], each["is_line"]) for each in record["lessons"]] == [
+        ("devops/ci-cd/node-heap", True)
+    ]
+    assert "Node needs a heap (" in run("lessons", "last", cwd=team.root).out

@@ -192,6 +192,8 @@ class _Details:
                     "taught": taught(lesson),
                     "word": str(self._words.get(lesson, "")),
                     "is_taught": lesson in (record.get("taught") or ()),
+                    "is_line": lesson
+                    in (record.get("lines") or ()),  # the agent got its line alone
                 }
                 for lesson, score in zip(lessons, scores, strict=False)
             ],

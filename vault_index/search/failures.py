@@ -60,6 +60,7 @@ FOREIGN_WHOLE, FOREIGN_LINE = 0.02, 0.10
 # rarity of words in a row: a lesson that quotes the message of a failed assertion
 ASSERTION_RUN = 12.0
 QUOTED = 0.8  # or that quotes most of it
+MAX_TITLES = 100  # that are asked for: a failure takes longer than a prompt
 FIRES, SILENT = "fires_on_error", "silent_on_error"
 
 NEVER = Floors(float("inf"), float("inf"))
@@ -325,7 +326,8 @@ def fit(vault: Vault, progress: Progress = lambda _done, _all: None) -> Fitted:
         counted.update({word for line in each.lines for word in failure.words_of_line(line)})
     weights = Weights(words, dict(counted), len(foreign()))
     asked = [each for each in foreign() if not (each.is_none or each.is_assertion)]
-    titles = {id: failure.read("", title) for id, title in floor.titles_of(vault).items()}
+    some = list(floor.titles_of(vault).items())[:MAX_TITLES]
+    titles = {id: failure.read("", title) for id, title in some}
     titles = {id: each for id, each in titles.items() if not each.is_none}
     opened.store.load(rows=True)
     every = [*asked, *titles.values()]

@@ -23,7 +23,7 @@ REFIT_SHARE = 0.1  # of the lessons changed in number since the fit
 # of the lower. With the mean of both .04, .08 and .17 of the unanswered prompts of three subjects pass
 # where a tenth should, without the mirror .03, .09 and .14, with it alone .04, .16 and .29.
 SMALL = 20  # lessons: fewer say nothing of what lessons of their subject score
-MAX_TITLES = 300  # that are asked for, each without its lesson
+MAX_TITLES = 150  # that are asked for, each without its lesson: more take longer and say no more
 
 T = TypeVar("T")
 _loaded: dict[Path, tuple[object, Any]] = {}

@@ -229,7 +229,7 @@ def _of_lessons(vault: Vault, progress: Progress) -> Fitted:
 
         def most(text: str, without: str = "", vectors: dict[str, np.ndarray] = kinds) -> float:
             vector = vectors.get(text)
-            return _most_evidence(vault, words, text, vector, without)
+            return _evidence_of_first(vault, words, text, vector, without)
 
         foreign = [0.0] * (len(every) - len(prompts))  # that get no search
         foreign += [most(prompt) for prompt in _reported(prompts, progress)]
@@ -258,10 +258,10 @@ def titles_of(vault: Vault) -> dict[str, str]:
     return {id: titles[id] for id in some[: fitted.MAX_TITLES]}
 
 
-def _most_evidence(
+def _evidence_of_first(
     vault: Vault, words: evidence.Words, text: str, vector: np.ndarray | None, without: str
 ) -> float:
-    """Return the most evidence of any lesson for a text, without one lesson and those like it."""
+    """Return the evidence of the first lesson for a text, without one lesson and those like it."""
     store, text = vault.open_index().store, query.searched(text)
     hits = scoring.candidates(store, text, vector, range(NEAREST), None).hits
     if vector is None:
@@ -271,7 +271,7 @@ def _most_evidence(
         hits = [hit for hit in hits if hit.lesson_id not in alike]
     hits = [replace(hit, score=hit.score - hit.taught, taught=0.0) for hit in hits]
     weighed = evidence.weigh(words, text, hits, text_only=vector is None)
-    return max((hit.reason for hit in weighed), default=0.0)
+    return weighed[0].reason if weighed else 0.0
 
 
 def like(vault: Vault, lesson: str, others: Collection[str]) -> set[str]:

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -54,6 +55,7 @@ def words_of(text: str) -> list[str]:
     return [word for word in WORD.findall(text.lower()) if word not in INDEX_STOP_WORDS]
 
 
+@lru_cache(maxsize=65_536)
 def stem_of(word: str) -> str:
     """Return about what LanceDB's stemmer leaves of an English word."""
     for ending in _ENDINGS:

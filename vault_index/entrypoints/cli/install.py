@@ -97,6 +97,9 @@ scope_option = click.option(
 )
 
 
+SHOW_RULE = '"Bash(lessons show:*)" to "permissions": {"allow": [...]} of the same file'
+
+
 @click.command("install", epilog="Example: lessons install codex")
 @click.argument("agent", type=options.Choice([*HOOKED, AGENTS_MD]))
 @scope_option
@@ -155,6 +158,10 @@ def install_command(
     if plugin and project:
         asking.note(f"note: {agents.shown(plugin)} has them, too: the second is silent")
     _note_others(chosen, settings, project)
+    if changed and agent == agents.AGENT:
+        asking.note(
+            f"note: lines name lessons to read; so that no read is asked about, add {SHOW_RULE}"
+        )
     asking.announce_model()
 
 

@@ -405,7 +405,7 @@ def latest(named: str | None, number: int) -> list[dict[str, Any]]:
 def _got(record: dict[str, Any]) -> Iterator[str]:
     """Yield what a prompt got, a line each."""
     for lesson in record["lessons"]:
-        mark = ", taught" if lesson["is_taught"] else ""
+        mark = ", taught" if lesson["is_taught"] else ", its line" if lesson["is_line"] else ""
         taught = f"; taught {lesson['taught']}" if lesson["taught"] else ""
         taught += f"; {lesson['word']}" if lesson["word"] else ""
         title = lesson["title"] or "no longer there"

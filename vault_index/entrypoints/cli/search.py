@@ -150,9 +150,9 @@ def _silent_from(answer: HitList) -> int | None:
 
 
 def _is_injected(hit: Hit, answer: HitList) -> bool:
-    """Whether a hook injects a hit: it scores as much as the floor of its kind."""
+    """Whether a hook injects a hit, or its line: its evidence reaches the floor of its kind."""
     floor = answer.floor if hit.kind == "lessons" else answer.skills_floor
-    return floor is not None and hit.score >= floor
+    return floor is not None and hit.reason >= floor
 
 
 def _explain(answer: HitList) -> None:
@@ -161,7 +161,12 @@ def _explain(answer: HitList) -> None:
 
     fitted = "not fitted yet" if answer.floor is None else parts_of(answer.floor)
     output.say()
-    output.say(f"floor {fitted}: a hook injects nothing that scores less")
+    whole = (
+        ""
+        if answer.whole_floor is None
+        else f", whole lessons from {parts_of(answer.whole_floor)} on"
+    )
+    output.say(f"floor {fitted}: a hook injects nothing below{whole}")
     if any(hit.kind == "skills" for hit in answer.hits) and answer.skills_floor is not None:
         output.say(f"floor of skills {parts_of(answer.skills_floor)}")
     for hit in answer.hits:

@@ -28,8 +28,9 @@ def evidence(hit: Hit) -> str:
     """Return the terms of a hit's score in one line."""
     terms = " + ".join(f"{name} {parts_of(term)}" for name, term in hit.terms)
     parts = f"{parts_of(hit.score)} = {terms}"
-    if hit.no_reason:
-        parts += f", of which {parts_of(hit.reason)} counts for the floor"
+    if hit.evidence:
+        why = " + ".join(f"{name} {parts_of(term)}" for name, term in hit.evidence)
+        parts += f"; for the floor {parts_of(hit.reason)} = {why}"
     weighted = zip(hit.weighted, TERMS, strict=False)
     order = " + ".join(f"{parts_of(term)} {name}" for term, name in weighted)
     by_weights = f"{parts_of(sum(hit.weighted))} = {order}; " if hit.weighted else ""
