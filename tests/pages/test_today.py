@@ -71,11 +71,6 @@ def test_the_week_is_on_one_page_that_anybody_can_use(
         assert box
         assert box["height"] < 70
         nothing_is_in_the_way(page, axe, f"today-{look}")
-        page.locator(".vaults summary").click()
-        page.get_by_text("No other vault is open.").wait_for()
-        assert barriers(page, axe) == []
-        page.keyboard.press("Escape")
-        page.get_by_text("No other vault is open.").wait_for(state="hidden")
 
 
 def test_without_the_key_only_what_is_shared_is_shown(browser: Browser, served: Serving) -> None:
@@ -87,7 +82,7 @@ def test_without_the_key_only_what_is_shared_is_shown(browser: Browser, served: 
     assert served.ask("GET", "/page/private/today", token=False).status_code == 401
 
 
-def test_a_failure_becomes_a_lesson_that_is_moved_renamed_deleted_and_back(
+def test_a_failure_becomes_a_lesson(
     browser: Browser, served: Serving, shown: ShownVault, axe: str
 ) -> None:
     with visiting(browser, served) as visit:
@@ -96,36 +91,14 @@ def test_a_failure_becomes_a_lesson_that_is_moved_renamed_deleted_and_back(
         page.get_by_label("Comes when a command fails").wait_for()
         assert page.get_by_label("Comes when a command fails").input_value() == FULL
         assert barriers(page, axe) == []
-        page.get_by_role("textbox", name="Title", exact=True).fill("Prune the images of docker")
-        page.get_by_role("combobox", name="Category", exact=True).fill("ops")
+        page.get_by_role("textbox", name="Title").fill("Prune the images of docker")
+        page.get_by_label("Categories").fill("ops")
         page.get_by_label("What was learned").fill("Run `docker system prune` **first**.")
-        page.get_by_role("button", name="Preview").click()
-        assert page.locator("#previewed code").inner_text() == "docker system prune"
         keep(page, "new-light")
         page.get_by_role("button", name="Save").click()
         page.wait_for_url("**/lesson/ops/prune-the-images-of-docker")
         file = shown.root / "lessons/ops/prune-the-images-of-docker.md"
         assert "fires_on_error:" in file.read_text("utf-8")
-        page.get_by_role("button", name="Rename").click()
-        page.get_by_label("New title").fill("Prune docker")
-        page.get_by_role("button", name="Rename it").click()
-        page.get_by_role("heading", level=1, name="Prune docker").wait_for()
-        page.get_by_role("button", name="Move").click()
-        page.get_by_label("To the category").fill("docker")
-        page.get_by_role("button", name="Move it").click()
-        page.wait_for_url("**/lesson/docker/prune-the-images-of-docker")
-        file = shown.root / "lessons/docker/prune-the-images-of-docker.md"
-        before = file.read_bytes()
-        page.on("dialog", lambda dialog: dialog.accept())
-        page.get_by_role("button", name="Delete").click()
-        page.get_by_role("button", name="Undo").wait_for()
-        assert not file.exists()
-        page.get_by_role("button", name="Undo").click()
-        page.get_by_role("button", name="Delete").wait_for()
-        assert file.read_bytes() == before
-        page.wait_for_load_state("networkidle")
-        # a part may be asked for while its lesson is moved or deleted: there is none then
-        visit.errors[:] = [error for error in visit.errors if "404 (Not Found)" not in error]
 
 
 def test_a_palette_goes_to_lessons_and_pages_and_a_key_lists_the_keys(

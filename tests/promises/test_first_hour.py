@@ -139,7 +139,7 @@ def test_hooks_leave_out_a_lesson_with_a_standing_error_and_status_says_which(
     prompt = "zebra quota zebra quota"
     for number in range(8):  # more than a hook injects
         write(team.lessons_dir / f"ops/z{number}.md", lesson_text(f"Zebra quota {number}", text))
-    team = open_vault(team.root, floor=0.2)
+    team = open_vault(team.root, floor=0.05)
     with_words(team)
     reconcile.sync(team)
     silent = select.for_prompt(team, prompt)

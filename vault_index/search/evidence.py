@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from vault_index.search import fitted, unindexed
@@ -28,6 +29,7 @@ FEW = 0.1  # what each scores that a small vault lacks: a lone weak hit does not
 MANY = 10  # hits: with fewer there are no others
 COMMON = 1.3  # how much less a word says that many prompts or failures have
 MAX_RARITY = 7.0
+SAME = 0.7  # of the words of two lessons: copies of one lesson
 
 _FILE = "words.json"
 
@@ -94,6 +96,12 @@ def reason_of(score: float, others: Iterable[float]) -> float:
     return SCORE * score + LEAD * lead
 
 
+def _says_the_same(hit: Hit, other: Hit) -> bool:
+    """Whether two lessons have nearly the same words: none stands out from its own copies."""
+    some, others = _stems_of(hit.title, hit.text), _stems_of(other.title, other.text)
+    return len(some & others) >= SAME * len(some | others)
+
+
 def weigh(words: Words | None, query: str, hits: Sequence[Hit], *, text_only: bool) -> list[Hit]:
     """Return hits of one search with their evidence.
 
@@ -101,13 +109,15 @@ def weigh(words: Words | None, query: str, hits: Sequence[Hit], *, text_only: bo
     """
     weights = {word: words.weight(word) for word in set(failure.words(query))} if words else {}
     total = sum(weights.values()) or 1.0
-    bases = sorted((hit.base - hit.taught for hit in hits), reverse=True)
-    beyond = 0.0 if text_only else FEW
-    bases += [bases[-1] if len(bases) >= MANY else beyond] * NEXT
+    ranked = sorted(hits, key=lambda hit: hit.taught - hit.base)
+    last = ranked[-1].base - ranked[-1].taught if ranked else 0.0
+    beyond = last if len(hits) >= MANY else 0.0 if text_only else FEW
     weighed = []
     for hit in hits:
-        place = bases.index(hit.base - hit.taught) + 1
-        lead = hit.base - sum(bases[place : place + NEXT]) / NEXT
+        place = ranked.index(hit) + 1
+        others = (each for each in ranked[place:] if not _says_the_same(hit, each))
+        below = [each.base - each.taught for each in islice(others, NEXT)]
+        lead = hit.base - sum(below + [beyond] * (NEXT - len(below))) / NEXT
         stems = _stems_of(hit.title, hit.text) if hit.base > 0 else frozenset()
         common = sum(value for word, value in weights.items() if unindexed.stem_of(word) in stems)
         weighed.append(replace(hit, lead=lead, common=common / total))
