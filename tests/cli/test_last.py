@@ -11,7 +11,7 @@ import pytest
 from tests.support.commands import run
 from tests.support.conversations import Conversation
 from tests.support.embedders import WordEmbedder
-from tests.support.files import MakeVault, lesson_text
+from tests.support.files import MakeVault, lesson_text, write
 from tests.support.indexed import kept_on
 from vault_index.index import reconcile
 from vault_index.recall import respond
@@ -41,6 +41,7 @@ def last(vault: Vault, *words: str) -> str:
 
 @pytest.mark.slow
 def test_the_latest_prompts_say_what_came_and_why_not(team: Vault) -> None:
+    write(team.config.home / "config.toml", "pointers = false\n")
     assert "no agent has asked yet" in last(team)
     session = Conversation(team.root, "build")
     asks(team, session, "store dates in UTC")
@@ -54,6 +55,7 @@ def test_the_latest_prompts_say_what_came_and_why_not(team: Vault) -> None:
 
 @pytest.mark.slow
 def test_a_prompt_is_taught_by_its_number(team: Vault) -> None:
+    write(team.config.home / "config.toml", "pointers = false\n")
     session = Conversation(team.root, "build")
     asks(team, session, PROMPT)
     asks(team, session, "store dates in UTC")
