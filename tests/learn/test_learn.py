@@ -356,7 +356,6 @@ def test_without_a_model_a_typed_correction_is_a_draft(
     (made,) = waiting(vault)
     assert (made["title"], made["type"]) == ("Never retry a 409", "")
     assert (made["is_draft"], made["by"]) == (True, "rules")
-    assert made["fires_on"] == ["the uploader sends a 409 upload twice, why retry it?"]
     assert "backoff" not in made["text"]
     assert server.chats == []
 
