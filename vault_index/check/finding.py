@@ -1,4 +1,4 @@
-"""What is wrong: the findings of a check in lessons, and the troubles of a vault on this machine."""
+"""The findings of a check in lessons, and the troubles of a vault on this machine."""
 
 from __future__ import annotations
 

@@ -159,10 +159,11 @@ def install_command(
         asking.note(f"note: {agents.shown(plugin)} has them, too: the second is silent")
     _note_others(chosen, settings, project)
     if changed and agent == agents.AGENT:
-        asking.note(
-            f"note: lines name lessons to read; so that no read is asked about, add {SHOW_RULE}"
-        )
+        asking.note(f"note: {_READ_UNASKED} {SHOW_RULE}")
     asking.announce_model()
+
+
+_READ_UNASKED = "lines name lessons to read; so that no read is asked about, add"
 
 
 def _place(agent: Agent, for_user: bool | None) -> tuple[Path | None, Path]:

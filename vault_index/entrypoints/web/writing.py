@@ -31,7 +31,7 @@ Asked = Annotated[Text, Query(max_length=1000)]
 
 
 class FormBody(BaseModel):
-    """What was typed into the form; of a lesson that is there, the fields that changed.
+    """All that was typed into the form; of a lesson that is there, the fields that changed.
 
     `seen` is the hash of its file as the form was filled from it.
     """
