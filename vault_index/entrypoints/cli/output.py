@@ -187,7 +187,7 @@ def of_hook() -> Iterator[None]:
 def paged() -> Iterator[None]:
     """Hold back the lines printed meanwhile, and show them in the user's pager, `$PAGER` or less.
 
-    As with git, an empty `$PAGER` does not run. What fits on the screen is printed.
+    As with git, an empty `$PAGER` does not run. A text that fits on the screen is printed.
     """
     if _held or not sys.stdout.isatty() or is_dumb() or os.environ.get("PAGER") == "":
         yield
