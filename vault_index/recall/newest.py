@@ -13,13 +13,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from vault_index.lesson import passages
+from vault_index.lesson.file import hash_of
 from vault_index.search.hit import Hit
-from vault_index.search.taught import DUPLICATE_COSINE, is_same
+from vault_index.search.taught import DUPLICATE_COSINE
 from vault_index.store import filters, schema
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from vault_index.vault import Vault
 
 Keep = Callable[["Vault", list[Hit]], list[Hit]]
@@ -31,33 +30,47 @@ def only(vault: Vault, hits: Iterable[Hit], keep: Keep) -> list[Hit]:
     every = list(hits)
     if not every:
         return []
-    store = vault.open_index().store
-    vectors = store.of_lessons([hit.lesson_id for hit in every])
     newer = _superseding(vault)
     chosen: dict[str, Hit] = {}
     for hit in every:
-        best = _replaced(
-            vault, _newest_like(vault, hit, vectors.get(hit.lesson_id), keep), newer, keep
-        )
-        chosen.setdefault(" ".join(f"{best.title} {best.text}".casefold().split()), best)
-    unique: dict[str, Hit] = {}
-    for hit in chosen.values():
-        unique.setdefault(hit.lesson_id, hit)
-    return list(unique.values())
+        best = _replaced(vault, _newest_like(vault, hit, keep), newer, keep)
+        chosen.setdefault(best.lesson_id, best)
+    return list(chosen.values())
 
 
-def _newest_like(vault: Vault, hit: Hit, vector: np.ndarray | None, keep: Keep) -> Hit:
+def _newest_like(vault: Vault, hit: Hit, keep: Keep) -> Hit:
     """Return the newest of the lessons that say the same as a hit, in its place."""
-    if vector is None:
+    store, (keys, ids) = vault.open_index().store, _by_words(vault)
+    named = {id for key in keys.get(hit.lesson_id, ()) for id in ids[key]} - {hit.lesson_id}
+    if not named:
         return hit
+    vectors = store.of_lessons([hit.lesson_id, *named])
+    here = vectors.get(hit.lesson_id)
+    same = [id for id in named if here is None or vectors[id] @ here >= DUPLICATE_COSINE]
+    if not same:
+        return hit
+    where = filters.all_of(filters.FOR_AGENTS, filters.wholes_of(same))
+    others = _others(vault, hit, store.rows(schema.LESSONS.shown, where), keep)
+    return min([hit, *others], key=lambda each: _order(vault, each))
+
+
+def _by_words(vault: Vault) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """Return the keys of each lesson, its title and its text, folded; and the lessons of each key."""
     store = vault.open_index().store
-    places = (store.cosines(vector) >= DUPLICATE_COSINE).nonzero()[0]
-    if len(places) < 2:
-        return hit
-    wholes = [row for row in store.take(places) if row["is_whole"]]
-    here = [row for row in wholes if row["lesson_id"] == hit.lesson_id]
-    rows = [row for row in wholes if not row["withheld"] and here and is_same(here[0], row)]
-    return min([hit, *_others(vault, hit, rows, keep)], key=lambda each: _order(vault, each))
+
+    def read() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+        keys: dict[str, list[str]] = {}
+        ids: dict[str, list[str]] = {}
+        for row in store.rows(("lesson_id", "title", "text"), filters.WHOLE):
+            keys[row["lesson_id"]] = [
+                " ".join(row["title"].casefold().split()),
+                hash_of(row["text"]),
+            ]
+            for key in keys[row["lesson_id"]]:
+                ids.setdefault(key, []).append(row["lesson_id"])
+        return keys, ids
+
+    return store.once("same words", read)
 
 
 def _replaced(vault: Vault, hit: Hit, newer: Mapping[str, str], keep: Keep) -> Hit:

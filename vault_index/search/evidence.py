@@ -107,7 +107,10 @@ def weigh(words: Words | None, query: str, hits: Sequence[Hit], *, text_only: bo
 
     `hits` are at least five more than anybody looks at, if there are so many.
     """
-    weights = {word: words.weight(word) for word in set(failure.words(query))} if words else {}
+    weights: dict[str, float] = {}
+    for word in set(failure.words(query)) if words else ():
+        stem = unindexed.stem_of(word)
+        weights[stem] = max(words.weight(word) if words else 0.0, weights.get(stem, 0.0))
     total = sum(weights.values()) or 1.0
     ranked = sorted(hits, key=lambda hit: hit.taught - hit.base)
     last = ranked[-1].base - ranked[-1].taught if ranked else 0.0
@@ -119,6 +122,6 @@ def weigh(words: Words | None, query: str, hits: Sequence[Hit], *, text_only: bo
         below = [each.base - each.taught for each in islice(others, NEXT)]
         lead = hit.base - sum(below + [beyond] * (NEXT - len(below))) / NEXT
         stems = _stems_of(hit.title, hit.text) if hit.base > 0 else frozenset()
-        common = sum(value for word, value in weights.items() if unindexed.stem_of(word) in stems)
+        common = sum(weights[stem] for stem in weights.keys() & stems)
         weighed.append(replace(hit, lead=lead, common=common / total))
     return weighed
