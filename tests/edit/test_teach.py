@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -50,6 +51,15 @@ def test_only_the_one_line_changes_and_once(team: Vault) -> None:
     assert say(team, prompt=BATTERY, undo=True)["changed"]
     assert content(team) == FILE.replace(b"['a flat tyre']", b"[a flat tyre]")
     assert not say(team, prompt=BATTERY, undo=True)["changed"]
+
+
+@pytest.mark.slow
+def test_a_lesson_that_others_keep_out_is_not_called_one_that_comes(team: Vault) -> None:
+    team = Vault(team.root, replace(team.config, prompt_lessons=1))
+    prompt = "the press stands still again"
+    done = [say(team, name=name, kind="fires_on", prompt=prompt) for name in ("heap", "lock")]
+    assert [each["acts"] for each in done].count(False) == 1
+    assert [each["silent"] for each in done if not each["acts"]] == ["others come before it"]
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,6 +14,12 @@ from tests.support.files import MakeVault, lesson_text
 from tests.support.injected import FALSE, HEAP, HOSTILE, SILENT, UNKNOWN, a_team
 from tests.support.serving import Serving, serving
 from vault_index.hotpath import log
+from vault_index.lesson.parse import parse_file
+from vault_index.store import injections
+
+QUIET = "the assembly line of the phone factory stands still"
+ENDED = "FATAL ERROR: heap out of memory in the frontend build"
+LOST = "error: lostpackets: the gateway wrapper never replied"
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
@@ -24,6 +30,16 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 @pytest.fixture(scope="module")
 def team(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     with a_team(tmp_path_factory.mktemp("agents")) as served:
+        folder, heap = served.root / ".vault_index", ("devops/heap", 0.4)
+        quiet: Any = {"silent": "nothing above the floor", "near": ("devops/limits", 0.4)}
+        for kind, said, hits, more in (
+            (injections.PROMPT, QUIET, [], quiet),
+            (injections.FAILURE, ENDED, [heap], {}),
+            (injections.FAILURE, LOST, [], quiet),
+        ):
+            injections.record(
+                folder, kind, "calls", said, hits, [], 0.5, 9.0, "watcher", said=said, **more
+            )
         yield served
 
 
@@ -42,7 +58,13 @@ def test_what_was_given_to_whom_and_why(browser: Browser, team: Serving) -> None
     with visiting(browser, team) as visit:
         page = opened(visit)
         sums = page.locator(".totals").inner_text().split()
-        assert sums == "prompts 5 answered 4 silent 1 missed 0 marked false 0".split()
+        assert (
+            sums
+            == (
+                "prompts 6 answered 4 silent 2 missed 0 marked false 0 "
+                "failed commands 2 told at one 1 came again after 0"
+            ).split()
+        )
         assert "Half of the answers came within" in page.locator("#list").inner_text()
         given = at(page, HEAP).first
         assert given.get_by_role("link").inner_text() == "Raise the heap of the build"
@@ -72,34 +94,54 @@ def test_filters_are_in_the_address(browser: Browser, team: Serving) -> None:
         page.get_by_role("textbox", name="Since").fill("1d")
         page.get_by_role("textbox", name="Since").press("Enter")
         page.wait_for_url("**/agents?only=silent&since=1d")
-        page.locator(".records > li").wait_for()
-        assert page.locator(".records > li").count() == 1
+        page.locator(".records > li").first.wait_for()
+        assert page.locator(".records > li").count() == 3
         opened(visit, f"/agents?session={UNKNOWN}")
         assert page.locator(".records > li").count() == 1
         visit.go("/agents?lesson=nobody")
         page.get_by_text("No record is of this kind.").wait_for()
 
 
-def test_one_click_writes_the_prompt_into_the_lesson_and_another_takes_it_out(
-    browser: Browser, team: Serving
+# the text of a row, whether the button says that it should fire, the list, and what the page says
+CLICKS = {
+    "a prompt that got it": (FALSE, False, "silent_on", "The prompt no longer gets"),
+    "a silent prompt": (QUIET, True, "fires_on", "The prompt gets"),
+    "a failure that got it": (
+        ENDED,
+        False,
+        "silent_on_error",
+        "A command that fails so no longer gets",
+    ),
+    "a silent failure": (LOST, True, "fires_on_error", "A command that fails so gets"),
+}
+
+
+@pytest.mark.parametrize("row", CLICKS)
+def test_one_click_writes_it_another_takes_it_out_and_the_page_says_so(
+    browser: Browser, team: Serving, row: str
 ) -> None:
-    file = team.root / "lessons" / "devops/heap.md"
+    text, fires, where, says = CLICKS[row]
+    name = "Should have fired" if fires else "Should not have fired"
+    path = "devops/limits.md" if fires else "devops/heap.md"
+    file = team.root / "lessons" / path
     before = file.read_bytes()
     with visiting(browser, team) as visit:
         page = opened(visit)
-        place = at(page, FALSE).locator(".mark").first
-        place.get_by_role("button", name="Should not have fired").click()
+        place = at(page, text).locator(".mark").first
+        place.get_by_role("button", name=name).click()
         undo = place.get_by_role("button", name="Undo")
         undo.wait_for()
-        line = f"silent_on: [{FALSE}]\r\n---\r\nWhen".encode()
-        assert file.read_bytes() == before.replace(b"---\r\nWhen", line)
-        said = place.locator(".said")
-        assert "Written into lessons/devops/heap.md" in said.inner_text()
-        assert "The prompt no longer gets" in said.inner_text()
+        (lesson,) = parse_file(file.read_bytes(), path)
+        assert text in getattr(lesson, where)
+        end = " from now on." if fires else "."
+        said = place.locator(".said").inner_text().split()
+        whole = f"Written into lessons/{path}. {says} “{lesson.title}”{end}"
+        assert said == whole.split()
         opened(visit)
-        assert "marked false 1" in " ".join(page.locator(".totals").inner_text().split())
+        sums = " ".join(page.locator(".totals").inner_text().split())
+        assert f"marked false {0 if fires else 1}" in sums
         undo.press("Enter")
-        place.get_by_role("button", name="Should not have fired").wait_for()
+        place.get_by_role("button", name=name).wait_for()
         assert file.read_bytes() == before
 
 

@@ -63,11 +63,12 @@ def teach_lesson(
     silent_on_error. The prompt or line is `prompt` or, of a record, that of the `session` with
     the hash `key`, as far as its text was kept. The answer: `id`, `title`, `path`, the `prompt` as
     written, `kind`, `changed`, and whether it `acts`: whether an agent would get the lesson for
-    it now, or not, as taught; `silent` says why nothing comes.
+    it now, or not, as taught; `silent` says why it does not act.
     """
     is_error = kind in teach.ERRORS
     if not is_error and kind not in teach.PROMPTS:
-        raise VaultError(f"no list of prompts {kind!r:.40}", "choose fires_on or silent_on")
+        every = ", ".join((*teach.PROMPTS, *teach.ERRORS))
+        raise VaultError(f"no list of prompts {kind!r:.40}", f"choose one of {every}")
     entry: Any = caller.ask(api.lesson.show(name=name))["entry"]
     mark = injected.mark_of(vault, entry["id"], session, key or _key(prompt)) if undo else None
     if mark and not prompt.strip():
@@ -87,10 +88,12 @@ def teach_lesson(
     else:
         now = caller.ask(api.search.recall(query=change.prompt), settled=True)
     comes = entry["id"] in [hit.lesson_id for hit in now.hits]
-    acts = undo or comes is (kind in (teach.FIRES, teach.FIRES_ON_ERROR))
+    wanted = kind in (teach.FIRES, teach.FIRES_ON_ERROR)
+    acts = undo or comes is wanted
+    why = now.silent or ("others come before it" if wanted else "the lesson still comes")
     about = {"id": entry["id"], "title": entry["title"], "path": str(change.file)}
     done = {"prompt": change.prompt, "kind": kind, "changed": change.changed}
-    return {**about, **done, "acts": acts, "silent": now.silent}
+    return {**about, **done, "acts": acts, "silent": why}
 
 
 def _key(prompt: str) -> str:

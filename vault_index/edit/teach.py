@@ -85,20 +85,21 @@ def _move(
 
 def _refuse(prompt: str, prompts: Iterable[str], path: str, kind: str) -> None:
     """Raise VaultError for a prompt that does not go into a lesson's file."""
+    what = "line" if kind in ERRORS else "prompt"
     if not prompt:
-        raise VaultError("there is no prompt", "type the prompt, or words of it")
+        raise VaultError(f"there is no {what}", f"type the {what}, or words of it")
     if len(prompt) > MAX_TAUGHT_CHARS:
-        message = f"a prompt of {len(prompt):,} characters is too long for a lesson's file"
+        message = f"a {what} of {len(prompt):,} characters is too long for a lesson's file"
         raise VaultError(message, f"type the words of it that matter, at most {MAX_TAUGHT_CHARS}")
     if redact(prompt) != prompt:
-        raise VaultError("the prompt holds a secret", "type the words of it that matter")
+        raise VaultError(f"the {what} holds a secret", "type the words of it that matter")
     if kind in ERRORS and not failure.is_specific(prompt):
         raise VaultError("many failures say this", "name a line of this failure alone")
     why = "" if kind in ERRORS else chatter.why_skipped(prompt)
     if why:
         raise VaultError(f"hooks never search for this prompt: {why}", "write a longer prompt")
     if len(list(prompts)) >= MAX_TAUGHT and not _has(prompts, prompt):
-        message = f"{path} has {MAX_TAUGHT} prompts in {kind} already"
+        message = f"{path} has {MAX_TAUGHT} {what}s in {kind} already"
         raise VaultError(message, f"remove some of its {kind} first")
 
 

@@ -128,8 +128,8 @@ def _totals(
 ) -> dict[str, Any]:
     summed = injections.total(wanted[::-1], [])
     marked = sum(
-        _taught(marks, *_prompt_of(each), lesson) == SILENT_ON
-        for each in prompts
+        _taught(marks, *_prompt_of(each), lesson).startswith(SILENT_ON)  # or silent_on_error
+        for each in wanted
         for lesson in each["lessons"]
     )
     keys = [(str(each.get("time") or ""), *_prompt_of(each)) for each in wanted]

@@ -508,7 +508,7 @@ def teach_command(
     yield done
     output.say(_said(done, undo))
     if not done["acts"]:
-        asking.note(f"it does not act yet: {done['silent'] or 'the lesson still comes'}")
+        asking.note(f"it does not act yet: {done['silent']}")
 
 
 def _line_of_stdin() -> str:
