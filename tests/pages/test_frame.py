@@ -9,6 +9,7 @@ import pytest
 from tests.support.browser import NARROW, WIDE, visiting
 from tests.support.files import lesson_text
 from tests.support.serving import Serving
+from vault_index.entrypoints import guard
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -35,7 +36,7 @@ def test_a_page_loads_nothing_from_elsewhere_and_fits_its_window(
 def test_the_key_comes_by_the_address_once_and_a_stale_one_is_forgotten(
     browser: Browser, served: Serving
 ) -> None:
-    code = served.ask("POST", "/page/code").json()["code"]
+    code = guard.new_code(served.token, served.url)
     key = "localStorage.getItem('lessons.key')"
     thief, user, later = (browser.new_context() for _ in range(3))
     try:

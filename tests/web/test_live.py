@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -12,7 +12,6 @@ import pytest
 
 from tests.support.files import MakeVault, lesson_text, write
 from tests.support.serving import Serving, serving
-from vault_index.entrypoints.web import app
 
 pytestmark = pytest.mark.slow
 
@@ -57,15 +56,3 @@ def test_a_page_that_listens_does_not_hold_up_the_end(served: Serving) -> None:
         assert served.stop() == 0
         assert time.monotonic() - began < 7
         assert list(numbers) == []
-
-
-def test_too_many_pages_are_refused_and_those_that_go_make_room(served: Serving) -> None:
-    with ExitStack() as pages:
-        for _ in range(app.MAX_LISTENERS):
-            next(pages.enter_context(listening(served)))
-        refused = served.ask("GET", "/page/live", token=False)
-        assert refused.status_code == 503
-        assert "close some" in refused.json()["hint"]
-        assert served.ask("GET", "/api/categories").status_code == 200
-    with listening(served) as numbers:
-        next(numbers)

@@ -2,8 +2,7 @@
 
 A web page that a developer opens can ask servers on this machine, under a name that its own DNS
 points here (DNS rebinding), so Host and Origin have to be ours. Other users of the machine can, too,
-so what changes files needs the token. A body is read to its end before the door has any of it: it has
-a limit in size and one in time, and a door never sees half. No answer has CORS headers.
+so what changes files needs the token. A door never sees half a body. No answer has CORS headers.
 """
 
 from __future__ import annotations
@@ -14,14 +13,15 @@ import os
 import re
 import secrets
 import socket
+import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import uvicorn
+from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from vault_index import files
 from vault_index.errors import VaultError, WriteError
@@ -32,7 +32,7 @@ from vault_index.model_http import is_this_machine
 MAX_BODY = 1024 * 1024  # bytes of a request
 BODY_SECONDS = 20.0  # for a whole body to arrive
 SPARE_BYTES = 32 * 1024 * 1024  # of a body too large: read on, or its client never sees the answer
-SPARE_SECONDS = 5.0
+MAX_CONNECTIONS = 128  # at once: half of the files of a process on macOS
 READS = frozenset({"GET", "HEAD", "OPTIONS"})
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
@@ -64,21 +64,8 @@ class Rules:
     token: str  # "" matches no request
     every_request: bool = False  # needs the token
     needs_token: Callable[[Scope], bool] = is_write  # for the others: which of them
-    # a request with another secret than the token
-    accepts: Callable[[Scope, str], bool] = lambda _scope, _secret: False
+    accepts: Callable[[str], bool] = lambda _secret: False  # another secret than the token
     max_body: int = MAX_BODY
-
-
-class _RefusedError(Exception):
-    """A request that does not pass, with its status and the lines for its client."""
-
-    def __init__(self, status: int, error: str, hint: str) -> None:
-        super().__init__(error)
-        headers = {"x-content-type-options": "nosniff"}
-        headers["connection"] = "close"  # the rest of the request may still come
-        if status == 401:
-            headers["www-authenticate"] = "Bearer"
-        self.response = JSONResponse({"error": error, "hint": hint}, status, headers)
 
 
 def rules_for(host: str, port: int, token: str) -> Rules:
@@ -118,70 +105,56 @@ class Guard:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        if scope["type"] != "http":
-            await send({"type": "websocket.close", "code": 1008})  # before accepting: it is 403
+        answer = self._refusal(scope) or await _body(receive, self._rules.max_body)
+        if isinstance(answer, JSONResponse):
+            await answer(scope, receive, send)
             return
-        try:
-            self._check(scope)
-            body = await _body(scope, receive, self._rules.max_body)
-        except _RefusedError as refused:
-            await refused.response(scope, receive, send)
-            return
-        await self._app(scope, _replaying(body, receive), send)
+        messages = [{"type": "http.request", "body": answer, "more_body": False}]
 
-    def _check(self, scope: Scope) -> None:
-        """Raise _RefusedError for a request that does not pass by its headers."""
-        length, encoding = _only(scope, b"content-length"), _only(scope, b"transfer-encoding")
-        if length and encoding:
-            # servers before this one may take the other for its end
-            hint = "send Content-Length or Transfer-Encoding, not both"
-            raise _RefusedError(400, "a request has one length", hint)
-        host = _only(scope, b"host").lower()
-        if not host or (self._rules.hosts and host not in self._rules.hosts):
+        async def replay() -> Message:
+            return messages.pop() if messages else await receive()
+
+        await self._app(scope, replay, send)
+
+    def _refusal(self, scope: Scope) -> JSONResponse | None:
+        """Return the answer to a request that does not pass by its headers."""
+        headers, rules = Headers(scope=scope), self._rules
+        host, origin = headers.get("host", "").lower(), headers.get("origin", "").lower()
+        if not host or (rules.hosts and host not in rules.hosts):
             hint = "ask it at the address that it listens on"
-            raise _RefusedError(421, "this server has another name", hint)
-        origin = _only(scope, b"origin").lower()
-        is_own = not origin or origin in (f"http://{host}", f"https://{host}")
-        if not is_own or _is_of_other_site(scope):
-            raise _RefusedError(403, "pages of other sites may not ask this server", "use its own")
-        given = secret_in(_only(scope, b"authorization"))
-        is_token = is_same(given, self._rules.token)
-        scope[HAS_TOKEN] = is_token or (bool(given) and self._rules.accepts(scope, given))
-        needs_it = self._rules.every_request or self._rules.needs_token(scope)
-        if needs_it and not scope[HAS_TOKEN]:
-            raise _RefusedError(401, NO_TOKEN, TOKEN_HINT)
-        has_body = encoding or length not in ("", "0")
-        if is_write(scope) and has_body and not _is_json(_only(scope, b"content-type")):
-            hint = "send `Content-Type: application/json`"
-            raise _RefusedError(415, "a body has to be JSON", hint)
+            return _refused(421, "this server has another name", hint)
+        is_foreign = bool(origin) and origin not in (f"http://{host}", f"https://{host}")
+        if is_foreign or _is_of_other_site(scope, headers):
+            return _refused(403, "pages of other sites may not ask this server", "use its own")
+        kind, _, given = headers.get("authorization", "").partition(" ")
+        given = given.strip() if kind.lower() == "bearer" else ""
+        is_token = bool(rules.token) and hmac.compare_digest(given.encode(), rules.token.encode())
+        scope[HAS_TOKEN] = is_token or (bool(given) and rules.accepts(given))
+        if not scope[HAS_TOKEN] and (rules.every_request or rules.needs_token(scope)):
+            return _refused(401, NO_TOKEN, TOKEN_HINT)
+        has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
+        if is_write(scope) and has_body and not _is_json(headers.get("content-type", "")):
+            return _refused(415, "a body has to be JSON", "send `Content-Type: application/json`")
+        return None
 
 
-def secret_in(authorization: str) -> str:
-    """Return the secret of a header `Authorization: Bearer SECRET`, "" for any other."""
-    kind, _, given = authorization.partition(" ")
-    return given.strip() if kind.lower() == "bearer" else ""
+def _refused(status: int, error: str, hint: str) -> JSONResponse:
+    headers = {
+        "x-content-type-options": "nosniff",
+        "connection": "close",
+    }  # the rest may still come
+    if status == 401:
+        headers["www-authenticate"] = "Bearer"
+    return JSONResponse({"error": error, "hint": hint}, status, headers)
 
 
-def is_same(given: str, token: str) -> bool:
-    """Whether a secret is the token, in a time that says nothing about it; "" is no token."""
-    return bool(token) and hmac.compare_digest(given.encode(), token.encode())
-
-
-def _only(scope: Scope, name: bytes) -> str:
-    """Return a header, "" without it. Raises _RefusedError for two: readers differ in which counts."""
-    values = [value for key, value in scope["headers"] if key.lower() == name]
-    if len(values) > 1:
-        raise _RefusedError(400, f"two headers {name.decode()}", "send one")
-    return values[0].decode("latin-1").strip() if values else ""
-
-
-def _is_of_other_site(scope: Scope) -> bool:
+def _is_of_other_site(scope: Scope, headers: Headers) -> bool:
     """Whether a browser says that another site's page asks, and not for a link that its user follows.
 
     Images, scripts and frames of a page come without Origin, and each would search.
     """
-    is_followed = not is_write(scope) and _only(scope, b"sec-fetch-dest") == "document"
-    return _only(scope, b"sec-fetch-site") in ("cross-site", "same-site") and not is_followed
+    is_followed = not is_write(scope) and headers.get("sec-fetch-dest") == "document"
+    return headers.get("sec-fetch-site") in ("cross-site", "same-site") and not is_followed
 
 
 def _is_json(content_type: str) -> bool:
@@ -192,66 +165,31 @@ def _is_json(content_type: str) -> bool:
     )
 
 
-async def _body(scope: Scope, receive: Receive, limit: int) -> bytes:
-    """Read a whole body. Raises _RefusedError if it is too large or takes too long."""
+async def _body(receive: Receive, limit: int) -> bytes | JSONResponse:
+    """Return a whole body, or the refusal of one that is too large, too slow or broken off."""
     parts: list[bytes] = []
-    size = 0
-    declared = _only(scope, b"content-length")
-    is_too_large = declared.isdecimal() and int(declared) > limit
+    size, more = 0, True
     try:
-        async with asyncio.timeout(SPARE_SECONDS if is_too_large else BODY_SECONDS) as time_limit:
-            while True:
+        async with asyncio.timeout(BODY_SECONDS):
+            while more and size <= limit + SPARE_BYTES:
                 message = await receive()
-                if message["type"] != "http.request":  # gone: the application is not begun
-                    raise _RefusedError(400, "the request ended early", "send it again")
-                part = message.get("body", b"")
-                size += len(part)
-                if size > limit and not is_too_large:
-                    is_too_large = True
-                    time_limit.reschedule(asyncio.get_running_loop().time() + SPARE_SECONDS)
-                if is_too_large:
-                    parts.clear()
-                else:
-                    parts.append(part)
-                if not message.get("more_body") or size > limit + SPARE_BYTES:
-                    break
+                if message["type"] != "http.request":
+                    return _refused(400, "the request ended early", "send it again")
+                size += len(message.get("body", b""))
+                parts += [message.get("body", b"")] if size <= limit else []
+                more = message.get("more_body", False)
     except TimeoutError:
-        if not is_too_large:
-            raise _RefusedError(408, "the request took too long", "send it again") from None
-    if is_too_large:
-        raise _RefusedError(413, f"a request has at most {limit} bytes", "send less at once")
+        return _refused(408, "the request took too long", "send it again")
+    if size > limit:
+        return _refused(413, f"a request has at most {limit} bytes", "send less at once")
     return b"".join(parts)
-
-
-def _replaying(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that has a body in one message, and then what follows."""
-    is_read = False
-
-    async def replay() -> Message:
-        nonlocal is_read
-        if is_read:
-            return await receive()
-        is_read = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return replay
-
-
-# The socket that an HTTP door listens on, and what holds for each connection to it.
-#
-# A connection whose request is not there yet costs its client nothing, so it is ended: after some
-# seconds, and at once where there are too many such, the longest waiting first.
-
-BACKLOG = 128  # connections that wait to be accepted, and that are accepted at once
-MAX_WAITING = 128  # connections without a whole request: half of the files of a process on macOS
-HEAD_SECONDS = 10.0  # for the head of a request, from the connection or the answer before it
 
 
 def listening(host: str, port: int) -> socket.socket:
     """Return a socket that listens at an address; port 0 takes a free one. Raises VaultError."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        ours = socket.create_server((host, port), family=family, backlog=BACKLOG)
+        ours = socket.create_server((host, port), family=family, backlog=MAX_CONNECTIONS)
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         why = f"cannot listen on {host}:{port}: {reason.lower()}"
@@ -262,57 +200,13 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 def settings(app: App, **options: Any) -> uvicorn.Config:
-    """Return the settings of a server for an application behind its guard."""
-    return uvicorn.Config(
-        app, http=Connection, access_log=False, server_header=False, backlog=BACKLOG, **options
-    )
+    """Return the settings of a server for an application behind its guard.
 
-
-class Connection(H11Protocol):
-    """A connection that does not wait for its client for long. One server per process has them."""
-
-    _waiting: ClassVar[dict[Connection, None]] = {}  # the longest waiting first; some wait no more
-    _deadline: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for the first request."""
-        super().connection_made(transport)
-        self._wait()
-        while len(self._waiting) > MAX_WAITING:
-            oldest = next(iter(self._waiting))
-            del self._waiting[oldest]
-            if oldest._is_waiting():
-                oldest.transport.abort()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
-        super().connection_lost(exc)
-        self._waiting.pop(self, None)
-        if self._deadline is not None:
-            self._deadline.cancel()
-
-    def on_response_complete(self) -> None:
-        """Begin to wait for the next request, which may be here already."""
-        self._wait()
-        super().on_response_complete()
-
-    def _wait(self) -> None:
-        self._waiting.pop(self, None)
-        self._waiting[self] = None
-        if self._deadline is not None:
-            self._deadline.cancel()
-        self._deadline = self.loop.call_later(HEAD_SECONDS, self._end_without_head, self.cycle)
-
-    def _end_without_head(self, before: object) -> None:
-        if self.cycle is before and not self.transport.is_closing():
-            self.transport.close()
-
-    def _is_waiting(self) -> bool:
-        """Whether the client has to send something, and nothing is being sent to it."""
-        is_answering = self.cycle is not None and not (
-            self.cycle.response_complete or self.cycle.more_body
-        )
-        return not is_answering and not self.transport.get_write_buffer_size()
+    h11 refuses a request with two names or two lengths, and a head over 64 KB.
+    """
+    limits = {"limit_concurrency": MAX_CONNECTIONS, "backlog": MAX_CONNECTIONS}
+    options |= {"access_log": False, "server_header": False, **limits}
+    return uvicorn.Config(app, http="h11", ws="none", **options)
 
 
 # The token that HTTP clients send: a file of the user's folder that only its user reads.
@@ -355,3 +249,27 @@ def _checked(written: bytes, file: Path) -> str:
         why = f"{file} holds no token: 16 to 256 characters without a space"
         raise VaultError(why, "remove it, or write one into it")
     return written.decode()
+
+
+# The code that the command line hands to its user's browser, in the address of a page. Everybody on the
+# machine can read in the list of processes what a browser is started with, so it is no key: a page
+# exchanges it, once, and at a server of ours alone, which has the token that signed it.
+
+CODE_SECONDS = 120.0  # from the command line to the page
+
+
+def new_code(token: str, address: str) -> str:
+    """Return a code for the pages of the server at an address."""
+    made = f"{int(time.time())}-{secrets.token_hex(8)}"
+    return f"{made}-{_signed(made, token, address)}"
+
+
+def is_good_code(code: str, token: str, address: str) -> bool:
+    """Whether a code is for the pages of a server, and new."""
+    made, _, signed = code.rpartition("-")
+    is_ours = hmac.compare_digest(signed.encode(), _signed(made, token, address).encode())
+    return is_ours and time.time() - int(made.partition("-")[0]) <= CODE_SECONDS
+
+
+def _signed(made: str, token: str, address: str) -> str:
+    return hmac.new(token.encode(), f"page {address} {made}".encode(), "sha256").hexdigest()

@@ -150,8 +150,7 @@ def _serve(
     opens: bool,
     background: bool,
 ) -> None:
-    from vault_index.entrypoints import guard
-    from vault_index.entrypoints.web import app, server
+    from vault_index.entrypoints import guard, serving
 
     if opens and not is_this_machine(host):
         raise VaultError(
@@ -162,19 +161,14 @@ def _serve(
         host = DEFAULT_HOST
     vault = client.open_vault(named)
     secret = _secret(token_file, host, vault.config.home)
-    address = guard.address_of(host, port)
     if background:
-        from vault_index.entrypoints import serving
-
         address, began = serving.begin(vault, port)
         verb = "serving" if began else "already serving"
         output.say(f"{verb} {vault.root} on {address}, until `lessons serve --stop`")
-    is_known = port or background  # port 0 is another at each start
-    code = app.ask_running(address, secret, str(vault.root)) if opens and is_known else ""
-    if code:
-        _open(f"{address}/#once={code}")
-    if code or background:
+        if opens:
+            _open(f"{address}/#once={guard.new_code(secret, address)}")
         return
+    from vault_index.entrypoints.web import server
 
     def announce(address: str, code: str) -> None:
         page = f"{address}/#once={code}"
@@ -194,16 +188,7 @@ def open_command(named: str | None) -> None:
 
     A server in the background serves it, until `lessons serve --stop`.
     """
-    from vault_index.entrypoints import guard
-    from vault_index.entrypoints.web import app
-
-    vault = client.open_vault(named)
-    address = guard.address_of(DEFAULT_HOST, HTTP_PORT)
-    code = app.ask_running(address, guard.load_token(vault.config.home), str(vault.root))
-    if code:
-        _open(f"{address}/#once={code}")
-    else:
-        _serve(named, HTTP_PORT, DEFAULT_HOST, None, opens=True, background=True)
+    _serve(named, HTTP_PORT, DEFAULT_HOST, None, opens=True, background=True)
 
 
 def _at_login(vault: Vault, port: int, *, remove: bool, yes: bool) -> None:

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import hmac
-import json
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, closing, suppress
-from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException
+from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
 from typing import Annotated, Any
-from urllib.parse import urlsplit
 
 from anyio.to_thread import current_default_thread_limiter, run_sync
-from fastapi import APIRouter, Body, Depends, FastAPI, Query, Request
+from fastapi import APIRouter, Body, FastAPI, Request
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from vault_index import api, features
+from vault_index.entrypoints import guard
 from vault_index.entrypoints.guard import Scope, is_write
 from vault_index.entrypoints.web import (
     agents,
@@ -35,7 +31,6 @@ from vault_index.entrypoints.web import (
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.shapes import Error
 from vault_index.entrypoints.web.vault_client import VaultClient
-from vault_index.errors import VaultError
 from vault_index.watch.vault_watch import AT_ONCE
 
 # Open pages hear of changes: server-sent events.
@@ -52,7 +47,6 @@ from vault_index.watch.vault_watch import AT_ONCE
 LOOK_SECONDS = 0.3  # a stat each time
 ASK_SECONDS = 60.0  # a watcher ends after a day without a question, and may be killed
 ASK_ALONE_SECONDS = 2.5  # where each question looks for saves itself
-MAX_LISTENERS = 100
 
 live_routes = APIRouter(include_in_schema=False)
 
@@ -62,7 +56,6 @@ class Live:
 
     def __init__(self, client: VaultClient) -> None:
         self.client = client
-        self.listeners = 0
         self._asked = 0.0
         self._asking: asyncio.Task[None] | None = None
 
@@ -79,35 +72,22 @@ class Live:
             await run_sync(lambda: self.client.ask(api.search.health()), abandon_on_cancel=True)
 
 
-def _room(request: Request) -> None:
-    """Raise Refusal where too many pages listen."""
-    if request.app.state.live.listeners >= MAX_LISTENERS:
-        raise Refusal(503, f"{MAX_LISTENERS} pages listen already", "close some of them")
-
-
-@live_routes.get("/page/live", response_class=EventSourceResponse, dependencies=[Depends(_room)])
+@live_routes.get("/page/live", response_class=EventSourceResponse)
 async def live(request: Request) -> AsyncIterator[ServerSentEvent]:
     """Stream what changes, until the page goes or the server ends.
 
     FastAPI sends a comment from time to time, and notices who is gone.
     """
     pages: Live = request.app.state.live
-    if pages.listeners >= MAX_LISTENERS:  # since `_room` looked
-        yield ServerSentEvent(retry=60_000)
-        return
-    pages.listeners += 1
     sent: int | None = None
-    try:
-        yield ServerSentEvent(retry=1_000)
-        while not pages.client.is_ending:
-            number = pages.client.index_written()
-            if number != sent:
-                sent = number
-                yield ServerSentEvent(event="changed", data=sent)
-            pages.ask_at_times()
-            await asyncio.sleep(LOOK_SECONDS)
-    finally:
-        pages.listeners -= 1
+    yield ServerSentEvent(retry=1_000)
+    while not pages.client.is_ending:
+        number = pages.client.index_written()
+        if number != sent:
+            sent = number
+            yield ServerSentEvent(event="changed", data=sent)
+        pages.ask_at_times()
+        await asyncio.sleep(LOOK_SECONDS)
 
 
 # Threads that ask: as many as the watcher answers at once, and one more. The other requests wait in
@@ -173,137 +153,56 @@ def needs_token(scope: Scope) -> bool:
 
 # The key of the pages: from the command line into its user's browser, good while this server runs.
 #
-#     lessons serve --open   opens  /#once=CODE   a code is good once, for two minutes
+#     lessons serve --open   opens  /#once=CODE   a code is good once, for two minutes: see `guard`
 #     page.js   POST /page/key {"code": CODE}  ->  {"key": KEY}, which the browser keeps
 #
-# The token never enters the browser. Everybody on the machine can read in the list of
-# processes what a browser is started with: so the address holds no key, and a code that comes a second
-# time takes back the key that it was exchanged for. The fragment of an address is in no request.
-#
-# Where this server runs already, `lessons serve --open` asks it for a code. It first has it prove that it
-# has the token, as any program could listen on that port.
+# The token never enters the browser. A code that comes a second time takes back the key that it was
+# exchanged for.
 
-EXCHANGE, NEW_CODE, PROOF = "/page/key", "/page/code", "/page/proof"
-CODE_SECONDS = 120.0  # from the command line to the page
-MAX_CODES = 1000  # the oldest goes, and its key
+EXCHANGE = "/page/key"
 TAKEN_BACK = b"-"  # no hash
-ANSWER_SECONDS = 5.0  # for a server that may be another program
 _OPEN = "open the page from a terminal: lessons serve --open"
 
 key_routes = APIRouter(include_in_schema=False)
 
 
-@dataclass(slots=True)
-class _Code:
-    until: float
-    key: bytes = b""  # the hash of the key that it was exchanged for, or TAKEN_BACK
-
-
 class PageKeys:
-    """The codes and keys of one server, as hashes; `root` is the folder of its vault."""
+    """The keys of the pages of a server at an address, which has the token."""
 
-    def __init__(self, token: str, root: str) -> None:
-        self.root = root
-        self.token = token
-        self._codes: dict[bytes, _Code] = {}
-
-    def new_code(self) -> str:
-        """Return a code that a page can exchange for a key."""
-        code = secrets.token_urlsafe(24)
-        self._codes[_hash(code)] = _Code(time.monotonic() + CODE_SECONDS)
-        while len(self._codes) > MAX_CODES:
-            del self._codes[next(iter(self._codes))]
-        return code
+    def __init__(self, token: str, address: str) -> None:
+        self._signed_for = (token, address)
+        self._keys: dict[str, bytes] = {}  # a code that was used -> the hash of its key
 
     def exchange(self, code: str, key: str) -> str:
         """Return the key for a code; `key` is the one that the page has already, or "".
 
         Raises Refusal, and takes the key back, where another page exchanged the code before.
         """
-        entry = self._codes.get(_hash(code))
-        if entry is None or (not entry.key and time.monotonic() > entry.until):
-            raise Refusal(403, "the key of this address is too old", _OPEN)
-        if not entry.key:
+        if code not in self._keys:
+            if not guard.is_good_code(code, *self._signed_for):
+                raise Refusal(403, "the key of this address is too old", _OPEN)
             made = secrets.token_urlsafe(32)
-            entry.key = _hash(made)
+            self._keys[code] = _hash(made)
             return made
-        if entry.key == _hash(key):  # opened again by its page
+        if self._keys[code] == _hash(key):  # opened again by its page
             return key
-        entry.key = TAKEN_BACK
+        self._keys[code] = TAKEN_BACK
         why = "this address was opened before, so the key that it was good for is taken back"
         raise Refusal(403, why, _OPEN)
 
-    def accepts(self, scope: Scope, secret: str) -> bool:
-        """Whether a request may come with a key: any that does not ask for another key."""
-        keys = {entry.key for entry in self._codes.values()}
-        return scope["path"] != NEW_CODE and _hash(secret) in keys
-
-
-Name = Annotated[str, Body(embed=True, max_length=100)]
+    def accepts(self, secret: str) -> bool:
+        """Whether a secret is a key."""
+        return _hash(secret) in self._keys.values()
 
 
 @key_routes.post(EXCHANGE)
-async def exchange(request: Request, code: Name) -> dict[str, str]:
+async def exchange(
+    request: Request, code: Annotated[str, Body(embed=True, max_length=100)]
+) -> dict[str, str]:
     """Exchange a code, as it was in the address, for a key. Raises Refusal."""
     given = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
-    return {"key": _keys_of(request).exchange(code, given)}
-
-
-@key_routes.post(NEW_CODE)
-async def new_code(request: Request) -> dict[str, str]:
-    """Return a new code, and the folder of the vault: for whoever has the token."""
-    keys = _keys_of(request)
-    return {"code": keys.new_code(), "root": keys.root}
-
-
-@key_routes.get(PROOF)
-async def prove(
-    request: Request, nonce: Annotated[str, Query(pattern="^[0-9a-f]{32,64}$")]
-) -> dict[str, str]:
-    """Prove that this server has the token of its user."""
-    return {"proof": _proof(_keys_of(request).token, nonce, *request.scope["server"])}
-
-
-def ask_running(address: str, token: str, root: str) -> str:
-    """Return a code of our own server at an address; "" where no such server is.
-
-    Raises VaultError where it serves another vault.
-    """
-    nonce = secrets.token_hex(16)
-    parts = urlsplit(address)
-    expected = _proof(token, nonce, parts.hostname or "", parts.port or 80)
-    proof = str(_asked(address, "GET", f"{PROOF}?nonce={nonce}").get("proof", ""))
-    if not hmac.compare_digest(proof.encode(), expected.encode()):
-        return ""
-    answer = _asked(address, "POST", NEW_CODE, token)
-    if answer.get("root") != root:
-        raise VaultError(f"{address} serves {answer.get('root')}", "choose another --port")
-    return str(answer["code"])
-
-
-def _asked(address: str, method: str, path: str, token: str = "") -> dict[str, Any]:
-    """Return the JSON object that a server of this machine answers; {} without."""
-    parts = urlsplit(address)
-    line = HTTPConnection(parts.hostname or "", parts.port or 80, timeout=ANSWER_SECONDS)
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
-    with suppress(OSError, HTTPException, ValueError), closing(line):
-        line.request(method, path, headers=headers)
-        answer = line.getresponse()
-        said = json.loads(answer.read(10_000)) if answer.status == 200 else {}
-        return said if isinstance(said, dict) else {}
-    return {}
-
-
-def _keys_of(request: Request) -> PageKeys:
-    keys: PageKeys = request.app.state.keys
-    return keys
+    return {"key": request.app.state.keys.exchange(code, given)}
 
 
 def _hash(secret: str) -> bytes:
     return hashlib.sha256(secret.encode("utf-8", "replace")).digest()
-
-
-def _proof(token: str, nonce: str, host: str, port: int) -> str:
-    """Return what only a holder of the token knows; another address has another proof."""
-    text = f"the page of lessons serve, {host}, {port}, {nonce}"
-    return hmac.new(token.encode(), text.encode(), "sha256").hexdigest()

@@ -46,17 +46,16 @@ def serve(
         signal.signal(number, end)
     with guard.listening(host, port) as ours:
         port = ours.getsockname()[1]
-        server, keys = _server(vault, host, port, token, note)
-        announce(guard.address_of(host, port), keys.new_code() if keys else "")
+        server = _server(vault, host, port, token, note)
+        address = guard.address_of(host, port)
+        announce(address, guard.new_code(token, address) if is_this_machine(host) else "")
         end.attach(server).run(sockets=[ours])
 
 
-def _server(
-    vault: Vault, host: str, port: int, token: str, note: Callable[[str], None]
-) -> tuple[_Server, PageKeys | None]:
-    """Return a server of a vault, and the keys of its pages where they get some."""
+def _server(vault: Vault, host: str, port: int, token: str, note: Callable[[str], None]) -> _Server:
+    """Return a server of a vault; its pages get keys where this machine alone may ask."""
     client = VaultClient(vault)
-    keys = PageKeys(token, str(vault.root)) if is_this_machine(host) else None
+    keys = PageKeys(token, guard.address_of(host, port)) if is_this_machine(host) else None
     rules = replace(guard.rules_for(host, port, token), needs_token=needs_token, max_body=MAX_BODY)
     rules = replace(rules, accepts=keys.accepts) if keys else rules
     app = application(client, note, keys)
@@ -68,7 +67,7 @@ def _server(
     )
     logging.getLogger("uvicorn").addHandler(_Bugs(note, client))
     threading.Thread(target=_begin, args=(client,), daemon=True, name="begin").start()
-    return _Server(config, client), keys
+    return _Server(config, client)
 
 
 class _Server(uvicorn.Server):
