@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from vault_index import config, features, files, git
+from vault_index import config, features, files, git, state
 from vault_index.embed import download
 from vault_index.errors import VaultError
 from vault_index.hotpath import index_files
@@ -44,7 +44,7 @@ def degraded(vault: Vault, *, is_now: bool) -> str:
 def of(vault: Vault) -> dict[str, Any]:
     """Return the state as JSON values. Reads only; a bad index raises nothing."""
     worktree = git.worktree(vault.lessons_dir)
-    state: dict[str, Any] = {
+    found: dict[str, Any] = {
         "vault": str(vault.root),
         "git": asdict(worktree) | {"uncommitted": len(worktree.uncommitted)} if worktree else None,
         "embedder": _embedder(vault),
@@ -55,24 +55,25 @@ def of(vault: Vault) -> dict[str, Any]:
     }
     try:
         lessons = entries.entries(vault)
-        state["lessons"] = len(lessons)
-        state["categories"] = category.counts(lesson["categories"] for lesson in lessons)
-        state["unfiled"] = sum(lesson["filed_by"] in ("classifier", "nobody") for lesson in lessons)
-        state["withheld"] = entries.withheld(vault)
-        state["wrong"] = [asdict(each) for each in words.reasons(vault)]
+        found["lessons"] = len(lessons)
+        found["categories"] = category.counts(lesson["categories"] for lesson in lessons)
+        found["unfiled"] = sum(lesson["filed_by"] in ("classifier", "nobody") for lesson in lessons)
+        found["withheld"] = entries.withheld(vault)
+        found["wrong"] = [asdict(each) for each in words.reasons(vault)]
     except VaultError:
         lessons = []
-        state |= dict.fromkeys(("lessons", "unfiled"))
-        state |= {"categories": {}, "withheld": {}, "wrong": []}
+        found |= dict.fromkeys(("lessons", "unfiled"))
+        found |= {"categories": {}, "withheld": {}, "wrong": []}
     ids = [lesson["id"] for lesson in lessons]
     try:
         summary = injections.summary(vault.index_dir, vault.root, ids)
     except VaultError:  # what `index` says already
         summary = injections.total([], ids)
-    state["injections"] = summary
+    found["injections"] = summary
+    found["state"] = [what for what, _ in state.notes(vault.config.home)]
     for add in features.adding("state"):
-        state |= add(vault)
-    return state
+        found |= add(vault)
+    return found
 
 
 def settings(vault: Vault) -> list[config.Setting]:

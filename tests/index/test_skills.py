@@ -13,8 +13,9 @@ from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.indexed import kept_on
 from tests.support.places import TESTS
 from tests.support.watchers import soon, watched
-from vault_index import api, client, skill
+from vault_index import api, client
 from vault_index.index import reconcile, skills
+from vault_index.lesson import skill
 from vault_index.recall import select
 from vault_index.search import floor, query
 from vault_index.search.query import Query

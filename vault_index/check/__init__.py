@@ -19,11 +19,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from vault_index import config, git, skill
+from vault_index import config, git
 from vault_index.check import frontmatter, pattern, prompt_injection, secrets
 from vault_index.check.finding import ERROR, WARNING, Finding
 from vault_index.errors import GitError, LessonError, VaultError
-from vault_index.lesson import parse
+from vault_index.lesson import parse, skill
 from vault_index.lesson.file import MAX_BYTES, decode
 from vault_index.store import ownership
 from vault_index.vault import FOLDER, SETTINGS, printable, shown

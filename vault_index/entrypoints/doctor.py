@@ -25,6 +25,7 @@ from vault_index.hotpath import index_files
 from vault_index.lesson.file import hash_of_file
 from vault_index.search import floor
 from vault_index.share import git_hooks
+from vault_index.state import notes
 from vault_index.store import injections, manifest, moments, ownership
 from vault_index.store.manifest import FileEntry
 from vault_index.vault import Vault, open_vault
@@ -80,7 +81,7 @@ def examine(named: str | None, *, whole: bool = True) -> list[Trouble]:
         return [Trouble("settings", error.message, to_edit(file) if file.is_file() else error.hint)]
     except VaultError as error:
         return [Trouble("vault", error.message, "lessons init")]
-    parts = [_settings, _index, _lessons if whole else _lessons_since, _model]
+    parts = [_settings, _state, _index, _lessons if whole else _lessons_since, _model]
     parts += [_agent, *features.adding("checks"), _watcher, _git]
     return [trouble for part in parts for trouble in _guarded(part, vault)]
 
@@ -102,6 +103,11 @@ def _settings(vault: Vault) -> Iterator[Trouble]:
     for each in vault.config.unknown_keys:
         file = vault.root / each.file if each.file == of_vault else Path(each.file)
         yield Trouble("settings", str(each), to_edit(file))
+
+
+def _state(vault: Vault) -> Iterator[Trouble]:
+    for what, fix in notes(vault.config.home):
+        yield from [Trouble("state", what, fix)] if fix else []
 
 
 def _index(vault: Vault) -> Iterator[Trouble]:

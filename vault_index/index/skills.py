@@ -22,7 +22,7 @@ from vault_index.errors import ForeignIndexError, LessonError, WriteError
 from vault_index.index import rows
 from vault_index.lesson import passages
 from vault_index.lesson.file import hash_of
-from vault_index.skill import FILE, MAX_BYTES, Skill, project_folder, read, user_folder
+from vault_index.lesson.skill import FILE, MAX_BYTES, Skill, project_folder, read, user_folder
 from vault_index.store import ownership
 from vault_index.store.manifest import Manifest, Problem
 from vault_index.store.schema import SKILLS, SkillRow

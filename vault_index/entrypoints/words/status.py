@@ -89,7 +89,7 @@ def _problems(state: Values) -> Iterator[str]:
         f"{path}: hooks leave it out: {why}" for path, why in sorted(state["withheld"].items())
     ]
     problems += [f"{each['lesson']}: {each['why']}: {each['do']}" for each in state["wrong"]]
-    problems += state["ignored_settings"]
+    problems += [*state["ignored_settings"], *state["state"]]
     for problem in problems[:MAX_PROBLEMS]:
         yield f"problem    {problem}"
     if len(problems) > MAX_PROBLEMS:

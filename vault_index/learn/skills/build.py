@@ -20,7 +20,7 @@ from vault_index.errors import VaultError
 from vault_index.learn.skills import cluster, render
 from vault_index.learn.skills.cluster import PREFIX, Cluster
 from vault_index.learn.skills.render import REFERENCE
-from vault_index.skill import FILE, user_folder
+from vault_index.lesson.skill import FILE, user_folder
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault

@@ -12,7 +12,7 @@ from string import Template
 from vault_index.learn.skills.cluster import Cluster, Pattern
 from vault_index.lesson import category, passages
 from vault_index.lesson.file import hash_of_file
-from vault_index.skill import CATEGORIES, FILE, PROMPTS, SILENT
+from vault_index.lesson.skill import CATEGORIES, FILE, PROMPTS, SILENT
 from vault_index.text import quote
 from vault_index.text.blocks import one_line
 from vault_index.text.quote import clean

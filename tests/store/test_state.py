@@ -1,0 +1,276 @@
+"""The database of what this machine remembers: whole after kills, for many processes, on bad disks."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import shutil
+import signal
+import sqlite3
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from vault_index import state
+from vault_index.errors import WriteError
+
+
+@dataclass(frozen=True)
+class Pair:
+    one: int
+    other: int
+
+
+@pytest.fixture(autouse=True)
+def tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begin without the tables of the product: their changes have tests of their own."""
+    monkeypatch.setattr(state, "MIGRATIONS", [])
+
+    @state.migration
+    def pairs(db: sqlite3.Connection) -> None:
+        db.execute("CREATE TABLE pair (one INTEGER, other INTEGER)")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home" / ".lessons"
+
+
+def in_a_fork(do: Callable[[], None]) -> int:
+    """Start a process, and return its id; it ends with status 1 if an error leaves it."""
+    if pid := os.fork():
+        return pid
+    try:
+        do()
+    except BaseException:  # noqa: BLE001
+        os._exit(1)
+    os._exit(0)
+
+
+def add(home: Path, number: int) -> None:
+    with state.writing(home) as db:
+        state.insert(db, "pair", Pair(number, -1))
+        db.execute("UPDATE pair SET other = ? WHERE one = ?", (number, number))
+
+
+def pairs(home: Path) -> list[Pair]:
+    with state.reading(home) as db:
+        return state.select(db, "pair", Pair, "ORDER BY rowid")
+
+
+def test_what_is_written_is_read_by_another_process_and_only_by_its_user(home: Path) -> None:
+    assert pairs(home) == []
+    assert not home.exists()  # a read writes nothing
+    add(home, 7)
+    assert pairs(home) == [Pair(7, 7)]
+    assert os.waitpid(in_a_fork(lambda: add(home, 8)), 0)[1] == 0
+    assert pairs(home) == [Pair(7, 7), Pair(8, 8)]
+    assert {file.stat().st_mode & 0o777 for file in home.iterdir()} == {0o600}
+    assert home.stat().st_mode & 0o777 == 0o700
+
+
+def test_an_error_undoes_the_whole(home: Path) -> None:
+    def write() -> None:
+        with state.writing(home) as db:
+            state.insert(db, "pair", Pair(1, 1))
+            with state.writing(home) as again:
+                state.insert(again, "pair", Pair(1 // 0, 1))
+
+    with pytest.raises(ZeroDivisionError):
+        write()
+    assert pairs(home) == []
+
+
+def test_changes_of_tables_come_once_and_in_order(home: Path) -> None:
+    add(home, 1)
+
+    @state.migration
+    def third(db: sqlite3.Connection) -> None:
+        db.execute("ALTER TABLE pair ADD COLUMN note TEXT DEFAULT 'old'")
+
+    assert pairs(home) == [Pair(1, 1)]  # a connection that is open is not asked again
+    opened = threading.Thread(target=add, args=(home, 2))
+    opened.start()
+    opened.join()
+    with state.reading(home) as db:
+        assert db.execute("SELECT note FROM pair").fetchall() == [("old",), ("old",)]
+    state.MIGRATIONS.pop()
+    opened = threading.Thread(target=lambda: said.append(failure(lambda: add(home, 3))))
+    said: list[str] = []
+    opened.start()
+    opened.join()
+    assert "a newer version" in said[0]
+
+
+def failure(do: Callable[[], object]) -> str:
+    """Return the message of the WriteError that comes, and "" for none."""
+    try:
+        do()
+    except WriteError as error:
+        return f"{error.message}; {error.hint}"
+    return ""
+
+
+def test_twelve_processes_begin_at_once(home: Path) -> None:
+    def write() -> None:
+        for number in range(20):
+            add(home, number)
+
+    processes = [in_a_fork(write) for _ in range(12)]
+    assert [os.waitpid(pid, 0)[1] for pid in processes] == [0] * 12
+    assert len(pairs(home)) == 240
+    assert all(pair.one == pair.other for pair in pairs(home))
+
+
+@pytest.mark.slow
+def test_kills_at_any_moment(home: Path) -> None:
+    """What was written before a kill is there, and nothing by halves."""
+    chance = random.Random(45)
+    known = 0
+    for _ in range(200):
+        reading, writing = os.pipe()
+
+        def write(end: int = writing, first: int = known) -> None:
+            for number in range(first, first + 1000):
+                add(home, number)
+                os.write(end, b".")
+
+        pid = in_a_fork(write)
+        os.close(writing)
+        time.sleep(chance.random() * 0.02)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        with os.fdopen(reading, "rb") as said:
+            committed = len(said.read())
+        there = pairs(home)
+        assert all(pair.one == pair.other for pair in there)
+        assert len(there) - known in (committed, committed + 1)
+        known = len(there)
+    with state.reading(home) as db:
+        assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    assert state.notes(home) == []
+
+
+def test_a_full_disk_is_one_line_and_nothing_is_lost(home: Path) -> None:
+    add(home, 1)
+
+    def fill() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
+        for number in range(10_000):
+            if said := failure(partial(add, home, number)):
+                assert said.startswith(f"cannot write {home}/state.sqlite: ")
+                assert pairs(home)[0] == Pair(1, 1)
+                return
+        raise AssertionError("the limit was never met")
+
+    assert os.waitpid(in_a_fork(fill), 0)[1] == 0
+    add(home, 2)
+    assert pairs(home)[-1] == Pair(2, 2)
+
+
+def test_a_home_that_nobody_may_write_reads_as_if_it_were_empty() -> None:
+    nowhere = Path("/proc/nobody/.lessons")
+    assert pairs(nowhere) == []
+    assert failure(lambda: add(nowhere, 1)).startswith(f"cannot write {nowhere}/state.sqlite: ")
+
+
+@pytest.mark.slow
+def test_a_home_that_became_read_only(home: Path) -> None:
+    add(home, 1)
+    if os.geteuid() == 0:
+        if (
+            not shutil.which("mount")
+            or subprocess.run(
+                ["mount", "--bind", "-o", "ro", home, home], check=False, capture_output=True
+            ).returncode
+        ):
+            pytest.skip("no folder can be made read-only here")
+    else:
+        home.chmod(0o500)
+    try:
+
+        def use() -> None:
+            state._here.__dict__.clear()  # as a new process
+            assert pairs(home) in ([], [Pair(1, 1)])
+            assert failure(lambda: add(home, 2)).startswith(f"cannot write {home}")
+
+        assert os.waitpid(in_a_fork(use), 0)[1] == 0
+    finally:
+        if os.geteuid() == 0:
+            subprocess.run(["umount", home], check=True)
+        home.chmod(0o700)
+
+
+@pytest.mark.parametrize("end", ["", "header", "middle"])
+def test_a_damaged_database_is_set_aside_once_and_the_product_goes_on(home: Path, end: str) -> None:
+    for number in range(300):
+        add(home, number)
+    state.shrink(home)
+    file = home / "state.sqlite"
+    data = bytearray(file.read_bytes())
+    first = 0 if end == "header" else 4096
+    data[first : len(data)] = os.urandom(len(data) - first)
+    file.write_bytes(data[:100] if end == "" else data)
+
+    def go_on() -> None:
+        state._here.__dict__.clear()  # as a new process
+        for number in range(3):  # at the first, the damage may show
+            failure(partial(add, home, number))
+            failure(lambda: pairs(home))
+        add(home, 3)
+        assert Pair(3, 3) in pairs(home)
+
+    processes = [in_a_fork(go_on) for _ in range(4)]
+    assert [os.waitpid(pid, 0)[1] for pid in processes] == [0] * 4
+    aside = [each for each in home.iterdir() if each.name.endswith("Z")]
+    assert len(aside) == 1
+    assert [fix for _, fix in state.notes(home)] == [f"rm {aside[0]}*"]
+    add(home, 9)
+    assert Pair(9, 9) in pairs(home)
+
+
+def test_a_writer_that_waits_too_long_says_so(home: Path) -> None:
+    add(home, 1)
+    with state.writing(home):
+        said: list[str] = []
+
+        def wait() -> None:
+            with state.writing(home, wait=0.01):
+                pass
+
+        other = threading.Thread(target=lambda: said.append(failure(wait)))
+        other.start()
+        other.join()
+    assert said == [f"another process writes to {home}/state.sqlite; wait until it is done"]
+
+
+def test_what_was_deleted_is_in_no_byte(home: Path) -> None:
+    with state.writing(home) as db:
+        db.execute("CREATE TABLE said (text TEXT)")
+        db.executemany("INSERT INTO said VALUES (?)", [(f"secret {n} " * 50,) for n in range(99)])
+    with state.writing(home) as db:
+        db.execute("DELETE FROM said")
+    state.shrink(home)
+    assert not any(b"secret" in file.read_bytes() for file in home.iterdir())
+
+
+@pytest.mark.parametrize("kind", ["nfs4", "ext4", "fuse.sshfs"])
+def test_no_wal_on_a_network(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"/dev/vda / ext4 rw 0 0\nfiles:/u {home.parent} {kind} rw 0 0\n")
+    monkeypatch.setattr(state, "MOUNTS", mounts)
+    add(home, 1)
+    is_network = kind != "ext4"
+    with state.reading(home) as db:
+        mode = db.execute("PRAGMA journal_mode").fetchone()[0]
+    assert (mode == "delete") is is_network
+    assert bool(state.notes(home)) is is_network

@@ -1,0 +1,288 @@
+"""What this machine remembers about its user: one SQLite database, `~/.lessons/state.sqlite`.
+
+Standard library only. A thread keeps its connection open, as a record then costs a millisecond. Readers
+never wait for the writer (WAL), except on a network file system, where SQLite has no WAL. What cannot be
+opened reads as if it were empty. A damaged database is set aside under another name; a new one begins.
+
+Nothing else in this process may open the file while a connection has it: closing it there takes away
+the locks of SQLite.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+from vault_index.errors import VaultError, WriteError
+
+FILE = "state.sqlite"
+DAMAGED = ".damaged-"  # before the time at which it was set aside
+LOGS = ("-wal", "-shm")  # the ends of the names of SQLite's files beside it
+WAIT_SECONDS = 5.0  # for another writer
+_AGAIN_SECONDS = 0.01  # between two tries at what SQLite itself does not wait for
+MOUNTS = Path("/proc/mounts")
+NETWORKS = frozenset(
+    "9p afs beegfs ceph cifs glusterfs gpfs lustre ncpfs nfs nfs4 smb2 smb3 smbfs vboxsf "
+    "fuse.glusterfs fuse.rclone fuse.s3fs fuse.smbnetfs fuse.sshfs".split()
+)
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+T = TypeVar("T")
+Migration = Callable[[sqlite3.Connection], None]
+MIGRATIONS: list[
+    Migration
+] = []  # in the order in which they are applied; `user_version` counts them
+
+
+def migration(change: Migration) -> Migration:
+    """Add a change of the tables as the last one. One that was released is never edited."""
+    MIGRATIONS.append(change)
+    return change
+
+
+class _Connection(sqlite3.Connection):
+    def __del__(self) -> None:
+        self.close()
+
+
+_here = threading.local()  # `held`: what is open in this thread, `empty`: a database without a row
+_of_parents: list[sqlite3.Connection] = []  # a fork may not use them, and closing would drop locks
+
+
+@contextlib.contextmanager
+def writing(home: Path, wait: float = WAIT_SECONDS) -> Iterator[sqlite3.Connection]:
+    """Open the database for one transaction, which is undone if an error leaves it.
+
+    `wait` is the most seconds to wait for another writer. Within another `writing` it is a part of that
+    one. Raises WriteError.
+    """
+    with _named_errors(home / FILE):
+        db = _connection(home)
+        if db.in_transaction:
+            yield db
+            return
+        db.execute(f"PRAGMA busy_timeout = {int(wait * 1000)}")
+        with _transaction(db, "BEGIN IMMEDIATE"):
+            yield db
+
+
+@contextlib.contextmanager
+def reading(home: Path) -> Iterator[sqlite3.Connection]:
+    """Open the database as it is now; an empty one where there is none, or none that can be opened.
+
+    Raises VaultError where it is found to be damaged; the next one reads an empty one.
+    """
+    with _named_errors(home / FILE):
+        try:
+            db = _connection(home) if (home / FILE).exists() else _empty()
+        except (WriteError, sqlite3.Error):
+            db = _empty()
+        if db.in_transaction:
+            yield db
+            return
+        with _transaction(db, "BEGIN"):
+            yield db
+
+
+@contextlib.contextmanager
+def _transaction(db: sqlite3.Connection, begin: str) -> Iterator[None]:
+    db.execute(begin)
+    try:
+        yield
+        db.execute("COMMIT")
+    finally:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+
+
+def select(
+    db: sqlite3.Connection, table: str, kind: type[T], rest: str = "", values: Sequence[Any] = ()
+) -> list[T]:
+    """Return rows as dataclasses of a kind; `rest` is what follows the name of the table."""
+    return [
+        kind(*row) for row in db.execute(f"SELECT {_columns(kind)} FROM {table} {rest}", values)
+    ]
+
+
+def insert(db: sqlite3.Connection, table: str, row: Any) -> int:
+    """Insert a dataclass as a row and return its number."""
+    values = [getattr(row, field.name) for field in fields(row)]
+    marks = ", ".join("?" * len(values))
+    done = db.execute(f"INSERT INTO {table} ({_columns(type(row))}) VALUES ({marks})", values)
+    return done.lastrowid or 0
+
+
+def _columns(kind: Any) -> str:
+    return ", ".join(f'"{field.name}"' for field in fields(kind))
+
+
+def shrink(home: Path) -> None:
+    """Write the file anew without what was deleted, and empty its log. Raises WriteError."""
+    with _named_errors(home / FILE):
+        db = _connection(home)
+        db.execute(f"PRAGMA busy_timeout = {int(WAIT_SECONDS * 1000)}")
+        db.execute("VACUUM")
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def notes(home: Path) -> list[tuple[str, str]]:
+    """Return what the user should know of the database, each with what to do, if anything."""
+    told = [
+        (f"{file} was damaged and is set aside; a new database began", f"rm {file}*")
+        for file in sorted(home.glob(f"{FILE}{DAMAGED}*Z"))
+    ]
+    try:
+        if (home / FILE).exists():
+            with _named_errors(home / FILE):
+                _connection(home)
+    except VaultError as error:
+        told.append((error.message, error.hint))
+    if kind := network_of(home):
+        told.append((f"{home} is on a network file system ({kind}), where memory is slower", ""))
+    return told
+
+
+def network_of(folder: Path) -> str:
+    """Return the type of the network file system that a folder is on; "" for a local one."""
+    place = f"{os.path.realpath(folder)}/"
+    kind, longest = "", 0
+    with contextlib.suppress(OSError):
+        for line in MOUNTS.read_text("utf-8", "replace").splitlines():
+            _, point, type, *_ = [*line.split(" "), "", "", ""]
+            point = point.replace("\\040", " ").rstrip("/") + "/"
+            if place.startswith(point) and len(point) >= longest:
+                kind, longest = type, len(point)
+    return kind if kind in NETWORKS else ""
+
+
+def _connection(home: Path) -> sqlite3.Connection:
+    """Return this thread's connection; a file that is missing or damaged is made anew."""
+    file = home / FILE
+    held: tuple[tuple[Any, ...], sqlite3.Connection] | None = getattr(_here, "held", None)
+    identity = _identity(file)
+    if held and identity and held[0] == (os.getpid(), str(file), *identity):
+        return held[1]
+    if held:
+        _here.held = None
+        held[1].close() if held[0][0] == os.getpid() else _of_parents.append(held[1])
+    try:
+        db = _open(file)
+    except sqlite3.DatabaseError as error:
+        if not _is_damage(error):
+            raise
+        _set_aside(file)
+        db = _open(file)
+    _here.held = (os.getpid(), str(file), *(_identity(file) or ())), db
+    return db
+
+
+def _identity(file: Path) -> tuple[int, int] | None:
+    try:
+        now = file.stat()
+    except OSError:
+        return None
+    return now.st_dev, now.st_ino
+
+
+def _open(file: Path) -> sqlite3.Connection:
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise _error(file, error.strerror or str(error)) from None
+    # a thread that ends leaves its connection to whoever collects it
+    db = sqlite3.connect(
+        file, WAIT_SECONDS, isolation_level=None, check_same_thread=False, factory=_Connection
+    )
+    db.execute("PRAGMA foreign_keys = ON")
+    db.execute("PRAGMA secure_delete = ON")
+    _choose_journal(db, "delete" if network_of(file.parent) else "wal")
+    _migrate(db, file)
+    return db
+
+
+def _choose_journal(db: sqlite3.Connection, mode: str) -> None:
+    until = time.monotonic() + WAIT_SECONDS
+    while db.execute("PRAGMA journal_mode").fetchone()[0] != mode:
+        try:
+            db.execute(f"PRAGMA journal_mode = {mode}")
+            break  # or SQLite has no other here
+        except sqlite3.OperationalError:  # another process opens it, too
+            if time.monotonic() > until:
+                raise
+            time.sleep(_AGAIN_SECONDS)
+    if mode == "wal":
+        db.execute("PRAGMA synchronous = NORMAL")
+
+
+def _migrate(db: sqlite3.Connection, file: Path | None = None) -> None:
+    def version() -> int:
+        return int(db.execute("PRAGMA user_version").fetchone()[0])
+
+    if version() < len(MIGRATIONS):
+        with _transaction(db, "BEGIN IMMEDIATE"):
+            for change in MIGRATIONS[version() :]:
+                change(db)
+            db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+    if version() > len(MIGRATIONS):
+        problem = f"{file} was written by a newer version of lessons"
+        raise WriteError(problem, "upgrade this one")
+
+
+def _empty() -> sqlite3.Connection:
+    """Return a database in memory that has the tables and no row."""
+    if not hasattr(_here, "empty"):
+        db = sqlite3.connect(
+            ":memory:", isolation_level=None, check_same_thread=False, factory=_Connection
+        )
+        _migrate(db)
+        db.execute("PRAGMA query_only = ON")
+        _here.empty = db
+    found: sqlite3.Connection = _here.empty
+    return found
+
+
+@contextlib.contextmanager
+def _named_errors(file: Path) -> Iterator[None]:
+    """Turn what SQLite says into an error for the user, and set a damaged file aside."""
+    try:
+        yield
+    except sqlite3.ProgrammingError:
+        raise
+    except sqlite3.DatabaseError as error:
+        if _is_damage(error):
+            _set_aside(file)
+            raise WriteError(f"{file} was damaged and is set aside", "run it again") from None
+        raise _error(file, str(error)) from None
+
+
+def _error(file: Path, reason: str) -> WriteError:
+    if "locked" in reason:
+        return WriteError(f"another process writes to {file}", "wait until it is done")
+    return WriteError(f"cannot write {file}: {reason}", "free some space or make it writable")
+
+
+def _is_damage(error: sqlite3.Error) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE
+
+
+def _set_aside(file: Path) -> None:
+    """Rename a damaged database, unless another process did so meanwhile."""
+    with contextlib.suppress(OSError), file.open("rb") as damaged:
+        fcntl.flock(damaged, fcntl.LOCK_EX)
+        seen = os.fstat(damaged.fileno())
+        if _identity(file) == (seen.st_dev, seen.st_ino):
+            aside = f"{file}{DAMAGED}{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
+            for end in ("", *LOGS):
+                with contextlib.suppress(FileNotFoundError):
+                    Path(f"{file}{end}").replace(f"{aside}{end}")
