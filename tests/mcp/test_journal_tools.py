@@ -38,7 +38,7 @@ async def client(shop: Path) -> AsyncIterator[Client]:
         yield client
 
 
-async def names(folder: Path, tools: str = "all") -> list[str]:
+async def names(folder: Path, tools: str = "usual") -> list[str]:
     async with Client(build(Agent(str(folder)), tools)) as client:
         return [tool.name for tool in (await client.list_tools()).tools]
 
@@ -52,6 +52,28 @@ async def test_they_are_there_when_the_journal_is_on(tmp_path: Path, own_world: 
     assert await names(tmp_path) == [*lessons[:4], *NAMES, *lessons[4:]]
     assert await names(tmp_path, "journal") == NAMES
     assert await names(tmp_path, "lessons") == lessons
+    others = await names(tmp_path, "all")
+    assert others[:8] == [*lessons[:4], *NAMES, "get_context_timeline", *lessons[4:]]
+    assert others[8:] == [
+        *("search_observations", "find_by_concept", "find_by_file", "find_by_type"),
+        *("search_sessions", "search_user_prompts"),
+    ]
+    recorded.unlink()
+    assert await names(tmp_path, "all") == lessons
+
+
+async def test_all_tools_say_what_they_take_and_can_be_called(shop: Path) -> None:
+    async with Client(build(Agent(str(shop)), "all")) as client:
+        takes = {
+            tool.name: tool.input_schema["properties"] for tool in (await client.list_tools()).tools
+        }
+        assert {"depth_before", "depth_after"} <= takes["get_context_timeline"].keys()
+        assert "kind" in takes["search_journal"]
+        assert takes["find_by_file"] == {
+            name: about for name, about in takes["search_journal"].items() if name != "kind"
+        }
+        found = await call(client, "search_user_prompts", query="redirect", since="all")
+        assert found.count("[prompt] ") == found.count("\n- ") > 0
 
 
 async def test_one_search_has_kinds_files_types_and_what_was_around(client: Client) -> None:

@@ -31,9 +31,9 @@ MCP_PORT = 7732  # beside that of `lessons serve`
     has_json=False,
 )
 @options.choice(
-    *("--tools", "lessons journal all"),
-    "Which tools; those of the journal are there while it is on.",
-    default="all",
+    *("--tools", "lessons journal usual all"),
+    "Which tools; all: the timeline and each search of the journal by name as well.",
+    default="usual",
     show_default=True,
 )
 @click.option("--http", is_flag=True, help="Serve HTTP instead of stdin and stdout.")

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
-
 from vault_index import api
 from vault_index.entrypoints.mcp import texts
 from vault_index.entrypoints.mcp.agent import Agent
-from vault_index.entrypoints.mcp.server import LessonsServer
+from vault_index.entrypoints.mcp.server import Alias, LessonsServer
 from vault_index.entrypoints.mcp.tools import (
     MAX_QUERY_CHARS,
     NAME_LIMITS,
@@ -27,16 +25,15 @@ JOURNAL_TOOL, TIMELINE = "search_journal", "get_context_timeline"
 # names by which agents may know a search of the journal: what each narrows it to
 _WORK = {"kind": "observation"}
 SEARCHES = {
-    "search_observations": _WORK,
-    "find_by_concept": _WORK,
-    "find_by_file": _WORK,
-    "find_by_type": _WORK,
-    "search_sessions": {"kind": "summary"},
-    "search_user_prompts": {"kind": "prompt"},
+    "search_observations": Alias("Search work that was done.", JOURNAL_TOOL, _WORK),
+    "find_by_concept": Alias("Find work by its concept.", JOURNAL_TOOL, _WORK),
+    "find_by_file": Alias("Find work by a file.", JOURNAL_TOOL, _WORK),
+    "find_by_type": Alias("Find work by its type.", JOURNAL_TOOL, _WORK),
+    "search_sessions": Alias("Search summaries of sessions.", JOURNAL_TOOL, {"kind": "summary"}),
+    "search_user_prompts": Alias("Search prompts of the user.", JOURNAL_TOOL, {"kind": "prompt"}),
 }
 MAX_START = 900  # of a page; the journal returns up to 1,000 hits
 Kind = Literal["", "prompt", "observation", "summary"]
-Depth = Annotated[int, Field(ge=0, le=50)]
 
 
 class Tools:
@@ -83,10 +80,10 @@ class Tools:
 
     def get_context_timeline(
         self,
-        anchor: str,
-        depth_before: Depth = 10,
-        depth_after: Depth = 10,
-        format: Literal["index", "full"] = "index",
+        anchor: Annotated[str, about("an id, a time such as yesterday 14:00, or a query")],
+        depth_before: Annotated[int, about("records before it", ge=0, le=50)] = 10,
+        depth_after: Annotated[int, about("records after it", ge=0, le=50)] = 10,
+        format: Annotated[Literal["index", "full"], about("full: with their texts")] = "index",
         project: Project = "",
     ) -> str:
         """Show what came before and after a record, a session, a time ("yesterday 14:00") or a query."""
@@ -107,9 +104,9 @@ def _add(server: LessonsServer, agent: Agent) -> None:
     tools = Tools(agent)
     add_tool(server, tools.search_journal, "Search past work", READS)
     add_tool(server, tools.get_context_timeline, "Timeline of past work", READS)
-    server.unlisted[TIMELINE] = lambda: True
+    server.unlisted[TIMELINE] = lambda: not (server.lists_all and spool.is_on())
     server.unlisted[JOURNAL_TOOL] = lambda: not spool.is_on()
-    server.aliases |= {name: (JOURNAL_TOOL, narrowed) for name, narrowed in SEARCHES.items()}
+    server.aliases |= SEARCHES
 
 
 TOOLS = Toolset(lambda: _ABOUT if spool.is_on() else "", _add)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 from urllib.parse import quote, unquote
 
@@ -34,32 +34,50 @@ RESOURCE = "lesson://"
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """Another name of a `tool`, with the arguments that the name stands for."""
+
+    about: str
+    tool: str
+    narrowed: Mapping[str, Any]
+
+
 class LessonsServer(MCPServer):
     """A server whose errors are text for the model: what happened, and the next step.
 
-    `unlisted` says of some tools whether the model does not see them now.
-    `aliases` has for another name of a tool that tool, and the arguments that it stands for.
+    `unlisted` says of some tools whether the model does not see them now. `aliases` are listed where
+    the server `lists_all`; each can be called everywhere.
     """
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, lists_all: bool, **options: Any) -> None:
         # the next search reads a lesson that changed: nothing is announced, so nobody subscribes
         super().__init__(subscriptions=False, **options)
         self.unlisted: dict[str, Callable[[], bool]] = {}
-        self.aliases: dict[str, tuple[str, Mapping[str, Any]]] = {}
+        self.aliases: dict[str, Alias] = {}
+        self.lists_all = lists_all
 
     async def list_tools(self) -> list[mcp_types.Tool]:
         """Return the tools for the model."""
-        return [
+        listed = [
             tool for tool in await super().list_tools() if not self.unlisted.get(tool.name, bool)()
         ]
+        if self.lists_all:
+            whole = {tool.name: tool for tool in listed}
+            listed += [
+                _renamed(whole[alias.tool], name, alias)
+                for name, alias in self.aliases.items()
+                if alias.tool in whole
+            ]
+        return listed
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> mcp_types.CallToolResult | mcp_types.InputRequiredResult:
         """Call a tool, by another name of it, too; an error is an answer."""
         if name in self.aliases:
-            name, narrowed = self.aliases[name]
-            arguments = {**arguments, **narrowed}
+            alias = self.aliases[name]
+            name, arguments = alias.tool, {**arguments, **alias.narrowed}
         known = await self._arguments(name)
         if known is not None and (unknown := [each for each in arguments if each not in known]):
             return _error(await self._refused(name, f"there is no argument {unknown[0]!r:.40}"))
@@ -121,6 +139,17 @@ class LessonsServer(MCPServer):
             if tool.name == name:
                 return list(tool.input_schema.get("properties", {}))
         return None
+
+
+def _renamed(tool: mcp_types.Tool, name: str, alias: Alias) -> mcp_types.Tool:
+    """Return a tool under another name, without the arguments that the name stands for."""
+    taken = tool.input_schema["properties"]
+    left = {each: taken[each] for each in taken if each not in alias.narrowed}
+    schema = {**tool.input_schema, "properties": left}
+    about = f"{alias.about} {tool.description}"
+    return tool.model_copy(
+        update={"name": name, "title": alias.about[:-1], "description": about, "input_schema": schema}
+    )
 
 
 def _error(text: str) -> mcp_types.CallToolResult:
