@@ -28,6 +28,7 @@ SEARCH, GET = "LearnSearch", "LearnGet"  # events in the record
 COUNTED = 5  # hits of a search that count as used: an agent reads the first
 HITS, MAX_HITS = 10, 50  # of a page: where neither caller nor settings say, and at most
 MAX_CONFIDENCE = 5
+NEWEST = 20  # lessons in a list of resources
 
 
 @question
@@ -99,6 +100,18 @@ def get(vault: Vault, name: str) -> dict[str, Any]:
         entry["id"], entry["path"] = there[0].marked(entry["id"], entry["path"])
     _count(vault, GET, "", [(entry["id"], 1.0)], began)
     return {"entry": as_json(entry), "near": []}
+
+
+@question
+def newest(vault: Vault) -> list[list[str]]:
+    """Return the id and title of the lessons that changed last, of those that agents may read."""
+    latest = [each for each in entries.entries(vault, order="updated") if not each["withheld"]]
+    ids = [each["id"] for each in latest[:NEWEST]]
+    where = filters.all_of(filters.WHOLE, filters.any_of("lesson_id", ids))
+    rows = vault.open_index().store.rows(("lesson_id", "path", "title", "file_hash"), where)
+    trusted = select.trusted_files(vault, {(row["path"], row["file_hash"]) for row in rows})
+    of = {row["lesson_id"]: row for row in rows if (row["path"], row["file_hash"]) in trusted}
+    return [[id, of[id]["title"]] for id in ids if id in of]
 
 
 @question

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 from urllib.parse import quote, unquote
 
+import anyio.to_thread
 import mcp_types
 import uvicorn
 from mcp.server import MCPServer
@@ -29,7 +30,7 @@ from vault_index.entrypoints.mcp.agent import Agent
 from vault_index.errors import VaultError
 from vault_index.text.quote import defused_line
 
-RESOURCE = "lesson://"
+RESOURCE, _MARKDOWN = "lesson://", "text/markdown"
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +57,7 @@ class LessonsServer(MCPServer):
         self.unlisted: dict[str, Callable[[], bool]] = {}
         self.aliases: dict[str, Alias] = {}
         self.lists_all = lists_all
+        self.newest: Callable[[], list[mcp_types.Resource]] = list
 
     async def list_tools(self) -> list[mcp_types.Tool]:
         """Return the tools for the model."""
@@ -85,6 +87,10 @@ class LessonsServer(MCPServer):
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
             return _error(await self._explain(name, error))
+
+    async def list_resources(self) -> list[mcp_types.Resource]:
+        """Return the newest lessons; any other is read by its id."""
+        return await anyio.to_thread.run_sync(self.newest)
 
     async def read_resource(
         self, uri: Any, context: Context[Any, Any] | None = None
@@ -176,10 +182,22 @@ def add_resource(server: LessonsServer, agent: Agent) -> None:
             raise ResourceNotFoundError(texts.lesson(id, answer))
         return texts.lesson(id, answer)
 
+    def newest() -> list[mcp_types.Resource]:
+        with contextlib.suppress(VaultError):
+            return [
+                mcp_types.Resource(
+                    uri=RESOURCE + quote(id, safe=""), name=texts.line(id),
+                    title=texts.line(title), mime_type=_MARKDOWN,
+                )
+                for id, title in agent.ask(api.learn.newest())
+            ]  # fmt: skip
+        return []
+
     about = "A lesson of the team, by its id."
-    server.resource(
-        f"{RESOURCE}{{id}}", title="Lesson", description=about, mime_type="text/markdown"
-    )(lesson)
+    server.resource(f"{RESOURCE}{{id}}", title="Lesson", description=about, mime_type=_MARKDOWN)(
+        lesson
+    )
+    server.newest = newest
 
 
 # The server over HTTP, on loopback: streamable HTTP at `/mcp`, behind the guard of every HTTP door.
