@@ -86,6 +86,19 @@ def test_each_subagent_gets_what_its_prompt_needs(team: Vault) -> None:
     assert run("lessons", "last", "-n", "9", cwd=team.root, env=ENVIRONMENT).out.count("node-heap")
 
 
+def test_a_fork_has_heard_what_its_session_got(team: Vault) -> None:
+    with watched(team, **ENVIRONMENT):
+        prompt = {"hook_event_name": "UserPromptSubmit", "session_id": STARTED["session_id"]}
+        assert ADVICE in send(team, prompt, prompt=HEAP, prompt_id="p0")
+        assert start(team, HEAP, "c1", "a1", "fork") == ""
+        layers = "docker layers are rebuilt each time, which order of the Dockerfile keeps them"
+        assert "layers.md" in start(team, layers, "c2", "a2", "fork")
+        assert ADVICE in start(team, HEAP, "c3", "a3", "fork-reviewer")
+    given = sessions.given(team, STARTED["session_id"], "a1")
+    assert list(given) == list(sessions.given(team, STARTED["session_id"]))
+    assert given
+
+
 def test_two_that_start_side_by_side_get_their_own_and_two_hooks_answer_once(team: Vault) -> None:
     with watched(team, **ENVIRONMENT):
         silent = {"prompt": "please translate the greeting into Latin", "subagent_type": "Explore"}

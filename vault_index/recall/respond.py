@@ -47,6 +47,8 @@ def respond(
         return None
     if name == injections.SUBAGENT:
         is_ours = session and sessions.claim(sessions.file_of(vault, session), event, since)
+        if is_ours and _is_fork(event):
+            sessions.inherit(vault, session, str(event.get("agent_id") or ""))
         left = sessions.take_note(vault, event) if is_ours else None
         return (_tell(vault, event, left, by) or None) if left else None
     with vault.opened_once():
@@ -69,6 +71,11 @@ def respond(
     if name in _WITH_RECEIPT and vault.config.receipt and shown and injection.text:
         answer["systemMessage"] = block.receipt(shown)  # for the person alone
     return answer or None
+
+
+def _is_fork(event: Mapping[str, Any]) -> bool:
+    """Whether a subagent starts with the whole conversation of its session: it heard the lessons."""
+    return event.get("agent_type") == "fork"
 
 
 def _tell(vault: Vault, event: dict[str, Any], told: Mapping[str, Any], by: str) -> dict[str, Any]:
@@ -112,7 +119,7 @@ def _injection(
         return calls.at_failure(vault, event, text_only)
     if name == injections.EDIT:
         return calls.at_edit(vault, event)
-    is_new = name == sessions.ASKED  # a new subagent was given nothing yet
+    is_new = name == sessions.ASKED and not _is_fork(event)  # it was given nothing yet
     given = () if is_new else sessions.given(vault, session)
     pointed = () if is_new else sessions.lines_of(vault, session, ending=sessions.LINES)
     if from_files:

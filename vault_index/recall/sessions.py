@@ -62,6 +62,12 @@ def given(vault: Vault, session: str, agent: str = "") -> dict[str, None]:
     return dict.fromkeys(reversed(dict.fromkeys(latest_first)))
 
 
+def inherit(vault: Vault, session: str, agent: str) -> None:
+    """Note for a subagent that it has what its session received until now."""
+    for ending in ("", LINES) if agent else ():
+        note(vault, session, agent, lines_of(vault, session, ending=ending), ending)
+
+
 def forget_given(vault: Vault, session: str) -> None:
     """Empty the record of what a session received: the agent has lost it."""
     for ending in ("", LINES) if session else ():

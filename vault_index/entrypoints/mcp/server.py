@@ -152,10 +152,8 @@ def _renamed(tool: mcp_types.Tool, name: str, alias: Alias) -> mcp_types.Tool:
     taken = tool.input_schema["properties"]
     left = {each: taken[each] for each in taken if each not in alias.narrowed}
     schema = {**tool.input_schema, "properties": left}
-    about = f"{alias.about} {tool.description}"
-    return tool.model_copy(
-        update={"name": name, "title": alias.about[:-1], "description": about, "input_schema": schema}
-    )
+    about = {"title": alias.about[:-1], "description": f"{alias.about} {tool.description}"}
+    return tool.model_copy(update={"name": name, "input_schema": schema, **about})
 
 
 def _error(text: str) -> mcp_types.CallToolResult:
