@@ -52,4 +52,7 @@ def test_an_error_outside_of_the_application_is_noted(tmp_path: Path, error: str
         _, noted = process.communicate(timeout=60)
     assert process.returncode == 0
     name = error.rpartition(".")[2]
-    assert re.fullmatch(rf"error: {name} in broken:\d+\n", noted)
+    said = (
+        rf"error: a bug of lessons: {name} in broken:\d+; report it with the end of \S+/bugs.log\n"
+    )
+    assert re.fullmatch(said, noted)

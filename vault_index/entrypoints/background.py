@@ -59,6 +59,11 @@ def _run(seconds: int, work: Callable[[], None]) -> int:
     except VaultError as error:
         _say(f"error: {error.message}")
         return 1
+    except Exception as error:  # noqa: BLE001  # a bug
+        from vault_index.entrypoints import bug
+
+        _say(f"error: {bug.line(error)}")
+        return 1
     return 0
 
 

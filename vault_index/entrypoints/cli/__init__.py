@@ -151,6 +151,7 @@ class _Group(click.Group):
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run a command; what click says of wrong arguments is printed as all else is."""
+        threading.excepthook = lambda raised: _say_bug(raised.exc_value)
         try:
             ended = super().main(*args, **{**extra, "standalone_mode": False})
         except click.ClickException as error:
@@ -159,10 +160,8 @@ class _Group(click.Group):
         except click.Abort:
             output.say("Aborted!", err=True)
             sys.exit(1)
-        except Exception:  # noqa: BLE001  # a bug; its traceback may repeat what a file says
-            import traceback
-
-            output.text(traceback.format_exc(), err=True)
+        except Exception as error:  # noqa: BLE001  # a bug
+            _say_bug(error)
             sys.exit(1)
         status = ended if isinstance(ended, int) else 0
         if not (args or extra):  # the program, not a test
@@ -197,6 +196,13 @@ def nearest(name: str, names: Iterable[str], least: float = 0.6) -> str:
     import difflib
 
     return next(iter(difflib.get_close_matches(name, list(names), 1, least)), "")
+
+
+def _say_bug(error: BaseException | None) -> None:
+    from vault_index.entrypoints import bug
+
+    caught = bug.caught(error or SystemError())
+    output.error(caught.message, caught.hint)
 
 
 def _end_with_threads(status: int) -> None:

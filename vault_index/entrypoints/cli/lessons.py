@@ -110,7 +110,6 @@ def _write_typed(
     import tempfile
 
     from vault_index.edit import add
-    from vault_index.entrypoints import editor
 
     vault = client.open_vault(named)
     title = title or output.ask("title, as a whole phrase:").strip()
@@ -124,7 +123,7 @@ def _write_typed(
         is_number = typed.isdecimal() and 1 <= int(typed) <= len(counts)
         categories = (counts[int(typed) - 1] if is_number else typed,) if typed else ()
     add.refuse_existing(vault, add.place_of(vault, b"-", title=title, categories=categories))
-    text = editor.edit(_TEMPLATE, vault.root)
+    text = asking.edit_text(_TEMPLATE, vault.root)
     text = re.sub(r"(?s)<!--.*?-->", "", text or "").strip()
     if not text:
         raise VaultError("nothing was written", f'lessons new "{title}"')
@@ -309,14 +308,13 @@ def edit_command(named: str | None, lesson_id: str | None) -> None:
     The editor is $VISUAL, $EDITOR, git's, or vi. Without ID you pick a lesson.
     """
     from vault_index import check, files
-    from vault_index.entrypoints import editor
     from vault_index.lesson import parse
 
     vault = client.open_vault(named)
     entry = asking.entry(named, lesson_id or asking.pick(named), names_only=True)
     file = vault.root / entry["path"]
     files.refuse_links(file, vault.root)
-    editor.edit_file(file, vault.root)
+    asking.edit_file(file, vault.root)
     try:
         data = file.read_bytes()
         parse.parse_file(data, entry["path"])

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from vault_index import api, client
-from vault_index.entrypoints import editor
 from vault_index.entrypoints.cli import asking, output
 from vault_index.entrypoints.words import proposals
 from vault_index.errors import VaultError
@@ -171,7 +170,7 @@ class Review:
             return False
         text = seen
         while True:
-            saved = editor.edit(text, client.open_vault(self._named).root)
+            saved = asking.edit_text(text, client.open_vault(self._named).root)
             if saved is None or saved == seen:
                 asking.note("nothing was changed")
                 return False

@@ -53,8 +53,13 @@ def mcp_command(
         # Before the imports: an interrupt in one of their callbacks would be lost.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     gc.disable()  # what the SDK loads stays: looking through it again takes a tenth of the start
+    import logging
+
+    from vault_index.entrypoints import bug
     from vault_index.entrypoints.mcp.agent import Agent
     from vault_index.entrypoints.mcp.tools import build
+
+    logging.basicConfig(handlers=[bug.Handler(asking.note)])  # else the SDK prints tracebacks
 
     if http:
         from vault_index import config

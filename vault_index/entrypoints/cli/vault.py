@@ -95,12 +95,11 @@ def set_setting(named: str | None, name: str, value: str, shared: bool) -> None:
 def edit_settings() -> None:
     """Open your own config.toml in your editor, and check it."""
     from vault_index import config
-    from vault_index.entrypoints import editor
 
     file = config.home_folder() / "config.toml"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.touch()
-    editor.edit_file(file, file.parent)
+    asking.edit_file(file, file.parent)
     for problem in config.load().unknown_keys:
         asking.note(f"warning: {problem}")
 

@@ -6,7 +6,6 @@ Other users of this machine can ask a port of it, so over HTTP every request nee
 from __future__ import annotations
 
 import contextlib
-import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -23,7 +22,7 @@ from pydantic import ValidationError
 from starlette.responses import Response
 
 from vault_index import api
-from vault_index.entrypoints import guard
+from vault_index.entrypoints import bug, guard
 from vault_index.entrypoints.guard import App, Receive, Scope, Send
 from vault_index.entrypoints.mcp import texts
 from vault_index.entrypoints.mcp.agent import Agent
@@ -31,8 +30,6 @@ from vault_index.errors import VaultError
 from vault_index.text.quote import defused_line
 
 RESOURCE, _MARKDOWN = "lesson://", "text/markdown"
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +123,9 @@ class LessonsServer(MCPServer):
         if cause is None or isinstance(cause, ToolError):
             names = ", ".join(tool.name for tool in await self.list_tools())
             return f"there is no tool {defused_line(name)!r}. Next: choose among {names}."
-        logger.error("tool %r failed", name, exc_info=cause)
-        kind = type(cause).__name__
-        return (
-            f"{name} failed ({kind}), which is a bug of `lessons mcp`; its log has the details. "
-            "Next: go on without it, and tell the user."
-        )
+        caught = bug.caught(cause)
+        told = f"Next: go on without it, and tell the user about it: {caught.hint}."
+        return f"{name} failed, which is {caught.message}. {told}"
 
     async def _refused(self, name: str, why: str) -> str:
         """Return what is wrong with arguments, and which there are."""

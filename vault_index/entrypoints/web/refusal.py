@@ -15,6 +15,7 @@ from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 from vault_index import errors
+from vault_index.entrypoints import bug
 from vault_index.entrypoints.web.shapes import no_field
 
 # the first status with a kind that an error is of
@@ -71,24 +72,15 @@ def add_handlers(
         return refused(request, Refusal(error.status_code, str(error.detail).lower(), hint))
 
     def broken(request: Request, error: Exception) -> Response:
-        note(f"error: {request.method} {request.url.path}: {place_of(error)}")
+        note(f"error: {request.method} {request.url.path}: {bug.line(error)}")
         error.add_note(NOTED)
-        bug = Refusal(500, f"a bug of the server ({type(error).__name__})", "report it")
-        return refused(request, bug)
+        about = f"a bug of the server ({type(error).__name__})"
+        return refused(request, Refusal(500, about, "report it: the server says where its log is"))
 
     app.add_exception_handler(Refusal, refused)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, failed)
     app.add_exception_handler(Exception, broken)
-
-
-def place_of(error: BaseException) -> str:
-    """Return the kind of an error, and the function and line that raised it; never its text."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    line = f"{trace.tb_frame.f_code.co_name}:{trace.tb_lineno}" if trace else "?"
-    return f"{type(error).__name__} in {line}"
 
 
 def refuse_unknown(request: Request) -> None:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, cast
 import uvicorn
 
 from vault_index import api
-from vault_index.entrypoints import guard
+from vault_index.entrypoints import bug, guard
 from vault_index.entrypoints.web import search, vault_client
 from vault_index.entrypoints.web.app import MAX_BODY, PageKeys, application, needs_token
-from vault_index.entrypoints.web.refusal import NOTED, Refusal, place_of
+from vault_index.entrypoints.web.refusal import NOTED, Refusal
 from vault_index.entrypoints.web.vault_client import VaultClient
 from vault_index.model_http import is_this_machine
 
@@ -65,9 +65,24 @@ def _server(vault: Vault, host: str, port: int, token: str, note: Callable[[str]
         lifespan="on",
         timeout_graceful_shutdown=END_SECONDS,
     )
-    logging.getLogger("uvicorn").addHandler(_Bugs(note, client))
+    logging.basicConfig(handlers=[_bugs(note, client)])
     threading.Thread(target=_begin, args=(client,), daemon=True, name="begin").start()
     return _Server(config, client)
+
+
+def _bugs(note: Callable[[str], None], client: VaultClient) -> logging.Handler:
+    """Return what notes the errors that the application did not: before it, or after its answer began.
+
+    A server that ends gives up what it was answering, which is no error.
+    """
+
+    def is_news(record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        return not (client.is_ending or NOTED in getattr(error, "__notes__", ()))
+
+    handler = bug.Handler(note, logging.ERROR)
+    handler.addFilter(is_news)
+    return handler
 
 
 class _Server(uvicorn.Server):
@@ -80,22 +95,6 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await vault_client.end(self._client)
         await super().shutdown(sockets)
-
-
-class _Bugs(logging.Handler):
-    """Notes the errors that the application did not note: before it, or after its answer began."""
-
-    def __init__(self, note: Callable[[str], None], client: VaultClient) -> None:
-        super().__init__(logging.ERROR)
-        self._note = note
-        self._client = client
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Note what the server logs, unless it ends and gives up what it was answering."""
-        error = record.exc_info[1] if record.exc_info else None
-        if self._client.is_ending or NOTED in getattr(error, "__notes__", ()):
-            return
-        self._note(f"error: {place_of(error) if error else record.getMessage()}")
 
 
 class _End:
