@@ -149,6 +149,11 @@ def test_text_that_only_speaks_of_secrets_is_no_finding(text: str) -> None:
         "https://app.example.org/callback?code=731-Kd82_lqPz7VbN4tYw1",  # once, for a minute
         'tokenizer = "o200k_base"',
         'secrets: client_id "k2WbT8qLx0pRm3Zt5uVn7Yc1"',
+        "The job that made it had the token: 3f9a0c1e-5b7d-4c2a-9e8f-0a1b2c3d4e5f as its id.",  # P21
+        "Its token: 3f9a0c1e-5b7d-4c2a-9e8f-0a1b2c3d4e5f (the id of the batch).",
+        "Build token = 3f9a0c1e-5b7d-4c2a-9e8f-0a1b2c3d4e5f, which is only the build's id",
+        "The signing key is stored as harbour-crane-signing-2025-11-east.",
+        "Der Schlüssel heißt muehle-torweg-zugang-v3-nord.",
     ],
 )
 def test_names_of_files_secrets_and_places_are_no_secrets(text: str) -> None:
@@ -160,6 +165,8 @@ def test_names_of_files_secrets_and_places_are_no_secrets(text: str) -> None:
     [
         'credentials = "k2WbT8qLx0pRm3Zt5uVn"',
         "The secret key is `quarry-Gate-9fK2-x7Lq`.",
+        "The api token: 3f9a0c1e-5b7d-4c2a-9e8f-0a1b2c3d4e5f. It has an id.",
+        "The signing key is stored as hQ7-crane-9xK2-signing-Zt51-east.",
         "DATABASE_URL=postgres://docker:k2WbT8qLx0pR@db.internal:5432/app",
         'secrets: client_id "ledger", client_secret: "k2WbT8qLx0pRm3Zt5uVn7Yc1"',
     ],
