@@ -54,6 +54,41 @@ def test_frontmatter_that_does_not_parse(frontmatter: str, line: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        ("---\ntitle: A\ntags: [a]\ntags: [b]\n---\n", 4, "'tags' a second time"),
+        (
+            "---\ntitle: A\n---\n## Lesson: B\ntype: bug_fix\ntype: bug_fix\n\n",
+            6,
+            "'type' a second",
+        ),
+        ("---\ntitle: A\n---\n\n---\ntags: [a]\n---\n", 5, "not the first"),
+        ("---\r\ntitle: A\r\n---\r\n---\r\ntitle: B\r\n---\r\n", 4, "not the first"),
+        ("# A\n---\ntags: [a]\n---\n", 2, "not the first"),
+        ("<!-- by hand -->\n\n---\ntags: [a]\n---\n", 3, "not the first"),
+        ("---\ntitle: yes\n---\n", 2, 'write "yes"'),
+        ("---\ntitle: A\ntags:\n- ci\n- off\n---\n", 5, 'write "off"'),
+        ("---\ntitle: 12:30\n---\n", 2, 'write "12:30"'),
+        ("---\ntitle: 3.10\n---\n", 2, 'write "3.10"'),
+        ("---\ntitle: Mend #12 of the mill\n---\n", 2, "before the #"),
+        ("---\nFelt: only the grey one.\n---\n", 1, "no key that a lesson knows, but 'Felt'"),
+        ("---\nlayout: post\nlang: en\n---\n", 1, "no key that a lesson knows"),
+        ("version https://git-lfs.github.com/spec/v1\noid sha256:4d\nsize 9\n", 1, "git lfs pull"),
+        ("---\ntitle: Rolls: which\n---\n", 2, 'title: "Rolls: which"'),
+    ],
+)
+def test_an_odd_head_is_named_with_its_line(text: str, line: int, says: str) -> None:
+    (found,) = check.of_text(check.Candidate("a.md", f"{text}Text.\n".encode()))
+    assert (found.line, found.rule) == (line, "frontmatter")
+    assert says in found.message
+
+
+def test_a_head_as_people_write_it_is_not_odd() -> None:
+    head = "title: 2026\nid: 7\ntags: [1.5, 'yes', a] # all\ncreated: 2026-01-01\nlayout: post"
+    assert rules(f"---\n{head}\n---\nText.\n\n---\n\nNote: more.\n\n---\nEnd.\n") == []
+
+
+@pytest.mark.parametrize(
     "wrong",
     [
         "title: [a, b]",

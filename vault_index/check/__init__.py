@@ -24,7 +24,7 @@ from vault_index.check import frontmatter, pattern, prompt_injection, secrets
 from vault_index.check.finding import ERROR, WARNING, Finding
 from vault_index.errors import GitError, LessonError, VaultError
 from vault_index.lesson import parse, skill
-from vault_index.lesson.file import MAX_BYTES, decode
+from vault_index.lesson.file import MAX_BYTES, decode, unix_lines
 from vault_index.store import ownership
 from vault_index.vault import FOLDER, SETTINGS, printable, shown
 
@@ -189,7 +189,7 @@ def _of_words(candidate: Candidate, seconds: float, orders: bool = True) -> Iter
     """Check what an agent or a stranger would read, whatever the shape of the file."""
     where = candidate.shown
     try:
-        text = decode(candidate.data, candidate.path).replace("\r\n", "\n")
+        text = unix_lines(decode(candidate.data, candidate.path))
     except LessonError:
         text = candidate.data.decode("utf-8", "replace")
     for name, rule, seen in (
@@ -393,4 +393,4 @@ def _readable(data: bytes) -> str:
     A secret is made of ASCII characters: other bytes are replaced, and the zeros dropped that lie
     between the letters of UTF-16.
     """
-    return data.replace(b"\0", b"").decode("utf-8", "replace").replace("\r\n", "\n")
+    return unix_lines(data.replace(b"\0", b"").decode("utf-8", "replace"))

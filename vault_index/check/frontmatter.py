@@ -11,11 +11,12 @@ from typing import Any
 from vault_index.check.finding import ERROR, WARNING, Finding, line_of_key
 from vault_index.errors import LessonError
 from vault_index.lesson.category import MAX_DEPTH, from_folder, normalise, prefixes
-from vault_index.lesson.file import LessonFile
-from vault_index.lesson.frontmatter import brief, metadata_of, own_of
+from vault_index.lesson.file import KEYS, LessonFile, names_keys
+from vault_index.lesson.frontmatter import brief, metadata_of, oddities, own_of
 from vault_index.lesson.parse import TYPES, Lesson, anchor_of, lessons_of, moment, words
 from vault_index.text import failure
 
+HEAD = "frontmatter"
 GIANT_CHARS = 20_000  # some 5,000 tokens, of which an agent gets 600
 TYPO_LETTERS = 4  # shorter names are often one letter apart: ack and awk
 
@@ -27,6 +28,7 @@ _DATES = ("created", "confirmed")
 _NAME = re.compile(r"\w")
 _ELSEWHERE = re.compile(r"[/~]|[A-Za-z]:|.*\\|(?:.*/)?\.\.(?:/|$)")  # no path below a repository
 _TEXTS = ("id", "title", "type", "source", "category")
+_WORDS = (*_TEXTS, *_LISTS)
 
 
 def findings(path: str, data: bytes, shown: str, known: Collection[str]) -> list[Finding]:
@@ -40,13 +42,14 @@ def findings(path: str, data: bytes, shown: str, known: Collection[str]) -> list
         metadata = metadata_of(file)
         lessons = lessons_of(file, metadata)
     except LessonError as error:
-        message = error.message.removeprefix(f"{path}: ")
-        return [Finding(shown, error.line, "frontmatter", message)]
+        message = ": ".join(filter(None, (error.message.removeprefix(f"{path}: "), error.hint)))
+        return [Finding(shown, error.line, HEAD, message)]
     text = file.text(range(len(file.lines)))
     above = len(lessons) - len(file.sections)
     owns = [own_of(file, section) for section in file.sections]
     sharing = [lesson for lesson, own in zip(lessons[above:], owns, strict=False) if not own]
     problems = [
+        *_head(shown, file, metadata),
         *_types(shown, text, metadata),
         *_categories(shown, text, path, _declared(metadata), known),
         *_size(shown, lessons),
@@ -56,6 +59,8 @@ def findings(path: str, data: bytes, shown: str, known: Collection[str]) -> list
         if own:
             lines, filed = file.own(section), _declared(own)
             text = file.text(lines)
+            odd = oddities(file, lines, _WORDS)
+            problems += [Finding(shown, each.line, HEAD, each.message, WARNING) for each in odd]
             of_section = (
                 *_types(shown, text, own),
                 *(_categories(shown, text, path, filed, known) if filed else ()),
@@ -63,6 +68,23 @@ def findings(path: str, data: bytes, shown: str, known: Collection[str]) -> list
             )
             problems += [replace(each, line=each.line + lines.start) for each in of_section]
     return problems
+
+
+def _head(shown: str, file: LessonFile, metadata: dict[Any, Any]) -> Iterator[Finding]:
+    """Find what a reader would not expect: a second block, keys that mean nothing here."""
+    above = (n for n in file.body if not file.lines[n].strip().startswith(("#", "<!--")))
+    start = next((n for n in above if file.lines[n].strip()), file.body.stop)
+    below = LessonFile.of_lines(file.lines[start:], file.path)
+    if names_keys(below.lines[below.frontmatter.start : below.frontmatter.stop]):
+        message = "frontmatter that is not the first is text: move its keys to the top of the file"
+        yield Finding(shown, start + below.frontmatter.start, HEAD, message, WARNING)
+    if metadata and KEYS.isdisjoint(metadata):
+        keys = brief(", ".join(map(str, metadata)))
+        message = f"no key that a lesson knows, but {keys}: if it is text, put a blank line above"
+        yield Finding(shown, file.frontmatter.start, HEAD, message, WARNING)
+    if metadata:
+        for line, message in oddities(file, file.frontmatter, _WORDS):
+            yield Finding(shown, line, HEAD, message, WARNING)
 
 
 def _declared(metadata: dict[Any, Any]) -> Sequence[str]:

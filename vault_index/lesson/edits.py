@@ -92,7 +92,7 @@ def _check(before: bytes, after: bytes, slug: str, text: str | None, path: str) 
 
 def _ended(file: LessonFile) -> LessonFile:
     """Return a file whose last line has an end."""
-    if not file.lines or file.lines[-1].endswith("\n"):
+    if not file.lines or file.lines[-1].endswith(("\n", "\r")):
         return file
     lines = [*file.lines[:-1], file.lines[-1] + file.newline]
     return LessonFile.of_lines(lines, file.path, file.bom)
@@ -246,9 +246,8 @@ def _edit(block: str, key: str, value: Any, newline: str, path: str) -> str:
     start = block.index(":", name.end_mark.index) + 1
     end = max(start, _end_of(block, old))
     if value is None:
-        begin = block.rfind("\n", 0, name.start_mark.index) + 1
-        stop = block.find("\n", end)
-        rest = block[:begin] + (block[stop + 1 :] if stop >= 0 else "")
+        begin = name.start_mark.index - name.start_mark.column
+        rest = block[:begin] + "".join(lines_of(block[end:])[1:])
         return _edit(rest, key, None, newline, path) if len(pairs) > 1 else rest
     return f"{block[:start]} {_flow(value)}{block[end:]}"
 
@@ -267,7 +266,7 @@ def _end_of(block: str, node: Any) -> int:
 
 
 def _append(block: str, key: str, value: Any, newline: str, indent: str = "") -> str:
-    if block and not block.endswith("\n"):
+    if block and not block.endswith(("\n", "\r")):
         block += newline
     return f"{block}{indent}{line_of(key, value)}{newline}"
 

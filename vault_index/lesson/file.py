@@ -20,7 +20,8 @@ import hashlib
 import io
 import itertools
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -32,11 +33,23 @@ from vault_index.text.blocks import Block
 
 MAX_BYTES = 2_200_000  # of a lesson file: 500 pages; a rule reads that in seconds
 BOM = "\ufeff"
+# of Git LFS, before and after its first name, and of git-annex
+_POINTERS = (b"version https://git-lfs", b"version https://hawser", b"/annex/objects/")
+_FETCH = (
+    "run `git lfs pull` (`git annex get`), and keep lessons out of it: git must have their text"
+)
+# the look-behind keeps a megabyte of \r from taking hours
+_LINE_END = re.compile(r"(?<!\r)\r++(?:\n|\Z)")
 _BOUNDARY = re.compile(r"-{3,}\s*")
 OWN_KEYS = (  # that a section may have of its own
     *("categories", "category", "tags", "type"),
     *("fires_on", "silent_on", "fires_on_error", "silent_on_error"),
 )
+KEYS = frozenset(  # of frontmatter, and `name` and `description` of a skill
+    (*OWN_KEYS, *"id title confidence created confirmed source applies_to anchors".split())
+    + tuple("description link author aliases date name".split())
+)
+_KEY = re.compile(r"[\s{]*(?P<quote>['\"]?)(?P<key>[^\s:'\"#{][^:]*?)(?P=quote)\s*:(?:\s|$)")
 _OWN = re.compile(rf"(?:{'|'.join(OWN_KEYS)})[ \t]*:(?:\s|$)")
 _GOES_ON = re.compile(r"[ \t]+\S|-[ \t]")  # the lines of a value below its key
 
@@ -76,20 +89,26 @@ class LessonFile:
 
     @classmethod
     def of_lines(cls, lines: Iterable[str], path: str, bom: str = "") -> LessonFile:
-        """Find the frontmatter in a file's lines: from dashes in the first line that is not blank."""
+        """Find the frontmatter in a file's lines: from dashes in the first line that is not blank.
+
+        Text between two rules is none: it has no key that a lesson knows, and a blank line or
+        no key of one word.
+        """
         every = tuple(lines)
         first = next((number for number, line in enumerate(every) if line.strip()), None)
         if first is None or not _is_boundary(every[first].lstrip()):
             return cls(path, bom, every, None, None)
         below = range(first + 1, len(every))
         closing = next((number for number in below if _is_boundary(every[number])), None)
+        if closing is not None and _is_text(every[first + 1 : closing]):
+            return cls(path, bom, every, None, None)
         return cls(path, bom, every, first, closing)
 
-    @property
+    @cached_property
     def newline(self) -> str:
         """The end of most lines: a pasted line with another end does not count."""
-        windows = sum(line.endswith("\r\n") for line in self.lines)
-        return "\r\n" if 2 * windows > sum(line.endswith("\n") for line in self.lines) else "\n"
+        ends = Counter(line[len(line.rstrip("\r\n")) :][-2:] for line in self.lines)
+        return max(("\n", "\r\n", "\r"), key=ends.__getitem__)
 
     @property
     def frontmatter(self) -> range:
@@ -163,7 +182,8 @@ class LessonFile:
 
     def text(self, span: range) -> str:
         """Return lines as one text, with line feeds only."""
-        return "".join(self.lines[span.start : span.stop]).replace("\r\n", "\n")
+        text = "".join(self.lines[span.start : span.stop]).replace("\r\n", "\n")
+        return text.replace("\r", "\n") if self.newline == "\r" else text
 
     def to_bytes(self) -> bytes:
         """Return the file's bytes: those that it was made of."""
@@ -176,6 +196,8 @@ def decode(data: bytes, path: str) -> str:
         raise LessonError(
             f"{path}: larger than {MAX_BYTES // 1024**2} MB", 1, "split it into lessons"
         )
+    if data.startswith(_POINTERS):
+        raise LessonError(f"{path}: a pointer to the text, which is not here", 1, _FETCH)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -190,8 +212,38 @@ def decode(data: bytes, path: str) -> str:
 
 
 def lines_of(text: str) -> list[str]:
-    """Split at line feeds only, which stay: `splitlines()` also splits at form feeds and the like."""
-    return io.StringIO(text, newline="\n").readlines()
+    """Split at line feeds, which stay: `splitlines()` also splits at form feeds and the like.
+
+    In a text of an old Mac, where more lines end with CR alone, at all three ends.
+    """
+    return io.StringIO(text, newline="" if _is_of_old_mac(text) else "\n").readlines()
+
+
+def unix_lines(text: str) -> str:
+    """Write line ends as line feeds."""
+    text = _LINE_END.sub("\n", text)
+    return text.replace("\r", "\n") if _is_of_old_mac(text) else text
+
+
+def _is_of_old_mac(text: str) -> bool:
+    return text.count("\r") - text.count("\r\n") > text.count("\n")
+
+
+def _is_text(lines: Sequence[str]) -> bool:
+    """Whether lines between two lines of dashes are text between rules, and no frontmatter."""
+    keys = [match["key"] for match in map(_KEY.match, lines) if match]
+    gaps = (
+        not above.strip() and not below[:1].isspace()
+        for above, below in zip(lines, [*lines[1:], ""], strict=True)
+    )
+    has_blank = any(map(str.strip, lines)) and any(gaps)
+    is_prose = bool(keys) and all(len(key.split()) > 1 for key in keys)
+    return (has_blank or is_prose) and not names_keys(lines)
+
+
+def names_keys(lines: Iterable[str]) -> bool:
+    """Whether lines have a key that a lesson knows."""
+    return any(match["key"].casefold() in KEYS for match in map(_KEY.match, lines) if match)
 
 
 def _is_boundary(line: str) -> bool:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import itertools
 import re
-from typing import Any
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vault_index.errors import LessonError
 from vault_index.lesson.file import LessonFile, Section, lines_of
+
+if TYPE_CHECKING:
+    import yaml
 
 # Limits on frontmatter, checked before YAML is loaded.
 #
@@ -77,8 +81,10 @@ def brief(value: Any, limit: int = 60) -> str:
     return shown[:limit]
 
 
+MAX_CHANGED = 40  # characters of a number or the like
 _PROBLEM_CHARS = 200  # of what YAML says, which repeats what it does not like
 _LINES_TRIED = 1_000  # to find the line of frontmatter that does not load
+_VALUE = re.compile(r"(?P<key>[ \t]*[\w.-]+:[ \t]+|[ \t]*-[ \t]+)(?P<value>[^'\"\s].*?)\s*")
 _KEY_LINE = re.compile(r"""^(['"]?)[\w.-]+\1\s*:(\s|$)""")
 
 
@@ -108,6 +114,47 @@ def metadata_of(file: LessonFile) -> dict[Any, Any]:
     return metadata
 
 
+class Oddity(NamedTuple):
+    """Something in frontmatter that YAML reads in another way than it looks; `line` is of the file."""
+
+    line: int
+    message: str
+
+
+def oddities(file: LessonFile, lines: range, texts: Collection[str]) -> Iterator[Oddity]:
+    """Find keys that are there twice, and values that are no text or cut, in lines that load.
+
+    `texts` are the keys whose value is a text.
+    """
+    import yaml
+
+    root = yaml.compose(file.text(lines), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    written = file.text(lines).split("\n")
+    seen: set[str] = set()
+    for key, value in root.value if isinstance(root, yaml.MappingNode) else ():
+        name, line = str(key.value), lines.start + key.start_mark.line + 1
+        if name in seen:
+            yield Oddity(line, f"the key {brief(name)} a second time: the last one counts")
+        seen.add(name)
+        members = value.value if isinstance(value, yaml.SequenceNode) else [value]
+        for each in members if name in texts else ():
+            if isinstance(each, yaml.ScalarNode) and not each.style and _is_changed(each):
+                at = lines.start + each.start_mark.line + 1
+                meant = f'is no text to YAML: write "{each.value}"'
+                yield Oddity(at, f"{name}: {each.value} {meant}")
+        end = value.end_mark
+        if name == "title" and written[end.line][end.column :].lstrip().startswith("#"):
+            yield Oddity(line, "the title ends before the #: put it in quotes")
+
+
+def _is_changed(node: yaml.ScalarNode) -> bool:
+    """Whether a value without quotes is printed in another way than it is written, as `yes` is."""
+    kind, written = node.tag.rpartition(":")[2], node.value
+    if kind not in ("bool", "null", "int", "float") or not 0 < len(written) <= MAX_CHANGED:
+        return False
+    return bool(str(_load(written)) != written)
+
+
 def own_of(file: LessonFile, section: Section) -> dict[Any, Any]:
     """Return the keys that a section has of its own. Raises LessonError with the line."""
     lines = file.own(section)
@@ -128,10 +175,11 @@ def _read(block: str, above: int, path: str) -> Any:
         mark = error.problem_mark or error.context_mark
         line = above + (mark.line + 1 if mark else 0)
         problem = f"is not YAML: {_on_one_line(error.problem or error.context or error)}"
+        hint = _quotes(block)
     except Exception as error:  # noqa: BLE001  # a bad date is a ValueError, deep nesting a RecursionError
         line = above + _line_that_fails(block)
-        problem = f"is not usable: {_on_one_line(error)}"
-    raise LessonError(f"{path}: frontmatter {problem}", line)
+        problem, hint = f"is not usable: {_on_one_line(error)}", ""
+    raise LessonError(f"{path}: frontmatter {problem}", line, hint)
 
 
 def _load(block: str) -> Any:
@@ -143,6 +191,28 @@ def _load(block: str) -> Any:
 
 def _on_one_line(problem: object) -> str:
     return " ".join(str(problem).split())[:_PROBLEM_CHARS]
+
+
+def _quotes(block: str) -> str:
+    """Return the advice to quote the first value that does not load by itself, and would in quotes."""
+    for line in itertools.islice(block.splitlines(), _LINES_TRIED):
+        match = _VALUE.fullmatch(line)
+        if match is None or len(line) > _PROBLEM_CHARS:
+            continue
+        quote = "'" if '"' in match["value"] else '"'
+        quoted = f"{match['key']}{quote}{match['value']}{quote}"
+        if not _loads(line.strip()) and _loads(quoted.strip()):
+            return f"put the value in quotes: {quoted.strip()}"
+    return ""
+
+
+def _loads(line: str) -> bool:
+    try:
+        refuse_expensive(line)
+        _load(line)
+    except Exception:  # noqa: BLE001  # see `_read`
+        return False
+    return True
 
 
 def _line_that_fails(block: str) -> int:

@@ -18,11 +18,10 @@ from vault_index.edit.formats.lesson_file import (
     has_sign,
     read_markdown,
     read_obsidian,
-    unix_lines,
 )
 from vault_index.errors import LessonError
 from vault_index.lesson.category import SECTION
-from vault_index.lesson.file import BOM
+from vault_index.lesson.file import BOM, unix_lines
 from vault_index.lesson.parse import parse_file
 
 __all__ = ["FORMATS", "Draft", "guess", "read_good"]

@@ -17,11 +17,11 @@ from vault_index.edit.formats.lesson_file import (
     numbered,
     one_lesson,
     text_of,
-    unix_lines,
 )
 from vault_index.errors import LessonError
 from vault_index.lesson import category
 from vault_index.lesson.category import heading_of
+from vault_index.lesson.file import unix_lines
 from vault_index.lesson.frontmatter import MAX_NESTING
 
 _TEXT_KEYS = ("text", "content", "body", "lesson")

@@ -12,7 +12,7 @@ from vault_index.errors import LessonError
 from vault_index.lesson import category
 from vault_index.lesson.category import SECTION, heading_of, slugify
 from vault_index.lesson.edits import line_of, set_keys
-from vault_index.lesson.file import BOM, LessonFile, decode, lines_of
+from vault_index.lesson.file import BOM, LessonFile, decode, lines_of, unix_lines
 from vault_index.lesson.frontmatter import metadata_of
 from vault_index.lesson.parse import parse_file
 from vault_index.text import blocks
@@ -103,21 +103,12 @@ def cut(title: str) -> str:
     return (title[: TITLE_LENGTH + 1].rpartition(" ")[0] or title[:TITLE_LENGTH]).rstrip(" ,;:-")
 
 
-# the look-behind keeps a megabyte of \r from taking hours
-_LINE_END = re.compile(r"(?<!\r)\r++(?:\n|\Z)")
-
-
 def text_of(data: bytes, path: str) -> str:
     """Decode a file; a byte-order mark is dropped and line ends become line feeds.
 
     Raises LessonError, with the line, when it is not UTF-8 text.
     """
     return unix_lines(decode(data, path)).lstrip(BOM)
-
-
-def unix_lines(text: str) -> str:
-    """Write line ends as line feeds."""
-    return _LINE_END.sub("\n", text)
 
 
 def file_of(keys: Mapping[str, Any], body: str) -> bytes:
