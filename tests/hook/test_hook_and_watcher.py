@@ -81,6 +81,15 @@ def test_the_watcher_and_the_hook_itself_give_the_same(team: Vault) -> None:
 
 
 @pytest.mark.slow
+def test_the_watcher_answers_the_first_prompt_after_a_save_of_the_settings(team: Vault) -> None:
+    with watched(team):
+        for floor, comes in ((5, False), (0.1, True), (4, False), (0.2, True)):
+            write(team.lessons_dir / "vault.toml", f"floor = {floor}\n")
+            assert ("node-heap.md" in hook(team).out) is comes
+    assert by(team) == ["watcher"] * 4
+
+
+@pytest.mark.slow
 def test_no_prompt_is_silent_while_the_index_is_built_again(team: Vault) -> None:
     manifest = next(team.index_dir.glob("*/manifest.json"))
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"schema": 1}))

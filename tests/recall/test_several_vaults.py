@@ -66,6 +66,19 @@ def test_a_prompt_gets_a_lesson_of_the_team_marked_with_its_origin(tmp_path: Pat
     assert told(tmp_path / "project", already=("team:ci/heap",)) == []
 
 
+def test_new_settings_of_the_team_are_in_force_at_the_next_prompt(tmp_path: Path) -> None:
+    vault_at(tmp_path / "project", {"db/lock.md": LOCK})
+    team = vault_at(tmp_path / "team", {"ci/heap.md": HEAP})
+    stand_on(tmp_path / "team")
+    project = open_vault(tmp_path / "project")  # as a watcher keeps it
+    [(_, opened)] = above.opened(project)
+    write(team.lessons_dir / "vault.toml", "prompt_lessons = 2\n")
+    assert above.opened(project)[0][1] is opened, "its index stays open"
+    assert opened.config.prompt_lessons == 2
+    write(team.lessons_dir / "vault.toml", "prompt_lessons = \n")
+    assert above.opened(project)[0][1].config.prompt_lessons == 2
+
+
 @pytest.mark.slow
 def test_the_nearer_vault_wins_a_near_duplicate(tmp_path: Path) -> None:
     vault_at(tmp_path / "project", {"ci/ours.md": HEAP})

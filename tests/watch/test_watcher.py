@@ -170,22 +170,34 @@ def test_new_settings_are_taken(team: Vault, with_model: Path) -> None:
         soon(lambda: run(*asked, cwd=team.root).out == "")
 
 
-def test_settings_count_as_changed_until_they_are_in_force(
+def test_a_question_takes_the_settings_and_the_loop_the_embedder(
     make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A question that comes while the vault is opened again would be answered with the old ones."""
     monkeypatch.setenv("LESSONS_EMBEDDER", "none")
-    current = CurrentVault(make_vault().root, print, SharedEmbedder())
-    write(current.vault.lessons_dir / "vault.toml", "floor = 0.5\n")
-    meanwhile: list[tuple[bool, float | None]] = []
-
-    def warm_up(_: Vault) -> None:
-        meanwhile.append((current.settings_changed(), current.vault.config.floor))
-
-    monkeypatch.setattr("vault_index.watch.current.warm_up", warm_up)
+    vault = make_vault()
+    run("lessons", "index", cwd=vault.root)
+    current = CurrentVault(vault.root, print, SharedEmbedder())
+    opened = current.vault.open_index()
+    settings = vault.lessons_dir / "vault.toml"
+    write(settings, "floor = 0.5\n")
+    current.take_settings()
+    assert (current.vault.config.floor, current.settings_changed()) == (0.5, True)
+    assert current.vault.open_index() is opened, "what is warm stays warm"
     current.reopen()
-    assert meanwhile == [(True, None)]
-    assert (current.settings_changed(), current.vault.config.floor) == (False, 0.5)
+    assert (current.vault.config.floor, current.settings_changed()) == (0.5, False)
+    assert current.vault.open_index() is opened
+    write(settings, "floor = \n")
+    current.take_settings()
+    assert (current.vault.config.floor, current.unusable is None) == (0.5, False)
+    write(settings, "floor = 0.25\n")
+    current.take_settings()
+    assert (current.vault.config.floor, current.unusable) == (0.25, None)
+    monkeypatch.setenv("LESSONS_EMBEDDER", "minilm")
+    write(settings, "floor = 0.125\n")
+    current.take_settings()
+    assert current.changes_embedder
+    current.reopen()
+    assert (current.vault.config.floor, current.changes_embedder) == (0.125, False)
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from vault_index.errors import IndexStateError, VaultError
 from vault_index.features import VaultsTable
 from vault_index.search.hit import Hit
 from vault_index.search.taught import DUPLICATE_COSINE
-from vault_index.vault import FOLDER, SETTINGS, Vault, open_vault
+from vault_index.vault import FOLDER, SETTINGS, Vault, open_vault, stamp_settings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -102,17 +102,22 @@ def _state(vault: Vault) -> dict[str, Any]:
     return {"state": "ready", "lessons": opened.lessons, "bytes": size}
 
 
-_opened: WeakKeyDictionary[Vault, list[tuple[Above, Vault]]] = WeakKeyDictionary()
+Opened = list[tuple[Above, Vault]]
+_opened: WeakKeyDictionary[Vault, tuple[object, Opened]] = WeakKeyDictionary()
 
 
-def opened(vault: Vault) -> list[tuple[Above, Vault]]:
-    """Return the vaults above that are on this machine, opened once, with the embedder of this one."""
-    wanted = [each for each in of(vault) if each.is_there]
-    known = _opened.get(vault, [])
-    if [above for above, _ in known] != wanted:
-        known = [(above, other) for above in wanted for other in _open(vault, above)]
-        _opened[vault] = known
-    return known
+def opened(vault: Vault) -> Opened:
+    """Return the vaults above that are on this machine, opened once, with the embedder of this one.
+
+    Their settings are those on disk; what is open of their indexes stays open when they change.
+    """
+    wanted = [(each, stamp_settings(each.root)) for each in of(vault) if each.is_there]
+    known, places = _opened.get(vault, ([], []))
+    if known != wanted:
+        before = {other.root: other for _, other in places}
+        places = [(above, other) for above, _ in wanted for other in _open(vault, above, before)]
+        _opened[vault] = wanted, places
+    return places
 
 
 def named(vault: Vault, name: str) -> tuple[Above, Vault, str] | None:
@@ -122,16 +127,20 @@ def named(vault: Vault, name: str) -> tuple[Above, Vault, str] | None:
     return next(((above, other, rest) for above, other in there if above.name == place), None)
 
 
-def _open(vault: Vault, above: Above) -> Iterator[Vault]:
+def _open(vault: Vault, above: Above, before: Mapping[Path, Vault]) -> Iterator[Vault]:
     try:
         other = open_vault(above.root)
+        kept = before.get(other.root)
+        if kept is not None and kept.config.embedder == other.config.embedder:
+            kept.config = other.config
+            other = kept
         if other.root.resolve() != above.root.resolve():  # a vault around the folder that was named
             return
         if other.config.embedder == vault.config.embedder:
             other.__dict__["embedder"] = vault.embedder
         yield other
     except VaultError:  # `lessons vaults` says what is wrong with it
-        return
+        yield from filter(None, [before.get(above.root)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ Place = TypeVar("Place", Vault, Journal)
 
 
 class CurrentVault:
-    """The loop opens `vault` again when settings change; questions read it in their threads.
+    """The loop opens `vault` again when its embedder changes; questions read it in their threads.
 
     `unusable` is why the settings as they are now are not in force.
     """
@@ -36,8 +36,10 @@ class CurrentVault:
     def __init__(self, root: Path, say: Callable[[str], None], embedder: SharedEmbedder) -> None:
         self.root = root
         self._embedder = embedder
-        self._settings = stamp_settings(self.root)
+        self._in_force = self._seen = stamp_settings(self.root)  # by questions, by the loop
+        self._taking = threading.Lock()
         self.vault = embedder.lend(open_vault(root))
+        self._embedding = _embedding(self.vault)
         self.unusable: VaultError | None = None
         self._waited_for: dict[str, list[int]] = {}  # stamps of skills
         self._say = say
@@ -48,33 +50,54 @@ class CurrentVault:
         with contextlib.suppress(VaultError):
             warm_up(self.vault, first)
 
-    def reopen(self) -> None:
-        """Open the vault with the settings as they are now; those of before stay if they are broken."""
-        read = stamp_settings(self.root)
-        try:
-            self._replace(self._embedder.lend(open_vault(self.root)))
-        except VaultError as error:
-            self.unusable = error
-            self._say(f"error: {error.message}")
-        self._settings = read  # not before: a question meanwhile would get the old ones
+    def take_settings(self) -> None:
+        """Put the settings as they are now in force, at a question; broken ones change nothing.
 
-    def _replace(self, opened: Vault) -> None:
-        """Put a vault that was just opened in force, warm, unless it is as the one before."""
-        self.unusable = None
-        with contextlib.suppress(VaultError):  # a server that embeds may be away
-            if opened.config == self.vault.config and self.vault.embedder is not None:
+        What is open stays open. Another embedder is opened by the loop.
+        """
+        with self._taking:
+            now = stamp_settings(self.root)
+            if now == self._in_force:
                 return
-            warm_up(opened)
-        self.vault = opened
-        self._warn()
+            try:
+                config = open_vault(self.root).config
+            except VaultError as error:
+                self.unusable = error
+                self._say(f"error: {error.message}")
+            else:
+                self.unusable = None
+                if config != self.vault.config:
+                    self.vault.config = config
+                    self._warn()
+            self._in_force = now
+
+    def reopen(self) -> None:
+        """Take the settings as they are now, and open and warm up the embedder if it is another."""
+        self._seen = stamp_settings(self.root)
+        self.take_settings()
+        if not self.changes_embedder and not self._lacks_model():
+            return
+        with contextlib.suppress(VaultError):  # a server that embeds may be away
+            opened = self._embedder.lend(open_vault(self.root))
+            embedding = _embedding(opened)
+            with contextlib.suppress(VaultError):
+                warm_up(opened)
+            with self._taking:
+                opened.config = self.vault.config  # may be newer
+                self.vault, self._embedding = opened, embedding
+
+    @property
+    def changes_embedder(self) -> bool:
+        """Whether the settings name another embedder than the one that is open."""
+        return _embedding(self.vault) != self._embedding
 
     def _warn(self) -> None:
         for line in self.vault.config.warnings():
             self._say(line)
 
     def settings_changed(self) -> bool:
-        """Whether a settings file is not the one that was read."""
-        return stamp_settings(self.root) != self._settings
+        """Whether a settings file is not the one that the loop took."""
+        return stamp_settings(self.root) != self._seen
 
     def model_came(self) -> bool:
         """Whether the built-in model is on disk, but was not when the vault was opened."""
@@ -100,6 +123,11 @@ class CurrentVault:
 
     def _lacks_model(self) -> bool:
         return self.vault.config.embedder == "minilm" and self.vault.embedder is None
+
+
+def _embedding(vault: Vault) -> tuple[str, ...]:
+    config = vault.config
+    return config.embedder, config.ollama_model, config.ollama_host
 
 
 class SharedEmbedder:

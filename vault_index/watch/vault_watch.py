@@ -355,7 +355,7 @@ class VaultWatch:
 #
 # A search right after saving finds what was saved: a `fresh` question waits for a pass that begins after
 # it. The watcher declines a question, so that the caller answers it itself, if the settings have just
-# changed, or if the index is damaged. It declines no hook for the second: a hook has no time to index, so
+# named another embedder, or if the index is damaged. It declines no hook for the second: a hook has no time to index, so
 # it gets an answer from the files, or the problem to log.
 
 AT_ONCE = (os.cpu_count() or 1) + 1  # searches: more of them only get in each other's way
@@ -460,14 +460,11 @@ class Questions:
             not self._waits_for_others() and self._current.skill_saved()
         )
         notes = self._catch_up(bool(question.get("settled"))) if is_fresh else []
-        is_hook = question.get("ask") == "search.hook"
-        if is_hook and self._current.settings_changed():  # they are in force at once
-            self._events.wake()
-            return {"declined": "the settings have just changed"}
-        if is_hook:
+        self._current.take_settings()
+        if question.get("ask") == "search.hook":
             return {"notes": notes, **self._answer_hook(question)}
         notes = [*self._current.vault.config.warnings(), *notes]
-        if self._current.settings_changed():  # since the loop looked
+        if self._current.changes_embedder:
             return {"declined": "the settings have just changed", "for_now": True}
         if self._current.unusable:
             raise self._current.unusable
