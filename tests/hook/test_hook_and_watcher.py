@@ -90,6 +90,18 @@ def test_the_watcher_answers_the_first_prompt_after_a_save_of_the_settings(team:
 
 
 @pytest.mark.slow
+def test_a_prompt_right_after_a_save_gets_what_was_saved(team: Vault) -> None:
+    with watched(team):
+        soon(lambda: f"watching {team.lessons_dir}" in (launch.folder() / launch.LOG).read_text())
+        for number in range(8):
+            prompt = f"what does the zyzzyva of shelf {number} eat"
+            head = f'---\ntitle: Shelf {number}\nfires_on: ["{prompt}"]\n---\n'
+            write(team.lessons_dir / "devops" / "shelf.md", f"{head}Version {number}.\n")
+            assert f"Version {number}." in hook(team, prompt=prompt).out
+    assert by(team) == ["watcher"] * 8
+
+
+@pytest.mark.slow
 def test_no_prompt_is_silent_while_the_index_is_built_again(team: Vault) -> None:
     manifest = next(team.index_dir.glob("*/manifest.json"))
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"schema": 1}))

@@ -7,9 +7,11 @@ event only says that something changed; comparing stats shows which files did.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import logging
 import os
 import sys
+import termios
 import threading
 import time
 import warnings
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 DEBOUNCE_SECONDS = 0.1  # without an event: editors write twice within 50 ms
 MAX_BURST_SECONDS = 2.0  # after the first event, however many follow
+BEHIND_SECONDS = 0.1  # for the system's events to be read; a thread does it at once
 
 # they report no changes made on another machine
 _REMOTE = frozenset("nfs nfs4 cifs smb3 smbfs 9p afs ceph vboxsf virtiofs drvfs fuse.sshfs".split())
@@ -40,6 +43,7 @@ class FileEvents:
         self.polling = False
         self._say = say
         self._condition = threading.Condition()
+        self._count = 0  # of events
         self._first: float | None = None  # monotonic times of the burst's events
         self._last = 0.0
         self._hurry = False
@@ -117,9 +121,25 @@ class FileEvents:
             return Observer()
         from watchdog.observers.api import BaseObserver
         from watchdog.observers.inotify import InotifyEmitter
-        from watchdog.observers.inotify_c import InotifyFD
+        from watchdog.observers.inotify_c import InotifyEvent, InotifyFD
 
-        self._inotify = InotifyFD()
+        hear = self._hear
+
+        class Inotify(InotifyFD):
+            """Hears an event when it is read: watchdog hands it on later, some by half a second."""
+
+            is_reading = False
+
+            def _check_inotify_fd(self) -> bool:
+                self.is_reading = False
+                self.is_reading = super()._check_inotify_fd()
+                return self.is_reading
+
+            def handle_event(self, event: InotifyEvent) -> None:
+                hear(os.fsdecode(event.name), is_folder=event.is_directory)
+                super().handle_event(event)
+
+        self._inotify = Inotify()
         self._inotify.start()
         return BaseObserver(InotifyEmitter, inotify_fd=self._inotify)
 
@@ -139,8 +159,31 @@ class FileEvents:
         names = (str(event.src_path), str(event.dest_path))
         if event.event_type == "deleted" and names[0] == str(self.folder):
             self._armed = None  # the next folder of this name may get the same inode
-        if event.is_directory or any(name.endswith((".md", ".toml")) for name in names):
+        for name in names:
+            self._hear(name, is_folder=event.is_directory)
+
+    def _hear(self, name: str, *, is_folder: bool) -> None:
+        if is_folder or name.endswith((".md", ".toml")):
             self.happened()
+
+    def count(self) -> int:
+        """Count the events, on Linux all until now."""
+        until = time.monotonic() + BEHIND_SECONDS
+        while self._is_behind() and time.monotonic() < until:
+            time.sleep(0.001)
+        return self._count
+
+    def _is_behind(self) -> bool:
+        """Whether the system has events that were not read, or some that were read are not counted."""
+        inotify = self._inotify
+        if inotify is None:
+            return False
+        try:
+            handle = inotify._inotify_fd
+            waiting = fcntl.ioctl(handle, termios.FIONREAD, bytes(4))  # asked before `is_reading`
+        except OSError:  # closed
+            return False
+        return any(waiting) or getattr(inotify, "is_reading", False)
 
     def lost(self, failed: str = "") -> None:
         """Note that events were dropped, or why a thread of watchdog died."""
@@ -158,6 +201,7 @@ class FileEvents:
     def happened(self) -> None:
         """Note that something changed."""
         with self._condition:
+            self._count += 1
             self._last = time.monotonic()
             if self._first is None:
                 self._first = self._last

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import math
 import os
 import tempfile
 import threading
@@ -38,6 +39,7 @@ OPEN_SECONDS = 8.0  # that a question waits while its vault is opened; the comma
 REOPEN_SECONDS = 3.0  # a vault that cannot be opened is not tried again with each prompt
 PATIENCE_SECONDS = 3.0  # that a question waits while another process writes
 OWN_PATIENCE_SECONDS = 8.0  # and while this one does; the command that asks waits for ten
+ANSWER_SECONDS = 0.3  # that a hook's answer takes at most, after a save was taken in
 POLL_SECONDS = 0.2  # between two looks whether another process is to be waited for
 DAY_SECONDS = 86_400.0
 FIRST_DAY_SECONDS = 5.0  # after the start: the first prompt comes first
@@ -245,7 +247,7 @@ class VaultWatch:
         if full:
             self._reflog = git.reflog(self.root)
         head, began = self._head, time.monotonic()
-        self._progress.begin()
+        self._progress.begin(self.events.count())
         passed = Passed(Outcome.DONE)
         if self._current.vault.lessons_dir.is_dir():  # else it may come back
             passed = self._reconcile(full=full)
@@ -353,10 +355,11 @@ class VaultWatch:
 
 # How far the passes are, which questions the watcher answers, and how fresh the answers are.
 #
-# A search right after saving finds what was saved: a `fresh` question waits for a pass that begins after
-# it. The watcher declines a question, so that the caller answers it itself, if the settings have just
-# named another embedder, or if the index is damaged. It declines no hook for the second: a hook has no time to index, so
-# it gets an answer from the files, or the problem to log.
+# Who asks right after saving finds what was saved: a `fresh` question waits for a pass that begins after
+# it, a hook for one that begins after the last event of the file system. The watcher declines a question,
+# so that the caller answers it itself, if the settings have just named another embedder, or if the index
+# is damaged. It declines no hook: a hook has no time to index, so it gets an answer from the files, or
+# the problem to log.
 
 AT_ONCE = (os.cpu_count() or 1) + 1  # searches: more of them only get in each other's way
 
@@ -372,14 +375,16 @@ class Progress:
         self.problems: list[str] = []  # files that are not in the index as they are
         self.finished = 0  # passes
         self._begun = 0
+        self._heard = 0.0  # events, before the last pass began
         self._say = say
         self._started = time.monotonic()
         self._changed = threading.Condition()
 
-    def begin(self) -> None:
-        """Note that a pass begins."""
+    def begin(self, heard: int) -> None:
+        """Note that a pass begins, after so many events."""
         with self._changed:
             self._begun += 1
+            self._heard = heard
 
     def finish(self) -> None:
         """Note that what was saved before the last pass began is in the index, or cannot be."""
@@ -387,20 +392,24 @@ class Progress:
             self.finished = self._begun
             self._changed.notify_all()
 
-    def wait_for_next(
-        self, hurry: Callable[[], None], waits_for_others: Callable[[], bool]
+    def wait_for(
+        self, heard: float, hurry: Callable[[], None], patience: Callable[[], float]
     ) -> bool:
-        """Call for a pass that begins from now on, and wait for its end. Whether it came soon."""
+        """Wait for the end of a pass that began after so many events, and call for it if none did.
+
+        Whether it came within as many seconds as `patience` says at each look.
+        """
         with self._changed:
-            wanted = self._begun + 1  # a pass that runs now may have looked too early
-            hurry()
+            wanted = self._begun  # one that runs now may have looked too early
+            if self._heard < heard:
+                wanted += 1
+                hurry()
             began = time.monotonic()
             while self.finished < wanted:
-                now = time.monotonic()
-                end = began + (PATIENCE_SECONDS if waits_for_others() else OWN_PATIENCE_SECONDS)
-                if now >= end:
+                left = began + patience() - time.monotonic()
+                if left <= 0:
                     return False
-                self._changed.wait(min(end - now, POLL_SECONDS))
+                self._changed.wait(min(left, POLL_SECONDS))
         return True
 
     def take(self, stats: Stats) -> None:
@@ -462,6 +471,7 @@ class Questions:
         notes = self._catch_up(bool(question.get("settled"))) if is_fresh else []
         self._current.take_settings()
         if question.get("ask") == "search.hook":
+            self._take_in_saves(question["with"]["until"])
             return {"notes": notes, **self._answer_hook(question)}
         notes = [*self._current.vault.config.warnings(), *notes]
         if self._current.changes_embedder:
@@ -511,6 +521,18 @@ class Questions:
             self._index_damaged = True
             self._events.wake()
 
+    def _patience(self) -> float:
+        return PATIENCE_SECONDS if self._waits_for_others() else OWN_PATIENCE_SECONDS
+
+    def _take_in_saves(self, until: float) -> None:
+        """Wait for what was saved a moment ago, if that comes in time for a hook's answer."""
+        seconds = min(until - time.monotonic() - ANSWER_SECONDS, OWN_PATIENCE_SECONDS)
+
+        def patience() -> float:
+            return 0.0 if self._waits_for_others() or self._progress.trouble else seconds
+
+        self._progress.wait_for(self._events.count(), self._events.hurry, patience)
+
     def _catch_up(self, full: bool) -> list[str]:
         """Wait until what was saved before this question is in the index, if that is soon.
 
@@ -519,7 +541,7 @@ class Questions:
         if full:
             self._full_asked = True
         notes = []
-        if not self._progress.wait_for_next(self._events.hurry, self._waits_for_others):
+        if not self._progress.wait_for(math.inf, self._events.hurry, self._patience):
             notes.append("note: another process is indexing; searching the index as it is")
         if self._progress.trouble:
             notes.append(f"warning: {self._progress.trouble}; searching the index as it is")
