@@ -94,7 +94,7 @@ def test_a_head_as_people_write_it_is_not_odd() -> None:
         "title: [a, b]",
         "tags: {a: b}",
         "fires_on: [[a]]",
-        "type: opinion",
+        "type: [bug_fix]",
         "confidence: 9",
         "confidence: high",
         "created: some day",
@@ -103,6 +103,13 @@ def test_a_head_as_people_write_it_is_not_odd() -> None:
 )
 def test_wrong_types_are_named_with_their_line(wrong: str) -> None:
     assert rules(f"---\nsource: wiki\n{wrong}\n---\nText.\n") == ["3: type"]
+
+
+def test_any_type_of_another_format_is_accepted_with_a_warning() -> None:
+    lesson = "---\ntype: BigQuery Table\nverified: {by: human:ann}\n---\nText.\n"
+    (found,) = check.of_text(check.Candidate("a.md", lesson.encode()))
+    assert (found.line, found.rule, found.severity) == (2, "type", check.WARNING)
+    assert "'BigQuery Table' is none of code_pattern, " in found.message
 
 
 @pytest.mark.parametrize(

@@ -615,3 +615,49 @@ def test_only_the_first_of_an_id_declares_it() -> None:
     first, second = read(lines.encode(), "all.jsonl")
     assert (first.name, second.name) == ("heap", "heap-2")
     assert (lesson(first).declared, lesson(second).declared) == ("heap", "")
+
+
+CONCEPT = """\
+---
+type: BigQuery Table
+description: One row per completed order.
+resource: https://example.com/orders
+tags: [sales]
+generated: {by: agent/2, at: 2026-05-28T14:30:00Z}
+verified:
+  - {by: process:nightly, at: 2026-07-01T02:00:00Z}
+  - {by: human:ann, at: 2026-06-25T09:00:00Z}
+---
+# Schema
+
+Keyed by order_id.
+"""
+
+
+def test_a_concept_of_an_open_knowledge_format_bundle_is_a_lesson() -> None:
+    draft = only(CONCEPT, "tables/completed-orders.md", "okf")
+    one = lesson(draft)
+    assert (draft.categories, one.title) == (("tables",), "completed orders")
+    assert one.text == "One row per completed order.\n\n# Schema\n\nKeyed by order_id."
+    assert (one.type, one.source) == ("BigQuery Table", "https://example.com/orders")
+    assert str(one.created) == "2026-05-28 14:30:00+00:00"
+    assert str(keys(draft)["confirmed"]).startswith("2026-06-25")
+    assert keys(draft)["verified"][0]["by"] == "process:nightly"
+
+
+@pytest.mark.parametrize(
+    "more", ["verified: {by: human:ann}", "verified: yes", "generated: [x]", "timestamp: soon"]
+)
+def test_odd_keys_of_a_concept_are_kept_and_mean_nothing(more: str) -> None:
+    draft = only(f"---\ntype: Metric\ntitle: A\n{more}\n---\nText.\n", "a.md", "okf")
+    assert {*keys(draft)} == {"type", "title", more.partition(":")[0]}
+    assert lesson(draft).text == "Text."
+
+
+def test_listings_histories_and_deprecated_concepts_are_left_out() -> None:
+    for path, text in (
+        ("index.md", "---\nokf_version: '0.3'\n---\n# Tables\n* [Orders](orders.md)\n"),
+        ("tables/log.md", "# Log\n\n## 2026-05-22\n* **Update**\n"),
+        ("a.md", "---\ntype: Metric\nstatus: deprecated\n---\nText.\n"),
+    ):
+        assert drafts(text, path, "okf") == []

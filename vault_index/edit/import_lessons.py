@@ -91,7 +91,8 @@ def read(
         if isinstance(data, OSError):
             problems.append(f"{name}: cannot be read: {data.strerror}")
             continue
-        kind = "" if format == "obsidian" and not name.endswith(".md") else format
+        is_other = format in ("obsidian", "okf") and not name.endswith(".md")
+        kind = "" if is_other else format
         several, errors = formats.read_good(data, name, kind)
         drafts += [(name, draft) for draft in several]
         empty += [] if several or errors else [name]
