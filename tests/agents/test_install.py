@@ -356,3 +356,29 @@ def test_status_and_doctor_know_every_agent(project: Path, own_world: Path) -> N
         }
     ]
     assert plugin.exists()
+
+
+def test_doctor_finds_the_key_for_which_codex_drops_all_hooks(
+    project: Path, own_world: Path
+) -> None:
+    run("lessons", "init", cwd=project)
+    install("codex", project)
+    place = agents.AGENTS["codex"].place(None)
+    values = json.loads(place.read_text())
+    for keys, is_found in (({"description": "ours"}, False), ({"version": 1}, True)):
+        place.write_text(json.dumps({**keys, **values}))
+        said = run("lessons", "status", "--check", cwd=project, check=False).out
+        assert (f"{place}: codex reads none of it, for its key 'version'" in said) is is_found
+
+
+def test_install_says_that_the_agents_own_memory_is_on(project: Path, own_world: Path) -> None:
+    claude, codex = (agents.AGENTS[name].place(None) for name in ("claude", "codex"))
+    assert "claude's own memory is on: its notes" in install("claude", project).err
+    assert "memory" not in install("claude", project).err
+    for off in ({"autoMemoryEnabled": False}, {"env": {"CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1"}}):
+        claude.write_text(json.dumps(off))
+        assert "memory" not in install("claude", project).err
+    assert "memory" not in install("codex", project).err
+    codex.unlink()
+    codex.with_name("config.toml").write_text("[features]\nmemories = true\n")
+    assert "codex's own memory is on: Codex then" in install("codex", project).err

@@ -224,6 +224,9 @@ def _agent(vault: Vault) -> Iterator[Trouble]:
 def _hooks(agent: Agent, scope: str, place: Path, has_plugin: bool) -> Iterator[Trouble]:
     words = f"{agent.name} {scope}"
     commands = agent.wiring.commands(place)
+    if strange := agent.wiring.fatal_keys(place):
+        what = f"{place}: {agent.name} reads none of it, for its key {strange[0]!r:.60}"
+        yield Trouble("hooks", what, to_edit(place))
     missing = sorted(set(agent.wiring.events()) - set(commands))
     if missing and not (has_plugin and agent.name == agents.AGENT):  # which brings them
         what = f"{place}: no hook for {', '.join(missing)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Collection
 from contextlib import suppress
@@ -41,10 +42,25 @@ CLAUDE = HookSettings(
 install, uninstall = CLAUDE.install, CLAUDE.uninstall
 
 
+def _memory_of_claude(settings: Path) -> str:
+    """Return what the memory means that is on unless a setting or a variable says otherwise."""
+    values = CLAUDE.read(settings)[1]
+    own = values.get("env") if isinstance(values.get("env"), dict) else {}
+    disabled = {**own, **os.environ}.get("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "")
+    if values.get("autoMemoryEnabled") is False or disabled not in ("", "0", "false"):
+        return ""
+    return (
+        "its notes are yours alone, and nobody reviews them; what the team should know is a lesson"
+    )
+
+
 AGENTS: dict[str, Agent] = {
     agent.name: agent
     for agent in (
-        Agent("claude", CLAUDE, ".claude/settings.json", "CLAUDE_CONFIG_DIR"),
+        Agent(
+            *("claude", CLAUDE, ".claude/settings.json", "CLAUDE_CONFIG_DIR"),
+            memory=_memory_of_claude,
+        ),
         *features.adding("agent"),
     )
 }

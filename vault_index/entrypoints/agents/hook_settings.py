@@ -11,7 +11,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -96,6 +96,7 @@ class HookSettings:
     grouped: bool = True  # an event has groups of hooks, as in Claude Code; else hooks
     comments: bool = False  # the agent reads JSON with comments
     beside: Mapping[str, Any] = field(default_factory=dict)  # what the file must have
+    only: Sequence[str] = ()  # keys of the file: with any other the agent drops it without a word
 
     def events(self, when: str = ALWAYS) -> list[str]:
         """Return the events at which our hook runs always, or where it is asked for."""
@@ -191,6 +192,10 @@ class HookSettings:
             raise SettingsError(why, "correct it first")
         return text, values, has_comments
 
+    def fatal_keys(self, settings: Path) -> list[str]:
+        """Return the keys for which the agent reads nothing of the file. Raises SettingsError."""
+        return [key for key in self.read(settings)[1] if self.only and key not in self.only]
+
     def _hooks(self, settings: Path, values: dict[str, Any]) -> dict[str, Any]:
         """Return the hooks by event. Raises SettingsError where they are not what the agent reads."""
         hooks = values.get("hooks", {})
@@ -281,6 +286,9 @@ class Wiring(Protocol):
     def commands(self, settings: Path) -> dict[str, str]:
         """Return the program that runs, by event. Raises SettingsError."""
 
+    def fatal_keys(self, settings: Path) -> list[str]:
+        """Return the keys for which the agent reads nothing of the file. Raises SettingsError."""
+
 
 @dataclass(frozen=True)
 class Agent:
@@ -292,6 +300,9 @@ class Agent:
     variable: str = ""  # names the user's own folder of the agent
     own: str = ""  # the file in the user's home, if it is another one
     to_do: str = ""  # left to the user after `install`
+    memory: Callable[[Path], str] = lambda _: (
+        ""
+    )  # user's settings -> what a memory that is on means
 
     def place(self, project: Path | None) -> Path:
         """Return the file in a project; without one the user's own."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 
@@ -43,6 +45,10 @@ class Plugin:
         """Remove the plugin. False if it is not there. Raises SettingsError."""
         return OPENCODE_SECTION.take_out(settings)
 
+    def fatal_keys(self, _settings: Path) -> list[str]:
+        """Return nothing: the file is JavaScript."""
+        return []
+
     def commands(self, settings: Path) -> dict[str, str]:
         """Return the program that the plugin asks, by event. Raises SettingsError."""
         line = _COMMAND.search(OPENCODE_SECTION.text_in(settings) or "")
@@ -58,6 +64,7 @@ _CODEX = HookSettings(
         FAILURES: [Hook("PostToolUse", 5, "Bash")],
     },
     arguments=" --agent codex",
+    only=("description", "hooks"),
 )
 _GEMINI = HookSettings(
     "Gemini CLI",
@@ -87,10 +94,21 @@ _COPILOT = HookSettings(
     beside={"version": 1},
 )
 
+
+def _memory_of_codex(hooks: Path) -> str:
+    with suppress(OSError, ValueError):
+        values = tomllib.loads(hooks.with_name("config.toml").read_text("utf-8"))
+        if values.get("features", {}).get("memories") is True:
+            return "Codex then seldom asks an MCP server; the hooks bring the team's lessons all the same"
+    return ""
+
+
 _TRUST = "Codex runs new hooks only when you have trusted them: start codex, type /hooks"
 _COPILOT_FILE, _OPENCODE_FILE = "hooks/lessons.json", "opencode/plugins/lessons.js"
 
-CODEX = Agent("codex", _CODEX, ".codex/hooks.json", "CODEX_HOME", to_do=_TRUST)
+CODEX = Agent(
+    *("codex", _CODEX, ".codex/hooks.json", "CODEX_HOME"), to_do=_TRUST, memory=_memory_of_codex
+)
 GEMINI = Agent("gemini", _GEMINI, ".gemini/settings.json")
 CURSOR = Agent("cursor", _CURSOR, ".cursor/hooks.json")
 COPILOT = Agent(

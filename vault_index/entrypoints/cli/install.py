@@ -160,6 +160,8 @@ def install_command(
     _note_others(chosen, settings, project)
     if changed and agent == agents.AGENT:
         asking.note(f"note: {_READ_UNASKED} {SHOW_RULE}")
+    if changed and (means := chosen.memory(chosen.place(None))):
+        asking.note(f"note: {agent}'s own memory is on: {means}")
     asking.announce_model()
 
 
