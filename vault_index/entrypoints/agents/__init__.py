@@ -45,8 +45,9 @@ install, uninstall = CLAUDE.install, CLAUDE.uninstall
 def _memory_of_claude(settings: Path) -> str:
     """Return what the memory means that is on unless a setting or a variable says otherwise."""
     values = CLAUDE.read(settings)[1]
-    own = values.get("env") if isinstance(values.get("env"), dict) else {}
-    disabled = {**own, **os.environ}.get("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "")
+    own = values.get("env")
+    variables = {**(own if isinstance(own, dict) else {}), **os.environ}
+    disabled = variables.get("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "")
     if values.get("autoMemoryEnabled") is False or disabled not in ("", "0", "false"):
         return ""
     return (
