@@ -83,6 +83,7 @@ def test_acknowledgements_get_nothing(prompt: str) -> None:
         "yes, and raise the heap of the node build",
         "why does the build die",
         "explain /etc/hosts to me",
+        "stop! the kiln door is open",
         "the migration hangs",
     ],
 )
@@ -98,6 +99,10 @@ def test_work_is_searched_for(prompt: str) -> None:
         ("   fix it            ", "fewer than 10 characters"),
         ("/compact keep the plan", "a slash command"),
         ("/team:review src/main.py", "a slash command"),
+        ("!make kiln door", "a line for the shell"),  # P17
+        ("! kiln door status", "a line for the shell"),
+        ("  !git log --oneline | head\n", "a line for the shell"),
+        ("!!make the kiln door again", "a line for the shell"),
         ("<task-notification>agent 3 is done</task-notification>", "not typed by a person"),
         ("<command-name>/clear</command-name>", "not typed by a person"),
         ("<system-reminder>be careful</system-reminder>", "not typed by a person"),

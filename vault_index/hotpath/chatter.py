@@ -53,7 +53,7 @@ _WORK = frozenset(
 def why_skipped(prompt: str) -> str:
     """Return why a prompt gets no search; "" if it deserves one.
 
-    No search for: prompts under 10 characters, slash commands, messages of the agent's own machinery,
+    No search for: prompts under 10 characters, slash commands, lines for the shell, messages of the agent's own machinery,
     and acknowledgements - up to 14 words that open like one and hold no word of substance. Words of
     work (undo, push, commit) count as substance unless such an opening precedes them, so "undo the
     last commit" is searched for and "no, undo that" is not.
@@ -63,6 +63,8 @@ def why_skipped(prompt: str) -> str:
         return f"fewer than {MIN_CHARS} characters"
     if _SLASH_COMMAND.match(text):
         return "a slash command"
+    if text.startswith("!"):  # the agent's shell mode: no model reads it as a request
+        return "a line for the shell"
     if _NOT_TYPED.match(text):
         return "not typed by a person"
     if len(text) > MAX_CHARS:
