@@ -254,10 +254,11 @@ def _git(vault: Vault) -> Iterator[Trouble]:
         what = f"{vault.root} is not a git repository: lessons have no author, and nobody gets them"
         yield Trouble("git", what, f"git init {shlex.quote(str(vault.root))} && lessons init")
         return
-    lacking = git_hooks.lacking(vault.root)
-    if lacking:
-        yield Trouble("git", lacking, "lessons init")
-    elif (why := hook_settings.why_not_found("lessons")) and not os.access(
-        git.setting(vault.root, git_hooks.PROGRAM), os.X_OK
+    lacking = [Trouble("git", what, fix) for what, fix in git_hooks.troubles(vault.root)]
+    yield from lacking
+    if (
+        not lacking
+        and (why := hook_settings.why_not_found("lessons"))
+        and not os.access(git.setting(vault.root, git_hooks.PROGRAM), os.X_OK)
     ):
         yield Trouble("path", f"{why}: git hooks check nothing then", hook_settings.path_command())

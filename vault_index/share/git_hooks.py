@@ -7,11 +7,15 @@ are never switched on, and never overwritten.
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from vault_index import files, git
+from vault_index.check.finding import from_here
 from vault_index.errors import WriteError
 
 FOLDER = ".githooks"
@@ -85,17 +89,19 @@ def set_up(root: Path) -> HooksResult:
         (path for path in beside if path.name == "lessons" and path.is_file()), None
     ):
         git.configure(root, PROGRAM, str(program))
-    wanted = os.path.relpath(folder, git.top(root))
+    top = git.top(root)
+    wanted = os.path.relpath(folder, top)
     configured = git.setting(root, "core.hooksPath")
     if configured and configured != wanted:
-        return HooksResult(driver=driver, chain=_chain(configured))
+        return HooksResult(driver=driver, chain=_chain(git.git_path(root, "hooks"), top))
     present = {name: _content(folder / name) for name in HOOKS}
     missing = [name for name in HOOKS if present[name] is None]
     ours = [name for name in HOOKS if present[name] == HOOKS[name]]
     foreign = HOOKS.keys() - {*missing, *ours}
     active = git.active_hooks(root) if not configured else []
     if foreign or active:
-        return HooksResult(driver=driver, chain=_chain(FOLDER if foreign else active[0]))
+        there = folder if foreign else Path(active[0]).parent
+        return HooksResult(driver=driver, chain=_chain(there, top))
     with files.writing(folder):
         folder.mkdir(exist_ok=True)
         for name, text in HOOKS.items():
@@ -106,26 +112,103 @@ def set_up(root: Path) -> HooksResult:
     return HooksResult(bool(missing) or not configured, driver)
 
 
-def lacking(root: Path) -> str:
-    """Return which hook or driver is not as `set_up` leaves it, "" if all are.
+# Programs that write the hooks of a repository from a file of their own: what their hook says, the
+# names of that file, and what to put there.
+_RUN = "lessons check --staged"
+_MANAGERS = (
+    (
+        re.compile("lefthook"),
+        [
+            f"{dot}lefthook{end}"
+            for dot in ("", ".", ".config/")
+            for end in (".yml", ".yaml", ".toml")
+        ]
+        + ["lefthook-local.yml"],
+        f"pre-commit: {{commands: {{lessons: {{run: {_RUN}}}}}}}",
+    ),
+    (
+        re.compile(r"pre-commit\.com|pre_commit|\bprek\b"),
+        [".pre-commit-config.yaml"],
+        f"{{repo: local, hooks: [{{id: lessons, name: lessons, entry: {_RUN}, language: system,"
+        " always_run: true, pass_filenames: false}]}",
+    ),
+)
+_CALLS = re.compile(r"^[^#\n]*\blessons\b[^#\n]*\bcheck\b", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Elsewhere:
+    """Hooks that are not ours: the file that git runs before a commit, and those that it reads."""
+
+    hook: Path
+    files: list[Path]  # the first is the one to add a line to
+    line: str
+
+    @property
+    def checks(self) -> bool:
+        """Whether git runs the hook, and it checks lessons."""
+        texts = (_content(file) or "" for file in (self.hook, *self.files))
+        return os.access(self.hook, os.X_OK) and any(map(_CALLS.search, texts))
+
+    @property
+    def command(self) -> str:
+        """The command that adds the line, or what to add to a file that is no script."""
+        file = shlex.quote(from_here(self.files[0]))
+        if self.line != _RUN:
+            return f"add to {file}: {self.line}"
+        line = f"echo '{_RUN} || exit 1' >> {file}"
+        if self.hook != self.files[0]:  # husky starts it by `sh`
+            return "npx husky" if _CALLS.search(_content(self.files[0]) or "") else line
+        folder = shlex.quote(from_here(self.hook.parent))
+        start = f"mkdir -p {folder} && echo '#!/bin/sh' > {file} && "
+        first = "" if self.hook.is_file() else start
+        is_called = _CALLS.search(_content(self.hook) or "")
+        return f"{first}{'' if is_called else line + ' && '}chmod +x {file}"
+
+
+def _elsewhere(folder: Path, top: Path) -> _Elsewhere:
+    """Return the hooks of a folder, which another program may run from elsewhere."""
+    hook = folder / "pre-commit"
+    if folder.name == "_":  # of husky, which writes it anew with each install
+        return _Elsewhere(hook, [folder.parent / "pre-commit"], _RUN)
+    text = _content(hook) or ""
+    for says, names, line in _MANAGERS:
+        if says.search(text):
+            every = sorted((top / name for name in names), key=lambda file: not file.is_file())
+            return _Elsewhere(hook, every, line)
+    return _Elsewhere(hook, [hook], _RUN)
+
+
+def troubles(root: Path) -> Iterator[tuple[str, str]]:
+    """Yield what of hooks and driver is not as `set_up` leaves it, and what helps.
 
     Hooks that somebody chose stay, as long as they check commits.
     """
-    folder, top = root / FOLDER, git.top(root)
-    configured = git.setting(root, "core.hooksPath")
-    own = [] if configured else [Path(hook) for hook in git.active_hooks(root)]
-    if configured not in ("", os.path.relpath(folder, top)):
-        own = [top / configured / "pre-commit"]
-    if own:
-        checks = any("lessons check" in (_content(hook) or "") for hook in own)
-        return "" if checks else _chain(configured or str(own[0]))
-    if not configured:
-        return "the git hooks are not switched on"
-    if any(_content(folder / name) != text for name, text in HOOKS.items()):
-        return f"the git hooks in {FOLDER} are not those of this version"
+    folder, configured = git.git_path(root, "hooks"), git.setting(root, "core.hooksPath")
+    is_ours = os.path.realpath(folder) == os.path.realpath(root / FOLDER)
+    missing = [name for name in HOOKS if is_ours and _content(folder / name) is None]
+    there = _elsewhere(folder, git.top(root))
+    if not configured and not git.active_hooks(root):
+        yield "the git hooks are not switched on", "lessons init"
+    elif missing:
+        yield f"{FOLDER} has no {', '.join(missing)}", "lessons init"
+    elif not there.checks:
+        yield f"the git hooks in {from_here(folder)} check no lessons", there.command
     if git.setting(root, "merge.lessons.driver") != DRIVER:
-        return "the merge driver is not set up, or that of another version"
-    return ""
+        yield "the merge driver is not set up, or that of another version", "lessons init"
+    if unused := _unused(root, folder) if configured else []:
+        names = ", ".join(file.name for file in unused)
+        what = (
+            f"{names} in {from_here(unused[0].parent)} does not run: core.hooksPath is {configured}"
+        )
+        yield what, f"move it to {from_here(folder)}, or call it from there"
+
+
+def _unused(root: Path, folder: Path) -> list[Path]:
+    """Return the hooks in git's own folder that no hook in the folder of hooks calls."""
+    texts = [_content(file) or "" for file in folder.glob("*") if file.is_file()]
+    hooks = [Path(hook) for hook in git.active_hooks(root, ".git")]
+    return [hook for hook in hooks if not any(f"hooks/{hook.name}" in text for text in texts)]
 
 
 def _content(file: Path) -> str | None:
@@ -137,8 +220,9 @@ def _content(file: Path) -> str | None:
         return ""
 
 
-def _chain(where: str) -> str:
+def _chain(folder: Path, top: Path) -> str:
+    there = _elsewhere(folder, top)
     return (
-        f"git hooks are in {where} already; to add ours, call `lessons check --staged` in pre-commit"
-        " and `lessons-hook git . &` in post-commit, post-merge, post-checkout and post-rewrite"
+        f"git hooks are in {from_here(folder)} already; to add ours: {there.command}; and call"
+        " `lessons-hook git . &` in post-commit, post-merge, post-checkout and post-rewrite there"
     )
