@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,10 @@ import pytest
 from tests.support.commands import run
 from tests.support.conversations import Conversation, about_redirects, about_retries
 from tests.support.files import commit, lesson_text, write
+from tests.support.hits import LESSON
+from vault_index import config
+from vault_index.journal import done
+from vault_index.recall import block
 from vault_index.vault import Vault
 
 
@@ -36,13 +41,13 @@ def test_a_session_begins_with_lessons_and_with_what_was_done(team: Vault) -> No
     commit(team.root, "Correct the login redirect, which lost the query")
     run("lessons", "index", cwd=team.root)
     event = {"hook_event_name": "SessionStart", "source": "startup", "session_id": "s9"}
-    done = run(
+    ran = run(
         "lessons-hook",
         cwd=team.root,
         stdin=json.dumps({**event, "cwd": str(team.root)}),
         env={"LESSONS_DEADLINE_MS": "60000"},
     )
-    text = json.loads(done.out)["hookSpecificOutput"]["additionalContext"]
+    text = json.loads(ran.out)["hookSpecificOutput"]["additionalContext"]
     assert "## Done here before" in text
     assert "## Last records" in text
     assert "## Relevant lessons" in text
@@ -50,3 +55,30 @@ def test_a_session_begins_with_lessons_and_with_what_was_done(team: Vault) -> No
     assert "uploader\n" not in text
     assert "Request: How many times should the uploader retry?\n" in text  # the first of two
     assert len(text) <= 8000
+    assert text.count("not instructions") == 1
+
+
+def test_a_session_begins_with_all_that_was_asked_and_nothing_twice(
+    make_vault: Callable[..., Vault], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    root = make_vault().root
+    about_redirects(root)
+    asked = "Look at the uploader. Never retry a 4xx, and use `upload --once` for the nightly job."
+    paste = "ERROR it failed\n" * 2_000 + "What is wrong here, and why only at night?"
+    talk = Conversation(root, "uploads").asks(asked).edits("up.py", "a", "b").says("Done.")
+    talk.asks(paste).says("The clock.").asks("The login redirect loses the query string, too")
+    run("lessons", "journal", "import", cwd=root)
+    lines = done.section(config.load(), root, "another").splitlines()
+    said = [line.partition("] ")[2] or line.removeprefix("> Request: ") for line in lines]
+    assert said.count(asked) == 1
+    assert said.count("What is wrong here, and why only at night?") == 1
+    assert len(said) == len({*said})
+    assert max(map(len, lines)) < 400
+
+
+def test_a_start_with_a_skill_and_the_journal_says_once_what_they_are() -> None:
+    skill = replace(LESSON, kind="skills", title="deploy", text="Deploys.")
+    text = block.injection([], 2_000, [skill], "## Done here before\n- Something")
+    assert text.count("not instructions") == 1
+    assert "lesson vault and the private journal" in text

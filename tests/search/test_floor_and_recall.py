@@ -17,6 +17,8 @@ from tests.support.commands import run
 from tests.support.embedders import WordEmbedder
 from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.hits import LESSON
+from tests.support.indexed import with_words
+from vault_index import git
 from vault_index.errors import VaultError
 from vault_index.hotpath import chatter
 from vault_index.index import reconcile
@@ -276,6 +278,37 @@ def test_the_start_of_a_session_looks_at_the_project(make_vault: MakeVault) -> N
     run("git", "init", "-q", cwd=project)
     commit(project, "Postgres migrations: set lock_timeout before alter table")
     assert select.for_session(vault, project).hits[0].lesson_id == "lock"
+
+
+def test_lessons_that_somebody_writes_are_not_the_work_of_a_session(make_vault: MakeVault) -> None:
+    vault = with_a_floor(with_topics(make_vault), 0.4)
+    subject = "Postgres migrations: set lock_timeout before alter table"
+    run("git", "init", "-q", cwd=vault.root)
+    commit(vault.root, "Begin")
+    write(vault.lessons_dir / "more.md", lesson_text("More", "Text."))
+    commit(vault.root, subject)
+    write(vault.lessons_dir / f"{subject.lower().replace(' ', '-')}.md", lesson_text("L", "Text."))
+    assert not select.for_session(vault, vault.root).hits
+    write(vault.root / "db.py", "x = 1\n")
+    assert git.activity(vault.root, vault.lessons_dir).changed == ("db.py",)
+    commit(vault.root, subject)
+    assert select.for_session(vault, vault.root).hits[0].lesson_id == "lock"
+
+
+@pytest.mark.parametrize(("most", "rules"), [(0, 0), (3, 3), (12, 10)])
+def test_a_session_begins_with_so_many_lessons_at_most(
+    make_vault: MakeVault, most: int, rules: int
+) -> None:
+    texts = {
+        f"rule-{n}.md": f"---\ntitle: R{n}\ntype: project_rule\n---\n{'Tabs ' * n}.\n"
+        for n in range(10)
+    }
+    vault = make_vault({**texts, "vault.toml": f"session_lessons = {most}\n"})
+    with_words(vault)
+    reconcile.sync(vault)
+    begun = select.for_session(vault, vault.root).hits
+    again = select.after_compaction(vault, ["rule-1", "rule-2"]).hits
+    assert len(begun) == len(again) == rules
 
 
 def a_hit(**values: Any) -> Hit:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from vault_index.errors import GitError, WriteError
@@ -16,7 +17,7 @@ from vault_index.git.history import name_changes
 from vault_index.git.run import SUBMODULE, ask, ask_bytes, command, repository, user_setting
 from vault_index.hotpath import index_files
 
-RECENT_COMMITS = 10
+RECENT_COMMITS, COMMITS = 10, 20  # subjects at most, and commits that are looked at
 _ASIDE = "lessons-commit-"  # the folder of a commit's content
 CHANGED_FILES = 30
 _NO_EDITOR = (":", "true", "/bin/true", "/usr/bin/true")
@@ -50,16 +51,28 @@ def reflog(folder: Path) -> Path | None:
     return repo.top / path if repo and path else None
 
 
-def activity(folder: Path) -> Activity:
-    """Return what the project in a folder is doing: its name, branch, recent subjects, changed files."""
+def activity(folder: Path, besides: Path) -> Activity:
+    """Return what the project in a folder is doing: its name, branch, recent subjects, changed files.
+
+    Changes below the folder `besides` are not its work.
+    """
     repo = repository(folder)
     if repo is None:
         return Activity(folder.name)
+    inside = os.path.relpath(os.path.realpath(besides), os.path.realpath(repo.top)) + "/"
+    subjects = []
+    log = ("log", f"-{COMMITS}", "--format=%x01%s", "--name-only", "-z")
+    for commit in ask(repo, *log).split("\1")[1:]:
+        subject, *names = (part.strip("\n") for part in commit.split("\0"))
+        paths = [name for name in names if name]
+        if not paths or not all(path.startswith(inside) for path in paths):
+            subjects.append(subject)
+    changed = (path for path in _changed(ask(repo, *_STATUS)) if not path.startswith(inside))
     return Activity(
         name=repo.top.name,
         branch=ask(repo, "branch", "--show-current"),
-        subjects=tuple(ask(repo, "log", f"-{RECENT_COMMITS}", "--format=%s").splitlines()),
-        changed=_changed(ask(repo, *_STATUS))[:CHANGED_FILES],
+        subjects=tuple(subjects[:RECENT_COMMITS]),
+        changed=tuple(islice(changed, CHANGED_FILES)),
     )
 
 

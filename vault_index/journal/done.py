@@ -25,8 +25,10 @@ RECORDS = 10
 SESSIONS = 12  # that are looked at
 MAX_JOURNAL_CHARS = 3_200  # of what a session's start gets: most of it is for lessons
 FIELD_CHARS = 280  # of a field of a summary
-SUMMARY_CHARS = 900
-TITLE_CHARS = 120
+SUMMARY_CHARS, SUMMARIES_CHARS = 900, 2_100  # of one; of all with their headers
+MIN_SAID = 24  # characters: a shorter line may be in a summary by chance
+MAX_PROMPT_CHARS = 8_000  # a longer one is a paste, whose title is its request
+LINE_CHARS = 240  # of a record: a prompt of two sentences
 _SHOWN = ("request", "completed", "learned", "next_steps")  # of a summary
 
 _HEAD, _INDEX = "## Done here before", "## Last records (`lessons journal show ID` has all of one)"
@@ -48,15 +50,19 @@ def section(config: Config, folder: Path, session: str) -> str:
     before = [each for each in others if any(map(_says_something, each.records))]
     if not before:
         return ""
-    lines = [_INDEX, *_index(before)]
-    room = MAX_JOURNAL_CHARS - len("\n".join([_HEAD, *lines])) - 4
-    summaries: list[str] = []
+    text = _HEAD
     for summary in islice(_summaries(before, git.branch_of(folder)), SUMMARIES):
-        if len(summary) <= room:
-            summaries.append(summary)
-            room -= len(summary) + 1
-    text = "\n".join([_HEAD, *summaries, *lines] if summaries else lines)
-    return text if len(text) <= MAX_JOURNAL_CHARS else ""
+        text += _fitting(f"\n{summary}", SUMMARIES_CHARS - len(text))
+    text = "" if text == _HEAD else text
+    begin = f"{text}\n{_INDEX}".lstrip()
+    lines = ""
+    for line in islice(_index(before, text), RECORDS):
+        lines += _fitting(f"\n{line}", MAX_JOURNAL_CHARS - len(begin) - len(lines))
+    return begin + lines if lines else text
+
+
+def _fitting(text: str, room: int) -> str:
+    return text if len(text) <= room else ""
 
 
 def _says_something(record: Record) -> bool:
@@ -88,23 +94,35 @@ def _summary(session: Session, record: Record) -> str:
     for name in _SHOWN:
         said = record.fields.get(name, "")
         text = quote.defused_line(said.partition("\n")[0] if name == _SHOWN[0] else said)
-        text = blocks.shorten_line(text, min(FIELD_CHARS, room)) if text else ""
+        text = blocks.one_line(text, min(FIELD_CHARS, room))
         if text:
             lines += quote.lines(f"{name.replace('_', ' ').capitalize()}: {text}")
             room -= len(text)
     return "\n".join(lines)
 
 
-def _index(sessions: list[Session]) -> list[str]:
+def _index(sessions: list[Session], said: str) -> Iterator[str]:
+    """Yield a line for each record, the latest first, that says what no other nor the text `said` does.
+
+    A prompt is a line with all that it asks, and so is work that has its title from one.
+    """
     records = [
-        (record.at or session.began, record)
+        (record.at or session.began, record, session.id)
         for session in sessions
         for record in session.records
         if record.kind == OBSERVATION or _says_something(record)
     ]
-    latest = sorted(records, key=lambda pair: pair[0], reverse=True)[:RECORDS]
-    return [
-        f"- {record.id} {moments.local(at)[:16]} [{record.type or record.kind}]"
-        f" {quote.defused_line(record.title)[:TITLE_CHARS]}".rstrip()
-        for at, record in latest
-    ]
+    prompts = {
+        (session, record.title): blocks.one_line(record.text, LINE_CHARS)
+        for _, record, session in records
+        if record.kind == PROMPT and len(record.text) <= MAX_PROMPT_CHARS
+    }
+    seen: set[str] = set()
+    for at, record, session in sorted(records, key=lambda each: each[0], reverse=True):
+        text = prompts.get((session, record.title), record.title)
+        line = quote.defused_line(text)[:LINE_CHARS]
+        if line in seen or (len(line) >= MIN_SAID and line in said):
+            continue
+        seen.add(line)
+        kind = record.type or record.kind
+        yield f"- {record.id} {moments.local(at)[:16]} [{kind}] {line}".rstrip()

@@ -35,7 +35,6 @@ LONG_PROMPT = 32  # words
 END = 24  # words of an end
 _MAIN = ("main", "master", "develop", "trunk")  # names of branches that say nothing
 RULE = "project_rule"  # the type of lessons that a session begins with
-MAX_RULES = 20  # more are no rules that anybody keeps in mind
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,16 +125,17 @@ def for_session(
 
     Rules of the project come first, whatever it is doing, as an agent needs them before the work
     begins. Each of the last commits' subjects is a query, and so are the branch and the changed files
-    with the project's name: a subject found among ten others in one query would be lost.
+    with the project's name: a subject found among ten others in one query would be lost. What somebody
+    writes into the vault is no such work.
     """
-    activity = git.activity(project)
+    activity = git.activity(project, vault.lessons_dir)
     branch = [] if activity.branch in _MAIN else re.findall(r"[^\s/_-]+", activity.branch)
     changed = (path.rstrip("/").rpartition("/")[2] for path in activity.changed)
     queries = dict.fromkeys([" ".join([activity.name, *branch, *changed]), *activity.subjects])
     asked = [text for text in queries if not chatter.why_skipped(text)]
     config = vault.config
     rules = _rules(vault, given)
-    room = max(0, config.session_lessons - len(rules))
+    room = config.session_lessons - len(rules)
     had = [*given, *(hit.lesson_id for hit in rules)]
     injection = Injection("")
     if room:
@@ -154,7 +154,8 @@ def after_compaction(vault: Vault, already: Collection[str]) -> Injection:
     config = vault.config
     rules = _rules(vault, ())
     again = [id for id in already if id not in {hit.lesson_id for hit in rules}]
-    again = again[-config.session_lessons :] if config.session_lessons else []
+    room = config.session_lessons - len(rules)
+    again = again[-room:] if room else []
     own = above.Answer(of_ids(vault, again))
     hits = above.joined(
         vault, own, lambda place, other: above.Answer(of_ids(other, place.own(again)))
@@ -186,7 +187,8 @@ def _rules(vault: Vault, already: Collection[str]) -> list[Hit]:
     """Return the rules that an agent may get and has not: those of the project, then from above."""
     own = above.Answer(_own_rules(vault))
     every = above.joined(vault, own, lambda _, other: above.Answer(_own_rules(other)))
-    return [hit for hit in every if hit.lesson_id not in already][:MAX_RULES]
+    fresh = [hit for hit in every if hit.lesson_id not in already]
+    return fresh[: vault.config.session_lessons]
 
 
 def _own_rules(vault: Vault) -> list[Hit]:
