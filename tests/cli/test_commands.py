@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -24,9 +25,9 @@ FILES = {
 }
 
 
-def lessons(vault: Vault, *words: str | Path, stdin: str = "", check: bool = True) -> Ran:
+def lessons(vault: Vault, *words: str | Path, check: bool = True, **options: Any) -> Ran:
     """Type `lessons ...` in a vault."""
-    return run("lessons", *words, cwd=vault.root, stdin=stdin, check=check)
+    return run("lessons", *words, cwd=vault.root, check=check, **options)
 
 
 def refused(vault: Vault, *words: str | Path, stdin: str = "") -> str:
@@ -108,12 +109,69 @@ def test_add_in_words(make_vault: MakeVault) -> None:
     assert str(entry["created_at"])[:2] == str(date.today().year)[:2]
 
 
+SENTENCE = "Set VPN=1 in the job, as staging is behind the VPN. It hangs else."
+
+
+@pytest.mark.parametrize(
+    ("words", "stdin"),
+    [([SENTENCE], ""), (["--text", SENTENCE], ""), (["-"], SENTENCE)],
+)
+def test_a_lesson_without_a_title_has_its_first_sentence(
+    make_vault: MakeVault, words: list[str], stdin: str
+) -> None:
+    vault = make_vault()
+    ran = lessons(vault, "add", *words, "-c", "devops", stdin=stdin)
+    assert ran.out == "lessons/devops/set-vpn-1-in-the-job-as-staging-is-behind-the-vpn.md\n"
+    entry = lessons(vault, "show", "set-vpn", "--json").json
+    assert entry["title"] == "Set VPN=1 in the job, as staging is behind the VPN"
+    assert entry["text"] == SENTENCE
+
+
+def test_a_second_lesson_of_a_title_is_told(make_vault: MakeVault) -> None:
+    vault = make_vault({"ops/heap.md": lesson_text("The Heap", "Raise it."), "heaps.md": "More.\n"})
+    ran = lessons(vault, "add", "--title", "the heap", "--text", "Lower it.", "-c", "dev")
+    said = "note: lessons/ops/heap.md has this title, too: add to that one instead?\n"
+    assert ran.err == said
+    lessons(vault, "index", env={"LESSONS_EMBEDDER": "none"})
+    again = lessons(vault, "add", "--title", "The heap", "--text", "Raise it.", "-c", "web")
+    assert again.err == f"note: lessons/dev/the-heap.md{said.partition('heap.md')[2]}{said}"
+    (vault.lessons_dir / "web/the-heap.md").unlink()
+    assert not lessons(vault, "add", "--title", "A heap", "--text", "Lower it.").err
+    titled = [
+        line
+        for line in lessons(vault, "check", env={"LESSONS_EMBEDDER": "none"}).out.splitlines()
+        if "same-title" in line
+    ]
+    assert titled == [
+        f"lessons/{one}:1: same-title: warning: it has the title of lessons/{other}, too: "
+        "say how they differ"
+        for one, other in (("dev/the-heap.md", "ops/heap.md"), ("ops/heap.md", "dev/the-heap.md"))
+    ]
+
+
+def test_new_opens_the_editor_that_is_named_outside_of_a_terminal(
+    make_vault: MakeVault, tmp_path: Path
+) -> None:
+    vault = make_vault()
+    editor = write(tmp_path / "editor", '#!/bin/sh\necho "Raise it." >> "$1"\n')
+    editor.chmod(0o755)
+    named = {"EDITOR": str(editor)}
+    assert lessons(vault, "new", "Heap", "of", "node", env=named).out == "lessons/heap-of-node.md\n"
+    assert "Raise it." in (vault.lessons_dir / "heap-of-node.md").read_text("utf-8")
+    unnamed = lessons(vault, "new", "Heap", env={"EDITOR": "", "VISUAL": ""}, check=False)
+    untitled = lessons(vault, "new", env=named, check=False)
+    assert untitled.code == unnamed.code == 2
+    assert "name an EDITOR and a TITLE" in unnamed.err
+
+
 @pytest.mark.parametrize(
     ("words", "stdin", "says"),
     [
         (["-"], "", "a lesson needs some text"),
         (["--title", "T"], " \n", "a lesson needs some text"),
-        (["-"], "no title at all", "a lesson needs a title"),
+        (["-"], "...", "a lesson needs a title"),
+        (["note"], "", "note cannot be read: No such file"),
+        (["my notes.md"], "", "my notes.md cannot be read: No such file"),
         (["--title", "T", "--text", "x", "--type", "rant"], "", "no type 'rant'"),
         (["nowhere.md"], "", "nowhere.md cannot be read: No such file"),
         (["-"], "---\ntitle: [\n---\nx", "frontmatter is not YAML"),

@@ -8,9 +8,12 @@ After a new setting or command, rewrite the tables that come from the code:
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -30,6 +33,7 @@ TABLES: dict[str, Callable[[], str]] = {
 FILES = [REPO / "README.md", REPO / "ARCHITECTURE.md", REPO / "CONTRIBUTING.md"]
 FILES += sorted(documents.DOCS.glob("*.md"))
 BEGIN, END = "<!-- from the code: see tests/promises/test_docs.py -->", "<!-- end -->"
+COMMAND = re.compile(r"<code>(lessons [^<]*)</code>")
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -106,3 +110,19 @@ def test_nothing_speaks_of_what_is_gone(name: str) -> None:
     else:
         texts = [(REPO / name).read_text("utf-8")]
     assert [found[0] for text in texts for found in GONE.finditer(text)] == []
+
+
+def recommended() -> list[str]:
+    """Return the commands that pages tell a person to type, with a word for each value."""
+    pages = (REPO / "vault_index/entrypoints/web/templates").glob("*.html")
+    found = [each for page in pages for each in COMMAND.findall(page.read_text("utf-8"))]
+    return sorted({re.sub(r"\{\{.*?\}\}", "value", unescape(each)) for each in found})
+
+
+@pytest.mark.parametrize("typed", recommended())
+def test_the_command_line_takes_what_a_page_recommends(typed: str) -> None:
+    _, *words = shlex.split(typed)
+    context = click.Context(main, info_name="lessons")
+    _, command, rest = main.resolve_command(context, words)
+    assert command
+    command.make_context(words[0], rest, parent=context)

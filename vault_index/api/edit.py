@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
@@ -11,7 +12,8 @@ from vault_index import api, git
 from vault_index.api.question import Caller, command
 from vault_index.edit import add, categories, import_lessons, update
 from vault_index.edit.categories import Plan
-from vault_index.errors import ChangedError
+from vault_index.errors import ChangedError, VaultError
+from vault_index.index import listing
 from vault_index.index.classifier import Proposal
 from vault_index.lesson import edits, parse
 from vault_index.vault import SETTINGS, Vault
@@ -44,9 +46,9 @@ def add_lesson(
 ) -> str:
     """Put a lesson into the vault and return its absolute path: see `add.write`.
 
-    `text` is markdown with or without frontmatter. With `commit` the file is committed, alone.
+    `text` is markdown with or without frontmatter. With `commit` the file is committed, alone. Another
+    lesson of the same title is noted.
     """
-    del caller
 
     def commit_first(path: Path, data: bytes) -> None:
         inside = str(path.relative_to(vault.root))
@@ -58,6 +60,11 @@ def add_lesson(
         fires_on_error=fires_on_error, confidence=confidence,
         first=commit_first if commit else None,
     )  # fmt: skip
+    with suppress(VaultError):  # it is written
+        made = parse.parse_file(written.read_bytes(), written.name)[0].title
+        for path in listing.titled(vault, made):
+            if path != str(written.relative_to(vault.root)):
+                caller.note(f"note: {path} has this title, too: add to that one instead?")
     return str(written)
 
 

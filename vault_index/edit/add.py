@@ -16,6 +16,7 @@ from vault_index.lesson import category, edits, parse
 from vault_index.vault import Vault
 
 First = Callable[[Path, bytes], None]
+_UNTITLED = "new"  # the title of a text that has none, which is that of its file
 
 
 def write(
@@ -31,10 +32,10 @@ def write(
     """Write a lesson file where its category says, and return its path.
 
     `source` is markdown with or without frontmatter; the other values are set in its frontmatter,
-    and `created` if it is missing; `keys` are tags, confidence, applies_to and prompts. `first` gets
-    the path and the content before a byte is written. Raises LessonError, WriteError, and VaultError if
-    it has no text or what `lessons check` calls an error, the file exists, or its folder is in another
-    git repository.
+    `created` if it is missing, and without a title its first sentence as one; `keys` are tags,
+    confidence, applies_to and prompts. `first` gets the path and the content before a byte is written.
+    Raises LessonError, WriteError, and VaultError if it has no text or what `lessons check` calls an
+    error, the file exists, or its folder is in another git repository.
     """
     if title and not (title := title.strip()):
         raise VaultError("a lesson needs a title", "pass --title with some words")
@@ -44,9 +45,11 @@ def write(
     if type and type not in parse.TYPES:
         raise VaultError(f"no type {type!r}", f"choose one of {', '.join(parse.TYPES)}")
     wanted["categories"] = filed if len(filed) > 1 else None
-    parsed = parse.parse_file(edits.set_keys(source, _given(wanted)), "new.md")
+    parsed = parse.parse_file(edits.set_keys(source, _given(wanted)), f"{_UNTITLED}.md")
     if not parsed or not any(lesson.text for lesson in parsed):
         raise VaultError("a lesson needs some text", "pipe it in, or name a file that has some")
+    if not title and parsed[0].title == _UNTITLED:
+        title = wanted["title"] = first_sentence(parsed[0].text)
     if parsed[0].created is None:
         wanted["created"] = datetime.now(UTC).replace(microsecond=0)
     data = edits.set_keys(source, _given(wanted))
@@ -81,9 +84,9 @@ def place_of(
     vault: Vault, source: bytes, *, title: str = "", categories: Sequence[str] = ()
 ) -> Path:
     """Return the path where `write` puts a lesson. Raises LessonError, VaultError without a title."""
-    parsed = parse.parse_file(source, "new.md")[0]
+    parsed = parse.parse_file(source, f"{_UNTITLED}.md")[0]
     named = title or parsed.title
-    if not title and named == "new":
+    if not title and named == _UNTITLED:
         raise VaultError("a lesson needs a title", "pass --title, or begin with `# Title`")
     filed = [path for path in map(category.normalise, [*categories, *parsed.categories]) if path]
     name = category.slugify(named) or "lesson"

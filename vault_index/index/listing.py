@@ -10,15 +10,17 @@ index the files are read, by the same functions as in a sync. Only `save` writes
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import files
-from vault_index.errors import IndexStateError
+from vault_index.errors import IndexStateError, VaultError
 from vault_index.hotpath import index_files
 from vault_index.index import diff
+from vault_index.lesson import parse
 from vault_index.lesson.file import hash_of
 from vault_index.store import filters, manifest, ownership
 from vault_index.store.manifest import Manifest
@@ -40,6 +42,7 @@ MANY = 50  # files: reading them for secrets and the like takes as long as a syn
 _FILE, _LATER = "listing.json", "listing-later.json"
 MANY_LATER = 1_000  # files that are other than in the whole listing
 _STORED = tuple(name for name in COLUMNS if name != "path")
+_TITLE = _STORED.index("title")
 _NAMES = ("id", "path", *_STORED[1:])  # the names in an entry
 _DATES = ("created_at", "updated_at")
 _UNFILED = ("classifier", "nobody")
@@ -118,6 +121,24 @@ def now(vault: Vault, *, ask_git: bool = True, withheld: bool = True) -> Listing
         diff.problems(recorded, changes.skipped),
         {path: entry.hash for path, entry in recorded.files.items()},
         is_first,
+    )
+
+
+def titled(vault: Vault, title: str) -> list[str]:
+    """Return the paths from the vault's root of lessons with a title, as their files are now."""
+    recorded, saved = _saved(vault)
+    if recorded is None or saved is None:
+        recorded, saved = Manifest(manifest.SCHEMA, "", 0), {}
+    changes = diff.scan(vault, recorded, ask_git=False)
+    known = {path for path in saved if path in changes.listed and path not in changes.touched}
+    pairs = [(path, values[_TITLE]) for path in known for values in saved[path]]
+    for path in changes.touched:
+        with suppress(VaultError):
+            data = files.read_file(vault.lessons_dir / path)
+            pairs += [(path, lesson.title) for lesson in parse.parse_file(data, path)]
+    wanted = title.casefold()
+    return sorted(
+        {f"{index_files.FOLDER}/{path}" for path, has in pairs if has.casefold() == wanted}
     )
 
 

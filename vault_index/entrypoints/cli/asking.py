@@ -207,12 +207,17 @@ def _search(named: str | None, lessons: Sequence[Any], words: str) -> Sequence[A
 # The user's editor, for a file or for a text.
 
 
+def named_editor() -> str:
+    """Return the editor that the environment names; "" without one."""
+    named = (os.environ.get(name, "").strip() for name in ("VISUAL", "EDITOR"))
+    return next(filter(None, named), "")
+
+
 def _editor(root: Path) -> str:
     """Return the command of the user's editor. Raises VaultError without one."""
     from vault_index import git
 
-    named = (os.environ.get(name, "").strip() for name in ("VISUAL", "EDITOR"))
-    chosen = next(filter(None, named), "") or git.editor(root)
+    chosen = named_editor() or git.editor(root)
     if not chosen and (shutil.which("vi") is None or not sys.stdin.isatty()):
         why = "vi is not installed" if shutil.which("vi") is None else "vi needs a terminal"
         hint = "set EDITOR to your editor, for example: export EDITOR=nano"

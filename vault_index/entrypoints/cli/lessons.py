@@ -53,34 +53,40 @@ def new_command(
 ) -> None:
     """Write a lesson in your editor, from a title and a category.
 
-    Without TITLE and category it asks for them. With --text it opens no editor.
+    Without TITLE and category it asks for them. With --text it opens no editor; outside a terminal it
+    opens that of $VISUAL or $EDITOR, and asks for nothing.
     """
     head["title"] = " ".join(title)
     if text:
         _write(named, os.fsencode(text), as_json, **head)
         return
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise click.UsageError("pass --text, or type it at a terminal")
+    if not _is_typed() and not (head["title"] and asking.named_editor()):
+        raise click.UsageError("pass --text, name an EDITOR and a TITLE, or type it at a terminal")
     _write_typed(named, as_json, **head)
 
 
-@options.command("add", 'echo "Raise it." | lessons add --title Heap -c devops/ci-cd -')
-@click.argument("source", required=False, metavar="[FILE|-]")
-@click.option(
-    "--title", default="", help="The title; without FILE the text comes from --text or stdin."
+@options.command(
+    "add", 'lessons add "Set VPN=1 in the job: staging deploys need the VPN." -c devops'
 )
+@click.argument("source", required=False, metavar="[FILE|-|TEXT]")
+@click.option("--title", default="", help="The title; without, the first sentence.")
 @_head
 def add_command(
     named: str | None, /, source: str | None, text: str, as_json: bool, **head: Any
 ) -> None:
     """Put a lesson into the vault and print its path.
 
-    FILE is markdown; `-` reads stdin. Without FILE and text, `lessons new` goes on at a terminal.
+    FILE is markdown; `-` reads stdin; words that are no file are the text. Without any of them,
+    `lessons new` goes on at a terminal.
     """
-    if not (source or text) and sys.stdin.isatty() and sys.stderr.isatty():
+    if not (source or text) and _is_typed():
         _write_typed(named, as_json, **head)
     else:
         _write(named, _source(source, head["title"], text), as_json, **head)
+
+
+def _is_typed() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _write(named: str | None, data: bytes, as_json: bool, **head: Any) -> None:
@@ -115,7 +121,7 @@ def _write_typed(
     title = title or output.ask("title, as a whole phrase:").strip()
     if not title:
         raise click.Abort
-    if not categories:
+    if not categories and _is_typed():
         counts = list(asking.ask(named, api.lesson.count())["counts"])
         for number, category in enumerate(counts[: asking.MAX_SHOWN], start=1):
             output.say(f"{number:>3}  {category}", err=True)
@@ -159,9 +165,12 @@ def _source(source: str | None, title: str, text: str) -> bytes:
         try:
             return Path(source).read_bytes()
         except OSError as error:
-            raise VaultError(f"{source} cannot be read: {error.strerror}") from None
+            if len(source.split()) > 1 and not (source.endswith(".md") or os.path.lexists(source)):
+                return os.fsencode(source)
+            hint = "name a file that is there, or pass a text of several words"
+            raise VaultError(f"{source} cannot be read: {error.strerror}", hint) from None
     if source is None and (not title or sys.stdin.isatty()):
-        raise click.UsageError("name a FILE, `-` for stdin, or pass --title and --text")
+        raise click.UsageError("name a FILE, `-` for stdin, or pass a text")
     return sys.stdin.buffer.read()
 
 
