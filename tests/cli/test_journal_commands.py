@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
+import json
 from pathlib import Path
 
 import pytest
 
 from tests.support.commands import Ran, run
 from tests.support.conversations import Conversation, about_redirects, about_retries
+from tests.support.files import MakeVault
 from tests.support.terminals import at_terminal
 
 KEYS = {"id", "kind", "session", "project", "branch", "at", "number", "title", "text", "type"}
@@ -74,12 +75,31 @@ def test_doctor_and_status_of_a_vault_name_what_is_wrong(imported: Path, own_wor
 
 
 @pytest.mark.slow
-def test_a_rebuild_makes_the_index_of_the_journal_again(imported: Path, own_world: Path) -> None:
+def test_a_rebuild_of_a_vault_leaves_the_journal_alone(
+    make_vault: MakeVault, own_world: Path, imported: Path
+) -> None:
     index = own_world / "journal" / ".vault_index"
     before = (index / "current").read_bytes()
-    assert run("lessons", "index", "--rebuild", cwd=imported).out.startswith("journal: 3 sessions")
-    assert (index / "current").read_bytes() != before
-    shutil.rmtree(index)
+    vault = make_vault(name="beside")
+    assert "journal" not in run("lessons", "index", "--rebuild", cwd=vault.root).out
+    assert run("lessons", "index", "--rebuild", cwd=imported, check=False).code == 1
+    assert (index / "current").read_bytes() == before
+
+
+@pytest.mark.slow
+def test_a_damaged_index_of_the_journal_is_named_with_what_mends_it(
+    make_vault: MakeVault, own_world: Path, imported: Path
+) -> None:
+    index = own_world / "journal" / ".vault_index"
+    (manifest,) = index.glob("*/manifest.json")
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "schema": 999}))
+    vault = make_vault(name="beside")
+    checked = run("lessons", "status", "--check", "--json", cwd=vault.root, check=False).json
+    fixes = [each["fix"] for each in checked["troubles"] if "newer version" in each["what"]]
+    assert fixes == [f"rm -r {index}"]
+    refused = journal(imported, "search", "login redirect", check=False)
+    assert f"remove {index}" in refused.err
+    run("sh", "-c", fixes[0], cwd=imported)
     assert journal(imported, "search", "--json", "login redirect").json["hits"]
 
 

@@ -102,7 +102,7 @@ def test_every_command_is_a_question_or_command_of_the_api() -> None:
     machine = {*"hook help install uninstall model watch mcp serve open".split()}
     assert commands - machine == set(questions)
     in_python = {
-        "import": "import_transcripts", "index": "bring_up_to_date", "forget": "erase",
+        "import": "import_transcripts", "forget": "erase",
         "build": "build_ready", "remove": "withdraw_built",
     }  # fmt: skip
     for group in ("journal", "skills"):

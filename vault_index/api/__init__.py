@@ -49,7 +49,7 @@ MODULES = (
 COMMANDS = frozenset(
     "asking.ask edit.accept edit.add_lesson edit.delete_lesson edit.import_from edit.ingest "
     "edit.move_lesson edit.rename edit.update_lesson injection.confirm injection.useful "
-    "injection.stale_lessons injection.teach_lesson journal.bring_up_to_date journal.erase "
+    "injection.stale_lessons injection.teach_lesson journal.erase "
     "journal.import_transcripts learn.learn learn.trigger lesson.diff lesson.history "
     "proposal.accept proposal.cards proposal.edit proposal.merge proposal.reject "
     "proposal.remember proposal.select search.recall_failure share.check_files share.log "

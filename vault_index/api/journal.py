@@ -197,13 +197,6 @@ def import_transcripts(
 
 
 @command
-def bring_up_to_date(journal: Journal, caller: Caller, rebuild: bool = False) -> index.JournalStats:
-    """Bring the index of the journal up to date."""
-    progress = caller.progress_of("indexing the journal")
-    return index.sync(journal, rebuild=rebuild, progress=progress)
-
-
-@command
 def erase(
     journal: Journal,
     caller: Caller,

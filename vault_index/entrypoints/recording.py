@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from vault_index.check.finding import MAX_SHOWN, Trouble, to_edit
 from vault_index.entrypoints import agents, doctor
 from vault_index.journal import archive
-from vault_index.journal.journal import Journal
+from vault_index.journal.journal import INDEX, Journal
 from vault_index.vault import Vault
 
 
@@ -34,4 +35,5 @@ def journal(vault: Vault) -> Iterator[Trouble]:
     for problem in now["problems"][:MAX_SHOWN]:
         yield Trouble("journal", problem, to_edit(Path(problem.partition(":")[0])))
     if "error" in now["index"]:
-        yield Trouble("journal", now["index"]["error"], "lessons index --rebuild")
+        folder = shlex.quote(str(Journal(vault.config).folder / INDEX))
+        yield Trouble("journal", now["index"]["error"], f"rm -r {folder}")  # a cache

@@ -373,5 +373,5 @@ def _index(journal: Journal) -> dict[str, Any]:
     try:
         opened = open_index(journal)
     except VaultError as error:
-        return {"error": f"{error.message}; {error.hint}"}
+        return {"error": error.message}
     return {"embedder": opened.embedder, "sessions": opened.sessions}

@@ -16,7 +16,7 @@ from vault_index import files
 from vault_index.embed.cache import VectorCache
 from vault_index.errors import EmbedderError, IndexStateError, VaultError, WriteError
 from vault_index.journal import archive, session_file
-from vault_index.journal.journal import SCHEMA, Journal, OpenJournal
+from vault_index.journal.journal import SCHEMA, Journal, OpenJournal, load_manifest
 from vault_index.journal.record import FIELDS, OBSERVATION, PROMPT, SUMMARY, Record, Session
 from vault_index.lesson.file import hash_of, hash_of_file
 from vault_index.lesson.parse import moment
@@ -204,7 +204,7 @@ def remove(journal: Journal, sessions: Collection[str]) -> None:
         source = Sessions(journal)
         if index is not None:
             try:
-                known = manifest.load(index, SCHEMA)
+                known = load_manifest(journal, index)
                 table = Table(index, known.dimension, JOURNAL)
                 gone = table.rows(["content_hash"], filters.any_of("session", sessions))
                 source.cache().remove({row["content_hash"] for row in gone})
@@ -228,7 +228,7 @@ def tidy(journal: Journal) -> bool:
         index = manifest.current(journal.index_dir)
         if not is_free or index is None:
             return False
-        known = manifest.load(index, SCHEMA)
+        known = load_manifest(journal, index)
         is_tidy = Table(index, known.dimension, JOURNAL).tidy()
         if manifest.is_dirty(index):
             manifest.touch(index)
@@ -269,6 +269,10 @@ class Sessions(Source[Changes, JournalStats]):
         dimension = self.journal.embedder.dimension if self.journal.embedder else 0
         name = f"{self.embedder} {RECIPE}"
         return VectorCache(self.journal.config.home, name, dimension, trusted=trusted)
+
+    def load(self, index: Path) -> Manifest:
+        """Read the manifest of an index."""
+        return load_manifest(self.journal, index)
 
     def compare(self, known: Manifest, *, rebuild: bool = False) -> Changes:
         """Return how the session files differ from a manifest, by their stamps."""

@@ -120,7 +120,7 @@ def open_index(journal: Journal) -> OpenJournal:
     version = manifest.version(index)
     last = journal.opened
     if last is None or last.version != version or last.store.index != index:
-        recorded = manifest.load(index, SCHEMA)
+        recorded = load_manifest(journal, index)
         if recorded.schema != SCHEMA:
             raise IndexStateError(
                 "the journal's index is of an older version", "run `lessons journal import`"
@@ -129,3 +129,12 @@ def open_index(journal: Journal) -> OpenJournal:
         last = OpenJournal(table, recorded.embedder, len(recorded.files), version)
         journal.opened = last
     return last
+
+
+def load_manifest(journal: Journal, index: Path) -> manifest.Manifest:
+    """Read the manifest of an index of the journal; see `manifest.load`."""
+    try:
+        return manifest.load(index, SCHEMA)
+    except IndexStateError as error:
+        hint = f"remove {journal.index_dir}: it is a cache"
+        raise IndexStateError(error.message, hint, newer=error.newer) from None

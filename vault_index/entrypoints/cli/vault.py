@@ -178,10 +178,7 @@ def index_command(
     only_floor: bool,
     as_json: bool,
 ) -> None:
-    """Bring the index up to date with the lesson files.
-
-    --rebuild also builds the index of the journal, from its session files.
-    """
+    """Bring the index up to date with the lesson files."""
     native.limit_memory(os.cpu_count() or 1)  # 100,000 lessons: a third less at the most
     if only_floor:
         from vault_index.client import here
@@ -192,10 +189,6 @@ def index_command(
         raise click.UsageError("DIR and --engine go with --publish; --vault names a vault to index")
     if publish:
         _publish(vaults or (named,), as_json, engine or "")
-        return
-    built = _rebuild_journal(named) if rebuild and not no_fetch else ""
-    if built and not _has_vault(named):
-        output.say(built)
         return
     values = {"rebuild": rebuild, "wait": not no_wait, "fetch": not no_fetch}
     stats = asking.ask(named, api.state.index(**values, read_all=not no_wait))
@@ -208,8 +201,6 @@ def index_command(
     output.say(f"{stats} in {stats.seconds:.1f} s")
     if stats.rebuilt:
         output.say(f"built from scratch: {stats.rebuilt}")
-    if built:
-        output.say(built)
     for problem in stats.problems:
         output.say(f"{problem.path}:{problem.line}: {problem.message}")
 
@@ -224,29 +215,6 @@ def _publish(vaults: Sequence[str | None], as_json: bool, engine: str) -> None:
             continue
         vectors = f"{done['added']} vectors added, {done['vectors']} in all"
         output.say(f"{done['uri']}: {vectors}, {done['rows']} rows written")
-
-
-def _has_vault(named: str | None) -> bool:
-    """Whether there is a vault to index; one that is named must be there."""
-    from vault_index.errors import NoVaultError
-
-    try:
-        client.open_vault(named)
-    except NoVaultError:
-        return named is not None
-    return True
-
-
-def _rebuild_journal(named: str | None) -> str:
-    """Build the index of the journal again and say so; "" without a journal."""
-    from vault_index import config
-    from vault_index.journal.journal import FOLDER
-
-    if not (config.home_folder() / FOLDER).is_dir():
-        return ""
-    stats = asking.ask(named, api.journal.bring_up_to_date(rebuild=True))
-    written = f"{stats.added + stats.changed} sessions, {stats.rows} rows"
-    return f"journal: {written}, in {stats.seconds:.1f} s"
 
 
 @options.command("status", "lessons status --json", paged=True)
