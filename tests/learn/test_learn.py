@@ -259,6 +259,15 @@ def test_four_steps_for_a_model_that_needs_them(
     messages = [message for chat in server.chats for message in chat["messages"]]
     sent = sum(len(message["content"]) for message in messages)
     assert sent <= answer["plan"]["chars"] <= 4 * 12_000
+    details = run_command("lessons", "review", answer["proposals"][0]["id"], cwd=team.root).out
+    for row in (
+        "trade-off  a longer address for a cart that stays",
+        "file       store/login.py: the login; keeps the query",
+        "changed    3 files, 4 lines added, 1 removed",
+        "commit     Fix the login redirect",
+        "correction No, do not touch nginx.conf",
+    ):
+        assert f"\n{row}" in details
 
 
 @pytest.mark.slow

@@ -105,17 +105,28 @@ def an_entry(**changes: Any) -> dict[str, Any]:
 
 
 PARTS: dict[str, dict[str, Any]] = {
-    "what": {"summary": "The redirect after a login keeps the query string."},
-    "why": {"reasons": ["after_login() dropped the query string; a rewrite rule is no cure"]},
-    "patterns": {"patterns": []},
+    "what": {
+        "summary": "The redirect after a login keeps the query string.",
+        "files": [{"path": "store/login.py", "role": "the login", "change": "keeps the query"}],
+    },
+    "why": {
+        "problem": "The cart was empty after a login.",
+        "reasons": ["after_login() dropped the query string; a rewrite rule is no cure"],
+        "trade_offs": ["a longer address for a cart that stays"],
+        "alternatives": ["a rewrite rule in nginx.conf"],
+    },
+    "patterns": {
+        "patterns": [{"name": "Addresses by one function", "applicability": "all redirects"}],
+        "practices": ["test a redirect with a query"],
+    },
 }
 
 
 def stage_of(asked: str) -> str:
     """Return which stage a request is for, by the schema in it."""
     schema, _ = json.JSONDecoder().raw_decode(asked.rpartition("schema:\n")[2])
-    (key,) = schema["properties"]
-    return {"summary": "what", "reasons": "why"}.get(key, str(key))
+    key = next(iter(schema["properties"]))
+    return {"summary": "what", "problem": "why"}.get(key, str(key))
 
 
 def good_answer(stage: str, *entries: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from vault_index import check
 from vault_index.check import prompt_injection, secrets
 from vault_index.check.redact import redact
 from vault_index.errors import CheckError, VaultError
@@ -29,7 +30,7 @@ from vault_index.proposals import draft, fingerprint, review
 from vault_index.proposals.draft import Proposal
 from vault_index.recall import anchors
 from vault_index.store import injections
-from vault_index.text import failure
+from vault_index.text import blocks, failure
 from vault_index.transcripts import vocabulary
 
 TITLE_WORDS = (5, 10)
@@ -41,6 +42,7 @@ MAX_TAGS = 8
 MAX_COMPARED = 5  # waiting proposals whose vectors are compared: those with most words in common
 MIN_WORDS_IN_COMMON = 0.1  # with a proposal whose vector is worth a look
 MAX_ADDED = 5  # items of a change
+MAX_ROWS, MAX_ROW_CHARS = 40, 300  # of the work around a proposal
 NEW_WORDS, NEW_SHARE = 3, 0.4  # of an item that a lesson does not have
 
 # why an entry is dropped
@@ -254,7 +256,16 @@ def _compared_with_all(entry: Entry, context: Context) -> Admitted:
 def _origin(entry: Entry, context: Context) -> dict[str, Any]:
     about = evidence.origin(entry.quotes, context.material)
     session = private_id(context.material.session)
-    return {**about, "session": session, "is_draft": entry.by_rule}
+    rows = [*context.material.facts, *entry.background]
+    background = [(label, blocks.one_line(redact(text), MAX_ROW_CHARS)) for label, text in rows]
+    return {
+        **{**about, "session": session, "is_draft": entry.by_rule},
+        "background": tuple(
+            row
+            for row in dict.fromkeys(background)
+            if row[1] and check.first_error("row.md", row[1].encode()) is None
+        )[:MAX_ROWS],
+    }
 
 
 def _with_prompts_that_work(
@@ -296,7 +307,7 @@ def _checked(proposal: Proposal, compared: Mapping[str, Any]) -> Proposal:
 
     Our own ids are not checked: a hash behind "login:" reads like a password.
     """
-    bare = replace(proposal, session="", changes="", base="")
+    bare = replace(proposal, session="", changes="", base="", background=())
     checked = review.checked(bare, compared.get("categories", ()))
     return replace(proposal, findings=checked.findings)
 

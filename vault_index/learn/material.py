@@ -6,7 +6,7 @@ Every text is redacted and free of what this product injected.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from vault_index.learn.timeline import Moment
@@ -56,6 +56,18 @@ class Material:
         return tuple(text for each in self.moments for text in (each.text, each.about) if text)
 
     @property
+    def facts(self) -> Iterator[tuple[str, str]]:
+        """Yield the lines changed, the commits and the corrections, for a reviewer."""
+        if self.changes:
+            added, removed = (
+                sum(getattr(each, name) for each in self.changes)
+                for name in ("lines_added", "lines_removed")
+            )
+            yield "changed", f"{len(self.changes)} files, {added} lines added, {removed} removed"
+        yield from (("commit", subject) for subject in self.subjects)
+        yield from (("correction", each.text) for each in self.moments if each.is_correction)
+
+    @property
     def digest(self) -> str:
         """Return the hash of all texts: the same material is not learned from twice."""
         text = "\0".join(self.texts).encode("utf-8", "replace")
@@ -80,3 +92,4 @@ class Entry:
     fires_on_error: tuple[str, ...] = ()  # lines that a repaired failure printed
     quotes: tuple[str, ...] = ()
     by_rule: bool = False
+    background: tuple[tuple[str, str], ...] = ()  # (label, text) of the work, for a reviewer

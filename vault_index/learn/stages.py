@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -85,9 +85,23 @@ _ENTRY: dict[str, Schema] = {
                      " each at least five words"),
 }  # fmt: skip
 _KEYS: dict[str, dict[str, Schema]] = {
-    WHAT: {"summary": _text("what was done and what it does now, in two to four sentences")},
-    WHY: {"reasons": _texts("causes, decisions and rules, above all those that PERSON stated")},
-    PATTERNS: {"patterns": _texts("ways of doing things that are particular to this project")},
+    WHAT: {
+        "summary": _text("what was done and what it does now, in two to four sentences"),
+        "files": _some(path=_text(), role=_text("in the project"), change=_text("what is new")),
+    },
+    WHY: {
+        "problem": _text("what was wrong or wanted, with its cause"),
+        "reasons": _texts("causes, decisions and rules, above all those that PERSON stated"),
+        "trade_offs": _texts("what was given up for what"),
+        "alternatives": _texts("what was considered or tried and not taken, and why"),
+    },
+    PATTERNS: {
+        "patterns": _some(
+            name=_text("a way of doing things that is particular to this project"),
+            applicability=_text("where it applies, and where not"),
+        ),
+        "practices": _texts("to follow or to avoid here"),
+    },
     ENTRIES: {"entries": _some(**_ENTRY)},
 }
 
@@ -170,7 +184,8 @@ def run(
         asked = _asked_for(material, config, request, stage, answers)
         answers[stage] = _asked(model, stage, _system(stage, material, config), asked)
     on_stage(len(stages), len(stages))
-    return [_entry(values) for values in answers[ENTRIES]["entries"][:MAX_ENTRIES]]
+    entries = answers[ENTRIES]["entries"][:MAX_ENTRIES]
+    return [replace(_entry(values), background=_background(answers)) for values in entries]
 
 
 def max_entries(config: Config, material: Material) -> int:
@@ -231,6 +246,18 @@ def _size(material: Material, config: Config, request: Request, stage: str) -> i
             f"learn.tokens is {config[LearnTable].tokens:,}, too few for a model", hint
         )
     return max(MIN_CHARS, int(room * _SHARES[stage]) if len(stages) > 1 else room)
+
+
+def _background(answers: Mapping[str, Json]) -> tuple[tuple[str, str], ...]:
+    """Return what the steps before the last said, as (label, text), for a reviewer."""
+    what, why, patterns = (answers.get(stage, {}) for stage in FOUR[:-1])
+    rows = [("file", [f"{e['path']}: {e['role']}; {e['change']}" for e in what.get("files", ())])]
+    rows += [("problem", filter(None, [why.get("problem")]))]
+    rows += [("trade-off", why.get("trade_offs", ())), ("instead of", why.get("alternatives", ()))]
+    every = patterns.get("patterns", ())
+    rows += [("pattern", [f"{each['name']}: {each['applicability']}" for each in every])]
+    rows += [("practice", patterns.get("practices", ()))]
+    return tuple((label, text) for label, texts in rows for text in texts)
 
 
 def _entry(values: Json) -> Entry:

@@ -38,7 +38,7 @@ ID_BYTES = 4
 # in the frontmatter as a lesson has them, and in the key `proposal`
 _KEYS = ("tags", "type", "confidence", "fires_on", "silent_on", "fires_on_error", "applies_to")
 _TEXTS = ("why", "session", "project", "day", "changes", "base", "added")
-_ABOUT = ("by", "findings", "near", "quotes", "speakers", *_TEXTS, "is_draft")
+_ABOUT = ("by", "findings", "near", "quotes", "speakers", *_TEXTS, "background", "is_draft")
 # Who says a quote. What confirms a proposal is the first of these that says one.
 CHECK, PERSON, PROGRAM = "a check", "a person", "a program"
 COMMIT, AGENT = "a commit", "the agent"
@@ -83,6 +83,7 @@ class Proposal:
     changes: str = ""  # the id of a lesson
     base: str = ""  # `id_of` its title and text
     added: str = ""  # what a change adds to that text
+    background: tuple[Sequence[str], ...] = ()  # (label, text) of the work that it is from
     is_draft: bool = False  # made by rule: no model and no person wrote it
 
     @property
@@ -187,6 +188,9 @@ def from_bytes(id: str, data: bytes) -> Proposal:
         anchors=_texts(keys.get("anchors")),
         quotes=_texts(about.get("quotes")),
         speakers=_texts(about.get("speakers")),
+        background=tuple(
+            (row[0], row[1]) for row in map(_texts, _list(about.get("background"))) if len(row) == 2
+        ),
         is_draft=about.get("is_draft") is True,
     )
 

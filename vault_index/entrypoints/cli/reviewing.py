@@ -18,7 +18,7 @@ from vault_index.errors import VaultError
 if TYPE_CHECKING:
     from vault_index.api.proposal import Card
 
-LABEL_COLUMNS = 8
+LABEL_COLUMNS = 11
 ADDED, REMOVED = {"fg": "green"}, {"fg": "red"}
 
 

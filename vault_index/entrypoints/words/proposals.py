@@ -112,6 +112,8 @@ def rows(card: Card) -> Iterator[tuple[str, str]]:
         yield "why", card.why
     for quote, speaker in zip_longest(card.quotes, card.speakers[: len(card.quotes)]):
         yield "quote", _said(quote, speaker or "")
+    for label, text in card.background:
+        yield label, text
     if target := card.target:
         yield "changes", target.problem or target.id
         if target.is_outdated:
