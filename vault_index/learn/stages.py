@@ -252,7 +252,7 @@ def _background(answers: Mapping[str, Json]) -> tuple[tuple[str, str], ...]:
     """Return what the steps before the last said, as (label, text), for a reviewer."""
     what, why, patterns = (answers.get(stage, {}) for stage in FOUR[:-1])
     rows = [("file", [f"{e['path']}: {e['role']}; {e['change']}" for e in what.get("files", ())])]
-    rows += [("problem", filter(None, [why.get("problem")]))]
+    rows += [("problem", [why["problem"]] if why.get("problem") else [])]
     rows += [("trade-off", why.get("trade_offs", ())), ("instead of", why.get("alternatives", ()))]
     every = patterns.get("patterns", ())
     rows += [("pattern", [f"{each['name']}: {each['applicability']}" for each in every])]

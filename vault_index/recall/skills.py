@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vault_index.check.finding import Trouble, to_edit
-from vault_index.errors import VaultError
 from vault_index.index import skills as index
 from vault_index.recall import select
-from vault_index.search import floor, query
+from vault_index.search import floor
 from vault_index.search.query import Query
 
 if TYPE_CHECKING:
@@ -30,16 +29,6 @@ def suggested(
     hits = floor.skills_above(vault, asked).hits
     trusted = select.only_trusted(vault, [hit for hit in hits if not hit.withheld])
     return [hit for hit in trusted if hit.lesson_id not in given][:k]
-
-
-def state(vault: Vault) -> dict[str, Any]:
-    """Return the number of skills for `lessons status`, None without an index, and what is wrong."""
-    try:
-        number: int | None = query.count_skills(vault)
-    except VaultError:
-        number = None
-    problems = [f"{each.path}:{each.line}: {each.message}" for each in index.problems(vault)]
-    return {"skills": number, "skill_problems": problems}
 
 
 def skills(vault: Vault) -> Iterator[Trouble]:

@@ -10,17 +10,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vault_index import check, files, git
 from vault_index.check.finding import WARNING, Finding
 from vault_index.errors import VaultError
+from vault_index.index import skills
 from vault_index.learn.skills import cluster, render
 from vault_index.learn.skills.cluster import PREFIX, Cluster
 from vault_index.learn.skills.render import REFERENCE
 from vault_index.lesson.skill import FILE, user_folder
+from vault_index.search import query
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -64,6 +67,18 @@ def built_in(top: Path) -> dict[str, Existing]:
             present = {name: data for name, data in read.items() if data is not None}
             found[tag] = Existing(folder, present)
     return found
+
+
+def state(vault: Vault) -> dict[str, Any]:
+    """Return how many skills there are, None without an index, what is wrong, and tags ready for one."""
+    number, ready = None, list[str]()
+    built = built_in(vault.root / FOLDER)
+    with suppress(VaultError):
+        number = query.count_skills(vault)
+        clusters = cluster.collect(vault, built)
+        ready = [each.tag for each in clusters if each.is_ready and each.tag not in built]
+    problems = [f"{each.path}:{each.line}: {each.message}" for each in skills.problems(vault)]
+    return {"skills": number, "skill_problems": problems, "skills_ready": ready}
 
 
 @dataclass(frozen=True, slots=True)
