@@ -19,6 +19,7 @@ from vault_index.entrypoints.cli import MORE, SECTIONS, main
 from vault_index.entrypoints.mcp.agent import Agent
 from vault_index.entrypoints.mcp.tools import build
 from vault_index.entrypoints.web import ask, journal, lessons
+from vault_index.entrypoints.web.app import described
 
 DOCS = REPO / "docs"
 # the last one takes all away
@@ -96,17 +97,9 @@ def routes_table() -> str:
     app = FastAPI()
     for routes in (lessons.query_routes, lessons.routes, ask.routes, journal.routes):
         app.include_router(routes)
-    described = app.openapi()
     rows = ["| route | | fields |", "|---|---|---|"]
-    for path, methods in described["paths"].items():
-        for method, route in methods.items():
-            body = route.get("requestBody", {}).get("content", {}).get("application/json", {})
-            name = body.get("schema", {}).get("$ref", "").rpartition("/")[2]
-            schema = described["components"]["schemas"].get(name, {})
-            taken = [each["name"] for each in route.get("parameters", ()) if each["in"] == "query"]
-            fields = ", ".join(f"`{field}`" for field in schema.get("properties", taken))
-            about = " ".join(route["description"].partition("\n\n")[0].split())
-            rows.append(f"| `{method.upper()} {path}` | {about} | {fields} |")
+    for route, about, fields in described(app):
+        rows.append(f"| `{route}` | {about} | {', '.join(f'`{field}`' for field in fields)} |")
     return "\n".join(rows)
 
 
