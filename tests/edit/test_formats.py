@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from tests.support.places import TESTS
 from vault_index.edit.formats import FORMATS, Draft, guess, read_good
+from vault_index.edit.formats.lesson_file import first_sentence
 from vault_index.errors import LessonError
-from vault_index.lesson import passages
+from vault_index.lesson import category, passages
 from vault_index.lesson.category import slugify
 from vault_index.lesson.parse import Lesson, parse_file
 
@@ -23,7 +24,7 @@ def read(data: bytes, path: str, format: str = "") -> list[Draft]:
     good, errors = read_good(data, path, format)
     if errors:
         raise errors[0]
-    return good
+    return [draft for draft in good if not draft.why]
 
 
 def drafts(text: str | bytes, path: str, format: str = "") -> list[Draft]:
@@ -188,6 +189,110 @@ Run make.
 
 ### Empty
 """
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        (f"Before a release of the mill read what {'x' * 20} says, then `make -C mill release all`",
+         f"Before a release of the mill read what {'x' * 20} says"),
+        ("To see which of the twelve conveyor belts is still under load run `belt ls --all --load` now",
+         "To see which of the twelve conveyor belts is still under load run"),
+        ("Run `conveyor --stop --wait 30 && conveyor --drain --into silo-4 && conveyor --start` at night",
+         "Run `conveyor --stop --wait 30 && conveyor --drain --into silo-4 && conveyor --start`"),
+        ("Set `oven.door: open. Then: wait` before you clean it. It is hot.",
+         "Set `oven.door: open. Then: wait` before you clean it"),
+        ("The names of the belts, and who may stop them, are in [the book of the mill](https://m.example/b)",
+         "The names of the belts, and who may stop them"),
+        ("```sh\nbelt ls --all\n```\nLists the belts of the mill.", "Lists the belts of the mill"),
+        ("```sh\nbelt ls --all\n```", "belt ls --all"),
+    ],
+)  # fmt: skip
+def test_a_title_ends_before_code_or_keeps_it_whole(text: str, title: str) -> None:
+    assert first_sentence(text) == title
+    assert title.count("`") % 2 == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("- Node 20", "no statement: Node 20"),
+        ("- For the deploy, see `docs/deploy.md`.", "a pointer"),
+        ("- See [the book](https://m.example/b) for the rest", "a pointer"),
+        ("- **These are the commands of the mill**:", "an introduction"),
+        (
+            "Keep to all of these when you change the mill:\n\n- Never stop two belts at once",
+            "beside",
+        ),
+        ("## Belts\n\nThis document describes the conventions of the mill.", "an introduction"),
+        ("## Belts\n\nThe commands that you need are these:", "an introduction"),
+    ],
+)
+def test_a_line_that_says_nothing_by_itself_is_left_out_with_a_word(line: str, why: str) -> None:
+    good, errors = read_good(f"# Mill\n\n{line}\n".encode(), "CLAUDE.md")
+    (left,) = [draft for draft in good if draft.why]
+    assert why in left.why
+    assert not errors
+    kept = b"# Mill\n\n## Belts\n\nNever stop two belts at once: see `belts.md`.\n"
+    assert [draft.why for draft in read_good(kept, "CLAUDE.md")[0]] == [""]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["2026-10-02", "2026_10_02", "20261002", "2026-10-02 Friday", "02.10.2026", "2026-W40", "2026-10",
+     "October 2nd, 2026", "Fri, 2 Oct 2026", "2. Oktober 2026"],
+)  # fmt: skip
+def test_a_note_of_a_day_is_left_out_with_a_word(name: str) -> None:
+    for text in ("Belt four was repaired.\n", f"# {name}\n\nBelt [[four]] was repaired.\n"):
+        (left,) = read_good(text.encode(), f"daily/{name}.md")[0]
+        assert "a note of a day" in left.why
+        assert "repaired" in left.why
+    titled = f"---\ntitle: Belt four\n---\nIt was repaired on {name}.\n"
+    assert drafts(titled, f"{name}.md")
+    assert drafts("Belt four was repaired.\n", f"daily/{name} belt four.md")
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({"created_at": "2026-10-02T08:00:00Z", "source_file": "mill.md"},
+         {"created": "2026-10-02T08:00:00Z", "source": "mill.md"}),
+        ({"createdAt": "2026-10-02", "sourceFile": "mill.md"},
+         {"created": "2026-10-02", "source": "mill.md"}),
+        ({"timestamp": "2026-10-02", "url": "https://m.example"},
+         {"created": "2026-10-02", "source": "https://m.example"}),
+        ({"created": "2026-01-01", "created_at": "2026-10-02", "source": "a", "file": "b"},
+         {"created": "2026-01-01", "created_at": "2026-10-02", "source": "a", "file": "b"}),
+        ({"date": "last week"}, {"date": "last week"}),
+    ],
+)  # fmt: skip
+def test_keys_of_other_programs_are_those_of_a_lesson(
+    given: dict[str, str], wanted: dict[str, str]
+) -> None:
+    draft = only(json.dumps({"title": "T", "text": "One is one."} | given), "a.jsonl")
+    assert keys(draft) == {"title": "T"} | wanted
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "filed"),
+    [
+        ("categories: [mill/belts]", "categories: [mill/ovens]", ("mill",)),
+        ("categories: [mill/belts, law]", "category: mill/belts/four", ("mill/belts",)),
+        ("categories: [mill]", "categories: [bakery]", ()),
+        ("categories: [mill]", "tags: [oven]", ()),
+        ("categories: [mill, law]", "categories: [mill, law]", ("mill", "law")),
+    ],
+)
+def test_a_file_is_where_all_its_sections_are(
+    first: str, second: str, filed: tuple[str, ...]
+) -> None:
+    text = f"# Notes\n\n## Lesson: A\n{first}\n\nOne.\n\n## Lesson: B\n{second}\n\nTwo.\n"
+    assert only(text, "notes.md").categories == filed
+    assert category.of_file([each.categories for each in parse_file(text.encode(), "n.md")]) == [
+        *filed
+    ]
+    headed = f"---\ncategories: [law]\n---\n{text.replace(first, '').replace(second, '')}"
+    assert only(headed, "notes.md").categories == ("law",)
 
 
 def test_each_top_level_bullet_is_a_lesson() -> None:

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import run
-from tests.support.files import MakeVault, lesson_text, write
+from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.places import TESTS
 from vault_index.edit import import_lessons
 from vault_index.errors import VaultError, WriteError
 from vault_index.index import reconcile
+from vault_index.lesson import edits, parse
 from vault_index.search import entries
 from vault_index.vault import Vault
 
@@ -72,6 +73,73 @@ def test_a_second_run_changes_nothing(vault: Vault) -> None:
     assert set(verdicts(again).values()) == {"same"}
     assert import_lessons.apply(vault, again) == []
     assert files_of(vault) == before
+
+
+@pytest.fixture
+def course(vault: Vault, tmp_path: Path) -> Path:
+    """A course that was imported and committed, and has a prompt of the vault's own in it."""
+    source = write(tmp_path / "course.txt", (COURSES / "introduction_to_ai.txt").read_bytes())
+    import_lessons.apply(vault, import_lessons.plan(vault, source))
+    file = vault.lessons_dir / "courses/introduction-to-ai.md"
+    data = edits.set_keys(file.read_bytes(), {"fires_on": ["what is a perceptron"]})
+    slug = parse.parse_file(data, "a.md")[1].id.partition("#")[2]
+    file.write_bytes(edits.set_own_keys(data, slug, {"tags": ["kept"]}))
+    commit(vault.root, "course")
+    reconcile.sync(vault)
+    return source
+
+
+CORRECTED = ("Lesson 0:", "Lesson 0: Corrected")
+
+
+@pytest.mark.slow
+def test_a_corrected_course_is_taken_in_again_and_keeps_what_the_vault_added(
+    vault: Vault, course: Path
+) -> None:
+    course.write_text(course.read_text().replace(*CORRECTED))
+    (item,) = import_lessons.plan(vault, course).items
+    assert item.verdict in ("taken", "duplicate")
+    planned = import_lessons.plan(vault, course, update=True)
+    assert verdicts(planned) == {"courses/introduction-to-ai.md": "update"}
+    import_lessons.apply(vault, planned)
+    first, second, *_ = parse.parse_file(files_of(vault)[planned.items[0].path], "a.md")
+    assert first.title.startswith("Corrected")
+    assert first.fires_on == ("what is a perceptron",)
+    assert second.tags == ("kept",)
+    reconcile.sync(vault)
+    again = import_lessons.plan(vault, course, update=True)
+    assert [each.verdict for each in again.items] == ["same"]
+
+
+@pytest.mark.slow
+def test_an_update_finds_a_file_that_was_moved_and_leaves_what_git_does_not_have(
+    vault: Vault, course: Path
+) -> None:
+    course.write_text(course.read_text().replace(*CORRECTED))
+    old, new = "courses/introduction-to-ai.md", "ai/basics/introduction-to-ai.md"
+    file = vault.lessons_dir / new
+    (vault.lessons_dir / old).rename(write(file, ""))
+    file.write_bytes(edits.set_keys(file.read_bytes(), {"categories": ["ai/basics"]}))
+    reconcile.sync(vault)
+    (item,) = import_lessons.plan(vault, course, update=True).items
+    assert (item.path, item.why) == (new, "commit the file, then update it")
+    commit(vault.root, "moved")
+    planned = import_lessons.plan(vault, course, update=True)
+    assert verdicts(planned) == {new: "update"}
+    file.write_bytes(file.read_bytes() + b"Mine.\n")  # since the plan was made
+    assert import_lessons.apply(vault, planned) == []
+    run("git", "checkout", "-q", "--", ".", cwd=vault.root)
+    import_lessons.apply(vault, planned)
+    assert parse.parse_file(file.read_bytes(), new)[0].categories == ("ai/basics",)
+
+
+def test_an_update_of_other_lessons_writes_over_none(vault: Vault, tmp_path: Path) -> None:
+    """A file of the same name with another title is another lesson."""
+    write(vault.lessons_dir / "db/lock.md", lesson_text("Two people lock", "Ask before a lock."))
+    commit(vault.root, "lock")
+    reconcile.sync(vault)
+    (item,) = import_lessons.plan(vault, json_lines(LINES[1:2]), update=True).items
+    assert item.verdict == "taken"
 
 
 def test_nor_does_one_after_a_lesson_was_moved_or_edited(vault: Vault) -> None:

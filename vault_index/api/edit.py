@@ -172,11 +172,13 @@ def import_from(
     text: str | None = None,
     format: str = "",
     category: str = "",
+    update: bool = False,
     write: bool = False,
 ) -> import_lessons.Plan:
     """Bring in lessons from files and folders, or from a text.
 
-    Only with `write` files are written; the index then has them.
+    Only with `write` files are written; the index then has them. `update` writes what was corrected
+    since over files that git has.
     """
     caller.index(vault)
     planned = import_lessons.plan(
@@ -184,6 +186,7 @@ def import_from(
         list(map(Path, sources)) if text is None else _bytes(text),
         format=format,
         category=category,
+        update=update,
         progress=caller.progress_of("comparing lessons"),
     )
     if write:

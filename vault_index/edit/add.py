@@ -84,11 +84,12 @@ def place_of(
     vault: Vault, source: bytes, *, title: str = "", categories: Sequence[str] = ()
 ) -> Path:
     """Return the path where `write` puts a lesson. Raises LessonError, VaultError without a title."""
-    parsed = parse.parse_file(source, f"{_UNTITLED}.md")[0]
-    named = title or parsed.title
+    lessons = parse.parse_file(source, f"{_UNTITLED}.md")
+    named = title or lessons[0].title
     if not title and named == _UNTITLED:
         raise VaultError("a lesson needs a title", "pass --title, or begin with `# Title`")
-    filed = [path for path in map(category.normalise, [*categories, *parsed.categories]) if path]
+    filed = list(filter(None, map(category.normalise, categories)))
+    filed = filed or category.of_file([each.categories for each in lessons])
     name = category.slugify(named) or "lesson"
     return vault.lessons_dir.joinpath(*(filed[0].split("/") if filed else []), f"{name}.md")
 

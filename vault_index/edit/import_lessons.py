@@ -1,7 +1,8 @@
 """Import many lessons at once: first a plan of what is written where, then exactly that.
 
-Nothing in the vault is ever overwritten. A lesson that is in the vault already, word by word or nearly
-so, is left out with the reason, so a second run changes nothing. No source file is half imported.
+Nothing in the vault is overwritten, but where `update` asks for it a file that git has as it is. A lesson
+that is in the vault already, word by word or nearly so, is left out with the reason, so a second run
+changes nothing. No source file is half imported.
 """
 
 from __future__ import annotations
@@ -12,24 +13,27 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from vault_index import check, files
+from vault_index import check, files, git
 from vault_index.edit import formats
 from vault_index.edit.formats import Draft
-from vault_index.errors import VaultError, WriteError
+from vault_index.errors import ChangedError, LessonError, VaultError, WriteError
 from vault_index.index import rows
-from vault_index.lesson import parse
+from vault_index.lesson import edits, parse
 from vault_index.lesson.category import checked
+from vault_index.lesson.file import LessonFile
+from vault_index.lesson.frontmatter import metadata_of, own_of
 from vault_index.search import taught
 from vault_index.search.taught import DUPLICATE_COSINE
 from vault_index.store import filters
 from vault_index.vault import Vault
 
 INBOX = "inbox"  # the folder of lessons without a category: the classifier proposes some
-WRITE, SAME, TAKEN = "write", "same", "taken"
+WRITE, UPDATE, SAME, TAKEN, LEFT_OUT = "write", "update", "same", "taken", "left out"
 DUPLICATE, SECRET, REFUSED = "duplicate", "secret", "refused"
 
 Progress = Callable[[int, int], None]  # (lessons compared, lessons)
 
+_OF_VAULT = ("id", "categories", "category")  # keys that an update leaves
 MAX_NAME_BYTES = 255  # of a folder, on every file system here
 
 _SUFFIXES = (".md", ".markdown", ".txt", ".jsonl", ".ndjson")
@@ -37,15 +41,19 @@ _SUFFIXES = (".md", ".markdown", ".txt", ".jsonl", ".ndjson")
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A lesson file that could be written. `path` is relative to the vault's folder."""
+    """A lesson file that could be written. `path` is relative to the vault's folder.
+
+    `before` is what an update replaces. A text that is no lesson has no path.
+    """
 
     source: str
     line: int
     path: str
     title: str
     data: bytes
-    verdict: str = WRITE  # write | same | taken | duplicate | secret | refused
+    verdict: str = WRITE  # write | update | same | taken | left out | duplicate | secret | refused
     why: str = ""  # it is not written
+    before: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +70,7 @@ class Plan:
     @property
     def to_write(self) -> list[Item]:
         """The items that would be written."""
-        return [item for item in self.items if item.verdict == WRITE]
+        return [item for item in self.items if item.verdict in (WRITE, UPDATE)]
 
 
 def read(
@@ -112,13 +120,15 @@ def plan(
     *,
     format: str = "",
     category: str = "",
+    update: bool = False,
     progress: Progress = lambda _done, _all: None,
 ) -> Plan:
     """Plan what an import writes where, and what it leaves out and why. Writes nothing.
 
     `format` is a key of `formats.FORMATS`, guessed without. `category` is for drafts without
-    one. The index must be up to date: it is searched for duplicates. Raises VaultError for a source that
-    cannot be read, IndexStateError without an index.
+    one. `update` writes what was corrected since over the file that an import made. The index must be
+    up to date: it is searched for duplicates. Raises VaultError for a source that cannot be read,
+    IndexStateError without an index.
     """
     filed = checked(category) if category else ""
     pairs: list[tuple[str, Draft]] = []
@@ -131,7 +141,11 @@ def plan(
     taken: dict[str, bytes] = {}
     for name, draft in pairs:
         try:
-            items.append(_judged(_placed(vault, name, draft, filed, taken)))
+            if draft.why:
+                items.append(Item(name, draft.line, "", "", b"", LEFT_OUT, draft.why))
+                continue
+            item = _placed(vault, name, draft, filed, taken)
+            items.append(_judged(_updating(vault, item) if update else item))
         except VaultError as error:
             problems.append(f"{name}:{draft.line}: {error.message}")
     items = _without_duplicates(vault, items, progress)
@@ -144,22 +158,27 @@ def apply(vault: Vault, planned: Plan, progress: Progress = lambda _done, _all: 
     Files that were created or edited since stay as they are. Raises WriteError.
     """
     written: list[Path] = []
-    of_source: list[tuple[Path, bytes]] = []
+    of_source: list[tuple[Path, Item]] = []
     items = planned.to_write
     try:
         for number, item in enumerate(items, start=1):
             if number > 1 and item.source != items[number - 2].source:
                 of_source = []
             file = vault.lessons_dir / item.path
-            if not files.create_file(file, item.data, within=vault.root):
-                continue  # it came since the plan was made
-            of_source.append((file, item.data))
+            try:
+                files.put_file(file, item.data, expected=item.before, within=vault.root)
+            except ChangedError:
+                continue  # it came or changed since the plan was made
+            of_source.append((file, item))
             written.append(file)
             progress(number, len(items))
     except BaseException:
-        for file, data in of_source:
+        for file, item in of_source:
             with contextlib.suppress(WriteError):
-                files.remove_file(file, expected=data, within=vault.root)
+                if item.before is not None:
+                    files.change_file(file, item.before, expected=item.data, within=vault.root)
+                    continue
+                files.remove_file(file, expected=item.data, within=vault.root)
                 files.remove_empty(file.parent, vault.lessons_dir)
         raise
     return written
@@ -219,8 +238,48 @@ def _placed(
     return replace(item, verdict=TAKEN, why="another lesson has this name in the vault")
 
 
+def _updating(vault: Vault, item: Item) -> Item:
+    """Return an item that replaces the file of its name and title, wherever it is now."""
+    paths = [item.path] if item.verdict == TAKEN else []
+    if item.verdict == WRITE:
+        name = item.path.rpartition("/")[2]
+        paths = [file.path for file in vault.files()[0] if f"/{file.path}".endswith(f"/{name}")]
+    if len(paths) != 1:
+        return item
+    path, before = paths[0], (vault.lessons_dir / paths[0]).read_bytes()
+    try:
+        old, data = parse.parse_file(before, path), _with_own_keys(before, item.data, path)
+    except LessonError as error:
+        return replace(item, path=path, verdict=REFUSED, why=error.message)
+    if not old or (old[0].document or old[0].title) != item.title:
+        return item
+    if data == before:
+        return replace(item, path=path, verdict=SAME, why="in the vault already")
+    committed = git.contents(vault.lessons_dir, {path: ("HEAD", path)}).get(path)
+    if committed != before:
+        return replace(item, path=path, verdict=REFUSED, why="commit the file, then update it")
+    return replace(item, path=path, data=data, verdict=UPDATE, why="", before=before)
+
+
+def _with_own_keys(before: bytes, after: bytes, path: str) -> bytes:
+    """Return a new content of a file with the keys that only the old one has, prompts and the like."""
+    old, new = (LessonFile.of(data, path) for data in (before, after))
+    theirs = metadata_of(new)
+    kept = {key: value for key, value in metadata_of(old).items()
+            if key not in theirs or key in _OF_VAULT}  # fmt: skip
+    after = edits.set_keys(after, kept, path)
+    sections = list(parse.slugs_of(new))
+    by_slug, same = dict(sections), len(sections) == len(old.sections)
+    for number, (slug, section) in enumerate(parse.slugs_of(old)):
+        name = slug if slug in by_slug or not same else sections[number][0]
+        if name in by_slug and (own := own_of(old, section)) and not own_of(new, by_slug[name]):
+            after = edits.set_own_keys(after, name, own, path)
+    return after
+
+
 def _judged(item: Item) -> Item:
-    error = check.first_error(item.path, item.data) if item.verdict == WRITE else None
+    is_new = item.verdict in (WRITE, UPDATE)
+    error = check.first_error(item.path, item.data) if is_new else None
     if error is None:
         return item
     if error.rule == SECRET:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from vault_index.errors import VaultError
 
@@ -72,6 +72,18 @@ def from_folder(path: str) -> CategoryPath | None:
     """
     folder, _, _ = path.rpartition("/")
     return normalise(folder) or None
+
+
+def of_file(of_lessons: Sequence[Sequence[str]]) -> list[CategoryPath]:
+    """Return the categories of a file of several lessons: the branch that the first of each share.
+
+    Those of a single lesson, or of several with the same, are its own.
+    """
+    filed = [[path for path in map(normalise, each) if path] for each in of_lessons]
+    if all(each == filed[0] for each in filed):
+        return filed[0] if filed else []
+    depths = zip(*(prefixes(each[0]) if each else [] for each in filed), strict=False)
+    return [at[0] for at in depths if len(set(at)) == 1][-1:]
 
 
 def is_category(folder: CategoryPath) -> bool:

@@ -13,6 +13,7 @@ from vault_index.edit.formats.lesson_file import (
     file_of,
     first_sentence,
     has_body,
+    left_out,
     name_of,
     numbered,
     one_lesson,
@@ -39,9 +40,9 @@ _INTRO = re.compile(
 )
 _UNDERLINE = re.compile(r"(?:={2,}|-{2,})[ \t]*")
 _ONLY_A_POINTER = re.compile(
-    r"""(?:see:?[ ])?(?:
+    r"""(?:(?:for[ ][^,\n]{1,60},[ ])?(?:see|refer[ ]to)(?:[ ]also)?:?[ ])?(?:the[ ])?(?:
         \[[^\]\n]*\]\([^)\n]*\) | <?https?://\S+ | `[^`\s/.]*[/.][^`\s]*` | @\S+ | [^\s`/]*/[^\s`]*
-    )[.,]?""",
+    )(?:[ ]for[ ][^.\n]{1,60})?[.,]?""",
     re.VERBOSE | re.IGNORECASE,
 )
 
@@ -70,23 +71,31 @@ class _Part:
 def read_bullets(data: bytes, path: str) -> list[Draft]:
     """Read an instruction file: a draft for each top-level bullet.
 
-    The text below a heading without bullets is one draft. Frontmatter is left out. Raises
+    The text below a heading without bullets is one draft; what says nothing by itself is left out.
+    So is frontmatter, without a word. Raises
     LessonError, with the line, for text that is not UTF-8 and frontmatter that is not YAML.
     """
     file = LessonFile.of_text(text_of(data, path), path)
     metadata_of(file)  # raises for frontmatter that is not YAML
     drafts: list[Draft] = []
     for part in _parts(file):
-        if part.items:
-            drafts += [_draft(_of_item(item), part, item.line, path) for item in part.items
-                       if _is_lesson(item)]  # fmt: skip
-        else:
-            loose = _without_comments("\n".join(line for _, line in part.loose))
-            is_intro = not part.heading and _INTRO.match(loose.strip())
-            if has_body(loose) and not (is_intro or _ONLY_A_POINTER.fullmatch(loose.strip())):
-                line = next(number for number, line in part.loose if line.strip())
-                drafts.append(_draft((part.heading, loose), part, line, path))
-    return numbered(drafts)
+        loose = _without_comments("\n".join(line for _, line in part.loose))
+        first = next((number for number, line in part.loose if line.strip()), 0)
+        if has_body(loose):
+            why = "beside bullets" if part.items else _why_none(loose.strip())
+            drafts.append(
+                left_out(why, loose, first)
+                if why
+                else _draft((part.heading, loose), part, first, path)
+            )
+        for item in part.items:
+            why = _why_no_lesson(item)
+            drafts.append(
+                left_out(why, "\n".join(item.lines), item.line)
+                if why
+                else _draft(_of_item(item), part, item.line, path)
+            )
+    return sorted(numbered(drafts), key=lambda draft: draft.line)
 
 
 def _without_comments(text: str) -> str:
@@ -125,12 +134,21 @@ def _of_item(item: _Item) -> tuple[str, str]:
     return " ".join(lead.split()), "\n".join(item.lines)
 
 
-def _is_lesson(item: _Item) -> bool:
-    """Whether a bullet is more than a label, a link or a path."""
+def _why_no_lesson(item: _Item) -> str:
+    """Return why a bullet is no lesson, "" if it is one."""
     text = "\n".join(item.lines).strip()
-    if not has_body(text) or _ONLY_A_POINTER.fullmatch(text):
-        return False
-    return item.nested or len(_WORD.findall(text)) >= MIN_WORDS
+    short = not has_body(text) or not (item.nested or len(_WORD.findall(text)) >= MIN_WORDS)
+    return ("no statement" if short else "") or ("" if item.nested else _why_none(text))
+
+
+def _why_none(text: str) -> str:
+    """Return why a text says nothing by itself, "" if it does."""
+    if _ONLY_A_POINTER.fullmatch(text):
+        return "a pointer"
+    is_line = "\n" not in text
+    if is_line and (_INTRO.match(text) or text.rstrip("*_").endswith(":")):
+        return "an introduction"
+    return ""
 
 
 def _parts(file: LessonFile) -> Iterator[_Part]:

@@ -23,8 +23,13 @@ from vault_index.lesson import category
 from vault_index.lesson.category import heading_of
 from vault_index.lesson.file import unix_lines
 from vault_index.lesson.frontmatter import MAX_NESTING
+from vault_index.lesson.parse import moment
 
 _TEXT_KEYS = ("text", "content", "body", "lesson")
+_SAME = {  # keys of a lesson, and what other programs call them
+    "created": ("created_at", "createdAt", "created_on", "date", "timestamp"),
+    "source": ("source_file", "sourceFile", "source_path", "file", "url"),
+}
 _FILED = ("category", "categories")
 _BLANKS = b"\xef\xbb\xbf \t\r\n"  # a byte-order mark, and white space
 _NOT_JSON = "write an object a line, or one array of objects"
@@ -129,6 +134,10 @@ def _entry(value: Any, line: int) -> _Entry:
     id = " ".join(_string(values, "id", line).split())
     name = name_of(id.rpartition("/")[2], title or "Lesson")
     others = {k: item for k, item in values.items() if k not in ("id", "title", key, *_FILED)}
+    for wanted, names in _SAME.items():
+        there = next((each for each in names if each in others), "")
+        if there and wanted not in others and (wanted == "source" or moment(others[there])):
+            others = {wanted if k == there else k: item for k, item in others.items()}
     draft = Draft(name, _filed(values, line), b"", line)
     return _Entry(draft, id, title or "Lesson", unix_lines(text), others)
 

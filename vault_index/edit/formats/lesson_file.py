@@ -35,13 +35,20 @@ class Draft:
 
     `name` is the file name without folder and `.md`, a slug. `categories` are normalised; () when
     the source names none. `data` is the whole file: frontmatter and markdown, with line feeds, also
-    at its end. `line` is where it begins in the source, from 1.
+    at its end. `line` is where it begins in the source, from 1. One without data is left out, and
+    `why` says so.
     """
 
     name: str
     categories: tuple[str, ...]
     data: bytes
     line: int
+    why: str = ""
+
+
+def left_out(why: str, text: str, line: int) -> Draft:
+    """Return what stands for a text that becomes no lesson."""
+    return Draft("", (), b"", line, f"{why}: {blocks.one_line(text)}")
 
 
 def numbered(drafts: Iterable[Draft]) -> list[Draft]:
@@ -80,10 +87,11 @@ def first_sentence(text: str) -> str:
     lines = text.split("\n")
     fences = blocks.fences(text)
     marks = {fence.start for fence in fences} | {f.end - 1 for f in fences if f.is_closed}
-    prose = (line for n, line in enumerate(lines) if n not in marks)
-    first = next(filter(_WORD.search, prose), "")
+    code = {n for fence in fences for n in range(fence.start, fence.end)}
+    every = [n for n in sorted(range(len(lines)), key=code.__contains__) if n not in marks]
+    first = next(filter(_WORD.search, (lines[n] for n in every)), "")
     sentence = " ".join(_LEAD.sub("", f" {first[:1000]}").replace("**", "").split())
-    end = _SENTENCE_END.search(sentence)
+    end = _SENTENCE_END.search(_ATOM.sub(_masked, sentence))
     if end:
         mark = end.group() if end.group() in "!?！？" else ""  # noqa: RUF001
         sentence = sentence[: end.start()] + mark
@@ -92,16 +100,32 @@ def first_sentence(text: str) -> str:
 
 _CLAUSE = re.compile(r"(.{1,78}[^\s:;,(])(?:[:;,](?=\s)| [-–—(])")  # noqa: RUF001  # dashes of prose; the longest
 _CLAUSE_WORDS = 4
+MAX_CUT = 1000  # of a title, what is looked at
+_ATOM = re.compile(r"(?<!`)(`+)(?!`)[^\n]*?(?<!`)\1(?!`)|\[[^\[\]\n]*\]\([^()\n]*\)")
 
 
 def cut(title: str) -> str:
-    """Cut a title at 80 characters or before: after a clause of four words, else after a word."""
+    """Cut a title at 80 characters or before: after a clause of four words, else after a word.
+
+    Code and links are not cut: the title ends before them, or after one that comes early.
+    """
     if len(title) <= TITLE_LENGTH:
         return title
-    clause = _CLAUSE.match(title)
+    title = title[:MAX_CUT]
+    masked = _ATOM.sub(_masked, title)
+    clause = _CLAUSE.match(masked)
     if clause and len(clause[1].split()) >= _CLAUSE_WORDS:
-        return clause[1]
-    return (title[: TITLE_LENGTH + 1].rpartition(" ")[0] or title[:TITLE_LENGTH]).rstrip(" ,;:-")
+        return title[: clause.end(1)]
+    end = masked.rfind(" ", 0, TITLE_LENGTH + 1)
+    for atom in _ATOM.finditer(title):
+        is_early = len(title[: atom.start()].split()) < _CLAUSE_WORDS
+        if is_early and atom.start() < TITLE_LENGTH < atom.end() <= 2 * TITLE_LENGTH:
+            end = atom.end()
+    return title[: end if end > 0 else TITLE_LENGTH].rstrip(" ,;:-(")
+
+
+def _masked(atom: re.Match[str]) -> str:
+    return "x" * len(atom[0])
 
 
 def text_of(data: bytes, path: str) -> str:
@@ -172,9 +196,22 @@ def draft_of(text: str, path: str, file_title: str) -> list[Draft]:
         titles.insert(0, title or file_title)
         if not title:
             data = _with_title(data, path, file_title or first_sentence(lessons[0].text))
-    declared = [category.normalise(raw) for raw in lessons[0].categories]
+    named, title = stem_of(path), lessons[0].document or lessons[0].title
+    if _DATE.fullmatch(named) and (not title or title == file_title or _DATE.fullmatch(title)):
+        why = "a note of a day: give it a title to import it"
+        return [left_out(why, lessons[0].text, 1)]
+    declared = category.of_file([each.categories for each in lessons])
     filed = dict.fromkeys(filter(None, declared or [category.from_folder(path) or ""]))
     return [Draft(name_of(*titles, first_sentence(lessons[0].text)), tuple(filed), data, 1)]
+
+
+_DAY = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
+_MONTH = r"(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])[a-zé]*\.?"
+_ORDINAL = r"\d{1,2}(?:st|nd|rd|th|\.)?"
+_NUMBERS = r"\d{4}[-_. ]?(?:\d\d[-_. ]?\d\d|\d\d|w\d\d)|\d{1,2}[-_./]\d{1,2}[-_./]\d{4}"
+_NAMES = rf"{_ORDINAL} +{_MONTH},? +\d{{4}}|{_MONTH} +(?:{_ORDINAL},? +)?\d{{4}}"
+# the name of a day, week or month
+_DATE = re.compile(rf"(?:{_DAY},? +)?(?:{_NUMBERS}|{_NAMES})(?:,? +{_DAY})?", re.IGNORECASE)
 
 
 def _with_title(data: bytes, path: str, title: str) -> bytes:

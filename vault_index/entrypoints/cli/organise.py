@@ -121,21 +121,30 @@ MAX_ITEMS = 200  # items of a long table, on a terminal
     "--as format", "markdown jsonl bullets course obsidian okf", "The format; without: guessed."
 )
 @options.category("For lessons that name none; without: inbox.")
+@click.option("--update", is_flag=True, help="Write what was corrected over committed files.")
 @options.write()
 def import_command(
-    named: str | None, /, sources: Sequence[str], write: bool, as_json: bool, **asked: str | None
+    named: str | None,
+    /,
+    sources: Sequence[str],
+    update: bool,
+    write: bool,
+    as_json: bool,
+    **asked: str | None,
 ) -> None:
     """Bring in lessons from files, after showing what goes where.
 
     Sources are files and folders, or stdin alone: markdown with or without frontmatter and `## Lesson:`
     sections, JSON lines, a CLAUDE.md or AGENTS.md of bullets, an Obsidian folder, a course
     (`Course Title:`, `Lesson 1:`), and with --as okf a bundle of the Open Knowledge Format. Nothing is
-    overwritten; near-duplicates and what `check` calls an error are left out; a second run changes
+    overwritten, but with --update what an earlier import made; near-duplicates, notes of a day, lines
+    that say nothing by themselves and what `check` calls an error are left out; a second run changes
     nothing.
     """
     from vault_index.errors import VaultError
 
-    values: dict[str, Any] = {**asked, "format": asked["format"] or "", "write": write}
+    values: dict[str, Any] = {**asked, "format": asked["format"] or "", "update": update}
+    values["write"] = write
     if "-" in sources:
         if len(sources) > 1:
             raise VaultError("stdin is a source by itself", "name only `-`, or only files")
@@ -170,14 +179,18 @@ def _as_table(items: Sequence[Item], written: bool) -> None:
     width = min(60, max((len(item.path) for item in shown), default=0))
     for item in shown:
         about = " ".join((item.why or item.title).split())
-        line = f"{item.verdict:<10}{item.path:<{width}}  {about}"
-        output.row(line if item.verdict == "write" else output.styled(line, dim=True))
+        where = item.path or f"{item.source}:{item.line}"
+        line = f"{item.verdict:<10}{where:<{width}}  {about}"
+        is_written = item.verdict in ("write", "update")
+        output.row(line if is_written else output.styled(line, dim=True))
     if len(shown) < len(items):
         output.say(f"... and {len(items) - len(shown)} more")
     counts = Counter(item.verdict for item in items)
     words = {"write": "written" if written else "to write", "same": "there already"}
+    words |= {"update": "updated" if written else "to update", "left out": "left out"}
     words |= {"taken": "whose name is taken", "duplicate": "near-duplicates"}
     words |= {"secret": "with a secret", "refused": "with an error"}
     summary = ", ".join(f"{counts[key]} {word}" for key, word in words.items() if counts[key])
-    rest = "" if written or not counts["write"] else "; nothing is written without --write"
+    waits = not written and counts["write"] + counts["update"]
+    rest = "" if not waits else "; nothing is written without --write"
     output.say(f"{summary or 'no lessons'}{rest}")
