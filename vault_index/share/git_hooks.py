@@ -194,7 +194,7 @@ def troubles(root: Path) -> Iterator[tuple[str, str]]:
         yield f"{FOLDER} has no {', '.join(missing)}", "lessons init"
     elif not there.checks:
         yield f"the git hooks in {from_here(folder)} check no lessons", there.command
-    if git.setting(root, "merge.lessons.driver") != DRIVER:
+    elif git.setting(root, "merge.lessons.driver") != DRIVER:
         yield "the merge driver is not set up, or that of another version", "lessons init"
     if unused := _unused(root, folder) if configured else []:
         names = ", ".join(file.name for file in unused)
