@@ -60,6 +60,7 @@ class OpenIndex:
     skills: Reader
     documents: Reader
     known_skills: Mapping[str, list[int]]  # SKILL.md -> its stamp
+    withheld: int = 0  # lessons that hooks leave out
 
 
 class _Held(threading.local):
@@ -144,7 +145,8 @@ class Vault:
             recorded = manifest.load(index)
             if recorded.schema != manifest.SCHEMA:
                 raise IndexStateError("the index is of an older version", "run `lessons index`")
-            lessons = sum(entry.lessons for entry in recorded.files.values())
+            entries = recorded.files.values()
+            lessons = sum(entry.lessons for entry in entries)
             store = Reader(index, recorded.dimension)
             last = OpenIndex(
                 store,
@@ -155,6 +157,7 @@ class Vault:
                 skills=Reader(index, recorded.dimension, schema.SKILLS),
                 documents=Reader(index, recorded.dimension, schema.DOCUMENTS),
                 known_skills=recorded.skills,
+                withheld=sum(entry.lessons for entry in entries if entry.withheld),
             )
             self._opened = last
         if self._held.is_on:

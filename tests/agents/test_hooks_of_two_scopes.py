@@ -17,6 +17,7 @@ from tests.support.files import lesson_text
 from tests.support.indexed import copy_of
 from tests.support.watchers import watched
 from vault_index.recall import respond, sessions
+from vault_index.recall.event import Event
 from vault_index.vault import Vault
 
 HEAP = "our webpack build dies with heap out of memory at hashing chunks and sourcemaps"
@@ -51,7 +52,7 @@ def side_by_side(vault: Vault, asked: dict[str, Any], count: int = 2) -> list[st
 
 
 def answered(vault: Vault, asked: dict[str, Any], ms: float = 0) -> bool:
-    return respond.respond(vault, asked, by="process", ms=ms) is not None
+    return respond.respond(vault, Event(**asked), by="process", ms=ms) is not None
 
 
 @pytest.mark.slow
@@ -88,10 +89,10 @@ def test_a_prompt_that_is_typed_again_later_is_answered(team: Vault) -> None:
 
 def test_a_hook_that_comes_to_its_own_answer_has_the_watchers_claim(team: Vault) -> None:
     file = team.index_dir / "sessions" / "s"
-    asked = event(team, pid=123)
-    assert sessions.claim(file, asked, BEGAN)  # by the watcher, whose answer came too late
-    assert sessions.claim(file, asked, BEGAN)
-    assert not sessions.claim(file, event(team, pid=124), BEGAN)
+    asked = Event(**event(team, pid=123))
+    assert sessions.claim(file, asked)  # by the watcher, whose answer came too late
+    assert sessions.claim(file, asked)
+    assert not sessions.claim(file, Event(**event(team, pid=124)))
 
 
 def test_the_agents_own_id_tells_prompts_apart(team: Vault) -> None:

@@ -15,6 +15,7 @@ from tests.support.files import MakeVault, lesson_text
 from tests.support.indexed import kept_on
 from vault_index.index import reconcile
 from vault_index.recall import respond
+from vault_index.recall.event import Event
 from vault_index.vault import Vault, open_vault
 
 PROMPT = "run the tests please"
@@ -31,8 +32,8 @@ def team(make_vault: MakeVault, shelves: Path, tmp_path: Path) -> Vault:
 def asks(vault: Vault, session: Conversation, prompt: str) -> None:
     """Let an agent ask as its hook does, and keep its own transcript."""
     session.asks(prompt)
-    event = {"hook_event_name": "UserPromptSubmit", "session_id": session.id, "prompt": prompt}
-    respond.respond(vault, {**event, "cwd": str(vault.root)}, by="process", ms=1.0)
+    event = Event("UserPromptSubmit", session.id, prompt=prompt, cwd=str(vault.root))
+    respond.respond(vault, event, by="process", ms=1.0)
 
 
 def last(vault: Vault, *words: str) -> str:

@@ -12,7 +12,9 @@ import pytest
 from tests.support import three_lessons
 from tests.support.commands import run
 from tests.support.watchers import watched
+from vault_index.api import codec
 from vault_index.recall import sessions
+from vault_index.recall.event import Event
 from vault_index.store import injections
 from vault_index.vault import Vault
 from vault_index.watch import launch
@@ -138,5 +140,5 @@ def test_a_note_holds_no_prompt_and_does_not_wait_for_ever(
     assert "ghp_" not in note.read_text("utf-8")
     later = time.time_ns() + int(2 * sessions.NOTE_SECONDS * 1e9)
     monkeypatch.setattr(time, "time_ns", lambda: later)
-    assert sessions.take_note(team, STARTED) is None
+    assert sessions.take_note(team, codec.from_json(Event, STARTED)) is None
     assert not note.exists()

@@ -17,6 +17,7 @@ from vault_index.config import load
 from vault_index.journal import capture
 from vault_index.journal.journal import Journal
 from vault_index.recall import respond
+from vault_index.recall.event import Event
 from vault_index.transcripts import reading
 from vault_index.vault import Vault, open_vault
 
@@ -33,14 +34,10 @@ def team(make_vault: MakeVault, own_world: Path, monkeypatch: pytest.MonkeyPatch
 
 def failed(vault: Vault, session: str, error: str) -> dict[str, Any] | None:
     """Answer a failed push in a session."""
-    event = {
-        "hook_event_name": "PostToolUseFailure",
-        "session_id": session,
-        "cwd": str(vault.root),
-        "tool_use_id": "toolu_1",
-        "command": "git push origin main",
-        "error": error,
-    }
+    event = Event(
+        *("PostToolUseFailure", session), cwd=str(vault.root), tool_use_id="toolu_1",
+        command="git push origin main", error=error,
+    )  # fmt: skip
     return respond.respond(open_vault(vault.root), event, by="watcher", ms=1.0)
 
 

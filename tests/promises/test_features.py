@@ -36,6 +36,7 @@ sys.meta_path.insert(0, Out())
 from click.testing import CliRunner
 from vault_index.entrypoints.cli import main
 from vault_index.recall import respond
+from vault_index.recall.event import Event
 from vault_index.vault import open_vault
 
 
@@ -51,13 +52,12 @@ lesson.write_text("---\\ntitle: Raise the heap of the build\\n---\\nThe frontend
 Path("own.md").write_text("---\\ntitle: Deploys need the VPN\\n---\\nA deploy hangs without it.\\n")
 run("add", "own.md")
 assert "Deploys need the VPN" in run("search", "deploy hangs")
-event = {"hook_event_name": "UserPromptSubmit", "prompt": "why does the frontend build need a heap?"}
-event |= {"session_id": "one", "cwd": os.getcwd()}
+asked = "why does the frontend build need a heap?"
+event = Event("UserPromptSubmit", "one", prompt=asked, cwd=os.getcwd())
 vault = open_vault(".", floor=0.0)
 answer = respond.respond(vault, event, by="hook", ms=1.0)
 assert "Raise the heap" in answer["hookSpecificOutput"]["additionalContext"]
-start = {"hook_event_name": "SessionStart", "session_id": "two", "source": "startup"}
-respond.respond(vault, start | {"cwd": os.getcwd()}, by="hook", ms=1.0)
+respond.respond(vault, Event("SessionStart", "two", cwd=os.getcwd()), by="hook", ms=1.0)
 lesson.write_text(lesson.read_text().replace("4 GB", "six gigabytes"))
 assert "six gigabytes" in run("search", "heap of the frontend build")
 run("check")

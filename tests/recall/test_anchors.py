@@ -130,6 +130,7 @@ def test_confirmed_code_is_hashed_and_a_change_is_said_in_the_line(team: Vault) 
     stale = run("lessons", "check", "--stale", cwd=team.root).out
     assert "lessons/store/retry.md: store/upload.py#retry changed since it was confirmed\n" in stale
     run("lessons", "check", "--confirm", "store/retry", cwd=team.root)
+    reconcile.sync(team)
     assert "changed" not in given(team)
 
 

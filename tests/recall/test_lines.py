@@ -13,6 +13,7 @@ from tests.support.embedders import WordEmbedder
 from tests.support.files import MakeVault, commit, lesson_text, write
 from vault_index.index import reconcile
 from vault_index.recall import block, calls, newest, select
+from vault_index.recall.event import Event
 from vault_index.recall.respond import respond
 from vault_index.search import evidence, failures, fitted, floor
 from vault_index.search.floor import Fitted
@@ -41,8 +42,8 @@ def with_floors(vault: Vault, whole: float, line: float) -> Vault:
 
 def prompted(vault: Vault, session: str = "s1") -> tuple[dict[str, Any], dict[str, Any]]:
     """Answer the prompt as a hook does; return the answer and the record of it."""
-    event = {"hook_event_name": "UserPromptSubmit", "prompt": PROMPT, "session_id": session}
-    answer = respond(vault, {**event, "cwd": str(vault.root)}, by="process", ms=0.0)
+    event = Event("UserPromptSubmit", session, prompt=PROMPT, cwd=str(vault.root))
+    answer = respond(vault, event, by="process", ms=0.0)
     *_, record = injections.records(vault.index_dir)
     return answer or {}, record
 

@@ -21,6 +21,7 @@ from vault_index.edit import init
 from vault_index.errors import SettingsError
 from vault_index.index import reconcile
 from vault_index.recall import calls, select
+from vault_index.recall.event import Event
 from vault_index.search import above, failures, floor
 from vault_index.search.query import Query
 from vault_index.text import failure
@@ -293,7 +294,7 @@ def test_an_edit_gets_the_lesson_of_the_team_for_the_file(tmp_path: Path) -> Non
     applies = CACHE.replace("---\n", "---\napplies_to: ['*.conf']\n", 1)
     vault_at(tmp_path / "team", {"web/cache.md": applies})
     stand_on(tmp_path / "team")
-    event = {"cwd": str(project), "file": str(project / "nginx.conf"), "session_id": "s"}
+    event = Event("FileEdit", "s", cwd=str(project), file=str(project / "nginx.conf"))
     told = calls.at_edit(open_vault(project), event)
     assert [hit.lesson_id for hit in told.hits] == ["team:web/cache"]
 

@@ -249,4 +249,5 @@ def test_a_change_names_the_lessons_about_what_it_touches(anchored: Vault) -> No
 def test_a_region_that_is_confirmed_with_its_change_is_no_reason(anchored: Vault) -> None:
     write(anchored.root / "src/two.py", TWO.replace("2", "3"))
     run("lessons", "check", "--confirm", "second", cwd=anchored.root)
+    reconcile.sync(anchored)
     assert touched(anchored) == []

@@ -13,6 +13,7 @@ from tests.support.embedders import WordEmbedder
 from tests.support.files import MakeVault, write
 from tests.support.indexed import HEAP, LOCK, kept_on, with_words
 from vault_index import api, client
+from vault_index.recall.event import Event
 from vault_index.recall.respond import respond
 from vault_index.store import injections
 from vault_index.vault import Vault, open_vault
@@ -28,8 +29,8 @@ def team(make_vault: MakeVault, shelves: Path, tmp_path: Path) -> Vault:
 
 def prompted(vault: Vault, prompt: str, session: str = "s1") -> dict[str, Any]:
     """Answer a prompt as the hook does, and return the record of it."""
-    event = {"hook_event_name": "UserPromptSubmit", "prompt": prompt, "session_id": session}
-    respond(vault, {**event, "cwd": str(vault.root)}, by="process", ms=0.0)
+    event = Event("UserPromptSubmit", session, prompt=prompt, cwd=str(vault.root))
+    respond(vault, event, by="process", ms=0.0)
     *_, record = injections.records(vault.index_dir)
     return record
 

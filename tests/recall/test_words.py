@@ -22,6 +22,7 @@ from vault_index.entrypoints.mcp.agent import Agent
 from vault_index.entrypoints.mcp.tools import build
 from vault_index.index import reconcile
 from vault_index.recall import respond, words
+from vault_index.recall.event import Event
 from vault_index.vault import Vault
 
 PROMPT = "store dates in UTC"
@@ -43,8 +44,8 @@ def told(vault: Vault, name: str = "UserPromptSubmit", **event: Any) -> bool:
     """Whether an agent is told the lesson about dates, in a session of its own."""
     told.sessions += 1  # type: ignore[attr-defined]
     session = f"s{told.sessions}"  # type: ignore[attr-defined]
-    given = {"hook_event_name": name, "session_id": session, "cwd": str(vault.root), **event}
-    answer = respond.respond(vault, {"prompt": PROMPT, **given}, by="process", ms=1.0)
+    given = Event(name, session, prompt=PROMPT, cwd=str(vault.root), **event)
+    answer = respond.respond(vault, given, by="process", ms=1.0)
     return TOLD in json.dumps(answer)
 
 

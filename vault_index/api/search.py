@@ -12,6 +12,7 @@ from vault_index.api.question import Caller, command, question
 from vault_index.index import classifier
 from vault_index.lesson.file import hash_of
 from vault_index.recall import calls, respond, select
+from vault_index.recall.event import Event
 from vault_index.search import documents, entries, floor, query, taught
 from vault_index.search.hit import HitList, Recall
 from vault_index.search.query import HITS, Query, Results, every_kind
@@ -194,7 +195,7 @@ def live(vault: Vault, query: Query) -> Typed:
 
 @question
 def hook(
-    vault: Vault, event: dict[str, Any], ms: float, until: float, from_files: bool = False
+    vault: Vault, event: Event, ms: float, until: float, from_files: bool = False
 ) -> dict[str, Any] | None:
     """Answer a hook event: return what the agent's hook prints, None for silence.
 

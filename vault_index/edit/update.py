@@ -14,7 +14,7 @@ from vault_index.edit.formats.lesson_file import first_sentence
 from vault_index.errors import ChangedError, LinkError, VaultError, WriteError
 from vault_index.lesson import category, edits
 from vault_index.lesson.file import OWN_KEYS, LessonFile
-from vault_index.lesson.parse import TYPES
+from vault_index.lesson.parse import TYPES, parse_file
 from vault_index.recall import anchors
 from vault_index.recall.stale import CONFIRMED
 from vault_index.search import entries
@@ -196,7 +196,7 @@ def confirm(vault: Vault, entry: entries.Entry, day: date) -> Confirmed:
     """
     before = entries.content(vault, entry)
     keys: dict[str, Any] = {CONFIRMED: day}
-    if there := anchors.of_data(before, entry["path"]):
+    if there := anchors.read(parse_file(before, entry["path"])[0].anchors):
         keys[anchors.KEY] = anchors.hashed(vault, there)
     data = edits.set_keys(before, keys, entry["path"])
     file = put(vault, entry["path"], data, before)

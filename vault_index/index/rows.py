@@ -48,10 +48,7 @@ def of_lesson(
     file_hash: str = "",
     withheld: str = "",
 ) -> list[LessonRow]:
-    """Make a lesson's rows, without vectors. `path` is from the vault's root.
-
-    `file_hash` is of the whole file that was read, `withheld` the error in it: hooks leave it out.
-    """
+    """Make a lesson's rows, without vectors."""
     declared = [path for path in map(category.normalise, lesson.categories) if path]
     folder = category.from_folder(lesson.path)
     branch = folder if folder and category.is_category(folder) else ""
@@ -70,6 +67,8 @@ def of_lesson(
         fires_on_error=list(lesson.fires_on_error)[:MAX_TAUGHT],
         silent_on_error=list(lesson.silent_on_error)[:MAX_TAUGHT],
         applies_to=list(lesson.applies_to)[:MAX_TAUGHT],
+        anchors=list(lesson.anchors)[:MAX_TAUGHT],
+        supersedes=passages.superseded(lesson.text),
         type=lesson.type,
         confidence=lesson.confidence,
         created_at=lesson.created or moment(provenance.first if provenance else ""),
@@ -132,8 +131,9 @@ def of_file(
     file_hash: str = "",
     withheld: str = "",
 ) -> list[LessonRow]:
-    """Make the rows of a file's lessons, numbered in their order in it.
+    """Make the rows of a file's lessons, numbered in their order in it. `path` is from the vault's root.
 
+    `file_hash` is of the whole file that was read, `withheld` the error in it: hooks leave it out.
     The whole of a lesson that also has pieces is `LONG_WHOLE`.
     """
     made: list[LessonRow] = []

@@ -51,6 +51,7 @@ class Lesson:
     fires_on_error: tuple[str, ...] = ()
     silent_on_error: tuple[str, ...] = ()
     applies_to: tuple[str, ...] = ()  # globs of files
+    anchors: tuple[str, ...] = ()  # the code that it is about: see `anchor_of`
     declared: str = ""  # the frontmatter `id`, from which `id` comes
     document: str = ""  # the title of the file that this is a section of
     description: str = ""  # of the file: what it is about
@@ -82,7 +83,7 @@ def lessons_of(file: LessonFile, metadata: dict[Any, Any]) -> list[Lesson]:
         "confidence": _confidence(metadata.get("confidence")),
         "created": moment(metadata.get("created")),
         "source": _one_line(metadata.get("source")),
-        "applies_to": _texts(metadata.get("applies_to")),
+        **{name: _texts(metadata.get(name)) for name in ("applies_to", "anchors")},
         "declared": declared,
         "description": _one_line(metadata.get("description")),
         "link": _one_line(metadata.get("link")),

@@ -264,6 +264,11 @@ def parts_of(text: str) -> Parts:
     )
 
 
+def superseded(text: str) -> list[str]:
+    """Return the names of the lessons that a lesson's text says to supersede."""
+    return [name for kind, name in parts_of(text).related if kind == SUPERSEDES]
+
+
 def with_items(text: str, added: str) -> str:
     """Return a lesson's text with more of it before its first section of these, or at its end."""
     match = _HEADING.search(text)

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 
 from vault_index import files, git
 from vault_index.errors import VaultError
-from vault_index.lesson import edits
 from vault_index.lesson.parse import Anchor, anchor_of
 
 if TYPE_CHECKING:
@@ -37,24 +36,15 @@ _DEFINES = (
     r"|var|module|proc)\s+(?:\([^)\n]*\)\s*)?"
 )
 _CLOSES = re.compile(r"[\]})]|end\b")
-_KEY = re.compile(rb"(?m)^anchors:.*\n(?:[ \t\]-].*\n)*")
 _HEADING = re.compile(r"(#+)[ \t]+(\S.*)")
 _NAME = re.compile(rf"^[-+ ]?\s*{_DEFINES}([A-Za-z_$][\w$]{{2,}})")
 _PATH = re.compile(r"\+\+\+ b/([^\t\n]+)")
 _HUNK = re.compile(r"@@ [^@\n]* @@ ?(.*)")
 
 
-def of_data(data: bytes, path: str) -> list[Anchor]:
-    """Return the anchors of a lesson file, as many as count. One that does not parse has none."""
-    block = _KEY.search(data) if b"\nanchors:" in data else None
-    if block is None:
-        return []
-    try:  # the whole frontmatter would take three times as long
-        values = edits.keys_of(b"---\n" + block[0] + b"---\n", path).get(KEY)
-    except VaultError:
-        return []
-    texts = values if isinstance(values, list) else [values]
-    return [each for each in map(anchor_of, map(str, texts)) if each][:MAX_ANCHORS]
+def read(texts: Iterable[str]) -> list[Anchor]:
+    """Return the anchors that texts of a lesson spell, as many as count."""
+    return [each for each in map(anchor_of, texts) if each][:MAX_ANCHORS]
 
 
 def top_of(vault: Vault) -> Path:
@@ -131,14 +121,9 @@ def deliverable(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
     kept, top = [], None
     for hit in hits:
         states: list[tuple[str, str]] = []
-        if hit.kind == "lessons":
-            try:
-                data = files.read_file(vault.root / hit.path)
-            except VaultError:  # deleted since it was indexed
-                data = b""
-            if anchors := of_data(data, hit.path):
-                top = top or top_of(vault)
-                states = [(state(top, each), each.shown) for each in anchors]
+        if hit.anchors:
+            top = top or top_of(vault)
+            states = [(state(top, each), each.shown) for each in read(hit.anchors)]
         if not any(each == GONE for each, _ in states):
             changed = ", ".join(shown for each, shown in states if each == CHANGED)
             kept.append(replace(hit, changed=changed) if changed else hit)

@@ -15,12 +15,13 @@ import os
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vault_index import git
 from vault_index.check.redact import glob_matcher, redact
 from vault_index.index.rows import MAX_TAUGHT_CHARS
 from vault_index.recall import block, newest, select, sessions
+from vault_index.recall.event import Event
 from vault_index.recall.select import Injection
 from vault_index.search import above, failures
 from vault_index.search.hit import Hit
@@ -36,12 +37,12 @@ AGAIN = "The same failure as before; this was shown for it already:"
 _LOOKED_AT = 5  # hits, of which some may not be trusted
 
 
-def at_failure(vault: Vault, event: dict[str, Any], text_only: bool) -> Injection:
+def at_failure(vault: Vault, event: Event, text_only: bool) -> Injection:
     """Return what the failure that an event reports should get."""
-    failed = failure.read(str(event.get("command") or ""), str(event.get("error") or ""))
+    failed = failure.read(event.command, event.error)
     key = injections.key_of(failed.signature)
     times = sessions.times_told(vault, event, key)
-    pointed = sessions.lines_of(vault, str(event.get("session_id") or ""), ending=sessions.LINES)
+    pointed = sessions.lines_of(vault, event.session_id, ending=sessions.LINES)
     injection = for_failure(vault, failed, times=times, text_only=text_only, pointed=pointed)
     said = redact(failed.lines[0] if failed.lines else failed.command)[:MAX_TAUGHT_CHARS]
     return replace(injection, about=failed.signature, said=said)
@@ -87,21 +88,20 @@ def for_failure(
     return Injection(text, [first], floor=least)
 
 
-def _path_of(event: dict[str, Any]) -> str:
+def _path_of(event: Event) -> str:
     """Return the path that an event is about, from the top of its repository or else its folder."""
-    file = Path(str(event.get("cwd") or "."), str(event.get("file") or ""))
+    file = Path(event.cwd, event.file)
     folder = Path(os.path.realpath(file.parent))
-    top = git.top_of(folder) or Path(os.path.realpath(str(event.get("cwd") or ".")))
+    top = git.top_of(folder) or Path(os.path.realpath(event.cwd))
     return Path(os.path.relpath(folder / file.name, top)).as_posix()
 
 
-def at_edit(vault: Vault, event: dict[str, Any]) -> Injection:
+def at_edit(vault: Vault, event: Event) -> Injection:
     """Return what an edit should get."""
     path = _path_of(event)
     if path.startswith("../") or sessions.times_told(vault, event, injections.key_of(path)):
         return Injection("", silent=select.NOTHING)
-    session, agent = str(event["session_id"]), str(event.get("agent_id") or "")
-    given = sessions.given(vault, session, agent)
+    given = sessions.given(vault, event.session_id, event.agent_id)
     own = above.Answer(_hits_for(vault, path))
     every = above.joined(vault, own, lambda _, other: above.Answer(_hits_for(other, path)))
     first = next((hit for hit in every if hit.lesson_id not in given), None)

@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from vault_index.lesson import passages
 from vault_index.lesson.file import hash_of
 from vault_index.search.hit import Hit
 from vault_index.search.taught import DUPLICATE_COSINE
@@ -119,12 +118,11 @@ def _superseding(vault: Vault) -> dict[str, str]:
     store = vault.open_index().store
 
     def read() -> dict[str, str]:
-        where = filters.all_of(filters.PASSAGES, filters.FOR_AGENTS, filters.RELATED)
+        where = filters.all_of(filters.WHOLE, filters.FOR_AGENTS, filters.SUPERSEDES)
         return {
             name.casefold(): row["lesson_id"]
-            for row in store.rows(("lesson_id", "text"), where)
-            for kind, name in passages.parts_of(row["text"]).related
-            if kind == passages.SUPERSEDES
+            for row in store.rows(("lesson_id", "supersedes"), where)
+            for name in row["supersedes"]
         }
 
     return store.once("superseding", read)

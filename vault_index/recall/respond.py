@@ -13,6 +13,7 @@ from typing import Any
 
 from vault_index import features
 from vault_index.recall import block, calls, select, sessions
+from vault_index.recall.event import Event
 from vault_index.recall.select import Injection
 from vault_index.store import injections
 from vault_index.vault import Vault
@@ -23,7 +24,7 @@ _WITH_RECEIPT = (injections.PROMPT, injections.FAILURE, injections.EDIT)
 
 def respond(
     vault: Vault,
-    event: dict[str, Any],
+    event: Event,
     *,
     by: str,
     ms: float,
@@ -38,24 +39,22 @@ def respond(
     hooks of one event is silent. Raises VaultError.
     """
     began = time.monotonic()
-    since = float(event.get("began") or time.time() - ms / 1000)
-    name, session = str(event["hook_event_name"]), str(event.get("session_id") or "")
-    source = event.get("source", "startup")
+    name, session, source = event.hook_event_name, event.session_id, event.source
     if name == "SessionStart" and source not in vault.config.session_sources:
         if source == COMPACT:
             sessions.forget_given(vault, session)
         return None
     if name == injections.SUBAGENT:
-        is_ours = session and sessions.claim(sessions.file_of(vault, session), event, since)
-        if is_ours and _is_fork(event):
-            sessions.inherit(vault, session, str(event.get("agent_id") or ""))
+        is_ours = session and sessions.claim(sessions.file_of(vault, session), event)
+        if is_ours and event.is_fork:
+            sessions.inherit(vault, session, event.agent_id)
         left = sessions.take_note(vault, event) if is_ours else None
         return (_tell(vault, event, left, by) or None) if left else None
     with vault.opened_once():
-        injection = _injection(vault, event, session, text_only, from_files)
+        injection = _injection(vault, event, text_only, from_files)
     if time.monotonic() > until or (name == injections.EDIT and not injection.text):
         return None
-    if session and not sessions.claim(sessions.file_of(vault, session), event, since):
+    if session and not sessions.claim(sessions.file_of(vault, session), event):
         return None
     shown = [*injection.hits, *injection.skills]
     ids = [hit.lesson_id for hit in shown if not hit.as_line]
@@ -73,32 +72,28 @@ def respond(
     return answer or None
 
 
-def _is_fork(event: Mapping[str, Any]) -> bool:
-    """Whether a subagent starts with the whole conversation of its session: it heard the lessons."""
-    return event.get("agent_type") == "fork"
-
-
-def _tell(vault: Vault, event: dict[str, Any], told: Mapping[str, Any], by: str) -> dict[str, Any]:
+def _tell(vault: Vault, event: Event, told: Mapping[str, Any], by: str) -> dict[str, Any]:
     """Record what an event got, note it for its agent, and return it as Claude Code wants it."""
-    name, session = str(event["hook_event_name"]), str(event.get("session_id") or "")
-    agent, record = str(event.get("agent_id") or ""), told["record"]
+    name, session, record = event.hook_event_name, event.session_id, told["record"]
     injections.record(vault.index_dir, name, session, **record, by=by)
+    for note in features.adding("at_project"):
+        note(vault, Path(event.cwd))
     if name == injections.EDIT or (name == injections.FAILURE and told["text"]):
         sessions.note_told(vault, event, record["key"])
     if not told["text"]:
         return {}
-    sessions.note(vault, session, agent, told["ids"])
-    sessions.note(vault, session, agent, told["lines"], sessions.LINES)
+    sessions.note(vault, session, event.agent_id, told["ids"])
+    sessions.note(vault, session, event.agent_id, told["lines"], sessions.LINES)
     name = sessions.ASKED if name == injections.EDIT else name
     return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": told["text"]}}
 
 
-def _record(event: dict[str, Any], injection: Injection, ms: float) -> dict[str, Any]:
+def _record(event: Event, injection: Injection, ms: float) -> dict[str, Any]:
     """Return the record of what an event got, or why it got nothing."""
     near = None if injection.text else injection.near
     return {
         "prompt": "",
-        "key": injections.key_of(injection.about or str(event.get("prompt") or "")),
+        "key": injections.key_of(injection.about or event.prompt),
         "hits": [(hit.lesson_id, hit.reason) for hit in injection.hits],
         "lines": [hit.lesson_id for hit in injection.hits if hit.as_line],
         "skills": [(hit.title, hit.score) for hit in injection.skills],
@@ -111,27 +106,23 @@ def _record(event: dict[str, Any], injection: Injection, ms: float) -> dict[str,
     }
 
 
-def _injection(
-    vault: Vault, event: dict[str, Any], session: str, text_only: bool, from_files: bool
-) -> Injection:
-    name, prompt = event["hook_event_name"], str(event.get("prompt") or "")
+def _injection(vault: Vault, event: Event, text_only: bool, from_files: bool) -> Injection:
+    name, session = event.hook_event_name, event.session_id
     if name == injections.FAILURE:
         return calls.at_failure(vault, event, text_only)
     if name == injections.EDIT:
         return calls.at_edit(vault, event)
-    is_new = name == sessions.ASKED and not _is_fork(event)  # it was given nothing yet
+    is_new = name == sessions.ASKED and not event.is_fork  # it was given nothing yet
     given = () if is_new else sessions.given(vault, session)
     pointed = () if is_new else sessions.lines_of(vault, session, ending=sessions.LINES)
     if from_files:
-        return select.from_files(vault, prompt, given)
-    project = Path(str(event.get("cwd") or "."))
-    for note in features.adding("at_project"):
-        note(vault, project)
+        return select.from_files(vault, event.prompt, given)
+    project = Path(event.cwd)
     if name == "SessionStart":
         sessions.forget_old(vault)
-        if event.get("source") == COMPACT:
+        if event.source == COMPACT:
             return select.after_compaction(vault, given)
         return select.for_session(vault, project, session, text_only=text_only, given=given)
     return select.for_prompt(
-        vault, prompt, project=project, text_only=text_only, given=given, pointed=pointed
+        vault, event.prompt, project=project, text_only=text_only, given=given, pointed=pointed
     )

@@ -16,9 +16,9 @@ from vault_index.hotpath import chatter
 from vault_index.lesson import file
 from vault_index.recall import block, newest, words
 from vault_index.search import above, floor, scoring, unindexed
-from vault_index.search.floor import COMPANION_SHARE, Floors
+from vault_index.search.floor import COMPANION_SHARE
 from vault_index.search.hit import Hit
-from vault_index.search.query import Query, Results
+from vault_index.search.query import Query
 from vault_index.store import filters, schema
 
 if TYPE_CHECKING:
@@ -276,8 +276,9 @@ def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> I
     silenced: list[Hit] = []
     room = max(wanted.lessons, wanted.lines) + len(wanted.given) + len(wanted.pointed)
     room += EXTRA_HITS if is_restricted(vault) else 0
+    k = room + vault.open_index().withheld
     for text in queries:
-        results, floors = _search(vault, text, room, wanted.text_only)
+        results, floors = floor.lessons_above(vault, Query(text, k, text_only=wanted.text_only))
         least = floors.line if wanted.lines else floors.whole
         left_out |= {hit.path: hit.withheld for hit in results.hits if hit.withheld}
         near += [hit for hit, _ in results.dropped[:1] if not results.hits]
@@ -320,20 +321,6 @@ def _first(hits: Sequence[Hit], wanted: _Wanted) -> list[Hit]:
     first = hits[: max(wanted.lessons, wanted.lines)]
     whole = [hit for hit in first if not hit.as_line][: wanted.lessons]
     return [*whole, *[hit for hit in first if hit.as_line][: wanted.lines]]
-
-
-def _search(vault: Vault, text: str, k: int, text_only: bool) -> tuple[Results, Floors]:
-    """Search past withheld files for `k` hits, and return the floors as well.
-
-    An error in a file costs a second search only where the file was found.
-    """
-    wanted = k
-    while True:
-        results, floors = floor.lessons_above(vault, Query(text, wanted, text_only=text_only))
-        is_enough = sum(not hit.withheld for hit in results.hits) >= k
-        if is_enough or len(results.hits) < wanted:
-            return results, floors
-        wanted *= 4
 
 
 # Which lessons hooks may inject, by the user's own settings: never by the vault's.

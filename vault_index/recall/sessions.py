@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from vault_index.recall.event import Event
 from vault_index.store import ownership
 from vault_index.vault import Vault
 
@@ -74,19 +75,19 @@ def forget_given(vault: Vault, session: str) -> None:
         file_of(vault, session, ending=ending).unlink(missing_ok=True)
 
 
-def times_told(vault: Vault, event: Mapping[str, object], about: str) -> int:
+def times_told(vault: Vault, event: Event, about: str) -> int:
     """Return how often the agent of an event was told something about a failure or a file."""
-    told = lines_of(vault, str(event.get("session_id") or ""), ending=TOLD)
+    told = lines_of(vault, event.session_id, ending=TOLD)
     return told.count(_line_of(event, about))
 
 
-def note_told(vault: Vault, event: Mapping[str, object], about: str) -> None:
+def note_told(vault: Vault, event: Event, about: str) -> None:
     """Note that the agent of an event was told something about a failure or a file."""
-    note(vault, str(event.get("session_id") or ""), "", [_line_of(event, about)], TOLD)
+    note(vault, event.session_id, "", [_line_of(event, about)], TOLD)
 
 
-def _line_of(event: Mapping[str, object], about: str) -> str:
-    agent = "".join(char for char in str(event.get("agent_id") or "main") if char.isalnum())[:80]
+def _line_of(event: Event, about: str) -> str:
+    agent = "".join(char for char in event.agent_id or "main" if char.isalnum())[:80]
     return f"{agent} {about}"
 
 
@@ -114,17 +115,17 @@ _IDENTIFYING = (
 )
 
 
-def claim(session_file: Path, event: Mapping[str, object], began: float) -> bool:
-    """Whether this process may answer an event of a session: no other has since it `began`.
+def claim(session_file: Path, event: Event) -> bool:
+    """Whether this process may answer an event of a session: no other has since its hook began.
 
-    `began` is in seconds since 1970. A hook that did not get the watcher's answer in time, and has its
+    A hook that did not get the watcher's answer in time, and has its
     own, holds the claim that the watcher made for its `pid`. If nothing can be written the claim is
     granted: an answer may then come twice.
     """
-    identity = "\0".join(str(event.get(key) or "") for key in _IDENTIFYING)
+    identity = "\0".join(getattr(event, key) for key in _IDENTIFYING)
     name = hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()[:16]
-    began = 0.0 if event.get("prompt_id") else began
-    ours = str(event.get("pid") or os.urandom(8).hex())
+    began = 0.0 if event.prompt_id else event.began
+    ours = str(event.pid or os.urandom(8).hex())
     file = session_file.with_name(session_file.name + ENDING)
     try:
         ownership.make_folder(file.parent)
@@ -156,17 +157,17 @@ NOTE_SECONDS = 60.0  # an agent that was refused never takes its note
 _SUBAGENT = ".subagent-"
 
 
-def leave_note(vault: Vault, event: Mapping[str, Any], told: Mapping[str, Any]) -> None:
+def leave_note(vault: Vault, event: Event, told: Mapping[str, Any]) -> None:
     """Leave a note of what the subagent should be told that an event is about to start."""
-    left = json.dumps({"agent": str(event.get("agent_type") or ""), "told": told})
+    left = json.dumps({"agent": event.agent_type, "told": told})
     ending = f"{_SUBAGENT}{time.time_ns():020d}-{os.urandom(4).hex()}"
-    note(vault, str(event.get("session_id") or ""), "", [left], ending)
+    note(vault, event.session_id, "", [left], ending)
 
 
-def take_note(vault: Vault, event: Mapping[str, Any]) -> dict[str, Any] | None:
+def take_note(vault: Vault, event: Event) -> dict[str, Any] | None:
     """Return what waits for a subagent; only one process gets it."""
-    for file, note in _notes(file_of(vault, str(event.get("session_id") or ""))):
-        if note["agent"] != str(event.get("agent_type") or ""):
+    for file, note in _notes(file_of(vault, event.session_id)):
+        if note["agent"] != event.agent_type:
             continue
         try:
             file.unlink()

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from vault_index.lesson.parse import Anchor
     from vault_index.vault import Vault
 
+_COLUMNS = ("lesson_id", "title", "text", "path", "anchors")
 CONFIRMED = "confirmed"  # the key of a lesson's frontmatter
 MAX_CHARS = 20_000  # of a lesson that are read
 MAX_CITED = 40  # a lesson that cites more paths is a list
@@ -131,17 +132,17 @@ class _Paths:
 
 
 def _lessons(vault: Vault) -> Iterator[_Lesson]:
-    rows = vault.open_index().store.rows(("lesson_id", "title", "text", "path"), filters.WHOLE)
-    read: dict[str, tuple[list[Anchor], float]] = {}
+    rows = vault.open_index().store.rows(_COLUMNS, filters.WHOLE)
+    confirmed: dict[str, float] = {}
     for row in rows:
         path = str(row["path"])
-        if path not in read:
+        if path not in confirmed:
             data = b""
             with suppress(VaultError):  # `check` reports it
                 data = read_if_any(vault.root / path) or b""
-            read[path] = anchors.of_data(data, path), _confirmed(data, path)
-        cited = cited_in(str(row["text"]))
-        yield _Lesson(row["lesson_id"], row["title"], path, cited, *read[path])
+            confirmed[path] = _confirmed(data, path)
+        cited, about = cited_in(str(row["text"])), anchors.read(row["anchors"])
+        yield _Lesson(row["lesson_id"], row["title"], path, cited, about, confirmed[path])
 
 
 def _confirmed(data: bytes, path: str) -> float:

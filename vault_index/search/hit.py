@@ -55,6 +55,7 @@ class Hit:
     withheld: str = ""  # why hooks leave it out: an error that `lessons check` finds in its file
     position: int = 0  # of `text` among its file's passages; -1 for a long lesson as a whole
     weighted: tuple[float, ...] = ()  # the terms of `query.order`, if they ordered it
+    anchors: tuple[str, ...] = ()  # the code that it is about; not in the JSON
     changed: str = ""  # the code that it is about, where that changed since it was confirmed
     lead: float | None = None  # how far it stands out from the next five; None: not compared
     common: float = 0.0  # the share of the query's words that it has, by their rarity
@@ -135,6 +136,7 @@ class Hit:
             **same,
             categories=tuple(row["categories"] or ()),
             tags=tuple(row["tags"] or ()),
+            anchors=tuple(row["anchors"] or ()),
             position=row["position"] or 0,
             score=cosine + full_text,
             cosine=cosine,
@@ -205,7 +207,7 @@ def percent_of(score: float) -> int:
     return max(0, min(99, round(100 * score)))
 
 
-_NOT_IN_JSON = ("lesson_id", "file_hash", "suggestible", "weighted", "changed")
+_NOT_IN_JSON = ("lesson_id", "file_hash", "suggestible", "weighted", "anchors", "changed")
 _IN_JSON = [field.name for field in fields(Hit) if field.name not in _NOT_IN_JSON]
 _AS_IN_LESSON = "lesson_id path confidence created_at updated_at".split()
 _AS_IN_SKILL = "path text file_hash withheld suggestible".split()

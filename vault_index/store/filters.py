@@ -16,6 +16,7 @@ PASSAGES = "taught = ''"  # the rows of wholes and pieces, and none of taught pr
 FOR_AGENTS = "withheld = ''"
 TAUGHT_ERRORS = "(fires_on_error[1] IS NOT NULL OR silent_on_error[1] IS NOT NULL)"
 APPLIES = "applies_to[1] IS NOT NULL"  # to files that it names
+SUPERSEDES = "supersedes[1] IS NOT NULL"
 WITHHELD = "withheld != ''"  # what hooks, agents and models never get
 RELATED = "contains(text, '## Related')"
 # of a course: its number comes first, as `lesson.number` reads it

@@ -55,6 +55,8 @@ class LessonRow(TypedDict, total=False):
     fires_on_error: list[str]
     silent_on_error: list[str]
     applies_to: list[str]
+    anchors: list[str]
+    supersedes: list[str]  # names of lessons
     type: str
     confidence: int  # 1..5
     created_at: datetime | None
@@ -187,7 +189,7 @@ LESSONS = Schema(
     shown=(
         *("id", "lesson_id", "path", "title", "document", "link", "text", "is_whole", "categories"),
         *("tags", "position", "type", "confidence", "created_at", "updated_at", "author"),
-        *("file_hash", "withheld", "filed_by"),
+        *("file_hash", "withheld", "filed_by", "anchors"),
     ),
     has_pieces=True,
 )

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from vault_index import config
+from vault_index.api import codec
 from vault_index.errors import IndexStateError, NoVaultError, WriteError
 from vault_index.hotpath import log
 from vault_index.index import reconcile
 from vault_index.journal.journal import INDEX, Journal
 from vault_index.recall import select, sessions
+from vault_index.recall.event import Event
 from vault_index.recall.respond import respond
 from vault_index.search import floor, query
 from vault_index.store import injections
@@ -41,29 +43,28 @@ def answer(
     if may_start and vault.config.watch.autostart:
         with contextlib.suppress(WriteError):  # a read-only vault has no watcher
             launch.open_in_background(vault)  # for the next prompt
-    why = NO_INDEX
+    why, asked = NO_INDEX, codec.from_json(Event, event)
     try:
-        project = Path(str(event.get("cwd") or "."))
-        prompt = "" if text_only else str(event.get("prompt") or project.name)
+        prompt = "" if text_only else asked.prompt or Path(asked.cwd).name
         with query.embedding(vault, prompt):
             has_index = _bring_up_to_date(vault)
             if has_index and prompt:
                 vault.open_index().store.load()
         if has_index:
             ms = 1000 * (time.monotonic() - began)
-            return respond(vault, event, by="process", ms=ms, text_only=text_only)
+            return respond(vault, asked, by="process", ms=ms, text_only=text_only)
     except IndexStateError as error:
         if error.newer:
             raise
         why = error.message
         _index_in_background(vault, "--rebuild")  # only searching shows this damage
     # the files answer a prompt where there is no index to ask yet; a session's start gets nothing
-    is_prompt = event["hook_event_name"] == injections.PROMPT
+    is_prompt = asked.hook_event_name == injections.PROMPT
     log.log(event, why, began, missed=not is_prompt)
     if not is_prompt:
         return None
     ms = 1000 * (time.monotonic() - began)
-    return respond(vault, event, by="process", ms=ms, from_files=True)
+    return respond(vault, asked, by="process", ms=ms, from_files=True)
 
 
 def _bring_up_to_date(vault: Vault) -> bool:
@@ -102,15 +103,14 @@ def _index_in_background(vault: Vault, *options: str) -> None:
 
 def answer_without_vault(event: dict[str, Any]) -> dict[str, Any] | None:
     """Answer the start of a session; None for silence. Anything may be raised."""
-    settings = config.load(environ=os.environ)
-    if event.get("source", "startup") not in settings.session_sources:
+    settings, asked = config.load(environ=os.environ), codec.from_json(Event, event)
+    if asked.source not in settings.session_sources:
         return None
-    session = str(event.get("session_id") or "")
-    injection = select.without_vault(settings, Path(str(event.get("cwd") or ".")), session)
+    injection = select.without_vault(settings, Path(asked.cwd), asked.session_id)
     if not injection.text:
         return None
-    answered = Journal(settings).folder / INDEX / "sessions" / (session or "unnamed")
-    if session and not sessions.claim(answered, event, float(event.get("began") or time.time())):
+    answered = Journal(settings).folder / INDEX / "sessions" / (asked.session_id or "unnamed")
+    if asked.session_id and not sessions.claim(answered, asked):
         return None
-    name = str(event["hook_event_name"])
-    return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": injection.text}}
+    output = {"hookEventName": asked.hook_event_name, "additionalContext": injection.text}
+    return {"hookSpecificOutput": output}
