@@ -101,12 +101,12 @@ class Feature:
     at_prompt: str = ""  # (vault, prompt, folder, ids that were given, text_only) -> hits
     at_start: str = ""  # (config, folder, session) -> what the start of a session gets to read
     watch: str = ""  # (embedder, say) -> a part of the watcher: start, look, answers, answer
-    at_full_pass: str = ""  # (vault): the watcher is quiet
+    at_full_pass: str = ""  # (vault) -> whether it has more to do: the watcher is quiet
     at_day: str = ""  # (vault) -> a line for the log
     agent: str = ""  # an agent that can be wired up
     state: str = ""  # (vault) -> its keys of `lessons status --json`
     lines: str = ""  # (all of that state) -> lines of `lessons status`
-    vectors: str = ""  # (vault) -> vectors that others made
+    vectors: str = ""  # (vault, index folder) -> vectors that others made
     publish: str = ""  # (vault, index, progress, engine) -> what was published
     checks: str = ""  # (vault) -> troubles, for `lessons status --check`
     commands: tuple[tuple[str, str, str], ...] = ()  # section of the help, module, names
@@ -196,7 +196,10 @@ FEATURES = (
         table="index",
         settings=IndexTable,
         variables={"LESSONS_INDEX_SHARED": "shared"},
-        vectors="publish:vectors_of",
+        at_full_pass="publish:compare_some",
+        state="publish:state",
+        lines="entrypoints.words.hits:vectors_line",
+        vectors="publish:taking",
         publish="publish:publish",
         checks="publish:troubles",
     ),

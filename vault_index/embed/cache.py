@@ -80,9 +80,7 @@ class VectorCache:
         vectors = {**known, **self.get(contents.keys() - known.keys())}
         missing = {key: what for key, what in contents.items() if key not in vectors}
         if missing and self.shared is not None:
-            taken = self.shared(missing, make)
-            if taken:
-                self.put(taken)
+            taken = self.shared(missing, make)  # not kept here: other vaults would believe them
             vectors |= taken
             missing = {key: what for key, what in missing.items() if key not in taken}
         if missing:

@@ -1,7 +1,8 @@
 """Vectors that a team shares: a LanceDB table at a URI, by the hash of what each vector is of.
 
 Nothing that comes from there is believed: each is checked to be a unit vector by the same embedder, of
-a text that this machine has, and some of a batch are embedded here as well. One that fails is named.
+a text that this machine has, and some of a batch are embedded here as well. The others are marked in the
+index, and the watcher compares them later (`compare_some`). One that fails is named.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -39,25 +41,33 @@ LENGTH = 0.01  # that a unit vector may be longer or shorter
 PUBLISH_SECONDS = 300.0  # for a call of who publishes: a commit, or folding rows into the index
 KEEP_VERSIONS = timedelta(hours=1)  # no laptop reads one version for longer
 ROWS = 5_000  # of a commit: 8 MB
-REFUSED = "shared.json"  # in the user's folder: what was refused last, for `status --check`
+REFUSED = "shared.json"  # in the user's folder: rows that were refused, for `status --check`
+MARKS = "taken.json"  # in an index: the hashes of what was taken and not compared yet
 MAX_REFUSED = 5
+WRONG = "it is not the vector of its text"
 CREATE_SECONDS, LOOK_SECONDS = 60.0, 0.5  # to make a table, at most; between two looks at it
 _SAFE = ("file://", "memory://", "s3+ddb://")  # a file system and DynamoDB keep the condition
 
 
 class SharedVectors:
-    """The table of one embedder at a URI. `home` is the user's folder; `recipe` names the embedder."""
+    """The table of one embedder at a URI. `home` is the user's folder; `recipe` names the embedder.
 
-    def __init__(self, uri: str, recipe: str, dimension: int, home: Path) -> None:
+    What is taken is marked in the folder `index`.
+    """
+
+    def __init__(
+        self, uri: str, recipe: str, dimension: int, home: Path, index: Path | None = None
+    ) -> None:
         self.uri = uri
         self.recipe = recipe
         self.dimension = dimension
         self._home = home
+        self._index = index
         self._schema = replace(VECTORS, table=table_name(recipe))
         self._table = Table(Remote(uri), dimension, self._schema)
         self._taken = 0
         self._trouble = ""  # why nothing is taken any more
-        self._refused: list[str] = []  # rows, with the reason
+        self._refused: dict[str, str] = {}  # rows, with the reason
 
     def __call__(
         self, contents: Mapping[str, T], make: Callable[[list[T]], Iterable[np.ndarray]]
@@ -73,9 +83,11 @@ class SharedVectors:
         for key in SystemRandom().sample(sorted(vectors), min(PROBES, len(vectors))):
             (made,) = make([contents[key]])
             if float(vectors[key] @ made) < MIN_COSINE:
-                self._refused.append(f"{key}: it is not the vector of its text")
-                self._trouble = f"{self.uri}: refused row {self._refused[-1]}"
+                self._refused[key] = WRONG
+                self._trouble = f"{self.uri}: refused row {key}: {WRONG}"
                 return {}
+        if self._index is not None and vectors:
+            mark(self._index, marked(self._index) | vectors.keys())
         self._taken += len(vectors)
         return vectors
 
@@ -85,7 +97,7 @@ class SharedVectors:
             for row in self._table.rows([*self._schema.columns()], where):
                 vector = self._vector(row, wanted)
                 if isinstance(vector, str):
-                    self._refused.append(f"{str(row['id'])[:80]}: {vector}")
+                    self._refused[str(row["id"])[:80]] = vector
                 else:
                     vectors[row["id"]] = vector
         return vectors
@@ -106,15 +118,37 @@ class SharedVectors:
 
     def finish(self) -> tuple[int, str]:
         """Return how many were taken, and what went wrong; keep the refused rows for `status --check`."""
-        file, refused = self._home / REFUSED, self._refused
+        refused = [f"{key}: {why}" for key, why in self._refused.items()]
         if refused:
-            noted = {"uri": self.uri, "rows": refused[:MAX_REFUSED]}
-            files.replace_file(file, json.dumps(noted).encode())
-        elif self._taken:
-            file.unlink(missing_ok=True)
+            self.note_refused(self._refused)
         more = f" and {len(refused) - 1} more" if len(refused) > 1 else ""
         first = f"{self.uri}: refused row {refused[0]}{more}" if refused else ""
         return self._taken, self._trouble or first
+
+    def note_refused(self, refused: Mapping[str, str]) -> None:
+        """Keep refused rows, by id with the reason. Raises WriteError."""
+        rows = self._noted()
+        for key, why in refused.items():
+            rows[key] = [why, ""]
+            with suppress(StoreError):
+                rows[key] = [why, self._said(key)]
+        noted = {"uri": self.uri, "rows": dict([*rows.items()][-MAX_REFUSED:])}
+        files.replace_file(self._home / REFUSED, json.dumps(noted).encode())
+
+    def refused(self) -> list[str]:
+        """Return the rows that were refused and are as they were. Raises StoreError."""
+        noted = self._noted().items()
+        return [f"{key}: {why}" for key, (why, said) in noted if said in ("", self._said(key))]
+
+    def _noted(self) -> dict[str, list[str]]:
+        noted = files.read_json(self._home / REFUSED)
+        rows = noted.get("rows") if noted.get("uri") == self.uri else None
+        return {**rows} if isinstance(rows, dict) else {}
+
+    def _said(self, key: str) -> str:
+        """Return a hash of a row as it is there now, "" without it. Raises StoreError."""
+        rows = self._table.rows([*self._schema.columns()], filters.any_of("id", [key]))
+        return hash_of(*(str(sorted(row.items())) for row in rows)) if rows else ""
 
     def count(self) -> int:
         """Count the vectors. Raises StoreError."""
@@ -141,6 +175,16 @@ class SharedVectors:
         if new:
             table.fold(KEEP_VERSIONS)
         return len(new)
+
+
+def marked(index: Path) -> set[str]:
+    """Return the hashes of what was taken into an index and not compared yet."""
+    return {str(key) for key in files.read_json(index / MARKS).get("taken", ())}
+
+
+def mark(index: Path, taken: Iterable[str]) -> None:
+    """Mark what was taken and not compared yet; the caller holds the index's lock. Raises WriteError."""
+    files.replace_file(index / MARKS, json.dumps({"taken": sorted(taken)}).encode())
 
 
 def table_name(recipe: str, what: str = "vectors") -> str:
