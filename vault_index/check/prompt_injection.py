@@ -180,7 +180,7 @@ def findings(path: str, text: str) -> Iterator[Finding]:
             if written != plain:
                 yield Finding(path, number, RULE, _ENCODED_WHY, WARNING, _ENCODED, holds=True)
     is_likely = (
-        any(piece.score > scorer.UNLIKELY for piece in scores)
+        any(piece.score + piece.signs > scorer.UNLIKELY for piece in scores)
         or len(_WORD.findall(text)) < _FEW_WORDS
         or any(len(line) > _ENDLESS for line in text.splitlines())
     )
