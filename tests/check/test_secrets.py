@@ -154,6 +154,12 @@ def test_text_that_only_speaks_of_secrets_is_no_finding(text: str) -> None:
         "Build token = 3f9a0c1e-5b7d-4c2a-9e8f-0a1b2c3d4e5f, which is only the build's id",
         "The signing key is stored as harbour-crane-signing-2025-11-east.",
         "Der Schlüssel heißt muehle-torweg-zugang-v3-nord.",
+        "SECRET_KEY_BASE=abc123efg456",  # typed in a row
+        "api_key: 'wxyz6789abcd'",
+        "session_secret = mnopq45678",
+        "> Authorization: Basic dXNlcm5hbWU6cGFzc3dvcmQK",  # username:password
+        "> Authorization: Basic YWRtaW46Y2hhbmdlbWU=",
+        "X-Api-Key: eW91ci1hcGkta2V5LWhlcmU=",
     ],
 )
 def test_names_of_files_secrets_and_places_are_no_secrets(text: str) -> None:
@@ -165,6 +171,8 @@ def test_names_of_files_secrets_and_places_are_no_secrets(text: str) -> None:
     [
         'credentials = "k2WbT8qLx0pRm3Zt5uVn"',
         "The secret key is `quarry-Gate-9fK2-x7Lq`.",
+        "> Authorization: Basic YWRtaW46azJXYlQ4cUx4",
+        "SECRET_KEY_BASE=abc1qZ7efk4w5",
         "The api token: 3f9a0c1e-5b7d-4c2a-9e8f-0a1b2c3d4e5f. It has an id.",
         "The signing key is stored as hQ7-crane-9xK2-signing-Zt51-east.",
         "DATABASE_URL=postgres://docker:k2WbT8qLx0pR@db.internal:5432/app",

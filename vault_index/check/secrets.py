@@ -19,6 +19,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 from vault_index.check import pattern
 from vault_index.check.finding import ERROR, Finding, line_counter, line_of_key
@@ -148,7 +149,8 @@ def _matches(text: str) -> Iterator[tuple[Pattern, re.Match[str]]]:
 def is_placeholder(value: str) -> bool:
     """Whether a value is in the place of a secret: a variable, a word that says so, an example."""
     value = value.rstrip(_ENDS)
-    return bool(_PLACEHOLDER_SIGN.search(value)) or _is_sample(value)
+    is_variable = bool(_PLACEHOLDER_SIGN.search(value))
+    return is_variable or _is_sample(value) or _is_sample(_plain(value))
 
 
 def is_secret(rule: Pattern, match: re.Match[str]) -> bool:
@@ -168,11 +170,10 @@ def is_secret(rule: Pattern, match: re.Match[str]) -> bool:
 def _is_sample(value: str) -> bool:
     if _TEXT_FRAGMENT in value or any(sample in value for sample in _DOCUMENTED):
         return True
-    return (
-        bool(_NAMED.fullmatch(value))
-        or bool(_PLACEHOLDER_WORD.search(value))
-        or len(set(value.lower())) < 4
-    )
+    steps = [ord(after) - ord(before) for before, after in pairwise(value)]
+    is_typed_in_a_row = len(set(value.lower())) < 4 or steps.count(1) > len(steps) / 2  # abc123
+    is_named = _NAMED.fullmatch(value) or _PLACEHOLDER_WORD.search(value)
+    return bool(is_named) or is_typed_in_a_row
 
 
 def _in_values(text: str) -> Iterator[tuple[int, Pattern]]:
@@ -227,9 +228,6 @@ def _is_made_up(value: str) -> bool:
         return False
     if value.startswith(("/", "./", "~/", "-")) or value.count("/") > 1:
         return False
-    text = _from_base64(value)
-    if text is not None and text.isascii() and is_placeholder(text.decode().strip()):
-        return False
     if _WORDS.fullmatch(value) or (_WORD_AND_SIGN.search(value) and not _CODE.search(value)):
         return True
     turns = len(TURN.findall(value))
@@ -258,6 +256,14 @@ def _from_base64(value: str) -> bytes | None:
         return None
 
 
+def _plain(value: str) -> str:
+    """Return what is in base64, of `user:password` the password; a value that is none as it is."""
+    decoded = _from_base64(value)
+    if decoded is None or not all(31 < byte < 127 for byte in decoded.strip()):
+        return value
+    return decoded.decode("ascii").strip().rpartition(":")[2]
+
+
 def _is_argument(value: str) -> bool:
     """Whether an argument of a command is a value, and no word of a sentence about the command."""
     return not _PLAIN_WORD.fullmatch(value) and not value.startswith(("-", "\\"))
@@ -284,8 +290,7 @@ def _is_encoded(value: str) -> bool:
         return False
     if len(decoded) > _MAX_ENCODED_TEXT or not all(31 < byte < 127 for byte in decoded.strip()):
         return entropy(value) >= _STRONG_ENTROPY and any(map(str.isdigit, value))
-    text = decoded.decode("ascii").strip().rpartition(":")[2]
-    return len(text) >= 3 and not is_placeholder(text)
+    return len(_plain(value)) >= 3
 
 
 def entropy(value: str) -> float:
