@@ -43,8 +43,8 @@ def seen(command: str, folder: Path) -> str:
                 parts.append(os.read(ours, 65536))
             except OSError:  # the other end is closed
                 break
-            if parts[-1].endswith(b"[y/N]: "):
-                os.write(ours, b"n\n")
+            if parts[-1].endswith(b"[Y/n]: "):
+                os.write(ours, b"y\n")
     process.wait()
     os.close(ours)
     text = b"".join(parts).decode("utf-8", "replace").replace("\r\n", "\n").rstrip()

@@ -104,21 +104,40 @@ def test_a_damaged_index_of_the_journal_is_named_with_what_mends_it(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("answer", ["y", "n"])
-def test_init_asks_once_at_a_terminal_and_the_default_is_no(
-    shop: Path, own_world: Path, answer: str
+@pytest.mark.parametrize("answer", ["", "y", "n"])
+@pytest.mark.parametrize(
+    "words", [("init",), ("install", "claude"), ("install", "codex")], ids=" ".join
+)
+def test_whoever_installs_is_asked_once_whether_to_record(
+    shop: Path, own_world: Path, answer: str, words: tuple[str, ...]
 ) -> None:
-    code, shown = at_terminal(
-        "lessons", "init", cwd=shop, typed=[("[y/N]", f"{answer}\n")], size=(50, 80)
-    )
+    typed, env = [("[Y/n]", f"{answer}\n")], {"CODEX_HOME": str(own_world / ".codex")}
+    code, shown = at_terminal("lessons", *words, cwd=shop, typed=typed, size=(50, 80), env=env)
     assert code == 0
     assert str(own_world / "journal") in "".join(shown.split("\n"))
     recorded = own_world / "journal" / "recorded"
-    settings = own_world / ".claude" / "settings.json"
-    assert recorded.exists() == settings.exists() == (answer == "y")
-    if answer == "y":
-        assert recorded.read_text() == f"{shop}\n"
-        assert at_terminal("lessons", "init", cwd=shop)[1].count("[y/N]") == 0
+    claudes = own_world / ".claude" / "settings.json"
+    assert recorded.exists() == (answer != "n")
+    if words == ("init",):  # it says whose hooks these are
+        assert "answer in all projects" in " ".join(shown.split())
+        assert claudes.exists() == (answer != "n")
+    if answer == "n":
+        agent = "codex" if "codex" in words else "claude"
+        assert f"no; later: lessons install {agent} --journal" in shown
+    else:
+        assert recorded.read_text() == (f"{shop}\n" if words == ("init",) else "*\n")
+        assert at_terminal("lessons", *words, cwd=shop, env=env)[1].count("[Y/n]") == 0
+
+
+def test_without_a_terminal_nothing_is_recorded_and_one_line_says_so(
+    shop: Path, own_world: Path
+) -> None:
+    said = "note: sessions are not recorded; to record: lessons install claude --journal\n"
+    assert run("lessons", "install", "claude", cwd=shop).err.count(said) == 1
+    assert not (own_world / "journal" / "recorded").exists()
+    assert "not recorded" not in run("lessons", "install", "gemini", cwd=shop).err
+    assert "not recorded" not in run("lessons", "install", "claude", "--journal", cwd=shop).err
+    assert "not recorded" not in run("lessons", "install", "claude", cwd=shop).err
 
 
 def test_the_folders_are_private(imported: Path, own_world: Path) -> None:

@@ -186,7 +186,7 @@ def _latest(journal: Journal, folder: Path) -> Session:
     if there is None:
         raise VaultError(
             f"the journal has no session of {folder}",
-            "name one of `lessons journal sessions`, or record sessions: `lessons install claude`",
+            "name one of `lessons journal sessions`, or record: `lessons install claude --journal`",
         )
     return there
 

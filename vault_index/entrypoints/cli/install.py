@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 # Begin and end to record sessions in the journal, for `install`, `uninstall` and `init`.
 
 ABOUT = """\
-The journal keeps what you asked and what was done and decided in sessions with Claude Code, so that you
-and your agent find it again. It reads the transcripts that are on this disk already, leaves out secrets,
+The journal keeps what you asked and what was done and decided in sessions with your agent, so that you
+both find it again. It reads the transcripts that are on this disk already, leaves out secrets,
 and keeps markdown files in {folder}: yours alone, never committed, no model asked. Remove what you like
 with `lessons journal forget`."""
 
@@ -68,22 +68,31 @@ def offer_recording(folder: Path) -> None:
     from vault_index.entrypoints.agents import hook_settings
     from vault_index.journal import projects
 
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not _is_typed() or projects.recorded(_journal(), str(folder)):
         return
-    journal = _journal()
-    if projects.recorded(journal, str(folder)):
+    settings = None if agents.enabled_by(None) else agents.claude_settings(None)
+    hooks = f" That writes hooks into {settings}, which answer in all projects." if settings else ""
+    if not _asked_to_record("record the sessions of this project on this machine?", hooks):
         return
-    output.say(" ".join(ABOUT.format(folder=journal.folder).split()), err=True)
-    if not output.confirm("record the sessions of this project?"):
-        asking.note("no; later: lessons install claude --journal")
-        return
-    if agents.enabled_by(None) is None:
-        settings = agents.claude_settings(None)
+    if settings:
         command = hook_settings.hook_command(shared=False)
-        wanted = hook_settings.ALWAYS, hook_settings.JOURNAL
-        agents.install(settings, command, wanted)
+        agents.install(settings, command, (hook_settings.ALWAYS, hook_settings.JOURNAL))
         output.say(f"{settings}: hooks installed")
     begin_recording(folder)
+
+
+def _is_typed() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _asked_to_record(question: str, more: str = "", agent: str = "claude") -> bool:
+    """Say what the journal is, and ask whether to keep it; Enter is yes."""
+    about = f"{ABOUT.format(folder=_journal().folder)}{more}"
+    output.say(" ".join(about.split()), err=True)
+    is_wanted = output.confirm(question, default=True)
+    if not is_wanted:
+        asking.note(f"no; later: lessons install {agent} --journal")
+    return is_wanted
 
 
 AGENTS_MD = "agents-md"
@@ -121,8 +130,8 @@ def install_command(
     AGENTS.md that says how to search.
 
     With --journal (claude, codex), hooks at the end of turns note that a transcript grew, and what was
-    asked and done is kept in ~/.lessons/journal on this machine, without secrets. Without it they stay
-    as they are.
+    asked and done is kept in ~/.lessons/journal on this machine, without secrets. At a terminal it asks
+    whether to; elsewhere sessions are recorded with --journal alone.
 
     With --failures a hook runs after every command and answers one that failed; Codex shows each run.
     With --files one runs before every edit and answers the first of a file that a lesson applies to.
@@ -136,6 +145,8 @@ def install_command(
         output.say(f"{file}: {'section written' if changed else 'the section was there already'}")
         return
     chosen = agents.AGENTS[agent]
+    if not journal and _is_typed() and _is_unrecorded(chosen):
+        journal = _asked_to_record("record sessions on this machine?", agent=agent)
     asked = {"journal": journal, "failures": failures, "files": files}
     wanted = [hook_settings.ALWAYS, *(when for when, is_asked in asked.items() if is_asked)]
     agents.refuse_missing(chosen, wanted)
@@ -153,16 +164,22 @@ def install_command(
         output.say(f"{settings}: {'hooks installed' if changed else 'hooks were there already'}")
     if journal:
         begin_recording(project)
-    if changed and chosen.to_do:
-        asking.note(f"note: {chosen.to_do}")
     if plugin and project:
         asking.note(f"note: {agents.shown(plugin)} has them, too: the second is silent")
     _note_others(chosen, settings, project)
-    if changed and agent == agents.AGENT:
-        asking.note(f"note: {_READ_UNASKED} {SHOW_RULE}")
-    if changed and (means := chosen.memory(chosen.place(None))):
-        asking.note(f"note: {agent}'s own memory is on: {means}")
+    if changed:
+        _note_once(chosen)
     asking.announce_model()
+
+
+def _is_unrecorded(agent: Agent) -> bool:
+    """Whether sessions of an agent can be recorded here, and are not."""
+    from vault_index.entrypoints.agents import hook_settings
+    from vault_index.journal import projects
+
+    if not agent.wiring.events(hook_settings.JOURNAL):
+        return False
+    return not projects.recorded(_journal(), str(Path.cwd()))
 
 
 _READ_UNASKED = "lines name lessons to read; so that no read is asked about, add"
@@ -179,11 +196,26 @@ def _place(agent: Agent, for_user: bool | None) -> tuple[Path | None, Path]:
     return project, settings
 
 
+def _note_once(agent: Agent) -> None:
+    """Say what to know of an agent that has the hooks now."""
+    from vault_index.entrypoints import agents
+
+    if agent.to_do:
+        asking.note(f"note: {agent.to_do}")
+    if agent.name == agents.AGENT:
+        asking.note(f"note: {_READ_UNASKED} {SHOW_RULE}")
+    if means := agent.memory(agent.place(None)):
+        asking.note(f"note: {agent.name}'s own memory is on: {means}")
+
+
 def _note_others(agent: Agent, settings: Path, project: Path | None) -> None:
-    """Say which other settings have our hooks, and where an agent may not find their program."""
+    """Say what is not recorded, who else has our hooks, and where their program may not be found."""
     from vault_index.entrypoints import agents
     from vault_index.entrypoints.agents import hook_settings
 
+    if _is_unrecorded(agent) and not _is_typed():
+        how = f"lessons install {agent.name} --journal"
+        asking.note(f"note: sessions are not recorded; to record: {how}")
     for other, scope in agents.other_scopes(agent, settings, Path.cwd()):
         asking.note(f"note: {other} has them, too: of two hooks of a prompt the second is silent")
         asking.note(f"      to have them once: lessons uninstall {agent.name} {scope}")

@@ -221,9 +221,9 @@ def _is_longer_than_a_screen(shown: str) -> bool:
     return needed >= height  # the last line is the prompt's
 
 
-def confirm(question: str) -> bool:
-    """Ask on stderr for a yes; False for anything else."""
-    return click.confirm(visible_line(question), err=True)
+def confirm(question: str, *, default: bool = False) -> bool:
+    """Ask on stderr for a yes; the default for Enter, False for anything else."""
+    return click.confirm(visible_line(question), default=default, err=True)
 
 
 def ask(question: str) -> str:
