@@ -16,6 +16,7 @@ from vault_index.recall import block, calls, newest, select
 from vault_index.recall.event import Event
 from vault_index.recall.respond import respond
 from vault_index.search import evidence, failures, fitted, floor
+from vault_index.search.fitted import Floors
 from vault_index.search.floor import Fitted
 from vault_index.store import injections
 from vault_index.text import failure
@@ -109,6 +110,16 @@ def test_titles_without_their_lessons_say_what_an_unanswered_prompt_has() -> Non
     assert fitted.passed_by([*low, 0.6, 0.7, 0.8, 0.9], 0.5) == pytest.approx(0.5)
     siblings = [*low, 0.6, 2.0, 2.0, 2.0]  # these are answered by each other
     assert fitted.passed_by(siblings, 0.1) < fitted.quantile(siblings, 0.9)
+
+
+def test_the_usual_floors_count_beside_few_titles() -> None:
+    tenth, half = Floors(0.1, 0.5), Floors(0.0, 0.0)
+    titles, usual = [0.1, 0.2, 0.3], Floors(0.5, 0.3)
+    alone = fitted.floors_of(titles, [], tenth, half, None)
+    beside = fitted.floors_of(titles, [], tenth, half, usual)
+    assert alone.whole < beside.whole < usual.whole
+    assert alone.line < beside.line < usual.line
+    assert fitted.floors_of(titles, [0.9], tenth, half, usual).whole == 0.9  # foreign ones stay out
 
 
 @pytest.mark.slow

@@ -144,7 +144,7 @@ def test_the_floor_is_a_quantile_over_foreign_failures(vault: Vault) -> None:
     assert len(failures.foreign()) > 150
     assert all(each.command for each in failures.foreign())
     above = sum(failures.find(vault, each).is_above for each in failures.foreign())
-    assert above <= failures.FOREIGN_WHOLE * len(failures.foreign()) + 1
+    assert above <= failures.PASSING_FOREIGN.whole * len(failures.foreign()) + 1
     assert failures.load(vault) == failures.fit(vault)
 
 

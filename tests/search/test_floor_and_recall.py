@@ -25,6 +25,7 @@ from vault_index.index import reconcile
 from vault_index.recall import block, select
 from vault_index.search import evaluate, fitted, floor, query
 from vault_index.search.evaluate import LabelledPrompt
+from vault_index.search.fitted import Floors
 from vault_index.search.hit import Hit
 from vault_index.search.query import Query
 from vault_index.text import quote
@@ -136,8 +137,8 @@ def test_few_of_the_foreign_prompts_pass_the_floors(make_vault: MakeVault) -> No
     prompts = floor.foreign_prompts()
     given = [select.for_prompt(vault, prompt).hits for prompt in prompts]
     whole = sum(not hit.as_line for hits in given for hit in hits[:1])
-    assert whole <= floor.FOREIGN_WHOLE * len(prompts) + 1
-    assert sum(map(bool, given)) <= floor.FOREIGN_LINE * len(prompts) + 1
+    assert whole <= floor.PASSING_FOREIGN.whole * len(prompts) + 1
+    assert sum(map(bool, given)) <= floor.PASSING_FOREIGN.line * len(prompts) + 1
 
 
 @pytest.mark.parametrize(
@@ -173,7 +174,7 @@ def test_a_rebuild_has_no_floor_until_it_is_fitted(make_vault: MakeVault) -> Non
 def test_the_floor_of_vault_toml_wins(make_vault: MakeVault) -> None:
     vault = with_topics(make_vault)
     write(vault.lessons_dir / "vault.toml", "floor = 0.123\n")
-    assert floor.in_force(open_vault(vault.root)) == floor.Floors(0.123, 0.123)
+    assert floor.in_force(open_vault(vault.root)) == Floors(0.123, 0.123)
 
 
 @pytest.mark.slow

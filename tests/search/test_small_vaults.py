@@ -66,7 +66,7 @@ def test_with_the_model_there_is_a_lowest_floor(make_vault: MakeVault, with_mode
     vault = make_vault({})
     reconcile.sync(vault)
     floor.fit(vault)  # to nothing, as in a vault that was emptied
-    assert floor.in_force(vault) == floor.Floors(floor.LOWEST_WHOLE, floor.LOWEST_LINE)
+    assert floor.in_force(vault) == floor.LOWEST
     (vault.lessons_dir / "vpn.md").write_text(VPN, encoding="utf-8")
     reconcile.sync(vault)
     assert_quiet(vault)  # by the floor of before

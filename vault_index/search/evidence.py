@@ -36,7 +36,7 @@ _FILE = "words.json"
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """How common words are: in the lessons of an index, and in prompts that no lesson answers."""
+    """How common words are: in the lessons of an index, and in prompts or failures that none answers."""
 
     lessons: int
     in_lessons: dict[str, int]  # in two lessons and more
@@ -49,13 +49,9 @@ class Words:
 
     def weight(self, word: str) -> float:
         """Return the same for a word of a prompt: what many prompts say, says little."""
-        return self.weight_among(word, self.in_prompts, self.prompts)
-
-    def weight_among(self, word: str, counts: dict[str, int], count: int) -> float:
-        """Return the weight of a word that so many of a `count` of texts have, most of them foreign."""
         if word in STOP_WORDS:
             return 0.0
-        common = COMMON * math.log((count + 1) / (counts.get(word, 0) + 0.5))
+        common = COMMON * math.log((self.prompts + 1) / (self.in_prompts.get(word, 0) + 0.5))
         return max(0.0, min(self.rarity(word), common, MAX_RARITY))
 
 

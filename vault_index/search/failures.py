@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from vault_index.errors import EmbedderError
 from vault_index.search import evidence, fitted, floor, query, scoring
 from vault_index.search.evidence import words_of
-from vault_index.search.floor import Floors
+from vault_index.search.fitted import Floors
 from vault_index.search.hit import Hit
 from vault_index.store import filters, schema
 from vault_index.text import failure
@@ -51,12 +51,10 @@ MAX_RUN = 30.0
 MAX_OUTPUT_LINES = 80  # the last, that are looked at for such a run
 IN_PASSING = 0.3  # of a word such as "the" within a run
 MAX_RARITY = 6.0
-# Of the failures that no lesson answers: shares of the foreign ones that get a whole lesson, and a line.
-# The floors are also those of titles without their lessons, as for prompts. On halves of 1,870 notes the
-# right lesson comes whole at .32 of the failures that one answers and at .51 at least as a line; at
-# failures that none answers something comes whole at .01 and a line at .08, at near misses .07 and .17.
-# On a compiler's warnings, half of the pages out, it is .52 and .76, and .06 and .23 for the others.
-FOREIGN_WHOLE, FOREIGN_LINE = 0.02, 0.10
+# The shares of the failures that get a whole lesson though none answers them, and at least a line: as if
+# they were on a subject of the vault, and of the foreign ones.
+PASSING, PASSING_FOREIGN = Floors(0.10, 0.60), Floors(0.02, 0.15)
+USUAL = Floors(0.44, 0.36)
 # rarity of words in a row: a lesson that quotes the message of a failed assertion
 ASSERTION_RUN = 12.0
 QUOTED = 0.8  # or that quotes most of it
@@ -68,22 +66,11 @@ _FILE = "failures.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
-    """The floors of an index, with vectors and for full text alone, and how common words are."""
+class Fitted(fitted.OfIndex):
+    """The floors for failures, and how common words are in those that no lesson answers."""
 
-    whole: float
-    line: float
-    whole_text: float
-    line_text: float
-    lessons: int
-    errors: dict[str, int] = field(default_factory=dict)  # words in foreign failures
+    errors: dict[str, int] = field(default_factory=dict)
     foreign: int = 0  # how many these are
-
-    def floors(self, *, text_only: bool) -> Floors:
-        """Return the strengths from which on a lesson comes whole, and its line."""
-        return (
-            Floors(self.whole_text, self.line_text) if text_only else Floors(self.whole, self.line)
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +115,7 @@ def find(vault: Vault, failed: Failure, k: int = 5, *, text_only: bool = False) 
         return Answer([], why_silent="nothing failed that says why")
     if found is None or words is None:
         return Answer([], why_silent="no floor is fitted yet")
-    weights = Weights(words, found.errors, found.foreign)
+    weights = replace(words, in_prompts=found.errors, prompts=found.foreign)
     vectors = {} if text_only else _vectors(vault, failed)
     answer = _search(vault, weights, failed, k, vectors)
     answer = replace(answer, floors=found.floors(text_only=not vectors))
@@ -166,26 +153,9 @@ def _acting(lines: dict[str, list[str]], failed: Failure) -> dict[str, str]:
     return dict(sorted(acting.items(), key=lambda item: (-len(item[1]), item[0])))
 
 
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """How much a word of a failure says: what many lessons or many failures say, says little."""
-
-    words: evidence.Words
-    errors: dict[str, int]  # words in foreign failures
-    foreign: int  # how many these are
-
-    def rarity(self, word: str) -> float:
-        """Return how much it says that a lesson has a word."""
-        return self.words.rarity(word)
-
-    def weight(self, word: str) -> float:
-        """Return the same for a word of a message."""
-        return self.words.weight_among(word, self.errors, self.foreign)
-
-
 def _search(
     vault: Vault,
-    weights: Weights,
+    weights: evidence.Words,
     failed: Failure,
     k: int,
     vectors: dict[str, np.ndarray],
@@ -226,7 +196,7 @@ def _search(
 class Message:
     """The words of a failure, weighed by their rarity, to compare with many lessons."""
 
-    def __init__(self, weights: Weights, failed: Failure) -> None:
+    def __init__(self, weights: evidence.Words, failed: Failure) -> None:
         self._known, self._command = weights, failure.words(failed.command)
         self._output = failed.normal[-MAX_OUTPUT_LINES:]
         said = {word for line in failed.lines for word in failure.words_of_line(line)}
@@ -286,7 +256,7 @@ def longest_run(line: Sequence[str], text: Sequence[str], weights: dict[str, flo
     return best
 
 
-def _names(known: Weights, failed: Failure, hit: Hit) -> bool:
+def _names(known: evidence.Words, failed: Failure, hit: Hit) -> bool:
     """Whether a lesson names a failed test, or quotes its message."""
     text = words_of(hit.title, hit.text)
     if failed.tests & set(text):
@@ -324,7 +294,7 @@ def fit(vault: Vault, progress: Progress = lambda _done, _all: None) -> Fitted:
     counted: Counter[str] = Counter()
     for each in foreign():
         counted.update({word for line in each.lines for word in failure.words_of_line(line)})
-    weights = Weights(words, dict(counted), len(foreign()))
+    weights = replace(words, in_prompts=dict(counted), prompts=len(foreign()))
     asked = [each for each in foreign() if not (each.is_none or each.is_assertion)]
     some = list(floor.titles_of(vault).items())[:MAX_TITLES]
     titles = {id: failure.read("", title) for id, title in some}
@@ -332,22 +302,19 @@ def fit(vault: Vault, progress: Progress = lambda _done, _all: None) -> Fitted:
     opened.store.load(rows=True)
     every = [*asked, *titles.values()]
     vectors = query.kept_vectors(vault, {text for each in every for text in _embedded(each)})
-    floors: list[float] = []
+    found = []
     for kinds in (vectors, {}):
         strong = [_search(vault, weights, each, 1, kinds).strength for each in asked]
         progress(len(asked), len(every))
         like = [_search(vault, weights, each, 1, kinds, id).strength for id, each in titles.items()]
         progress(len(every), len(every))
-        for share, share_of_foreign in ((floor.WHOLE, FOREIGN_WHOLE), (floor.LINE, FOREIGN_LINE)):
-            least = fitted.passed_by(like, share) if like else 0.0
-            floors.append(max(least, fitted.quantile(strong, 1 - share_of_foreign)))
-    whole, line, whole_text, line_text = floors
-    found = Fitted(
-        *(whole, min(whole, line), whole_text, min(whole_text, line_text)),
-        *(opened.lessons, weights.errors, weights.foreign),
-    )
-    fitted.save(vault, _FILE, found)
-    return found
+        usual = USUAL if kinds and fitted.is_usual(vault) else None
+        found.append(fitted.floors_of(like, strong, PASSING, PASSING_FOREIGN, usual))
+    of_vectors, text = found
+    floors = of_vectors.whole, of_vectors.line, text.whole, text.line
+    kept = Fitted(*floors, opened.lessons, weights.in_prompts, weights.prompts)
+    fitted.save(vault, _FILE, kept)
+    return kept
 
 
 def load(vault: Vault) -> Fitted | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from vault_index import files
+from vault_index.embed import minilm
 from vault_index.errors import VaultError
 from vault_index.store import ownership
 
@@ -17,13 +18,13 @@ if TYPE_CHECKING:
 
 REFIT_SHARE = 0.1  # of the lessons changed in number since the fit
 
-# Half of the prompts of a subject that a vault does not answer score below what the titles of its lessons
-# score without these lessons, and so do about as many of the highest. But some titles have siblings
-# that do answer them, the more the larger a vault is; so the upper half is also taken to be the mirror
-# of the lower. With the mean of both .04, .08 and .17 of the unanswered prompts of three subjects pass
-# where a tenth should, without the mirror .03, .09 and .14, with it alone .04, .16 and .29.
 SMALL = 20  # lessons: fewer say nothing of what lessons of their subject score
 MAX_TITLES = 150  # that are asked for, each without its lesson: more take longer and say no more
+# How much the usual floors count beside the titles of a vault, which are few and no prompts. On half
+# sets of three kinds the floor that a tenth of their unanswered prompts pass is .43 to .59 of evidence,
+# that of their titles .45 to .59, and the two have little to do with each other: by the titles alone
+# from .01 to .21 pass, by both .04 to .15. Other embedders have other scales.
+USUAL_WHOLE, USUAL_LINE = 2 / 3, 1 / 2
 
 T = TypeVar("T")
 _loaded: dict[Path, tuple[object, Any]] = {}
@@ -65,7 +66,59 @@ def quantile(values: Sequence[float], share: float) -> float:
 def passed_by(values: Sequence[float], share: float) -> float:
     """Return the floor that a share of the unanswered prompts of a vault's subject pass.
 
-    `values` are the evidence for each title without its lesson.
+    `values` are the evidence for each title without its lesson. Some titles have siblings that do answer
+    them, the more the larger a vault is; so the upper half is taken to be the mirror of the lower.
     """
-    mirrored = 2 * quantile(values, 0.5) - quantile(values, share)
-    return (quantile(values, 1 - share) + mirrored) / 2
+    if share >= 0.5:
+        return quantile(values, 1 - share)
+    return 2 * quantile(values, 0.5) - quantile(values, share)
+
+
+@dataclass(frozen=True, slots=True)
+class Floors:
+    """The evidence from which on a lesson comes whole, and that from which on its line comes."""
+
+    whole: float
+    line: float
+
+
+def is_usual(vault: Vault) -> bool:
+    """Whether the index has the vectors of the built-in model, whose usual floors are known."""
+    return vault.open_index().embedder == minilm.NAME
+
+
+def floors_of(
+    like: Sequence[float],
+    foreign: Sequence[float],
+    passing: Floors,
+    passing_foreign: Floors,
+    usual: Floors | None,
+) -> Floors:
+    """Return the floors that these shares of unanswered prompts pass.
+
+    `like` is the evidence for titles without their lessons, `foreign` that for prompts on other subjects.
+    `usual` are the floors of other vaults by the same embedder, which count beside the titles.
+    """
+    whole, line = passed_by(like, passing.whole), passed_by(like, passing.line)
+    if usual is not None and like:
+        whole += USUAL_WHOLE * (usual.whole - whole)
+        line += USUAL_LINE * (usual.line - line)
+    whole = max(whole, quantile(foreign, 1 - passing_foreign.whole))
+    return Floors(whole, min(whole, max(line, quantile(foreign, 1 - passing_foreign.line))))
+
+
+@dataclass(frozen=True, slots=True)
+class OfIndex:
+    """The floors of an index, with vectors and for full text alone."""
+
+    whole: float
+    line: float
+    whole_text: float
+    line_text: float
+    lessons: int
+
+    def floors(self, *, text_only: bool = False) -> Floors:
+        """Return those for a search with vectors or without."""
+        if text_only:
+            return Floors(self.whole_text, self.line_text)
+        return Floors(self.whole, self.line)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from vault_index.hotpath import chatter
 from vault_index.search import above, evidence, fitted, query, scoring, unindexed
-from vault_index.search.fitted import has_outgrown, load, quantile, save
+from vault_index.search.fitted import Floors, has_outgrown, load, quantile, save
 from vault_index.search.hit import below
 from vault_index.search.query import Query
 from vault_index.search.scoring import FULL_TEXT_WEIGHT
@@ -35,12 +35,13 @@ if TYPE_CHECKING:
     from vault_index.vault import Vault
 
 # The shares of the prompts that get a whole lesson though none answers them, and at least a line: of
-# those on the vault's subject, and of those on others.
-WHOLE, LINE = 0.10, 0.50
-FOREIGN_WHOLE, FOREIGN_LINE = 0.01, 0.07
+# those on the vault's subject, and of those that the package has on others. Some of these are on the
+# subjects of a broad vault: on half sets, of others that are on none, .004 and .05 get so much.
+PASSING, PASSING_FOREIGN = Floors(0.10, 0.50), Floors(0.02, 0.09)
+USUAL = Floors(0.48, 0.33)  # for the built-in model, between those of five kinds of vaults
 # Few lessons say little about what is foreign to them, hence the lowest floors of vaults that are too
-# small to leave one out: about those of vaults of 20.
-LOWEST_WHOLE, LOWEST_LINE = 0.32, 0.26
+# small to leave one out.
+LOWEST = Floors(0.40, 0.26)
 COMPANION_SHARE = 0.75  # of the score of the first: a lesson that scores less is noise beside it
 # A wrong skill costs more than a wrong lesson: an agent does what it says. On 120 prompts for 40
 # skills (40 of them written for other work) this keeps 32 of the 60 right ones, none of them second
@@ -55,22 +56,9 @@ _FILE = "floor.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Floors:
-    """The evidence from which on a lesson comes whole, and that from which on its line comes."""
+class Fitted(fitted.OfIndex):
+    """The floors of lessons and of skills for prompts, and what they were fitted to."""
 
-    whole: float
-    line: float
-
-
-@dataclass(frozen=True, slots=True)
-class Fitted:
-    """The floors of one index: with vectors, and for full text alone; and what they were fitted to."""
-
-    whole: float
-    line: float
-    whole_text: float
-    line_text: float
-    lessons: int
     titles: int  # that were asked for; 0 in a vault that is too small for it
     prompts: int
     skills: float = SKILLS_LOWEST
@@ -89,10 +77,9 @@ def in_force(vault: Vault, *, text_only: bool = False) -> Floors | None:
     found = fit_of(vault)
     if found is None:
         return None
-    if text_only:
-        least = before_fit(vault.open_index().lessons)
-        return Floors(max(least, found.whole_text), max(least, found.line_text))
-    return Floors(found.whole, found.line)
+    floors = found.floors(text_only=text_only)
+    least = before_fit(vault.open_index().lessons) if text_only else 0.0
+    return Floors(max(least, floors.whole), max(least, floors.line))
 
 
 def fit_of(vault: Vault) -> Fitted | None:
@@ -224,7 +211,7 @@ def _of_lessons(vault: Vault, progress: Progress) -> Fitted:
     words = evidence.count(vault, every)
     titles = titles_of(vault)
     vectors = query.kept_vectors(vault, [*prompts, *titles.values()])
-    floors = []
+    found = []
     for kinds in (vectors, {}):
 
         def most(text: str, without: str = "", vectors: dict[str, np.ndarray] = kinds) -> float:
@@ -234,16 +221,13 @@ def _of_lessons(vault: Vault, progress: Progress) -> Fitted:
         foreign = [0.0] * (len(every) - len(prompts))  # that get no search
         foreign += [most(prompt) for prompt in _reported(prompts, progress)]
         like = [most(title, id) for id, title in titles.items()]
-        for share, share_of_foreign in ((WHOLE, FOREIGN_WHOLE), (LINE, FOREIGN_LINE)):
-            least = fitted.passed_by(like, share) if like else 0.0
-            floors.append(max(least, quantile(foreign, 1 - share_of_foreign)))
-    whole, line, whole_text, line_text = floors
+        usual = USUAL if kinds and fitted.is_usual(vault) else None
+        found.append(fitted.floors_of(like, foreign, PASSING, PASSING_FOREIGN, usual))
+    whole, line, text = found[0].whole, found[0].line, found[1]
     if not titles:
-        whole, line = max(whole, LOWEST_WHOLE), max(line, LOWEST_LINE)
-    return Fitted(
-        *(whole, min(whole, line), whole_text, min(whole_text, line_text)),
-        *(opened.lessons, len(titles), len(prompts)),
-    )
+        whole, line = max(whole, LOWEST.whole), max(line, LOWEST.line)
+    counts = opened.lessons, len(titles), len(prompts)
+    return Fitted(whole, line, text.whole, text.line, *counts)
 
 
 def titles_of(vault: Vault) -> dict[str, str]:

@@ -70,13 +70,12 @@ def _floors(index: Values) -> str:
     if index["passed_foreign"] is None or whole == line:  # the settings name it
         return shown
     if index["passed"] is None:
-        how = (
-            f"too few lessons to tell how often on your subjects (from {index['least_lessons']} on)"
-        )
+        least = index["least_lessons"]
+        how = f"a fixed floor, too few lessons to fit one to your subjects (from {least} on)"
     else:
         often = f"at most 1 in {round(1 / index['passed'])}"
         how = f"{often} of the prompts on your subjects that no lesson answers"
-    foreign = f"foreign prompts: 1 in {round(1 / index['passed_foreign'])}"
+    foreign = f"foreign prompts: at most 1 in {round(1 / index['passed_foreign'])}"
     return f"{shown}; whole lessons: {how}; {foreign}"
 
 
