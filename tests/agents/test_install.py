@@ -75,6 +75,20 @@ def ours(settings: Path) -> dict[str, dict[str, Any]]:
     return {event: hook for event, hook in hooks if re.search(r"lessons-hook\b", str(hook))}
 
 
+@pytest.mark.parametrize("before", [{}, {"permissions": {"allow": ["Bash(git *)"], "deny": []}}])
+def test_claude_may_read_lessons_unasked_until_it_is_uninstalled(
+    before: dict[str, Any], tmp_path: Path
+) -> None:
+    settings = write(tmp_path / "settings.json", json.dumps(before))
+    agents.install(settings, "/bin/lessons-hook")
+    assert not agents.CLAUDE.may_read(settings)
+    agents.CLAUDE.let_read(settings)
+    assert agents.CLAUDE.may_read(settings)
+    assert "Bash(lessons show:*)" in json.loads(settings.read_text())["permissions"]["allow"]
+    agents.uninstall(settings)
+    assert (json.loads(settings.read_text()) if settings.exists() else {}) == before
+
+
 def test_the_command_knows_the_agents_of_the_table() -> None:
     assert set(HOOKED) == set(agents.AGENTS)
 

@@ -38,6 +38,7 @@ CLAUDE = HookSettings(
         FILES: [Hook("PreToolUse", 5, "Edit|Write|MultiEdit|NotebookEdit")],
     },
     exec_form=True,
+    reading="Bash(lessons show:*)",
 )
 install, uninstall = CLAUDE.install, CLAUDE.uninstall
 

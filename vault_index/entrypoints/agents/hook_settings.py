@@ -97,6 +97,7 @@ class HookSettings:
     comments: bool = False  # the agent reads JSON with comments
     beside: Mapping[str, Any] = field(default_factory=dict)  # what the file must have
     only: Sequence[str] = ()  # keys of the file: with any other the agent drops it without a word
+    reading: str = ""  # the permission by which the agent reads a lesson without asking the user
 
     def events(self, when: str = ALWAYS) -> list[str]:
         """Return the events at which our hook runs always, or where it is asked for."""
@@ -154,9 +155,28 @@ class HookSettings:
             raise SettingsError(why, f"remove the hooks that run {COMMAND}")
         if not hooks:
             del values["hooks"]
+        if self.reading in (allowed := _allowed(values)):
+            allowed.remove(self.reading)
+            if not allowed:
+                del values["permissions"]["allow"]
+            if not values["permissions"]:
+                del values["permissions"]
         is_empty = not values or values == self.beside
         section.write(settings, None if is_empty else _dump(values, text), text)
         return True
+
+    def may_read(self, settings: Path) -> bool:
+        """Whether the agent reads a lesson without asking. Raises SettingsError."""
+        return self.reading in _allowed(self.read(settings)[1])
+
+    def let_read(self, settings: Path) -> None:
+        """Let the agent read a lesson without asking. Raises SettingsError."""
+        before, values, has_comments = self.read(settings)
+        permissions = values.setdefault("permissions", {})
+        if has_comments or not isinstance(permissions, dict):
+            raise SettingsError(f"{settings} was left alone", f"allow {self.reading} in it")
+        permissions["allow"] = [*_allowed(values), self.reading]
+        section.write(settings, _dump(values, before), before, NEW_MODE)
 
     def commands(self, settings: Path) -> dict[str, str]:
         """Return our hooks in a settings file: the program by the event. Raises SettingsError."""
@@ -248,6 +268,12 @@ class HookSettings:
             return group
         others = [hook for hook in self._hooks_of(group) if self._program(hook) is None]
         return {**group, "hooks": others} if others else None
+
+
+def _allowed(values: Mapping[str, Any]) -> list[Any]:
+    permissions = values.get("permissions")
+    allowed = permissions.get("allow") if isinstance(permissions, dict) else None
+    return allowed if isinstance(allowed, list) else []
 
 
 def _groups(hooks: Mapping[str, Any], event: str) -> list[Any]:

@@ -106,9 +106,6 @@ scope_option = click.option(
 )
 
 
-SHOW_RULE = '"Bash(lessons show:*)" to "permissions": {"allow": [...]} of the same file'
-
-
 @click.command("install", epilog="Example: lessons install codex")
 @click.argument("agent", type=options.Choice([*HOOKED, AGENTS_MD]))
 @scope_option
@@ -168,7 +165,7 @@ def install_command(
         asking.note(f"note: {agents.shown(plugin)} has them, too: the second is silent")
     _note_others(chosen, settings, project)
     if changed:
-        _note_once(chosen)
+        _note_once(chosen, settings)
     asking.announce_model()
 
 
@@ -182,9 +179,6 @@ def _is_unrecorded(agent: Agent) -> bool:
     return not projects.recorded(_journal(), str(Path.cwd()))
 
 
-_READ_UNASKED = "lines name lessons to read; so that no read is asked about, add"
-
-
 def _place(agent: Agent, for_user: bool | None) -> tuple[Path | None, Path]:
     """Return this project, None where it is all of them, and the settings. Raises SettingsError."""
     from vault_index.entrypoints import agents
@@ -196,14 +190,18 @@ def _place(agent: Agent, for_user: bool | None) -> tuple[Path | None, Path]:
     return project, settings
 
 
-def _note_once(agent: Agent) -> None:
-    """Say what to know of an agent that has the hooks now."""
+def _note_once(agent: Agent, settings: Path) -> None:
+    """Say what to know of an agent that has the hooks now, and offer that it reads without asking."""
     from vault_index.entrypoints import agents
 
     if agent.to_do:
         asking.note(f"note: {agent.to_do}")
-    if agent.name == agents.AGENT:
-        asking.note(f"note: {_READ_UNASKED} {SHOW_RULE}")
+    if agent.name == agents.AGENT and not agents.CLAUDE.may_read(settings):
+        rule = agents.CLAUDE.reading
+        if not _is_typed():
+            asking.note(f"note: to let it read lessons without asking, allow {rule} in {settings}")
+        elif output.confirm(f"let it read lessons without asking ({rule})?"):
+            agents.CLAUDE.let_read(settings)
     if means := agent.memory(agent.place(None)):
         asking.note(f"note: {agent.name}'s own memory is on: {means}")
 
