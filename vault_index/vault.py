@@ -88,6 +88,10 @@ class Vault:
         """The folder with the lessons."""
         return self.root / FOLDER
 
+    def place(self, path: str) -> Path:
+        """Return where a path from the folder with the lessons is, as its names are on disk."""
+        return Path(files.as_on_disk(f"{self.lessons_dir}/{path}"))
+
     @property
     def index_dir(self) -> Path:
         """The folder of the index, the lock, the hooks' log: a cache, never committed.

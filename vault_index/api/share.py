@@ -94,7 +94,8 @@ def vaults(vault: Vault, caller: Caller) -> list[dict[str, Any]]:
 
 def _findings(vault: Vault, caller: Caller, chosen: Selection, *, staged: bool) -> list[Finding]:
     """Check what the files say and, as far as there is an index, compare them with it."""
-    findings: list[Finding] = []
+    shown = {each for each, is_lesson in chosen.files if is_lesson}
+    findings = [each for each in check.same_names(vault) if each.path.partition("/")[2] in shown]
     notes: list[str] = []
     built: set[str] = set()
     count, done, unread = len(chosen), 0, 0

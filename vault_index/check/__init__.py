@@ -19,13 +19,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from vault_index import config, git
+from vault_index import config, files, git
 from vault_index.check import frontmatter, pattern, prompt_injection, secrets
 from vault_index.check.finding import ERROR, WARNING, Finding
 from vault_index.errors import GitError, LessonError, VaultError
 from vault_index.lesson import parse, skill
 from vault_index.lesson.file import MAX_BYTES, decode, unix_lines
 from vault_index.store import ownership
+from vault_index.text.blocks import composed
 from vault_index.vault import FOLDER, SETTINGS, printable, shown
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ def everything(vault: Vault, only: Collection[str] | None = None) -> Selection:
 def named(vault: Vault, paths: Sequence[str]) -> Selection:
     """Return files and what is in folders, by any of their paths. Raises VaultError for others."""
     root = os.path.realpath(vault.root)
+    paths = [*map(files.as_on_disk, paths)]
     folder = f"{root}/{vault.lessons_dir.name}"
     places = {f"{folder}/{file.path}": (file.path, True) for file in vault.files()[0]}
     for other in _besides_lessons(vault):
@@ -107,6 +109,16 @@ def named(vault: Vault, paths: Sequence[str]) -> Selection:
             raise VaultError(f"{path}: no lesson file", hint)
         wanted |= dict.fromkeys(below)
     return Selection(list(wanted), partial(_from_disk, vault))
+
+
+def same_names(vault: Vault) -> Iterator[Finding]:
+    """Find files whose names differ in their form of Unicode alone."""
+    seen: dict[str, str] = {}
+    for file in sorted(vault.files()[0], key=lambda each: composed(each.path) != each.path):
+        other = seen.setdefault(composed(file.path), file.path)
+        if other != file.path:
+            message = f"the same name as {shown(other)}, here {file.path!a}: keep one of them"
+            yield Finding(shown(file.path), 1, "same-name", message)
 
 
 def staged(vault: Vault) -> Selection:

@@ -91,7 +91,7 @@ def place_of(
     filed = list(filter(None, map(category.normalise, categories)))
     filed = filed or category.of_file([each.categories for each in lessons])
     name = category.slugify(named) or "lesson"
-    return vault.lessons_dir.joinpath(*(filed[0].split("/") if filed else []), f"{name}.md")
+    return vault.place("/".join([*filed[:1], f"{name}.md"]))
 
 
 def _given(values: dict[str, Any]) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def ingest(
         raise VaultError(
             "a text with a line `## Lesson:` is several lessons", "split it, and add each by itself"
         )
-    path = vault.lessons_dir / below
+    path = vault.place(below)
     if not _create(vault, path, data):
         where = path.relative_to(vault.root)
         raise ChangedError(f"{where} is there already", "choose another id, or change that lesson")

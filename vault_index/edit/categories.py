@@ -94,7 +94,8 @@ def move(vault: Vault, path: str, category: str) -> Change:
     if len(lessons) > 1:
         hint = f"lessons edit {parse.id_of(path)}"
         raise VaultError(f"{path} has {len(lessons)} lessons, which move together", hint)
-    to = f"{filed}/{path.rpartition('/')[2]}"
+    place = vault.place(f"{filed}/{path.rpartition('/')[2]}")
+    to = place.relative_to(vault.lessons_dir).as_posix()
     if to == path:
         raise VaultError(f"{path} is in {filed} already", "name another category")
     declared = lessons[0].categories if lessons else ()
@@ -103,8 +104,8 @@ def move(vault: Vault, path: str, category: str) -> Change:
         edits.set_keys(data, {"category": None, "categories": list(names)}, path) if names else data
     )
     change = Change(path, to, names, data, after)
-    for place in (path, to):
-        files.refuse_other_repository((vault.lessons_dir / place).parent, vault.lessons_dir)
+    for each in (path, to):
+        files.refuse_other_repository((vault.lessons_dir / each).parent, vault.lessons_dir)
     apply(vault, Plan(filed, filed, (change,), ()))
     return change
 
@@ -153,7 +154,8 @@ def _change(
 ) -> Change | None:
     folder, _, name = path.rpartition("/")
     moved = _moved(folder, old, new)
-    to = f"{moved}/{name}" if moved is not None else path
+    place = vault.place(f"{moved}/{name}") if moved is not None else None
+    to = place.relative_to(vault.lessons_dir).as_posix() if place else path
     if not is_lesson:
         return Change(path, to, None) if moved is not None else None
     data = files.read_file(vault.lessons_dir / path)

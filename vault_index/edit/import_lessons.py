@@ -218,10 +218,11 @@ def _placed(
         raise VaultError("the category is too long for the name of a folder")
     files.refuse_links(vault.lessons_dir / folder, vault.root)
     files.refuse_other_repository(vault.lessons_dir / folder, vault.lessons_dir)
-    path = f"{folder}/{draft.name}.md"
+    place = vault.place(f"{folder}/{draft.name}.md")
+    path = name = place.relative_to(vault.lessons_dir).as_posix()
     number = 2
     while path in taken and taken[path] != draft.data:
-        path = f"{folder}/{draft.name}-{number}.md"
+        path = f"{name.removesuffix('.md')}-{number}.md"
         number += 1
     first = parse.parse_file(draft.data, path)[0]
     title = first.document or first.title

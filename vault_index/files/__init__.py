@@ -32,6 +32,7 @@ from typing import Any, TypeVar
 
 from vault_index.errors import ChangedError, LinkError, VaultError, WriteError
 from vault_index.hotpath import index_files
+from vault_index.text.blocks import composed
 
 RACY_NS = 2_000_000_000  # the coarsest tick of a file system's times (FAT)
 
@@ -302,6 +303,18 @@ def add_line(file: Path, line: str) -> bool:
     gap = b"" if not data or data.endswith(b"\n") else newline
     put_file(file, data + gap + line.encode() + newline, expected=before, within=file.parent)
     return True
+
+
+def as_on_disk(path: str) -> str:
+    """Return a path with its names as the disk spells them, in whatever form of Unicode."""
+    if path.isascii() or os.path.lexists(path):
+        return path
+    above, name = os.path.split(path)
+    folder = Path(as_on_disk(above) if above not in ("", path) else above)
+    with suppress(OSError):
+        alike = (one.name for one in folder.iterdir() if composed(one.name) == composed(name))
+        name = next(alike, name)
+    return str(folder / name)
 
 
 def put_file(

@@ -18,6 +18,7 @@ from vault_index.lesson.file import MAX_BYTES
 from vault_index.lesson.parse import Lesson
 from vault_index.store import ownership
 from vault_index.store.manifest import FileEntry, Manifest, Problem, ReadFile
+from vault_index.text.blocks import composed
 from vault_index.vault import SourceFile, shown
 
 if TYPE_CHECKING:
@@ -176,9 +177,9 @@ def read(
     owners = _owners(manifest, {path: entry for path, (entry, _) in looked.items()}, diff.removed)
     for path, entry in manifest.files.items():
         # the files that lost their declared id to another one, or got it back
-        is_other = (owners.get(entry.declared) == path) != entry.owns_id
+        is_other = (_owner(owners, path, entry.declared) == path) != entry.owns_id
         is_unread = path not in diff.removed and looked.get(path, (entry, None))[1] is None
-        if entry.declared and is_other and is_unread:
+        if is_other and is_unread:
             size, mtime, ctime, inode = entry.stamp or (0, 0, 0, 0)
             sources.setdefault(path, SourceFile(path, (size, mtime, ctime, inode)))
             looked[path] = first.read(sources[path], even_if_same=True)
@@ -314,11 +315,19 @@ def _owners(
         del declared[path]
     taken = {parse.id_of(path) for path in declared}
     owners: dict[str, str] = {}
-    for path in sorted(path for path, id in declared.items() if id):
+    # of two forms of one name that which keyboards type
+    for path in sorted(declared, key=lambda each: (composed(each) != each, each)):
         id = declared[path]
-        if id not in taken or id == parse.id_of(path):
-            owners.setdefault(id, path)
+        if not id or id not in taken or id == parse.id_of(path):
+            owners.setdefault(id or f"\0{parse.id_of(path)}", path)
     return owners
+
+
+def _owner(owners: Mapping[str, str], path: str, declared: str) -> str:
+    """Return the file that has the id which a file declares, or else its path makes."""
+    if not declared:
+        return owners.get(f"\0{parse.id_of(path)}", path)
+    return owners.get(declared, f"{declared}.md")
 
 
 def _with_own_ids(
@@ -326,9 +335,15 @@ def _with_own_ids(
 ) -> tuple[FileEntry, Sequence[Lesson]]:
     """Return a file with its path as id if it declares the id of another, which is its problem."""
     declared = entry.declared
-    if not declared or owners.get(declared) == path:
+    owner = _owner(owners, path, declared)
+    if owner == path:
         return entry, lessons
-    problem = f"{path}: the id {declared!r} is taken by {owners.get(declared, f'{declared}.md')}"
-    base = parse.id_of(path)
-    lessons = [replace(lesson, id=base + lesson.id[len(declared) :]) for lesson in lessons]
+    old, base = (
+        declared or parse.id_of(path),
+        parse.id_of(path) if declared else path[: -len(".md")],
+    )
+    problem = f"{path}: the id {declared!r} is taken by {owner}"
+    if not declared:
+        problem = f"{path}: the same name as {owner} in another form of Unicode: keep one of them"
+    lessons = [replace(lesson, id=base + lesson.id[len(old) :]) for lesson in lessons]
     return replace(entry, owns_id=False, problem=problem), lessons

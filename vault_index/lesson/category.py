@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from vault_index.errors import VaultError
+from vault_index.text.blocks import composed
 
 CategoryPath = str  # lower case, parts joined by "/", no leading or trailing slash
 
@@ -44,7 +45,7 @@ _NOT_ALLOWED = re.compile(r"[^\w.+#-]+")
 def normalise(raw: str) -> CategoryPath:
     """Return the only spelling of a category: `" DevOps / CI CD/"` -> `"devops/ci-cd"`; "" if empty."""
     # without dots at the ends: a folder `.net` would be hidden, and `..` leads out of the vault
-    parts = (_NOT_ALLOWED.sub("-", part.lower()).strip("-.") for part in raw.split("/"))
+    parts = (_NOT_ALLOWED.sub("-", part.lower()).strip("-.") for part in composed(raw).split("/"))
     return "/".join(part for part in parts if part)
 
 
@@ -136,7 +137,7 @@ _NOT_SLUG = re.compile(r"[^\w]+")
 
 def slugify(title: str) -> str:
     """Make a file or section name of a title: `"Don't  retry POST"` -> `"don-t-retry-post"`."""
-    return _NOT_SLUG.sub("-", title.lower()).strip("-_")[:80].rstrip("-_")
+    return _NOT_SLUG.sub("-", composed(title).lower()).strip("-_")[:80].rstrip("-_")
 
 
 def heading_of(line: str) -> str:

@@ -11,6 +11,7 @@ from vault_index.lesson.category import has_text, heading_of
 from vault_index.lesson.file import LessonFile, Section, lines_of
 from vault_index.lesson.frontmatter import metadata_of, own_of
 from vault_index.lesson.parse import parse_file, slugs_of
+from vault_index.text.blocks import composed
 
 if TYPE_CHECKING:
     import yaml
@@ -84,7 +85,7 @@ def _check(before: bytes, after: bytes, slug: str, text: str | None, path: str) 
         [(lesson.title, lesson.text) for number, lesson in enumerate(side) if number not in edited]
         for side in (old, new)
     ]
-    wanted = None if text is None else text.replace("\r\n", "\n").strip()
+    wanted = None if text is None else composed(text.replace("\r\n", "\n").strip())
     if others[0] != others[1] or (wanted is not None and new[edited[0]].text != wanted):
         hint = "close its code fences and comments, and begin no line with `## Lesson:` or ---"
         raise LessonError(f"{path}: this text would not stay one lesson", 0, hint)
@@ -110,7 +111,7 @@ def _place_of(file: LessonFile, slug: str) -> _Place:
     heading = next((number for number in span if file.lines[number].strip()), None)
     lessons = parse_file(file.to_bytes(), file.path)
     title = next((lesson.document or lesson.title for lesson in lessons), "")
-    if heading is None or heading_of(file.lines[heading].rstrip("\r\n")) != title:
+    if heading is None or composed(heading_of(file.lines[heading].rstrip("\r\n"))) != title:
         return _Place(None, span)  # a heading of the text: the title is the frontmatter's
     return _Place(heading, range(heading + 1, span.stop))
 

@@ -16,6 +16,7 @@ from vault_index.errors import LessonError
 from vault_index.lesson.category import DEFAULT_CONFIDENCE, free_slug, has_text, heading_of
 from vault_index.lesson.file import LessonFile, Section
 from vault_index.lesson.frontmatter import metadata_of, own_of
+from vault_index.text.blocks import composed
 
 LessonId = str
 
@@ -92,7 +93,7 @@ def lessons_of(file: LessonFile, metadata: dict[Any, Any]) -> list[Lesson]:
     declared_title = _one_line(metadata.get("title"))
     if len(file.sections) > MAX_SECTIONS:
         raise LessonError(f"{path}: more than {MAX_SECTIONS} sections", 1, "split it into files")
-    preamble = file.text(file.preamble)
+    preamble = composed(file.text(file.preamble))
     title, text = _title_of(preamble, declared_title, path)
     if file.sections:
         shared["document"] = title
@@ -102,9 +103,9 @@ def lessons_of(file: LessonFile, metadata: dict[Any, Any]) -> list[Lesson]:
             return []
         lessons.append(Lesson(id=base, title=title, text=text, **shared))
     for slug, section in slugs_of(file):
-        text = file.text(range(file.own(section).stop, section.end)).strip()
+        text = composed(file.text(range(file.own(section).stop, section.end))).strip()
         own = _ownable(own_of(file, section))
-        lesson = Lesson(id=f"{base}#{slug}", title=section.title, text=text, **shared)
+        lesson = Lesson(id=f"{base}#{slug}", title=composed(section.title), text=text, **shared)
         lessons.append(replace(lesson, **own) if own else lesson)
     return lessons
 
@@ -129,7 +130,7 @@ def slugs_of(file: LessonFile) -> Iterator[tuple[str, Section]]:
 
 def id_of(path: str) -> LessonId:
     """Return the id that a file's path makes; a "#" in a name begins no section."""
-    return path.removesuffix(".md").replace("#", "%23")
+    return composed(path.removesuffix(".md").replace("#", "%23"))
 
 
 def _title_of(body: str, declared: str, path: str) -> tuple[str, str]:
@@ -139,7 +140,7 @@ def _title_of(body: str, declared: str, path: str) -> tuple[str, str]:
     heading = heading_of(first)
     if heading and (not declared or declared == heading):
         return heading, rest.strip()
-    name = path.rpartition("/")[2].removesuffix(".md")
+    name = composed(path).rpartition("/")[2].removesuffix(".md")
     return declared or " ".join(name.replace("_", "-").split("-")).strip() or path, body
 
 
@@ -148,7 +149,7 @@ def _one_line(value: Any) -> str:
     if value is None or isinstance(value, (list, dict, set, tuple)):
         return ""
     try:
-        return " ".join(str(value).split())
+        return composed(" ".join(str(value).split()))
     except ValueError:  # a whole number of more than 4,300 digits
         return ""
 

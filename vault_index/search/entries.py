@@ -16,6 +16,7 @@ from vault_index.lesson import file, parse, passages
 from vault_index.lesson.category import CategoryPath, checked, counts, normalise, own_counts
 from vault_index.store import filters
 from vault_index.store.schema import LEVELS
+from vault_index.text.blocks import composed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,14 +37,14 @@ def matches(name: str, known: Mapping[str, str], *, beginnings: bool = False) ->
 
     With `beginnings` the beginning of one is enough, as people type it; programs name things in full.
     """
-    if name in known:
-        return [name]
+    if composed(name) in known:
+        return [composed(name)]
     wanted = _plain(name)
     names: dict[
         str, tuple[str, str, str]
     ] = {}  # an id, its path without `.md`, that with its section
     for id, path in known.items():
-        stem = path.removesuffix(".md")
+        stem = composed(path.removesuffix(".md"))
         names[id] = id, stem, stem + "".join(id.partition("#")[1:])
     whole = [id for id in names if wanted in names[id]]
     ends = (f"/{wanted}", f"#{wanted}")
@@ -77,7 +78,7 @@ def near(name: str, known: Iterable[str]) -> list[str]:
 
 
 def _plain(name: str) -> str:
-    path, mark, section = name.strip().partition("#")
+    path, mark, section = composed(name).strip().partition("#")
     return path.removesuffix(".md").strip("/") + mark + section
 
 
@@ -139,7 +140,8 @@ def entries(
 
     Times and confidence are sorted latest and highest first. Raises VaultError for an unknown order.
     """
-    category, tag, type = chosen.get("category"), chosen.get("tag"), chosen.get("type")
+    category, type = chosen.get("category"), chosen.get("type")
+    tag = composed(chosen.get("tag") or "")
     since, order = chosen.get("since"), chosen.get("order", "id")
     if order not in ORDERS:
         raise VaultError(f"cannot sort by {order!r}", f"choose one of {', '.join(ORDERS)}")

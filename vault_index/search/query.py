@@ -25,6 +25,7 @@ from vault_index.store import filters, injections
 from vault_index.store.filters import EVERYTHING, Filter
 from vault_index.store.manifest import NO_EMBEDDER
 from vault_index.store.reader import Reader
+from vault_index.text.blocks import composed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,6 +84,7 @@ class Query:
         if unknown:
             message = f"there is nothing of kind {unknown[0]!r} here"
             raise VaultError(message, f"choose among the kinds {', '.join(KINDS)}")
+        object.__setattr__(self, "text", composed(self.text))
 
 
 # Search by fixed weights, for those who want it: `[search] weights = "60/30/5/5"`.

@@ -23,6 +23,7 @@ from vault_index.lesson import file, parse
 from vault_index.search.hit import Hit
 from vault_index.search.scoring import INDEX_STOP_WORDS, rank, weight_of
 from vault_index.store.schema import LessonRow
+from vault_index.text.blocks import composed
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -94,6 +95,7 @@ def find(vault: Vault, prompt: str, k: int) -> tuple[list[Hit], int]:
 
     Files that are not read in time are left out, and so are those that hooks leave out.
     """
+    prompt = composed(prompt)
     stems = list(dict.fromkeys(map(stem_of, words_of(prompt))))
     own_words = WORD.findall(prompt.lower())
     data: dict[str, bytes] = {}
@@ -101,7 +103,7 @@ def find(vault: Vault, prompt: str, k: int) -> tuple[list[Hit], int]:
     asked: list[str] = []  # files that may have been taught this prompt
     wanted = re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, stems)) or '(?!)'})[^\W_]*")
     for path, content in _read(vault):
-        text = content.decode("utf-8", "replace").lower()
+        text = composed(content.decode("utf-8", "replace")).lower()
         data[path] = content
         if words := wanted.findall(text):
             counts[path] = Counter(map(stem_of, words))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from vault_index.lesson.category import MAX_DEPTH, CategoryPath
+from vault_index.text.blocks import composed
 
 WHOLE = "is_whole"  # the row of a whole lesson, and none of its pieces
 PASSAGES = "taught = ''"  # the rows of wholes and pieces, and none of taught prompts
@@ -43,7 +44,10 @@ class Filter:
         tests = []
         if self.tags:
             own = "concat('|', lower(array_to_string(tags, '|')), '|')"
-            named = (f"contains({own}, {quoted(f'|{tag.strip().lower()}|')})" for tag in self.tags)
+            named = (
+                f"contains({own}, {quoted(f'|{composed(tag).strip().lower()}|')})"
+                for tag in self.tags
+            )
             tests.append(" OR ".join(named))
         if self.type:
             tests.append(f"type = {quoted(self.type)}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import re
+import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -170,6 +171,11 @@ def shorten_line(text: str, limit: int) -> str:
         return text
     short = cut(text, limit - 2)
     return f"{short} …" if short else ""
+
+
+def composed(text: str) -> str:
+    """Return a text in the form of Unicode that keyboards type; some systems take names apart."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def one_line(text: str, limit: int = LINE_CHARS) -> str:

@@ -112,6 +112,7 @@ def refuse_unknown(
     from vault_index.entrypoints.cli import nearest
     from vault_index.lesson.category import normalise
     from vault_index.lesson.parse import TYPES
+    from vault_index.text.blocks import composed
 
     hints = {"category": "see `lessons categories`", "tag": "see `lessons list --json`"}
     hints["type"] = f"choose of {', '.join(TYPES)}"
@@ -120,7 +121,7 @@ def refuse_unknown(
     if tags:
         lessons = ask(named, api.lesson.select())["entries"]
         there["tag"] = {tag.lower() for lesson in lessons for tag in lesson["tags"]}
-        asked += [("tag", tag.lower()) for tag in tags]
+        asked += [("tag", composed(tag).lower()) for tag in tags]
     for kind, name in asked:
         if name not in there[kind]:
             near = nearest(name, there[kind])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vault_index import api, client
+from vault_index import api, client, files
 from vault_index.entrypoints.cli import asking, completion, options, output
 from vault_index.entrypoints.words import count
 from vault_index.errors import VaultError
@@ -120,7 +120,7 @@ def check_command(
     if confirm:
         _confirm(named, names, as_json)
         return
-    for name in names:
+    for name in map(files.as_on_disk, names):
         if not os.path.exists(name):  # noqa: PTH110  # Path's raises for long names
             raise click.UsageError(f"Path {name!r} does not exist.")
     if against:

@@ -1,0 +1,104 @@
+"""One name, two forms of Unicode: some systems take letters apart, keyboards put them together (P07)."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import run
+from tests.support.files import MakeVault, commit, write
+from vault_index import check
+from vault_index.edit import add, categories, import_lessons
+from vault_index.errors import VaultError
+from vault_index.index import reconcile
+from vault_index.lesson import edits
+from vault_index.search import entries
+from vault_index.vault import Vault
+
+TOGETHER: Callable[[str], str] = partial(unicodedata.normalize, "NFC")
+APART: Callable[[str], str] = partial(unicodedata.normalize, "NFD")
+TEXT = "---\ntitle: {name} first\ntags: [{name}]\n---\nThe oven needs {name} before the dough.\n"
+NAMES = [("küche", "öfen"), ("bếp", "lò-nướng"), ("ガラス", "バグ"), ("주방", "오븐")]
+
+
+@pytest.fixture
+def vault(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    return make_vault()
+
+
+def put(vault: Vault, form: Callable[[str], str], folder: str, name: str) -> Path:
+    file = vault.lessons_dir / form(folder) / form(f"{name}.md")
+    write(file, form(TEXT.format(name=name)))
+    commit(vault.root)
+    reconcile.sync(vault)
+    return file
+
+
+@pytest.mark.parametrize(("folder", "name"), NAMES)
+def test_a_name_that_the_disk_takes_apart_is_found_by_what_people_type(
+    vault: Vault, folder: str, name: str
+) -> None:
+    file = put(vault, APART, folder, name)
+    data = file.read_bytes()
+    for typed in (TOGETHER, APART):
+        id = typed(f"{folder}/{name}")
+        entry = entries.entry(vault, id)
+        assert entry["id"] == TOGETHER(f"{folder}/{name}")
+        assert entries.entries(vault, category=typed(folder), tag=typed(name))
+        found = run("lessons", "search", "--tag", typed(name), "oven", cwd=vault.root)
+        assert TOGETHER(name) in found.out
+        assert run("lessons", "log", id, cwd=vault.root).out
+        path = typed(f"lessons/{folder}/{name}.md")
+        assert run("lessons", "check", "--", path, cwd=vault.root).code == 0
+    assert file.read_bytes() == data
+    assert str(file.relative_to(vault.root)) == entry["path"]
+
+
+@pytest.mark.parametrize(("folder", "name"), NAMES[:2])
+def test_what_is_written_goes_where_the_other_form_is(vault: Vault, folder: str, name: str) -> None:
+    file = put(vault, APART, folder, name)
+    made = add.write(vault, b"# Other\n\nIt is cold.\n", categories=[TOGETHER(folder)])
+    assert made.parent == file.parent
+    with pytest.raises(VaultError, match="is there already"):
+        add.ingest(vault, "Hot.", id=TOGETHER(f"{folder}/{name}"))
+    source = f'{{"title": "{TOGETHER(name)}", "text": "New.", "category": "{TOGETHER(folder)}"}}'
+    (item,) = import_lessons.plan(vault, source.encode()).items
+    assert item.path == APART(f"{folder}/{name}.md")
+    renamed = categories.plan(vault, TOGETHER(folder), "backstube")
+    assert {change.path for change in renamed.changes} == {
+        APART(f"{folder}/{name}.md"),
+        f"{APART(folder)}/other.md",
+    }
+
+
+def test_both_forms_beside_each_other_are_named_and_a_prompt_gets_one(vault: Vault) -> None:
+    first, second = (put(vault, form, "küche", "öfen") for form in (APART, TOGETHER))
+    found = list(check.same_names(vault))
+    assert [each.rule for each in found] == ["same-name"]
+    shown = f"{found[0].path} {found[0].message}"
+    assert all(str(file.relative_to(vault.root)) in shown for file in (first, second))
+    assert r"o\u0308fen" in shown
+    ran = run("lessons", "check", cwd=vault.root, check=False)
+    assert (ran.code, "same-name" in ran.out) == (1, True)
+    assert entries.entry(vault, "küche/öfen")["path"] == TOGETHER("lessons/küche/öfen.md")
+    answer = run("lessons", "recall", "what does the oven need before the dough", cwd=vault.root)
+    assert answer.out.count("- [küche]") == 1
+    second.unlink()
+    reconcile.sync(vault)
+    assert entries.entry(vault, "küche/öfen")["path"] == APART("lessons/küche/öfen.md")
+    assert not list(check.same_names(vault))
+
+
+def test_a_section_an_id_and_a_new_text_in_two_forms(vault: Vault) -> None:
+    write(vault.lessons_dir / "a.md", APART("---\nid: öfen\n---\n## Lesson: Kälte\n\nNie kühl.\n"))
+    reconcile.sync(vault)
+    entry = entries.entry(vault, TOGETHER("öfen#kälte"))
+    assert (entry["title"], entry["text"]) == (TOGETHER("Kälte"), TOGETHER("Nie kühl."))
+    file = vault.lessons_dir / "a.md"
+    changed = edits.set_text(file.read_bytes(), "kälte", APART("Stets kühl."), None, "a.md")
+    assert APART("Stets kühl.").encode() in changed
