@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, lesson_text, write
+from tests.support.terminals import at_terminal
 from tests.support.watchers import soon, watched
 from vault_index import status
 from vault_index.entrypoints.cli import main
@@ -65,6 +67,34 @@ def test_a_deleted_section_has_a_log(team: Vault) -> None:
     said = lessons("log", "dev/all#dates-are-utc")
     assert said.stdout.splitlines()[0].endswith(": no dates")
     assert "was deleted in commit" in lessons("show", "all#dates-are-utc", code=1).stderr
+
+
+@pytest.mark.parametrize(("id", "way"), [("ops/heap", "git"), ("dev/all#dates-are-utc", "lessons")])
+@pytest.mark.parametrize("is_staged", [False, True])
+def test_a_deletion_that_is_not_committed_is_known_and_comes_back(
+    team: Vault, id: str, way: str, is_staged: bool
+) -> None:
+    text = lessons("show", id).stdout.rpartition("\n\n")[2]
+    said = lessons("rm", id, "--yes").stderr.partition("to get it back: ")[2].strip()
+    if is_staged:
+        run("git", "add", "-A", cwd=team.root)
+    log = lessons("log", id)
+    assert log.stdout.endswith(": first\n")
+    assert log.stderr == f"note: {id} was deleted since them\n"
+    ended = lessons("show", id, code=1).stderr
+    assert f"Error: the last commit has {id}, and it is no longer here\n" in ended
+    assert ended.endswith(f"Try: {said}\n")
+    assert said.startswith(f"{way} ")
+    back = run(*shlex.split(said), cwd=team.root)
+    assert text in (back.out if way == "lessons" else lessons("show", id).stdout)
+
+
+def test_a_lesson_that_no_commit_has_is_said_to_be_lost(team: Vault) -> None:
+    write(team.lessons_dir / "new.md", lesson_text("New", "Of today."))
+    typed = [("[y/N]", "y\n")]
+    _, shown = at_terminal("lessons", "rm", "new", cwd=team.root, typed=typed)
+    assert "delete 'New' (lessons/new.md), which no commit has? [y/N]" in shown
+    assert "to get it back" not in shown
 
 
 def test_what_never_was_is_not_said_to_be_deleted(team: Vault) -> None:

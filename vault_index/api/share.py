@@ -53,9 +53,9 @@ def touched(vault: Vault, caller: Caller, since: str) -> list[dict[str, Any]]:
 def log(vault: Vault, caller: Caller, name: str) -> dict[str, Any]:
     """List the commits that changed a lesson: `edits`, newest first, with its `id` and `path`.
 
-    `deleted_in` is the commit in which it was deleted, "" for a lesson that exists.
+    Of a lesson that `is_deleted`, `deleted_in` is the commit, "" where HEAD still has it.
     """
-    deleted_in = ""
+    deleted_in, gone = "", None
     try:
         asked = api.lesson.show(name=name)
         entry = caller.ask(asked, names_only=True)["entry"]
@@ -66,7 +66,9 @@ def log(vault: Vault, caller: Caller, name: str) -> dict[str, Any]:
             raise
         deleted_in, id, path = gone
     edits = [asdict(edit) for edit in history.log(vault, id, path)]
-    return {"id": id, "path": path, "deleted_in": deleted_in, "edits": edits}
+    is_deleted = gone is not None
+    about = {"id": id, "path": path, "is_deleted": is_deleted, "deleted_in": deleted_in}
+    return {**about, "edits": edits}
 
 
 @command

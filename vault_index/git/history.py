@@ -139,10 +139,14 @@ def versions(folder: Path, path: str) -> Iterator[Version]:
 
 
 def deleted(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield (commit, path) of each file below a folder that a commit of HEAD deleted, newest first.
+    """Yield (commit, path) of each file below a folder that is deleted, newest first.
 
-    Paths are relative to the folder; a rename does not count as a deletion.
+    The commit is "" where HEAD still has the file. Paths are relative to the folder; a rename in a
+    commit does not count as a deletion.
     """
+    here = ("--no-renames", "--no-ext-diff", "--diff-filter=D", "--relative", "HEAD", "--", ".")
+    left = ask(repository(folder), "diff", "--name-only", "-z", *here, folder=folder)
+    yield from (("", path) for path in left.split("\0") if path)
     how = ("-M", "--diff-filter=D", "--name-status", "-z", "--relative", "--format=%x01%H")
     log = ask(repository(folder), "log", *how, "--", ".", folder=folder)
     yield from ((change.said, change.path) for change in name_changes(log))

@@ -69,8 +69,8 @@ def patch(vault: Vault, path: str, commit: str, limit: int) -> str:
 def deleted(vault: Vault, name: str) -> tuple[str, str, str] | None:
     """Find the lesson that was last deleted under a name: (commit, id, path); None without one.
 
-    The name is its path, with or without `.md`, or the end of it; `#section` for a section. A
-    section may also be gone from a file that is there.
+    The commit is "" if HEAD still has it. The name is its path, with or without `.md`, or the end of
+    it; `#section` for a section. A section may also be gone from a file that is there.
     """
     path, mark, section = name.strip().partition("#")
     wanted = "/" + path.removesuffix(".md").strip("/").removeprefix(f"{index_files.FOLDER}/")
@@ -82,9 +82,17 @@ def deleted(vault: Vault, name: str) -> tuple[str, str, str] | None:
         if is_named and not (commit and os.path.lexists(vault.root / file)):
             lesson_id = f"{id}{mark}{section}"
             edits = log(vault, lesson_id, file) if mark else []
+            if any(edits) and not commit and _last(vault, file, section) is None:
+                commit = edits[0].commit
             if not mark or any(edits):
-                return commit or edits[0].commit, lesson_id, file
+                return commit, lesson_id, file
     return None
+
+
+def _last(vault: Vault, path: str, slug: str) -> tuple[str, str] | None:
+    """Return a section as the last commit has it."""
+    version = next(git.versions(vault.root, path), None)
+    return _section(version.content, version.path, slug) if version else None
 
 
 def _section(content: bytes, path: str, slug: str) -> tuple[str, str] | None:

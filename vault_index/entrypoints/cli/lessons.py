@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,6 +21,9 @@ from vault_index.errors import VaultError
 from vault_index.search.hit import percent_of
 from vault_index.store import moments
 from vault_index.text.blocks import shorten_line
+
+if TYPE_CHECKING:
+    from vault_index.vault import Vault
 
 SESSIONS = 5  # of the journal, in which the last failure is looked for
 
@@ -301,12 +304,24 @@ def _as_deleted(named: str | None, lesson_id: str, error: VaultError) -> VaultEr
 
     if not error.message.startswith("no lesson "):
         return error
-    gone = history.deleted(client.open_vault(named), client.name_in_vault(named, lesson_id))
+    vault = client.open_vault(named)
+    gone = history.deleted(vault, client.name_in_vault(named, lesson_id))
     if gone is None:
         return error
-    commit, id, _ = gone
+    commit, id, path = gone
+    if not commit:
+        return VaultError(
+            f"the last commit has {id}, and it is no longer here", _way_back(vault, id, path)
+        )
     message = f"{id} was deleted in commit {commit[:10]}"
     return VaultError(message, f"lessons show {id} --at {commit[:10]}~")
+
+
+def _way_back(vault: Vault, id: str, path: str) -> str:
+    """Return the command that brings back a lesson which HEAD has; of a section it prints the text."""
+    if "#" in id:
+        return f"lessons show {id} --at HEAD"
+    return f"git checkout HEAD -- {shlex.quote(from_here(vault.root / path, vault.root))}"
 
 
 @options.command("edit", "lessons edit node-heap-out-of-memory", has_json=False)
@@ -349,15 +364,20 @@ def rm_command(named: str | None, lesson_id: str, yes: bool) -> None:
     if yes and not entries.matches(lesson_id, {entry["id"]: entry["path"]}):
         hint = f"lessons rm {entry['id']} --yes"
         raise VaultError(f"{lesson_id!r} is only the beginning of a name", hint)
+    has_commit = bool(asking.ask(named, api.share.log(name=entry["id"]))["edits"])
     if not yes:
         if not sys.stdin.isatty():
             raise VaultError(f"{entry['id']} is not deleted without asking", "pass --yes")
-        if not output.confirm(f"delete {entry['title']!r} ({entry['path']})?"):
+        lost = "" if has_commit else ", which no commit has"
+        if not output.confirm(f"delete {entry['title']!r} ({entry['path']}){lost}?"):
             asking.note("nothing deleted")
             return
     deleted = asking.ask(named, api.edit.delete_lesson(name=entry["id"], shown=entry))
     kept = ", with its file" if deleted.removed else ""
     output.say(f"deleted {entry['id']}{kept}")
+    if has_commit:
+        back = _way_back(client.open_vault(named), entry["id"], entry["path"])
+        asking.note(f"to get it back: {back}")
 
 
 # `lessons last`: the latest prompts of agents, and what each got.
@@ -611,8 +631,9 @@ def _after_word(named: str | None, done: dict[str, Any], last: int | None) -> It
 def log_command(named: str | None, lesson_id: str) -> options.Answers:
     """Show the commits that changed a lesson, newest first."""
     history = asking.ask(named, api.share.log(name=client.name_in_vault(named, lesson_id)))
-    if history["deleted_in"]:
-        asking.note(f"note: {history['id']} was deleted in commit {history['deleted_in'][:10]}")
+    if history["is_deleted"]:
+        when = f"in commit {history['deleted_in'][:10]}" if history["deleted_in"] else "since them"
+        asking.note(f"note: {history['id']} was deleted {when}")
     yield history["edits"]
     for edit in history["edits"]:
         commit = output.styled(edit["commit"][:10], dim=True)
