@@ -2,7 +2,6 @@
 
 The rules are those of `lessons check`, and beyond them what a private record that nobody reviews has
 to do without: whatever a name says is a password, private keys whole, and tokens that look random.
-Only pieces of a text that have a word or a token to do with secrets are searched: most have none.
 """
 
 from __future__ import annotations
@@ -23,81 +22,18 @@ _MARK = re.compile(r"\[redacted: [^\[\]\n]{0,60}\]")
 _ARTICLE = re.compile(r"^(?:an?|the) ")
 _SHORT = 1024  # characters
 _MAX_ROUNDS = 8  # what was taken out may bring a name and a value together
-_BEFORE, _AFTER = 330, 420  # characters around a word that the rules look at
-_AROUND = 90  # and around a token
-_MAX_LINE = 400  # characters of a line that a piece is widened to
-
-# A text without any of these, and without a token, is none that a rule finds something in.
-_WORDS = (
-    *"pbkdf2 mlsn. passw passc passp passk pass= pass\" pass' pass` _pass -pass pass> pwd psk".split(),
-    *"kennw zugang anmeld losung senha clave contrase wacht parola codice adgangskode heslo".split(),
-    *"salasana mdp identifiants acess connecte secret token credential creds authoriz".split(),
-    *"cookie bearer api_key api-key apikey accesskey privatekey webhook hooks.slack".split(),
-    *"mnemonic wallet 2fa mfa totp otpauth authenticator community sig= redis-cli mongo".split(),
-    *"sqlplus expdp impdp sqlcmd mysql mariadb curl docker podman unzip ldap keytool".split(),
-    *"smbclient snmp ipmitool chpasswd useradd wget rabbitmqctl mosquitto psexec winexe".split(),
-    *"xfreerdp lftp openssl -----begin putty identified seed recovery master pdo( _connect(".split(),
-    *"getconn rzp_ _auth _salt client-key-data identitytoken einmal wi-fi wifi wlan".split(),
-    *"keychain keystore unlock bindpw rootpw assword: keygen nuget composer".split(),
-    *"put-parameter auth( auth=(".split(),
-    *("de passe", "code d", "net use", "basic auth", "api key", " otp", "backup code"),
-    *("emergency code", "log in", '"auth"', "kind: secret", "| sudo"),
-)
-_WORDS_BEYOND_ASCII = (
-    *"schlüssel hasło пароль 密码 密碼 パスワード 口令 비밀번호 lösenord jelszó şifre clé".split(),
-)
-_NOT_PASS = tuple(word for word in _WORDS if "pass" not in word)
-_HOLDER = "(?:root|admin|superuser|service|backup|deploy)"
-# Words that are in too many texts: what has to follow them.
-_PHRASES = {
-    gate: re.compile(regex, re.MULTILINE)
-    for gate, regex in {
-        "user": r"user(?:name)?\b[^\n]{0,130}?(?:[/:]\s?\S{0,60}?[\d!@#$%^&*+?~]|secret|password)"
-        rf"|{_HOLDER} user\b|user(?:name)?:?\s\S{{1,40}}\spass\s",
-        "account": rf"account\b[^\n]{{0,130}}?[/:]\s?\S{{0,60}}?[\d!@#$%^&*+?~]|{_HOLDER} account\b",
-        "benutzer": r"benutzer\b[^\n]{0,130}?[/:]\s?\S{0,60}?[\d!@#$%^&*+?~]",
-        "log": r"\blog(?:ge|gt|in|ins| ?in)?\b[^\n]{0,130}?(?:[/:]\s?\S{0,60}?[\d!@#$%^&*+?~]|\bis\b)"
-        r"|\blog(?:ged|ging)? ?[io]ns?\b[\s\S]{0,130}?\d",
-        "sign": r"\bsign(?:ed)? in\b|signing.?key",
-        "acces": r"\bacces{1,2}o\b",
-        "key": r"(?:access|private|cryption)_key|key\w{0,12}[\"'`]?[^\n]{0,60}?\d",
-        "pin": r"\bpin\b",
-        "root": r"\broot\b[^\n]{0,110}?\d",
-        "sudo": r"\bsudo\b[^\n]{0,110}?\d",
-        "admin": r"\badmin(?:istrator)?s?\b[^\n]{0,110}?\d",
-        "entra": r"\bentra[rs]?\b[^\n]{0,110}?\d",
-        "accede": r"\baccede[rs]?\b[^\n]{0,110}?\d",
-        "melde": r"\bmelde[nt]? (?:uns|sich|dich|mich|euch)\b[^\n]{0,110}?\d",
-        " / ": r"\w[\"'`]? / [\"'`]?(?=\S{0,60}\d)\S{8}",
-        "puk": r"\bpuk\b",
-        "pw": r"(?:\b|_)pw\b",
-        "pass": r"\bpass(?:es|wort)?\b(?!: test).{0,3}[:=\"'`]|pass=|\wpass\s{0,4}[:=]"
-        r"|requirepass|\b[-_]p(?:ass)?[ =]",
-        "wort": r"wort\b",
-        "auth": r"\bauth[\"'=:]|auth[_-]?(?:token|key)|--auth| -a |^\s{0,4}auth\s",
-        "://": r"://[^\s/@\"'<>]{1,400}@|://[^\s\"'<>]{1,400}[?&;][\w.-]{1,40}=",
-        "::": r"::[\w.-]{0,40}:|:::",
-        ":": r"^[ \t>*`-]{0,6}[\w.*-]+:(?:\d{2,5}|\*):[\w*-]+:",
-        "machine": r"\bmachine\s+\S+\s+login",
-        " -p": r"\s-p\s?['\"]?\S{4}",
-        " -": r"\s-(?:w|P|a|A|X)\s?['\"]?\S{0,60}?[\d!@#$%^&*+?~]",
-        "$": r"\$(?:2[aby]|1|5|6|y|argon2\w*|scrypt|krb5\w+)\$",
-    }.items()
-}
+_MAX_LINE = 400  # characters of a line of a key
 
 # A token is one piece of what keys are made of; a path or an address has several.
 _TOKEN = re.compile(r"[A-Za-z0-9_+/.~%-]{13,}={0,2}")
 _PIECE = re.compile(r"[A-Za-z0-9_+~%-]{13,}={0,2}")
-_MIN_TOKEN = 13
 _MIN_RANDOM = 20
 _MIN_LETTERS = 32  # of a token without digits: names in code are shorter
-_PREFIX = re.compile(r"[A-Za-z]\w{0,16}[_-][0-9a-f]{40}")
 _HEX = re.compile(r"[0-9a-fA-F]+")
 _NO_KEY = re.compile(  # UUIDs and hashes
     r"(?i)(?<![0-9a-f])[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}(?![0-9a-f])"
     r"|(?<![0-9a-f])(?:[0-9a-f]{40}|[0-9a-f]{64})(?![0-9a-f])"
 )
-_UUID = re.compile(r"(?i)(?<![0-9a-f])[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}(?![0-9a-f])")
 _HASHES = (40, 56, 64, 96, 128)  # hexadecimal digits of git's hashes and those of SHA-2
 _TURNS = 0.24  # of the characters of a random token; names in code have .15 and less
 _BITS = 3.2  # of entropy a character
@@ -228,18 +164,14 @@ def _redacted(text: str, keeps_lines: bool) -> str:
 
 def _spans(text: str) -> Iterator[tuple[int, int, int, str]]:
     """Yield where secrets begin and end, how doubtful it is what they are, and what they are."""
-    tokens = list(_tokens(text))
-    for begin, end in _pieces(text, [(begin, end) for begin, end, _ in tokens]):
-        piece = text[begin:end]
-        for start, stop, rule in secrets.spans(piece):
-            name = _ARTICLE.sub("", rule.why).lower()
-            rest = _KEY_LINES if "private key" in name else _REST
-            after = rest.match(text, begin + stop)
-            start += len(piece[start:stop]) - len(piece[start:stop].lstrip())
-            end_of_it = _to_quote(text, begin + start, after.end() if after else 0)
-            yield begin + start, end_of_it, _VALUED if rule.value else _FORMED, name
-        for start, stop in _named(piece):
-            yield begin + start, begin + stop, _NAMED_SO, _SECRET
+    for start, stop, rule in secrets.spans(text):
+        name = _ARTICLE.sub("", rule.why).lower()
+        after = (_KEY_LINES if "private key" in name else _REST).match(text, stop)
+        begin = stop - len(text[start:stop].lstrip())
+        end = _to_quote(text, begin, after.end() if after else 0)
+        yield begin, end, _VALUED if rule.value else _FORMED, name
+    for begin, end in _named(text):
+        yield begin, end, _NAMED_SO, _SECRET
     if "PRIVATE KEY" in text or "Private-Lines" in text:
         for regex in (_PEM, _PUTTY):
             for match in regex.finditer(text):
@@ -247,9 +179,8 @@ def _spans(text: str) -> Iterator[tuple[int, int, int, str]]:
                     yield *match.span("body"), _FORMED, _KEY
         for begin, end in _ends_of_keys(text):
             yield begin, end, _FORMED, _KEY
-    for begin, end, is_random in tokens:
-        if is_random:
-            yield begin, end, _LOOKS_SO, _RANDOM
+    for begin, end in _tokens(text):
+        yield begin, end, _LOOKS_SO, _RANDOM
 
 
 def _ends_of_keys(text: str) -> Iterator[tuple[int, int]]:
@@ -275,36 +206,6 @@ def _to_quote(text: str, begin: int, end: int) -> int:
     return end
 
 
-def _pieces(text: str, tokens: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the pieces of a text that a rule may find something in, whole lines as far as possible."""
-    lowered = text.lower()
-    if len(lowered) != len(text):  # some capitals have small letters of two characters
-        lowered = "".join(one if len(one := char.lower()) == 1 else char for char in text)
-    around = [(begin - _AROUND, end + _AROUND) for begin, end in tokens]
-    words = _WORDS if "pass" in lowered else _NOT_PASS
-    if not lowered.isascii():
-        words += _WORDS_BEYOND_ASCII
-    for word in filter(lowered.__contains__, words):
-        at = lowered.find(word)
-        while at >= 0:
-            around.append((at - _BEFORE, at + len(word) + _AFTER))
-            at = lowered.find(word, at + len(word))
-    for gate, regex in _PHRASES.items():
-        if gate in lowered:
-            around += [(m.start() - _BEFORE, m.end() + _AFTER) for m in regex.finditer(lowered)]
-    pieces: list[tuple[int, int]] = []
-    for begin, end in sorted(around):
-        begin, end = max(0, begin), min(len(text), end)
-        begin = max(text.rfind("\n", max(0, begin - _MAX_LINE), begin) + 1, begin - _MAX_LINE, 0)
-        close = text.find("\n", end, end + _MAX_LINE)
-        end = close if close >= 0 else min(len(text), end + _MAX_LINE)
-        if pieces and begin <= pieces[-1][1]:
-            pieces[-1] = pieces[-1][0], max(end, pieces[-1][1])
-        else:
-            pieces.append((begin, end))
-    return pieces
-
-
 def _named(text: str) -> Iterator[tuple[int, int]]:
     lowered = text.lower()
     for regex in [regex for regex, words in _BY_NAME if any(map(lowered.__contains__, words))]:
@@ -320,48 +221,38 @@ def _named(text: str) -> Iterator[tuple[int, int]]:
                 yield match.start(group), match.start(group) + len(value)
 
 
-def _tokens(text: str) -> Iterator[tuple[int, int, bool]]:
-    """Yield the tokens that may be keys, and whether they look random."""
+def _tokens(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the tokens that look random."""
     for match in _TOKEN.finditer(text):
-        run = match[0]
+        run, begin = match[0], match.start()
         is_plain = not any(map(str.isdigit, run)) and not run.isupper()
         if is_plain and len(secrets.TURN.findall(run)) / len(run) < _TURNS / 2:
             continue
-        if "." in run or "/" in run:
-            for piece in _PIECE.finditer(run):
-                begin = match.start() + piece.start()
-                yield from _token(text, begin, piece[0], within_path=True)
+        pieces = _PIECE.finditer(run) if "." in run or "/" in run else ()
+        parts = [(begin + piece.start(), piece[0], True) for piece in pieces]
         if "." not in run:  # base64 has slashes, too
-            yield from _token(text, match.start(), run, within_path=False)
+            bare = run.lstrip("/")
+            parts.append((begin + len(run) - len(bare), bare, False))
+        for start, part, within_path in parts:
+            if _is_random(part, within_path) and not _INTEGRITY.search(
+                text, max(0, start - 8), start
+            ):
+                yield start, start + len(part)
 
 
-def _token(
-    text: str, begin: int, run: str, *, within_path: bool
-) -> Iterator[tuple[int, int, bool]]:
-    slashes = len(run) - len(run.lstrip("/"))
-    begin, run = begin + slashes, run[slashes:]
+def _is_random(run: str, within_path: bool) -> bool:
     bare = _NO_KEY.sub("", run)
     solid = bare.replace("-", "").replace("_", "")
-    if len(bare) < _MIN_TOKEN or (solid.isdecimal() and len(solid) < 40):
-        # `dop_v1_` and a hash; a UUID, which may be the key of a service
-        if (bare and bare != run and _PREFIX.match(run)) or _UUID.search(run):
-            yield begin, begin + len(run), False
-        return
     is_hex = _HEX.fullmatch(solid) is not None
-    if is_hex and len(solid) in _HASHES:
-        return
+    if len(bare) < (_MIN_RANDOM if any(map(str.isdigit, bare)) else _MIN_LETTERS):
+        return False
+    if (solid.isdecimal() and len(solid) < 40) or (
+        is_hex and (within_path or len(solid) in _HASHES)
+    ):
+        return False
     turns = len(secrets.TURN.findall(bare)) / len(bare)
-    is_code = bare.isalnum() and bare.isupper()  # base32
-    if turns < 0.08 and not is_hex and not is_code:
-        return
-    is_random = (
-        not (within_path and is_hex)
-        and len(bare) >= (_MIN_RANDOM if any(map(str.isdigit, bare)) else _MIN_LETTERS)
-        and (turns >= _TURNS or (is_code and not bare.isalpha()))
-        and secrets.entropy(bare) >= _BITS
-        and not _INTEGRITY.search(text, max(0, begin - 8), begin)
-    )
-    yield begin, begin + len(run), is_random
+    is_code = bare.isalnum() and bare.isupper() and not bare.isalpha()  # base32
+    return (turns >= _TURNS or is_code) and secrets.entropy(bare) >= _BITS
 
 
 def glob_matcher(globs: Iterable[str]) -> Callable[..., bool]:
