@@ -235,13 +235,15 @@ def test_broken_settings_are_an_error_with_a_watcher_as_without(
 @pytest.mark.parametrize("limit", ["0 > /proc/sys/user/max_inotify_instances",
                                    "3 > /proc/sys/user/max_inotify_watches"])  # fmt: skip
 def test_without_file_events_it_looks_by_itself(team: Vault, limit: str) -> None:
-    """In a user namespace of its own, in which the system gives too few of them."""
-    inner = f"echo {limit} && exec "
+    """In a user namespace of its own, in which the system gives too few of them, and then enough."""
+    place = limit.split()[-1]
+    inner = f"echo {limit} && "
     probe = subprocess.run(["unshare", "-Ur", "sh", "-c", inner + "true"], capture_output=True)
     if probe.returncode:
         pytest.skip("this machine gives no user namespaces")
+    inner += f"(while ! [ -e enough ]; do sleep .1; done; echo 8192 > {place}) & "
     process = subprocess.Popen(
-        ["unshare", "-Ur", "sh", "-c", inner + f"{BIN}/lessons watch"],
+        ["unshare", "-Ur", "sh", "-c", f"{inner}exec {BIN}/lessons watch"],
         cwd=team.root,
         stdout=subprocess.PIPE,
         text=True,
@@ -253,6 +255,14 @@ def test_without_file_events_it_looks_by_itself(team: Vault, limit: str) -> None
         soon(lambda: len(rows(team)) == 4)
         write(team.lessons_dir / "quiet.md", lesson_text("Quiet", "Xylophone."))
         soon(lambda: any("Xylophone" in row["text"] for row in rows(team)))
+        checked = run("lessons", "status", "--check", "--json", cwd=team.root, check=False).json
+        (fix,) = (each["fix"] for each in checked["troubles"] if each["about"] == "watcher")
+        named = Path(place).name.replace("inotify", "user")
+        assert f"fs.inotify.{named}=" in fix
+        (team.root / "enough").touch()
+        soon(lambda: status(team)["events"] == "events")
+        checked = run("lessons", "status", "--check", "--json", cwd=team.root, check=False).json
+        assert "watcher" not in [each["about"] for each in checked["troubles"]]
     finally:
         process.terminate()
         out, _ = process.communicate(timeout=60)

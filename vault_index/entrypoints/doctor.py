@@ -30,6 +30,7 @@ from vault_index.store import injections, manifest, moments, ownership
 from vault_index.store.manifest import FileEntry
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch
+from vault_index.watch.events import INSTANCES, WATCHES
 
 # What only this machine knows about a vault: its watcher, and the hooks in the settings of agents.
 
@@ -247,6 +248,14 @@ def _watcher(vault: Vault) -> Iterator[Trouble]:
         return
     if state and state.get("trouble"):
         yield Trouble("watcher", str(state["trouble"]), "lessons watch --stop")
+    if state and (limit := state.get("limit")):
+        setting = f"{limit}={_ENOUGH[limit]}"
+        fix = f"echo {setting} | sudo tee /etc/sysctl.d/60-lessons.conf && sudo sysctl --system"
+        what = f"the system gives no more file watches ({limit}), so saves are seen late"
+        yield Trouble("watcher", what, fix)
+
+
+_ENOUGH = {WATCHES: 524_288, INSTANCES: 1024}  # what editors ask for
 
 
 def _git(vault: Vault) -> Iterator[Trouble]:

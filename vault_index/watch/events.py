@@ -7,6 +7,7 @@ event only says that something changed; comparing stats shows which files did.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import logging
 import os
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 DEBOUNCE_SECONDS = 0.1  # without an event: editors write twice within 50 ms
 MAX_BURST_SECONDS = 2.0  # after the first event, however many follow
+RETRY_SECONDS = 30.0  # between two tries whether the system gives enough watches
+WATCHES, INSTANCES = "fs.inotify.max_user_watches", "fs.inotify.max_user_instances"
 BEHIND_SECONDS = 0.1  # for the system's events to be read; a thread does it at once
 
 # they report no changes made on another machine
@@ -41,6 +44,8 @@ class FileEvents:
     def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
         self.folder = folder
         self.polling = False
+        self.limit = ""  # the setting of the system that is too small, if that is why
+        self._tried = 0.0
         self._say = say
         self._condition = threading.Condition()
         self._count = 0  # of events
@@ -74,27 +79,38 @@ class FileEvents:
         if self._failed:
             self._say(f"watching again: {self._failed}")
         self._armed = inode
+        if not self.polling or self.limit:
+            self._try()
+        return True
+
+    def check(self) -> None:
+        """Turn to polling if some folder is not watched, and back when the system gives enough again."""
         if self.polling:
-            return True
+            is_due = self.limit and time.monotonic() - self._tried >= RETRY_SECONDS
+        else:
+            is_due = self._lacks_watches()  # watchdog does not report the limit
+        if is_due:
+            self._try()
+
+    def _try(self) -> None:
+        """Have the system report changes; where it does not, the folder is looked at."""
+        self._tried, self.limit = time.monotonic(), ""
         why = _remote(self.folder)
         if not why:
             try:
                 self._observe()
-                self.check()
-                return True
-            except OSError as error:  # the limit on instances
+                if self._lacks_watches():
+                    self.limit, why = WATCHES, "the system's limit on watches is reached"
+            except OSError as error:
+                self.limit = WATCHES if error.errno == errno.ENOSPC else INSTANCES
                 why = str(error)
-        self._poll(why)
-        return True
+        if bool(why) != self.polling:
+            looking = f"no file events ({why}): looking every few seconds instead"
+            self._say(looking if why else "file events again")
+        self.polling = bool(why)
 
-    def check(self) -> None:
-        """Turn to polling if some folder is not watched: watchdog does not report the limit."""
-        if not self.polling and self._watches() < sum(1 for _ in os.walk(self.folder)):
-            self._poll("the system's limit on watches is reached")
-
-    def _poll(self, why: str) -> None:
-        self.polling = True
-        self._say(f"no file events ({why}): looking every few seconds instead")
+    def _lacks_watches(self) -> bool:
+        return self._watches() < sum(1 for _ in os.walk(self.folder))
 
     def _observe(self) -> None:
         from watchdog import events

@@ -335,6 +335,7 @@ class VaultWatch:
             "lessons": lessons,
             "indexing": self._index is not None,
             "events": "polling" if self.events.polling else "events",
+            "limit": self.events.limit,
             "questions": self._questions.asked,
             **self._progress.as_json(),
             **({"trouble": unusable.message} if unusable else {}),
