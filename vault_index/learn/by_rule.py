@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import takewhile
+from typing import NamedTuple
 
 from vault_index.learn import gate
 from vault_index.learn.material import Entry
@@ -23,6 +24,7 @@ MIN_WORDS, MAX_WORDS = 4, 40  # of a sentence
 _PLAIN = re.compile(r"[\w\s`'\".,;:!?/@&%()+*=<>#-]+")
 _OPENING = re.compile(
     r"(?i)^(?:(?:no|nope|wrong|stop|wait|actually|well|oh|ok|and|but|so|please|nein|bitte|hay\wr|lütfen"
+    r"|(?:that|this|it)(?:'s| is| was) (?:wrong|incorrect|not (?:right|true))(?=\s*[:,;-])"
     r"|아니요?|いいえ|いや|non|you (?:should|need to|have to)|i (?:said|meant|told you)(?: that)?)"
     r"\b(?![-_/'`]|\.\w)[\s,.!:;、-]*)+"
 )
@@ -34,6 +36,22 @@ _ADVISES = re.compile(
     r"|should (?:always|never|not|only|be|use|stay|have)|only (?:use|when|if)"
     r"|immer|nie(?:mals)?|statt|sondern|verwenden|nutzen|asla|her zaman|yerine|kullan\w*)\b"
     r"|항상|절대|반드시|말고|대신|必ず|常に|絶対|ではなく|しないで"
+)
+# what is wrong, or must not be done, and what to do instead in the next sentence
+_STATES = re.compile(
+    r"(?i)(?:that|this|it)(?:'s| is| was) (?:wrong|incorrect|not (?:right|true))\s*[:,;-].*"
+    r"\b(?:is|are|has|have|needs?|comes?|lives?|belongs?|goes|runs?)\b"
+)
+_FORBIDS = re.compile(
+    r"(?i)\b(?:never|not|don't|no longer|avoid|stop|nie(?:mals)?|nicht|kein\w*|asla)\b|말고|절대|しないで"
+)
+_FORBIDS_NOW = re.compile(
+    r"(?i)^(?:please )?(?:do not|don't) (?!worry|know|think|mind|care)\w+(?!.*\bnow\b)"
+)
+_HELPS = re.compile(
+    r"(?i)`[^`\n]+`|^(?:please )?(?:instead|add|ask|build|call|check|choose|copy|create|define|do|get"
+    r"|give|go|import|keep|leave|let|log|make|move|open|pick|put|read|rename|replace|return|run|send|set|start"
+    r"|store|take|tell|try|turn|use|wait|wrap|write|nimm|nutze|verwende)\b"
 )
 # of this moment, or in anger: no later prompt needs it
 _PASSES = re.compile(
@@ -52,31 +70,61 @@ def read(there: Sequence[Moment]) -> list[Entry]:
         if each.kind != PERSON or each.origin in (events.SHELL_COMMAND, events.ANSWER):
             continue
         corrects = has_answered and (each.is_correction or each.origin == events.REFUSAL)
-        if advice := _advice(each.text) if corrects else "":
-            entries[advice] = _entry(advice, asked, there[place + 1 :])
+        if advice := _advice(each.text) if corrects else None:
+            entries[advice.quote] = _entry(advice, asked, there[place + 1 :])
         else:
             asked = each.text
     return [*entries.values()][::-1]
 
 
-def _advice(prompt: str) -> str:
-    """Return the first sentence of a prompt that says what to do from now on, as it stands there."""
-    for line, kind in vocabulary.plain_lines(prompt[:MAX_PROSE]):
-        for sentence in vocabulary.split_sentences(line) if kind != vocabulary.HEADING else ():
-            text = vocabulary.straight(sentence)
-            is_prose = sentence in prompt and (not text.isascii() or _PLAIN.fullmatch(text))
-            is_long = MIN_WORDS <= vocabulary.word_count(text) <= MAX_WORDS
-            if is_prose and is_long and len(text) <= MAX_SENTENCE and _title(text):
-                return sentence
-    return ""
+class _Advice(NamedTuple):
+    """What a prompt says to do from now on: its words as they stand there, and a title."""
+
+    quote: str
+    title: str
 
 
-def _title(sentence: str) -> str:
-    """Return the beginning of a sentence that has the word by which it advises; "" without one."""
-    bare = _OPENING.sub("", vocabulary.straight(sentence)).strip()
+def _advice(prompt: str) -> _Advice | None:
+    """Return the first sentence that says what to do from now on; of what not to do, also the next."""
+    lines = vocabulary.plain_lines(prompt[:MAX_PROSE])
+    sentences = [
+        sentence
+        for line, kind in lines
+        if kind != vocabulary.HEADING
+        for sentence in vocabulary.split_sentences(line)
+    ]
+    for sentence, below in zip(sentences, [*sentences[1:], ""], strict=True):
+        if not _is_said(sentence, prompt):
+            continue
+        helps = bool(below) and _FORBIDS.search(sentence) and _HELPS.search(below)
+        remedy = below if helps and _is_said(below, prompt) and not _PASSES.search(below) else ""
+        if title := _title(sentence, is_helped=bool(remedy)):
+            start = prompt.index(sentence)
+            end = prompt.index(remedy, start + len(sentence)) + len(remedy) if remedy else None
+            return _Advice(prompt[start:end] if end else sentence, title)
+    return None
+
+
+def _is_said(sentence: str, prompt: str) -> bool:
+    """Whether a sentence is prose of a usual length that stands in a prompt."""
+    text = vocabulary.straight(sentence)
+    is_prose = sentence in prompt and (not text.isascii() or _PLAIN.fullmatch(text))
+    is_usual = MIN_WORDS <= vocabulary.word_count(text) <= MAX_WORDS
+    return bool(is_prose) and is_usual and len(text) <= MAX_SENTENCE
+
+
+def _title(sentence: str, *, is_helped: bool) -> str:
+    """Return the beginning of a sentence that has the word by which it advises; "" without one.
+
+    What `is_helped` by the next sentence may forbid anything.
+    """
+    plain = vocabulary.straight(sentence)
+    bare = _OPENING.sub("", plain).strip()
     words = bare.split()[: gate.TITLE_WORDS[1]]
     title = gate.title_of(bare, gate.MIN_TYPED_WORDS) or " ".join(words)
-    return title if _ADVISES.search(title) and not _PASSES.search(bare) else ""
+    forbids = is_helped and _FORBIDS_NOW.search(bare)
+    advises = _ADVISES.search(title) or _STATES.match(plain) or forbids
+    return title if advises and not _PASSES.search(bare) else ""
 
 
 def _capital(text: str) -> str:
@@ -85,19 +133,19 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:] if first.isalpha() and first.islower() else text
 
 
-def _entry(advice: str, asked: str, after: Sequence[Moment]) -> Entry:
+def _entry(advice: _Advice, asked: str, after: Sequence[Moment]) -> Entry:
     """Return the draft of a correction, without what the agent had said before it."""
-    what = _capital(_OPENING.sub("", advice).strip())
+    what = _capital(" ".join(_OPENING.sub("", advice.quote).split()))
     ends = what.endswith((".", "!", "`")) or not what[-1:].isascii()
     answer = takewhile(lambda each: each.kind != PERSON, after)
     changes = (_shown(each) for each in answer if each.kind in CHANGES)
     return Entry(
         type="",
-        title=_capital(_title(advice)),
+        title=_capital(advice.title),
         parts=Parts(what if ends else f"{what}.", next(filter(None, changes), "")),
         confidence=2,
         fires_on=(asked,) if asked else (),
-        quotes=(advice,),
+        quotes=(advice.quote,),
         by_rule=True,
     )
 
