@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from tests.support.embedders import WordEmbedder
 from tests.support.files import MakeVault, write
 from tests.support.indexed import HEAP, LOCK, kept_on, with_words
+from tests.support.serving import serving
 from vault_index import api, client
 from vault_index.recall.event import Event
 from vault_index.recall.respond import respond
@@ -68,3 +70,28 @@ def test_records_of_older_versions_and_broken_ones_are_listed(team: Vault) -> No
     answer = client.ask(team, api.injection.select())
     assert [each["silent"] for each in answer["records"]] == ["1", "", ""]
     assert answer["totals"]["prompts"] == 3
+
+
+def test_each_lesson_above_the_floor_comes_or_it_is_said_why_not(
+    make_vault: MakeVault, own_world: Path
+) -> None:
+    text = "Raise the heap when the build runs out of memory in its pipeline."
+    files = {f"{n}.md": f"---\ntitle: Heap of build {n}\n---\n{text} {n}\n" for n in range(5)}
+    files["old.md"] = f"---\ntitle: Memory\nsilent_on: ['{PROMPT}']\n---\n{text}\n"
+    files["far.md"] = "---\ntitle: Memory of elephants\n---\nLong.\n"
+    settings = "prompt_lessons = 2\nfloor = 0.01\n"
+    vault = make_vault(files | {"vault.toml": settings})
+    write(own_world / "config.toml", "pointers = false\n")
+    with serving(vault.root, own_world, LESSONS_EMBEDDER="none") as served:
+        shown = served.ask("GET", f"/page/private/search?q={PROMPT}").text
+        lesson = re.compile(r'<li class="hit">.*?</li>', re.DOTALL)
+        told = dict.fromkeys(
+            ["would be injected", "taught to stay out", "others come before it"], 0
+        )
+        told |= {"a prompt gets at most 2 whole and 0 as a line": 0, "it scores little beside": 0}
+        for each in lesson.findall(shown.partition('class="floor"')[0]):
+            (said,) = [what for what in told if what in each]
+            told[said] += 1
+        assert told["would be injected"] == 2
+        assert sum(told.values()) >= 5
+        assert "not injected" not in served.ask("GET", "/page/search?q=heap", token=False).text

@@ -136,7 +136,8 @@ def recall(vault: Vault, query: str, project: str = "") -> Recall:
 def _recall(injection: select.Injection) -> Recall:
     lists = tuple(injection.hits), tuple(injection.skills)
     near = None if injection.text else injection.near
-    return Recall(injection.text, *lists, injection.floor, injection.silent, near)
+    silent, left_out = injection.silent, injection.left_out
+    return Recall(injection.text, *lists, injection.floor, silent, near, left_out)
 
 
 @question

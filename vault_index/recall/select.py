@@ -6,8 +6,8 @@ The one path that the hook and `lessons recall` share: search, floor, budget.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 MAX_LINES = 3  # at a prompt: three titles are read at a glance
 NOTHING = "nothing above the floor"
+_TOO_LONG = "it has no room beside the others: prompt_tokens"
 _LEFT_OUT = "it was called wrong, or its code is gone: see `lessons check --stale`"
 _WITHHELD = " is left out: "
 # In a long prompt, a paste above all, the request is the first line or the last. Of 80 labelled prompts
@@ -50,6 +51,7 @@ class Injection:
     about: str = ""  # the record knows it by this, else by its prompt: a signature, a path
     said: str = ""  # by which people know it, without secrets: a line of output, a path
     others: Sequence[Hit] = ()  # above the floor, and told before or silent for a taught prompt
+    left_out: Mapping[str, str] = field(default_factory=dict)  # above the floor, by id: why
 
 
 def without_withheld(silent: str) -> str:
@@ -225,7 +227,10 @@ def _rendered(
     if not hits and not suggested and not done:
         return injection
     text = block.injection(hits, max_tokens, suggested, done)
-    return Injection(text, hits, suggested, injection.floor)
+    cut = {hit.lesson_id: _TOO_LONG for hit in hits if block.header(hit) not in text}
+    come = {hit.lesson_id for hit in hits}
+    left = {id: why for id, why in injection.left_out.items() if id not in come}
+    return Injection(text, hits, suggested, injection.floor, left_out=left | cut)
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,13 +300,24 @@ def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> I
     for hit in silenced:  # whatever another of the queries says
         best.pop(hit.lesson_id, None)
     found = sorted(best.values(), key=lambda hit: (-scoring.rank(hit), hit.lesson_id))
-    found = newest.only(vault, found, deliverable)
-    fresh = _fresh(found, wanted)
+    kept = newest.only(vault, found, deliverable)
+    fresh = _fresh(kept, wanted)
     some = 2 * max(wanted.lessons, wanted.lines)
-    hits = _first(words.deliverable(vault, fresh[:some]), wanted)
+    may_come = words.deliverable(vault, fresh[:some])
+    hits = _first(may_come, wanted)
     others = [*(hit for hit in best.values() if hit not in hits), *silenced]
     if hits:
-        return Injection("", hits, floor=least, others=others)
+        steps = {
+            "a newer lesson says the same": kept,
+            "it scores little beside the first": fresh,
+            _LEFT_OUT: [*may_come, *fresh[some:]],
+            f"a prompt gets at most {wanted.lessons} whole and {wanted.lines} as a line": hits,
+        }
+        left = {hit.lesson_id: "it was taught to stay out" for hit in silenced}
+        for why, still in steps.items():
+            ids = {hit.lesson_id for hit in still}
+            left |= {id: why for id in best if id not in ids and id not in left}
+        return Injection("", hits, floor=least, others=others, left_out=left)
     silent = _LEFT_OUT if fresh else "nothing new" if best else NOTHING
     for path, why in () if best else sorted(left_out.items())[:1]:
         silent = f"{path}{_WITHHELD}{why}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
@@ -195,6 +195,7 @@ class Recall:
     floor: float | None
     silent: str
     near: Hit | None  # of a silence: the lesson that came nearest to the floor
+    left_out: Mapping[str, str] = field(default_factory=dict)  # above the floor, by id: why
 
 
 def parts_of(score: float) -> str:

@@ -33,7 +33,7 @@ from vault_index.hotpath import spool
 from vault_index.recall import block
 from vault_index.recall.select import without_withheld
 from vault_index.search import query
-from vault_index.search.hit import Hit, percent_of
+from vault_index.search.hit import Hit, Recall, percent_of
 from vault_index.search.query import MAX_QUERY_CHARS, TERMS
 from vault_index.store.moments import local
 from vault_index.text.quote import clean
@@ -129,7 +129,15 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 SHOWN, MORE, MAX_SHOWN = 20, 40, 400  # hits: at first, with each "more", at most
 MAX_CATEGORIES = 20
 EMPTY: Mapping[str, Any] = {
-    **{"newest": None, "groups": [], "injected": (), "silent": "", "reduced": "", "nearest": None},
+    **{
+        "newest": None,
+        "groups": [],
+        "injected": (),
+        "left_out": {},
+        "silent": "",
+        "reduced": "",
+        "nearest": None,
+    },
     **{"sessions": [], "no_sessions": "", "headings": HEADINGS},
 }
 
@@ -216,12 +224,13 @@ def _contents(client: VaultClient, asked: Asked, *, private: bool = False) -> di
     is_reduced = answer.text_only and answer.embedder != "none"
     found = _sessions(client, asked, private=private) if asked.kind == "all" else {}
     # a lesson that the budget cut out is not in the text
-    injected = {hit.lesson_id for hit in recall.hits if block.header(hit) in recall.text}
+    injected = {hit.lesson_id for hit in recall.hits if hit.lesson_id not in recall.left_out}
     return {
         **EMPTY,
         **found,
         "groups": with_floor(hits, floors, asked.text, client.shown),
         "injected": injected | {hit.lesson_id for hit in recall.skills},
+        "left_out": _left_out(hits, recall) if private else {},
         "nearest": None if is_near or not hits else max(hit.percent for hit in hits),
         "count": len(hits) + len(found.get("sessions", ())),
         "has_more": len(answer.hits) >= asked.count < MAX_SHOWN,
@@ -229,6 +238,17 @@ def _contents(client: VaultClient, asked: Asked, *, private: bool = False) -> di
         "silent": recall.silent if private else without_withheld(recall.silent),
         "reduced": client.shown(answer.text_only) if is_reduced else "",
     }
+
+
+def _left_out(hits: Sequence[Hit], recall: Recall) -> dict[str, str]:
+    """Return why lessons above the floor do not come with others, by id."""
+    come = {hit.lesson_id for hit in recall.hits} - set(recall.left_out)
+    return {
+        hit.lesson_id: recall.left_out.get(hit.lesson_id, "others come before it")
+        for hit in hits
+        if come and hit.kind == "lessons" and hit.lesson_id not in come
+        and hit.is_above(recall.floor)
+    }  # fmt: skip
 
 
 def _sessions(client: VaultClient, asked: Asked, *, private: bool) -> dict[str, Any]:
