@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 FOLDER, SETTINGS = index_files.FOLDER, index_files.SETTINGS
 INDEX = ".vault_index"
+BREAK = "has a line break or a control character"
+_BREAKS = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +176,7 @@ class Vault:
 
         Hidden files and folders are not the vault's; one that a killed writer of ours left is removed.
         Links are not followed: they may lead in a circle, or out of the vault. A name that is not
-        UTF-8 can stand in no index and no JSON.
+        UTF-8 can stand in no index and no JSON, one with a line break in no list of lessons.
         """
         sources: list[SourceFile] = []
         skipped: list[Skipped] = []
@@ -199,7 +202,8 @@ class Vault:
                 if entry.is_symlink():
                     skipped.append(Skipped(path, "a link: links are not followed"))
                 elif path != prefix + name and (is_folder or name.endswith(".md")):
-                    skipped.append(Skipped(path, "the name is not UTF-8"))
+                    odd = BREAK if _BREAKS.search(name) else "is not UTF-8"
+                    skipped.append(Skipped(path, f"the name {odd}"))
                 elif is_folder:
                     pending.append((folder / name, f"{path}/"))
                 elif name.endswith(".md") and entry.is_file():  # a pipe would be waited for
@@ -223,10 +227,17 @@ def stamp_settings(root: Path) -> object:
 
 
 def printable(name: str) -> str:
-    """Return a name as it is if it is UTF-8 on disk, else with escapes: `lat\\xe9.md`."""
-    if name.isascii():
+    """Return a name as it is if it is UTF-8 on disk and one line, else with escapes: `lat\\xe9.md`."""
+    if name.isascii() and name.isprintable():
         return name
-    return os.fsencode(name).decode("utf-8", "backslashreplace")
+    text = os.fsencode(name).decode("utf-8", "backslashreplace")
+    return _BREAKS.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+def refuse_breaks(folder: Path) -> None:
+    """Raise NoVaultError for a path with a line break or a control character: no index can be there."""
+    if _BREAKS.search(str(folder)):
+        raise NoVaultError(f"{printable(str(folder))} {BREAK} in its path", "rename the folder")
 
 
 def shown(path: str) -> str:
@@ -251,7 +262,10 @@ def open_vault(
     except (ValueError, OSError):  # of the user's settings, which `load` explains
         root = None
     if root is not None:
-        return Vault(Path(root), load(Path(root) / FOLDER / SETTINGS, environ, flags))
+        config = load(Path(root) / FOLDER / SETTINGS, environ, flags)
+        refuse_breaks(Path(root))
+        refuse_breaks(config.home)
+        return Vault(Path(root), config)
     if named := path or environ.get("LESSONS_VAULT"):
         raise NoVaultError(f"no vault at {named}", f"make one: lessons init {named}")
     chosen = load(environ=environ).vault

@@ -132,6 +132,37 @@ def test_a_name_that_is_not_utf_8(make_vault: MakeVault) -> None:
 
 
 @pytest.mark.slow
+def test_a_name_with_a_line_break_is_refused_by_name(make_vault: MakeVault) -> None:
+    vault = quickly_indexed(make_vault)
+    for name in ("a\nb.md", "x\ny/c.md", "tab\t.md", "line\u2028.md"):
+        write(vault.lessons_dir / name, LOCK)
+    write(vault.lessons_dir / "new.md", lesson_text("Pipe", "A closed pipe."))
+    ran = run("lessons", "index", cwd=vault.root)
+    said = [line for line in ran.out.splitlines() if "line break" in line]
+    assert [line.partition(":0: the name has a line break")[0] for line in said] == [
+        *(r"lessons/a\nb.md", r"lessons/line\u2028.md", r"lessons/tab\t.md", r"lessons/x\ny")
+    ]
+    assert found(vault, "pipe") == ["new"]
+    assert found(vault, "lock") == ["b"]
+
+
+@pytest.mark.parametrize("command", [["init"], ["index"], ["search", "heap"], ["status"]])
+def test_a_vault_below_a_folder_with_a_line_break_is_refused_by_name(
+    tmp_path: Path, command: list[str]
+) -> None:
+    folder = tmp_path / "my\nvault"
+    folder.mkdir()
+    if command != ["init"]:
+        write(folder / "lessons" / "vault.toml", "")
+    ran = run("lessons", *command, cwd=folder, check=False)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == (
+        f"Error: {tmp_path}/my\\nvault has a line break or a control character in its path\n"
+        "Try: rename the folder\n"
+    )
+
+
+@pytest.mark.slow
 def test_a_name_that_is_not_utf_8_is_checked_when_it_is_staged(make_vault: MakeVault) -> None:
     vault = quickly_indexed(make_vault)
     write(vault.lessons_dir / os.fsdecode(b"lat\xe9.md"), "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text
 from tests.support.watchers import soon
 from vault_index.edit import init
-from vault_index.entrypoints import guard, serving
+from vault_index.entrypoints import guard, login, serving
 from vault_index.vault import Vault
 from vault_index.watch import launch
 
@@ -147,6 +148,26 @@ def test_at_login_shows_writes_and_removes_a_unit(
     assert "--user disable --now lessons.service" in calls.read_text()
     assert not unit.exists()
     assert "there is no" in run("lessons", "serve", "--at-login", "--remove", cwd=team.root).out
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="systemd")
+def test_nothing_of_a_path_is_raw_in_a_unit(monkeypatch: pytest.MonkeyPatch) -> None:
+    root = Path('/tmp/a "b" $HOME ${X} %h \\x41 ü\udce9\u2028\nExecStart=/bin/evil\t')
+    monkeypatch.setenv("OLLAMA_HOST", str(root))
+    text = login.login_file(root, 7731).text
+    lines = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+    assert text.isascii()
+    assert text.count("\nExecStart=") == 1
+
+    def read(value: str) -> list[bytes]:
+        words = re.findall(r'"([^"]*)"', value)
+        return [re.sub(rb"\\x(..)", lambda hex: bytes.fromhex(hex[1].decode()),
+                       word.encode().replace(b"%%", b"%")) for word in words]  # fmt: skip
+
+    assert lines["ExecStart"].startswith(':"'), "no variable is put in"
+    assert os.fsencode(root) in read(lines["ExecStart"])
+    assert os.fsencode(root) in read(lines["ExecStop"])
+    assert b"OLLAMA_HOST=" + os.fsencode(root) in read(lines["Environment"])
 
 
 def test_what_does_not_go_together(team: Vault) -> None:

@@ -140,7 +140,7 @@ def staged(vault: Vault) -> Selection:
                 is_same = _read(top / places[inside, is_lesson][0]) == data
             except OSError:
                 is_same = False
-            # git stages names that the vault passes over, because they are not UTF-8
+            # git stages names that the vault passes over, because they are not UTF-8 or have breaks
             yield Candidate(printable(inside), data, is_same, is_lesson)
 
     return Selection(list(places), read)

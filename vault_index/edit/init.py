@@ -7,7 +7,7 @@ from pathlib import Path
 
 from vault_index import files, git
 from vault_index.lesson import category
-from vault_index.vault import FOLDER, INDEX, SETTINGS
+from vault_index.vault import FOLDER, INDEX, SETTINGS, refuse_breaks
 
 _SETTINGS = """\
 # This vault's settings; every key is optional. `lessons config` shows what is in force.
@@ -41,8 +41,9 @@ class InitResult:
 def init(folder: Path) -> InitResult:
     """Make a vault in a folder: a git repository, `lessons/vault.toml`, a .gitignore.
 
-    Existing files stay as they are, so a second run changes nothing. Raises WriteError.
+    Existing files stay as they are, so a second run changes nothing. Raises WriteError, NoVaultError.
     """
+    refuse_breaks(folder)
     with files.writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     settings = folder / FOLDER / SETTINGS

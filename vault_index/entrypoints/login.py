@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import plistlib
+import re
 import shutil
 import subprocess
 import sys
@@ -89,7 +90,7 @@ def login_file(root: Path, port: int) -> LoginFile:
 
 def _unit(words: list[str], environ: dict[str, str], port: int) -> str:
     """Return a unit that is over once the server listens, and stays in force; see systemd.service(5)."""
-    command = " ".join(map(_quoted, words))
+    command = ":" + " ".join(map(_quoted, words))  # with the colon a dollar is a dollar
     settings = [f"Environment={_quoted(f'{name}={value}')}" for name, value in environ.items()]
     lines = [
         "[Unit]",
@@ -110,9 +111,12 @@ def _unit(words: list[str], environ: dict[str, str], port: int) -> str:
 
 
 def _quoted(word: str) -> str:
-    for char, spelled in (("\\", "\\\\"), ('"', '\\"'), ("%", "%%"), ("$", "$$")):
-        word = word.replace(char, spelled)
-    return f'"{word}"'
+    """Quote a word, all that is not plain as the escapes of its bytes."""
+
+    def escaped(found: re.Match[str]) -> str:
+        return "".join(f"\\x{byte:02x}" for byte in os.fsencode(found[0]))
+
+    return '"' + re.sub(r"[^ !#-\[\]-~]", escaped, word).replace("%", "%%") + '"'
 
 
 def works() -> bool:

@@ -48,7 +48,7 @@ def path_command() -> str:
     linked = " ".join(shlex.quote(str(here / name)) for name in ("lessons", COMMAND))
     link = f"mkdir -p {shlex.quote(str(own))} && ln -sf {linked} {shlex.quote(str(own))}/"
     on_path = str(own) in os.environ.get("PATH", "").split(os.pathsep)
-    return link if on_path else f'{link} && export PATH="{own}:$PATH"'
+    return link if on_path else f'{link} && export PATH={shlex.quote(str(own))}:"$PATH"'
 
 
 def hook_command(shared: bool) -> str:
