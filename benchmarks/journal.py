@@ -33,11 +33,11 @@ from typing import TYPE_CHECKING, Any
 from benchmarks import instruments
 from benchmarks.instruments import LESSONS, REPO, Row
 from tests.support.conversations import Conversation
-from vault_index import config
+from vault_index import config, state
 from vault_index.edit import init
 from vault_index.embed import Embedder, download
 from vault_index.hotpath import protocol
-from vault_index.journal import archive, index, session_file
+from vault_index.journal import archive, index
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import FIELDS, OBSERVATION, PROMPT, SUMMARY, Record, Session
 from vault_index.search.fitted import quantile
@@ -113,7 +113,7 @@ def _reading(home: Path, transcripts: Path | None, megabytes: int) -> Iterator[R
     size = _repeat(sources, home / "agent" / "projects" / "repeated", megabytes * 1_000_000)
     seconds, busy, memory = _import(LESSONS_EMBEDDER="none")
     journal = Journal(config.load())
-    kept = [session_file.parse(file.read_bytes(), file) for file in _files(journal)]
+    kept = archive.latest(journal, limit=-1)
     records = sum(len(session.records) for session in kept)
     yield "import: transcripts", size / 1e6, "MB"
     yield "import: sessions", len(kept), ""
@@ -179,7 +179,7 @@ def _embedding(home: Path, sessions: int) -> Iterator[Row]:
         _talk(home / "project", f"new {number}", 10, output_lines=5)
     seconds, busy, memory = _import()
     journal = Journal(config.load())
-    kept = [session_file.parse(file.read_bytes(), file) for file in _files(journal)]
+    kept = archive.latest(journal, limit=-1)
     records = sum(len(session.records) for session in kept)
     yield "import with embedding: records", records, ""
     yield "import with embedding, whole process", seconds, "s"
@@ -203,10 +203,6 @@ def _import(**environ: str) -> tuple[float, float, float]:
     unit = 1024 if sys.platform == "linux" else 1024**2
     busy = usage.ru_utime + usage.ru_stime
     return time.perf_counter() - began, busy, usage.ru_maxrss / unit
-
-
-def _files(journal: Journal) -> list[Path]:
-    return list(archive.all_files(journal.folder))
 
 
 # search
@@ -284,7 +280,7 @@ def _vault(root: Path) -> Vault:
 
 
 def _write(journal: Journal, vault: Vault, sentences: Sequence[str], number: int) -> int:
-    """Write the file of a made session; return how many records it has."""
+    """Keep a made session; return how many records it has."""
     chance = random.Random(number)
     id = f"{chance.getrandbits(32):08x}-0000-4000-8000-{number:012x}"
     began = datetime.now(UTC) - timedelta(hours=2 + number % 2000)
@@ -320,12 +316,9 @@ def _write(journal: Journal, vault: Vault, sentences: Sequence[str], number: int
         prompts=_A_SESSION // 2,
         records=(*records, summary),
     )
-    file = journal.folder / archive.path_of(session)
-    while file.exists():  # of the same day, and the same eight characters
-        session = replace(session, project=f"{session.project}-again")
-        file = journal.folder / archive.path_of(session)
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    file.write_bytes(session_file.dump(session))
+    with state.writing(journal.home) as db:
+        short = archive.free_short(db, session.id)  # another may have the same eight characters
+        archive.write(db, replace(session, short=short, written=time.time_ns()))
     return len(session.records)
 
 

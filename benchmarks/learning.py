@@ -37,7 +37,8 @@ from tests.support.projects import a_project, a_vault, taken
 from vault_index.config import Config
 from vault_index.errors import VaultError
 from vault_index.features import LearnTable
-from vault_index.learn import evidence, gate, gather, stages, timeline
+from vault_index.journal import transcript
+from vault_index.learn import evidence, gate, stages, timeline
 from vault_index.learn.material import SESSION, Entry, Material
 from vault_index.learn.stages import Request
 from vault_index.lesson.passages import Parts
@@ -99,9 +100,9 @@ def points_sent(folder: Path) -> Iterator[Row]:
     sessions = {}
     for name in points:
         file = next(file for stem, file in files.items() if stem.startswith(name))
-        turns = gather.replay(file, reading.agent_of(file)).turns
-        moments = tuple(moment for _, turn in turns for moment in turn)
-        sessions[name] = Material(SESSION, name, moments=timeline.without_orders(moments)[0])
+        moments = timeline.of_session(transcript.read(file, reading.agent_of(file)).moments)
+        seen, _ = timeline.without_orders(moments)
+        sessions[name] = Material(SESSION, name, moments=seen)
     yield "points", sum(map(len, points.values())), f"of {len(points)} sessions"
     for tokens in BUDGETS:
         config = Config(home=folder).having(LearnTable(tokens=tokens))

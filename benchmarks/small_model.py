@@ -28,12 +28,14 @@ from vault_index.ask.passages import SearchResult, Wanted, find
 from vault_index.config import Config, LlmTable
 from vault_index.embed import download
 from vault_index.features import LearnTable
-from vault_index.learn import evidence, gather, run, stages, timeline
+from vault_index.journal import transcript
+from vault_index.learn import evidence, run, stages, timeline
 from vault_index.learn.material import SESSION, Material
 from vault_index.llm.backend import Question, Reply, Take
 from vault_index.search import evaluate
 from vault_index.search.evaluate import LabelledPrompt
 from vault_index.transcripts import reading
+from vault_index.transcripts.moments import FAILED
 from vault_index.vault import Vault
 
 CONTEXT = 6_144  # tokens
@@ -99,10 +101,9 @@ def learned(vault: Vault, folder: Path, most: int) -> Iterator[Row]:
 def _materials(folder: Path) -> Iterator[Material]:
     for file in sorted(folder.rglob("*.jsonl")):
         agent = reading.agent_of(file) if file.parent.name != "subagents" else ""
-        turns = gather.replay(file, agent).turns if agent == "claude" else []
-        moments = tuple(moment for _, turn in turns for moment in turn)
-        if any(each.kind == timeline.FAILED for each in moments):
-            seen = timeline.without_orders(moments)[0]
+        there = transcript.read(file, agent).moments if agent == "claude" else ()
+        if any(each.kind == FAILED for each in there):
+            seen, _ = timeline.without_orders(timeline.of_session(there))
             yield Material(SESSION, file.stem, moments=seen, session=file.stem)
 
 

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import sqlite3
 import threading
 import time
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -286,3 +288,33 @@ def _set_aside(file: Path) -> None:
             for end in ("", *LOGS):
                 with contextlib.suppress(FileNotFoundError):
                     Path(f"{file}{end}").replace(f"{aside}{end}")
+
+
+# The tables, in the order in which they came.
+
+
+@migration
+def _sessions(db: sqlite3.Connection) -> None:
+    """What the journal keeps: see `journal.archive`, `journal.projects` and `journal.importing`."""
+    for table in (
+        "session (short TEXT PRIMARY KEY, id TEXT, agent TEXT, transcript TEXT UNIQUE, project TEXT,"
+        " folder TEXT, branch TEXT, began TEXT, ended TEXT, parent TEXT, version TEXT, prompts INT,"
+        " tool_calls INT, errors INT, unread INT, written INT, read TEXT)",
+        "moment (session TEXT REFERENCES session ON DELETE CASCADE, place INT, kind TEXT, number INT,"
+        " uuid TEXT, data TEXT, PRIMARY KEY (session, place)) WITHOUT ROWID",
+        "record (session TEXT REFERENCES session ON DELETE CASCADE, place INT, id TEXT, kind TEXT,"
+        " data TEXT, PRIMARY KEY (session, place)) WITHOUT ROWID",
+        "forgotten (hash TEXT PRIMARY KEY) WITHOUT ROWID",
+        "transcript (hash TEXT PRIMARY KEY, size INT, mtime INT) WITHOUT ROWID",
+        "project (name TEXT PRIMARY KEY, root TEXT, folders TEXT)",
+    ):
+        db.execute(f"CREATE TABLE {table}")
+    for index in ("session (id)", "session (began)", "moment (uuid)", "record (id)"):
+        name = index.replace(" (", "_").rstrip(")")
+        db.execute(f"CREATE INDEX {name} ON {index}")
+    (_, _, file), *_ = db.execute("PRAGMA database_list")
+    for named in sorted(Path(file).parent.glob("proposals/*/project.toml")) if file else ():
+        with contextlib.suppress(OSError, ValueError):  # of the folders of proposals
+            values = tomllib.loads(named.read_text("utf-8"))
+            row = (named.parent.name, str(values["root"]), json.dumps(values["folders"]))
+            db.execute("INSERT INTO project VALUES (?, ?, ?)", row)

@@ -1,4 +1,4 @@
-"""Sessions and records are found by their names, and the latest sessions without all others."""
+"""Sessions and records are found by their names."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.files import write
 from tests.support.journals import a_journal, prompt
+from vault_index import state
 from vault_index.errors import VaultError
-from vault_index.journal import archive, session_file
+from vault_index.journal import archive
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import Session, short_id
 
@@ -21,10 +21,11 @@ CODEX = "01990000-0000-7000-8000-00000000abcd"  # begins with the time
 @pytest.fixture
 def journal(own_world: Path) -> Journal:
     journal = a_journal(own_world)
-    for id, began in ((CLAUDE, "2026-10-31T23:00:00Z"), (CODEX, "2026-11-02T10:00:00Z")):
-        record = replace(prompt(id, 1, f"asked in {id}", began), id=f"{short_id(id)}-p1")
-        kept = Session(id, "agent", f"/{id}.jsonl", "shop", began=began, records=(record,))
-        write(journal.folder / archive.path_of(kept), session_file.dump(kept))
+    for id in (CLAUDE, CODEX):
+        record = replace(prompt(id, 1, f"asked in {id}", ""), id=f"{short_id(id)}-p1")
+        kept = Session(id, "agent", f"/{id}.jsonl", short_id(id), records=(record,))
+        with state.writing(own_world) as db:
+            archive.write(db, kept)
     return journal
 
 
@@ -36,13 +37,13 @@ def journal(own_world: Path) -> Journal:
         ("11111", CLAUDE),
         ("11111111-p1", CLAUDE),
         (CODEX, CODEX),
-        ("01990000-0000", CODEX),  # which its file is not called by
+        ("01990000-0000", CODEX),  # which is not its short name
         ("0000abcd", CODEX),
         ("0000abcd-p1", CODEX),
     ],
 )
 def test_a_session_is_found_by_each_of_its_names(journal: Journal, name: str, session: str) -> None:
-    assert archive.find(journal, name)[1].id == session
+    assert archive.find(journal, name).id == session
 
 
 def test_a_name_of_nothing_is_refused(journal: Journal) -> None:

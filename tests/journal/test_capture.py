@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import stat
 import threading
 from dataclasses import replace
@@ -10,22 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.agent_files import (
-    DAY,
-    bytes_below,
-    files_below,
-    session_id,
-    turn,
-    write_transcript,
-)
+from tests.support.agent_files import session_id, turn, write_transcript
 from tests.support.commands import run
+from tests.support.journals import sessions
 from tests.support.planted import SECRETS
-from vault_index import config
+from vault_index import config, state
 from vault_index.errors import VaultError
 from vault_index.features import JournalTable
-from vault_index.journal import capture, projects, session_file
+from vault_index.journal import archive, capture, projects
 from vault_index.journal.journal import Journal
-from vault_index.journal.record import Session
 from vault_index.transcripts import events
 
 
@@ -34,27 +26,23 @@ def journal(own_world: Path) -> Journal:
     return Journal(config.load())
 
 
-def read(taken: capture.Captured) -> Session:
-    assert taken.file
-    return session_file.parse(taken.file.read_bytes(), taken.file)
-
-
 def test_a_session_goes_on_where_it_was(journal: Journal, own_world: Path) -> None:
     turns = [turn("a", number, f"Do step {number} of the login") for number in range(1, 5)]
     file = write_transcript(own_world, "a", turns[0])
     for count in (1, 2, 4, 4):
         write_transcript(own_world, "a", *turns[:count])
         taken = capture.capture(journal, file, "claude", force=True)
-        assert read(taken).prompts == count
+        assert taken.session
+        assert taken.session.prompts == count
     assert taken.new == 0
-    step_by_step = files_below(journal.folder)
-    shutil.rmtree(journal.folder)
+    (kept,) = archive.latest(journal)
+    step_by_step, there = sessions(journal), archive.moments_of(journal, kept)
+    (own_world / state.FILE).unlink()
     capture.capture(journal, file, "claude", force=True)
-    assert files_below(journal.folder) == step_by_step
-    (path,) = step_by_step
-    assert path == f"shop/{DAY[:7]}/{DAY[8:]}-{session_id('a')[:8]}.md"
-    for kept in journal.folder.rglob("*"):
-        assert stat.S_IMODE(kept.stat().st_mode) == (0o700 if kept.is_dir() else 0o600), kept
+    assert sessions(journal) == step_by_step
+    assert archive.moments_of(journal, kept) == there
+    for file in own_world.glob(f"{state.FILE}*"):
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
 
 
 def test_only_what_is_recorded_and_a_session_of_its_user(
@@ -65,13 +53,13 @@ def test_only_what_is_recorded_and_a_session_of_its_user(
     projects.record(journal, "/code/shop")
     ours = write_transcript(own_world, "b", turn("b", 1, f"{events.MARKER}\nSummarise this."))
     empty = write_transcript(own_world, "c")
-    assert capture.capture(journal, ours, "claude").file is None
+    assert capture.capture(journal, ours, "claude").session is None
     assert capture.capture(journal, empty, "claude", force=True).why == capture.NO_WORK
-    assert files_below(journal.folder) == {}
+    assert sessions(journal) == {}
     monkeypatch.setenv("LESSONS_INTERNAL", "1")
     assert capture.capture(journal, file, "claude").why == capture.OURS
     monkeypatch.delenv("LESSONS_INTERNAL")
-    assert capture.capture(journal, file, "claude").file
+    assert capture.capture(journal, file, "claude").session
 
 
 @pytest.mark.slow
@@ -86,9 +74,10 @@ def test_no_planted_secret_is_in_any_file(journal: Journal, own_world: Path) -> 
     words = {word.strip("'\"`,;.") for text in secrets for word in text.replace("=", " ").split()}
     odd = {word for word in words if len(word) > 15 and sum(map(str.isdigit, word)) > 2}
     assert len(odd) > 45
-    there = bytes_below(journal.folder)
-    assert len(there) > len(secrets)
-    assert not [word for word in odd if any(word.encode() in data for data in there.values())]
+    assert len(sessions(journal)) == len(secrets)
+    state.shrink(own_world)
+    kept = (own_world / state.FILE).read_bytes()
+    assert not [word for word in odd if word.encode() in kept]
 
 
 @pytest.mark.slow
@@ -108,9 +97,9 @@ def test_files_that_git_ignores_or_the_user_names_are_left_out(
         turn("a", 3, "And customers/acme.txt?", str(shop), file="customers/acme.txt"),
         turn("a", 4, "Fix src/login.py", str(shop), file="src/login.py"),
     )  # fmt: skip
-    text = capture.capture(Journal(named), file, "claude", force=True).file
-    assert text
-    kept = text.read_text()
+    session = capture.capture(Journal(named), file, "claude", force=True).session
+    assert session
+    kept = f"{session} {archive.moments_of(journal, session)}"
     for gone in ("settings.local", "private/plan", "secret plan", "acme"):
         assert gone not in kept, gone
     assert "src/login.py" in kept
@@ -125,9 +114,11 @@ def test_a_resumed_copy_repeats_nothing(journal: Journal, own_world: Path) -> No
     assert capture.capture(journal, again, "claude", force=True).why == capture.COPY
     again = write_transcript(own_world, "b", copy, turn("b", 2, "Now the logout"))
     second = capture.capture(journal, again, "claude", force=True)
-    prompts = [record.text for record in read(second).records if record.kind == "prompt"]
+    assert first.session
+    assert second.session
+    prompts = [record.text for record in second.session.records if record.kind == "prompt"]
     assert prompts == ["Now the logout"]
-    assert len(read(first).records) == 3
+    assert len(first.session.records) == 3
 
 
 def test_two_readers_at_once(journal: Journal, own_world: Path) -> None:
@@ -143,18 +134,10 @@ def test_two_readers_at_once(journal: Journal, own_world: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    (data,) = files_below(journal.folder).values()
-    assert session_file.parse(data, "a").prompts == 8
+    (session,) = sessions(journal).values()
+    assert session.prompts == 8
 
 
-def test_what_cannot_be_read_or_written_is_named(journal: Journal, own_world: Path) -> None:
-    file = write_transcript(own_world, "a", turn("a", 1, "Fix the login"))
+def test_what_cannot_be_read_is_named(journal: Journal, own_world: Path) -> None:
     with pytest.raises(VaultError, match=r"gone\.jsonl cannot be read"):
         capture.capture(journal, own_world / "gone.jsonl", "claude", force=True)
-    (journal.folder / "shop").mkdir(parents=True)
-    month = journal.folder / projects.project_of(journal.folder, "/code/shop") / DAY[:7]
-    month.symlink_to(own_world)
-    with pytest.raises(VaultError, match="is a link"):
-        capture.capture(journal, file, "claude", force=True)
-    month.unlink()
-    assert capture.capture(journal, file, "claude", force=True).file

@@ -15,11 +15,12 @@ import pytest
 
 from tests.support.agent_files import turn, write_transcript
 from tests.support.commands import run
-from vault_index import config
+from tests.support.journals import keep, prompt, sessions
+from vault_index import config, state
 from vault_index.ask import conversations
 from vault_index.ask.conversations import Exchange
 from vault_index.features import JournalTable
-from vault_index.journal import archive, forget, importing, projects
+from vault_index.journal import forget, importing, projects
 from vault_index.journal.journal import Journal
 from vault_index.vault import Vault, open_vault
 
@@ -40,13 +41,15 @@ def journal(own_world: Path, monkeypatch: pytest.MonkeyPatch) -> Journal:
         records = json.loads(re.sub(r"\d{4}-\d\d-\d\dT", f"{day(AGE)}T", dated))
         write_transcript(own_world, name, records, mtime=int(time.time() - AGE * 86_400))
     importing.import_all(journal, 0.0)
-    for file in archive.all_files(journal.folder):
-        os.utime(file, (0, 0))
     return journal
 
 
-def sessions(journal: Journal) -> int:
-    return len(list(archive.all_files(journal.folder)))
+def age(journal: Journal, days: int) -> None:
+    """Have all sessions been taken in so long ago, and one today."""
+    ago = f"UPDATE session SET written = written - {days * 86_400 * 10**9}"
+    with state.writing(journal.home) as db:
+        db.execute(ago)
+    keep(journal, "now", prompt("now", 1, "And today?", f"{day(0)}T10:00:00.000Z"))
 
 
 def keeping(journal: Journal, days: int) -> Journal:
@@ -55,20 +58,29 @@ def keeping(journal: Journal, days: int) -> Journal:
 
 
 def test_nothing_goes_unless_the_settings_say_when(journal: Journal) -> None:
+    assert forget.expire(keeping(journal, 10)).sessions == 0, "imported a moment ago"
+    age(journal, AGE)
     assert forget.expire(journal).sessions == 0
     for days in (0, AGE + 10, 999_999_999):
         assert forget.expire(keeping(journal, days)).sessions == 0
-    assert sessions(journal) == 3
+    assert len(sessions(journal)) == 4
     assert forget.expire(keeping(journal, AGE - 10)).sessions == 3
-    assert sessions(journal) == 0
+    assert [*sessions(journal)] == ["now"]
+
+
+def test_a_clock_alone_lets_nothing_go(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+    later = time.time() + AGE * 86_400
+    monkeypatch.setattr(time, "time", lambda: later)
+    assert forget.expire(keeping(journal, 10)).sessions == 0
 
 
 @pytest.mark.slow
 def test_a_command_that_writes_lets_old_sessions_go(journal: Journal, own_world: Path) -> None:
+    age(journal, AGE)
     (own_world / "config.toml").write_text("[journal]\nretention_days = 365\n")
     done = run("lessons", "journal", "import", cwd=own_world)
     assert "note: 3 sessions older than 365 days went\n" in done.err
-    assert sessions(journal) == 0
+    assert [*sessions(journal)] == ["now"]
 
 
 def test_conversations_go_with_sessions(own_world: Path, make_vault: Callable[..., Vault]) -> None:

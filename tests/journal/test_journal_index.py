@@ -1,9 +1,8 @@
-"""The journal's index is a cache of the session files: it follows them, whatever happens to it."""
+"""The journal's index is a cache of its sessions: it follows them, whatever happens to it."""
 
 from __future__ import annotations
 
-import os
-import shutil
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,11 @@ from typing import Any
 import pytest
 
 from tests.support.embedders import FailingEmbedder, WordEmbedder
-from tests.support.journals import a_journal, keep, prompt, work
+from tests.support.journals import a_journal, drop, keep, prompt, work
+from vault_index import state
 from vault_index.errors import EmbedderError, IndexStateError
 from vault_index.journal import index
-from vault_index.journal.journal import INDEX, Journal, open_index
+from vault_index.journal.journal import Journal, open_index
 from vault_index.store import manifest
 
 AT = "2026-11-20T14:0{}:00.000Z"
@@ -27,29 +27,30 @@ def contents(journal: Journal) -> list[tuple[str, str, str]]:
     return sorted((row["id"], row["text"], row["content_hash"]) for row in found)
 
 
-def of_files(journal: Journal, home: Path) -> list[tuple[str, str, str]]:
-    """Return what an index has that is made of the files alone."""
+def made_anew(journal: Journal, home: Path) -> list[tuple[str, str, str]]:
+    """Return what an index has that is made of the sessions alone."""
+    home.mkdir()
     other = a_journal(home, WordEmbedder())
-    shutil.copytree(journal.folder, other.folder, ignore=shutil.ignore_patterns(INDEX))
+    with sqlite3.connect(journal.home / state.FILE) as db:
+        db.execute("VACUUM INTO ?", [str(home / state.FILE)])
     index.sync(other)
     return contents(other)
 
 
 @pytest.mark.slow
-def test_the_index_follows_the_files(own_world: Path, tmp_path: Path) -> None:
+def test_the_index_follows_the_sessions(own_world: Path, tmp_path: Path) -> None:
     journal = a_journal(own_world, words := WordEmbedder())
     keep(journal, FIRST, prompt(FIRST, 1, "keep the query of the redirect", AT.format(1)))
     gone = keep(journal, SECOND, prompt(SECOND, 1, "retry the upload", AT.format(2)))
     assert index.sync(journal).added == 2
     keep(journal, FIRST, prompt(FIRST, 1, "keep the fragment of the redirect", AT.format(1)))
-    gone.unlink()
+    drop(journal, gone)
     keep(journal, THIRD, prompt(THIRD, 1, "name the branch", AT.format(3)), project="other")
     words.documents.clear()
     stats = index.sync(journal)
     assert (stats.added, stats.changed, stats.removed) == (1, 1, 1)
     assert sorted(words.documents) == ["keep the fragment of the redirect", "name the branch"]
-    (tmp_path / "other").mkdir()
-    assert contents(journal) == of_files(journal, tmp_path / "other")
+    assert contents(journal) == made_anew(journal, tmp_path / "other")
     assert not index.sync(journal).wrote
 
 
@@ -71,39 +72,27 @@ def test_a_session_that_goes_on_writes_only_what_is_new(own_world: Path) -> None
     stats = index.sync(journal)
     after = {id for id, *_ in contents(journal)}
     assert (stats.changed, stats.rows) == (1, 1)
-    assert before - after == {f"shop/2026-11/20-{FIRST}.md:11111111-o1.1@2"}
-    assert after - before == {f"shop/2026-11/20-{FIRST}.md:11111111-p2@0"}
-
-
-def test_a_file_that_does_not_parse_keeps_its_rows_and_is_named(own_world: Path) -> None:
-    journal = a_journal(own_world)
-    file = keep(journal, FIRST, prompt(FIRST, 1, "keep the query", AT.format(1)))
-    index.sync(journal)
-    file.write_text("no frontmatter at all\n")
-    stats = index.sync(journal)
-    assert [problem.path for problem in stats.problems] == [f"shop/2026-11/20-{FIRST}.md"]
-    assert [text for _, text, _ in contents(journal)] == ["keep the query"]
+    assert before - after == {"11111111-o1.1@2"}
+    assert after - before == {"11111111-p2@0"}
 
 
 @pytest.mark.slow
 def test_a_kill_between_rows_and_manifest_is_repaired(
     own_world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows are in the table, and the manifest does not know of them: the file is put back meanwhile."""
+    """Rows are in the table, and the manifest does not know of them: the session is put back."""
     journal = a_journal(own_world, WordEmbedder())
-    file = keep(journal, FIRST, prompt(FIRST, 1, "keep the query", AT.format(1)))
-    os.utime(file, ns=(1, 1))
+    before = prompt(FIRST, 1, "keep the query", AT.format(1))
+    keep(journal, FIRST, before)
     index.sync(journal)
-    before = file.read_bytes()
     keep(journal, FIRST, prompt(FIRST, 1, "something else", AT.format(1)))
     with monkeypatch.context() as patch:
         patch.setattr(manifest, "save", _killed)
         with pytest.raises(KeyboardInterrupt):
             index.sync(journal)
-    file.write_bytes(before)
+    keep(journal, FIRST, before)
     index.sync(journal)
-    (tmp_path / "other").mkdir()
-    assert contents(journal) == of_files(journal, tmp_path / "other")
+    assert contents(journal) == made_anew(journal, tmp_path / "other")
 
 
 def _killed(*_args: Any, **_options: Any) -> None:
@@ -147,7 +136,7 @@ def raw_bytes(folder: Path) -> bytes:
 def test_what_is_removed_is_in_no_byte_of_the_index(own_world: Path) -> None:
     journal = a_journal(own_world, words := WordEmbedder())
     secret = "the xylophone is under the stairs"
-    file = keep(journal, FIRST, prompt(FIRST, 1, secret, AT.format(1)))
+    gone = keep(journal, FIRST, prompt(FIRST, 1, secret, AT.format(1)))
     keep(journal, SECOND, prompt(SECOND, 1, "retry the upload", AT.format(2)))
     index.sync(journal)
     keep(journal, SECOND, prompt(SECOND, 1, "retry the upload twice", AT.format(2)))
@@ -155,7 +144,7 @@ def test_what_is_removed_is_in_no_byte_of_the_index(own_world: Path) -> None:
     vector = words.embed_query(secret).astype("<f4").tobytes()
     assert b"xylophone" in raw_bytes(journal.folder)
     assert vector in raw_bytes(own_world)
-    file.unlink()
+    drop(journal, gone)
     words.documents.clear()
     index.remove(journal, [FIRST])
     assert b"xylophone" not in raw_bytes(journal.folder)

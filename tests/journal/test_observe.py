@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.support.transcripts import FOLDER, SESSION, Talk
-from vault_index.journal import transcript
+from vault_index.journal import observe, transcript
 from vault_index.journal.record import CONCEPTS, FIELDS, OBSERVATION, PROMPT, SUMMARY, TYPES, Record
 from vault_index.transcripts import reading
 
@@ -20,13 +21,14 @@ EXPLANATION = (
 
 def records(talk: Talk, tmp_path: Path, kind: str = OBSERVATION) -> list[Record]:
     file = talk.write(tmp_path / f"{SESSION}.jsonl")
-    session = transcript.read(file, reading.CLAUDE, None, lambda text: text)
-    made = [record for record in session.records if record.kind == kind]
+    read = transcript.read(file, reading.CLAUDE)
+    session = replace(read.session, short=SESSION[:8])
+    made = [each for each in observe.seen(session, read.moments).records if each.kind == kind]
     for record in made:
         assert record.title
         assert len(record.title) <= 100
         assert "\n" not in record.title
-        assert kind == PROMPT or record.type in TYPES
+        assert kind != OBSERVATION or record.type in TYPES
         assert set(record.concepts) <= set(CONCEPTS)
     return made
 
@@ -267,13 +269,11 @@ def test_titles_of_prompts(talk: Talk, tmp_path: Path, prompt: object, title: st
 
 
 def summary(talk: Talk, tmp_path: Path) -> Mapping[str, str]:
-    file = talk.write(tmp_path / f"{SESSION}.jsonl")
-    session = transcript.read(file, reading.CLAUDE, None, lambda text: text)
-    made = [record for record in session.records if record.kind == SUMMARY]
+    made = records(talk, tmp_path, SUMMARY)
     assert len(made) <= 1
     if not made:
         return {}
-    assert (made[0].id, made[0].at) == ("3f2a91c0-s", session.ended)
+    assert made[0].id == "3f2a91c0-s"
     assert list(made[0].fields) == [name for name in FIELDS if name in made[0].fields]
     return made[0].fields
 

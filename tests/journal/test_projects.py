@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import stat
 from pathlib import Path
 
 import pytest
@@ -32,20 +31,16 @@ def test_a_repository_is_one_project_wherever_it_is_checked_out(
     shop = repository(tmp_path / "shop")
     run("git", "worktree", "add", "-q", tmp_path / "elsewhere" / "fix", cwd=shop)
     (shop / "src").mkdir()
-    name = projects.project_of(journal.folder, str(shop))
+    name = projects.project_of(journal.home, str(shop))
     assert name == "shop"
     for folder in (shop / "src", tmp_path / "elsewhere" / "fix", shop / "removed" / "since"):
-        assert projects.project_of(journal.folder, str(folder)) == name, folder
+        assert projects.project_of(journal.home, str(folder)) == name, folder
     shutil.copytree(shop, tmp_path / "moved")
     shutil.rmtree(shop)
-    assert projects.project_of(journal.folder, str(tmp_path / "moved")) == name
+    assert projects.project_of(journal.home, str(tmp_path / "moved")) == name
     assert (
-        projects.project_of(journal.folder, str(shop / "src")) == name
+        projects.project_of(journal.home, str(shop / "src")) == name
     )  # of a session before the move
-    file = journal.folder / name / "project.toml"
-    assert str(tmp_path / "moved") in file.read_text()
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
 
 
 @pytest.mark.slow
@@ -56,9 +51,9 @@ def test_projects_of_one_name_are_kept_apart(journal: Journal, tmp_path: Path) -
     second = repository(tmp_path / "b" / "api", "Two")
     fork = tmp_path / "c" / "api"
     shutil.copytree(first, fork)  # which is there beside the first
-    names = [projects.project_of(journal.folder, str(folder)) for folder in (first, second, fork)]
+    names = [projects.project_of(journal.home, str(folder)) for folder in (first, second, fork)]
     assert names == ["api", "api-2", "api-3"]
-    assert [projects.project_of(journal.folder, str(folder)) for folder in (fork, first)] == [
+    assert [projects.project_of(journal.home, str(folder)) for folder in (fork, first)] == [
         "api-3",
         "api",
     ]
@@ -66,26 +61,17 @@ def test_projects_of_one_name_are_kept_apart(journal: Journal, tmp_path: Path) -
         run("git", "remote", "add", "origin", "https://git.internal/api", cwd=folder)
     (tmp_path / "d").mkdir()
     shutil.copytree(second, tmp_path / "d" / "api")  # one more clone of the second
-    assert projects.project_of(journal.folder, str(tmp_path / "d" / "api")) == "api-2"
-
-
-def test_a_folder_that_a_kill_left_empty_takes_no_name(journal: Journal, tmp_path: Path) -> None:
-    left = journal.folder / "shop"
-    left.mkdir(parents=True)
-    (left / ".project.toml.a1b2c3d4").write_text("")
-    (tmp_path / "shop").mkdir()
-    assert projects.project_of(journal.folder, str(tmp_path / "shop")) == "shop"
+    assert projects.project_of(journal.home, str(tmp_path / "d" / "api")) == "api-2"
 
 
 def test_any_folder_has_a_name(journal: Journal) -> None:
     names = [
-        projects.project_of(journal.folder, folder)
+        projects.project_of(journal.home, folder)
         for folder in ("C:\\Users\\me\\Shop", "/gone/recorded", "/gone/.hidden", "", "/gone/한국어")
     ]
-    assert names == ["Shop", "recorded-2", "hidden", "project", "한국어"]
-    assert all((journal.folder / name).is_dir() for name in names)
-    assert projects.find_project(journal.folder, "/gone/recorded/src") == "recorded-2"
-    assert projects.find_project(journal.folder, "/gone/other") == ""
+    assert names == ["Shop", "recorded", "hidden", "project", "한국어"]
+    assert projects.find_project(journal.home, "/gone/recorded/src") == "recorded"
+    assert projects.find_project(journal.home, "/gone/other") == ""
 
 
 def test_only_what_was_asked_for_is_recorded(journal: Journal, tmp_path: Path) -> None:

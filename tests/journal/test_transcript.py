@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,30 +15,37 @@ from hypothesis import strategies as st
 
 from tests.support.transcripts import FOLDER, SESSION, Talk
 from vault_index.errors import VaultError
-from vault_index.journal import transcript
+from vault_index.journal import observe, transcript
 from vault_index.journal.record import OBSERVATION, PROMPT, SUMMARY, Record, Session, short_id
 from vault_index.transcripts import events, reading
+from vault_index.transcripts.moments import Moment
 
 
-def as_is(text: str) -> str:
-    return text
+def read(file: Path, before: Kept | None = None, agent: str = reading.CLAUDE) -> Kept:
+    """Return a session as the journal has it after a read that goes on from an earlier one."""
+    now = transcript.read(file, agent, before.session if before else None)
+    there = [each for each in (before.moments if before else ()) if each.place < now.begin]
+    state = json.loads(json.dumps(now.session.read.state))  # as it comes back from the database
+    kept = replace(now.session, short=SESSION[:8], read=replace(now.session.read, state=state))
+    there += now.moments
+    return Kept(observe.seen(kept, there), tuple(there))
 
 
-def kept(session: Session) -> Session:
-    """Return a session as it comes back from its file: the state is JSON."""
-    state = json.loads(json.dumps(session.read.state))
-    return replace(session, read=replace(session.read, state=state))
+@dataclass(frozen=True)
+class Kept:
+    session: Session
+    moments: tuple[Moment, ...]
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        return self.session.records
 
 
-def read(file: Path, before: Session | None = None, agent: str = reading.CLAUDE) -> Session:
-    return kept(transcript.read(file, agent, before, as_is))
-
-
-def prompts(session: Session) -> list[Record]:
+def prompts(session: Kept) -> list[Record]:
     return [record for record in session.records if record.kind == PROMPT]
 
 
-def whole_text(session: Session) -> str:
+def whole_text(session: Kept) -> str:
     return repr(session)
 
 
@@ -90,11 +97,12 @@ def test_where_earlier_reads_stopped_makes_no_difference(tmp_path: Path, cuts: l
 
 
 def test_a_session(tmp_path: Path) -> None:
-    session = read(long_talk().write(tmp_path / f"{SESSION}.jsonl"))
+    kept = read(long_talk().write(tmp_path / f"{SESSION}.jsonl"))
+    session = kept.session
     assert (session.id, session.agent, session.folder) == (SESSION, "claude", FOLDER)
     assert (session.branch, session.version, session.parent) == ("main", "2.1.30", "")
     assert (session.began, session.ended[:10]) == ("2026-11-19T00:00:00.000Z", "2026-11-20")
-    origins = [record.origin for record in prompts(session)]
+    origins = [record.origin for record in prompts(kept)]
     assert sorted(origins) == [*[events.PROMPT] * 4, events.QUEUED], "a bare /compact is none"
     assert session.tool_calls == 8
     assert session.unread == 2
@@ -106,14 +114,12 @@ def test_only_the_last_turn_is_read_again(tmp_path: Path) -> None:
     talk = long_talk()
     file = talk.write(tmp_path / f"{SESSION}.jsonl")
     before = read(file)
-    assert 0 < before.read.bytes < before.read.size
-    marked = tuple(replace(record, title="as it was kept") for record in before.records)
+    assert 0 < before.session.read.bytes < before.session.read.size
     talk.says("You are welcome. The cart of a guest is still lost when the browser is closed.")
-    after = read(talk.write(file), replace(before, project="shop", records=marked))
-    titles = [record.title for record in after.records if record.number < before.read.number]
-    assert set(titles) == {"as it was kept"}
-    assert "still lost" in after.records[-2].text
-    assert after.project == "shop"
+    after = transcript.read(talk.write(file), "claude", replace(before.session, project="shop"))
+    assert [each.text[:15] for each in after.moments] == ["thanks", "You are welcome"]
+    assert after.begin == len(before.moments) - 1
+    assert after.session.project == "shop"
 
 
 @pytest.mark.parametrize("change", ["shrank", "changed"])
@@ -135,7 +141,7 @@ def test_a_line_that_is_being_written_waits_for_its_end(tmp_path: Path) -> None:
     file.write_bytes(whole[:-20])
     session = read(file)
     assert [record.text for record in prompts(session)] == ["Where is the login redirect?"]
-    assert session.unread == 0
+    assert session.session.unread == 0
     file.write_bytes(whole[:-1])  # all but the line feed: nothing more may come
     assert len(prompts(read(file, session))) == 2
 
@@ -174,7 +180,7 @@ def test_a_program_s_prompts_are_kept_and_marked_so(tmp_path: Path) -> None:
     talk.says("The change is good but for the name of the second function.")
     session = read(talk.write(tmp_path / f"{SESSION}.jsonl"))
     assert [record.origin for record in prompts(session)] == [events.AUTOMATED]
-    assert session.prompts == 0
+    assert session.session.prompts == 0
 
 
 def test_subagents(tmp_path: Path) -> None:
@@ -184,7 +190,8 @@ def test_subagents(tmp_path: Path) -> None:
     talk.calls("Read", "...", file_path=f"{FOLDER}/shop/cart.py")
     talk.says("The cart is loaded in shop/cart.py by the function load.")
     own = read(talk.write(tmp_path / SESSION / "subagents" / "agent-ad79cef0.jsonl"))
-    assert (own.id, own.parent, own.prompts) == ("ad79cef0", SESSION, 0)
+    agent = own.session
+    assert (agent.id, agent.parent, agent.prompts) == ("ad79cef0", SESSION, 0)
     assert [record.kind for record in own.records] == [PROMPT, OBSERVATION, SUMMARY]
 
     main = Talk()
@@ -198,7 +205,9 @@ def test_subagents(tmp_path: Path) -> None:
     assert "by the function load" not in work.text
 
 
-def test_secrets_are_redacted_before_anything_is_cut(tmp_path: Path) -> None:
+def test_secrets_are_redacted_before_anything_is_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A secret across the place of a cut would be half of one that no rule knows."""
     secret = "hunter2" * 20
     talk = Talk()
@@ -210,7 +219,8 @@ def test_secrets_are_redacted_before_anything_is_cut(tmp_path: Path) -> None:
     talk.calls("TodoWrite", "", todos=[{"content": f"Replace {secret}", "status": "pending"}])
     talk.prompt("Next.")
     file = talk.write(tmp_path / f"{SESSION}.jsonl")
-    session = transcript.read(file, "claude", None, lambda text: text.replace(secret, "[redacted]"))
+    monkeypatch.setattr(transcript, "redact", lambda text: text.replace(secret, "[redacted]"))
+    session = read(file)
     assert "hunter2" not in whole_text(session)
     assert whole_text(session).count("[redacted]") >= 7
 
@@ -250,7 +260,8 @@ def test_the_format_may_change_in_any_way(tmp_path: Path, seed: int) -> None:
     file = tmp_path / f"{SESSION}.jsonl"
     file.write_text("".join(json.dumps(changed(json.loads(line))) + "\n" for line in lines))
     session = read(file)
-    json.dumps(asdict(session), ensure_ascii=False).encode()
+    json.dumps(asdict(session.session), ensure_ascii=False).encode()
+    json.dumps([*map(asdict, session.moments)], ensure_ascii=False).encode()
     assert all(record.title for record in session.records)
 
 
@@ -296,7 +307,8 @@ def test_rollouts_of_codex_come_through_the_same_door(tmp_path: Path) -> None:
     file.write_text("\n".join(text) + "\n")
     session = read(file, before, agent=reading.CODEX)
     assert session == read(file, agent=reading.CODEX)
-    assert (session.id, session.version, session.prompts) == (session_id, "0.142.5", 2)
+    head = session.session
+    assert (head.id, head.version, head.prompts) == (session_id, "0.142.5", 2)
     work = session.records[1]
     assert work.files_modified == ("shop/cart.py",)
     assert [(command.text, command.status) for command in work.commands] == [("pytest", 1)]

@@ -10,7 +10,8 @@ import pytest
 
 from tests.support.conversations import Conversation, about_retries
 from tests.support.transcripts import Talk
-from vault_index.learn import by_rule, gather
+from vault_index.journal import transcript
+from vault_index.learn import by_rule, timeline
 from vault_index.learn.material import Entry
 
 ASKED = "Install a library for charts in the web client"
@@ -24,7 +25,7 @@ REFUSED = (
 
 def drafts(talk: Talk | Conversation, tmp_path: Path) -> list[Entry]:
     file = talk.write(tmp_path / "talk.jsonl") if isinstance(talk, Talk) else talk.file
-    there = [each for _, turn in gather.replay(file, "claude").turns for each in turn]
+    there = [*timeline.of_session(transcript.read(file, "claude").moments)]
     entries = by_rule.read(there)
     for entry in entries:
         assert (entry.by_rule, entry.type, entry.confidence) == (True, "", 2)

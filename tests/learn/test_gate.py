@@ -16,9 +16,9 @@ from vault_index.journal.record import private_id
 from vault_index.learn import evidence, gate, stages, timeline
 from vault_index.learn.gate import Admitted, Context
 from vault_index.learn.material import COMMITS, Entry
-from vault_index.learn.timeline import AGENT, FAILED, PERSON, Moment
 from vault_index.proposals import draft
 from vault_index.store import injections
+from vault_index.transcripts.moments import AGENT, FAILED, PERSON, Moment
 
 HEAP = (
     "When the frontend build in CI dies with ENOMEM, raise the heap of node: set NODE_OPTIONS to"

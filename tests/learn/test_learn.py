@@ -24,8 +24,8 @@ from vault_index.api import codec
 from vault_index.errors import SettingsError, VaultError, WriteError
 from vault_index.learn import record, run, stages
 from vault_index.learn.material import Material
-from vault_index.learn.timeline import AGENT, EDIT, FAILED, PERSON, Moment
 from vault_index.proposals import review
+from vault_index.transcripts.moments import AGENT, EDIT, FAILED, PERSON, Moment
 from vault_index.vault import Vault, open_vault
 
 HEAP = (

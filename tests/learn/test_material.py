@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable
@@ -19,10 +20,12 @@ from tests.support.projects import a_project, a_vault, commit, taken
 from vault_index.check.redact import redact
 from vault_index.config import load
 from vault_index.errors import VaultError
+from vault_index.journal import forget
+from vault_index.journal.journal import Journal
 from vault_index.learn import gather, timeline
 from vault_index.learn.material import ADDED, CHANGED, MOVED, REMOVED, Material
 from vault_index.store import injections
-from vault_index.transcripts import events
+from vault_index.transcripts import events, moments
 from vault_index.vault import Vault
 
 MakeVault = Callable[..., Vault]
@@ -42,7 +45,7 @@ def all_text(material: Material) -> str:
 
 
 def said(material: Material) -> list[str]:
-    return [each.text for each in material.moments if each.kind == timeline.PERSON]
+    return [each.text for each in material.moments if each.kind == moments.PERSON]
 
 
 def test_a_session_that_failed_and_passed(project: Path) -> None:
@@ -51,7 +54,7 @@ def test_a_session_that_failed_and_passed(project: Path) -> None:
     write(project / "store/login.py", "redirect(path + query)\n")
     material = gather.session(vault, taken(talk))
     assert said(material) == ["The login redirect loses the query string, please correct that"]
-    assert [*timeline.repairs(material.moments)] == [(1, 3)]
+    assert [*moments.repairs(material.moments)] == [(1, 3)]
     assert material.moments[1].text == "FAILED test_redirect_keeps_query"
     assert material.moments[2].text == "-redirect(path)\n+redirect(path + query)"
     assert [(change.path, change.kind) for change in material.changes] == [
@@ -60,11 +63,11 @@ def test_a_session_that_failed_and_passed(project: Path) -> None:
     assert "-redirect(path)\n+redirect(path + query)\n" in material.diff
     assert (material.scope, material.session, material.project) == ("session", talk.id, "shop")
     assert [(each.kind, each.about) for each in material.moments] == [
-        (timeline.PERSON, ""),
-        (timeline.FAILED, "pytest tests/test_login.py"),
-        (timeline.EDIT, "store/login.py"),
-        (timeline.RAN, "pytest tests/test_login.py"),
-        (timeline.AGENT, ""),
+        (moments.PERSON, ""),
+        (moments.FAILED, "pytest tests/test_login.py"),
+        (moments.EDIT, "store/login.py"),
+        (moments.RAN, "pytest tests/test_login.py"),
+        (moments.AGENT, ""),
     ]
     assert material.digest
 
@@ -110,13 +113,9 @@ def test_without_its_transcript_the_journal_is_enough(project: Path) -> None:
     vault = a_vault(project)
     talk = about_redirects(project)
     session = taken(talk)
+    before = gather.session(vault, session)
     talk.file.unlink()
-    material = gather.session(vault, session)
-    assert said(material) == ["The login redirect loses the query string, please correct that"]
-    ((failed, passed),) = timeline.repairs(material.moments)
-    assert "FAILED test_redirect_keeps_query" in material.moments[failed].text
-    between = material.moments[failed + 1 : passed]
-    assert [(each.kind, each.about) for each in between] == [(timeline.EDIT, "store/login.py")]
+    assert gather.session(vault, session) == before
 
 
 @pytest.mark.parametrize("has_transcript", [True, False], ids=["transcript", "journal alone"])
@@ -150,18 +149,22 @@ def test_without_a_repository_the_edits_are_the_diff(tmp_path: Path, make_vault:
     assert "+++ b/store/login.py\n@@ an edit @@\n-redirect(path)\n" in material.diff
 
 
-def test_a_record_that_a_person_deleted_is_not_learned_from(project: Path) -> None:
+def test_what_a_person_forgot_is_not_learned_from(project: Path) -> None:
     vault = a_vault(project)
-    talk = about_retries(project)
-    session = taken(talk)
-    (file,) = (vault.config.home / "journal").rglob(f"*{session[:8]}.md")
-    text = file.read_text()
-    begin = text.index(f'<!-- record {{"id": "{session[:8]}-p2"')
-    end = text.index("<!-- record", begin + 9)
-    file.write_text(text[:begin] + text[end:])
+    session = taken(about_retries(project))
+    forget.forget(Journal(vault.config), matching="No, use five retries")
     material = gather.session(vault, session)
     assert said(material) == ["How many times should the uploader retry?"]
     assert not [each for each in material.moments if "RETRIES" in each.text or "five" in each.text]
+
+
+def test_a_prompt_of_a_program_is_marked(project: Path) -> None:
+    vault = a_vault(project)
+    talk = about_redirects(project)
+    lines = [json.loads(line) for line in talk.file.read_text().splitlines()]
+    talk.file.write_text("".join(json.dumps(x | {"entrypoint": "sdk-cli"}) + "\n" for x in lines))
+    (asked,) = said(gather.session(vault, taken(talk)))
+    assert asked.startswith("(a program) The login redirect")
 
 
 def test_the_diff_is_since_the_session_began(project: Path) -> None:

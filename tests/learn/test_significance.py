@@ -17,7 +17,7 @@ from vault_index.config import load
 from vault_index.features import LearnTable
 from vault_index.learn import gather, significance
 from vault_index.learn.material import Material
-from vault_index.learn.timeline import EDIT, FAILED, PERSON, RAN, REFUSED, Moment
+from vault_index.transcripts.moments import EDIT, FAILED, PERSON, RAN, REFUSED, Moment
 from vault_index.vault import Vault
 
 BEFORE = {
@@ -33,7 +33,7 @@ BEFORE = {
 }  # fmt: skip
 SMALL = {"shop/pay.py": "from shop.cart import total\n\nprint(total([2]))\n"}
 CORRECTED = (Moment(PERSON, "No, use euros", is_correction=True),)
-REFUSAL = (Moment(PERSON, "not on this branch"), Moment(FAILED, REFUSED, "git push"))
+REFUSAL = (Moment(PERSON, "not on this branch"), Moment(REFUSED, "", "git push"))
 REPAIR = (
     Moment(FAILED, "1 failed", "pytest -q"),
     Moment(EDIT, "", "a.py"),

@@ -15,7 +15,7 @@ from vault_index.errors import ModelAnswerError, ModelRefusedError
 from vault_index.features import LearnTable
 from vault_index.learn import stages
 from vault_index.learn.stages import Request
-from vault_index.learn.timeline import AGENT, PERSON, Moment
+from vault_index.transcripts.moments import AGENT, PERSON, Moment
 
 TITLE = "after_login() must pass the query string on"
 

@@ -8,8 +8,19 @@ import pytest
 
 from tests.support.conversations import Conversation
 from tests.support.materials import MOMENTS
-from vault_index.learn import gather, timeline
-from vault_index.learn.timeline import AGENT, COMMIT, EDIT, FAILED, NEW_FILE, PERSON, RAN, Moment
+from vault_index.journal import transcript
+from vault_index.learn import timeline
+from vault_index.learn.timeline import COMMIT
+from vault_index.transcripts.moments import (
+    AGENT,
+    EDIT,
+    FAILED,
+    NEW_FILE,
+    PERSON,
+    RAN,
+    REFUSED,
+    Moment,
+)
 
 
 def lines(*moments: Moment, size: int = 20_000) -> list[str]:
@@ -17,7 +28,7 @@ def lines(*moments: Moment, size: int = 20_000) -> list[str]:
 
 
 def of(talk: Conversation) -> list[Moment]:
-    return [each for _, turn in gather.replay(talk.file, "claude").turns for each in turn]
+    return [*timeline.of_session(transcript.read(talk.file, "claude").moments)]
 
 
 def test_all_stands_in_the_order_of_time_with_who_it_is_from() -> None:
@@ -51,12 +62,16 @@ def test_what_failed_is_told_whether_something_passed_later_or_not(tmp_path: Pat
     )
     talk.asks("<bash-input>ls</bash-input>")
     talk.asks("<bash-stdout>a.py</bash-stdout><bash-stderr></bash-stderr>")
-    failed = [(each.about, each.text.splitlines()[-1]) for each in of(talk) if each.kind == FAILED]
+    failed = [
+        (each.about, each.text.splitlines()[-1] if each.text else each.kind)
+        for each in of(talk)
+        if each.kind in (FAILED, REFUSED)
+    ]
     assert failed == [
         ("npm run deploy", "Error: EACCES: /srv/site"),
         ("go test ./... | tail -5", "FAIL"),
         ("mcp__issues__create", "MCP error -32603: no such project"),
-        ("git push -f", timeline.REFUSED),
+        ("git push -f", REFUSED),
         ("a hook stopped it", "[check.sh]: untracked files"),
         ("!just fmt", "sh: prettier: command not found"),
     ]  # fmt: skip

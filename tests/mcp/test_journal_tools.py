@@ -12,6 +12,7 @@ from tests.support.commands import run
 from tests.support.conversations import about_redirects, about_retries
 from tests.support.files import MakeVault, lesson_text, write
 from tests.support.mcp_servers import call, refusal
+from vault_index import state
 from vault_index.entrypoints.mcp import texts
 from vault_index.entrypoints.mcp.agent import Agent
 from vault_index.entrypoints.mcp.tools import build
@@ -158,7 +159,8 @@ async def test_lessons_of_a_project_that_the_journal_knows(
 
 
 async def test_answers_are_bounded(client: Client, own_world: Path) -> None:
-    for file in (own_world / "journal").rglob("20*/*.md"):
-        file.write_text(file.read_text("utf-8").replace("pause", "pause " + "of seconds " * 9_000))
+    with state.writing(own_world) as db:
+        long = "pause " + "of seconds " * 9_000
+        db.execute("UPDATE record SET data = replace(data, 'pause', ?)", [long])
     full = await call(client, "get_context_timeline", anchor="uploader retry", format="full")
     assert len(full) < texts.MAX_CHARS + 2_000

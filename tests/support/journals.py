@@ -1,15 +1,16 @@
-"""Journals for tests: session files on disk, and a small embedder."""
+"""Journals for tests: sessions in the database, and a small embedder."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tests.support.embedders import WordEmbedder
-from tests.support.files import write
+from vault_index import state
 from vault_index.config import Config
-from vault_index.journal import session_file
+from vault_index.journal import archive
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import Record, Session
 
@@ -48,8 +49,24 @@ def work(session: str, number: int, text: str, at: str, **more: Any) -> Record:
     return replace(record, **more)
 
 
-def keep(journal: Journal, session: str, *records: Record, project: str = "shop") -> Path:
-    """Write the file of a session, and return it."""
-    kept = Session(session, "claude", f"/agent/{session}.jsonl", project, records=records)
-    file = journal.folder / project / "2026-11" / f"20-{session}.md"
-    return write(file, session_file.dump(kept))
+def keep(journal: Journal, session: str, *records: Record, project: str = "shop") -> Session:
+    """Write a session with records, and return it."""
+    kept = Session(session, "claude", f"/agent/{session}.jsonl", session[:8], project)
+    kept = replace(kept, records=records, written=time.time_ns())
+    with state.writing(journal.home) as db:
+        db.execute("INSERT OR IGNORE INTO project VALUES (?, '', '[]')", [project])
+        archive.write(db, kept)
+    return kept
+
+
+def drop(journal: Journal, session: Session) -> None:
+    """Delete a session from the database alone."""
+    with state.writing(journal.home) as db:
+        db.execute("DELETE FROM session WHERE short = ?", [session.short])
+
+
+def sessions(journal: Journal) -> dict[str, Session]:
+    """Return all sessions with their records, by their ids, but for when they were taken in."""
+    with state.reading(journal.home) as db:
+        found = [archive.with_records(db, each) for each in archive.sessions(db)]
+    return {each.id: replace(each, written=0) for each in found}

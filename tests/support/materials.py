@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from vault_index.learn.material import CHANGED, SESSION, FileChange, Material
-from vault_index.learn.timeline import AGENT, EDIT, FAILED, PERSON, RAN, Moment
 from vault_index.llm import backend
 from vault_index.llm.backend import Usage
 from vault_index.llm.metered import Model
+from vault_index.transcripts.moments import AGENT, EDIT, FAILED, PERSON, RAN, Moment
 
 SESSION_ID = "3f2a91c0-0000-4000-8000-000000000001"
 DIFF = """\

@@ -48,5 +48,5 @@ def a_vault(project: Path) -> Vault:
 def taken(talk: Conversation) -> str:
     """Take a conversation into the journal; return its id."""
     journal = Journal(config.load())
-    assert capture.capture(journal, talk.file, "claude", force=True).file
+    assert capture.capture(journal, talk.file, "claude", force=True).session
     return talk.id

@@ -143,7 +143,7 @@ def _in_journal(vault: Vault, caller: Caller, wanted: Wanted, *, is_open: bool) 
     if not is_open:
         return SearchResult((), notes=(CLOSED_JOURNAL,))
     journal = Journal(vault.config)
-    is_kept = any(True for _ in archive.all_files(journal.folder))
+    is_kept = not archive.is_empty(journal)
     if not (is_kept or projects.recorded_folders(journal)):
         return SearchResult((), notes=(NO_JOURNAL,))
     try:

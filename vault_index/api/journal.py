@@ -6,14 +6,13 @@ import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
-from itertools import starmap
-from pathlib import Path
 from typing import Any
 
 from vault_index.api import codec
 from vault_index.api.question import Caller, command, question
 from vault_index.errors import VaultError
 from vault_index.journal import archive, forget, importing, index, projects
+from vault_index.journal.export import markdown
 from vault_index.journal.hit import Around, JournalHit, JournalHits
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import (
@@ -26,7 +25,6 @@ from vault_index.journal.record import (
     Session,
     SessionHead,
     SessionRecords,
-    short_id,
 )
 from vault_index.search.journal import around, find
 from vault_index.search.query import HITS, OF_JOURNAL, Query
@@ -62,7 +60,7 @@ def search(
     """
     _require("type", type, TYPES)
     _require("concept", concept, CONCEPTS)
-    if _is_empty(journal):
+    if archive.is_empty(journal):
         return JournalHits(missing="sessions")
     name = projects.choose(journal, project, folder)
     if name is None:
@@ -97,7 +95,7 @@ def timeline(
     With `full` a record has all that `show` returns. A record or session that is named is found in any
     project.
     """
-    if _is_empty(journal):
+    if archive.is_empty(journal):
         return Around((), missing="sessions")
     name = projects.choose(journal, project, folder)
     moments = around(journal, anchor, before, after, name, anywhere=not project)
@@ -107,19 +105,30 @@ def timeline(
 
 
 def _with_all(journal: Journal, hits: Sequence[JournalHit]) -> tuple[JournalHit, ...]:
-    """Return hits with all that their session files say of them; as they are where none is readable."""
-    whole: dict[tuple[str, str], KeptRecord] = {}
-    for path in {hit.path for hit in hits}:
+    """Return hits with all that is kept of them; as they are where that was forgotten meanwhile."""
+    whole: dict[str, KeptRecord] = {}
+    for name in {hit.session for hit in hits}:
         with contextlib.suppress(VaultError):
-            session = archive.read(journal.folder / path)
-            whole |= {(path, each.id): _kept(session, each) for each in session.records}
-    return tuple(replace(hit, whole=whole.get((hit.path, hit.id))) for hit in hits)
+            session = archive.find(journal, name)
+            whole |= {each.id: _kept(session, each) for each in session.records}
+    return tuple(replace(hit, whole=whole.get(hit.id)) for hit in hits)
 
 
 @question
 def show(journal: Journal, name: str) -> SessionRecords:
     """Return a session and its records; of a record's id only that record."""
-    return _shown(*archive.find(journal, name))
+    session = archive.find(journal, name)
+    return _shown(session, session.records)
+
+
+@question
+def export(journal: Journal, name: str = "", project: str = "", folder: str = "") -> str:
+    """Return a session as markdown, or all sessions of a project, the latest first."""
+    if name:
+        return markdown(archive.find(journal, name))
+    chosen = projects.choose(journal, project, folder)
+    some = () if chosen is None else archive.latest(journal, chosen, limit=-1)
+    return "\n".join(map(markdown, some))
 
 
 @question
@@ -135,7 +144,7 @@ def sessions(
     name = projects.choose(journal, project, folder)
     if name is None:
         return ()
-    return tuple(starmap(_head, archive.latest(journal, name, since or "", until, limit)))
+    return tuple(map(_head, archive.latest(journal, name, since or "", until, limit)))
 
 
 @question
@@ -156,8 +165,8 @@ def day(
     name = projects.choose(journal, project) or ""
     of_day = archive.latest(journal, name, begins.isoformat(), ends, limit)
     return tuple(
-        _shown(file, session, (each for each in session.records if each.kind == SUMMARY))
-        for file, session in of_day
+        _shown(session, (each for each in session.records if each.kind == SUMMARY))
+        for session in of_day
     )
 
 
@@ -192,7 +201,6 @@ def import_transcripts(
             caller.note(f"note: {went}")
         stats = index.sync(journal, progress=caller.progress_of("indexing the journal"))
         done.seconds += stats.seconds
-        done.problems += [f"{problem.path}: {problem.message}" for problem in stats.problems]
     return done
 
 
@@ -211,8 +219,8 @@ def erase(
     return forget.forget(journal, session=session, project=name, before=before, matching=matching)
 
 
-def _shown(file: Path, session: Session, records: Iterable[Record]) -> SessionRecords:
-    return SessionRecords(_head(file, session), tuple(_kept(session, each) for each in records))
+def _shown(session: Session, records: Iterable[Record]) -> SessionRecords:
+    return SessionRecords(_head(session), tuple(_kept(session, each) for each in records))
 
 
 def _kept(session: Session, record: Record) -> KeptRecord:
@@ -223,28 +231,22 @@ def _kept(session: Session, record: Record) -> KeptRecord:
     return KeptRecord(**same, session=session.id, project=session.project)
 
 
-def _head(file: Path, session: Session) -> SessionHead:
+def _head(session: Session) -> SessionHead:
     modified = dict.fromkeys(path for record in session.records for path in record.files_modified)
     summary = next((each for each in session.records if each.kind == SUMMARY), None)
     asked = summary.fields.get("request", "").partition("\n")[0] if summary else ""
-    typed = next((each.title for each in session.work), "")
+    typed = next((each.title for each in session.records), "")
     request = " ".join((asked or typed).split())
     same: dict[str, Any] = {name: getattr(session, name) for name in _SAME}
     return SessionHead(
         **same,
-        short=short_id(session.id),
+        short=session.short,
         title=one_line(request, TITLE_CHARS),
         prompts=sum(each.origin in _ASKING for each in session.records),
         typed=session.prompts or sum(each.kind == PROMPT for each in session.records),
-        file=str(file),
         request=request,
         files=tuple(modified),
     )
-
-
-def _is_empty(journal: Journal) -> bool:
-    """Whether no session is kept: nothing is found then, and no index is missed."""
-    return next(archive.all_files(journal.folder), None) is None
 
 
 def _require(what: str, value: str, names: Sequence[str]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from vault_index.api.lesson import as_json
 from vault_index.api.question import Caller, Question, command, question
 from vault_index.errors import VaultError
-from vault_index.journal import projects
+from vault_index.journal import archive, projects
 from vault_index.journal.journal import Journal
 from vault_index.learn import record, run
 from vault_index.learn.material import SESSION
@@ -134,7 +134,7 @@ def status(vault: Vault) -> dict[str, Any]:
         "proposals": review.count(vault),
         "embedder": vault.config.embedder,
         "text_only": query.embedder_for(vault, opened)[1],
-        "journal": bool(projects.recorded_folders(journal) or projects.projects(journal.folder)),
+        "journal": bool(projects.recorded_folders(journal)) or not archive.is_empty(journal),
         "learning": record.summary(vault.config, str(vault.root)),
     }
 

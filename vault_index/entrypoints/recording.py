@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from vault_index.check.finding import MAX_SHOWN, Trouble, to_edit
+from vault_index.check.finding import Trouble
 from vault_index.entrypoints import agents, doctor
 from vault_index.journal import archive
 from vault_index.journal.journal import INDEX, Journal
@@ -27,13 +27,11 @@ def journal_hooks(project: Path | None = None) -> dict[str, Any]:
 
 
 def journal(vault: Vault) -> Iterator[Trouble]:
-    """Look at what is recorded without a hook, session files that do not parse, and the index."""
+    """Look at what is recorded without a hook, and at the index."""
     now = archive.overview(Journal(vault.config))
     if now["recorded"] and not journal_hooks(vault.root)["hooks"]:
         what = "sessions are recorded, and no hook says when a turn ended"
         yield Trouble("journal", what, "lessons install claude --journal")
-    for problem in now["problems"][:MAX_SHOWN]:
-        yield Trouble("journal", problem, to_edit(Path(problem.partition(":")[0])))
     if "error" in now["index"]:
         folder = shlex.quote(str(Journal(vault.config).folder / INDEX))
         yield Trouble("journal", now["index"]["error"], f"rm -r {folder}")  # a cache

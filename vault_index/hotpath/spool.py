@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 JOURNAL, RECORDED = "journal", "recorded"
 FORGETTING = "forgetting.json"  # in the journal: what is being forgotten, see `journal.forget`
 EVERYTHING, NEVER = "*", "!"  # lines of `recorded`; the second before a folder
-PROJECT_FILE = "project.toml"  # of a project whose sessions are kept
+INDEX = ".vault_index"  # in the journal: the index of its sessions
 FOLDER = ".grown"
 SESSION_END, ENDED = "SessionEnd", ".ended"
 INTERNAL = "LESSONS_INTERNAL"  # set to 1 in the sessions that this product starts
@@ -81,13 +81,8 @@ def is_recorded(journal: str, folder: str) -> bool:
 def is_on() -> bool:
     """Whether the user has a journal: sessions are recorded, or some were, or were imported."""
     journal = place_of()
-    if any(not line.startswith(NEVER) for line in recorded_folders(journal)):
-        return True
-    try:
-        names = os.listdir(journal)
-    except OSError:
-        return False
-    return any(os.path.isfile(f"{journal}/{name}/{PROJECT_FILE}") for name in names)
+    is_recorded = any(not line.startswith(NEVER) for line in recorded_folders(journal))
+    return is_recorded or os.path.isdir(f"{journal}/{INDEX}")
 
 
 def recorded_folders(journal: str) -> list[str]:

@@ -1,49 +1,45 @@
-"""Capture a transcript in the journal: read on, redact, exclude, write the session file.
+"""Capture a transcript in the journal: read on, leave out what is excluded, write moments and records.
 
-One process writes at a time, and a file is replaced whole, so that a kill at any moment leaves each
-session as it was or as it is now. The next capture goes on from what the session file says.
+All of it is one transaction, so that a kill at any moment leaves each session as it was or as it is now.
+The next capture goes on from what the session says.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from vault_index import files
-from vault_index.check.redact import redact
+from vault_index import state
 from vault_index.errors import VaultError, WriteError
 from vault_index.features import JournalTable
-from vault_index.files.private import make_folder
 from vault_index.hotpath import spool
-from vault_index.journal import archive, backlog, index, projects, session_file, transcript
-from vault_index.journal.archive import Catalog, Head
+from vault_index.journal import archive, backlog, index, observe, projects, transcript
 from vault_index.journal.exclude import Exclude
-from vault_index.journal.journal import Journal, held
-from vault_index.journal.record import Record, Session, short_id
+from vault_index.journal.journal import Journal
+from vault_index.journal.record import Session
+from vault_index.journal.transcript import Read
 from vault_index.transcripts import reading
-from vault_index.transcripts.events import map_texts
+from vault_index.transcripts.moments import Moment
 
 # why nothing of a transcript is kept
 NOT_RECORDED, NO_WORK, FORGOTTEN = "not recorded", "no work", "forgotten"
 OTHER_PROJECT, COPY, OURS = "other project", "a copy", "started by lessons"
-_SHORT = 100  # characters: names of files and such; what is longer was redacted when it was read
 
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """The outcome for a transcript: its session file, or `why` it has no file.
+    """The outcome for a transcript: its session as it is kept, or `why` nothing is.
 
-    `records` are those in the file, `new` those that it did not have before.
+    `new` counts the records that it did not have before.
     """
 
     transcript: Path
-    session: str = ""
-    file: Path | None = None
-    project: str = ""
-    records: int = 0
-    prompts: int = 0
+    session: Session | None = None
     new: int = 0
     why: str = ""
 
@@ -52,126 +48,80 @@ def capture(journal: Journal, file: Path, agent: str, *, force: bool = False) ->
     """Take in what a transcript has that the journal has not.
 
     Without `force` only if the sessions of its folder are recorded. Raises VaultError if the transcript
-    cannot be read, or its session file does not parse, and WriteError.
+    cannot be read, and WriteError.
     """
     if os.environ.get(spool.INTERNAL):
         return Captured(file, why=OURS)
-    with held(journal.folder):
-        catalog = archive.catalog(journal.folder, file)
-        session, before = read(file, agent, catalog.head_for(file))
-        if not force and not projects.recorded(journal, session.folder):
-            return Captured(file, session.id, why=NOT_RECORDED)
-        return store(
-            journal, session, before, catalog, Exclude(journal.config[JournalTable].exclude)
-        )
+    read = read_on(journal, file, agent)
+    if not force and not projects.recorded(journal, read.session.folder):
+        return Captured(file, why=NOT_RECORDED)
+    return store(journal, read, Exclude(journal.config[JournalTable].exclude))
 
 
-def read(file: Path, agent: str, head: Head | None) -> tuple[Session, Session | None]:
-    """Return a transcript's session as it is now, redacted, and as the file of `head` has it.
+def read_on(journal: Journal, file: Path, agent: str) -> Read:
+    """Return what a transcript has beside what the journal has of it. Raises VaultError."""
+    with state.reading(journal.home) as db:
+        before = archive.known(db, file)
+    return transcript.read(file, agent, before)
 
-    Raises VaultError.
+
+class _OnlyShown(Exception):
+    """What was written is undone."""
+
+
+def store(journal: Journal, read: Read, exclude: Exclude, *, dry_run: bool = False) -> Captured:
+    """Write what was read, without copies of moments that another session has and forgotten ones.
+
+    With `dry_run` nothing is written. Raises WriteError.
     """
-    before = archive.read(head.file) if head else None
-    session = transcript.read(file, agent, before, redact)
-    old = {id(record) for record in before.records} if before else set()
-    records = tuple(
-        record if id(record) in old else _redacted(record) for record in session.records
-    )
-    read_to = replace(session.read, state=map_texts(session.read.state, redact))
-    return replace(session, branch=redact(session.branch), records=records, read=read_to), before
+    session = read.session
+    kept = exclude.apply(read.moments, session.folder)
+    done = Captured(Path(session.transcript), why=FORGOTTEN)
+    if not session.project:
+        is_shown = dry_run or not kept
+        name = projects.name_for(journal, session.folder) if is_shown else ""
+        name = name or projects.project_of(journal.home, session.folder)
+        session = replace(session, project=name)
+    with suppress(_OnlyShown), state.writing(journal.home) as db:
+        if not any(archive.is_buried(db, id) for id in (session.id, session.parent) if id):
+            done = _store(db, session, kept, read.begin)
+        if dry_run:
+            raise _OnlyShown
+    return done
 
 
-def store(
-    journal: Journal,
-    session: Session,
-    before: Session | None,
-    catalog: Catalog,
-    exclude: Exclude,
-    *,
-    dry_run: bool = False,
+def _store(
+    db: sqlite3.Connection, session: Session, kept: Sequence[Moment], begin: int
 ) -> Captured:
-    """Write the session file of what was read, while the lock is held. Raises WriteError, VaultError.
-
-    With `dry_run` nothing is written.
-    """
     file = Path(session.transcript)
-    stones = archive.tombstones(journal.folder)
-    if stones & {archive.stone_of_session(id) for id in (session.id, session.parent)}:
-        return Captured(file, session.id, why=FORGOTTEN)
-    goes_on = before is not None and _goes_on(before, session)
-    fresh = session if goes_on else _without_copies(journal, session, catalog, stones)
-    if not fresh.work:
-        return Captured(file, session.id, why=COPY if session.work else NO_WORK)
-    if dry_run:
-        place, project = None, projects.name_for(journal, session.folder)
-    else:
-        project = before.project if before else projects.project_of(journal.folder, session.folder)
-        fresh = exclude.apply(replace(fresh, project=project))
-        place = _place(journal, fresh, catalog)
-        fresh = _with_name(fresh, place)
-        data = session_file.dump(fresh)
-        if before is None or session_file.dump(before) != data:
-            make_folder(place.parent)
-            files.replace_file(place, data)
-        catalog.add(Head(place, session.id, session.transcript))
-    if catalog.has_uuids:
-        catalog.add_uuids(fresh)
+    names = [session.short, session.transcript]  # another process may have written it meanwhile
+    known = archive.sessions(db, "WHERE short = ? OR transcript = ?", names)
+    before = archive.with_records(db, known[0]) if known else None
+    short = before.short if before else archive.free_short(db, session.id)
+    session = replace(session, short=short, written=before.written if before else 0)
+    if before is None:
+        archive.write(db, session)
+    db.execute("DELETE FROM moment WHERE session = ? AND place >= ?", [session.short, begin])
+    archive.add_moments(db, session.short, _new(db, session.short, kept))
+    session = observe.seen(session, archive.moments(db, session.short))
+    if not session.records:
+        db.execute("DELETE FROM session WHERE short = ?", [session.short])
+        return Captured(file, why=COPY if kept else NO_WORK)
+    if session != before:
+        session = replace(session, written=time.time_ns())
+        archive.write(db, session)
     old = {record.id for record in before.records} if before else set()
-    new = sum(record.id not in old for record in fresh.records)
-    return Captured(file, session.id, place, project, len(fresh.records), fresh.prompts, new)
+    return Captured(file, session, sum(record.id not in old for record in session.records))
 
 
-def _goes_on(before: Session, session: Session) -> bool:
-    """Whether a session has a record of before: it was not read from its start again."""
-    old = {record.id: record for record in before.records}
-    return any(old.get(record.id) == record for record in session.work)
-
-
-def _without_copies(
-    journal: Journal, session: Session, catalog: Catalog, stones: frozenset[str]
-) -> Session:
-    """Return a session that is new without the records that it repeats, and without forgotten ones."""
-    if not catalog.has_uuids:
-        catalog.load_uuids(journal.folder)
-    records = tuple(
-        record
-        for record in session.records
-        if not catalog.is_copy(record, session.transcript)
-        and (not stones or archive.stone_of_record(record) not in stones)
-    )
-    return session if len(records) == len(session.records) else replace(session, records=records)
-
-
-def _place(journal: Journal, session: Session, catalog: Catalog) -> Path:
-    """Return where a session's file is, or a free place for it."""
-    if head := catalog.by_transcript.get(session.transcript) or catalog.moved_from(session.id):
-        return head.file
-    named = journal.folder / archive.path_of(session)
-    place, number = named, 1
-    while os.path.lexists(place) or archive.name_in(place) in catalog.names:
-        number += 1
-        place = named.with_name(f"{named.stem}-{number}.md")
-    return place
-
-
-def _with_name(session: Session, place: Path) -> Session:
-    """Return a session with ids of its own for its records, if another's begin with the same letters."""
-    name = archive.name_in(place)
-    if not name.startswith(f"{archive.name_in(Path(archive.path_of(session)))}-"):
-        return session
-    begin = f"{short_id(session.id)}-{name.rpartition('-')[2]}"
-    records = tuple(
-        replace(record, id=f"{begin}-{record.id.rpartition('-')[2]}") for record in session.records
-    )
-    return replace(session, records=records)
-
-
-def _redacted(record: Record) -> Record:
-    """Return a record without secrets in what the reader does not redact, such as names of files."""
-    short = [text for text in record.texts() if len(text) <= _SHORT]
-    if all(redact(text) == text for text in (*short, *(run.text for run in record.commands))):
-        return record
-    return record.map_texts(redact)
+def _new(db: sqlite3.Connection, short: str, kept: Sequence[Moment]) -> Iterator[Moment]:
+    """Yield the moments that are neither forgotten nor in another session."""
+    copied = "SELECT 1 FROM moment WHERE uuid = ? AND session != ?"
+    may_be_buried = db.execute("SELECT 1 FROM forgotten LIMIT 1").fetchone() is not None
+    for each in kept:
+        is_copy = each.uuid and db.execute(copied, [each.uuid, short]).fetchone()
+        if not is_copy and not (may_be_buried and archive.is_buried(db, each.uuid)):
+            yield each
 
 
 # Capture the transcripts that wait, and bring the index up to date.

@@ -41,12 +41,12 @@ def section(config: Config, folder: Path, session: str) -> str:
     or is not wanted (`journal.session_start`).
     """
     journal = Journal(config)
-    if not config[JournalTable].session_start or not journal.folder.is_dir():
+    if not config[JournalTable].session_start:
         return ""
-    project = projects.find_project(journal.folder, str(folder))
+    project = projects.find_project(journal.home, str(folder))
     now = datetime.now(UTC).isoformat()
     there = archive.latest(journal, project, until=now, limit=SESSIONS) if project else []
-    others = (each for _, each in there if session not in (each.id, each.parent))
+    others = (each for each in there if session not in (each.id, each.parent))
     before = [each for each in others if any(map(_says_something, each.records))]
     if not before:
         return ""

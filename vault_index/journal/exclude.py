@@ -1,7 +1,7 @@
 """Files that the journal does not name: git ignores them, or the user's settings list their paths.
 
-A name is replaced wherever a record has it. Excluded files are dropped from file lists. A command or
-error that names one keeps no output, which could be the file's content.
+A name is replaced wherever a moment has it, and a change of such a file is left out. A call that names
+one keeps no output, which could be the file's content.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from vault_index import git
 from vault_index.check.redact import glob_matcher
-from vault_index.journal.record import Record, Session
+from vault_index.transcripts.moments import CHANGES, Moment
 
 MARK = "[left out]"
 _MAX_PATH = 400  # characters
@@ -32,21 +32,19 @@ class Exclude:
         self._is_listed = glob_matcher(self._globs)
         self._ignored: dict[tuple[Path, str], bool] = {}
 
-    def apply(self, session: Session) -> Session:
-        """Return a session whose records name nothing that is excluded."""
-        here = Path(session.folder)
-        top = git.top_of(here) if session.folder.startswith("/") and here.is_dir() else None
+    def apply(self, there: Iterable[Moment], folder: str) -> tuple[Moment, ...]:
+        """Return moments of a session in a folder that tell nothing of what is excluded."""
+        moments, here = tuple(there), Path(folder)
+        top = git.top_of(here) if folder.startswith("/") and here.is_dir() else None
         if not self._globs and top is None:
-            return session
-        names = {name for record in session.records for name in _names_in(record)}
+            return moments
+        names = {name for each in moments for name in _names_in(each)}
         out = set[str]()
         for name in names if self._globs else ():  # from the root, too, if it is not so written
-            if self._is_listed(name, os.path.normpath(os.path.join(session.folder, name))):  # noqa: PTH118  # as below
+            if self._is_listed(name, os.path.normpath(os.path.join(folder, name))):  # noqa: PTH118  # as below
                 out.add(name)
-        out |= self._ignored_by(top, session.folder, names - out) if top else set()
-        if not out:
-            return session
-        return replace(session, records=tuple(_without(record, out) for record in session.records))
+        out |= self._ignored_by(top, folder, names - out) if top else set()
+        return tuple(filter(None, (_without(each, out) for each in moments))) if out else moments
 
     def _ignored_by(self, top: Path, folder: str, names: set[str]) -> set[str]:
         places: dict[str, str] = {}  # name -> path below the top
@@ -64,11 +62,15 @@ class Exclude:
         return {name for name, path in places.items() if self._ignored[top, path]}
 
 
-def _names_in(record: Record) -> set[str]:
-    texts = replace(record, branch="", files_read=(), files_modified=()).texts()
-    matches = (_PATH.finditer(text) for text in texts if "/" in text or "." in text)
+def _names_in(moment: Moment) -> set[str]:
+    paths = (moment.about,) if moment.kind in CHANGES else ()
+    matches = (
+        _PATH.finditer(text)
+        for text in (moment.text, "" if paths else moment.about)
+        if "/" in text or "." in text
+    )
     names = map(_name, chain.from_iterable(matches))
-    return {*record.files_read, *record.files_modified, *filter(None, names)}
+    return {*paths, *moment.files, *filter(None, names)}
 
 
 def _name(match: re.Match[str]) -> str:
@@ -77,9 +79,12 @@ def _name(match: re.Match[str]) -> str:
     return match[0].rstrip(_END)
 
 
-def _without(record: Record, out: set[str]) -> Record:
-    if not out & _names_in(record):
-        return record
+def _without(moment: Moment, out: set[str]) -> Moment | None:
+    """Return a moment without what is out; None for a change of it."""
+    if not out & _names_in(moment):
+        return moment
+    if moment.kind in CHANGES and moment.about in out:
+        return None
 
     def masked(match: re.Match[str]) -> str:
         name = _name(match)
@@ -90,13 +95,15 @@ def _without(record: Record, out: set[str]) -> Record:
             text = text.replace(path, MARK) if " " in path else text
         return _PATH.sub(masked, text)
 
-    changed = record.map_texts(shown)
-    commands = zip(record.commands, changed.commands, strict=True)
-    return replace(
-        changed,
-        branch=record.branch,
-        files_read=tuple(path for path in record.files_read if path not in out),
-        files_modified=tuple(path for path in record.files_modified if path not in out),
-        commands=tuple(new if new == old else replace(new, output="") for old, new in commands),
-        errors=tuple(error for error in record.errors if error in changed.errors),
+    text, about = (
+        shown(moment.text),
+        moment.about if moment.kind in CHANGES else shown(moment.about),
     )
+    if (
+        moment.is_call
+        and moment.kind not in CHANGES
+        and (text, about) != (moment.text, moment.about)
+    ):
+        text = ""  # which could be the file's content
+    files = tuple(path for path in moment.files if path not in out)
+    return replace(moment, text=text, about=about, files=files)

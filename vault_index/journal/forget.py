@@ -1,32 +1,38 @@
-"""Take sessions or records out of the journal for good: files, rows, vectors; and show that they are.
+"""Take sessions or records out of the journal for good: rows, vectors; and show that they are.
 
 Forgotten sessions stay so, though the agent's transcript is still there: hashes are noted (see
-`archive`) of each session, and of each record for the copies that an agent makes when a session is
+`archive`) of each session, and of each moment for the copies that an agent makes when a session is
 resumed. A session that loses records by their text keeps the others, and is never captured again.
 
 Proposals and conversations that were made of the records go with them. A note in `forgetting.json` says
-what is to go before anything goes. After a kill or on a full disk the next command of the journal, or
-the watcher, finishes it.
+what is to go before anything goes. After a kill or on a full disk the next command, or the watcher,
+finishes it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import sqlite3
+import subprocess
+import time
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import IO
 
-from vault_index import files
+from vault_index import files, state
 from vault_index.embed import cache
 from vault_index.errors import VaultError
 from vault_index.features import JournalTable
 from vault_index.hotpath import index_files
-from vault_index.journal import archive, index, projects, session_file
+from vault_index.journal import archive, importing, index, observe, projects
 from vault_index.journal.journal import INDEX, PENDING, Journal, held
-from vault_index.journal.record import ReadTo, Record, Session, private_id, short_id
-from vault_index.store import moments
+from vault_index.journal.record import OBSERVATION, Session, private_id
+from vault_index.store.moments import count_of
+from vault_index.transcripts.moments import PERSON, Moment
 
 MADE_OF_SESSIONS = ("proposals", "ask")  # folders of the user: drafts, rejected ones, conversations
 MODELS = "models"
@@ -45,7 +51,7 @@ class Forgotten:
     accepted, which stay.
     """
 
-    sessions: int = 0  # whose file is gone
+    sessions: int = 0
     records: int = 0
     beside: int = 0  # proposals and conversations that were made of it
     files_searched: int = 0
@@ -56,7 +62,7 @@ class Forgotten:
     def went(self, journal: Journal) -> str:
         """Return a line about the sessions that expired; "" if none did."""
         days = journal.config[JournalTable].retention_days
-        which = moments.count_of(self.sessions, "session")
+        which = count_of(self.sessions, "session")
         return f"{which} older than {days} days went" if self.sessions else ""
 
     @property
@@ -87,29 +93,30 @@ def forget(
 
     Those that are named together narrow the choice. The bytes are searched even if nothing matches.
 
-    Raises VaultError if nothing is named, or a session file does not parse, and WriteError.
+    Raises VaultError if nothing is named, and WriteError.
     """
     if not (session or project or before or matching):
         raise VaultError("nothing to forget is named", "name a session, project, date or text")
-    if not journal.folder.is_dir():
+    if not journal.folder.is_dir() and archive.is_empty(journal):
         return Forgotten()
     with held(journal.folder):
         finish(journal)
-        chosen = [
-            (file, each)
-            for file in archive.all_files(journal.folder, project)
-            if _is_named(each := archive.read(file), session)
-            and (not before or each.ended < before)
-        ]
+        with state.reading(journal.home) as db:
+            chosen = [
+                each
+                for each in archive.sessions(db)
+                if (not project or each.project == project)
+                and _is_named(each, session)
+                and (not before or each.ended < before)
+            ]
         done = _take_out(journal, chosen, matching, for_good=True)
         if not done.records and not done.sessions and (matching or session):
             ids = (session,) if len(session) >= _LEAST and not matching else ()
             texts = (matching,) if matching else ids
             done = _finish(journal, _Wanted(ids, matching, texts)) if texts else done
         if project and not (session or before or matching):
-            with suppress(OSError):
-                (journal.folder / project / projects.FILE).unlink()
-            files.remove_empty(journal.folder / project, journal.folder)
+            with state.writing(journal.home) as db:
+                db.execute("DELETE FROM project WHERE name = ?", [project])
     return done
 
 
@@ -137,78 +144,83 @@ def finish(journal: Journal) -> Forgotten | None:
 
 
 def expire(journal: Journal) -> Forgotten:
-    """Take out the sessions that ended, and were written, more than `retention_days` ago.
+    """Take out the sessions that ended, and were taken in, so many days before the latest one.
 
-    An old transcript that somebody imports is kept as long as a new one. Raises VaultError, WriteError.
+    `retention_days` says how many. A clock alone lets nothing go, and an old transcript that somebody
+    imports is kept as long as a new one. Raises VaultError, WriteError.
     """
     for place, _, _ in os.walk(journal.config.home):
         files.remove_left_overs(Path(place))
-    oldest = moments.days_ago(journal.config[JournalTable].retention_days)
-    if oldest is None or not journal.folder.is_dir():
-        return Forgotten()
-    month = oldest.strftime("%Y-%m")
-    old = [
-        file
-        for file in archive.all_files(journal.folder)
-        if file.parent.name <= month and file.lstat().st_mtime < oldest.timestamp()
-    ]
-    if not old:  # a session ends after it began, most often on that day
+    days = journal.config[JournalTable].retention_days
+    with state.reading(journal.home) as db:
+        (latest,) = db.execute("SELECT max(written) FROM session").fetchone()
+        oldest = max(0, min(time.time(), (latest or 0) / 1e9) - days * 86_400)
+        ended = datetime.fromtimestamp(oldest, UTC).isoformat()
+        where = "WHERE written < ? AND ended < ?"
+        old = archive.sessions(db, where, [int(oldest * 1e9), ended]) if days else []
+    if not old:
         return Forgotten()
     with held(journal.folder):
-        chosen = [
-            (file, each)
-            for file in old
-            if (each := archive.read(file)).ended < oldest.strftime("%Y-%m-%dT%H:%M:%S")
-        ]
-        return _take_out(journal, chosen, "", for_good=False)
+        return _take_out(journal, old, "", for_good=False)
 
 
 def _is_named(session: Session, name: str) -> bool:
     """Whether a session, or the one that started it, has a name; each has none at all."""
-    names = {form for id in (session.id, session.parent) if id for form in (id, short_id(id))}
-    return not name or name in names or (len(name) >= 8 and session.id.startswith(name))
+    names = {session.short, session.id, session.parent}
+    begins = len(name) >= 8 and (session.id.startswith(name) or session.parent.startswith(name))
+    return not name or name in names or begins
 
 
 def _take_out(
-    journal: Journal, chosen: list[tuple[Path, Session]], matching: str, *, for_good: bool
+    journal: Journal, chosen: list[Session], matching: str, *, for_good: bool
 ) -> Forgotten:
     """Write down which sessions or records go, then remove them and all that was made of them."""
-    gone: list[tuple[Session, list[Record]]] = []
-    for _, session in chosen:
-        records = [record for record in session.records if not matching or _has(record, matching)]
-        if records or not matching:
-            gone.append((session, records))
+    gone: list[tuple[str, list[Moment]]] = []
+    records = 0
+    with state.reading(journal.home) as db:
+        for session in (archive.with_records(db, each) for each in chosen):
+            went, left = _split(session, archive.moments(db, session.short), matching)
+            if went or not matching:
+                gone.append((session.id, went))
+                records += len(session.records) - len(observe.seen(session, left).records)
     if not gone:
         return Forgotten()
-    if for_good:
-        stones = [archive.stone_of_session(session.id) for session, _ in gone]
-        stones += [archive.stone_of_record(record) for _, records in gone for record in records]
-        archive.bury(journal.folder, filter(None, stones))
-    ids = tuple(sorted({session.id for session, _ in gone}))
+    ids = tuple(sorted({id for id, _ in gone}))
     texts = (matching,) if matching else tuple(_pieces(gone))
     wanted = _Wanted(ids, matching, texts, expired=not for_good)
     files.replace_file(journal.folder / PENDING, json.dumps(asdict(wanted)).encode())
-    files_of = [file for file, session in chosen if session.id in ids]
-    done = _finish(journal, wanted, files_of)
-    return replace(done, records=sum(len(records) for _, records in gone))
+    return replace(_finish(journal, wanted), records=records)
 
 
-def _finish(journal: Journal, wanted: _Wanted, files_of: Iterable[Path] | None = None) -> Forgotten:
+def _split(session: Session, there: list[Moment], text: str) -> tuple[list[Moment], list[Moment]]:
+    """Return the moments of all records that have a text, and the others.
+
+    Of a prompt that has it the whole turn goes; without a text all go.
+    """
+    named = [each for each in there if _has(each, text)]
+    numbers = {each.number for each in named if each.kind == PERSON}
+    uuids = {each.uuid for each in named if each.uuid}
+    for record in session.records:
+        made_of = set(record.uuids) if record.kind == OBSERVATION else set()
+        uuids |= made_of if uuids & made_of else set()
+    sides: tuple[list[Moment], list[Moment]] = ([], [])
+    for each in there:
+        is_of_record = each.uuid in uuids and each.kind != PERSON
+        goes = not text or each.number in numbers or is_of_record or _has(each, text)
+        sides[not goes].append(each)
+    return sides
+
+
+def _finish(journal: Journal, wanted: _Wanted) -> Forgotten:
     """Remove what is wanted, in an order in which a kill at any moment loses nothing of the note.
 
-    `files_of` are the files of the sessions; None to look for them. Without sessions the rest is
-    looked at: an index that has a text is built again.
+    Without sessions the rest is looked at: an index that has a text is built again.
     """
-    every = files_of
-    if every is None:
-        every = archive.all_files(journal.folder)
-    removed = sum(_remove_from(file, wanted) for file in every if wanted.sessions)
+    removed = _delete(journal, wanted) if wanted.sessions else 0
     beside = 0 if wanted.expired else _remove_beside(journal, wanted)
     needles, ids = _forms(wanted.texts), _forms(wanted.sessions)
-    # a text that another session has, too, is that session's, unless it was asked for
-    for file in () if wanted.matching else archive.all_files(journal.folder):
-        data = files.read_file(file).lower()
-        needles = {needle for needle in needles if needle not in data}
+    if not wanted.matching:  # a text that another session has, too, is that session's
+        needles -= _kept(journal, needles)
     vectors = sorted(journal.config.home.glob(f"{cache.FILE}*"))
     indexes = ((file, needles) for file in (*_files_below(journal.folder, (INDEX,)), *vectors))
     if wanted.sessions or is_pending(journal) or _search(indexes)[2]:
@@ -223,25 +235,44 @@ def _finish(journal: Journal, wanted: _Wanted, files_of: Iterable[Path] | None =
     return Forgotten(removed, 0, beside, searched, size, left, tuple(lessons))
 
 
-def _remove_from(file: Path, wanted: _Wanted) -> bool:
-    """Remove a session's file if it is wanted, or its wanted records. Whether the file is gone."""
-    head = archive.head_of(file)
-    if head is None or head.session not in wanted.sessions:
+def _delete(journal: Journal, wanted: _Wanted) -> int:
+    """Delete wanted sessions, or their wanted records, from the database; return how many went whole."""
+    removed = 0
+    marks = ", ".join("?" * len(wanted.sessions))
+    with state.writing(journal.home) as db:
+        for session in archive.sessions(db, f"WHERE id IN ({marks})", wanted.sessions):
+            removed += _delete_from(db, archive.with_records(db, session), wanted)
+    state.shrink(journal.home)
+    return removed
+
+
+def _delete_from(db: sqlite3.Connection, session: Session, wanted: _Wanted) -> bool:
+    """Delete a session or its wanted records. Whether it is gone."""
+    gone, left = _split(session, archive.moments(db, session.short), wanted.matching)
+    if not gone and wanted.matching:
         return False
-    rest: tuple[Record, ...] = ()
-    if wanted.matching:
-        session = archive.read(file)
-        rest = tuple(each for each in session.records if not _has(each, wanted.matching))
-        if len(rest) == len(session.records):
-            return False
-    with files.writing(file):
-        if rest:
-            left = replace(session, records=rest, read=ReadTo())
-            files.replace_file(file, session_file.dump(left))
-            return False
-        file.unlink(missing_ok=True)
-        files.remove_empty(file.parent, file.parent.parent)
-    return True
+    if not wanted.expired:
+        archive.bury(db, [session.id, *(each.uuid for each in gone if each.uuid)])
+    key = importing.key_of(Path(session.transcript))
+    db.execute("DELETE FROM transcript WHERE hash = ?", [key])
+    now = observe.seen(session, left)
+    if not now.records:
+        db.execute("DELETE FROM session WHERE short = ?", [session.short])
+        return True
+    places = ((session.short, each.place) for each in gone)
+    db.executemany("DELETE FROM moment WHERE session = ? AND place = ?", places)
+    archive.write(db, replace(now, written=time.time_ns()))
+    return False
+
+
+def _kept(journal: Journal, needles: set[bytes]) -> set[bytes]:
+    """Return those of these texts that a session has which is kept."""
+    found = set[bytes]()
+    with state.reading(journal.home) as db:
+        for (data,) in db.execute("SELECT data FROM moment UNION ALL SELECT data FROM record"):
+            lowered = data.lower().encode()
+            found |= {needle for needle in needles - found if needle in lowered}
+    return found
 
 
 def _remove_beside(journal: Journal, wanted: _Wanted) -> int:
@@ -267,18 +298,19 @@ def _remove_beside(journal: Journal, wanted: _Wanted) -> int:
     return removed
 
 
-def _has(record: Record, text: str) -> bool:
-    return any(text.casefold() in each.casefold() for each in record.texts())
+def _has(moment: Moment, text: str) -> bool:
+    each = (moment.text, moment.about, *moment.files, moment.branch)
+    return any(text.casefold() in one.casefold() for one in each)
 
 
-def _pieces(gone: list[tuple[Session, list[Record]]]) -> list[str]:
+def _pieces(gone: list[tuple[str, list[Moment]]]) -> list[str]:
     """Return what to look for: the beginning of each text that is long enough, and the sessions' ids."""
-    ids = [session.id for session, _ in gone]
+    ids = [id for id, _ in gone]
     lines = (
         line.strip()[:_PIECE]
-        for _, records in gone
-        for record in records
-        for text in record.texts()
+        for _, moments in gone
+        for each in moments
+        for text in (each.text, each.about)
         for line in text.split("\n")[:3]
     )
     return [*ids, *dict.fromkeys(line for line in lines if len(line) >= _LEAST)][:_MAX_PIECES]
@@ -293,7 +325,7 @@ def _search(some: Iterable[tuple[Path, set[bytes]]]) -> tuple[int, int, list[str
     for file, needles in some:
         longest = max(map(len, needles), default=1)
         count += 1
-        with suppress(OSError), file.open("rb") as opened:
+        with contextlib.suppress(OSError), _opened(file) as opened:
             rest = b""
             while chunk := opened.read(_CHUNK):
                 size += len(chunk)
@@ -304,12 +336,24 @@ def _search(some: Iterable[tuple[Path, set[bytes]]]) -> tuple[int, int, list[str
     return count, size, found
 
 
+@contextlib.contextmanager
+def _opened(file: Path) -> Iterator[IO[bytes]]:
+    """Open a file to read it; the database by another process, as SQLite's locks of this one end else."""
+    if not file.name.startswith(state.FILE):
+        with file.open("rb") as opened:
+            yield opened
+        return
+    with subprocess.Popen(["cat", str(file)], stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        yield process.stdout
+
+
 def _all_files(journal: Journal) -> Iterator[Path]:
     """Yield the user's files, but those of models, and the vaults that sessions were about."""
     home = journal.config.home
     names = sorted(each.name for each in home.glob("[!.]*") if each.name != MODELS)
     yield from _files_below(home, names)
-    vaults = {Path(folder) for each in projects.projects(journal.folder) for folder in each.folders}
+    vaults = {Path(folder) for each in projects.projects(journal.home) for folder in each.folders}
     if journal.config.vault is not None:
         vaults.add(journal.config.vault)
     for vault in sorted(vaults):

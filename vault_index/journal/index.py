@@ -1,4 +1,4 @@
-"""Make the journal's table equal to its session files, which are the truth.
+"""Make the journal's table equal to the sessions of the user's database, which are the truth.
 
 The index is a cache, made and repaired as that of a vault: see `store.sync`.
 """
@@ -7,21 +7,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from vault_index import files
+from vault_index import state
 from vault_index.embed.cache import VectorCache
-from vault_index.errors import EmbedderError, IndexStateError, VaultError, WriteError
-from vault_index.journal import archive, session_file
+from vault_index.errors import EmbedderError, IndexStateError, WriteError
+from vault_index.files.private import make_folder
+from vault_index.journal import archive
 from vault_index.journal.journal import SCHEMA, Journal, OpenJournal, load_manifest
 from vault_index.journal.record import FIELDS, OBSERVATION, PROMPT, SUMMARY, Record, Session
-from vault_index.lesson.file import hash_of, hash_of_file
+from vault_index.lesson.file import hash_of
 from vault_index.lesson.parse import moment
 from vault_index.store import filters, manifest, ownership
-from vault_index.store.manifest import FileEntry, Manifest, Problem, ReadFile
+from vault_index.store.manifest import FileEntry, Manifest, ReadFile
 from vault_index.store.reader import Reader
 from vault_index.store.schema import JOURNAL, JournalRow
 from vault_index.store.sync import ASKED_FOR, Progress, Source, Stats, Work, Writer
@@ -43,11 +44,8 @@ LONGEST = 24_000  # characters of a record's text that are searched: a paste has
 MAX_FILES = 200  # of a record, in the filter
 
 
-def of_session(session: Session, path: str) -> list[tuple[JournalRow, str]]:
-    """Make a session's rows, without vectors, each with the text that is embedded.
-
-    `path` is its file's, from the journal's folder.
-    """
+def of_session(session: Session) -> list[tuple[JournalRow, str]]:
+    """Make a session's rows, without vectors, each with the text that is embedded."""
     prompts = {record.number: record for record in session.records if record.kind == PROMPT}
     rows: list[tuple[JournalRow, str]] = []
     at = session.began
@@ -55,9 +53,9 @@ def of_session(session: Session, path: str) -> list[tuple[JournalRow, str]]:
         at = record.at or at
         paths = list(dict.fromkeys((*record.files_modified, *record.files_read)))[:MAX_FILES]
         shared = JournalRow(
-            path=path,
+            path=session.short,
             record=record.id,
-            turn=_turn(path, record),
+            turn=_turn(record),
             kind=record.kind,
             session=session.id,
             project=session.project,
@@ -75,7 +73,7 @@ def of_session(session: Session, path: str) -> list[tuple[JournalRow, str]]:
         prompt = prompts.get(record.number) if record.kind == OBSERVATION else None
         for number, (part, text, words, meant) in enumerate(_texts(record, prompt)):
             row = JournalRow(
-                id=f"{path}:{record.id}@{number}",
+                id=f"{record.id}@{number}",
                 position=number,
                 field=part,
                 text=text,
@@ -133,10 +131,11 @@ def _parts(text: str, size: int) -> Iterator[str]:
                 yield line[start : start + size]
 
 
-def _turn(path: str, record: Record) -> int:
+def _turn(record: Record) -> int:
     """Return what a prompt and the observations of its turn share, and no other record: 60 bits."""
     is_of_turn = record.kind != SUMMARY and record.number
-    return int(hash_of(path, str(record.number) if is_of_turn else record.id)[:15], 16)
+    session, _, place = record.id.rpartition("-")
+    return int(hash_of(session, str(record.number) if is_of_turn else place)[:15], 16)
 
 
 def comparable(path: str) -> str:
@@ -155,21 +154,21 @@ _FORGOTTEN = "something was forgotten"
 
 @dataclass(frozen=True, slots=True)
 class JournalStats(Stats):
-    """The result of a sync, in session files."""
+    """The result of a sync, in sessions."""
 
     rows: int = 0  # written
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """How the session files differ from a manifest."""
+    """How the sessions differ from a manifest."""
 
-    stamps: Mapping[str, files.Stamp]  # of the files that are other or new
+    written: Mapping[str, int]  # those that are other or new: by name, when they were written
     removed: Sequence[str]
     unchanged: int
 
     def __len__(self) -> int:
-        return len(self.stamps) + len(self.removed)
+        return len(self.written) + len(self.removed)
 
 
 def sync(
@@ -179,19 +178,20 @@ def sync(
     wait: bool = True,
     progress: Progress = lambda _done, _all: None,
 ) -> JournalStats:
-    """Bring the index up to date with the session files, and return what was done.
+    """Bring the index up to date with the sessions, and return what was done.
 
     `rebuild` builds a new index beside the old one, embeds all of it, and swaps. Without `wait`, if
     another process is writing, nothing is done. Raises WriteError, EmbedderError, and
     IndexStateError for an index of a newer version.
     """
-    if not journal.folder.is_dir():
+    if not journal.folder.is_dir() and archive.is_empty(journal):
         return JournalStats()
+    make_folder(journal.folder)
     return Sessions(journal, progress).sync(rebuild=rebuild, wait=wait)
 
 
 def remove(journal: Journal, sessions: Collection[str]) -> None:
-    """Take sessions, whose files are gone already, out of the index: their texts and vectors.
+    """Take sessions, which are gone already, out of the index: their texts and vectors.
 
     The index is built once more without them, and those before it are deleted at once, with their old
     versions: no byte of them remains. Vectors of the others are not embedded again. If the new one cannot
@@ -253,7 +253,7 @@ def _save_folded(journal: Journal, index: Path, known: Manifest) -> None:
 
 
 class Sessions(Source[Changes, JournalStats]):
-    """The session files of the journal."""
+    """The sessions of the journal."""
 
     columns = JOURNAL
     schema = SCHEMA
@@ -275,35 +275,36 @@ class Sessions(Source[Changes, JournalStats]):
         return load_manifest(self.journal, index)
 
     def compare(self, known: Manifest, *, rebuild: bool = False) -> Changes:
-        """Return how the session files differ from a manifest, by their stamps."""
+        """Return how the sessions differ from a manifest, by when they were written."""
         del rebuild
-        stamps = dict(archive.stamps(self.journal.folder))
+        with state.reading(self.journal.home) as db:
+            there: dict[str, int] = dict(db.execute("SELECT short, written FROM session"))
         other = {
-            path: stamp
-            for path, stamp in stamps.items()
-            if (entry := known.files.get(path)) is None or entry.stamp != list(stamp)
+            short: written
+            for short, written in there.items()
+            if (entry := known.files.get(short)) is None or entry.stamp != [written]
         }
-        removed = sorted(known.files.keys() - stamps.keys())
-        return Changes(other, removed, len(stamps) - len(other))
+        removed = sorted(known.files.keys() - there.keys())
+        return Changes(other, removed, len(there) - len(other))
 
     def is_current(self, work: Work[Changes]) -> bool:
-        """Whether no file differs."""
+        """Whether no session differs."""
         return not len(work.changes) and not manifest.is_dirty(work.index)
 
     def nothing(self, work: Work[Changes] | None) -> JournalStats:
         """Return the result where nothing was done."""
         if work is None:
             return JournalStats()
-        return JournalStats(unchanged=work.changes.unchanged, problems=_problems(work.manifest))
+        return JournalStats(unchanged=work.changes.unchanged)
 
     def update(self, work: Work[Changes]) -> JournalStats:
-        """Write the rows of files that differ, a commit a batch; the caller holds the lock."""
+        """Write the rows of sessions that differ, a commit a batch; the caller holds the lock."""
         table = Table(work.index, work.manifest.dimension, JOURNAL)
         cache, embedder = self.cache(trusted=work.reason != ASKED_FOR), self.journal.embedder
         vectors = partial(cache.get_or_make, embedder.embed_documents) if embedder else None
         size = BATCH_ROWS if embedder else WORDS_ROWS
         writer = Writer(table, vectors, size, vectors_in=self.vectors_in)
-        known, stamps = work.manifest.files, work.changes.stamps
+        known, due = work.manifest.files, work.changes.written
         done, written = Counter[str](), 0
 
         def tell(batch: Sequence[ReadFile], differing: int) -> None:
@@ -312,10 +313,10 @@ class Sessions(Source[Changes, JournalStats]):
             for file in batch:
                 is_new = file.path not in known
                 done["same" if file.rows is None else "added" if is_new else "changed"] += 1
-            self.progress(done.total(), len(stamps))
+            self.progress(done.total(), len(due))
 
-        read = _read(self.journal, work.manifest, stamps)
-        after = writer.write(work.manifest, read, stamps, work.changes.removed, tell)
+        read = _read(self.journal, work.manifest, due)
+        after = writer.write(work.manifest, read, due, work.changes.removed, tell)
         waiting = written + int(after.derived.get(_WAITING, 0))
         after = replace(after, derived={_WAITING: str(waiting)})
         manifest.save(work.index, after)  # readers see it from now on
@@ -330,34 +331,23 @@ class Sessions(Source[Changes, JournalStats]):
             removed=len(work.changes.removed),
             unchanged=work.changes.unchanged + done["same"],
             embedded=cache.made,
-            problems=_problems(after),
             rows=written,
         )
 
 
-def _problems(known: Manifest) -> list[Problem]:
-    return [Problem(path, 0, entry.problem) for path, entry in known.files.items() if entry.problem]
-
-
-def _read(
-    journal: Journal, known: Manifest, stamps: Mapping[str, files.Stamp]
-) -> Iterator[ReadFile]:
-    """Read session files one after another; one that cannot be read keeps the rows it has."""
-    for path, stamp in stamps.items():
-        before = known.files.get(path)
-        trusted = [] if files.is_racy(stamp) else list(stamp)
-        try:
-            data = files.read_file(journal.folder / path)
-            content = hash_of_file(data)
-            if before and before.hash == content and not before.problem:
-                yield ReadFile(path, replace(before, stamp=trusted))
-                continue
-            session = session_file.parse(data, path)
-        except VaultError as error:
-            entry = replace(before or FileEntry("", []), stamp=trusted, problem=error.message)
-            yield ReadFile(path, entry)
+def _read(journal: Journal, known: Manifest, due: Iterable[str]) -> Iterator[ReadFile]:
+    """Read sessions one after another; one that says what it said keeps the rows it has."""
+    for short in due:
+        with state.reading(journal.home) as db:
+            found = archive.sessions(db, "WHERE short = ?", [short])
+            session = archive.with_records(db, found[0]) if found else None
+        if session is None:  # forgotten meanwhile
             continue
-        pairs = of_session(session, path)
+        pairs = of_session(session)
+        before, content = known.files.get(short), hash_of(*(repr(pair) for pair in pairs))
+        entry = FileEntry(content, [session.written], len(session.records))
+        if before and before.hash == content:
+            yield ReadFile(short, entry)
+            continue
         contents = {row["content_hash"]: text for row, text in pairs}
-        entry = FileEntry(content, trusted, len(session.records))
-        yield ReadFile(path, entry, [row for row, _ in pairs], contents)
+        yield ReadFile(short, entry, [row for row, _ in pairs], contents)

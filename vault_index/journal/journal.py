@@ -1,11 +1,9 @@
 """The journal of this user: where it is, and its doors, each opened on first use.
 
+    ~/.lessons/state.sqlite                its sessions: see `archive`
     ~/.lessons/journal/                    0700, like all below it; files are 0600
       recorded                             whose sessions are recorded: a folder a line, `*` for all
-      <project>/
-        project.toml                       which folders and which repository the project is
-        <year-month>/<day>-<session>.md    a session: see `session_file`
-      .vault_index/                        the index of all this: a cache
+      .vault_index/                        the index of the sessions: a cache
 
 One for all vaults: a session belongs to a project, whether that has a vault or not.
 """
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
     from vault_index.store.reader import Reader
 
 FOLDER = spool.JOURNAL
-INDEX = ".vault_index"
+INDEX = spool.INDEX
 PENDING = spool.FORGETTING
 
 
@@ -44,6 +42,7 @@ class Journal:
 
     def __init__(self, config: Config, embedder: Embedder | None = None) -> None:
         self.config = config
+        self.home: Path = config.home
         self.folder: Path = config.home / FOLDER
         self.query_vectors: Mapping[tuple[str, str], np.ndarray] = {}  # of the last ones
         self.opened: OpenJournal | None = None  # see `open_index`
@@ -94,7 +93,7 @@ def held(folder: Path) -> Iterator[None]:
 
 # The journal's index, opened for reading.
 
-SCHEMA = 1  # raise it when rows or what is embedded change: the index is rebuilt
+SCHEMA = 2  # raise it when rows or what is embedded change: the index is rebuilt
 
 
 @dataclass(frozen=True, slots=True)

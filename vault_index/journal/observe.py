@@ -1,29 +1,49 @@
-"""A session as records by rule, without a model: prompts, observations of each turn, a summary.
+"""The records of a session, a view over its moments: prompts, observations of each turn, a summary.
 
-An observation is a unit of work. A turn has at least one if it led to work or to an answer that says
-something; a long one is cut where the work turns: after a commit, after a check that failed and passes,
-before a text that follows much work. Its narrative is all that the agent said there, word for word.
+By rule, without a model. An observation is a unit of work. A turn has at least one if it led to work or
+to an answer that says something; a long one is cut where the work turns: after a commit, after a check
+that failed and passes, before a text that follows much work. Its narrative is all that the agent said
+there, word for word.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import chain
+from itertools import chain, groupby
+from operator import attrgetter
 from typing import TypeVar
 
-from vault_index.journal.record import CONCEPTS, OBSERVATION, PROMPT, SUMMARY, Command, Record
+from vault_index.journal.record import (
+    CONCEPTS,
+    OBSERVATION,
+    PROMPT,
+    SUMMARY,
+    Command,
+    Record,
+    Session,
+)
 from vault_index.text import blocks
-from vault_index.transcripts import events, tools, vocabulary
-from vault_index.transcripts.events import Event
-from vault_index.transcripts.turns import Call, Said, Turn
+from vault_index.transcripts import events, moments, tools, vocabulary
+from vault_index.transcripts.moments import (
+    AGENT,
+    CALLED,
+    MIN_ANSWER,
+    OPEN,
+    PERSON,
+    QUESTION,
+    Moment,
+)
 
 MIN_CALLS = 3  # of a part of a turn: never an observation for a call
 MAX_CALLS = 40  # a text after so many begins another part
 MAX_CHARS = 6_000  # and one after so many characters of narrative
 LONG_ANSWER = 800  # characters of a text that is an observation of its own when changes follow
-MIN_ANSWER = 60  # characters of an answer without work that say something
+CONTEXT_CHARS = 800  # of what the agent had said before a prompt
+MAX_SEARCHES = 12  # the last ones
 MAX_COMMANDS, COMMAND_CHARS = 20, 400  # kept of an observation, and of a command
 MAX_FACTS, FACT_CHARS = 8, 300
 MAX_ERRORS, FIRST_LINES, LAST_LINES, LINE_CHARS = 6, 4, 8, 240
@@ -41,39 +61,78 @@ _IS_UTC = re.compile(r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\d\.\d{3}Z", re.
 _T = TypeVar("_T")
 
 
-def is_recorded(turn: Turn) -> bool:
-    """Whether a turn's prompt is a record: a bare slash command that led to nothing is not."""
-    prompt = turn.prompt
-    if prompt is None:
-        return False
-    if prompt.kind == events.SLASH_COMMAND and " " not in prompt.text:
-        return bool(turn.calls) or sum(len(said.text) for said in turn.texts) >= MIN_ANSWER
-    return bool(prompt.text or prompt.images)
-
-
-def prompt_record(turn: Turn, prompt: Event, number: int, short_id: str) -> Record:
-    """Return the prompt of a turn, as typed, with what it answers."""
-    text = prompt.text or f"[{'images' if prompt.images > 1 else 'image'} without text]"
-    return Record(
-        id=f"{short_id}-p{number}",
-        kind=PROMPT,
-        number=number,
-        at=utc(prompt.at),
-        title=title_of_prompt(text),
-        text=text,
-        uuids=(prompt.uuid,) if prompt.uuid else (),
-        branch=prompt.branch,
-        origin=prompt.kind,
-        context=turn.context,
+def seen(session: Session, there: Sequence[Moment]) -> Session:
+    """Return a session with what its moments show: its records, and how much there was of it."""
+    main = [each for each in there if not each.in_subagent]
+    return replace(
+        session,
+        prompts=sum(each.kind == PERSON and each.origin in events.TYPED for each in main),
+        tool_calls=sum(each.is_call and not each.part for each in main),
+        errors=sum(each.is_error for each in main),
+        records=_records(session, there),
     )
 
 
-def observations(turn: Turn, number: int, short_id: str, folder: str) -> list[Record]:
-    """Return the observations of a turn of a session that was started in `folder`."""
-    parts = [_Part(turn, steps, place) for place, steps in enumerate(_parts(turn.steps))]
+def _records(session: Session, there: Sequence[Moment]) -> tuple[Record, ...]:
+    made, said = list[Record](), ""
+    todos, searches = dict[str, tuple[str, str]](), list[str]()
+    for number, turn in groupby(there, attrgetter("number")):
+        steps = [*turn]
+        if steps[0].kind == PERSON:
+            made.append(_prompt(steps[0], said, session))
+        made += _observations(steps, said, number, session)
+        for each in steps:
+            if each.kind == AGENT:
+                said = vocabulary.tail(f"{said}\n\n{each.text}", CONTEXT_CHARS)
+            elif each.kind == CALLED:
+                _remember(each, todos, searches)
+    last = summary(made, todos, searches, session.short, session.ended)
+    return (*made, last) if last else tuple(made)
+
+
+def _remember(call: Moment, todos: dict[str, tuple[str, str]], searches: list[str]) -> None:
+    """Note todos and searches: the summary has those of the whole session."""
+    kind = tools.kind_of(call.tool)
+    if kind == tools.SEARCH and not call.in_subagent and (text := call.text[:80]):
+        searches[:] = [*(other for other in searches if other != text), text][-MAX_SEARCHES:]
+    if kind != tools.TODO:
+        return
+    given = json.loads(call.text)
+    id, status = str(given.get("taskId") or ""), str(given.get("status") or "")
+    if several := given.get("todos"):
+        todos.clear()
+        todos.update((str(place), (text, now)) for place, (text, now) in enumerate(several))
+    elif subject := given.get("subject"):
+        key = f"#{given.get('created') or id or len(todos) + 1}"
+        todos[key] = (str(subject), status or "pending")
+    if status and f"#{id}" in todos:
+        todos[f"#{id}"] = (todos[f"#{id}"][0], status)
+
+
+def _prompt(prompt: Moment, said: str, session: Session) -> Record:
+    """Return a prompt, as typed, with what it answers."""
+    return Record(
+        id=f"{session.short}-p{prompt.number}",
+        kind=PROMPT,
+        number=prompt.number,
+        at=utc(prompt.at),
+        title=title_of_prompt(prompt.text),
+        text=prompt.text,
+        uuids=(prompt.uuid,) if prompt.uuid else (),
+        branch=prompt.branch,
+        origin=prompt.origin,
+        context=said,
+    )
+
+
+def _observations(turn: list[Moment], said: str, number: int, session: Session) -> list[Record]:
+    """Return the observations of a turn. `said` is what the agent had said before it."""
+    prompt = turn[0] if turn[0].kind == PERSON else None
+    steps = [each for each in turn if each.kind == AGENT or each.is_call]
+    parts = [_Part(prompt, said, steps, place) for place, steps in enumerate(_parts(steps))]
     telling = [part for part in parts if part.says_something]
     return [
-        _record(part, f"{short_id}-o{number}{f'.{place}' if place > 1 else ''}", number, folder)
+        _record(part, f"{session.short}-o{number}{f'.{place}' if place > 1 else ''}", turn)
         for place, part in enumerate(telling, start=1)
     ]
 
@@ -112,39 +171,41 @@ def _joined(sentences: Sequence[str]) -> str:
 class _Part:
     """Steps of a turn that belong together. `place`: among the parts of its turn, from 0."""
 
-    def __init__(self, turn: Turn, steps: Sequence[Said | Call], place: int) -> None:
-        self.turn, self.steps, self.place = turn, steps, place
-        said = [step for step in steps if isinstance(step, Said)]
-        self.narrative = "\n\n".join(step.text for step in said)
-        self.statements = [step.text for step in said if not step.is_question]
-        self.calls = [step for step in steps if isinstance(step, Call)]
+    def __init__(
+        self, prompt: Moment | None, said: str, steps: Sequence[Moment], place: int
+    ) -> None:
+        self.steps, self.place, self.said = steps, place, said
+        texts = [step for step in steps if step.kind == AGENT]
+        self.narrative = "\n\n".join(step.text for step in texts)
+        self.statements = [step.text for step in texts if step.origin != QUESTION]
+        self.calls = [step for step in steps if step.is_call]
         self.edits = [call for call in self.calls if call.is_change]
         self.commits = [subject for call in self.calls for subject in call.commits]
-        self.repairs = _repairs(self.calls)
+        self.repairs = [(self.calls[a], self.calls[b]) for a, b in moments.repairs(self.calls)]
+        self.asked = prompt
         # the later parts of a turn have no prompt
-        self.prompt = turn.prompt if not place and turn.prompt else Event("", "", "")
+        self.prompt = prompt if not place and prompt else Moment(PERSON)
         self.request = self.prompt.text.removeprefix(_PLAN)
-        self.is_correction = not place and turn.is_correction
 
     @property
     def is_choice(self) -> bool:
         """Whether the prompt chooses among what the agent offered."""
-        if self.prompt.kind not in events.TYPED or not self.turn.context:
+        if self.prompt.origin not in events.TYPED or not self.said:
             return False
-        return self.prompt.kind == events.ANSWER or vocabulary.chooses(self.prompt.text)
+        return self.prompt.origin == events.ANSWER or vocabulary.chooses(self.prompt.text)
 
     @property
     def says_something(self) -> bool:
         """Whether work was done, or the answer is more than a courtesy."""
-        return any(call.is_done for call in self.calls) or len(self.narrative) >= MIN_ANSWER
+        return any(each.kind != OPEN for each in self.calls) or len(self.narrative) >= MIN_ANSWER
 
 
-def _parts(steps: Sequence[Said | Call]) -> list[list[Said | Call]]:
+def _parts(steps: Sequence[Moment]) -> list[list[Moment]]:
     """Return the steps of a turn, cut where the work turns."""
-    parts: list[list[Said | Call]] = [[]]
+    parts: list[list[Moment]] = [[]]
     calls = chars = 0
     for step, is_ahead in zip(steps, _counts_ahead(steps), strict=True):
-        is_text = isinstance(step, Said)
+        is_text = step.kind == AGENT
         is_full = calls >= MAX_CALLS or chars >= MAX_CHARS
         if is_text and is_ahead and calls >= MIN_CALLS and (is_full or _is_end(parts[-1])):
             parts.append([])
@@ -155,41 +216,36 @@ def _parts(steps: Sequence[Said | Call]) -> list[list[Said | Call]]:
         if is_text and is_ahead and calls >= MIN_CALLS and len(step.text) >= LONG_ANSWER:
             parts.append([])
             calls = chars = 0
-    if len(parts) > 1 and sum(isinstance(step, Call) for step in parts[-1]) < MIN_CALLS:
+    if len(parts) > 1 and sum(step.is_call for step in parts[-1]) < MIN_CALLS:
         last = parts.pop()
         parts[-1] += last
     return parts
 
 
-def _is_end(part: Sequence[Said | Call]) -> bool:
+def _is_end(part: Sequence[Moment]) -> bool:
     """Whether the last step ends a piece of work: a commit, or the check that passes at last."""
-    if not isinstance(part[-1], Call):
+    calls = [step for step in part if step.is_call]
+    if not part[-1].is_call:
         return False
-    calls = [step for step in part if isinstance(step, Call)]
-    return bool(calls[-1].commits) or any(last is calls[-1] for _, last in _repairs(calls))
+    fixed = {passed for _, passed in moments.repairs(calls)}
+    return bool(calls[-1].commits) or len(calls) - 1 in fixed
 
 
-def _counts_ahead(steps: Sequence[Said | Call]) -> list[bool]:
+def _counts_ahead(steps: Sequence[Moment]) -> list[bool]:
     """Return for each step whether work of weight follows: changes, or as many calls as make a part."""
     result, edits, calls = [], 0, 0
     for step in reversed(steps):
         result.append(edits > 0 or calls > MAX_CALLS)
-        if isinstance(step, Call):
+        if step.is_call:
             calls += 1
             edits += step.is_change
     return result[::-1]
 
 
-def _record(part: _Part, record_id: str, number: int, folder: str) -> Record:
-    modified, read = list[str](), list[str]()
-    for call in part.calls:
-        paths = [tools.relative_path(path, folder, call.folder) for path in call.files]
-        if call.is_done_edit:
-            modified += paths
-        elif call.kind != tools.EDIT and not call.is_error:
-            read += paths
-    modified = _unique(modified)
-    undone = [tools.relative_path(path, folder) for path in _undone(part.calls)]
+def _record(part: _Part, record_id: str, turn: Sequence[Moment]) -> Record:
+    modified = _unique(call.about for call in part.calls if call.kind in moments.CHANGES)
+    read = [path for call in part.calls for path in call.files]
+    undone = _undone(part.calls)
     facts = _unique(_facts(part, modified))
     facts += [f"A change of {path} was taken back" for path in undone]
     type_ = _type(part)
@@ -203,12 +259,12 @@ def _record(part: _Part, record_id: str, number: int, folder: str) -> Record:
     return Record(
         id=record_id,
         kind=OBSERVATION,
-        number=number,
-        at=utc(part.steps[-1].at) or utc(part.turn.ended),
+        number=turn[0].number,
+        at=utc(part.steps[-1].at) or utc(turn[-1].at),
         title=_title(part, type_),
         text=part.narrative,
         uuids=_uuids(part),
-        branch=part.turn.branch,
+        branch=next((each.branch for each in reversed(turn) if each.branch), ""),
         type=type_,
         facts=tuple(blocks.one_line(fact, FACT_CHARS) for fact in facts[:MAX_FACTS]),
         concepts=tuple(name for name in CONCEPTS if name in named or also.get(name)),
@@ -222,12 +278,12 @@ def _record(part: _Part, record_id: str, number: int, folder: str) -> Record:
 def _type(part: _Part) -> str:
     if part.repairs:
         return "bugfix"
-    if part.is_correction:
+    if part.prompt.is_correction:
         return "decision"
     if part.commits:
         return vocabulary.type_of_subject(part.commits[0])
     if part.edits:
-        paths = [path for call in part.edits for path in call.files]
+        paths = [each.about for each in part.edits if each.kind in moments.CHANGES]
         only_prose = paths and all(path.endswith(PROSE) for path in paths)
         return "change" if only_prose else vocabulary.type_of_request(part.request)
     return "decision" if vocabulary.chooses(part.request) else "discovery"
@@ -244,8 +300,8 @@ def _title(part: _Part, type_: str) -> str:
         for sentence in vocabulary.sentences(text):
             if _is_statement(sentence, 24):
                 return blocks.one_line(sentence)
-    if part.turn.prompt and part.turn.prompt.text:
-        return title_of_prompt(part.turn.prompt.text)
+    if part.asked:
+        return title_of_prompt(part.asked.text)
     about = next((call.command for call in part.calls if call.command), type_)
     return blocks.one_line(about)
 
@@ -253,13 +309,13 @@ def _title(part: _Part, type_: str) -> str:
 def _facts(part: _Part, modified: Sequence[str]) -> Iterator[str]:
     """Yield the single statements of a part of a turn that are worth finding on their own."""
     yield from part.commits
-    if part.is_correction or part.is_choice:
+    if part.prompt.is_correction or part.is_choice:
         yield f"The user: {blocks.one_line(part.prompt.text, 280)}"
     by = f" after changes to {', '.join(modified[:3])}" if modified else ""
     for failed, _ in part.repairs:
         said = blocks.one_line(vocabulary.error_line(failed.text), 120)
         yield f"`{blocks.one_line(failed.command, 80)}` failed ({said}) and passed{by}"
-    for call in () if part.place else part.turn.calls:
+    for call in part.calls:
         if title := tools.pull_request(call.command):
             yield f"Pull request: {title}"
     for sentence in _conclusions(part.statements):
@@ -287,52 +343,31 @@ def _is_statement(sentence: str, least: int) -> bool:
     return sum(map(str.isalpha, sentence)) > len(sentence) // 2
 
 
-def _repairs(calls: Sequence[Call]) -> list[tuple[Call, Call]]:
-    """Return the last failure of each check that failed and passed after a change, and the pass."""
-    waiting: dict[str, tuple[Call, int]] = {}
-    edits, result = 0, []
-    for call in calls:
-        edits += call.is_change
-        if not call.command or not call.is_done or (call.status is None and not call.is_error):
-            continue
-        check = tools.same_as(call.command)
-        if call.has_failed:
-            if tools.is_check(call.command) or check not in waiting:
-                waiting[check] = call, edits
-        elif check in waiting:
-            failure, edits_before = waiting.pop(check)
-            if edits > edits_before:
-                result.append((failure, call))
-    return result
-
-
-def _undone(calls: Sequence[Call]) -> list[str]:
+def _undone(calls: Sequence[Moment]) -> list[str]:
     """Return the files in which the agent took a change of its own back."""
     changes: set[tuple[str, str, str]] = set()
     taken_back = []
-    for edit in (edit for call in calls if call.is_done_edit for edit in call.edits):
-        if (edit.path, edit.new, edit.old) in changes:
-            taken_back.append(edit.path)
-        if edit.old:
-            changes.add((edit.path, edit.old, edit.new))
+    for edit in (call for call in calls if call.kind in moments.CHANGES):
+        old, new = edit.sides()
+        if (edit.about, new, old) in changes:
+            taken_back.append(edit.about)
+        if old:
+            changes.add((edit.about, old, new))
     return _unique(taken_back)
 
 
 def _uuids(part: _Part) -> tuple[str, ...]:
     """Return the records of the transcript: the prompt, texts, calls, and results that are errors."""
-    uuids = [part.turn.prompt.uuid] if part.turn.prompt else []
-    for step in part.steps:
-        uuids.append(step.uuid)
-        if isinstance(step, Call) and step.text:
-            uuids.append(step.result_uuid)
-    return tuple(_unique(uuid for uuid in uuids if uuid))
+    uuids = [part.asked.uuid] if part.asked else []
+    uuids += [uuid for step in part.steps for uuid in (step.uuid, step.result)]
+    return tuple(_unique(filter(None, uuids)))
 
 
-def _commands(calls: Iterable[Call]) -> tuple[Command, ...]:
+def _commands(calls: Iterable[Moment]) -> tuple[Command, ...]:
     """Return the commands: those that failed, check or commit first, if there are too many."""
     commands: list[tuple[bool, Command]] = []
     for call in calls:
-        if call.command and call.is_done:
+        if call.command and call.kind != OPEN:
             failed = call.has_failed
             text = vocabulary.head(call.command, COMMAND_CHARS)
             output = edges(call.text) if failed else ""
@@ -347,10 +382,9 @@ def _commands(calls: Iterable[Call]) -> tuple[Command, ...]:
     return tuple(_unique(chosen)[-MAX_COMMANDS:])
 
 
-def _errors(calls: Iterable[Call]) -> tuple[str, ...]:
+def _errors(calls: Iterable[Moment]) -> tuple[str, ...]:
     """Return first and last lines of errors of tools other than the shell, whose commands have them."""
-    telling = (call for call in calls if call.is_error and call.kind != tools.SHELL)
-    texts = (edges(each.text) for each in telling if not vocabulary.is_mundane_error(each.text))
+    texts = (edges(call.text) for call in calls if call.has_failed and not call.command)
     return tuple(_unique(text for text in texts if text)[:MAX_ERRORS])
 
 

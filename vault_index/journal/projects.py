@@ -1,23 +1,17 @@
 """Which project a folder belongs to, whose sessions are recorded, and a vault's private folders.
 
-A project is a folder of the journal, or of things of another kind, with a `project.toml`:
+A project has a name, the first commit of its repository, and the folders where it was seen: its work
+tree, the tops of others. All work trees of a repository are one project, and so is every folder in them.
+A clone that was moved or renamed stays the project by its first commit, and so does a second clone of the
+same address; a fork or another project made from the same template is one of its own, like any other of
+that name. A folder that is gone belongs to the project that was seen there or in a folder above it.
 
-    root = "3c7e56..."                     the first commit of its repository
-    folders = ["/home/me/shop", ...]       where it was seen: its work tree, the tops of others
+A user's private files about a vault, such as proposals, are outside of it and of its index:
 
-All work trees of a repository are one project, and so is every folder in them. A clone that was moved
-or renamed stays the project by its first commit, and so does a second clone of the same address; a
-fork or another project made from the same template is one of its own, like any other of that name.
-A folder that is gone belongs to the project that was seen there or in a folder above it.
+    ~/.lessons/<kind>/<project>/<vault>/   0700, like all below it; files are 0600
 
-A user's private things about a vault, such as proposals, are outside of it and of its index:
-
-    ~/.lessons/<kind>/                     0700, like all below it; files are 0600
-      <project>/
-        project.toml
-        <vault>/                           the vault's place in the repository; `vault` at its top
-
-All work trees and clones of one repository share the folder, also after a move.
+`<vault>` is the vault's place in the repository, `vault` at its top. All work trees and clones of one
+repository share the folder, also after a move.
 """
 
 from __future__ import annotations
@@ -26,17 +20,16 @@ import functools
 import json
 import os
 import re
-import tomllib
-from collections.abc import Iterable, Iterator
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING
 
-from vault_index import files, git
+from vault_index import files, git, state
 from vault_index.errors import VaultError
-from vault_index.files.private import make_folder
 from vault_index.hotpath import spool
 from vault_index.journal.journal import Journal, held
 
@@ -44,46 +37,46 @@ if TYPE_CHECKING:
     from vault_index.vault import Vault
 
 RECORDED, ALL, _NOT = spool.RECORDED, spool.EVERYTHING, spool.NEVER  # hooks read the file, too
-FILE = spool.PROJECT_FILE
 _UNSAFE = re.compile(r"[^\w.-]+")
 _MAX_NAME = 60  # characters
 EVERYWHERE = "all"  # names no project, but all of them
 MAX_NAMED = 8  # projects, in an error
-_TAKEN = frozenset({RECORDED, EVERYWHERE})
 _MAX_PLACE = 40  # characters
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A project of the journal. `root` is the first commit of its repository, "" without one."""
+    """A project. `root` is the first commit of its repository, "" without one."""
 
     name: str
     root: str = ""
     folders: tuple[str, ...] = ()
 
 
-def projects(top: Path) -> list[Project]:
-    """Return the projects in the journal's folder, or in another, by name.
-
-    A damaged `project.toml` names no folder.
-    """
-    named = ((folder / FILE, files.stamp(folder / FILE)) for folder in files.folders_in(top))
-    return [_parsed(file, stamp) for file, stamp in named if stamp]
+def projects(home: Path) -> list[Project]:
+    """Return the projects of this user, by name."""
+    with state.reading(home) as db:
+        return _projects(db)
 
 
-def project_of(top: Path, folder: str) -> str:
+def _projects(db: sqlite3.Connection) -> list[Project]:
+    rows = db.execute("SELECT name, root, folders FROM project ORDER BY name")
+    return [Project(name, root, tuple(json.loads(folders))) for name, root, folders in rows]
+
+
+def project_of(home: Path, folder: str) -> str:
     """Return the name of a folder's project, which is made if it is missing. Raises WriteError."""
     place = _place_of(folder)
-    for project in projects(top):
+    for project in projects(home):
         if place in project.folders and (project.root or not _root(place)):
             return project.name
-    with held(top):
-        return _joined(top, place)
+    with state.writing(home) as db:
+        return _joined(db, place)
 
 
-def find_project(top: Path, folder: str) -> str:
-    """Return the name of a folder's project; "" if no session of it was kept yet. Writes nothing."""
-    project = _seen_at(top, _place_of(folder))
+def find_project(home: Path, folder: str) -> str:
+    """Return the name of a folder's project; "" if nothing of it was kept yet. Writes nothing."""
+    project = _seen_at(projects(home), _place_of(folder))
     return project.name if project else ""
 
 
@@ -93,8 +86,8 @@ def choose(journal: Journal, name: str, folder: str = "", others: Iterable[str] 
     Raises VaultError, with the right names, for a name that neither a project nor one of the others has.
     """
     if not name:
-        return (find_project(journal.folder, folder) or None) if folder else ""
-    names = sorted({*others, *(each.name for each in files.folders_in(journal.folder))})
+        return (find_project(journal.home, folder) or None) if folder else ""
+    names = sorted({*others, *(each.name for each in projects(journal.home))})
     if name == EVERYWHERE or name in names:
         return "" if name == EVERYWHERE else name
     from difflib import get_close_matches  # an error alone needs it
@@ -106,7 +99,7 @@ def choose(journal: Journal, name: str, folder: str = "", others: Iterable[str] 
 
 def name_for(journal: Journal, folder: str) -> str:
     """Return the name that a folder's project has, or would have as the first of its name."""
-    return find_project(journal.folder, folder) or _free_name(_place_of(folder), _TAKEN)
+    return find_project(journal.home, folder) or _free_name(_place_of(folder), {EVERYWHERE})
 
 
 def recorded(journal: Journal, folder: str) -> bool:
@@ -161,33 +154,27 @@ def _write_recorded(journal: Journal, lines: Iterable[str]) -> None:
     files.replace_file(journal.folder / RECORDED, text.encode("utf-8", "surrogateescape"))
 
 
-def _joined(top: Path, place: str) -> str:
-    """Return the project of a folder, with the folder noted in it, while nobody else writes."""
-    project = _seen_at(top, place)
+def _joined(db: sqlite3.Connection, place: str) -> str:
+    """Return the project of a folder, with the folder noted in it."""
+    there = _projects(db)
+    project = _seen_at(there, place)
     if project is None:
-        names = {path.name.casefold() for path in top.iterdir() if not _is_unfinished(path)}
-        project = Project(_free_name(place, names | _TAKEN), root=_root(place))
+        names = {each.name.casefold() for each in there}
+        project = Project(_free_name(place, names | {EVERYWHERE}), root=_root(place))
     is_new = not project.folders or (place not in project.folders and os.path.isdir(place))  # noqa: PTH112  # Path's raises for odd names
     is_first = place in project.folders and not project.root and _root(place) != ""
     if is_new or is_first:
-        folders = tuple(dict.fromkeys([*project.folders, place]))
-        make_folder(top / project.name)
-        data = _toml(project.root or _root(place), folders).encode()
-        files.replace_file(top / project.name / FILE, data)
+        folders = json.dumps([*dict.fromkeys([*project.folders, place])])
+        values = [project.name, project.root or _root(place), folders]
+        db.execute("INSERT OR REPLACE INTO project (name, root, folders) VALUES (?, ?, ?)", values)
     return project.name
 
 
-def _is_unfinished(folder: Path) -> bool:
-    """Whether a kill ended the process that made a project's folder before it wrote a file there."""
-    return folder.is_dir() and all(path.name.startswith(".") for path in folder.iterdir())
-
-
-def _seen_at(top: Path, place: str) -> Project | None:
+def _seen_at(there: Sequence[Project], place: str) -> Project | None:
     """Return the project that was seen in a folder; of one that is gone, in the nearest folder above.
 
     Else the project whose repository was moved there, or was cloned there once more.
     """
-    there = projects(top)
     by_folder = {folder: project for project in there for folder in project.folders}
     is_there = os.path.isdir(place)  # noqa: PTH112  # Path's raises for odd names
     for each in (place,) if is_there else (place, *map(str, Path(place).parents)):
@@ -251,46 +238,23 @@ def _free_name(place: str, taken: Iterable[str]) -> str:
     return free
 
 
-def _toml(root: str, folders: Iterable[str]) -> str:
-    """Return the text of a `project.toml`: JSON's strings are TOML's, but for DEL."""
-    lines = "".join(f"    {json.dumps(folder)},\n" for folder in folders)
-    return f"root = {json.dumps(root)}\nfolders = [\n{lines}]\n".replace("\x7f", "\\u007f")
-
-
-@functools.lru_cache(maxsize=4096)
-def _parsed(file: Path, stamp: files.Stamp) -> Project:  # noqa: ARG001  # the key of the cache
-    """Return the project of a file as it was at a stamp."""
-    try:
-        values = tomllib.loads(files.read_file(file).decode("utf-8"))
-    except (ValueError, RecursionError, VaultError):
-        values = {}
-    there = values.get("folders")
-    return Project(
-        file.parent.name,
-        root=str(values.get("root", "")),
-        folders=tuple(map(str, there)) if isinstance(there, list) else (),
-    )
-
-
 # A vault's private folders.
 
 
 def private_folder(vault: Vault, kind: str) -> Path | None:
     """Return where the things of a kind of a vault are; None before the first. Writes nothing."""
-    top = vault.config.home / kind
-    project = find_project(top, str(vault.root)) if top.is_dir() else ""
-    folder = top / project / _place_in_repository(vault)
+    home = vault.config.home
+    project = find_project(home, str(vault.root))
+    folder = home / kind / project / _place_in_repository(vault)
     return folder if project and folder.is_dir() and not folder.is_symlink() else None
 
 
 @contextmanager
 def hold_private_folder(vault: Vault, kind: str) -> Iterator[Path]:
     """Hold the things of a kind of a vault, whose folder is made if it is missing. Raises WriteError."""
-    top = vault.config.home / kind
-    make_folder(top)
-    project = top / project_of(top, str(vault.root))
-    make_folder(project)
-    folder = project / _place_in_repository(vault)
+    home = vault.config.home
+    project = project_of(home, str(vault.root))
+    folder = home / kind / project / _place_in_repository(vault)
     with held(folder):
         yield folder
 

@@ -1,14 +1,13 @@
-"""The records that the journal keeps of a session: its prompts, its observations and a summary.
+"""The records that the journal has of a session: its prompts, its observations and a summary.
 
-A record is immutable and holds no secret: `redact` comes before it. Its texts are those of the session
-file, so a record can be read back from the file it was written to.
+They are a view over its moments, see `observe`.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 PROMPT, OBSERVATION, SUMMARY = "prompt", "observation", "summary"
@@ -21,8 +20,6 @@ CONCEPTS = (
 )
 # of a summary, in this order
 FIELDS = ("request", "investigated", "learned", "completed", "next_steps", "notes")
-_TEXTS = ("title", "text", "branch", "context")
-_LISTS = ("facts", "concepts", "files_read", "files_modified", "errors")
 SHORT = 8  # characters of a session's id that begin the ids of its records
 
 
@@ -69,52 +66,31 @@ class Record:
     errors: tuple[str, ...] = ()  # first and last lines of results that are errors
     fields: Mapping[str, str] = field(default_factory=dict)  # of a summary: FIELDS -> text
 
-    def texts(self) -> list[str]:
-        """Return all texts of the record."""
-        texts: list[str] = []
-
-        def note(text: str) -> str:
-            texts.append(text)
-            return text
-
-        self.map_texts(note)
-        return texts
-
-    def map_texts(self, change: Callable[[str], str]) -> Record:
-        """Return the record with each of its texts changed."""
-
-        changed: dict[str, Any] = {name: change(getattr(self, name)) for name in _TEXTS}
-        changed |= {name: tuple(map(change, getattr(self, name))) for name in _LISTS}
-        commands = tuple(
-            replace(run, text=change(run.text), output=change(run.output)) for run in self.commands
-        )
-        labelled = {name: change(text) for name, text in self.fields.items()}
-        return replace(self, **changed, commands=commands, fields=labelled)
-
 
 @dataclass(frozen=True, slots=True)
 class ReadTo:
     """How far a transcript was read for good: `bytes` from its beginning, and their `hash`.
 
-    Records of numbers below `number` were made from them and stay; what follows is read again when
-    the transcript grows, since its last turn may have gone on.
+    Moments before `place` were made of them and stay; what follows is read again when the transcript
+    grows, since its last turn may have gone on.
     """
 
     bytes: int = 0
     hash: str = ""  # SHA-256 of those bytes, 16 hexadecimal digits
-    number: int = 0
+    place: int = 0
     size: int = 0  # of the transcript when it was read last
     state: Mapping[str, Any] = field(default_factory=dict)  # what a reader needs to go on: JSON
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A conversation with an agent, as the journal keeps it: one file, its records in their order."""
+    """A conversation with an agent, and its records in their order, where they were asked for."""
 
     id: str  # the agent's own
     agent: str  # claude | codex
     transcript: str  # the path of the agent's file
-    project: str = ""  # the name of the project's folder in the journal
+    short: str = ""  # begins the ids of its records; no other session has it
+    project: str = ""
     folder: str = ""  # where the agent was started
     branch: str = ""  # the first
     began: str = ""
@@ -125,13 +101,9 @@ class Session:
     tool_calls: int = 0
     errors: int = 0  # results of tools that are errors, refusals too
     unread: int = 0  # lines and record types that nobody described yet
+    written: int = 0  # when it was taken in last, in nanoseconds since 1970
     read: ReadTo = field(default_factory=ReadTo)
     records: tuple[Record, ...] = ()
-
-    @property
-    def work(self) -> tuple[Record, ...]:
-        """The records without the summary, which is made of them."""
-        return tuple(record for record in self.records if record.kind != SUMMARY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +133,6 @@ class SessionHead:
     typed: int  # with slash commands and the like; or of the program that asked
     parent: str
     transcript: str
-    file: str
     request: str
     files: tuple[str, ...]
 

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from vault_index.learn import gate
 from vault_index.learn.material import Entry
-from vault_index.learn.timeline import AGENT, CHANGES, PERSON, Moment
 from vault_index.lesson.passages import Parts
 from vault_index.text import blocks
 from vault_index.transcripts import events, vocabulary
+from vault_index.transcripts.moments import AGENT, CHANGES, PERSON, Moment
 
 MAX_LINES, MAX_LINE = 3, 160  # of each half of a change; characters
 MAX_PROSE, MAX_SENTENCE = 4_000, 300  # characters of a prompt that is read, of a sentence

@@ -8,9 +8,10 @@ from typing import Any
 
 from vault_index.learn import timeline
 from vault_index.learn.material import Material
-from vault_index.learn.timeline import LEFT_OUT, PERSON, without_labels
+from vault_index.learn.timeline import LEFT_OUT, without_labels
 from vault_index.proposals import draft
 from vault_index.proposals.draft import words
+from vault_index.transcripts import moments
 
 MIN_QUOTE_CHARS, MIN_QUOTE_WORDS = 20, 4
 MAX_QUOTE_CHARS = 500
@@ -22,8 +23,8 @@ ORDER_WORDS = 5  # in a row, of an order
 RUN = 12  # words in a row that are in another text, whatever else an entry says
 CHECK = "CHECK"  # that failed and then passed
 SPEAKERS = {
-    **{CHECK: draft.CHECK, timeline.PERSON: draft.PERSON, timeline.COMMIT: draft.COMMIT},
-    **dict.fromkeys((timeline.FAILED, timeline.RAN), draft.PROGRAM),
+    **{CHECK: draft.CHECK, moments.PERSON: draft.PERSON, timeline.COMMIT: draft.COMMIT},
+    **dict.fromkeys((moments.FAILED, moments.REFUSED, moments.RAN), draft.PROGRAM),
 }
 _HEADER = re.compile(r"^(?:diff --git |index [0-9a-f]|--- |\+\+\+ |@@ |new file mode|deleted file)")
 _ADDRESS = re.compile(r"(?<![\w.])(?:[\w-]+\.)+[a-z]{2,}(?=[/:])|(?<=://)[\w.-]+")
@@ -66,12 +67,12 @@ def proven(
 
 def origin(quotes: Iterable[str], material: Material) -> dict[str, Any]:
     """Return where a proposal is from, as it keeps it: the project, the day, who says each quote."""
-    repaired = [material.moments[failed].text for failed, _ in timeline.repairs(material.moments)]
+    repaired = [material.moments[failed].text for failed, _ in moments.repairs(material.moments)]
     said = [(CHECK, text) for text in repaired]
     said += [(each.kind, f"{each.about}\n{each.text}") for each in material.moments]
     spoken = [(kind, text) for kind, whole in said for text in texts_of([whole])]
     kinds = [
-        next((kind for kind, text in spoken if quote in text), timeline.AGENT)
+        next((kind for kind, text in spoken if quote in text), moments.AGENT)
         for quote in (squeezed(without_labels(each)) for each in quotes)
     ]
     day = (material.ended or material.began)[:10]
@@ -87,7 +88,7 @@ def _stands_in(text: str, other: str) -> bool:
 
 def prompts_of(material: Material) -> list[str]:
     """Return what the person typed, in its order."""
-    return [each.text for each in material.moments if each.kind == PERSON]
+    return [each.text for each in material.moments if each.kind == moments.PERSON]
 
 
 def prompts(texts: Iterable[str]) -> list[str]:

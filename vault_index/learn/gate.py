@@ -24,7 +24,6 @@ from vault_index.index.rows import hash_of_prompt
 from vault_index.journal.record import private_id
 from vault_index.learn import evidence
 from vault_index.learn.material import SESSION, Entry, Material
-from vault_index.learn.timeline import CHANGES, FAILED
 from vault_index.lesson import category, parse, passages
 from vault_index.proposals import draft, fingerprint, review
 from vault_index.proposals.draft import Proposal
@@ -32,6 +31,7 @@ from vault_index.recall import anchors
 from vault_index.store import injections
 from vault_index.text import blocks, failure
 from vault_index.transcripts import vocabulary
+from vault_index.transcripts.moments import CHANGES, FAILED
 
 TITLE_WORDS = (5, 10)
 MIN_TYPED_WORDS = 3  # of a title in the words of a person: "Never retry a 409"

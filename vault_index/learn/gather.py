@@ -1,17 +1,13 @@
 """Gather what a session, commits or files have: redacted, and free of what this product injected.
 
-A session is read from its transcript, since learning needs the inputs of edits and the outputs of checks
-that the journal does not keep; from the journal's records where the transcript is gone. A person may have
-edited or deleted records, and the settings may exclude paths: what the transcript still has of that is
-not taken from there.
+A session is its moments in the journal, after its transcript was read on, without what the settings
+exclude by now.
 """
 
 from __future__ import annotations
 
 import contextlib
-import difflib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -25,25 +21,21 @@ from vault_index.hotpath.log import MAX_SESSION_CHARS
 from vault_index.journal import archive, capture, projects
 from vault_index.journal.exclude import Exclude
 from vault_index.journal.journal import Journal
-from vault_index.journal.record import OBSERVATION, PROMPT, Command, Record, Session
+from vault_index.journal.record import Session
 from vault_index.learn import diff, timeline
 from vault_index.learn.diff import Diff
 from vault_index.learn.material import ADDED, CHANGED, COMMITS, FILES, SESSION, FileChange, Material
-from vault_index.learn.timeline import Moment
 from vault_index.store import injections
-from vault_index.transcripts import events, reading, tools
-from vault_index.transcripts.tools import Edit
-from vault_index.transcripts.turns import Turn, Turns, corrects
+from vault_index.transcripts import reading
+from vault_index.transcripts.moments import CHANGES, NEW_FILE, Moment
 from vault_index.vault import FOLDER, Vault
 
 LAST = "last"  # the latest session of a project
 MAX_SUBJECTS = 50
 MAX_FILE = 512 * 1024  # bytes of a file that is named
-MAX_LINES = 2_000  # of a text that is compared line by line; a longer one is all new
 _COMMITTED_WITHIN = timedelta(hours=1)  # after the end of a session
 _LATEST = 20  # sessions of a project among which is one that no agent started
 _TRANSCRIPTS = 200  # changed last, among which one of a project is looked for
-_ELSEWHERE = ("/tmp/", "/var/", "/private/", "/dev/")  # of no project
 
 
 def session(vault: Vault, name: str, folder: Path | None = None) -> Material:
@@ -52,22 +44,20 @@ def session(vault: Vault, name: str, folder: Path | None = None) -> Material:
     `folder` is that of the project whose last one is meant. Raises VaultError without one.
     """
     config = vault.config
-    chosen = _find_session(Journal(config), name, folder or vault.root)
+    journal = Journal(config)
+    chosen = _find_session(journal, name, folder or vault.root)
     globs = (*config[LearnTable].exclude, *config[JournalTable].exclude)
-    exclude, is_wanted = Exclude(globs), diff.wanted(globs)
-    chosen, played = exclude.apply(chosen), None
-    with contextlib.suppress(OSError):  # the transcript is gone
-        if chosen.transcript:
-            played = replay(Path(chosen.transcript), chosen.agent)
-    there = _recorded(played, chosen) if played else _of_records(chosen)
-    changed = _during(vault, chosen) or _by_edits(played, chosen, is_wanted)
-    subjects = [*(played.subjects if played else ()), *map(_subject, changed.messages)]
+    there = Exclude(globs).apply(archive.moments_of(journal, chosen), chosen.folder)
+    moments = tuple(timeline.of_session(there, diff.wanted(globs)))
+    changed = _during(vault, chosen) or _by_edits(moments)
+    subjects = [subject for each in there for subject in each.commits]
+    subjects += map(_subject, changed.messages)
     return Material(
         *(SESSION, chosen.id, chosen.project),
         session=chosen.id,
         began=chosen.began,
         ended=chosen.ended,
-        moments=tuple(_allowed(there, chosen, exclude, is_wanted)),
+        moments=moments,
         subjects=tuple(dict.fromkeys(subjects))[:MAX_SUBJECTS],
         injected=_injected(vault, chosen.id),
         **changed.of_material,
@@ -158,7 +148,7 @@ def _find_session(journal: Journal, name: str, folder: Path) -> Session:
 
 def _named(journal: Journal, name: str) -> Session:
     try:
-        return archive.find(journal, name)[1]
+        return archive.find(journal, name)
     except VaultError:
         for each in reversed([*reading.transcripts()]) if len(name) > 3 else ():
             stem = each.path.stem
@@ -169,9 +159,9 @@ def _named(journal: Journal, name: str) -> Session:
 
 
 def _latest(journal: Journal, folder: Path) -> Session:
-    project = projects.find_project(journal.folder, str(folder))
+    project = projects.find_project(journal.home, str(folder))
     sessions = archive.latest(journal, project, limit=_LATEST) if project else []
-    there = next((each for _, each in sessions if not each.parent), None)
+    there = next((each for each in sessions if not each.parent), None)
     for each in [*reading.transcripts()][::-1][:_TRANSCRIPTS]:
         path = each.path
         if there and str(path) == there.transcript:
@@ -194,12 +184,12 @@ def _latest(journal: Journal, folder: Path) -> Session:
 def _captured(journal: Journal, transcript: Path, agent: str) -> Session:
     """Return the session of a transcript. Raises VaultError if its sessions are not recorded."""
     captured = capture.capture(journal, transcript, agent)
-    if captured.file is None:
+    if captured.session is None:
         raise VaultError(
-            f"session {captured.session or transcript.stem} is not in the journal: {captured.why}",
+            f"session {transcript.stem} is not in the journal: {captured.why}",
             "run lessons journal import",
         )
-    return archive.read(captured.file)
+    return captured.session
 
 
 # What changed in the project.
@@ -228,12 +218,12 @@ def _until(vault: Vault, session: Session, place: Path) -> str | None:
     journal, end = Journal(vault.config), datetime.fromisoformat(session.ended) + _COMMITTED_WITHIN
     until = end.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     latest = partial(archive.latest, journal, session.project, session.ended)
-    soon = [each.began for _, each in latest(until) if each.id != session.id]
+    soon = [each.began for each in latest(until) if each.id != session.id]
     end = datetime.fromisoformat(soon[-1]) if soon else end
     if end >= datetime.now(UTC):
         return ""
     commit = git.base_at(place, end.timestamp())
-    if commit == git.head(place) and all(each.id == session.id for _, each in latest(limit=2)):
+    if commit == git.head(place) and all(each.id == session.id for each in latest(limit=2)):
         return ""  # nobody has worked here since
     return commit or None
 
@@ -253,147 +243,32 @@ def _wanted(vault: Vault, place: Path) -> Callable[[str], bool]:
     return diff.wanted((*config[LearnTable].exclude, *config[JournalTable].exclude), own)
 
 
-def _by_edits(played: Replay | None, session: Session, is_wanted: Callable[[str], bool]) -> Diff:
+def _by_edits(there: Sequence[Moment]) -> Diff:
     """Return what the agent's edits changed: the repository is not here."""
-    if played is None:
-        named = [path for record in session.records for path in record.files_modified]
-        by_name = [FileChange(path, CHANGED) for path in dict.fromkeys(named) if is_wanted(path)]
-        return Diff(tuple(by_name))
-    by_path: dict[str, list[tuple[Edit, list[str]]]] = {}
-    for path, edit, lines in played.edits:
-        if is_wanted(path) and _is_of_project(path):
-            by_path.setdefault(path, []).append((edit, lines))
+    by_path: dict[str, list[Moment]] = {}
+    for each in there:
+        if each.kind in CHANGES:
+            by_path.setdefault(each.about, []).append(each)
     changes = tuple(_summed(path, edits) for path, edits in by_path.items())
     room, texts = diff.MAX_CHARS, list[str]()
     for change in changes:
         lines = [f"--- {'/dev/null' if change.kind == ADDED else f'a/{change.path}'}"]
         lines.append(f"+++ b/{change.path}")
-        for edit, changed in by_path[change.path]:
-            lines += ["@@ the whole file @@" if edit.is_whole else "@@ an edit @@", *changed]
+        for edit in by_path[change.path]:
+            lines += [
+                "@@ the whole file @@" if edit.kind == NEW_FILE else "@@ an edit @@",
+                edit.text,
+            ]
         shown = diff.clean("\n".join(lines))
         room -= len(shown)
         texts += [shown] if room >= 0 else []
     return Diff(changes, "".join(texts))
 
 
-def _summed(path: str, edits: Sequence[tuple[Edit, list[str]]]) -> FileChange:
+def _summed(path: str, edits: Sequence[Moment]) -> FileChange:
     """Return the change that edits of a file come to: a whole file has all that was before it."""
-    begin = max((at for at, (edit, _) in enumerate(edits) if edit.is_whole), default=0)
-    lines = [line for _, changed in edits[begin:] for line in changed]
+    begin = max((at for at, edit in enumerate(edits) if edit.kind == NEW_FILE), default=0)
+    lines = [line for edit in edits[begin:] for line in edit.text.splitlines()]
     added, removed = (sum(line.startswith(sign) for line in lines) for sign in "+-")
-    return FileChange(path, ADDED if edits[0][0].is_whole else CHANGED, added, removed)
-
-
-# A session as its transcript or its records have it.
-
-
-def _is_of_project(path: str) -> bool:
-    return not path.startswith(_ELSEWHERE) and "/.claude/" not in f"/{path}"
-
-
-@dataclass(slots=True)
-class Replay:
-    """The course of a session. `edits` are those that were done, each with its path and lines."""
-
-    subjects: list[str] = field(default_factory=list)
-    edits: list[tuple[str, Edit, list[str]]] = field(default_factory=list)
-    turns: list[tuple[str, list[Moment]]] = field(default_factory=list)  # with the prompt's uuid
-
-
-def replay(file: Path, agent: str) -> Replay:
-    """Return a session as its transcript has it. Raises OSError."""
-    turns, there, folder = Turns(redact), Replay(), ""
-    for event in reading.read_events(file, agent):
-        folder = folder or event.folder
-        _add(there, turns.take(event), folder)
-    _add(there, turns.end(), folder)
-    return there
-
-
-def _add(there: Replay, turn: Turn | None, folder: str) -> None:
-    """Add what a turn has, if there is one and this product did not begin it."""
-    prompt = turn.prompt if turn else None
-    if turn is None or (prompt and events.is_internal(prompt.text)):
-        return
-    changes: dict[int, list[tuple[str, str]]] = {}
-    for call in turn.calls:
-        there.subjects += call.commits
-        for edit in call.edits:
-            path = redact(tools.relative_path(edit.path, folder, call.folder))
-            lines = _changed_lines(edit)
-            changes.setdefault(id(call), []).append((path, "\n".join(lines)))
-            if call.is_done_edit and call.is_change:
-                there.edits.append((path, edit, lines))
-    there.turns.append((prompt.uuid if prompt else "", [*timeline.moments(turn, changes)]))
-
-
-def _changed_lines(edit: Edit) -> list[str]:
-    """Return the lines of an edit with - and +, redacted, without those that stay."""
-    old, new = (redact(events.without_own_text(text)).splitlines() for text in (edit.old, edit.new))
-    if len(old) + len(new) > MAX_LINES:
-        return [*(f"-{line}" for line in old), *(f"+{line}" for line in new)]
-    result = []
-    for kind, *ends in difflib.SequenceMatcher(None, old, new).get_opcodes():
-        if kind != "equal":
-            result += [f"-{line}" for line in old[ends[0] : ends[1]]]
-            result += [f"+{line}" for line in new[ends[2] : ends[3]]]
-    return result
-
-
-def _recorded(played: Replay, session: Session) -> Iterator[Moment]:
-    """Yield the moments of a transcript as far as the journal's records still have them."""
-    prompts = {uuid: each for each in session.records if each.kind == PROMPT for uuid in each.uuids}
-    told = "\n\n".join(each.text for each in session.records if each.kind == OBSERVATION)
-    for uuid, moments in played.turns:
-        record = prompts.get(uuid)
-        plan = record.text if record else None  # or a prompt that the agent wrote for itself
-        for each in moments if record or not uuid else ():
-            if each.kind == timeline.PERSON and record:
-                yield replace(each, text=record.text)
-            elif each.kind != timeline.AGENT or each.text in told or each.text == plan:
-                yield each
-
-
-def _of_records(session: Session) -> Iterator[Moment]:
-    """Yield the moments of a session by the journal's records alone.
-
-    These have no order of edits among commands: they come after the last that failed.
-    """
-    for record in session.records:
-        if record.kind == PROMPT:
-            is_refusal, origin = record.origin == events.REFUSAL, record.origin
-            is_correction = not is_refusal and corrects(record.text, record.context, origin)
-            yield Moment(timeline.PERSON, record.text, origin=origin, is_correction=is_correction)
-        elif record.kind == OBSERVATION:
-            edits = [Moment(timeline.EDIT, "", path) for path in record.files_modified]
-            ran = [
-                Moment(timeline.FAILED if each.failed else timeline.RAN, each.output, each.text)
-                for each in record.commands
-            ]
-            failed = [at for at, each in enumerate(record.commands, 1) if each.failed]
-            last = max(failed, default=0)
-            yield from (*ran[:last], *edits, *ran[last:])
-            yield from (Moment(timeline.FAILED, error, "a call") for error in record.errors)
-            yield from [Moment(timeline.AGENT, record.text)] if record.text else []
-
-
-def _allowed(
-    there: Iterable[Moment], session: Session, exclude: Exclude, is_wanted: Callable[[str], bool]
-) -> Iterator[Moment]:
-    """Yield the moments of a session that tell nothing of excluded files."""
-    moments, records = [*there], list[Record]()
-    for each in moments:
-        is_change = each.kind in timeline.CHANGES
-        ran = () if is_change or not each.about else (Command(each.about, output=each.text),)
-        paths = (each.about,) if is_change else ()
-        records.append(Record("", OBSERVATION, 0, "", "", "", files_modified=paths, commands=ran))
-    left = exclude.apply(replace(session, records=tuple(records))).records
-    for each, record in zip(moments, left, strict=True):
-        if record.commands:
-            (command,) = record.commands
-            yield replace(each, about=command.text, text=command.output)
-        elif each.kind in timeline.CHANGES:
-            is_allowed = record.files_modified and _is_of_project(each.about)
-            yield from [each] if is_allowed and is_wanted(each.about) else []
-        else:
-            yield each
+    kind = ADDED if edits[0].kind == NEW_FILE else CHANGED
+    return FileChange(path, kind, added, removed)

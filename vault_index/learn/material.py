@@ -9,9 +9,9 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from vault_index.learn.timeline import Moment
 from vault_index.lesson.category import DEFAULT_CONFIDENCE
 from vault_index.lesson.passages import Parts
+from vault_index.transcripts.moments import Moment
 
 SESSION, COMMITS, FILES = "session", "commit", "files"
 ADDED, CHANGED, REMOVED, MOVED = "added", "changed", "removed", "moved"

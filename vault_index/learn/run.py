@@ -47,6 +47,7 @@ from vault_index.learn.stages import Plan, Request
 from vault_index.llm.backend import Usage
 from vault_index.proposals import draft, review
 from vault_index.transcripts import vocabulary
+from vault_index.transcripts.moments import PERSON
 from vault_index.vault import Vault
 
 if TYPE_CHECKING:
@@ -211,7 +212,7 @@ def _prepare(vault: Vault, caller: Caller, material: Material, *, dry_run: bool)
 
 def _request(material: Material, caller: Caller) -> Request:
     """Return what a model is told beside the material."""
-    said = "\n".join(each.text for each in material.moments if each.kind == timeline.PERSON)
+    said = "\n".join(each.text for each in material.moments if each.kind == PERSON)
     try:
         subject = timeline.cut(said, MAX_SUBJECT) or material.project
         proposal = draft.create(material.project or material.target, subject)
@@ -377,12 +378,9 @@ def _ended(journal: Journal, note: backlog.Note) -> tuple[str, str] | None:
 
     The sessions of this product, of subagents, and forgotten ones are not there.
     """
-    head = archive.catalog(journal.folder, note.transcript).by_transcript.get(str(note.transcript))
-    if head is None:
-        return None
     try:
-        session = archive.read(head.file)
-        root = index_files.find(None, session.folder, os.environ) if session.folder else None
+        session = archive.of_transcript(journal, note.transcript)
+        root = index_files.find(None, session.folder, os.environ) if session else None
     except (VaultError, ValueError, OSError):
         return None
-    return None if session.parent or root is None else (session.id, root)
+    return (session.id, root) if session and root and not session.parent else None

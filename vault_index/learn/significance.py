@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from vault_index.features import LearnTable
 from vault_index.learn import diff
 from vault_index.learn.material import MOVED, FileChange, Material
-from vault_index.learn.timeline import FAILED, HOOK, REFUSED
 from vault_index.text import blocks
+from vault_index.transcripts.moments import FAILED, HOOK, REFUSED
 
 USUAL = LearnTable()
 MIN_CORRECTIONS = 2
@@ -133,8 +133,8 @@ def score(material: Material, settings: LearnTable = USUAL) -> Significance:
 def _sign(material: Material, corrections: int) -> str:
     """Return what went wrong first, or that the person corrected the agent; "" if nothing shows."""
     for each in material.moments:
-        if each.kind == FAILED and not each.is_routine:
-            how = "was refused" if each.text.startswith(REFUSED) else "failed"
+        if each.kind in (FAILED, REFUSED) and not each.is_routine:
+            how = "was refused" if each.kind == REFUSED else "failed"
             return HOOK if each.about == HOOK else f"`{blocks.one_line(each.about, 80)}` {how}"
     return "the person corrected the agent" if corrections else ""
 

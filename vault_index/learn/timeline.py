@@ -17,29 +17,38 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from vault_index.check import pattern, prompt_injection
 from vault_index.check.finding import ERROR
 from vault_index.check.redact import redact
 from vault_index.text import failure
-from vault_index.transcripts import events, tools, vocabulary
-from vault_index.transcripts.turns import Call, Said, Turn
+from vault_index.transcripts import events, vocabulary
+from vault_index.transcripts.moments import (
+    AGENT,
+    CHANGES,
+    EDIT,
+    FAILED,
+    NEW_FILE,
+    PERSON,
+    RAN,
+    REFUSED,
+    Moment,
+)
 
-PERSON, AGENT, RAN, FAILED = "PERSON", "AGENT", "RAN", "FAILED"
-EDIT, NEW_FILE, COMMIT = "EDIT", "NEW FILE", "COMMIT"
+COMMIT = "COMMIT"
 KINDS = (PERSON, AGENT, RAN, FAILED, EDIT, NEW_FILE, COMMIT)
-CHANGES = (EDIT, NEW_FILE)
 CHARS_A_TOKEN = 4
 OPEN, CLOSE = "<material>", "</material>"
 LEFT_OUT = "[left out: an order to an agent]"
-REFUSED, HOOK = "The person refused it.", "a hook stopped it"
+REFUSAL = "The person refused it."
 MAX_PERSON, MAX_COMMAND, MAX_OUTPUT = 1_500, 300, 450
 MAX_BEFORE, MAX_AFTER, MAX_NEW_FILE = 250, 350, 400
 MAX_LINE = 200  # of an output
 MAX_TEXT = 20_000  # characters of a moment: of a longer one the two ends
+_ELSEWHERE = ("/tmp/", "/var/", "/private/", "/dev/")  # of no project
 _BLANK = re.compile(r"\n\s*\n")
 _CUT = " [...] "
 _GAP = "[...]"
@@ -49,74 +58,32 @@ _MIN_REST = 30  # characters behind a courtesy that say something
 _LABEL = re.compile(rf"(?m)^(?:{'|'.join(KINDS)}): ?")
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """Something that was said or done, redacted. `about` is its command, or the path of its file."""
-
-    kind: str  # one of KINDS
-    text: str
-    about: str = ""
-    is_routine: bool = False  # a command that only reads, a failure of a tool that says nothing
-    part: int = 0  # of the diff of a file: later ones go first
-    origin: str = ""  # of what a person said: the kind of its event, such as `events.REFUSAL`
-    is_correction: bool = False  # of the agent, by a person's words
+# From the moments of a session to those that are learned from.
 
 
-# From turns to moments.
+def of_session(
+    there: Iterable[Moment], is_wanted: Callable[[str], bool] = lambda _path: True
+) -> Iterator[Moment]:
+    """Yield what a session has to learn from: without calls that only look, and unwanted changes."""
+    for each in there:
+        if each.kind == PERSON and each.origin == events.PLAN:  # the agent wrote it
+            yield replace(each, kind=AGENT)
+        elif each.kind == PERSON:
+            sign = "!" if each.origin == events.SHELL_COMMAND else ""
+            text = f"{sign if each.origin in events.TYPED else '(a program) '}{each.text}"
+            corrects = each.is_correction and each.origin != events.REFUSAL
+            yield replace(each, text=text, is_correction=corrects)
+        elif each.kind in CHANGES:
+            yield from [each] if is_of_project(each.about) and is_wanted(each.about) else []
+        elif each.kind == RAN:
+            yield from [] if each.in_subagent else [replace(each, text="")]
+        elif each.kind in (AGENT, FAILED, REFUSED):
+            yield each
 
 
-def moments(turn: Turn, changes: Mapping[int, Sequence[tuple[str, str]]]) -> Iterator[Moment]:
-    """Yield the moments of a turn. `changes` has, by the identity of a call, paths with their lines."""
-    prompt = turn.prompt
-    if prompt and prompt.text and prompt.kind == events.PLAN:  # the agent wrote it
-        yield Moment(AGENT, prompt.text)
-    elif prompt and prompt.text:
-        sign = "!" if prompt.kind == events.SHELL_COMMAND else ""
-        text = f"{sign if prompt.kind in events.TYPED else '(a program) '}{prompt.text}"
-        corrects = prompt.kind != events.REFUSAL and turn.is_correction
-        yield Moment(PERSON, text, origin=prompt.kind, is_correction=corrects)
-    placed = [*((aside.place, aside) for aside in turn.asides), *enumerate(turn.steps)]
-    for _, step in sorted(placed, key=lambda each: each[0]):
-        if isinstance(step, Said):
-            yield Moment(AGENT, step.text)
-        elif isinstance(step, Call):
-            yield from _of_call(step, changes.get(id(step), ()))
-        elif step.kind == events.STOPPED:
-            yield Moment(FAILED, step.text, HOOK)
-        elif tools.says_failed(step.text) or vocabulary.has_error(step.text):
-            yield Moment(FAILED, step.text, f"!{prompt.text if prompt else ''}")
-
-
-def _of_call(call: Call, changes: Sequence[tuple[str, str]]) -> Iterator[Moment]:
-    about = call.command or " ".join([call.tool, *tools.files_of(call.input)])
-    if call.is_error or call.has_failed or (call.kind == tools.OTHER and call.text):
-        if vocabulary.is_refusal(call.text):
-            wanted = "\n".join(text for _, text in changes)
-            yield Moment(FAILED, f"{REFUSED}\n{wanted}".strip(), about)
-        elif not vocabulary.is_aborted(call.text):
-            yield Moment(FAILED, call.text, about, vocabulary.is_mundane_error(call.text))
-        return
-    if call.command and call.is_done and not call.in_subagent:
-        tells = tools.is_check(call.command) or tools.is_change(call.command)
-        yield Moment(RAN, "", call.command, not tells)
-    for (path, text), edit in zip(changes, call.edits, strict=False):
-        yield Moment(NEW_FILE if edit.is_whole else EDIT, text, path)
-
-
-def repairs(there: Sequence[Moment]) -> Iterator[tuple[int, int]]:
-    """Yield the places of what failed last, and of where it passed after a change."""
-    waiting: dict[str, tuple[int, int]] = {}
-    changed = 0
-    for place, each in enumerate(there):
-        changed += each.kind in CHANGES or (each.kind == RAN and tools.is_change(each.about))
-        check = tools.same_as(each.about.removeprefix("!")) if each.about else ""
-        if each.kind == FAILED and check and not each.text.startswith(REFUSED):
-            if tools.is_check(each.about) or check not in waiting:
-                waiting[check] = place, changed
-        elif each.kind == RAN and check in waiting:
-            failed, before = waiting.pop(check)
-            if changed > before:
-                yield failed, place
+def is_of_project(path: str) -> bool:
+    """Whether a changed file is of the work, neither temporary nor the agent's own."""
+    return not path.startswith(_ELSEWHERE) and "/.claude/" not in f"/{path}"
 
 
 # From a diff to moments.
@@ -163,7 +130,7 @@ class _Piece(NamedTuple):
 
 ROUTINE, CHANGED, SAID, CHECKED, CONCLUDED, BROKEN, TYPED = range(7)
 _WORTH = {
-    **{PERSON: TYPED, COMMIT: TYPED, FAILED: BROKEN, RAN: CHECKED},
+    **{PERSON: TYPED, COMMIT: TYPED, FAILED: BROKEN, REFUSED: BROKEN, RAN: CHECKED},
     **dict.fromkeys(CHANGES, CHANGED),
 }
 _PERSON_SHARE, _FAILED_SHARE = 0.5, 0.35  # of the room, above which such texts are cut shorter
@@ -181,7 +148,7 @@ def fit(there: Sequence[Moment], max_chars: int) -> str:
     scale = {PERSON: 1.0, FAILED: 1.0}
     for kind, share in ((PERSON, _PERSON_SHARE), (FAILED, _FAILED_SHARE)):
         for scale[kind] in _SCALES:
-            shown = (_shown(each, scale[kind]) for each in there if each.kind == kind)
+            shown = (_shown(each, scale[kind]) for each in there if _label(each) == kind)
             if sum(map(len, shown)) <= share * room:
                 break
     pieces = [
@@ -238,14 +205,18 @@ def _with_repeats(there: Iterable[Moment]) -> Iterator[Moment]:
             yield each
 
 
+def _label(moment: Moment) -> str:
+    return FAILED if moment.kind == REFUSED else moment.kind
+
+
 def _pieces(place: int, moment: Moment, scale: Mapping[str, float]) -> Iterator[_Piece]:
-    label = f"{moment.kind}: "
+    label = f"{_label(moment)}: "
     if moment.kind == AGENT:
         for line, worth in _telling_lines(moment.text):
             yield _Piece(place, label, defused(line), worth)
     else:
         worth = ROUTINE if moment.is_routine else _WORTH[moment.kind]
-        shown = defused(_shown(moment, scale.get(moment.kind, 1.0)))
+        shown = defused(_shown(moment, scale.get(_label(moment), 1.0)))
         yield _Piece(place, label, shown, worth, moment.part)
 
 
@@ -255,6 +226,9 @@ def _shown(moment: Moment, scale: float) -> str:
         return cut(_BLANK.sub("\n", moment.text), int(MAX_PERSON * scale))
     if moment.kind == FAILED:
         return f"{about}\n{_edges(moment.about, moment.text, int(MAX_OUTPUT * scale))}"
+    if moment.kind == REFUSED:
+        wanted = f"{REFUSAL}\n{moment.text}".strip()
+        return f"{about}\n{_edges(moment.about, wanted, int(MAX_OUTPUT * scale))}"
     if moment.kind == NEW_FILE:
         return f"{about}\n{cut(moment.text, MAX_NEW_FILE)}"
     if moment.kind == EDIT:

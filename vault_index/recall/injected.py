@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 from vault_index.errors import VaultError
 from vault_index.hotpath import spool
 from vault_index.hotpath.log import MAX_SESSION_CHARS
-from vault_index.journal import archive, capture
+from vault_index.journal import archive, transcript
 from vault_index.journal.journal import Journal
-from vault_index.journal.record import PROMPT, Session
+from vault_index.journal.record import Session
 from vault_index.recall import words
 from vault_index.store import filters, injections
 from vault_index.transcripts import reading
+from vault_index.transcripts.moments import PERSON, Moment
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -165,7 +166,7 @@ class _Details:
     def of(self, record: _Record) -> dict[str, Any]:
         """Return a record with all that is known of it."""
         session, key = _prompt_of(record)
-        in_journal = self._texts.kept(session)
+        in_journal = self._texts.in_journal(session)
         time, floor, ms = str(record.get("time") or ""), record.get("floor"), record.get("ms")
         scores = [score for score in record.get("scores") or () if isinstance(score, float)]
         lessons = record["lessons"]
@@ -230,37 +231,30 @@ class _Texts:
     """The texts of prompts by their hashes: of the journal, else of agents."""
 
     def __init__(self, vault: Vault) -> None:
-        self._folder = Journal(vault.config).folder
-        self.kept = functools.cache(self._of_journal)
-        self._written = functools.cache(lambda id: _prompts(self._of_agent(id)))
+        self._journal = Journal(vault.config)
+        self.in_journal = functools.cache(self._in_journal)
+        self._known = functools.cache(self._prompts)
 
     def of(self, session: str, key: str) -> str:
-        """Return the text of a prompt, redacted; "" where no file has it."""
-        if not (session and key):
-            return ""
-        return _prompts(self.kept(session)).get(key) or self._written(session).get(key, "")
+        """Return the text of a prompt, redacted; "" where nothing has it."""
+        return self._known(session).get(key, "") if session and key else ""
 
-    def _of_journal(self, id: str) -> Session | None:
-        named = archive.file_name(id)
-        for file in archive.all_files(self._folder, named=named) if id and spool.is_on() else ():
-            with suppress(VaultError):
-                session = archive.read(file)
-                if session.id[:MAX_SESSION_CHARS] == id[:MAX_SESSION_CHARS]:
-                    return session
+    def _in_journal(self, id: str) -> Session | None:
+        with suppress(VaultError):
+            return archive.named(self._journal, id[:MAX_SESSION_CHARS]) if id else None
         return None
 
-    def _of_agent(self, id: str) -> Session | None:
-        """Return a session as the agent's transcript has it; None for one that was forgotten."""
-        if archive.stone_of_session(id) in archive.tombstones(self._folder):
-            return None
-        for transcript in reading.transcripts():
-            if transcript.path.stem.endswith(id):
+    def _prompts(self, id: str) -> dict[str, str]:
+        kept = self.in_journal(id)
+        there = archive.moments_of(self._journal, kept) if kept else self._of_agent(id)
+        return {injections.key_of(each.text): each.text for each in there if each.kind == PERSON}
+
+    def _of_agent(self, id: str) -> Iterable[Moment]:
+        """Return a session as the agent's transcript has it; nothing of one that was forgotten."""
+        if archive.is_forgotten(self._journal, id):
+            return ()
+        for each in reading.transcripts():
+            if each.path.stem.endswith(id):
                 with suppress(VaultError):
-                    return capture.read(transcript.path, transcript.agent, None)[0]
-        return None
-
-
-def _prompts(session: Session | None) -> dict[str, str]:
-    """Return the texts of a session's prompts by their hashes."""
-    records = session.records if session else ()
-    return {injections.key_of(each.text): each.text for each in records if each.kind == PROMPT}
+                    return transcript.read(each.path, each.agent).moments
+        return ()

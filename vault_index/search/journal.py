@@ -154,7 +154,7 @@ def _firsts(table: Reader, some: Sequence[Mapping[str, Any]]) -> dict[tuple[str,
     uuids = {(row["path"], row["record"]): row["uuids"] for row in some if row["position"] == 0}
     missing = {(row["path"], row["record"]) for row in some} - uuids.keys()
     if missing:
-        where = filters.any_of("id", (f"{path}:{record}@0" for path, record in sorted(missing)))
+        where = filters.any_of("id", (f"{record}@0" for _, record in sorted(missing)))
         for row in table.rows(("path", "record", "uuids"), where):
             uuids[row["path"], row["record"]] = row["uuids"]
     return uuids

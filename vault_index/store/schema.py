@@ -103,10 +103,10 @@ class DocumentRow(TypedDict, total=False):
 class JournalRow(TypedDict, total=False):
     """A piece of a record of the journal. `vector` is float32[dimension]."""
 
-    id: str  # `<path>:<record>@<position>`
+    id: str  # `<record>@<position>`
     record: str  # the id of the record
     turn: Hash  #: the same for a prompt and the observations of its turn
-    path: str  # of the session's file, from the journal's folder
+    path: str  # the name of the session, which begins the ids of its records
     kind: str  # prompt | observation | summary
     session: str
     project: str

@@ -195,11 +195,16 @@ def read(command: str, output: str) -> Failure:
     return Failure(one_line, program, tuple(telling(said, program)), tuple(said))
 
 
+def without_escapes(text: str) -> str:
+    """Return a text without what steers a terminal: colours, links; the words of a link stay."""
+    return _ANSI.sub("", text) if "\x1b" in text else text
+
+
 def clean(output: str) -> list[str]:
     """Return the lines of an output as a terminal would show them, without colours; none is empty."""
     if len(output) > MAX_HEAD + MAX_TAIL:
         output = f"{output[:MAX_HEAD]}\n{output[-MAX_TAIL:]}"
-    output = _ANSI.sub("", output).replace("\r\n", "\n")
+    output = without_escapes(output).replace("\r\n", "\n")
     shown = (line.rstrip("\r").rpartition("\r")[2] for line in output.split("\n"))
     lines = (_ODD.sub("", line)[:MAX_LINE].rstrip() for line in shown)
     return [line for line in lines if line.strip()]

@@ -55,6 +55,26 @@ _FAILED = re.compile(
     r"|Traceback \(most|Build FAILED|.{0,80}\berror TS\d+:|\S+:\d+:\d+: (?:error|undefined|cannot)"
     r"|.{0,60}\b[1-9]\d* (?:failed|failures?|errors?)\b)"
 )
+# What the last lines of a command say that failed, though its status is 0.
+LAST_LINES, MAX_END = 5, 4_000
+_SAYS_AT_END = re.compile(
+    r"(?im)^(?:\S{1,40}: )?(?:error|fatal|fatal error)(?:\[\w+\])?: \S"
+    r"|^\S{1,60}: (?:.{0,80}: )?(?:command )?(?:not found|no matches found)(?:: \S|$)"
+    r"|^.{1,100} not found\.?$|^no matches\b|^usage: \S"
+)
+_TRACEBACK = re.compile(
+    r"(?s)^Traceback \(most recent call last\):\n.*\n\w[\w.]*(?:Error|Exception|Exit)\b",
+    re.MULTILINE,
+)
+_HELP = re.compile(r"\s(?:--help|-h|help|--usage)(?:\s|$)")
+_STATEMENTS = re.compile(r"&&|\|\||;|\n")
+_NO_STATEMENT = frozenset("done fi esac } )".split())
+_SHOWERS = frozenset(
+    "cat head tail sed nl less bat awk grep egrep fgrep rg ag ack find ls tree diff jq curl wget echo"
+    " printf strings journalctl man".split()
+)
+_SHOWERS_OF = {"git": "log show diff grep blame stash", "gh": "run api pr issue",
+               "docker": "logs", "kubectl": "logs describe"}  # fmt: skip
 _REDIRECTION = re.compile(r"\d?>>?(?:&\d|\s*\S+)")
 _READERS = ("cat", "head", "tail", "sed", "nl", "less", "bat")
 _READS = re.compile(rf"\b(?:{'|'.join(_READERS)})\b")
@@ -121,6 +141,32 @@ def is_commit(command: str) -> bool:
 def says_failed(output: str) -> bool:
     """Whether the output of a check says that it failed."""
     return bool(_FAILED.search(output))
+
+
+def fails(command: str, output: str) -> bool:
+    """Whether a command whose status is 0 failed: a check by its output, others by its last lines.
+
+    `build | tail` has the status of `tail`. What a command shows of files and history says nothing.
+    """
+    if is_check(command) and says_failed(output):
+        return True
+    end = output.rstrip()[-MAX_END:]
+    last = "\n".join(end.splitlines()[-LAST_LINES:])
+    is_failure = _SAYS_AT_END.search(last) or _TRACEBACK.search(end)
+    return bool(is_failure) and not _HELP.search(command) and not _shows(command)
+
+
+def _shows(command: str) -> bool:
+    """Whether the last part of a command shows what files, a history or a network have."""
+    for statement in reversed(_STATEMENTS.split(without_data(command))):
+        words = [word for word in statement.strip(" ({").split() if "=" not in word]
+        while words and words[0] in (*_RUNNERS, "do", "then", "else"):
+            words = words[1:]
+        if words and words[0] not in _NO_STATEMENT:
+            return words[0] in _SHOWERS or (
+                words[1:2] != [] and (words[1] in _SHOWERS_OF.get(words[0], "").split())
+            )
+    return False
 
 
 def subjects(command: str, output: str) -> list[str]:
@@ -317,7 +363,7 @@ def shown_to_user(tool: str, values: Mapping[str, Any]) -> str:
 
 
 def is_result_needed(kind: str, values: Mapping[str, Any], text: str) -> bool:
-    """Whether a result without an error counts: of a commit, or of what says that it failed."""
+    """Whether a result without an error counts: of todos, of a commit, or of what failed all the same."""
     if kind == TODO:
         return True
     if kind == OTHER:  # some servers of tools put their errors into the text alone
@@ -325,7 +371,7 @@ def is_result_needed(kind: str, values: Mapping[str, Any], text: str) -> bool:
     command = str(values.get("command") or "")
     if kind != SHELL or not command:
         return False
-    return is_commit(command) or (is_check(command) and says_failed(text))
+    return is_commit(command) or fails(command, text)
 
 
 def _dicts(value: Any) -> list[dict[str, Any]]:

@@ -64,8 +64,8 @@ def project_asked(named: str | None, all_projects: bool) -> dict[str, Any]:
 def command() -> None:
     """Find again what was asked, done and decided here.
 
-    The journal is the private memory of your sessions with coding agents, in ~/.lessons/journal on
-    this machine. It is never committed and costs no tokens. Begin with `lessons journal import`; to
+    The journal is the private memory of your sessions with coding agents, in ~/.lessons on this
+    machine. It is never committed and costs no tokens. Begin with `lessons journal import`; to
     go on by itself: `lessons install claude --journal`.
     """
 
@@ -170,7 +170,6 @@ def show_command(named: str | None, name: str) -> options.Answers:
     session, records = answer.session, answer.records
     if not name.startswith(records[0].id) or len(records) > 1:
         _print_session(session)
-        output.say(output.styled(session.file, dim=True))
     for number, record in enumerate(records):
         if number or len(records) > 1:
             output.say()
@@ -197,6 +196,16 @@ def sessions_command(
         asking.note("no session in the journal; get those of before with `lessons journal import`")
 
 
+@options.command("export", "lessons journal export 3f2a91c0 > session.md", of=command)
+@click.argument("name", metavar="ID", required=False, default="")
+@project_options
+def export_command(named: str | None, /, name: str, **only: Any) -> options.Answers:
+    """Print a session as markdown, or all sessions of a project."""
+    text = asking.ask(named, api.journal.export(name=name, **only))
+    yield {"markdown": text}
+    output.text(text.rstrip("\n"))
+
+
 @options.command("import", "lessons journal import --since 90d --dry-run", of=command)
 @click.option(
     "--since",
@@ -213,7 +222,7 @@ def import_command(
     """Take in the sessions that agents keep here.
 
     Reads the transcripts of Claude Code and Codex CLI, changes none, and keeps what it took in under
-    ~/.lessons/journal, without secrets. Stop it and run it again as you like.
+    ~/.lessons, without secrets. Stop it and run it again as you like.
     """
     values = {"since": moments.window(since)["since"], "dry_run": dry_run}
     values |= project_asked(project, all_projects=not project)

@@ -30,7 +30,7 @@ from vault_index.store.injections import key_of
 from vault_index.store.moments import lasted, local
 
 PREFIX = "/api/journal"
-PATHS = frozenset({"folder", "transcript", "file", "path", "uuids"})
+PATHS = frozenset({"folder", "transcript", "path", "uuids"})
 
 Kind = Literal["prompt", "observation", "summary"]
 

@@ -99,10 +99,6 @@ def lines(state: Values) -> Iterator[str]:
         yield f"index      {count(index['sessions'], 'session')}, {index['embedder']}{to_come}"
     if state["waiting"]:
         yield f"waiting    {count(state['waiting'], 'transcript')} to be taken in"
-    for problem in state["problems"][:MAX_SHOWN]:
-        yield f"problem    {problem}"
-    if more := _more(state["problems"]):
-        yield f"problem    {more.strip()}"
     for complaint in state["complaints"][-MAX_SHOWN:]:
         yield f"log        {complaint}"
 
@@ -110,7 +106,8 @@ def lines(state: Values) -> Iterator[str]:
 def _contents(state: Values) -> Iterator[str]:
     """Yield what the journal has, and of which projects."""
     if not state["sessions"]:
-        yield f"journal    {state['folder']}: empty; run `lessons journal import`"
+        there = state["before"] and f" (files of another version stay in {state['before']})"
+        yield f"journal    {state['folder']}: empty; run `lessons journal import`{there}"
         return
     records = [count(state["records"][each], each) for each in ("prompt", "observation")]
     held = ", ".join([count(state["sessions"], "session"), *records])
@@ -129,13 +126,17 @@ def status_lines(every: Values) -> Iterator[str]:
     """Yield the state of the journal in a line, and its first problems."""
     state = every["journal"]
     names = recorded(state)
+    if state["before"]:
+        note = (
+            "is of another version and stays; `lessons journal import` takes the sessions in again"
+        )
+        yield f"journal    {state['before']} {note}"
+        return
     if not names and not state["sessions"]:
         yield "journal    empty: see `lessons journal --help`"
         return
     kept = f"{count(state['sessions'], 'session')}, recorded: {names or 'nothing'}"
     unread = f", {count(state['unread'], 'unread line')}" if state["unread"] else ""
     yield f"journal    {kept}{unread}; more: `lessons journal status`"
-    for problem in state["problems"][:3]:
-        yield f"problem    {problem}"
     for complaint in state["complaints"][-3:]:
         yield f"problem    journal: {complaint}"
