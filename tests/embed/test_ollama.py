@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.commands import run
 from tests.support.files import lesson_text, write
-from tests.support.ollama_server import DIMENSION, OllamaServer, vector
+from tests.support.ollama_server import DIMENSION, LONG, OllamaServer, vector
 from vault_index.embed.ollama import OllamaEmbedder
 from vault_index.errors import EmbedderError
 from vault_index.vault import Vault
@@ -192,3 +192,69 @@ def test_a_server_that_went_away_leaves_full_text(team: Path, server: OllamaServ
     # one line of what happened, one of what to do
     assert [line.partition(":")[0] for line in failed.err.splitlines()] == ["Error", "Try"]
     assert "Node heap" in run("lessons", "search", "raise the heap", cwd=team, env=gone).out
+
+
+@pytest.fixture
+def shop(
+    make_vault: Callable[..., Vault], server: OllamaServer, monkeypatch: pytest.MonkeyPatch
+) -> Vault:
+    monkeypatch.setenv("LESSONS_EMBEDDER", "ollama")
+    monkeypatch.setenv("OLLAMA_HOST", f"127.0.0.1:{server.port}")
+    shelves = "Shelf seven has the flour and shelf eight the salt of the bakery. " * 60
+    return make_vault({
+        "shop/alarm.md": lesson_text("The alarm of the cold room", "It rings when the door is open."),
+        "shop/shelves.md": lesson_text("Where the shelves are", shelves),
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "texts", [["short", "x " * 2000], ["x " * 2000], ["x " * 300, "y", "z " * 900]]
+)
+def test_a_text_that_the_model_refuses_is_embedded_by_its_first_part(
+    server: OllamaServer, texts: list[str]
+) -> None:
+    server.fault = "long"
+    asked = embedder(server, "all-minilm")
+    assert asked.embed_documents(texts).shape == (len(texts), DIMENSION)
+    assert asked.shortened >= {text for text in texts if len(text) > LONG}
+    assert all(
+        len(text) > LONG // 2 - 10 for each in server.inputs for text in each if "x x" in text
+    )
+    assert asked.embed_query("q " * 2000).shape == (DIMENSION,)
+
+
+@pytest.mark.slow
+def test_the_lesson_of_a_refused_text_is_named_and_the_others_get_vectors(
+    shop: Vault, server: OllamaServer
+) -> None:  # P15
+    server.fault = "long"
+    ran = run("lessons", "index", cwd=shop.root)
+    assert "lessons/shop/shelves.md" in ran.out
+    assert "first part alone" in ran.out
+    assert "alarm.md" not in ran.out
+    assert shop.open_index().embedder.startswith("ollama/")
+    assert "cold room" in run("lessons", "search", "alarm of the cold room", cwd=shop.root).out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["missing", "broken", "page"])
+def test_a_first_index_without_a_model_is_one_of_words_until_the_model_is_well(
+    shop: Vault, server: OllamaServer, fault: str
+) -> None:
+    server.fault = fault
+    ran = run("lessons", "index", cwd=shop.root)
+    assert "full text only: Ollama at" in ran.err
+    assert len(server.inputs) == 1
+    write(
+        shop.lessons_dir / "shop/new.md", lesson_text("The scales", "They lie when they are wet.")
+    )
+    found = run("lessons", "search", "scales wet", cwd=shop.root)
+    assert "The scales" in found.out
+    assert "full text only" in found.err
+    assert "model" in run("lessons", "status", "--check", cwd=shop.root, check=False).out
+    server.fault = ""
+    run("lessons", "index", cwd=shop.root)
+    assert shop.open_index().embedder.startswith("ollama/")
+    server.fault = fault
+    ran = run("lessons", "index", "--rebuild", cwd=shop.root, check=False)
+    assert (ran.code, shop.open_index().embedder[:6]) == (1, "ollama")

@@ -14,6 +14,7 @@ from tests.support import streams
 from tests.support.local_server import Handler, LocalServer
 
 DIMENSION = 8
+LONG = 500  # characters
 
 
 def vector(text: str, dimension: int = DIMENSION) -> list[float]:
@@ -34,7 +35,8 @@ class OllamaServer(LocalServer):
 
     `keys` are the Authorization of each.
     `fault` is "" or one of: missing, broken, busy, page, list, cut, dimension, few, garbage, nan, and
-    elsewhere: it redirects there; endless: an answer without an end; packed: one that unpacks to 10 MB.
+    elsewhere: it redirects there; long: a text of more than 500
+    characters is refused; endless: an answer without an end; packed: one that unpacks to 10 MB.
     It begins after `fault_from` requests. Every answer is `delay` seconds late.
     """
 
@@ -90,6 +92,9 @@ class OllamaServer(LocalServer):
 
             def _embed(self, body: dict[str, Any], fault: str) -> None:
                 texts = _texts(body)
+                if fault == "long" and any(len(text) > LONG for text in texts):
+                    self._send(400, {"error": "the input length exceeds the context length"})
+                    return
                 size = dimension + 1 if fault == "dimension" else dimension
                 vectors = [vector(text, size) for text in texts]
                 vectors = vectors[1:] if fault == "few" else vectors

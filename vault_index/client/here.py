@@ -71,6 +71,8 @@ def bring_up_to_date(
         fetch_model(vault.config, on_note)
     progress = partial(on_progress, "indexing lessons")
     stats = reconcile.sync(vault, rebuild=rebuild, wait=wait, read_all=read_all, progress=progress)
+    if stats.no_vectors:
+        on_note(f"warning: full text only: {stats.no_vectors}")
     if stats.shared:
         on_note(f"note: {stats.shared}; embedded here")
     if not stats.busy and (floor.is_stale(vault) or failures.is_stale(vault)):

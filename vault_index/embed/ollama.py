@@ -24,19 +24,26 @@ MAX_CHARS = 6000  # nomic reads 2,048 tokens in Ollama; the server cuts what is 
 _PREFIXES = {"nomic-embed-text": ("search_query: ", "search_document: ")}
 
 
+MIN_CHARS = 100  # of the first part of a text that the model refuses
 _ANOTHER = "check that OLLAMA_HOST is an Ollama server, and a recent one"
+
+
+class _RefusedError(EmbedderError):
+    """A text among those that were sent is too long for the model, or no text to it."""
 
 
 class OllamaEmbedder:
     """An embedding model on an Ollama server.
 
     `host` is what `OLLAMA_HOST` may hold: a name, a port, a URL. Nothing is asked before first use.
+    `shortened` are the texts of which it took only the first part.
     """
 
     def __init__(self, model: str, host: str, timeout: float = TIMEOUT_SECONDS) -> None:
         self.model = model
         self.host = model_http.asked(host)
         self.timeout = timeout
+        self.shortened: set[str] = set()
         self._client: ollama.Client | None = None
         self.name = f"ollama/{model}"
         self._prefixes = _PREFIXES.get(model.partition(":")[0], ("", ""))
@@ -49,12 +56,27 @@ class OllamaEmbedder:
         vectors: list[Sequence[float]] = []
         for start in range(0, len(texts), BATCH):
             batch = texts[start : start + BATCH]
-            vectors += self._ask([self._prefixes[1] + text[:MAX_CHARS] for text in batch])
+            vectors += self._by_parts(self._prefixes[1], batch)
         return self._checked(vectors)
 
     def embed_query(self, text: str) -> np.ndarray:
-        vector: np.ndarray = self._checked(self._ask([self._prefixes[0] + text[:MAX_CHARS]]))[0]
+        vector: np.ndarray = self._checked(self._by_parts(self._prefixes[0], [text]))[0]
         return vector
+
+    def _by_parts(self, prefix: str, texts: Sequence[str]) -> list[Sequence[float]]:
+        """Embed texts; one that the model refuses by its first part, half as long each time."""
+        try:
+            return self._ask([prefix + text[:MAX_CHARS] for text in texts])
+        except _RefusedError:
+            middle = len(texts) // 2
+            if middle:
+                several = (texts[:middle], texts[middle:])
+                return [each for some in several for each in self._by_parts(prefix, some)]
+            half = texts[0][: min(len(texts[0]), MAX_CHARS) // 2]
+            if len(half) < MIN_CHARS:
+                raise
+            self.shortened.add(texts[0])
+            return self._by_parts(prefix, [half])
 
     def _ask(self, texts: list[str]) -> list[Sequence[float]]:
         vectors = list(self._answer(texts).embeddings)
@@ -79,7 +101,9 @@ class OllamaEmbedder:
         except ollama.ResponseError as error:
             status = error.status_code
             said = visible_line(_first_line(error.error or f"status {status}"))[:MAX_MESSAGE]
-            problem, hint = f": {said}", "see the log of `ollama serve`"
+            problem, hint = f" with {self.model}: {said}", "see the log of `ollama serve`"
+            if status == 400:
+                raise _RefusedError(f"Ollama at {self.host}{problem}", hint) from None
             if status == 404:
                 hint = f"run: ollama pull {self.model}"
             if 300 <= status < 400:

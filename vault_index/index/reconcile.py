@@ -11,8 +11,9 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from vault_index import features
 from vault_index.embed.cache import VectorCache
@@ -24,12 +25,19 @@ from vault_index.index.derived import DERIVED, Derived, Sources
 from vault_index.index.diff import Diff, Reading
 from vault_index.lesson.parse import id_of
 from vault_index.store import injections, manifest, ownership
-from vault_index.store.manifest import Manifest, ReadFile
+from vault_index.store.manifest import Manifest, Problem, ReadFile
 from vault_index.store.schema import LESSONS, RECIPE
 from vault_index.store.sync import ASKED_FOR, Progress, Source, Stats, Work, Writer
 from vault_index.store.table import Table
 from vault_index.vault import Vault
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    from vault_index.embed import Embedder
+    from vault_index.store.schema import LessonRow
+
+_SHORTENED = "found by its first part alone: the model refuses the whole text; make it shorter"
 BATCH_PASSAGES = 512  # about six seconds of embedding between two commits
 BATCHES = 100  # of many files at most
 
@@ -58,7 +66,16 @@ def sync(
     Raises WriteError, EmbedderError, and IndexStateError for an index of a newer version.
     """
     lessons = Lessons(vault, full, full and ask_git, read_all, progress, at_most is not None)
-    return lessons.sync(rebuild=rebuild, wait=wait, at_most=at_most)
+    try:
+        return lessons.sync(rebuild=rebuild, wait=wait, at_most=at_most)
+    except EmbedderError as error:
+        index = manifest.current(vault.index_dir)
+        if index and manifest.load(index).embedder != manifest.NO_EMBEDDER:
+            raise  # the index that is there has vectors
+        words = Vault(vault.root, vault.config)
+        words.embedder = None
+        stats = replace(lessons, vault=words).sync(wait=wait, at_most=at_most)
+        return replace(stats, no_vectors=f"{error.message}; {error.hint}".rstrip("; "))
 
 
 def tidy(vault: Vault) -> bool:
@@ -87,6 +104,7 @@ class Lessons(Source[Diff, Stats]):
     read_all: bool
     progress: Progress  # gets the files written, and those to write
     is_hurried: bool = False
+    shortened: set[str] = field(default_factory=set)
 
     columns = LESSONS
     schema = manifest.SCHEMA
@@ -135,12 +153,13 @@ class Lessons(Source[Diff, Stats]):
         after = replace(after, head=authors.head)
         sources = replace(sources, manifest=after, changed=changed)
         stats = replace(_count(before, changes, read), embedded=cache.made)
+        shortened = [Problem(path, 0, _SHORTENED) for path in sorted(self.shortened)]
         if shared is not None:
             taken, trouble = shared.finish()
             stats = replace(stats, taken=taken, shared=trouble)
         after, stats = self._refresh_derived(sources, stats, self._due(work))
         manifest.save(work.index, after, even_if_same=False)
-        return replace(stats, problems=diff.problems(after, changes.skipped))
+        return replace(stats, problems=[*diff.problems(after, changes.skipped), *shortened])
 
     def _write(
         self, sources: Sources, cache: VectorCache, read: Reading, removed: Collection[str]
@@ -148,7 +167,7 @@ class Lessons(Source[Diff, Stats]):
         before, embedder = sources.manifest, self.vault.embedder
         if read.changed or removed:  # until all are in, git is to be asked about all
             before = replace(before, head="", derived={})
-        make = partial(rows.embed, embedder) if embedder else None
+        make = partial(self._embed, embedder) if embedder else None
         vectors = partial(cache.get_or_make, make) if make else None
         # each batch writes the manifest, which has all files; `publish.on_ray` has workers
         batch = BATCH_PASSAGES * int(getattr(embedder, "workers", 1))
@@ -163,6 +182,13 @@ class Lessons(Source[Diff, Stats]):
                 self.progress(written, count)
 
         return writer.write(before, read, read.changed, removed, tell)
+
+    def _embed(self, embedder: Embedder, some: Sequence[LessonRow]) -> list[np.ndarray]:
+        """Embed rows, and note the files of which the model took only the first part of a text."""
+        vectors = rows.embed(embedder, some)
+        if cut := getattr(embedder, "shortened", None):
+            self.shortened |= {row["path"] for row in some if rows.embedded_text(row) in cut}
+        return vectors
 
     def _due(self, work: Work[Diff]) -> list[Derived]:
         """Return the derived tables that this pass is to refresh."""

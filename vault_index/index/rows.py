@@ -176,11 +176,14 @@ def _titles(row: LessonRow) -> list[str]:
 def embed(embedder: Embedder, rows: Sequence[LessonRow]) -> list[np.ndarray]:
     """Return the vectors of rows: of passages as `embed_titled` makes them, of prompts as queries."""
     texts = [row for row in rows if not row["taught"]]
-    titled = [
-        (": ".join(_titles(row)), passages.prose(row["text"]) or row["title"]) for row in texts
-    ]
+    titled = [(": ".join(_titles(row)), embedded_text(row)) for row in texts]
     vectors = iter(embed_titled(embedder, titled) if titled else [])
     return [embedder.embed_query(row["text"]) if row["taught"] else next(vectors) for row in rows]
+
+
+def embedded_text(row: LessonRow) -> str:
+    """Return the text of a passage as it is embedded."""
+    return (passages.prose(row["text"]) or row["title"])[:EMBED_CHARS]
 
 
 def kept_vectors(
@@ -209,7 +212,7 @@ def embed_titled(embedder: Embedder, texts: Sequence[tuple[str, str]]) -> list[n
     titles = sorted({title for title, _ in texts})
     title_vectors = dict(zip(titles, embedder.embed_documents(titles), strict=True))
     vectors = []
-    prose_vectors = embedder.embed_documents([prose[:EMBED_CHARS] for _, prose in texts])
+    prose_vectors = embedder.embed_documents([prose for _, prose in texts])
     for (title, _), vector in zip(texts, prose_vectors, strict=True):
         mixed = vector + TITLE_WEIGHT * title_vectors[title]
         vectors.append((mixed / np.linalg.norm(mixed)).astype(np.float32))
