@@ -168,15 +168,15 @@ FEATURES = (
     Feature(
         "skills",
         "Skills of the project are suggested at prompts, and built from lessons of a tag.",
-        "learn.skills.build recall.skills entrypoints.cli.skills",
+        "learn.skills.build entrypoints.cli.skills",
         table="skills",
         settings=SkillsTable,
         shared="least_lessons least_confidence least_uses",
         at_project="index.skills:register",
-        at_prompt="recall.skills:suggested",
+        at_prompt="recall.select:skills",
         state="learn.skills.build:state",
         lines="entrypoints.words.hits:skills_line",
-        checks="recall.skills:skills",
+        checks="learn.skills.build:troubles",
         commands=(("For agents and programs", "skills", "skills"),),
     ),
     Feature(

@@ -49,7 +49,6 @@ _SAME_LETTER = str.maketrans(
     "si\u03c3\u03b5\u03ba\u0432\u0434\u043e\u0441\u0442\u0442\u044a",
 )
 _IGNORE_CASE = "(?i)"
-_WITHOUT_LETTERS = re.compile(r"\\.|\(\?P[<=]\w+[>)]", re.DOTALL)  # escapes, and names of groups
 _RUN = 3  # letters by which words are looked up: nearly every text has all pairs
 # where the parts are of a piece of an expression that every match has
 _PARTS = {"SUBPATTERN": 3, "MAX_REPEAT": 2, "MIN_REPEAT": 2, "POSSESSIVE_REPEAT": 2, "ASSERT": 1}
@@ -93,8 +92,6 @@ class Pattern:
         """Yield the matches in a text, keywords or not."""
         for regex in self.regex:
             if not all(words.owners(lowered) for words in _needed(regex)):
-                continue
-            if (fast := _for_lower_case(regex)) and not fast.search(lowered):
                 continue
             for match in compiled(regex).finditer(text):
                 if self._fits(text, match, whole=whole):
@@ -142,18 +139,6 @@ def sentence(text: str, match: re.Match[str]) -> tuple[str, str]:
 def compiled(regex: str) -> re.Pattern[str]:
     """Compile a regular expression once. `^` and `$` are ends of lines."""
     return re.compile(regex, re.MULTILINE)
-
-
-@functools.cache
-def _for_lower_case(regex: str) -> re.Pattern[str] | None:
-    """Compile a regular expression that ignores case for texts in lower case: twice as fast.
-
-    Return None for an expression with capitals, which such a text has nowhere.
-    """
-    bare = regex.removeprefix(_IGNORE_CASE)
-    letters = _WITHOUT_LETTERS.sub("", bare)
-    is_lower = bare != regex and letters == in_lower_case(letters)
-    return re.compile(bare, re.MULTILINE) if is_lower else None
 
 
 class Words(Generic[T]):

@@ -346,6 +346,20 @@ def _first(hits: Sequence[Hit], wanted: _Wanted) -> list[Hit]:
 EXTRA_HITS = 16  # hits that are looked at beyond those wanted, as some may not be trusted
 
 
+def skills(
+    vault: Vault, prompt: str, project: Path | None, given: Collection[str], text_only: bool
+) -> list[Hit]:
+    """Return trusted skills that a prompt asks for and that the session has not received."""
+    k = vault.config.prompt_skills
+    if not k:
+        return []
+    folder, wanted = str(project or ""), k + len(given)
+    asked = Query(prompt, wanted, project=folder, text_only=text_only, for_agent=True)
+    hits = floor.skills_above(vault, asked).hits
+    trusted = only_trusted(vault, [hit for hit in hits if not hit.withheld])
+    return [hit for hit in trusted if hit.lesson_id not in given][:k]
+
+
 def is_restricted(vault: Vault) -> bool:
     """Whether the user trusts less than everything."""
     config = vault.config

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import check, files, git
-from vault_index.check.finding import WARNING, Finding
+from vault_index.check.finding import WARNING, Finding, Trouble, to_edit
 from vault_index.errors import VaultError
 from vault_index.index import skills
 from vault_index.learn.skills import cluster, render
@@ -79,6 +79,13 @@ def state(vault: Vault) -> dict[str, Any]:
         ready = [each.tag for each in clusters if each.is_ready and each.tag not in built]
     problems = [f"{each.path}:{each.line}: {each.message}" for each in skills.problems(vault)]
     return {"skills": number, "skill_problems": problems, "skills_ready": ready}
+
+
+def troubles(vault: Vault) -> Iterator[Trouble]:
+    """Look for skills that cannot be used."""
+    for problem in skills.problems(vault):
+        what = f"{problem.path}:{problem.line}: {problem.message}"
+        yield Trouble("skills", what, to_edit(Path(problem.path)))
 
 
 @dataclass(frozen=True, slots=True)
