@@ -77,7 +77,8 @@ def measure(vault: Vault, count: int) -> Iterator[Row]:
             yield f"failures {kind}: p{100 * share:.0f}, at most {limit:.0f}", figure / base, "x"
     complaints = injections.complaints_of(vault.root, vault.config.home, began)
     yield "late: no answer within the limit", len(complaints), ""
-    kept = [each["ms"] for each in injections.records(vault.index_dir) if _is_here(each)]
+    every = injections.records(vault.config.home, vault.root)
+    kept = [each.ms or 0.0 for each in every if each.session.endswith(f"-{os.getpid()}")]
     yield "until the watcher had an answer: p50", _quantile(kept, 0.5), "ms"
 
 
@@ -115,10 +116,6 @@ def _ask(vault: Vault, failed: Mapping[str, Any], session: str) -> tuple[float, 
         "is_interrupt": False,
     }
     return instruments.process([HOOK], json.dumps(event).encode())
-
-
-def _is_here(record: Mapping[str, Any]) -> bool:
-    return str(record.get("session")).endswith(f"-{os.getpid()}")
 
 
 def _quantile(values: Sequence[float], share: float) -> float:

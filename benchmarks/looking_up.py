@@ -38,6 +38,7 @@ from vault_index.learn.skills import build
 from vault_index.lesson.file import hash_of, hash_of_file
 from vault_index.search import evaluate, fitted, floor
 from vault_index.store import injections, manifest
+from vault_index.store.injections import Given, Record
 from vault_index.store.schema import LESSONS, LessonRow
 from vault_index.store.table import Table
 from vault_index.vault import Vault, open_vault
@@ -79,9 +80,9 @@ def skills(scratch: Path) -> Iterator[Row]:
         )
         (vault.lessons_dir / f"{number}.md").write_text(text)
     reconcile.sync(vault)
-    used = [(str(number), 0.9) for number in range(CLUSTERS * A_CLUSTER)]
+    given = tuple(Given(str(number)) for number in range(CLUSTERS * A_CLUSTER))
     for _ in range(2):
-        injections.record(vault.index_dir, injections.PROMPT, "s", "p", used, [], 0, 1, "b")
+        injections.record(vault.config.home, vault.root, Record(injections.PROMPT, given=given))
     base = _python()
     for name in ("from nothing", "nothing changed"):
         began, busy = time.perf_counter(), time.process_time()

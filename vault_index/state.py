@@ -18,7 +18,7 @@ import sqlite3
 import threading
 import time
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -39,9 +39,7 @@ _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 T = TypeVar("T")
 Migration = Callable[[sqlite3.Connection], None]
-MIGRATIONS: list[
-    Migration
-] = []  # in the order in which they are applied; `user_version` counts them
+MIGRATIONS: list[Migration] = []  # in the order in which they apply; `user_version` counts them
 
 
 def migration(change: Migration) -> Migration:
@@ -117,9 +115,14 @@ def select(
 def insert(db: sqlite3.Connection, table: str, row: Any) -> int:
     """Insert a dataclass as a row and return its number."""
     values = [getattr(row, field.name) for field in fields(row)]
-    marks = ", ".join("?" * len(values))
+    marks = slots(values)
     done = db.execute(f"INSERT INTO {table} ({_columns(type(row))}) VALUES ({marks})", values)
     return done.lastrowid or 0
+
+
+def slots(values: Collection[Any]) -> str:
+    """Return the place of each value in a list of SQL: `?, ?`."""
+    return ", ".join("?" * len(values))
 
 
 def _columns(kind: Any) -> str:
@@ -318,3 +321,29 @@ def _sessions(db: sqlite3.Connection) -> None:
             values = tomllib.loads(named.read_text("utf-8"))
             row = (named.parent.name, str(values["root"]), json.dumps(values["folders"]))
             db.execute("INSERT INTO project VALUES (?, ?, ?)", row)
+
+
+@migration
+def _injections(db: sqlite3.Connection) -> None:
+    """What agents were given, and what was said of that: see `store.injections` and `recall`."""
+    for table in (
+        "injection (id INTEGER PRIMARY KEY, vault TEXT, event TEXT, session TEXT, agent TEXT,"
+        " prompt TEXT, said TEXT, floor REAL, ms REAL, by TEXT, silent TEXT, missed INT, time TEXT,"
+        " is_lost INT DEFAULT 0)",  # lost by a compaction of its session
+        "given (injection INT REFERENCES injection ON DELETE CASCADE, place INT, vault TEXT,"
+        " lesson TEXT, score REAL, form TEXT, taught INT, PRIMARY KEY (injection, place))"
+        " WITHOUT ROWID",
+        "mark (vault TEXT, session TEXT, prompt TEXT, lesson TEXT, kind TEXT, written TEXT,"
+        " moved INT, PRIMARY KEY (vault, session, prompt, lesson)) WITHOUT ROWID",
+        "word (vault TEXT, lesson TEXT, word TEXT, by TEXT, why TEXT, day TEXT, hash TEXT,"
+        " PRIMARY KEY (vault, lesson)) WITHOUT ROWID",
+        "claim (vault TEXT, session TEXT, event TEXT, at REAL, owner TEXT)",
+        "fork (vault TEXT, session TEXT, agent TEXT, heard INT)",
+        "note (vault TEXT, session TEXT, agent TEXT, at REAL, told TEXT)",
+    ):
+        db.execute(f"CREATE TABLE {table}")
+    db.execute("CREATE INDEX injection_time ON injection (vault, time)")
+    db.execute("CREATE INDEX injection_session ON injection (vault, session)")
+    db.execute("CREATE INDEX given_lesson ON given (vault, lesson, form)")
+    db.execute("CREATE INDEX claim_session ON claim (session, event)")
+    db.execute("CREATE INDEX claim_at ON claim (at)")

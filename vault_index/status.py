@@ -65,11 +65,7 @@ def of(vault: Vault) -> dict[str, Any]:
         found |= dict.fromkeys(("lessons", "unfiled"))
         found |= {"categories": {}, "withheld": {}, "wrong": []}
     ids = [lesson["id"] for lesson in lessons]
-    try:
-        summary = injections.summary(vault.index_dir, vault.root, ids)
-    except VaultError:  # what `index` says already
-        summary = injections.total([], ids)
-    found["injections"] = summary
+    found["injections"] = injections.summary(vault.config.home, vault.root, ids)
     found["state"] = [what for what, _ in state.notes(vault.config.home)]
     for add in features.adding("state"):
         found |= add(vault)

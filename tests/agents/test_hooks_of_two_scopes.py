@@ -88,11 +88,11 @@ def test_a_prompt_that_is_typed_again_later_is_answered(team: Vault) -> None:
 
 
 def test_a_hook_that_comes_to_its_own_answer_has_the_watchers_claim(team: Vault) -> None:
-    file = team.index_dir / "sessions" / "s"
+    home, root = team.config.home, str(team.root)
     asked = Event(**event(team, pid=123))
-    assert sessions.claim(file, asked)  # by the watcher, whose answer came too late
-    assert sessions.claim(file, asked)
-    assert not sessions.claim(file, Event(**event(team, pid=124)))
+    assert sessions.claim(home, root, asked)  # by the watcher, whose answer came too late
+    assert sessions.claim(home, root, asked)
+    assert not sessions.claim(home, root, Event(**event(team, pid=124)))
 
 
 def test_the_agents_own_id_tells_prompts_apart(team: Vault) -> None:

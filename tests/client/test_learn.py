@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from tests.support.files import commit, lesson_text, write
+from tests.support.given import given_to, records
 from tests.support.watchers import watched
 from vault_index import api, client
 from vault_index.api import codec
 from vault_index.errors import VaultError
-from vault_index.store import injections
 from vault_index.vault import Vault
 
 KINDS = ("bug_fix", "code_pattern", "")
@@ -117,9 +117,7 @@ def test_use_is_counted_and_is_no_prompt(team: Vault) -> None:
     taught = "---\ntitle: Heap of them all\nfires_on: [which heap is it]\n---\nThe heap.\n"
     write(team.lessons_dir / "ops/all.md", taught)
     ask(team, api.learn.status())
-    injections.record(
-        team.index_dir, "UserPromptSubmit", "s", "a prompt", [], [], 0.7, 5, "watcher"
-    )
+    given_to(team, ())
     before = ask(team, api.state.report())["injections"]
     first = ask(team, api.learn.search(query="which heap is it"))
     assert len(first["hits"]) == 10
@@ -130,13 +128,11 @@ def test_use_is_counted_and_is_no_prompt(team: Vault) -> None:
     after = ask(team, api.state.report())["injections"]
     assert (after["prompts"], after["answered"], after["p50_ms"]) == (1, 0, before["p50_ms"])
 
-    kept = [
-        each for each in injections.records(team.index_dir) if each["event"].startswith("Learn")
-    ]
-    assert [each["event"] for each in kept] == ["LearnSearch", "LearnGet"]
-    assert kept[0]["lessons"] == ["ops/all"], "what is below the floor is not counted"
-    assert kept[1]["lessons"] == ["ops/heap-22"]
-    assert "heap" not in kept[0]["prompt"]
+    searched, got = records(team)[1:]
+    assert [searched.event, got.event] == ["LearnSearch", "LearnGet"]
+    assert searched.lessons == ["ops/all"], "what is below the floor is not counted"
+    assert got.lessons == ["ops/heap-22"]
+    assert "heap" not in searched.prompt
     summed = ask(team, api.learn.status())
     assert ["ops/heap-22", 1] in summed["most_used"] or len(summed["most_used"]) == 5
     assert summed["never_used"] == 22

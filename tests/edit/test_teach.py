@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.files import lesson_text
+from tests.support.given import given_to
 from vault_index import api, client
 from vault_index.check.redact import redact
 from vault_index.edit import teach
@@ -143,14 +144,11 @@ def test_frontmatter_that_nobody_edits_by_program_is_left(team: Vault) -> None:
 
 @pytest.mark.slow
 def test_a_mark_is_of_one_injection_and_survives_a_rename(team: Vault) -> None:
-    folder, key = team.index_dir, injections.key_of("some prompt")
+    key = injections.key_of("some prompt")
     for session in ("s1", "s2"):
-        injections.record(
-            folder, "UserPromptSubmit", session, "some prompt", [("ops/heap", 0.9)], [], 0.5, 9.0,
-            "process",
-        )  # fmt: skip
+        given_to(team, ("ops/heap",), session=session, prompt="some prompt")
     say(team, prompt=BATTERY, session="s1", key=key)
-    injections.rename(folder, {"ops/heap": "ops/node"})
+    injections.rename(team.config.home, team.root, {"ops/heap": "ops/node"})
     (team.lessons_dir / "ops/heap.md").rename(team.lessons_dir / "ops/node.md")
     reconcile.sync(team)
 

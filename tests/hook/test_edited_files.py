@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.commands import run
 from tests.support.files import lesson_text
+from tests.support.given import records
 from tests.support.watchers import watched
 from vault_index.store import injections
 from vault_index.vault import Vault
@@ -72,9 +73,9 @@ def test_the_first_edit_of_a_file_gets_one_lesson_in_one_line(team: Vault) -> No
     assert "never edited" in edits(
         team, "api/migrations/0001.ipynb", "NotebookEdit", session_id="s2"
     )
-    told = list(injections.records(team.index_dir))
-    assert [each["event"] for each in told] == [injections.EDIT] * 4
-    assert told[0]["said"] == "migrations/0001_users.sql"
+    told = records(team)
+    assert [each.event for each in told] == [injections.EDIT] * 4
+    assert told[0].said == "migrations/0001_users.sql"
     last = run("lessons", "last", "-n", "9", cwd=team.root, env=PATIENT).out
     assert "edited: api/migrations/0001.ipynb" in last
     answer = run("lessons", "teach", "--last", "1", "--fires", "dates", cwd=team.root, check=False)

@@ -13,6 +13,7 @@ import pytest
 from tests.agents.conftest import block_in, sent
 from tests.support.commands import run
 from tests.support.files import lesson_text, write
+from tests.support.given import records
 from tests.support.watchers import soon, watched
 from vault_index.search import failures
 from vault_index.store import injections
@@ -71,12 +72,6 @@ def context(printed: str) -> str:
     return str(output["additionalContext"])
 
 
-def records(vault: Vault) -> list[dict[str, Any]]:
-    return [
-        each for each in injections.records(vault.index_dir) if each["event"] == injections.FAILURE
-    ]
-
-
 @pytest.mark.slow
 def test_a_failure_gets_one_lesson_and_the_second_the_same_said_as_such(team: Vault) -> None:
     with watched(team, **PATIENT):
@@ -90,11 +85,11 @@ def test_a_failure_gets_one_lesson_and_the_second_the_same_said_as_such(team: Va
         assert "same failure" not in context(failed(team, agent_id="a1"))  # it has its own context
         assert failed(team, error="Exit code 1\nKeyError: 'price'") == ""
         assert "Use selectinload" in context(failed(team, session_id="s2"))
-    told = records(team)
-    assert [bool(each["lessons"]) for each in told] == [True, True, False, True, False, True]
-    assert told[0]["said"] == GREENLET
-    assert told[2]["silent"] == "told twice already"
-    assert len({each["prompt"] for each in told}) == 2
+    told = records(team, injections.FAILURE)
+    assert [bool(each.lessons) for each in told] == [True, True, False, True, False, True]
+    assert told[0].said == GREENLET
+    assert told[2].silent == "told twice already"
+    assert len({each.prompt for each in told}) == 2
     last = run("lessons", "last", "-n", "9", cwd=team.root, env=PATIENT).out
     assert f"failed: {GREENLET}" in last
     assert "the same failure came again" in last
@@ -134,7 +129,7 @@ def test_other_agents_get_the_lesson_in_their_form_and_only_where_a_command_fail
             block = block_in(agent, "failure", ended(team, agent, "failure"))
             assert block.startswith("<lessons>")
             assert "Use selectinload" in block
-    assert len(records(team)) == 5
+    assert len(records(team, injections.FAILURE)) == 5
     for agent in ("codex", "gemini", "cursor", "copilot"):  # no watcher, and none is asked for
         assert ended(team, agent, "success") == ""
     odd: list[tuple[str, dict[str, Any]]] = [
@@ -153,7 +148,7 @@ def test_other_agents_get_the_lesson_in_their_form_and_only_where_a_command_fail
     ]
     for agent, more in odd:
         assert ended(team, agent, "failure", **more) == "", more
-    assert len(records(team)) == 5
+    assert len(records(team, injections.FAILURE)) == 5
     assert not (own_world / "hook.log").exists()
 
 

@@ -15,6 +15,7 @@ import pytest
 from tests.support.claude_code import OpenSession, environment
 from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text, write
+from tests.support.given import records
 from tests.support.messages_api import Blocks, MessagesApi, last_text, text, tool_use
 from tests.support.watchers import watched
 from vault_index.store import injections
@@ -81,10 +82,8 @@ def test_a_lesson_is_in_the_request_after_the_failure(
     after = hold(claude, api, team, own_world, MAIN)
     assert after
     assert ADVICE in after[0]
-    (told,) = [
-        each for each in injections.records(team.index_dir) if each["event"] == injections.FAILURE
-    ]
-    assert told["lessons"] == ["development/greenlet"]
+    (told,) = records(team, injections.FAILURE)
+    assert told.lessons == ["development/greenlet"]
 
 
 def test_a_subagent_is_told_in_its_own_context(
@@ -104,10 +103,8 @@ def test_a_subagent_starts_with_what_its_prompt_needs(
     of_subagent = [each for each in sent if SUBTASK in each and DELEGATE not in each]
     assert START_ADVICE in of_subagent[0]
     assert "SubagentStart hook additional context: <lessons>" in of_subagent[0]
-    (told,) = [
-        each for each in injections.records(team.index_dir) if each["event"] == injections.SUBAGENT
-    ]
-    assert told["lessons"] == ["development/api"]
+    (told,) = records(team, injections.SUBAGENT)
+    assert told.lessons == ["development/api"]
 
 
 def test_the_first_edit_of_a_file_gets_its_lesson(
@@ -135,7 +132,5 @@ def test_the_first_edit_of_a_file_gets_its_lesson(
     first = next(each for each in sent if "tool_result" in each)
     assert "PreToolUse:Write hook additional context: <lessons>" in first
     assert sent[-1].count(advice) == 1
-    (told,) = [
-        each for each in injections.records(team.index_dir) if each["event"] == injections.EDIT
-    ]
-    assert told["lessons"] == ["development/migrations"]
+    (told,) = records(team, injections.EDIT)
+    assert told.lessons == ["development/migrations"]

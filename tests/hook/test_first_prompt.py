@@ -22,13 +22,14 @@ from hypothesis import strategies as st
 
 from tests.support.commands import BIN, run
 from tests.support.files import write
+from tests.support.given import records
 from tests.support.indexed import kept_on
 from tests.support.three_lessons import FILES
 from tests.support.watchers import soon, status, watchers_of
 from vault_index import api, client
 from vault_index.entrypoints.hook.client import autostart
 from vault_index.hotpath import protocol, start
-from vault_index.store import injections, ownership
+from vault_index.store import ownership
 from vault_index.vault import Vault
 from vault_index.watch import launch
 
@@ -119,7 +120,7 @@ def killed_just_now() -> Iterator[None]:
 
 def by(vault: Vault) -> list[str]:
     """Return who answered, from the record."""
-    return [str(one["by"]) for one in injections.records(vault.index_dir)]
+    return [one.by for one in records(vault)]
 
 
 @pytest.mark.slow
@@ -215,10 +216,9 @@ def test_without_an_index_a_prompt_is_answered_from_the_files_and_a_start_counts
     log = (own_world / "hook.log").read_text()
     assert "the index is not built yet" in log
     assert "heap" not in log
-    every = injections.with_misses(vault.index_dir, vault.root)
-    (missed,) = [each for each in every if "missed" in each]
-    assert (missed["event"], missed["session"]) == ("SessionStart", "s1")
     assert "missed     1 answer" in run("lessons", "status", cwd=vault.root).out
+    (missed,) = [each for each in records(vault) if each.missed]
+    assert (missed.event, missed.session) == ("SessionStart", "s1")
     page = client.ask(vault, api.injection.select())
     assert (page["totals"]["missed"], page["totals"]["prompts"]) == (1, 1)
 

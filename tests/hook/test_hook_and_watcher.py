@@ -20,6 +20,7 @@ import pytest
 from tests.hook.test_first_prompt import by
 from tests.support.commands import Ran, run
 from tests.support.files import MakeVault, lesson_text, write
+from tests.support.given import records
 from tests.support.indexed import kept_on
 from tests.support.three_lessons import FILES
 from tests.support.watchers import (
@@ -30,7 +31,6 @@ from tests.support.watchers import (
     watchers_of,
 )
 from vault_index.hotpath import protocol
-from vault_index.store import injections
 from vault_index.vault import Vault
 from vault_index.watch import launch
 
@@ -290,14 +290,11 @@ def test_status_shows_what_was_given(team: Vault) -> None:
 @pytest.mark.slow
 def test_the_record_holds_no_prompt(team: Vault) -> None:
     hook(team, session_id="abc")
-    text = (team.index_dir / injections.FILE).read_text()
-    one = json.loads(text)
-    assert set(one) == {
-        *("time", "event", "session", "prompt", "lessons", "scores", "floor", "ms", "by"),
-        "skills",
-    }
-    assert "build" not in text
-    assert one["session"] == "abc"
-    assert one["lessons"] == ["devops/ci-cd/node-heap"]
-    assert one["scores"][0] >= one["floor"]
-    assert (team.index_dir / injections.FILE).stat().st_mode & 0o777 == 0o600
+    (one,) = records(team)
+    home = team.config.home
+    assert not any(
+        b"our frontend build" in file.read_bytes() for file in home.glob("state.sqlite*")
+    )
+    assert one.session == "abc"
+    assert one.lessons == ["devops/ci-cd/node-heap"]
+    assert (one.given[0].score or 0) >= (one.floor or 1)

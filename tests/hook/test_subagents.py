@@ -11,6 +11,7 @@ import pytest
 
 from tests.support import three_lessons
 from tests.support.commands import run
+from tests.support.given import records
 from tests.support.watchers import watched
 from vault_index.api import codec
 from vault_index.recall import sessions
@@ -82,9 +83,9 @@ def test_each_subagent_gets_what_its_prompt_needs(team: Vault) -> None:
         assert ADVICE in start(team, HEAP, "c2", "a2")
         assert start(team, "please translate the greeting into Latin", "c3", "a3") == ""
         assert ADVICE not in send(team, prompt, prompt=f"{HEAP} again", prompt_id="p9")
-    told = [each for each in injections.records(team.index_dir) if each["event"] == "SubagentStart"]
-    assert [bool(each["lessons"]) for each in told] == [True, True, False]
-    assert told[0]["prompt"] == injections.key_of(HEAP)
+    told = records(team, injections.SUBAGENT)
+    assert [bool(each.lessons) for each in told] == [True, True, False]
+    assert told[0].prompt == injections.key_of(HEAP)
     assert run("lessons", "last", "-n", "9", cwd=team.root, env=ENVIRONMENT).out.count("node-heap")
 
 
@@ -136,9 +137,7 @@ def test_a_note_holds_no_prompt_and_does_not_wait_for_ever(
 ) -> None:
     secret = f"{HEAP} with ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     assert send(team, STARTING, tool_input={"prompt": secret}) == ""
-    (note,) = (team.index_dir / "sessions").glob("*.subagent-*")
-    assert "ghp_" not in note.read_text("utf-8")
-    later = time.time_ns() + int(2 * sessions.NOTE_SECONDS * 1e9)
-    monkeypatch.setattr(time, "time_ns", lambda: later)
+    assert not any(b"ghp_" in file.read_bytes() for file in team.config.home.glob("state.sqlite*"))
+    later = time.time() + 2 * sessions.NOTE_SECONDS
+    monkeypatch.setattr(time, "time", lambda: later)
     assert sessions.take_note(team, codec.from_json(Event, STARTED)) is None
-    assert not note.exists()

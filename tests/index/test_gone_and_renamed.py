@@ -11,12 +11,12 @@ from click.testing import CliRunner, Result
 
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, lesson_text, write
+from tests.support.given import given_to
 from tests.support.terminals import at_terminal
 from tests.support.watchers import soon, watched
 from vault_index import status
 from vault_index.entrypoints.cli import main
 from vault_index.index import reconcile
-from vault_index.store import injections
 from vault_index.vault import Vault, open_vault
 
 SECTIONS = "## Lesson: Dates are UTC\nAlways.\n\n## Lesson: Names are short\nText.\n"
@@ -113,10 +113,7 @@ def used(vault: Vault) -> list[list[object]]:
 
 def inject(vault: Vault, id: str) -> None:
     reconcile.sync(vault)
-    folder = vault.index_dir
-    injections.record(
-        folder, "UserPromptSubmit", "s", "a prompt", [(id, 0.9)], [], 0.7, 1, "watcher"
-    )
+    given_to(vault, (id,))
 
 
 @pytest.mark.slow

@@ -19,7 +19,6 @@ from vault_index.lesson import skill
 from vault_index.recall import select
 from vault_index.search import floor, query
 from vault_index.search.query import Query
-from vault_index.store import injections
 from vault_index.vault import Vault, open_vault
 
 LABELLED = TESTS / "labelled"
@@ -74,9 +73,8 @@ def test_the_hook_suggests_a_skill_once_and_notes_it(team: Vault) -> None:
     env = {"LESSONS_DEADLINE_MS": "60000"}
     first = run("lessons-hook", cwd=team.root, stdin=json.dumps(event), env=env).out
     assert "- `/review-pr` - Review a GitHub pull request" in first
-    (noted,) = injections.records(team.index_dir)
-    assert noted["skills"] == ["review-pr"]
-    assert len(noted["scores"]) == len(noted["lessons"]) + 1
+    (noted,) = client.ask(team, api.injection.select())["records"]
+    assert [each["name"] for each in noted["skills"]] == ["review-pr"]
     assert run("lessons-hook", cwd=team.root, stdin=json.dumps(event), env=env).out == ""
 
 

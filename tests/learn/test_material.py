@@ -15,6 +15,7 @@ from tests.git.test_git_door import SETTINGS
 from tests.support.commands import run
 from tests.support.conversations import Conversation, about_redirects, about_retries
 from tests.support.files import write
+from tests.support.given import given_to
 from tests.support.planted import SECRETS
 from tests.support.projects import a_project, a_vault, commit, taken
 from vault_index.check.redact import redact
@@ -24,7 +25,6 @@ from vault_index.journal import forget
 from vault_index.journal.journal import Journal
 from vault_index.learn import gather, timeline
 from vault_index.learn.material import ADDED, CHANGED, MOVED, REMOVED, Material
-from vault_index.store import injections
 from vault_index.transcripts import events, moments
 from vault_index.vault import Vault
 
@@ -301,10 +301,8 @@ def test_what_we_injected_does_not_come_back(project: Path) -> None:
 def test_which_lessons_a_session_was_given(project: Path) -> None:
     vault = a_vault(project)
     session = taken(about_redirects(project))
-    vault.index_dir.mkdir()
     for name, lessons in ((session, ["heap", "layers"]), ("other", ["x"]), (session, ["heap"])):
-        hits = [(lesson, 0.9) for lesson in lessons]
-        injections.record(vault.index_dir, "UserPromptSubmit", name, "p", hits, [], 0.5, 1.0, "w")
+        given_to(vault, (*lessons,), session=name)
     assert gather.session(vault, session).injected.keys() == {"heap", "layers"}
 
 

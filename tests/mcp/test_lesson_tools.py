@@ -14,13 +14,13 @@ from mcp_types import TextContent
 
 from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text, write
+from tests.support.given import records
 from tests.support.mcp_servers import call, refusal
 from tests.support.three_lessons import FILES as THREE
 from tests.support.trust import trusting
 from vault_index.entrypoints.mcp import texts
 from vault_index.entrypoints.mcp.agent import Agent
 from vault_index.entrypoints.mcp.tools import build
-from vault_index.store import injections
 from vault_index.vault import Vault
 
 pytestmark = [pytest.mark.anyio, pytest.mark.floor]
@@ -110,8 +110,7 @@ async def test_what_is_not_there_costs_three_titles_and_counts_as_no_use(
     assert text.startswith("No lesson is about this. The nearest are below")
     assert 1 <= text.count("\n- ") <= 3
     assert "Store dates" not in text
-    uses = [each for each in injections.records(team.index_dir) if each["event"] == "LearnSearch"]
-    assert uses == []
+    assert records(team, "LearnSearch") == []
 
 
 async def test_a_missing_id_is_an_answer_with_what_is_near(client: Client) -> None:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.browser import LOOKS, Visit, nothing_is_in_the_way, visiting
 from tests.support.files import MakeVault, lesson_text
+from tests.support.given import near, note
 from tests.support.injected import FALSE, HEAP, HOSTILE, SILENT, UNKNOWN, a_team
 from tests.support.serving import Serving, serving
 from vault_index.hotpath import log
 from vault_index.lesson.parse import parse_file
 from vault_index.store import injections
+from vault_index.store.injections import Given
 
 QUIET = "the assembly line of the phone factory stands still"
 ENDED = "FATAL ERROR: heap out of memory in the frontend build"
@@ -30,16 +32,13 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 @pytest.fixture(scope="module")
 def team(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     with a_team(tmp_path_factory.mktemp("agents")) as served:
-        folder, heap = served.root / ".vault_index", ("devops/heap", 0.4)
-        quiet: Any = {"silent": "nothing above the floor", "near": ("devops/limits", 0.4)}
-        for kind, said, hits, more in (
-            (injections.PROMPT, QUIET, [], quiet),
-            (injections.FAILURE, ENDED, [heap], {}),
-            (injections.FAILURE, LOST, [], quiet),
+        home, quiet = served.root.parent / "home", near("devops/limits", 0.4)
+        for kind, said, more in (
+            (injections.PROMPT, QUIET, quiet),
+            (injections.FAILURE, ENDED, {"given": (Given("devops/heap", 0.4),)}),
+            (injections.FAILURE, LOST, quiet),
         ):
-            injections.record(
-                folder, kind, "calls", said, hits, [], 0.5, 9.0, "watcher", said=said, **more
-            )
+            note(home, served.root, event=kind, session="calls", prompt=said, said=said, **more)
         yield served
 
 

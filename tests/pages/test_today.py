@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import pytest
 from tests.support.browser import LOOKS, barriers, keep, nothing_is_in_the_way, visiting
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, lesson_text, write
+from tests.support.given import given_to, near, note
 from tests.support.serving import Serving, serving
 from tests.support.shown_vaults import HOSTILE, TEXT_ONLY, ShownVault, shown_vault
 from vault_index.store import injections
@@ -35,18 +37,11 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> ShownVault:
     write(shown.root / "lessons/ops/own.md", lesson_text("My own", "Of Ada."))
     commit(shown.root)
     shown.run("index")
-    folder, floor = shown.root / ".vault_index", 0.55
-    injections.record(
-        folder, injections.PROMPT, "s1", "heap", [("ops/heap", 0.9)], [], floor, 9.0, "process"
-    )
-    silent: Any = {"silent": "nothing above the floor", "near": ("ops/cache", 0.51)}
-    injections.record(
-        folder, injections.PROMPT, "s1", SLOW, [], [], floor, 9.0, "process", said=SLOW, **silent
-    )
+    asked = partial(note, shown.home, shown.root, floor=0.55)
+    asked("ops/heap", prompt="heap")
+    asked(prompt=SLOW, said=SLOW, **near("ops/cache", 0.51))
     for _ in range(2):
-        injections.record(
-            folder, injections.FAILURE, "s1", "full", [], [], floor, 9.0, "process", said=FULL
-        )
+        asked(event=injections.FAILURE, said=FULL)
     shown.propose("Rotate the key", "Rotate the signing key before each release of the app.")
     return shown
 
@@ -130,21 +125,19 @@ def test_only_what_still_needs_somebody_is_shown(make_vault: MakeVault, own_worl
         }
     )
     run("lessons", "index", cwd=vault.root, env=TEXT_ONLY)
-    folder, given = vault.index_dir, [("ops/cache", 0.9)]
 
-    def asked(event: str, prompt: str, lessons: Any = (), **more: Any) -> None:
-        injections.record(folder, event, "s1", prompt, lessons, [], 0.5, 9.0, "process", **more)
+    def asked(said: str, *lessons: str, **more: Any) -> None:
+        given_to(vault, lessons, prompt=said, said=said, **more)
 
     for said in ("no space left on device", "connection refused by host", "disk quota reached"):
         for _ in range(2):
-            asked(injections.FAILURE, said, said=said)
-    asked(injections.FAILURE, "no space left on device", given, said="no space left on device")
-    asked(injections.PROMPT, "far away", said="far away", silent="below", near=("ops/cache", 0.2))
-    asked(injections.PROMPT, "nearby", said="nearby", silent="below", near=("ops/cache", 0.4))
-    asked(injections.PROMPT, "nearby", said="nearby", silent="below", near=("ops/cache", 0.45))
-    asked(injections.PROMPT, "taught", said="taught", silent="below", near=("ops/cache", 0.4))
+            asked(said, event=injections.FAILURE)
+    asked("no space left on device", "ops/cache", event=injections.FAILURE)
+    for said, score in (("far away", 0.2), ("nearby", 0.4), ("nearby", 0.45), ("taught", 0.4)):
+        asked(said, **near("ops/cache", score))
     key = injections.key_of("taught")
-    injections.mark(folder, "ops/cache", "s1", key, key, "fires_on", False)
+    mark = injections.Mark("fires_on", key)
+    injections.mark(vault.config.home, vault.root, ("s", key, "ops/cache"), mark)
     with serving(vault.root, own_world, **TEXT_ONLY) as server:
         shown = server.ask("GET", "/page/private/today").text
         assert "connection refused by host" in shown

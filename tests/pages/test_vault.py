@@ -10,9 +10,9 @@ import pytest
 from tests.support.browser import LOOKS, nothing_is_in_the_way, visiting
 from tests.support.commands import run
 from tests.support.files import commit, lesson_text
+from tests.support.given import note
 from tests.support.serving import Serving, serving
 from tests.support.shown_vaults import HOSTILE, TEXT_ONLY, ShownVault, shown_vault
-from vault_index.store import injections
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -45,9 +45,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> ShownVault:
     commit(shown.root)
     shown.run("index")
     for _ in range(3):
-        hits = [("devops/ci-cd/note-0", 0.9)]
-        folder = shown.root / ".vault_index"
-        injections.record(folder, injections.PROMPT, "s", "p", hits, [], 0.5, 12.0, "process")
+        note(shown.home, shown.root, "devops/ci-cd/note-0", ms=12.0)
     return shown
 
 

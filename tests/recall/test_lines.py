@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.embedders import WordEmbedder
 from tests.support.files import MakeVault, commit, lesson_text, write
+from tests.support.given import records
 from vault_index.index import reconcile
 from vault_index.recall import block, calls, newest, select
 from vault_index.recall.event import Event
@@ -18,7 +19,7 @@ from vault_index.recall.respond import respond
 from vault_index.search import evidence, failures, fitted, floor
 from vault_index.search.fitted import Floors
 from vault_index.search.floor import Fitted
-from vault_index.store import injections
+from vault_index.store.injections import Record
 from vault_index.text import failure
 from vault_index.vault import Vault, open_vault
 
@@ -41,12 +42,11 @@ def with_floors(vault: Vault, whole: float, line: float) -> Vault:
     return vault
 
 
-def prompted(vault: Vault, session: str = "s1") -> tuple[dict[str, Any], dict[str, Any]]:
+def prompted(vault: Vault, session: str = "s1") -> tuple[dict[str, Any], Record]:
     """Answer the prompt as a hook does; return the answer and the record of it."""
     event = Event("UserPromptSubmit", session, prompt=PROMPT, cwd=str(vault.root))
     answer = respond(vault, event, by="process", ms=0.0)
-    *_, record = injections.records(vault.index_dir)
-    return answer or {}, record
+    return answer or {}, records(vault)[-1]
 
 
 def test_between_the_floors_a_line_comes_once_and_the_lesson_may_follow(
@@ -59,14 +59,14 @@ def test_between_the_floors_a_line_comes_once_and_the_lesson_may_follow(
     assert "`learn_get`, or `lessons show ID`" in text
     assert "lock_timeout" not in text
     assert answer["systemMessage"] == "lessons to read: Postgres alter table"
-    assert (record["lessons"], record["lines"]) == (["lock"], ["lock"])
+    assert [(each.lesson, each.form) for each in record.given] == [("lock", "line")]
     answer, record = prompted(vault)
-    assert (answer, record["silent"]) == ({}, "nothing new")
+    assert (answer, record.silent) == ({}, "nothing new")
     with_floors(vault, 0.1, 0.1)
     answer, record = prompted(vault)
     assert "lock_timeout" in answer["hookSpecificOutput"]["additionalContext"]
     assert answer["systemMessage"] == "lessons: Postgres alter table"
-    assert "lines" not in record
+    assert [(each.lesson, each.form) for each in record.given] == [("lock", "whole")]
     assert prompted(vault)[0] == {}
 
 

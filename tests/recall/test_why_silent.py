@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import re
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.support.embedders import WordEmbedder
 from tests.support.files import MakeVault, write
+from tests.support.given import records
 from tests.support.indexed import HEAP, LOCK, kept_on, with_words
 from tests.support.serving import serving
-from vault_index import api, client
 from vault_index.recall.event import Event
 from vault_index.recall.respond import respond
-from vault_index.store import injections
+from vault_index.store.injections import Record
 from vault_index.vault import Vault, open_vault
 
 PROMPT = "raise the heap when the build runs out of memory"
@@ -29,47 +27,38 @@ def team(make_vault: MakeVault, shelves: Path, tmp_path: Path) -> Vault:
     return kept_on(shelves / "why-silent", make, tmp_path / "team", WordEmbedder())
 
 
-def prompted(vault: Vault, prompt: str, session: str = "s1") -> dict[str, Any]:
+def prompted(vault: Vault, prompt: str, session: str = "s1") -> Record:
     """Answer a prompt as the hook does, and return the record of it."""
     event = Event("UserPromptSubmit", session, prompt=prompt, cwd=str(vault.root))
     respond(vault, event, by="process", ms=0.0)
-    *_, record = injections.records(vault.index_dir)
-    return record
+    return records(vault)[-1]
 
 
 @pytest.mark.slow
 def test_a_silence_names_the_nearest_lesson_and_its_score(team: Vault) -> None:
-    assert "silent" not in prompted(team, PROMPT)
+    assert prompted(team, PROMPT).silent == ""
     write(team.lessons_dir / "vault.toml", "floor = 9.0\n")
     strict = open_vault(team.root)
     with_words(strict)
     record = prompted(strict, PROMPT, "s2")
-    assert (record["lessons"], record["silent"]) == ([], "nothing above the floor")
-    assert record["near"] == "heap"
-    assert 0 < record["near_score"] < record["floor"] == 9.0
+    assert (record.lessons, record.silent) == ([], "nothing above the floor")
+    assert record.near
+    assert record.near.lesson == "heap"
+    assert 0 < (record.near.score or 0) < (record.floor or 0) == 9.0
 
 
 @pytest.mark.slow
 def test_a_lesson_that_the_session_has_is_named(team: Vault) -> None:
-    assert prompted(team, PROMPT)["lessons"] == ["heap"]
+    assert prompted(team, PROMPT).lessons == ["heap"]
     again = prompted(team, PROMPT)
-    assert (again["lessons"], again["silent"], again["near"]) == ([], "nothing new", "heap")
+    assert (again.lessons, again.silent) == ([], "nothing new")
+    assert again.near
+    assert again.near.lesson == "heap"
 
 
 def test_chatter_is_said_to_be_chatter(team: Vault) -> None:
     record = prompted(team, "thanks, looks good to me")
-    assert (record["silent"], "near" in record) == ("an acknowledgement", False)
-
-
-def test_records_of_older_versions_and_broken_ones_are_listed(team: Vault) -> None:
-    prompted(team, PROMPT)
-    old = {"time": "2026-01-05T10:00:00Z", "event": "UserPromptSubmit", "lessons": [], "floor": 0.6}
-    broken = {**old, "scores": "?", "session": 3, "skills": ["x"], "near": 7, "ms": [], "silent": 1}
-    with (team.index_dir / injections.FILE).open("a") as file:
-        file.write(f"{json.dumps(old)}\n{json.dumps(broken)}\n")
-    answer = client.ask(team, api.injection.select())
-    assert [each["silent"] for each in answer["records"]] == ["1", "", ""]
-    assert answer["totals"]["prompts"] == 3
+    assert (record.silent, record.near) == ("an acknowledgement", None)
 
 
 def test_each_lesson_above_the_floor_comes_or_it_is_said_why_not(

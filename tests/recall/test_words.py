@@ -156,13 +156,6 @@ def test_the_page_and_its_key(team: Vault, own_world: Path) -> None:
     assert not told(team)
 
 
-def test_a_damaged_line_is_no_word(team: Vault) -> None:
-    say(team, "wrong")
-    file = team.index_dir / "words.jsonl"
-    file.write_text("{\n[]\n" + file.read_text() + '{"lesson": 5, "word": "purple"}\n')
-    assert not told(team)
-
-
 @pytest.mark.slow
 def test_keys_say_it_at_a_terminal(team: Vault) -> None:
     assert told(team)

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text, write
+from tests.support.given import given_to
 from tests.support.indexed import with_words
 from vault_index import api
 from vault_index.config import Config, SearchTable, load, vault_problems
@@ -17,7 +18,6 @@ from vault_index.index import reconcile
 from vault_index.search import floor, query
 from vault_index.search.hit import Hit
 from vault_index.search.query import Query
-from vault_index.store import injections
 from vault_index.vault import Vault, open_vault
 
 HEAP = "Raise the heap when the build runs out of memory."
@@ -83,10 +83,7 @@ def test_each_weight_decides_by_itself(make_vault: MakeVault) -> None:
     write(vault.lessons_dir / "vault.toml", weights("0/0/0/1"))
     for id, times in (("c", 3), ("a", 1)):
         for _ in range(times):
-            hits = [(id, 0.5)]
-            injections.record(
-                vault.index_dir, injections.PROMPT, "s", "p", hits, [], 0, 1, "watcher"
-            )
+            given_to(vault, (id,))
     found = searched(open_vault(vault.root))
     assert [hit.lesson_id for hit in found] == ["c", "a", "b"]
     assert [hit.as_json()["weighted"] for hit in found] == [

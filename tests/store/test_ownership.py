@@ -143,7 +143,7 @@ def test_a_folder_of_another_user_is_refused(team: Vault, monkeypatch: pytest.Mo
         _ = team.index_dir
 
 
-NAMES = ("watch.lock", "watch.log", "background.log", "injections.jsonl", "lock", "projects")
+NAMES = ("watch.lock", "watch.log", "background.log", "lock", "projects")
 
 
 @pytest.mark.slow
@@ -231,10 +231,9 @@ def test_what_is_not_ours_by_name_stays(team: Vault) -> None:
     (folder / "owner").unlink()
     write(folder / "notes" / "mine.txt", "mine\n")
     write(folder / "old" / "manifest.json", "{}")
-    write(folder / "injections.jsonl", '{"lessons": ["heap"], "event": "UserPromptSubmit"}\n')
     reconcile.sync(open_vault(team.root))
     names = {path.name for path in folder.iterdir()}
-    assert {"notes", "old", "injections.jsonl", "owner", "current"} <= names
+    assert {"notes", "old", "owner", "current"} <= names
     assert len([name for name in names if ownership.INDEX_NAME.fullmatch(name)]) == 1
 
 

@@ -32,6 +32,7 @@ class Pair:
 def tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """Begin without the tables of the product: their changes have tests of their own."""
     monkeypatch.setattr(state, "MIGRATIONS", [])
+    monkeypatch.setattr(state, "_here", threading.local())
 
     @state.migration
     def pairs(db: sqlite3.Connection) -> None:

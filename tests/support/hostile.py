@@ -16,11 +16,11 @@ HEAP = "our build dies with heap out of memory"
 OLD_INDEX = "20260101-000000-abcd"
 # all that we make below `.vault_index`
 NAMES = (
-    *("owner", "current", "lock", "building", "at", "sessions", "projects", "background.log"),
-    *(".gitignore", "watch.lock", "watch.log", "watch.log.old", "watch.sock", "injections.jsonl"),
-    *("injections.old.jsonl", OLD_INDEX, ".current.abcdefgh", "background.log.old"),
+    *("owner", "current", "lock", "building", "at", "projects", "background.log"),
+    *(".gitignore", "watch.lock", "watch.log", "watch.log.old", "watch.sock"),
+    *(OLD_INDEX, ".current.abcdefgh", "background.log.old"),
 )
-FOLDERS = ("building", "at", "sessions", OLD_INDEX)
+FOLDERS = ("building", "at", OLD_INDEX)
 # what the test itself needs, and what makes `sync` refuse before it has done anything
 LEFT_OUT = ("remote.origin.", "core.gitProxy", "core.alternateRefsCommand", "filter.evil.required")
 

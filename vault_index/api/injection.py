@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -11,7 +12,8 @@ from vault_index import api
 from vault_index.api.question import Caller, command, question
 from vault_index.api.search import failure_recalled
 from vault_index.edit import teach, update
-from vault_index.errors import VaultError
+from vault_index.errors import VaultError, WriteError
+from vault_index.hotpath.log import MAX_SESSION_CHARS
 from vault_index.recall import injected, stale, words
 from vault_index.search import above
 from vault_index.store import injections
@@ -42,7 +44,8 @@ def select(
     """
     if only not in injected.ONLY:
         raise VaultError(f"no kind of record {only!r:.40}", "choose answered or silent")
-    chosen = injected.Chosen(session, lesson, only, since, only_prompts)
+    hooks = [event for event in injections.HOOKS if not only_prompts or event != injections.START]
+    chosen = injections.Chosen(session, lesson, only, since, hooks)
     return injected.page(vault, chosen, max(1, limit), max(0, offset))
 
 
@@ -70,19 +73,20 @@ def teach_lesson(
         every = ", ".join((*teach.PROMPTS, *teach.ERRORS))
         raise VaultError(f"no list of prompts {kind!r:.40}", f"choose one of {every}")
     entry: Any = caller.ask(api.lesson.show(name=name))["entry"]
-    mark = injected.mark_of(vault, entry["id"], session, key or _key(prompt)) if undo else None
+    home, at = vault.config.home, (session[:MAX_SESSION_CHARS], key or _key(prompt), entry["id"])
+    mark = injections.marks(home, vault.root).get(at) if undo else None
     if mark and not prompt.strip():
-        prompt = next((each for each in entry[kind] if _key(each) == mark["written"]), "")
+        prompt = next((each for each in entry[kind] if _key(each) == mark.written), "")
     prompt = prompt if prompt.strip() else injected.prompt_of(vault, session, key)
     if not prompt.strip():
         raise VaultError("the text of this prompt was not kept", "type the prompt, or words of it")
     if undo:
-        moved = bool(mark and mark.get("moved"))
-        change = teach.undo(vault, entry, prompt, kind, moved=moved)
+        change = teach.undo(vault, entry, prompt, kind, moved=bool(mark and mark.moved))
     else:
         change = teach.write(vault, entry, prompt, kind)
-    key, written = key or _key(prompt), "" if undo else _key(change.prompt)
-    injections.mark(vault.index_dir, entry["id"], session, key, written, kind, change.moved)
+    new = None if undo else injections.Mark(kind, _key(change.prompt), change.moved)
+    with suppress(WriteError):
+        injections.mark(home, vault.root, (session, key or _key(prompt), entry["id"]), new)
     if is_error:
         now = failure_recalled(vault, caller, failure.read("", change.prompt))
     else:

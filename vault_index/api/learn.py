@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from vault_index.api.lesson import as_json
 from vault_index.api.question import Caller, Question, command, question
-from vault_index.errors import VaultError
+from vault_index.errors import VaultError, WriteError
 from vault_index.journal import archive, projects
 from vault_index.journal.journal import Journal
 from vault_index.learn import record, run
@@ -22,6 +23,7 @@ from vault_index.search import above, entries, floor, query
 from vault_index.search.hit import HitList
 from vault_index.search.query import Query, find_page
 from vault_index.store import filters, injections
+from vault_index.store.injections import Given, Record
 from vault_index.vault import Vault
 
 SEARCH, GET = "LearnSearch", "LearnGet"  # events in the record
@@ -124,7 +126,7 @@ def status(vault: Vault) -> dict[str, Any]:
     """
     opened, journal = vault.open_index(), Journal(vault.config)
     ids = sorted(opened.store.tally("lesson_id", filters.WHOLE))
-    used = injections.summary(vault.index_dir, vault.root, ids)
+    used = injections.summary(vault.config.home, vault.root, ids)
     shown = ("most_used", "last_used", "never_used", "some_never_used")
     return {
         "lessons": len(ids),
@@ -161,7 +163,12 @@ def _count(
     """Note in the private record what an agent was given."""
     if used:
         ms = 1000 * (time.monotonic() - began)
-        injections.record(vault.index_dir, event, "", text, used, [], None, ms, "learn")
+        given = tuple(Given(lesson, round(score, 4)) for lesson, score in used)
+        new = Record(
+            event, prompt=injections.key_of(text), ms=round(ms, 1), by="learn", given=given
+        )
+        with suppress(WriteError):
+            injections.record(vault.config.home, vault.root, new)
 
 
 # Commands that learn: from a session, from commits or files, proposals are made.

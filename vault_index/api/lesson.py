@@ -89,9 +89,10 @@ def tally(vault: Vault, id: str) -> dict[str, Any]:
 
     `word` is the last that somebody said of it, "" for none.
     """
-    _, last = injections.times_of(vault.index_dir).get(id, ("", ""))
+    home, root = vault.config.home, vault.root
+    uses, last = injections.uses(home, root, [id])[id], injections.last_use(home, root, id)
     word = str(_loaded("recall.words").last_of(vault).get(id, ""))
-    return {"uses": injections.uses(vault.index_dir)[id], "last_used": last, "word": word}
+    return {"uses": uses, "last_used": last, "word": word}
 
 
 @question

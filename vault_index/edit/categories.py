@@ -10,7 +10,7 @@ from typing import Any
 
 from vault_index import files
 from vault_index.edit import update
-from vault_index.errors import ChangedError, ForeignIndexError, VaultError, WriteError
+from vault_index.errors import ChangedError, VaultError, WriteError
 from vault_index.index.classifier import MAX_CATEGORIES, Proposal
 from vault_index.lesson import edits, parse
 from vault_index.lesson.category import (
@@ -135,9 +135,8 @@ def apply(vault: Vault, planned: Plan) -> None:
             error.args = (error.message,)
         raise
     moved = [change for change in done if change.to != change.path and change.to.endswith(".md")]
-    with contextlib.suppress(ForeignIndexError):
-        renamed = {parse.id_of(change.path): parse.id_of(change.to) for change in moved}
-        injections.rename(vault.index_dir, renamed)
+    renamed = {parse.id_of(change.path): parse.id_of(change.to) for change in moved}
+    injections.rename(vault.config.home, vault.root, renamed)
 
 
 def _beside(vault: Vault) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The logs: the hooks', the watcher's, the background index's, and the record of injections.
+"""The logs: the hooks', the watcher's, the background index's.
 
 They share one rule: the process that finds a log full moves it away; two files are kept at most.
 Nothing but `sys` loads with this module, for the hook imports it before anything else.
@@ -58,17 +58,15 @@ def key_of(prompt: str) -> str:
     return sha256(prompt.encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def append(
-    folder: int, name: str, data: bytes, *, max_bytes: int = MAX_BYTES, old: str = ""
-) -> None:
-    """Append to a log of an open folder, and move it away first if it holds over `max_bytes`.
+def append(folder: int, name: str, data: bytes) -> None:
+    """Append to a log of an open folder, and move it away first if it holds over `MAX_BYTES`.
 
-    It is moved to `old`, else to its own name with `.old`. A line that a full disk cut is ended first,
-    so that it does not spoil this one. Raises OSError: see `index_files.open_in`.
+    It is moved to its own name with `.old`. A line that a full disk cut is ended first, so that it does
+    not spoil this one. Raises OSError: see `index_files.open_in`.
     """
     import os
 
-    handle = open_for_appending(folder, name, max_bytes=max_bytes, old=old)
+    handle = open_for_appending(folder, name)
     try:
         size = os.fstat(handle).st_size
         if size and os.pread(handle, 1, size - 1) != b"\n":
@@ -78,7 +76,7 @@ def append(
         os.close(handle)
 
 
-def open_for_appending(folder: int, name: str, *, max_bytes: int = MAX_BYTES, old: str = "") -> int:
+def open_for_appending(folder: int, name: str) -> int:
     """Open a log of an open folder, as `append` does, and return its descriptor. Raises OSError."""
     import os
 
@@ -87,13 +85,13 @@ def open_for_appending(folder: int, name: str, *, max_bytes: int = MAX_BYTES, ol
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
     handle = index_files.open_in(folder, name, flags)
     opened = os.fstat(handle)
-    if opened.st_size <= max_bytes:
+    if opened.st_size <= MAX_BYTES:
         return handle
     if not index_files.try_lock(handle):
         return handle  # another process moves it, or writes to it for as long as it runs
     try:
         if os.stat(name, dir_fd=folder, follow_symlinks=False).st_ino == opened.st_ino:
-            os.replace(name, old or f"{name}.old", src_dir_fd=folder, dst_dir_fd=folder)
+            os.replace(name, f"{name}.old", src_dir_fd=folder, dst_dir_fd=folder)
     except FileNotFoundError:
         pass  # another process moved it, and none has begun a new file
     finally:

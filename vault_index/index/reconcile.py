@@ -139,7 +139,7 @@ class Lessons(Source[Diff, Stats]):
             self.progress(0, len(changes))
         authors = diff.ask_git(vault, before, changes)
         read = diff.read(vault, before, changes, authors)
-        injections.rename(vault.index_dir, _renamed(before, changes, read))
+        injections.rename(vault.config.home, vault.root, _renamed(before, changes, read))
         lessons = Table(work.index, before.dimension)
         sources = Sources(vault, lessons, before, use_cache=work.reason != ASKED_FOR)
         wants_shared = vault.config[IndexTable].shared and not self.is_hurried and sources.use_cache

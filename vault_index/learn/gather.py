@@ -123,14 +123,12 @@ def _injected(vault: Vault, session: str) -> dict[str, str]:
 
     It is the prompt's hash, "" for the session's start.
     """
-    given: dict[str, str] = {}
-    with contextlib.suppress(VaultError):
-        for each in injections.records(vault.index_dir):
-            if each.get("session") == session[:MAX_SESSION_CHARS]:
-                is_prompt = each.get("event") == injections.PROMPT
-                for lesson in each["lessons"]:
-                    given.setdefault(str(lesson), str(each.get("prompt")) if is_prompt else "")
-    return given
+    asked = injections.Chosen(session=session[:MAX_SESSION_CHARS])
+    return {
+        lesson: each.prompt if each.event == injections.PROMPT else ""
+        for each in injections.records(vault.config.home, vault.root, asked)  # the first last
+        for lesson in each.lessons
+    }
 
 
 # Which session is meant: one that the journal has, or has from now on.

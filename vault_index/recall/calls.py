@@ -42,7 +42,7 @@ def at_failure(vault: Vault, event: Event, text_only: bool) -> Injection:
     failed = failure.read(event.command, event.error)
     key = injections.key_of(failed.signature)
     times = sessions.times_told(vault, event, key)
-    pointed = sessions.lines_of(vault, event.session_id, ending=sessions.LINES)
+    pointed = sessions.pointed(vault, event.session_id)
     injection = for_failure(vault, failed, times=times, text_only=text_only, pointed=pointed)
     said = redact(failed.lines[0] if failed.lines else failed.command)[:MAX_TAUGHT_CHARS]
     return replace(injection, about=failed.signature, said=said)

@@ -7,15 +7,20 @@ authors, are left to the watcher or, without one, to a `lessons index` in the ba
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from vault_index import features
+from vault_index import features, state
+from vault_index.errors import WriteError
+from vault_index.hotpath import log
 from vault_index.recall import block, calls, select, sessions
 from vault_index.recall.event import Event
 from vault_index.recall.select import Injection
+from vault_index.recall.sessions import Told
 from vault_index.store import injections
+from vault_index.store.injections import LINE, NEAR, SKILL, WHOLE, Given, Record
 from vault_index.vault import Vault
 
 COMPACT = "compact"  # the source of a start after which the agent has lost what it was given
@@ -39,71 +44,81 @@ def respond(
     hooks of one event is silent. Raises VaultError.
     """
     began = time.monotonic()
-    name, session, source = event.hook_event_name, event.session_id, event.source
-    if name == "SessionStart" and source not in vault.config.session_sources:
+    name, source = event.hook_event_name, event.source
+    told, receipt = None, ""
+    if name == injections.START and source not in vault.config.session_sources:
         if source == COMPACT:
-            sessions.forget_given(vault, session)
+            with suppress(WriteError):
+                sessions.forget_given(vault, event.session_id)
         return None
-    if name == injections.SUBAGENT:
-        is_ours = session and sessions.claim(sessions.file_of(vault, session), event)
-        if is_ours and event.is_fork:
-            sessions.inherit(vault, session, event.agent_id)
-        left = sessions.take_note(vault, event) if is_ours else None
-        return (_tell(vault, event, left, by) or None) if left else None
-    with vault.opened_once():
-        injection = _injection(vault, event, text_only, from_files)
-    if time.monotonic() > until or (name == injections.EDIT and not injection.text):
+    if name != injections.SUBAGENT:
+        with vault.opened_once():
+            injection = _injection(vault, event, text_only, from_files)
+        if time.monotonic() > until or (name == injections.EDIT and not injection.text):
+            return None
+        record = _record(event, injection, ms + 1000 * (time.monotonic() - began), by)
+        told, shown = Told(injection.text, record), [*injection.hits, *injection.skills]
+        if name in _WITH_RECEIPT and vault.config.receipt and shown and injection.text:
+            receipt = block.receipt(shown)
+    try:
+        with state.writing(vault.config.home, sessions.HOOK_SECONDS):
+            told = _noted(vault, event, told)
+    except WriteError as error:  # the agent gets it all the same, and perhaps twice
+        log.log({"hook_event_name": name, "vault": str(vault.root)}, error.message, began)
+        told = None if name == sessions.ASKED else told
+    return _answer(vault, event, told, receipt) if told else None
+
+
+def _noted(vault: Vault, event: Event, told: Told | None) -> Told | None:
+    """Record what an event gets, and return it; None if another hook answers, or another event."""
+    name, root = event.hook_event_name, vault.root
+    if event.session_id and not sessions.claim(vault.config.home, injections.vault_of(root), event):
         return None
-    if session and not sessions.claim(sessions.file_of(vault, session), event):
-        return None
-    shown = [*injection.hits, *injection.skills]
-    ids = [hit.lesson_id for hit in shown if not hit.as_line]
-    lines = [hit.lesson_id for hit in shown if hit.as_line]
-    record = _record(event, injection, ms + 1000 * (time.monotonic() - began))
-    told = {"text": injection.text, "ids": ids, "lines": lines, "record": record}
-    if name == sessions.ASKED:
+    if name == injections.SUBAGENT and event.session_id:
+        if event.is_fork:
+            sessions.inherit(vault, event)
+        told = sessions.take_note(vault, event)
+    if told and name == sessions.ASKED:
         sessions.leave_note(vault, event, told)
         return None
-    if source == COMPACT:
-        sessions.forget_given(vault, session)
-    answer = _tell(vault, event, told, by)
-    if name in _WITH_RECEIPT and vault.config.receipt and shown and injection.text:
-        answer["systemMessage"] = block.receipt(shown)  # for the person alone
-    return answer or None
+    if told:
+        if event.source == COMPACT:
+            sessions.forget_given(vault, event.session_id)
+        new = replace(told.record, event=name, session=event.session_id, agent=event.agent_id)
+        injections.record(vault.config.home, root, new)
+    return told
 
 
-def _tell(vault: Vault, event: Event, told: Mapping[str, Any], by: str) -> dict[str, Any]:
-    """Record what an event got, note it for its agent, and return it as Claude Code wants it."""
-    name, session, record = event.hook_event_name, event.session_id, told["record"]
-    injections.record(vault.index_dir, name, session, **record, by=by)
+def _answer(vault: Vault, event: Event, told: Told, receipt: str) -> dict[str, Any] | None:
+    """Return what an agent gets, as Claude Code wants it; the receipt is for the person alone."""
     for note in features.adding("at_project"):
         note(vault, Path(event.cwd))
-    if name == injections.EDIT or (name == injections.FAILURE and told["text"]):
-        sessions.note_told(vault, event, record["key"])
-    if not told["text"]:
-        return {}
-    sessions.note(vault, session, event.agent_id, told["ids"])
-    sessions.note(vault, session, event.agent_id, told["lines"], sessions.LINES)
-    name = sessions.ASKED if name == injections.EDIT else name
-    return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": told["text"]}}
+    if not told.text:
+        return None
+    name = sessions.ASKED if event.hook_event_name == injections.EDIT else event.hook_event_name
+    output = {"hookEventName": name, "additionalContext": told.text}
+    return {"hookSpecificOutput": output} | ({"systemMessage": receipt} if receipt else {})
 
 
-def _record(event: Event, injection: Injection, ms: float) -> dict[str, Any]:
+def _record(event: Event, injection: Injection, ms: float, by: str) -> Record:
     """Return the record of what an event got, or why it got nothing."""
-    near = None if injection.text else injection.near
-    return {
-        "prompt": "",
-        "key": injections.key_of(injection.about or event.prompt),
-        "hits": [(hit.lesson_id, hit.reason) for hit in injection.hits],
-        "lines": [hit.lesson_id for hit in injection.hits if hit.as_line],
-        "skills": [(hit.title, hit.score) for hit in injection.skills],
-        "floor": injection.floor,
-        "ms": ms,
-        "silent": "" if injection.text else injection.silent,
-        "near": (near.lesson_id, near.reason) if near else None,
-        "taught": [hit.lesson_id for hit in injection.hits if hit.taught],
-        "said": injection.said,
-    }
+    given = [
+        Given(hit.lesson_id, round(hit.reason, 4), LINE if hit.as_line else WHOLE, bool(hit.taught))
+        for hit in injection.hits
+    ]
+    given += [Given(hit.lesson_id, round(hit.score, 4), SKILL) for hit in injection.skills]
+    if injection.near and not injection.text:
+        given.append(Given(injection.near.lesson_id, round(injection.near.reason, 4), NEAR))
+    return Record(
+        event=event.hook_event_name,
+        prompt=injections.key_of(injection.about or event.prompt),
+        said=injection.said,
+        floor=None if injection.floor is None else round(injection.floor, 4),
+        ms=round(ms, 1),
+        by=by,
+        silent="" if injection.text else injection.silent,
+        given=tuple(given),
+    )
 
 
 def _injection(vault: Vault, event: Event, text_only: bool, from_files: bool) -> Injection:
@@ -114,12 +129,11 @@ def _injection(vault: Vault, event: Event, text_only: bool, from_files: bool) ->
         return calls.at_edit(vault, event)
     is_new = name == sessions.ASKED and not event.is_fork  # it was given nothing yet
     given = () if is_new else sessions.given(vault, session)
-    pointed = () if is_new else sessions.lines_of(vault, session, ending=sessions.LINES)
+    pointed = () if is_new else sessions.pointed(vault, session)
     if from_files:
         return select.from_files(vault, event.prompt, given)
     project = Path(event.cwd)
-    if name == "SessionStart":
-        sessions.forget_old(vault)
+    if name == injections.START:
         if event.source == COMPACT:
             return select.after_compaction(vault, given)
         return select.for_session(vault, project, session, text_only=text_only, given=given)

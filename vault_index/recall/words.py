@@ -1,16 +1,18 @@
 """The words of people and agents on lessons that agents were given: useful yes, no, or wrong.
 
 A person's *wrong* takes a lesson out of hooks until a person says otherwise, or until its title or text
-changes. An agent's only asks for a look: what an agent reads could tell it to say so. The words are
-beside the record of injections on this machine; no file of a lesson has them.
+changes. An agent's only asks for a look: what an agent reads could tell it to say so. The last word on
+a lesson is in the database of this machine; no file of a lesson has it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from vault_index import state
 from vault_index.errors import VaultError
 from vault_index.recall import anchors
 from vault_index.recall.stale import Reason
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 YES, NO, WRONG = WORDS = ("yes", "no", "wrong")
 PERSON, AGENT = SPEAKERS = ("person", "agent")
+_COLUMNS = "word, by, why, day, hash"
 _WHO = {PERSON: "a person", AGENT: "an agent"}
 
 
@@ -46,17 +49,11 @@ class Word:
 
 
 def last_of(vault: Vault) -> dict[str, Word]:
-    """Return the last word on each lesson: an agent does not speak over a person's *wrong*."""
-    last: dict[str, Word] = {}
-    for line in injections.words(vault.index_dir):
-        word, by, why, day, hash = (
-            str(line.get(name) or "") for name in ("word", "by", "why", "time", "hash")
-        )
-        lesson, before = str(line.get("lesson")), last.get(str(line.get("lesson")))
-        is_overruled = before and before.withholds and before.hash == hash and by == AGENT
-        if word in WORDS and by in SPEAKERS and not is_overruled:
-            last[lesson] = Word(word, by, why, day[:10], hash)
-    return last
+    """Return the last word on each lesson."""
+    with state.reading(vault.config.home) as db:
+        query = f"SELECT lesson, {_COLUMNS} FROM word WHERE vault = ?"
+        rows = db.execute(query, [injections.vault_of(vault.root)])
+        return {lesson: Word(*row) for lesson, *row in rows}
 
 
 def wrong(vault: Vault, ids: Collection[str] | None = None) -> dict[str, Word]:
@@ -76,11 +73,22 @@ def wrong(vault: Vault, ids: Collection[str] | None = None) -> dict[str, Word]:
 
 
 def say(vault: Vault, lesson: str, word: str, by: str, why: str) -> None:
-    """Note a word on a lesson. Raises VaultError where there is no index, or no such lesson."""
+    """Note a word on a lesson: an agent does not speak over a person's *wrong*.
+
+    Raises WriteError, and VaultError where there is no index, or no such lesson.
+    """
     there = _lessons(vault, [lesson]).get(lesson)
     if there is None:
         raise VaultError(f"{lesson} is not in the index", "run `lessons index`")
-    injections.say(vault.index_dir, lesson, word, by, why, there[0])
+    said = Word(word, by, why, datetime.now(UTC).date().isoformat(), there[0])
+    with state.writing(vault.config.home) as db:
+        before = last_of(vault).get(lesson)
+        if before and before.withholds and before.hash == said.hash and by == AGENT:
+            return
+        db.execute(
+            f"INSERT OR REPLACE INTO word (vault, lesson, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [injections.vault_of(vault.root), lesson, *astuple(said)],
+        )
 
 
 def deliverable(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:

@@ -6,14 +6,11 @@ import base64
 import contextlib
 import json
 import threading
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
-from vault_index import files
 from vault_index.errors import EmbedderError, VaultError
 from vault_index.index import rows
 from vault_index.index.skills import NOT_FOR, visible
@@ -123,7 +120,7 @@ def order(vault: Vault, candidates: Sequence[Hit]) -> tuple[list[Hit], list[tupl
     least = vault.config.search.min_similarity
     hits = [hit for hit in candidates if hit.cosine >= least]
     why = f"less than {percent_of(least)}% like the query"
-    used = _uses(vault)
+    used = injections.uses(vault.config.home, vault.root, [hit.lesson_id for hit in hits])
     most = max((used[hit.lesson_id] for hit in hits), default=0) or 1
     near, words = _ranks([hit.cosine for hit in hits]), _ranks([hit.full_text for hit in hits])
     ordered = []
@@ -145,18 +142,6 @@ def _ranks(values: Sequence[float]) -> list[int]:
     ordered = sorted(values, reverse=True)
     place = {value: number for number, value in reversed(list(enumerate(ordered, start=1)))}
     return [place[value] for value in values]
-
-
-_known: WeakKeyDictionary[Vault, tuple[tuple[int, ...], Counter[str]]] = WeakKeyDictionary()
-
-
-def _uses(vault: Vault) -> Counter[str]:
-    """Count the uses of each lesson; read again when agents were given more."""
-    stamp = files.stamp(vault.index_dir / injections.FILE)  # () before anybody was given any
-    known = _known.get(vault)
-    if known is None or known[0] != stamp:
-        known = _known[vault] = (stamp, injections.uses(vault.index_dir))
-    return known[1]
 
 
 EXPLAINED = 64  # when it is to be told what was left out

@@ -1,27 +1,325 @@
-"""The record of what agents received: `.vault_index/injections.jsonl`, a line for each search.
+"""The record of what agents received, in the database of this machine: a row for each search.
 
-The prompt is not in it, only its hash. It stays on this machine and two files of a megabyte are
-kept at most. A hook that got no answer has no time for it, and a new vault no such folder yet: the line
-in the hooks' log counts instead (`with_misses`).
+The prompt is not in it, only its hash. A hook that got no answer has no time for it: the line in the
+hooks' log counts instead, and comes into the record when somebody looks at that.
 """
 
 from __future__ import annotations
 
-import heapq
 import json
 import os
 import time
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from vault_index import state
 from vault_index.errors import WriteError
 from vault_index.hotpath import index_files, log
 from vault_index.hotpath.log import HOOK_LOG, MAX_SESSION_CHARS
-from vault_index.store import ownership
+
+PROMPT, FAILURE = "UserPromptSubmit", "PostToolUseFailure"
+EDIT = "FileEdit"  # an agent is about to edit a file; `said` is its path
+SUBAGENT = "SubagentStart"  # with the prompt of the agent that starts it
+START = "SessionStart"
+HOOKS = (
+    PROMPT,
+    START,
+    FAILURE,
+    EDIT,
+    SUBAGENT,
+)  # the events of hooks; others are an agent's look-ups
+WHOLE, LINE, SKILL = "whole", "line", "skill"  # the form in which an agent got it
+NEAR = "near"  # what came nearest to the floor where nothing was given
+ANSWERED, SILENT = "answered", "silent"
+SHOWN = 5  # lessons of the most and of the never used
+key_of = log.key_of  # the hash by which a record knows a prompt
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A lesson or skill of a record. `taught`: whether a taught prompt fired it."""
+
+    lesson: str
+    score: float | None = None
+    form: str = WHOLE
+    taught: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A search for an agent. Without anything given it was silent, for the reason `silent`.
+
+    `prompt` is the hash of the prompt, or of a failure's signature or a file, of which `said` is a
+    redacted line. `ms` is from the start to the answer, `by` the process that gave it: watcher, process,
+    learn, hook. `missed`: the agent got no answer. `came_again` is of an answered failure alone.
+    """
+
+    event: str
+    session: str = ""
+    agent: str = ""  # the subagent that it was for
+    prompt: str = ""
+    said: str = ""
+    floor: float | None = None
+    ms: float | None = None
+    by: str = ""
+    silent: str = ""
+    missed: bool = False
+    time: str = ""  # ISO 8601
+    given: tuple[Given, ...] = ()
+    came_again: bool | None = None
+
+    @property
+    def lessons(self) -> list[str]:
+        """The ids of the lessons that were given, whole or as a line."""
+        return [each.lesson for each in self.given if each.form in (WHOLE, LINE)]
+
+    @property
+    def near(self) -> Given | None:
+        """The lesson that came nearest to the floor."""
+        return next((each for each in self.given if each.form == NEAR), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Which records are wanted; an empty value is no condition."""
+
+    session: str = ""  # the beginning of its id
+    lesson: str = ""  # its id, or a part of that
+    only: str = ""  # ANSWERED | SILENT
+    since: str = ""  # ISO 8601
+    events: Sequence[str] = ()
+
+    def where(self, root: Path) -> tuple[str, list[Any]]:
+        """Return the condition on a row `i` of a vault's injections, with its values."""
+        parts, values = ["i.vault = ?"], [vault_of(root)]
+        if self.session:
+            parts.append("substr(i.session, 1, length(?)) = ?")
+            values += [self.session, self.session]
+        if self.lesson:
+            parts.append(f"EXISTS ({_GIVEN} AND form <> '{SKILL}' AND instr(lesson, ?))")
+            values.append(self.lesson)
+        if self.only:
+            not_ = "NOT " if self.only == SILENT else ""
+            parts.append(f"{not_}EXISTS ({_GIVEN} AND form <> '{NEAR}')")
+        if self.since:
+            parts.append("i.time >= ?")
+            values.append(self.since[:19])
+        if self.events:
+            parts.append(f"i.event IN ({state.slots(self.events)})")
+            values += self.events
+        return " AND ".join(parts), values
+
+
+_COLUMNS = "event, session, agent, prompt, said, floor, ms, by, silent, missed, time"
+_GIVEN = "SELECT 1 FROM given g WHERE g.injection = i.id"
+_LESSONS = f"form IN ('{WHOLE}', '{LINE}')"
+_LATER = (  # the same failure in the same session
+    "SELECT 1 FROM injection l WHERE l.vault = i.vault AND l.session = i.session"
+    " AND l.prompt = i.prompt AND l.event = i.event AND l.id > i.id"
+)
+_TOLD = f"i.event = '{FAILURE}' AND EXISTS ({_GIVEN} AND {_LESSONS})"
+
+
+def vault_of(root: Path) -> str:
+    """Return the name that a vault has in the database: its real path."""
+    return os.path.realpath(root)
+
+
+def record(home: Path, root: Path, new: Record) -> None:
+    """Note a search for an agent. Raises WriteError."""
+    at = new.time or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    new = replace(new, time=at, session=new.session[:MAX_SESSION_CHARS])
+    values = [getattr(new, name) for name in _COLUMNS.split(", ")]
+    vault = vault_of(root)
+    with state.writing(home) as db:
+        insert = f"INSERT INTO injection (vault, {_COLUMNS}) VALUES ({state.slots([0, *values])})"
+        id = db.execute(insert, [vault, *values]).lastrowid
+        db.executemany(
+            "INSERT INTO given VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                (id, place, vault, each.lesson, each.score, each.form, each.taught)
+                for place, each in enumerate(new.given)
+            ),
+        )
+
+
+def records(
+    home: Path, root: Path, chosen: Chosen = Chosen(), limit: int = -1, offset: int = 0
+) -> list[Record]:
+    """Return the records that are wanted, the latest first."""
+    where, values = chosen.where(root)
+    query = (
+        f"SELECT id, CASE WHEN {_TOLD} THEN EXISTS ({_LATER}) END, {_COLUMNS}"
+        f" FROM injection i WHERE {where} ORDER BY time DESC, id DESC LIMIT ? OFFSET ?"
+    )
+    given = "SELECT lesson, score, form, taught FROM given WHERE injection = ? ORDER BY place"
+    found = []
+    with state.reading(home) as db:
+        for id, again, *row in db.execute(query, [*values, limit, offset]).fetchall():
+            columns: dict[str, Any] = dict(zip(_COLUMNS.split(", "), row, strict=True))
+            columns["missed"] = bool(columns["missed"])
+            columns["given"] = tuple(
+                Given(lesson, score, form, bool(taught))
+                for lesson, score, form, taught in db.execute(given, [id])
+            )
+            found.append(Record(**columns, came_again=None if again is None else bool(again)))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Sums over records: of prompts, and of failed commands. `marked` prompts were taught silence."""
+
+    since: str | None  # the first prompt
+    prompts: int
+    answered: int
+    missed: int
+    failures: int
+    failures_answered: int
+    came_again: int
+    marked: int
+    p50_ms: float | None
+    p90_ms: float | None
+
+
+def total(home: Path, root: Path, chosen: Chosen = Chosen()) -> Totals:
+    """Sum up the records that are wanted."""
+    where, values = chosen.where(root)
+    is_prompt = f"i.event = '{PROMPT}'"
+    sums = {
+        "since": f"min(CASE WHEN {is_prompt} THEN time END)",
+        "prompts": f"total({is_prompt})",
+        "answered": f"total({is_prompt} AND EXISTS ({_GIVEN} AND form <> '{NEAR}'))",
+        "missed": "total(missed)",
+        "failures": f"total(i.event = '{FAILURE}')",
+        "failures_answered": f"total({_TOLD})",
+        "came_again": f"total({_TOLD} AND EXISTS ({_LATER}))",
+    }
+    query = f"SELECT {', '.join(sums.values())} FROM injection i WHERE {where}"
+    taught = (
+        "SELECT count(*) FROM injection i JOIN given g ON g.injection = i.id"
+        " JOIN mark m ON m.vault = i.vault AND m.session = i.session AND m.prompt = i.prompt"
+        f" AND m.lesson = g.lesson WHERE {where} AND {_LESSONS} AND kind LIKE 'silent_on%'"
+    )
+    durations = (
+        f"SELECT ms FROM injection i WHERE {where} AND {is_prompt} AND ms NOTNULL ORDER BY ms"
+    )
+    with state.reading(home) as db:
+        since, *counts = db.execute(query, values).fetchone()
+        (marked,) = db.execute(taught, values).fetchone()
+        took = [ms for (ms,) in db.execute(durations, values)]
+    p50, p90 = (took[int(part * len(took))] if took else None for part in (0.5, 0.9))
+    prompts, answered, missed, failures, told, again = map(int, counts)
+    return Totals(since, prompts, answered, missed, failures, told, again, marked, p50, p90)
+
+
+def summary(home: Path, root: Path, ids: Sequence[str]) -> dict[str, Any]:
+    """Sum up a vault's record; `ids` are those of its lessons, used or not, sorted."""
+    take_in_misses(home, root)
+    summed = total(home, root)
+    used = uses(home, root)
+    last = (
+        "SELECT lesson, max(time) AS last FROM given g JOIN injection i ON i.id = g.injection"
+        f" WHERE g.vault = ? AND {_LESSONS} GROUP BY lesson ORDER BY last DESC, lesson DESC LIMIT ?"
+    )
+    with state.reading(home) as db:
+        lately = db.execute(last, [vault_of(root), SHOWN]).fetchall()
+    never = [id for id in ids if id not in used]
+    return {
+        **{name: getattr(summed, name) for name in Totals.__dataclass_fields__ if name != "marked"},
+        "most_used": used.most_common(SHOWN),
+        "last_used": lately,
+        "never_used": len(never),
+        "some_never_used": never[:SHOWN],
+    }
+
+
+def uses(home: Path, root: Path, ids: Collection[str] | None = None) -> Counter[str]:
+    """Count how often agents were given each lesson of a vault, of all or of some ids."""
+    some = "" if ids is None else f" AND lesson IN ({state.slots(ids)})"
+    query = (
+        f"SELECT lesson, count(*) FROM given WHERE vault = ? AND {_LESSONS}{some} GROUP BY lesson"
+    )
+    with state.reading(home) as db:
+        return Counter(dict(db.execute(query, [vault_of(root), *(ids or ())])))
+
+
+def last_use(home: Path, root: Path, lesson: str) -> str:
+    """Return when agents got a lesson last, in ISO 8601; "" for never."""
+    query = (
+        "SELECT max(time) FROM given g JOIN injection i ON i.id = g.injection"
+        f" WHERE g.vault = ? AND lesson = ? AND {_LESSONS}"
+    )
+    with state.reading(home) as db:
+        return db.execute(query, [vault_of(root), lesson]).fetchone()[0] or ""
+
+
+# What people teach about the prompts of records, and new names of lessons.
+
+Key = tuple[str, str, str]  # session, hash of the prompt, lesson
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A lesson that was taught about a prompt.
+
+    `kind` is the list of the lesson that the prompt went into, `written` the hash of what was written,
+    `moved` whether it left the other list.
+    """
+
+    kind: str
+    written: str
+    moved: bool = False
+
+
+def mark(home: Path, root: Path, key: Key, new: Mark | None) -> None:
+    """Note what somebody taught a lesson about a prompt; None takes it back. Raises WriteError."""
+    session, prompt, lesson = key
+    about = [vault_of(root), session[:MAX_SESSION_CHARS], prompt, lesson]
+    with state.writing(home) as db:
+        db.execute(
+            "DELETE FROM mark WHERE vault = ? AND session = ? AND prompt = ? AND lesson = ?", about
+        )
+        if new is not None:
+            values = [*about, new.kind, new.written, new.moved]
+            db.execute("INSERT INTO mark VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+
+
+def marks(home: Path, root: Path) -> dict[Key, Mark]:
+    """Return what was taught about prompts, and not taken back."""
+    query = "SELECT session, prompt, lesson, kind, written, moved FROM mark WHERE vault = ?"
+    with state.reading(home) as db:
+        rows = db.execute(query, [vault_of(root)])
+        return {(row[0], row[1], row[2]): Mark(row[3], row[4], bool(row[5])) for row in rows}
+
+
+def rename(home: Path, root: Path, renamed: Mapping[str, str]) -> None:
+    """Note that lessons have other ids now, old to new, so that their use still counts. Never raises.
+
+    Sections go with their files.
+    """
+    if not renamed:
+        return
+    vault, moved = vault_of(root), "\x01"  # before new ids: they may be old ones of others
+    with suppress(WriteError), state.writing(home) as db:
+        for table in ("given", "mark", "word"):
+            for old, new in renamed.items():
+                db.execute(
+                    f"UPDATE OR REPLACE {table} SET lesson = ? || substr(lesson, length(?) + 1)"
+                    " WHERE vault = ? AND (lesson = ? OR substr(lesson, 1, length(?) + 1) = ?)",
+                    [moved + new, old, vault, old, old, f"{old}#"],
+                )
+            db.execute(
+                f"UPDATE OR REPLACE {table} SET lesson = substr(lesson, 2)"
+                " WHERE vault = ? AND substr(lesson, 1, 1) = ?",
+                [vault, moved],
+            )
+
 
 # The complaints of hooks: the lines of their log that are about a vault.
 
@@ -63,268 +361,44 @@ def _objects(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
                 yield values
 
 
-FILE, OLD_FILE = "injections.jsonl", "injections.old.jsonl"
-MAX_BYTES = 1024 * 1024
-PROMPT, FAILURE = "UserPromptSubmit", "PostToolUseFailure"
-EDIT = "FileEdit"  # an agent is about to edit a file; `said` is its path
-SUBAGENT = "SubagentStart"  # with the prompt of the agent that starts it
-RENAME, MARK = "Rename", "Mark"  # the events of records that are no search
-_NAMES, _WORDS = (FILE, OLD_FILE), ("words.jsonl", "words.old.jsonl")
-key_of = log.key_of  # the hash by which a record knows a prompt
-SHOWN = 5  # lessons of the most and of the never used
-Key = tuple[str, str, str]  # of a failure: time, session, signature
+def take_in_misses(home: Path, root: Path) -> None:
+    """Record the searches without an answer that the hooks' log has of a vault. Never raises.
 
-
-def record(
-    folder: Path,
-    event: str,
-    session: str,
-    prompt: str,
-    hits: Sequence[tuple[str, float]],
-    skills: Sequence[tuple[str, float]],
-    floor: float | None,
-    ms: float,
-    by: str,
-    silent: str = "",
-    near: tuple[str, float] | None = None,
-    taught: Sequence[str] = (),
-    said: str = "",
-    key: str = "",
-    lines: Sequence[str] = (),
-) -> None:
-    """Note a search for an agent. Never raises: a read-only vault has no record.
-
-    `hits` and `skills` have scores; both are empty for silence, which `silent` explains, and `near` is
-    the lesson that came nearest to the `floor`. `ms` is from the start to the answer, `by` the process
-    that gave it: watcher, process, learn. `taught` are the lessons that a taught prompt fired, `lines`
-    those of which the agent got the line alone, and `said` is a redacted line of what a failure
-    printed, whose signature `prompt` is. `key` is the hash of a
-    prompt, where only that is known.
-    """
-    optional = {
-        "silent": silent,
-        "near": near[0] if near else "",
-        "near_score": round(near[1], 4) if near else None,
-        "taught": list(taught),
-        "lines": list(lines),
-        "said": said,
-    }
-    values = {
-        "session": session[:MAX_SESSION_CHARS],
-        "prompt": key or key_of(prompt),
-        "lessons": [lesson for lesson, _ in hits],
-        "scores": [round(score, 4) for _, score in [*hits, *skills]],
-        "skills": [skill for skill, _ in skills],
-        "floor": None if floor is None else round(floor, 4),
-        "ms": round(ms, 1),
-        "by": by,
-    }
-    _note(folder, event, values | {name: value for name, value in optional.items() if value})
-
-
-def mark(
-    folder: Path,
-    lesson: str,
-    session: str,
-    prompt: str,
-    written: str,
-    kind: str = "silent_on",
-    moved: bool = False,
-) -> None:
-    """Note what somebody taught a lesson about a prompt; `written` "" takes it back. Never raises.
-
-    `prompt` is its hash, `written` that of the prompt that the lesson's file got, `kind` the list
-    that it is in, and `moved` whether it left the other list.
-    """
-    about = {"session": session[:MAX_SESSION_CHARS], "prompt": prompt, "lesson": lesson}
-    done = {"written": written, "kind": kind, "moved": moved}
-    _note(folder, MARK, {"lessons": [], **about, **done})
-
-
-def rename(folder: Path, renamed: Mapping[str, str]) -> None:
-    """Note that lessons have other ids now, old to new, so that their use still counts. Never raises."""
-    if renamed:
-        _note(folder, RENAME, {"lessons": [], "renamed": dict(renamed)})
-        if (folder / _WORDS[0]).exists():
-            _note(folder, RENAME, {"renamed": dict(renamed)}, _WORDS)
-
-
-def say(folder: Path, lesson: str, word: str, by: str, why: str, hash: str) -> None:
-    """Note what somebody said of a lesson, whose content has this hash. Raises WriteError."""
-    about = {"lesson": lesson, "word": word, "by": by, "why": why, "hash": hash}
-    if not _note(folder, "Word", about, _WORDS):
-        raise WriteError(f"cannot write {folder / _WORDS[0]}", "make the folder writable")
-
-
-def words(folder: Path) -> list[dict[str, Any]]:
-    """Return what was said of lessons, oldest first, under the ids that they have now."""
-    return with_names_of_now(_lines(folder, *reversed(_WORDS)))
-
-
-def _note(
-    folder: Path, event: str, values: Mapping[str, Any], names: tuple[str, str] = _NAMES
-) -> bool:
-    """Append a line, with the time. Whether it could be written: in a read-only vault none is."""
-    line = {"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "event": event, **values}
-    data = json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
-    with suppress(OSError), ownership.opened(folder) as handle:
-        log.append(handle, names[0], data, max_bytes=MAX_BYTES, old=names[1])
-        return True
-    return False
-
-
-def records(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield the records that are kept, oldest first; lines that are no record are left out."""
-    for values in _lines(folder, OLD_FILE, FILE):
-        if isinstance(values.get("lessons"), list):
-            yield values
-
-
-def _lines(folder: Path, *names: str) -> Iterator[dict[str, Any]]:
-    for path in (folder / name for name in names):
-        try:
-            with os.fdopen(ownership.open_file(path), encoding="utf-8", errors="replace") as file:
-                lines = file.read().splitlines()
-        except OSError:
-            continue
-        yield from _objects(lines)
-
-
-def with_misses(folder: Path, root: Path) -> list[dict[str, Any]]:
-    """Return the records with one more for each search that had no answer, `missed`; oldest first.
-
-    `folder` is that of the index of the vault at `root`.
     Two hooks may ask about one prompt: that counts once, as answered if either was.
     """
-    home = Path(index_files.home_folder(os.environ))
-    lines = [line for line in complaints_of(root, home) if line.get("missed") is True]
-    noted = list(records(folder))
-    spans: defaultdict[tuple[str, ...], list[tuple[float, float]]] = defaultdict(list)
-    for each in noted:
-        spans[_identity(each)].append(_span(each))
-    misses = []
-    for line in lines:
-        (began, ended), others = _span(line), spans[_identity(line)]
-        if not any(start <= ended and began <= end for start, end in others):
-            others.append((began, ended))
-            misses.append(_miss(line))
-    return list(heapq.merge(noted, misses, key=lambda each: str(each.get("time") or "")))
+    missed = [line for line in complaints_of(root, home) if line.get("missed") is True]
+    if not missed:
+        return
+    same = "SELECT time, ms FROM injection WHERE vault = ? AND event = ? AND session = ? AND prompt = ?"
+    with suppress(WriteError), state.writing(home) as db:
+        for line in missed:
+            miss = _miss(line)
+            about = [vault_of(root), miss.event, miss.session, miss.prompt]
+            began, ended = _span(miss.time, miss.ms)
+            spans = [_span(*row) for row in db.execute(same, about)]
+            if not any(start <= ended and began <= end for start, end in spans):
+                record(home, root, miss)
 
 
-def _identity(line: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(str(line.get(name) or "") for name in ("event", "session", "prompt"))
-
-
-def _span(line: Mapping[str, Any]) -> tuple[float, float]:
+def _span(at: str, ms: float | None) -> tuple[float, float]:
     """Return when a search began and ended, in seconds since 1970; a record has whole seconds."""
     try:
-        ended = datetime.fromisoformat(str(line.get("time"))).timestamp()
+        ended = datetime.fromisoformat(at).timestamp()
     except ValueError:
         ended = 0.0
-    ms = line.get("ms")
-    return ended - (ms / 1000 if isinstance(ms, (int, float)) else 0), ended + 1
+    return ended - (ms or 0) / 1000, ended + 1
 
 
-def _miss(line: Mapping[str, Any]) -> dict[str, Any]:
+def _miss(line: Mapping[str, Any]) -> Record:
     """Return a line of the hooks' log as a record."""
-    return {
-        **{name: str(line.get(name) or "") for name in ("time", "event", "session", "prompt")},
-        **{"lessons": [], "scores": [], "skills": [], "floor": None, "ms": line.get("ms")},
-        **{"by": "hook", "silent": str(line["message"]), "missed": True},
-    }
-
-
-def renamed(lesson: str, names: Mapping[str, str]) -> str:
-    """Return the id that a lesson has after a change of names, old to new; sections go with files."""
-    if lesson in names:
-        return names[lesson]
-    file, mark, section = lesson.partition("#")
-    return names.get(file, file) + mark + section
-
-
-def with_names_of_now(noted: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the records but those of renames, with the ids that their lessons have now."""
-    names: dict[str, str] = {}
-    current: list[dict[str, Any]] = []
-    for line in reversed([*noted]):
-        changes = line.get("renamed")
-        if isinstance(changes, dict):
-            names |= {str(old): renamed(str(new), names) for old, new in changes.items()}
-            continue
-        now = dict(line)
-        if isinstance(line.get("lessons"), list):
-            now["lessons"] = [renamed(str(lesson), names) for lesson in line["lessons"]]
-        for name in ("near", "lesson"):
-            if isinstance(line.get(name), str):
-                now[name] = renamed(line[name], names)
-        current.append(now)
-    return current[::-1]
-
-
-def summary(folder: Path, root: Path, ids: Sequence[str]) -> dict[str, Any]:
-    """Sum the records up. `ids` are those of the vault's lessons, used or not, sorted."""
-    return total(with_misses(folder, root), ids)
-
-
-def uses(folder: Path) -> Counter[str]:
-    """Count how often agents were given each lesson, under the id that it has now."""
-    return _used(with_names_of_now(records(folder)))
-
-
-def times_of(folder: Path) -> dict[str, tuple[str, str]]:
-    """Return when agents first and last got each lesson, in ISO 8601, as far as the record goes."""
-    return _times(with_names_of_now(records(folder)))
-
-
-def _times(lines: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
-    times: dict[str, tuple[str, str]] = {}
-    for line in lines:
-        at = str(line.get("time") or "")
-        for lesson in line["lessons"]:
-            first, last = times.get(lesson, (at, at))
-            times[lesson] = min(first, at), max(last, at)
-    return times
-
-
-def _used(lines: Iterable[Mapping[str, Any]]) -> Counter[str]:
-    return Counter(lesson for line in lines for lesson in line["lessons"])
-
-
-def came_again(failed: Sequence[Mapping[str, Any]]) -> dict[Key, bool]:
-    """Return for each answered failure whether it came again after; `failed` is oldest first."""
-    later: set[tuple[str, str]] = set()
-    result: dict[Key, bool] = {}
-    for each in reversed(failed):
-        same = str(each.get("session") or ""), str(each.get("prompt") or "")
-        if each["lessons"]:
-            key = str(each.get("time") or ""), *same
-            result[key] = same in later
-        later.add(same)
-    return result
-
-
-def total(noted: Sequence[Mapping[str, Any]], ids: Sequence[str]) -> dict[str, Any]:
-    """Sum up records, oldest first; `ids` as for `summary`."""
-    prompts = [search for search in noted if search.get("event") == PROMPT]
-    took = sorted(search["ms"] for search in prompts if isinstance(search.get("ms"), (int, float)))
-    now = with_names_of_now(noted)
-    used = _used(now)
-    lately = sorted(((last, id) for id, (_, last) in _times(now).items()), reverse=True)
-    never = [id for id in ids if id not in used]
-    failed = [search for search in noted if search.get("event") == FAILURE]
-    searches = (line for line in noted if line.get("event") not in (RENAME, MARK))
-    return {
-        "since": next((search.get("time") for search in searches), None),
-        "prompts": len(prompts),
-        "missed": sum(search.get("missed") is True for search in noted),
-        "answered": sum(bool(search["lessons"] or search.get("skills")) for search in prompts),
-        "failures": len(failed),
-        "failures_answered": sum(bool(search["lessons"]) for search in failed),
-        "came_again": sum(came_again(failed).values()),
-        "p50_ms": took[len(took) // 2] if took else None,
-        "p90_ms": took[int(0.9 * len(took))] if took else None,
-        "most_used": used.most_common(SHOWN),
-        "last_used": [(id, last) for last, id in lately[:SHOWN]],
-        "never_used": len(never),
-        "some_never_used": never[:SHOWN],
-    }
+    ms = line.get("ms")
+    return Record(
+        event=str(line["event"]),
+        session=str(line.get("session") or ""),
+        prompt=str(line.get("prompt") or ""),
+        ms=float(ms) if isinstance(ms, (int, float)) else None,
+        by="hook",
+        silent=str(line["message"]),
+        missed=True,
+        time=str(line["time"]),
+    )

@@ -33,10 +33,9 @@ _KEY = re.compile(rb"[0-9a-f]{64}")
 # every name that we make in `.vault_index`, with what a kill leaves of them
 _NAMES = re.compile(
     INDEX_NAME.pattern
-    + r"|owner|current|lock|building|at|sessions|projects|background\.log(\.old)?|\.gitignore"
-    r"|watch\.(lock|log|log\.old|sock)|injections(\.old)?\.jsonl|\.(owner|current|projects)\..{8}"
+    + r"|owner|current|lock|building|at|projects|background\.log(\.old)?|\.gitignore"
+    r"|watch\.(lock|log|log\.old|sock)|\.(owner|current|projects)\..{8}"
 )
-_RECORD = re.compile(r"injections(\.old)?\.jsonl")  # the user's, and no part of the index
 
 
 def check(folder: Path) -> None:
@@ -83,7 +82,7 @@ def claim(folder: Path) -> None:
         with opened(folder) as handle:
             os.fchmod(handle, 0o700)
             for name in os.listdir(handle):  # noqa: PTH208  # of the folder that is open, by no path
-                if _NAMES.fullmatch(name) and not _is_record(handle, name):
+                if _NAMES.fullmatch(name):
                     _remove(handle, name)
             _make(handle, ".gitignore", b"*\n")
             _make(handle, OWNER, index_files.mark(str(folder), key))
@@ -188,17 +187,6 @@ def _make(folder: int, name: str, data: bytes) -> None:
     handle = index_files.open_in(folder, name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     with os.fdopen(handle, "wb") as file:
         file.write(data)
-
-
-def _is_record(folder: int, name: str) -> bool:
-    """Whether a name is that of a record of injections, and a plain file: it stays."""
-    if not _RECORD.fullmatch(name):
-        return False
-    try:
-        os.close(index_files.open_in(folder, name, os.O_WRONLY))
-    except OSError:
-        return False
-    return True
 
 
 def _remove(folder: int, name: str) -> None:

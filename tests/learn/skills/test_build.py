@@ -13,6 +13,7 @@ from tests.learn.skills import patterns
 from tests.learn.skills.patterns import BY_TAG, lesson
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, write
+from tests.support.given import given_to
 from tests.support.indexed import copy_of, full_text_vault
 from vault_index.errors import VaultError
 from vault_index.index import reconcile
@@ -29,7 +30,6 @@ from vault_index.learn.skills.build import (
     Built,
     build,
 )
-from vault_index.store import injections
 from vault_index.vault import Vault, open_vault
 
 TAG, OTHER = BY_TAG
@@ -59,10 +59,7 @@ def team(shelf: Path, tmp_path: Path) -> Vault:
 
 def use(vault: Vault, *ids: str, times: int = 1) -> None:
     for _ in range(times):
-        hits = [(id, 0.9) for id in ids]
-        injections.record(
-            vault.index_dir, injections.PROMPT, "s1", "x", hits, [], 0.5, 1, "watcher"
-        )
+        given_to(vault, ids)
 
 
 def built(vault: Vault, *tags: str, force: bool = False, dry_run: bool = False) -> dict[str, Built]:

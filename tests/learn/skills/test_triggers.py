@@ -10,11 +10,11 @@ from tests.learn.skills import patterns
 from tests.learn.skills.patterns import BY_TAG, HELD_OUT
 from tests.support.commands import run
 from tests.support.files import MakeVault
+from tests.support.given import given_to
 from vault_index.index import reconcile
 from vault_index.recall import select
 from vault_index.search import query
 from vault_index.search.query import Query
-from vault_index.store import injections
 from vault_index.vault import open_vault
 
 
@@ -26,9 +26,8 @@ def test_each_prompt_of_a_lesson_finds_the_skill_and_no_silent_one_does(
     vault = make_vault(dict(patterns.files_of()))
     reconcile.sync(vault)
     for tag in BY_TAG:
-        hits = [(id, 0.9) for id in patterns.ids(tag)]
         for _ in range(2):
-            injections.record(vault.index_dir, injections.PROMPT, "s", "x", hits, [], 0.5, 1, "p")
+            given_to(vault, (*patterns.ids(tag),))
     for command in (["skills", "build"], ["index"]):
         run("lessons", *command, cwd=vault.root)
     vault = open_vault(vault.root)

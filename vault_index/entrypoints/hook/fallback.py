@@ -13,7 +13,6 @@ from vault_index.api import codec
 from vault_index.errors import IndexStateError, NoVaultError, WriteError
 from vault_index.hotpath import log
 from vault_index.index import reconcile
-from vault_index.journal.journal import INDEX, Journal
 from vault_index.recall import select, sessions
 from vault_index.recall.event import Event
 from vault_index.recall.respond import respond
@@ -109,8 +108,8 @@ def answer_without_vault(event: dict[str, Any]) -> dict[str, Any] | None:
     injection = select.without_vault(settings, Path(asked.cwd), asked.session_id)
     if not injection.text:
         return None
-    answered = Journal(settings).folder / INDEX / "sessions" / (asked.session_id or "unnamed")
-    if asked.session_id and not sessions.claim(answered, asked):
-        return None
+    with contextlib.suppress(WriteError):  # then two hooks may answer
+        if asked.session_id and not sessions.claim(settings.home, "", asked):
+            return None
     output = {"hookEventName": asked.hook_event_name, "additionalContext": injection.text}
     return {"hookSpecificOutput": output}

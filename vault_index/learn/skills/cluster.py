@@ -124,7 +124,7 @@ def _patterns(vault: Vault) -> Iterator[Pattern]:
     only = filters.Filter(type=TYPE).where()
     rows = table.rows(_COLUMNS, filters.all_of(filters.WHOLE, filters.FOR_AGENTS, *only))
     trusted = select.trusted_files(vault, {(row["path"], row["file_hash"]) for row in rows})
-    uses = injections.uses(vault.index_dir)
+    uses = injections.uses(vault.config.home, vault.root)
     for row in rows:
         if (row["path"], row["file_hash"]) in trusted:
             id, title, text = row["lesson_id"], row["title"] or row["lesson_id"], row["text"] or ""
