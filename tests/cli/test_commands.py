@@ -129,6 +129,7 @@ def test_a_lesson_without_a_title_has_its_first_sentence(
 
 def test_a_second_lesson_of_a_title_is_told(make_vault: MakeVault) -> None:
     vault = make_vault({"ops/heap.md": lesson_text("The Heap", "Raise it."), "heaps.md": "More.\n"})
+    lessons(vault, "index", env={"LESSONS_EMBEDDER": "none"})
     ran = lessons(vault, "add", "--title", "the heap", "--text", "Lower it.", "-c", "dev")
     said = "note: lessons/ops/heap.md has this title, too: add to that one instead?\n"
     assert ran.err == said

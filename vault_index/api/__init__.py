@@ -58,10 +58,12 @@ COMMANDS = frozenset(
     "state.settings".split()
 )  # fmt: skip
 
+FROM_NO_INDEX = frozenset({"lesson.tally", "injection.select"})  # questions about what agents got
+
 __all__ = [
-    "COMMANDS", "Answer", "Caller", "Progress", "Question", "answer", "answer_on_wire", "asking",
-    "document", "edit", "forms", "from_files", "init", "injection", "is_command", "journal", "learn",
-    "lesson", "proposal", "run", "search", "share", "skill", "state", "warning",
+    "COMMANDS", "FROM_NO_INDEX", "Answer", "Caller", "Progress", "Question", "answer",
+    "answer_on_wire", "asking", "document", "edit", "forms", "init", "injection", "is_command",
+    "journal", "learn", "lesson", "proposal", "run", "search", "share", "skill", "state", "warning",
 ]  # fmt: skip
 
 
@@ -114,24 +116,6 @@ def forms() -> Iterator[Form[..., Any]]:
         for form in vars(importlib.import_module(f"{__name__}.{name}")).values():
             if isinstance(form, Form) and form.name.startswith(f"{name}."):
                 yield form
-
-
-def from_files(
-    vault: Vault, question: Question[Answer], *, names_only: bool = False
-) -> tuple[Answer, list[Problem]] | None:
-    """Answer a question from the files alone, with the problems in them; None where that fails.
-
-    See `lesson.from_files`. Injections are in no table.
-    """
-    if question.name in ("lesson.tally", "injection.select"):
-        return answer(vault, question), []
-    if question.name not in ("lesson.show", "lesson.select", "lesson.count"):
-        return None
-    module: Any = importlib.import_module(f"{__name__}.lesson")
-    answered: tuple[Answer, list[Problem]] | None = module.from_files(
-        vault, question, names_only=names_only
-    )
-    return answered
 
 
 def warning(problem: Problem) -> str:

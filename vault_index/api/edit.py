@@ -13,9 +13,9 @@ from vault_index.api.question import Caller, command
 from vault_index.edit import add, categories, import_lessons, update
 from vault_index.edit.categories import Plan
 from vault_index.errors import ChangedError, VaultError
-from vault_index.index import listing
 from vault_index.index.classifier import Proposal
 from vault_index.lesson import edits, parse
+from vault_index.search import entries
 from vault_index.vault import SETTINGS, Vault
 
 
@@ -61,10 +61,11 @@ def add_lesson(
         first=commit_first if commit else None,
     )  # fmt: skip
     with suppress(VaultError):  # it is written
-        made = parse.parse_file(written.read_bytes(), written.name)[0].title
-        for path in listing.titled(vault, made):
-            if path != str(written.relative_to(vault.root)):
-                caller.note(f"note: {path} has this title, too: add to that one instead?")
+        made = parse.parse_file(written.read_bytes(), written.name)[0].title.casefold()
+        for each in entries.entries(vault):
+            is_other = each["path"] != str(written.relative_to(vault.root))
+            if is_other and each["title"].casefold() == made:
+                caller.note(f"note: {each['path']} has this title, too: add to that one instead?")
     return str(written)
 
 

@@ -10,14 +10,12 @@ from itertools import islice
 from typing import Any, Unpack
 
 from vault_index import files
-from vault_index.api.question import Caller, Question, command, question
+from vault_index.api.question import Caller, command, question
 from vault_index.errors import VaultError
 from vault_index.lesson.file import LessonFile
 from vault_index.lesson.frontmatter import metadata_of
 from vault_index.search import entries
-from vault_index.search.entries import Entry
 from vault_index.store import injections
-from vault_index.store.manifest import Problem
 from vault_index.vault import Vault
 
 MAX_KEYS = 50  # of a file's frontmatter
@@ -29,11 +27,7 @@ MAX_EDITS = 50  # commits, of which each is a call of git
 @question
 def select(vault: Vault, **chosen: Unpack[entries.Selection]) -> dict[str, Any]:
     """List the lessons that are chosen: `entries`."""
-    return _listed(entries.entries(vault, **chosen))
-
-
-def _listed(lessons: Sequence[Entry]) -> dict[str, Any]:
-    return {"entries": list(map(as_json, lessons))}
+    return {"entries": list(map(as_json, entries.entries(vault, **chosen)))}
 
 
 @question
@@ -50,11 +44,7 @@ def show(vault: Vault, name: str) -> dict[str, Any]:
 @question
 def count(vault: Vault) -> dict[str, Any]:
     """Count the lessons: `counts` in and below each category, `own` in it alone."""
-    return _counted(vault)
-
-
-def _counted(vault: Vault, known: Sequence[Entry] | None = None) -> dict[str, Any]:
-    counts, own = (entries.categories(vault, own=own, known=known) for own in (False, True))
+    counts, own = (entries.categories(vault, own=own) for own in (False, True))
     return {"counts": counts, "own": own}
 
 
@@ -172,32 +162,6 @@ def _words(value: Any) -> list[str]:
     members = value if isinstance(value, list) else [value]
     words = (each.isoformat() if isinstance(each, date) else str(each) for each in members)
     return [word[:MAX_CHARS] for word in islice(words, MAX_KEYS)]
-
-
-def from_files(
-    vault: Vault, question: Question[Any], *, names_only: bool = False
-) -> tuple[Any, list[Problem]] | None:
-    """Answer a question from the files alone, with the problems in them; None where that fails.
-
-    `names_only` is for callers that show no more of a lesson than its id, title and path.
-    """
-    name, values = question.name, question.values
-    if name == "lesson.show" and ":" in values["name"]:  # of a vault above
-        return None
-    if name == "lesson.show":
-        lesson = entries.entry_from_file(vault, values["name"], names_only=names_only)
-        return None if lesson is None else ({"entry": as_json(lesson[0])}, lesson[1].problems)
-    if values.get("related_to"):
-        return None
-    names_only = names_only and not values.get("category")
-    dates = bool(values.get("since")) or values.get("order") in ("created", "updated")
-    listed = entries.from_files(vault, names_only=names_only, dates=dates)
-    if listed is None:
-        return None
-    known, now = listed
-    if name == "lesson.select":
-        return _listed(entries.entries(vault, **values, known=known)), now.problems
-    return _counted(vault, known=known), now.problems
 
 
 def as_json(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -68,7 +68,6 @@ class AskOptions(TypedDict, total=False):
 
     settled: bool
     fetch: bool
-    names_only: bool
     note: Callable[[str], None]
 
 

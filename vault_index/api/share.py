@@ -58,7 +58,7 @@ def log(vault: Vault, caller: Caller, name: str) -> dict[str, Any]:
     deleted_in, gone = "", None
     try:
         asked = api.lesson.show(name=name)
-        entry = caller.ask(asked, names_only=True)["entry"]
+        entry = caller.ask(asked)["entry"]
         id, path = entry["id"], entry["path"]
     except VaultError as error:
         gone = history.deleted(vault, name)

@@ -9,7 +9,6 @@ and all that it needs load only when this process has to answer from the index.
 from __future__ import annotations
 
 import contextlib
-import gc
 import importlib
 import os
 from collections.abc import Callable, Mapping
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from vault_index.api.question import AskOptions
-    from vault_index.store.manifest import Problem
     from vault_index.vault import Vault
 
 
@@ -44,15 +42,13 @@ class Options:
     A watcher waits for what was saved until now, `settled` also for what follows from it; `as_is` it
     answers from the index it has, half a second behind at most. Without `fetch` a missing model stays
     missing. With `start`, for processes that stay, a watcher is started rather than the model loaded.
-    `names_only` is for callers that show no more of a lesson than id, title and path. `put` answers the
-    questions of a command, which come here without.
+    `put` answers the questions of a command, which come here without.
     """
 
     as_is: bool = False
     settled: bool = False
     fetch: bool = True
     start: bool = False
-    names_only: bool = False
     note: Note = silent
     progress: api.Progress = silent
     event: Callable[[Mapping[str, Any]], None] = silent  # parts of an answer before the whole
@@ -84,10 +80,8 @@ def ask(
     vault = open_vault(place)
     for line in vault.config.warnings():
         options.note(line)
-    if not is_command and (read := _from_files(vault, question, options)) is not None:
-        for problem in read[1]:
-            options.note(api.warning(problem))
-        return read[0]
+    if question.name in api.FROM_NO_INDEX:
+        return api.answer(vault, question)
     here = _loaded("client.here")
     if is_command:
         answer = here.run(vault, question, options, partial(_put, vault, options))
@@ -201,16 +195,3 @@ def _from_watcher(
 def _loaded(name: str) -> Any:
     """Return a module that few callers need: `client.here`, or what starts a watcher."""
     return importlib.import_module(f"vault_index.{name}")
-
-
-def _from_files(
-    vault: Vault, question: api.Question[api.Answer], options: Options
-) -> tuple[api.Answer, list[Problem]] | None:
-    """Answer from the files alone, with their problems; None where only the index can."""
-    was_enabled = gc.isenabled()
-    gc.disable()  # to look for circles among thousands of small values takes a third of the time
-    try:
-        return api.from_files(vault, question, names_only=options.names_only)
-    finally:
-        if was_enabled:
-            gc.enable()

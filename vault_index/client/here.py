@@ -31,16 +31,20 @@ Note = Callable[[str], None]
 
 
 def answer(vault: Vault, question: api.Question[api.Answer], options: Options) -> api.Answer:
-    """Answer from an index that is up to date; build a damaged one again."""
+    """Answer from an index that is up to date; build a damaged one again.
+
+    The model is fetched for a search alone: a list of lessons does not wait for it.
+    """
+    fetch = options.fetch and not question.name.startswith("lesson.")
     try:
-        up_to_date_or_stale(vault, options.note, options.progress, fetch=options.fetch)
+        up_to_date_or_stale(vault, options.note, options.progress, fetch=fetch)
         return api.answer(vault, question)
     except IndexStateError as error:
         if error.newer:
             raise
         # only the search found the damage
         options.note(f"note: {error.message}; it is built again")
-    bring_up_to_date(vault, options.note, options.progress, rebuild=True, fetch=options.fetch)
+    bring_up_to_date(vault, options.note, options.progress, rebuild=True, fetch=fetch)
     return api.answer(vault, question)
 
 
@@ -160,8 +164,6 @@ def answer_as_of(
     from vault_index.share import history  # few ask so, and it loads what makes temporary folders
 
     past, commit = history.at(vault, revision)
-    read = api.from_files(past, question)
-    if read is None:
-        bring_up_to_date(past, on_note, on_progress)
-    answered: Any = read[0] if read else api.answer(past, question)
+    bring_up_to_date(past, on_note, on_progress)
+    answered: Any = api.answer(past, question)
     return history.signed(vault, commit, answered), commit

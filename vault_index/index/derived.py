@@ -8,11 +8,12 @@ whoever writes rows empties it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from vault_index.embed.cache import Shared, VectorCache
-from vault_index.index import classifier, documents, listing, skills
+from vault_index.index import classifier, documents, skills
+from vault_index.lesson.file import hash_of
 from vault_index.store.manifest import Manifest
 from vault_index.store.schema import RECIPE
 from vault_index.store.table import Table
@@ -20,7 +21,7 @@ from vault_index.vault import Vault
 
 _TITLES = "titles"  # the recipe under which vectors of titles alone are kept
 _FRESH = "fresh"  # for a table that depends on nothing but the rows
-_LISTING = "listing"
+CATEGORIES = "categories"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +32,6 @@ class Sources:
     lessons: Table
     manifest: Manifest
     use_cache: bool  # whether to believe the vectors that are kept for all of the user's vaults
-    # the files whose rows are other than the listing has them; None for all
-    changed: Collection[str] | None = None
 
     def cache(self, recipe: str, shared: Shared | None = None) -> VectorCache:
         """Return the vectors that are kept, of those that were embedded in one way."""
@@ -69,9 +68,21 @@ def _of_rows(name: str, make: Callable[[Sources], object]) -> Derived:
 
     def refresh(sources: Sources) -> Refreshed:
         make(sources)
-        return Refreshed(_with_fresh(sources.manifest, name))
+        derived = {**sources.manifest.derived, name: _FRESH}
+        return Refreshed(replace(sources.manifest, derived=derived))
 
     return Derived(name, lambda _vault, manifest: name not in manifest.derived, refresh)
+
+
+def _categories_are_stale(vault: Vault, recorded: Manifest) -> bool:
+    return recorded.derived.get(CATEGORIES) != _classifier_settings(vault)
+
+
+def _classifier_settings(vault: Vault) -> str:
+    """Return a hash of the settings that the classifier goes by; "" without any."""
+    config = vault.config
+    keywords = [f"{phrase}={category}" for phrase, category in config.keywords.items()]
+    return hash_of(*keywords, *config.taxonomy) if keywords or config.taxonomy else ""
 
 
 def _classify(sources: Sources) -> Refreshed:
@@ -81,7 +92,7 @@ def _classify(sources: Sources) -> Refreshed:
     """
     embed = classifier.embed_of(sources.vault, sources.manifest.embedder)
     refiled = classifier.reclassify(sources.lessons, sources.vault.config, embed)
-    fresh = {listing.CATEGORIES: listing.classifier_settings(sources.vault)}
+    fresh = {CATEGORIES: _classifier_settings(sources.vault)}
     return Refreshed(replace(sources.manifest, derived=fresh), refiled=refiled)
 
 
@@ -96,24 +107,8 @@ def _write_skills(sources: Sources) -> Refreshed:
     return Refreshed(after, skills=count)
 
 
-def listing_is_stale(_vault: Vault, manifest: Manifest) -> bool:
-    """Whether the file that `list` and `show` read is of an earlier pass, or was never written."""
-    return not manifest.listing or manifest.derived.get(_LISTING) != manifest.listing
-
-
-def _write_listing(sources: Sources) -> Refreshed:
-    """Write the file that `list` and `show` read, in each pass: they may be asked before a full one."""
-    mark = listing.save(sources.lessons, sources.manifest.listing, sources.changed)
-    manifest = _with_fresh(sources.manifest, _LISTING, mark)
-    return Refreshed(replace(manifest, listing=mark))
-
-
-def _with_fresh(manifest: Manifest, name: str, mark: str = _FRESH) -> Manifest:
-    return replace(manifest, derived={**manifest.derived, name: mark})
-
-
 DERIVED = (
-    Derived(listing.CATEGORIES, listing.categories_are_stale, _classify),
+    Derived(CATEGORIES, _categories_are_stale, _classify),
     # have full text count words of old and new rows together
     _of_rows("text index", lambda sources: sources.lessons.fold()),
     _of_rows(
@@ -123,5 +118,4 @@ DERIVED = (
         ),
     ),
     Derived("skills", _skills_changed, _write_skills, is_quick=True),
-    Derived(_LISTING, listing_is_stale, _write_listing, is_quick=True),
 )

@@ -162,14 +162,8 @@ class Reading:
         return map(self.read, self.entries)
 
 
-def read(
-    vault: Vault, manifest: Manifest, diff: Diff, authors: Answer, *, withheld: bool = True
-) -> Reading:
-    """Read every file whose rows may have to change, by path.
-
-    Without `withheld` the rows may lack the reason for which hooks leave them out: to find it takes
-    9 ms for a page.
-    """
+def read(vault: Vault, manifest: Manifest, diff: Diff, authors: Answer) -> Reading:
+    """Read every file whose rows may have to change, by path."""
     sources = {path: diff.listed[path] for path in diff.touched}
     sources |= {path: diff.listed[path] for path in authors.changed if path in diff.listed}
     first = _Reader(vault, manifest, authors.changed, withheld=False)
@@ -185,7 +179,7 @@ def read(
             looked[path] = first.read(sources[path], even_if_same=True)
     entries = {path: entry for path, (entry, _) in looked.items()}
     changed = {path for path, (_, lessons) in looked.items() if lessons is not None}
-    reader = replace(first, withheld=withheld)
+    reader = replace(first, withheld=True)  # to find why hooks leave it out takes 9 ms for a page
 
     def read_rows(path: str) -> ReadFile:
         entry, lessons = entries[path], None

@@ -20,7 +20,7 @@ from vault_index.embed.cache import VectorCache
 from vault_index.errors import EmbedderError, IndexStateError
 from vault_index.features import IndexTable
 from vault_index.hotpath.index_files import FOLDER
-from vault_index.index import derived, diff, rows
+from vault_index.index import diff, rows
 from vault_index.index.derived import DERIVED, Derived, Sources
 from vault_index.index.diff import Diff, Reading
 from vault_index.lesson.parse import id_of
@@ -148,10 +148,8 @@ class Lessons(Source[Diff, Stats]):
             shared = next((give(vault, work.index) for give in features.adding("vectors")), None)
         cache = sources.cache(RECIPE, shared)
         after = self._write(sources, cache, read, changes.removed)
-        is_listed = not derived.listing_is_stale(vault, before) and not work.reason
-        changed = {*read.changed, *changes.removed} if is_listed else None
         after = replace(after, head=authors.head)
-        sources = replace(sources, manifest=after, changed=changed)
+        sources = replace(sources, manifest=after)
         stats = replace(_count(before, changes, read), embedded=cache.made)
         shortened = [Problem(path, 0, _SHORTENED) for path in sorted(self.shortened)]
         if shared is not None:
@@ -208,8 +206,6 @@ class Lessons(Source[Diff, Stats]):
             with contextlib.suppress(EmbedderError):
                 done = table.refresh(sources)
                 sources = replace(sources, manifest=done.manifest)
-                if done.refiled:
-                    sources = replace(sources, changed=None)
                 skills = stats.skills if done.skills is None else done.skills
                 stats = replace(stats, refiled=stats.refiled + done.refiled, skills=skills)
         return sources.manifest, stats

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from vault_index import files
 from vault_index.errors import VaultError
-from vault_index.index import diff, listing
 from vault_index.lesson import file, parse, passages
 from vault_index.lesson.category import CategoryPath, checked, counts, normalise, own_counts
 from vault_index.store import filters
@@ -21,7 +20,6 @@ from vault_index.text.blocks import composed
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from vault_index.index.listing import Listing
     from vault_index.lesson.parse import Lesson
     from vault_index.vault import Vault
 
@@ -92,7 +90,11 @@ def _begins(name: str, wanted: str) -> bool:
 
 
 _TAUGHT = ("fires_on", "silent_on", "fires_on_error", "silent_on_error", "applies_to")
-_WHOLE = (*listing.COLUMNS, "text", "file_hash", *_TAUGHT)
+_COLUMNS = (
+    *("lesson_id", "path", "title", "document", "categories", "filed_by", "tags", "type"),
+    *("confidence", "created_at", "updated_at", "author", "link", "withheld"),
+)
+_WHOLE = (*_COLUMNS, "text", "file_hash", *_TAUGHT)
 
 
 class Entry(TypedDict, total=False):
@@ -133,10 +135,8 @@ class Selection(TypedDict, total=False):
     related_to: str  # those that a lesson of this name names, or that name it
 
 
-def entries(
-    vault: Vault, *, known: Sequence[Entry] | None = None, **chosen: Unpack[Selection]
-) -> list[Entry]:
-    """List the lessons without their texts. `known` are all of them, for a caller that has read them.
+def entries(vault: Vault, **chosen: Unpack[Selection]) -> list[Entry]:
+    """List the lessons without their texts.
 
     Times and confidence are sorted latest and highest first. Raises VaultError for an unknown order.
     """
@@ -146,16 +146,14 @@ def entries(
     if order not in ORDERS:
         raise VaultError(f"cannot sort by {order!r}", f"choose one of {', '.join(ORDERS)}")
     path = checked(category) if category else ""
-    if known is None:
-        known = _lessons(vault, listing.COLUMNS, filters.below([path]) if path else None)
+    known = _lessons(vault, _COLUMNS, filters.below([path]) if path else None)
     moment = datetime.fromisoformat(since) if since else None
     related_to = chosen.get("related_to")
     related = around(vault, related_to) if related_to else ()
 
     def is_wanted(lesson: Entry) -> bool:
         return (
-            (not path or any(f"{own}/".startswith(f"{path}/") for own in lesson["categories"]))
-            and (not tag or tag.lower() in map(str.lower, lesson["tags"]))
+            (not tag or tag.lower() in map(str.lower, lesson["tags"]))
             and (not type or lesson["type"] == type)
             and (not moment or _last(lesson) >= moment)
             and (not related_to or lesson["id"] in related)
@@ -180,54 +178,12 @@ _ORDERS: dict[str, Callable[[Entry], Any]] = {
 ORDERS = tuple(_ORDERS)
 
 
-def from_files(
-    vault: Vault, *, names_only: bool = False, dates: bool = False
-) -> tuple[list[Entry], Listing] | None:
-    """Return the lessons as `entries` does, read without a table; None where only a sync can tell.
-
-    With `names_only` the results of git, the classifier and `check` may be those of the last sync;
-    with `dates` those of git may not.
-    """
-    now = listing.now(vault, ask_git=dates or not names_only, withheld=not names_only)
-    if now is None or not (names_only or now.is_filed(now.lessons)):
-        return None
-    return [cast("Entry", lesson) for lesson in now.lessons], now
-
-
-def entry_from_file(
-    vault: Vault, name: str, *, names_only: bool = False
-) -> tuple[Entry, Listing] | None:
-    """Return one lesson as `entry` with `beginnings` does; None where only a sync can tell.
-
-    No table is opened. Raises VaultError as `entry` does.
-    """
-    now = listing.now(vault, ask_git=not names_only, withheld=False)
-    if now is None:
-        return None
-    entry = named(name, [cast("Entry", lesson) for lesson in now.lessons], beginnings=True)
-    below = entry["path"].partition("/")[2]
-    if not (names_only or now.is_filed([entry])):
-        return None
-    try:
-        data = files.read_file(vault.root / entry["path"])
-        if file.hash_of_file(data) != now.hashes.get(below):  # saved since it was listed
-            return None
-        (whole,) = _in_file(entry, data, below)[:1]
-    except (VaultError, ValueError):  # the table has its last good rows
-        return None
-    entry |= Entry(text=whole.text, file_hash=now.hashes[below])
-    entry |= cast("Entry", {kind: list(getattr(whole, kind)) for kind in _TAUGHT})
-    if now.is_first and not names_only:
-        entry["withheld"] = diff.withheld_by(vault, below, data).why
-    return entry, now
-
-
 def entry(vault: Vault, name: str, *, beginnings: bool = False) -> Entry:
     """Return one lesson with its text, by id, by path, or by the end of either.
 
     With `beginnings` the beginning of an end is enough. Raises VaultError unless exactly one matches.
     """
-    lesson = named(name, _lessons(vault, listing.COLUMNS), beginnings=beginnings)
+    lesson = named(name, _lessons(vault, _COLUMNS), beginnings=beginnings)
     where = filters.wholes_of([lesson["id"]])
     return _lessons(vault, _WHOLE, where)[0]
 
@@ -305,17 +261,13 @@ def _in_file(entry: Entry, data: bytes, path: str) -> list[Lesson]:
     ]
 
 
-def categories(
-    vault: Vault, *, own: bool = False, known: Iterable[Entry] | None = None
-) -> dict[CategoryPath, int]:
+def categories(vault: Vault, *, own: bool = False) -> dict[CategoryPath, int]:
     """Count the lessons in and below each category, by path: `{"devops": 3, "devops/docker": 1}`.
 
     `own` counts those of the category itself only. A lesson counts once in each of its categories,
-    also in proposed ones. `known` are all lessons, for a caller that has read them.
+    also in proposed ones.
     """
-    if known is None:
-        known = _lessons(vault, ("lesson_id", "categories"))
-    filed = [lesson["categories"] for lesson in known]
+    filed = [lesson["categories"] for lesson in _lessons(vault, ("lesson_id", "categories"))]
     return own_counts(filed) if own else counts(filed)
 
 

@@ -94,7 +94,6 @@ class Manifest:
     dimension: int
     head: str = ""  # the commit whose authors and dates the rows have; "": ask git about all files
     derived: Mapping[str, str] = field(default_factory=dict)  # the fresh ones: see `index.derived`
-    listing: str = ""  # the mark of the listing that goes with this manifest; "" for none
     skills: Mapping[str, list[int]] = field(default_factory=dict)  # SKILL.md -> its stamp
     skills_hash: str = ""  # of all of their content
     files: Mapping[str, FileEntry] = field(default_factory=dict)  # by path below the vault's folder

@@ -94,13 +94,10 @@ def ask_as_of(
         return here.answer_as_of(vault, revision, question, console.note, console.progress)
 
 
-def entry(named: str | None, lesson: str, *, names_only: bool = False) -> Any:
-    """Return a lesson with its text, by id, by the end of it, or by a path as a shell completes it.
-
-    `names_only` is for commands that need no author, date or category of it.
-    """
+def entry(named: str | None, lesson: str) -> Any:
+    """Return a lesson with its text, by id, by the end of it, or by a path as a shell completes it."""
     question = api.lesson.show(name=client.name_in_vault(named, lesson))
-    return ask(named, question, names_only=names_only)["entry"]
+    return ask(named, question)["entry"]
 
 
 def refuse_unknown(
@@ -167,7 +164,7 @@ def pick(named: str | None, near: str = "") -> str:
         raise click.UsageError("name a lesson by its ID; `lessons list` shows the ids")
     import shutil
 
-    lessons = ask(named, api.lesson.select(), names_only=True)["entries"]
+    lessons = ask(named, api.lesson.select())["entries"]
     if not lessons:
         raise VaultError("no lessons yet", "add one: lessons add --title ... --text ...")
     words = near

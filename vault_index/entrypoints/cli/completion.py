@@ -57,12 +57,9 @@ def categories(vault: Vault) -> Iterator[str]:
     """Complete a category that lessons have or the settings name, or one above it."""
     from vault_index.lesson.category import UNCATEGORIZED, from_folder, is_category, prefixes
 
-    listed = _listed(vault)
-    if listed is None:
-        folders = (from_folder(file.path) for file in vault.files()[0])
-        own = {folder for folder in folders if folder and is_category(folder)}
-    else:
-        own = {category for lesson in listed for category in lesson["categories"]}
+    folders = (from_folder(file.path) for file in vault.files()[0])
+    own = {folder for folder in folders if folder and is_category(folder)}
+    own |= {category for lesson in _listed(vault) for category in lesson["categories"]}
     config = vault.config
     for category in {*own, *config.taxonomy, *config.keywords.values()} - {UNCATEGORIZED}:
         yield from prefixes(category)
@@ -71,7 +68,7 @@ def categories(vault: Vault) -> Iterator[str]:
 @_completion_of
 def tags(vault: Vault) -> Iterator[str]:
     """Complete a tag that a lesson has."""
-    for lesson in _listed(vault) or ():
+    for lesson in _listed(vault):
         yield from lesson["tags"]
 
 
@@ -79,21 +76,20 @@ def _ids(vault: Vault) -> list[str]:
     from vault_index.lesson import parse
 
     listed = _listed(vault)
-    if listed is None:
-        return [parse.id_of(file.path) for file in vault.files()[0]]
-    return [lesson["id"] for lesson in listed]
+    known = {lesson["path"].partition("/")[2] for lesson in listed}
+    saved = [parse.id_of(file.path) for file in vault.files()[0] if file.path not in known]
+    return [*(lesson["id"] for lesson in listed), *saved]
 
 
-def _listed(vault: Vault) -> list[Entry] | None:
-    """Return the lessons as their files and the last index tell; None without an index."""
+def _listed(vault: Vault) -> list[Entry]:
+    """Return the lessons as the index has them; none without an index."""
+    from vault_index.errors import VaultError
     from vault_index.search import entries
-    from vault_index.store import manifest
-    from vault_index.vault import INDEX
 
-    if manifest.current(vault.root / INDEX) is None:
-        return None  # to read every file takes longer than one waits for a key
-    listed = entries.from_files(vault, names_only=True)
-    return listed and listed[0]
+    try:
+        return entries.entries(vault)
+    except VaultError:
+        return []
 
 
 def _quietly(read: Callable[[Vault], Iterable[str]], ctx: click.Context) -> list[str]:

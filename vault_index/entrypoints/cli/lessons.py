@@ -191,8 +191,7 @@ def _source(source: str | None, title: str, text: str) -> bytes:
 @click.option("-n", "--limit", type=click.IntRange(1), help="How many; without: all.")
 def list_command(named: str | None, /, as_json: bool, **only: Any) -> None:
     """List the lessons."""
-    names_only = not (as_json or sys.stdout.isatty())
-    entries = asking.ask(named, api.lesson.select(**only), names_only=names_only)["entries"]
+    entries = asking.ask(named, api.lesson.select(**only))["entries"]
     if not entries:
         category, tag = only["category"], only["tag"]
         asking.refuse_unknown(
@@ -335,7 +334,7 @@ def edit_command(named: str | None, lesson_id: str | None) -> None:
     from vault_index.lesson import parse
 
     vault = client.open_vault(named)
-    entry = asking.entry(named, lesson_id or asking.pick(named), names_only=True)
+    entry = asking.entry(named, lesson_id or asking.pick(named))
     file = vault.root / entry["path"]
     files.refuse_links(file, vault.root)
     asking.edit_file(file, vault.root)
@@ -360,7 +359,7 @@ def rm_command(named: str | None, lesson_id: str, yes: bool) -> None:
     """Delete a lesson, its file or its section, after asking."""
     from vault_index.search import entries
 
-    entry = asking.entry(named, lesson_id, names_only=True)
+    entry = asking.entry(named, lesson_id)
     if yes and not entries.matches(lesson_id, {entry["id"]: entry["path"]}):
         hint = f"lessons rm {entry['id']} --yes"
         raise VaultError(f"{lesson_id!r} is only the beginning of a name", hint)

@@ -107,15 +107,9 @@ class VaultClient:
     def ask_cached(self, question: api.Question[api.Answer], *, status: int = 503) -> api.Answer:
         """Answer as `ask` does at once, and from memory while the index is as it was.
 
-        For questions that read all of 10,000 lessons to draw a page. While a first index is built, the
-        files alone answer. Raises Refusal.
+        For questions that read all of 10,000 lessons to draw a page. Raises Refusal.
         """
         written = self.index_written()
-        if not written and not self.is_alone():
-            with self.refusing(status):
-                listed = api.from_files(self._opened(), question, names_only=True)
-            if listed is not None:
-                return listed[0]
         key = question.name, json.dumps(question.values, sort_keys=True)
         cached = self._cached.get(key)
         if cached and cached[0] == written and self._seen >= self._writes and not self.is_alone():
