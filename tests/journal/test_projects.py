@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.commands import run
 from vault_index import config
+from vault_index.errors import VaultError
 from vault_index.journal import projects
 from vault_index.journal.journal import Journal
 
@@ -89,3 +90,11 @@ def test_only_what_was_asked_for_is_recorded(journal: Journal, tmp_path: Path) -
     assert (journal.folder / "recorded").read_text() == f"{shop}\n*\n!{notes}\n"
     assert projects.stop_recording(journal, "*")
     assert not projects.recorded(journal, shop)
+
+
+def test_a_folder_with_a_line_break_has_no_other_recorded(journal: Journal, tmp_path: Path) -> None:
+    folder = tmp_path / "x\n*"
+    folder.mkdir()
+    with pytest.raises(VaultError, match=r"x\\n\* has a line break"):
+        projects.record(journal, str(folder))
+    assert projects.recorded_folders(journal) == []

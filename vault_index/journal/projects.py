@@ -32,6 +32,7 @@ from vault_index import files, git, state
 from vault_index.errors import VaultError
 from vault_index.hotpath import spool
 from vault_index.journal.journal import Journal, held
+from vault_index.vault import refuse_breaks
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -150,7 +151,10 @@ def stop_recording(journal: Journal, folder: str, but: Iterable[str] = ()) -> bo
 
 
 def _write_recorded(journal: Journal, lines: Iterable[str]) -> None:
-    text = "".join(f"{line}\n" for line in lines)
+    text = ""
+    for line in lines:
+        refuse_breaks(Path(line))  # a folder `x\n*` would have all sessions recorded
+        text += f"{line}\n"
     files.replace_file(journal.folder / RECORDED, text.encode("utf-8", "surrogateescape"))
 
 
