@@ -6,22 +6,18 @@ event only says that something changed; comparing stats shows which files did.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import fcntl
-import logging
 import os
 import sys
 import termios
 import threading
 import time
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from watchdog.events import FileSystemEvent
     from watchdog.observers.api import BaseObserver
     from watchdog.observers.inotify_c import InotifyFD
 
@@ -36,7 +32,7 @@ _REMOTE = frozenset("nfs nfs4 cifs smb3 smbfs 9p afs ceph vboxsf virtiofs drvfs 
 
 
 class FileEvents:
-    """Watches a folder tree between `start` and `close`; `wait` returns when a burst of changes is over.
+    """Watches a folder tree between `arm` and `close`; `wait` returns when a burst of changes is over.
 
     `polling` is true where the system gives no events: the folder must then be looked at regularly.
     """
@@ -56,18 +52,12 @@ class FileEvents:
         self._observer: BaseObserver | None = None
         self._inotify: InotifyFD | None = None
         self._armed: int | None = None  # the inode of the folder that is watched
-        self._failed = ""  # why a thread of watchdog ended
-
-    def start(self) -> None:
-        """Begin to watch the folder, if it is there."""
-        _hooks.add(self)
-        self.arm()
+        self._failed = ""  # why the thread that hears ended
 
     def arm(self) -> bool:
         """Watch the folder that has the name now. False if it is watched already, or is away.
 
-        It is watched again if a thread of watchdog died: moves and deletions of folders in quick
-        succession end it with a KeyError (watchdog 7.1).
+        It is watched again if the thread that hears died.
         """
         try:
             inode = self.folder.stat().st_ino
@@ -113,74 +103,94 @@ class FileEvents:
         return self._watches() < sum(1 for _ in os.walk(self.folder))
 
     def _observe(self) -> None:
-        from watchdog import events
-
-        changes: list[type[FileSystemEvent]] = [  # we open and read files ourselves
-            *(events.FileCreatedEvent, events.FileModifiedEvent, events.FileMovedEvent),
-            *(events.FileDeletedEvent, events.FileClosedEvent),
-            *(events.DirCreatedEvent, events.DirMovedEvent, events.DirDeletedEvent),
-        ]
-        handler = events.FileSystemEventHandler()
-        handler.on_any_event = self._on_event  # type: ignore[method-assign]
         self._stop_observing()
         self._failed = ""
-        observer = self._new_observer()
-        observer.schedule(handler, str(self.folder), recursive=True, event_filter=changes)
-        observer.start()
-        self._observer = observer
+        if sys.platform == "linux":
+            self._start_inotify()
+        else:
+            self._start_observer()
 
-    def _new_observer(self) -> BaseObserver:
-        """Make an observer whose inotify thread can be stopped even where the observer cannot be."""
-        if sys.platform != "linux":
-            from watchdog.observers import Observer
+    def _start_inotify(self) -> None:
+        from watchdog.observers import inotify_c
+        from watchdog.observers.inotify_c import InotifyConstants as Kind
 
-            return Observer()
-        from watchdog.observers.api import BaseObserver
-        from watchdog.observers.inotify import InotifyEmitter
-        from watchdog.observers.inotify_c import InotifyEvent, InotifyFD
+        seen = self
+        changes = Kind.IN_CREATE | Kind.IN_MODIFY | Kind.IN_CLOSE_WRITE | Kind.IN_DELETE
+        changes |= Kind.IN_MOVE | Kind.IN_DELETE_SELF | Kind.IN_ONLYDIR | Kind.IN_DONT_FOLLOW
+        arrived = Kind.IN_CREATE | Kind.IN_MOVED_TO
 
-        hear = self._hear
+        class Inotify(inotify_c.InotifyFD):
+            """The folders of the tree, each watched; an event only says that something changed."""
 
-        class Inotify(InotifyFD):
-            """Hears an event when it is read: watchdog hands it on later, some by half a second."""
+            is_reading, top = False, -1
 
-            is_reading = False
+            def watch(self) -> None:
+                """Watch the folders that are there; `_lacks_watches` sees if that is not all."""
+                handle, mask = self._inotify_fd, inotify_c.Mask(changes)
+                add = inotify_c.inotify_add_watch
+                every = [os.fsencode(folder) for folder, _, _ in os.walk(seen.folder)]
+                self.top, *_ = [*(add(handle, folder, mask) for folder in every), -1]
+
+            def run(self) -> None:
+                try:
+                    super().run()
+                except Exception as error:  # noqa: BLE001  # it is watched again
+                    seen.lost(f"{type(error).__name__}: {error}")
 
             def _check_inotify_fd(self) -> bool:
                 self.is_reading = False
                 self.is_reading = super()._check_inotify_fd()
                 return self.is_reading
 
-            def handle_event(self, event: InotifyEvent) -> None:
-                hear(os.fsdecode(event.name), is_folder=event.is_directory)
-                super().handle_event(event)
+            def handle_event(self, event: inotify_c.InotifyEvent) -> None:
+                if event.is_queue_overflow or (event.is_directory and event.mask & arrived):
+                    self.watch()
+                if event.is_delete_self and event.wd == self.top:
+                    seen.gone()
+                seen.hear(os.fsdecode(event.name), event.is_directory or event.is_queue_overflow)
 
         self._inotify = Inotify()
+        self._inotify.watch()
         self._inotify.start()
-        return BaseObserver(InotifyEmitter, inotify_fd=self._inotify)
+
+    def _start_observer(self) -> None:
+        from watchdog import events
+        from watchdog.observers import Observer
+
+        changes: list[type[events.FileSystemEvent]] = [  # we open and read files ourselves
+            *(events.FileCreatedEvent, events.FileModifiedEvent, events.FileMovedEvent),
+            *(events.FileDeletedEvent, events.FileClosedEvent),
+            *(events.DirCreatedEvent, events.DirMovedEvent, events.DirDeletedEvent),
+        ]
+
+        def hear(event: events.FileSystemEvent) -> None:
+            if event.event_type == "deleted" and event.src_path == str(self.folder):
+                self.gone()
+            for name in (event.src_path, event.dest_path):
+                self.hear(str(name), event.is_directory)
+
+        handler = events.FileSystemEventHandler()
+        handler.on_any_event = hear  # type: ignore[method-assign]
+        self._observer = Observer()
+        self._observer.schedule(handler, str(self.folder), recursive=True, event_filter=changes)
+        self._observer.start()
 
     def _stop_observing(self) -> None:
         observer, inotify = self._observer, self._inotify
         self._observer = self._inotify = None
-        # watchdog may have lost track of folders that moved; then an idle thread stays behind
-        with contextlib.suppress(KeyError):
-            if observer is not None:
-                observer.unschedule_all()
-                observer.stop()
-        with contextlib.suppress(KeyError):
-            if inotify is not None:
-                inotify.stop()
+        if observer is not None:
+            observer.stop()
+        if inotify is not None:
+            inotify.stop()
 
-    def _on_event(self, event: FileSystemEvent) -> None:
-        names = (str(event.src_path), str(event.dest_path))
-        if event.event_type == "deleted" and names[0] == str(self.folder):
-            self._armed = None  # the next folder of this name may get the same inode
-        for name in names:
-            self._hear(name, is_folder=event.is_directory)
-
-    def _hear(self, name: str, *, is_folder: bool) -> None:
+    def hear(self, name: str, is_folder: bool) -> None:
+        """Note a change of a file that matters, or of a folder."""
         if is_folder or name.endswith((".md", ".toml")):
             self.happened()
+
+    def gone(self) -> None:
+        """Note that the folder was deleted: the next of this name may get the same inode."""
+        self._armed = None
 
     def count(self) -> int:
         """Count the events, on Linux all until now."""
@@ -201,9 +211,9 @@ class FileEvents:
             return False
         return any(waiting) or getattr(inotify, "is_reading", False)
 
-    def lost(self, failed: str = "") -> None:
-        """Note that events were dropped, or why a thread of watchdog died."""
-        self._failed = self._failed or failed
+    def lost(self, failed: str) -> None:
+        """Note why the thread that hears died."""
+        self._failed = failed
         self.happened()
 
     def _watches(self) -> float:
@@ -253,60 +263,8 @@ class FileEvents:
                 self._condition.wait(min(over, until) - now)
 
     def close(self) -> None:
-        """Stop watching, and take out what `start` put into the process."""
+        """Stop watching."""
         self._stop_observing()
-        _hooks.discard(self)
-
-
-class _ProcessHooks(logging.Handler):
-    """Hears in the whole process what watchdog reports nowhere else, while folders are watched.
-
-    It logs that the system dropped events, and its threads die. Both may be of any folder.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self._watching: set[FileEvents] = set()
-        self._undo = contextlib.ExitStack()
-        self._changing = threading.Lock()
-
-    def add(self, events: FileEvents) -> None:
-        with self._changing:
-            if not self._watching:
-                self._install()
-            self._watching.add(events)
-
-    def discard(self, events: FileEvents) -> None:
-        with self._changing:
-            self._watching.discard(events)
-            if not self._watching:
-                self._undo.close()
-
-    def emit(self, record: logging.LogRecord) -> None:  # noqa: ARG002
-        for events in tuple(self._watching):
-            events.lost()
-
-    def _install(self) -> None:
-        logging.getLogger("watchdog").addHandler(self)
-        self._undo.callback(logging.getLogger("watchdog").removeHandler, self)
-        others = threading.excepthook
-        self._undo.callback(setattr, threading, "excepthook", others)
-
-        def hook(args: threading.ExceptHookArgs) -> None:
-            if not type(args.thread).__module__.startswith("watchdog."):
-                others(args)
-                return
-            for events in tuple(self._watching):
-                events.lost(f"{args.exc_type.__name__}: {args.exc_value}")
-
-        threading.excepthook = hook
-        # A new folder that is found twice, by its event and in its parent's list, is no fault; but
-        # where warnings are errors, this one ends the thread that hears.
-        self._undo.enter_context(warnings.catch_warnings())
-        warnings.filterwarnings("ignore", "Callback with id", RuntimeWarning)
-
-
-_hooks = _ProcessHooks()
 
 
 def _remote(folder: Path) -> str:

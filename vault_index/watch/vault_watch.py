@@ -131,7 +131,7 @@ class VaultWatch:
     def _watch(self) -> str:
         """Reindex on save; return the reason for the end."""
         self.events.wait(schedule.FIRST_SECONDS)
-        self.events.start()
+        self.events.arm()
         self._say(f"watching {self._current.vault.lessons_dir}")
         self._state = schedule.started(time.monotonic())
         self._look(saved=True)  # changes until now raised no event
