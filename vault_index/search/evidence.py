@@ -98,8 +98,15 @@ def _says_the_same(hit: Hit, other: Hit) -> bool:
     return len(some & others) >= SAME * len(some | others)
 
 
-def weigh(words: Words | None, query: str, hits: Sequence[Hit], *, text_only: bool) -> list[Hit]:
-    """Return hits of one search with their evidence.
+def weigh(
+    words: Words | None,
+    query: str,
+    hits: Sequence[Hit],
+    *,
+    text_only: bool,
+    first: int | None = None,
+) -> list[Hit]:
+    """Return hits of one search, or the `first` of them, with their evidence.
 
     `hits` are at least five more than anybody looks at, if there are so many.
     """
@@ -112,7 +119,7 @@ def weigh(words: Words | None, query: str, hits: Sequence[Hit], *, text_only: bo
     last = ranked[-1].base - ranked[-1].taught if ranked else 0.0
     beyond = last if len(hits) >= MANY else 0.0 if text_only else FEW
     weighed = []
-    for hit in hits:
+    for hit in hits[:first]:
         place = ranked.index(hit) + 1
         others = (each for each in ranked[place:] if not _says_the_same(hit, each))
         below = [each.base - each.taught for each in islice(others, NEXT)]

@@ -302,16 +302,19 @@ def fit(vault: Vault, progress: Progress = lambda _done, _all: None) -> Fitted:
     opened.store.load(rows=True)
     every = [*asked, *titles.values()]
     vectors = query.kept_vectors(vault, {text for each in every for text in _embedded(each)})
-    found = []
-    for kinds in (vectors, {}):
-        strong = [_search(vault, weights, each, 1, kinds).strength for each in asked]
-        progress(len(asked), len(every))
-        like = [_search(vault, weights, each, 1, kinds, id).strength for id, each in titles.items()]
-        progress(len(every), len(every))
-        usual = USUAL if kinds and fitted.is_usual(vault) else None
-        found.append(fitted.floors_of(like, strong, PASSING, PASSING_FOREIGN, usual))
-    of_vectors, text = found
-    floors = of_vectors.whole, of_vectors.line, text.whole, text.line
+
+    def both(failed: Failure, without: str = "") -> list[float]:
+        return [  # full text is asked once for both
+            _search(vault, weights, failed, 1, kind, without).strength
+            for kind in (vectors, dict[str, "np.ndarray"]())
+        ]
+
+    strong = [both(each) for each in asked]
+    progress(len(asked), len(every))
+    like = [both(each, id) for id, each in titles.items()]
+    progress(len(every), len(every))
+    usual = USUAL if vectors and fitted.is_usual(vault) else None
+    floors = fitted.floors_of_both(like, strong, PASSING, PASSING_FOREIGN, usual)
     kept = Fitted(*floors, opened.lessons, weights.in_prompts, weights.prompts)
     fitted.save(vault, _FILE, kept)
     return kept

@@ -107,6 +107,25 @@ def floors_of(
     return Floors(whole, min(whole, max(line, quantile(foreign, 1 - passing_foreign.line))))
 
 
+def floors_of_both(
+    like: Sequence[Sequence[float]],
+    foreign: Sequence[Sequence[float]],
+    passing: Floors,
+    passing_foreign: Floors,
+    usual: Floors | None,
+) -> tuple[float, float, float, float]:
+    """Return the floors with vectors and those for full text alone, of pairs of evidence for both.
+
+    The usual floors are those with vectors.
+    """
+    shares = passing, passing_foreign
+    both = [
+        floors_of([each[at] for each in like], [each[at] for each in foreign], *shares, some)
+        for at, some in enumerate((usual, None))
+    ]
+    return both[0].whole, both[0].line, both[1].whole, both[1].line
+
+
 @dataclass(frozen=True, slots=True)
 class OfIndex:
     """The floors of an index, with vectors and for full text alone."""

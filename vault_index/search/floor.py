@@ -211,23 +211,21 @@ def _of_lessons(vault: Vault, progress: Progress) -> Fitted:
     words = evidence.count(vault, every)
     titles = titles_of(vault)
     vectors = query.kept_vectors(vault, [*prompts, *titles.values()])
-    found = []
-    for kinds in (vectors, {}):
 
-        def most(text: str, without: str = "", vectors: dict[str, np.ndarray] = kinds) -> float:
-            vector = vectors.get(text)
-            return _evidence_of_first(vault, words, text, vector, without)
+    def both(text: str, without: str = "") -> list[float]:
+        """Return the evidence with vectors and without: full text is asked once for both."""
+        vector = vectors.get(text)
+        return [_evidence_of_first(vault, words, text, each, without) for each in (vector, None)]
 
-        foreign = [0.0] * (len(every) - len(prompts))  # that get no search
-        foreign += [most(prompt) for prompt in _reported(prompts, progress)]
-        like = [most(title, id) for id, title in titles.items()]
-        usual = USUAL if kinds and fitted.is_usual(vault) else None
-        found.append(fitted.floors_of(like, foreign, PASSING, PASSING_FOREIGN, usual))
-    whole, line, text = found[0].whole, found[0].line, found[1]
+    foreign = [both(prompt) for prompt in _reported(prompts, progress)]
+    foreign += [[0.0, 0.0]] * (len(every) - len(prompts))  # that get no search
+    like = [both(title, id) for id, title in titles.items()]
+    usual = USUAL if vectors and fitted.is_usual(vault) else None
+    found = fitted.floors_of_both(like, foreign, PASSING, PASSING_FOREIGN, usual)
     if not titles:
-        whole, line = max(whole, LOWEST.whole), max(line, LOWEST.line)
-    counts = opened.lessons, len(titles), len(prompts)
-    return Fitted(whole, line, text.whole, text.line, *counts)
+        whole, line = max(found[0], LOWEST.whole), max(found[1], LOWEST.line)
+        found = whole, line, *found[2:]
+    return Fitted(*found, opened.lessons, len(titles), len(prompts))
 
 
 def titles_of(vault: Vault) -> dict[str, str]:
@@ -253,8 +251,11 @@ def _evidence_of_first(
     if without:
         alike = like(vault, without, [hit.lesson_id for hit in hits])
         hits = [hit for hit in hits if hit.lesson_id not in alike]
-    hits = [replace(hit, score=hit.score - hit.taught, taught=0.0) for hit in hits]
-    weighed = evidence.weigh(words, text, hits, text_only=vector is None)
+    hits = [
+        replace(hit, score=hit.score - hit.taught, taught=0.0) if hit.taught else hit
+        for hit in hits
+    ]
+    weighed = evidence.weigh(words, text, hits, text_only=vector is None, first=1)
     return weighed[0].reason if weighed else 0.0
 
 

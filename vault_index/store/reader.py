@@ -54,7 +54,7 @@ class Reader(Table):
         if self.dimension:
             _ = self._vectors
         if rows and self.count() <= MAX_WHOLE_ROWS:
-            scanned = self.scan(self.schema.shown, ids=True)
+            scanned = self.scan(self.schema.shown, ids=True).combine_chunks()  # quick to take from
             self._rows = scanned["_rowid"].to_numpy().argsort(), scanned
 
     def count(self, where: str | None = None) -> int:
@@ -223,7 +223,7 @@ class Reader(Table):
         ids = self.ids[places].tolist()
         if self._rows is not None:
             order, kept = self._rows
-            taken = [row for at in order[places].tolist() for row in kept.slice(at, 1).to_pylist()]
+            taken = kept.take(order[places]).to_pylist()
         else:  # in the order of the table
             taken = self.rows_by_id(ids, columns or self.schema.shown).to_pylist()
         rows = {row.pop("_rowid"): row for row in taken}
