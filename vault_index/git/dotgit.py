@@ -67,6 +67,12 @@ def common_folder(top: Path) -> Path | None:
     return Path(os.path.realpath(folder / named)) if named else None
 
 
+def cut_of(top: Path) -> frozenset[str]:
+    """Return the oldest commits of a shallow clone, which seem to have written every file."""
+    folder = common_folder(top) or git_folder(top)
+    return frozenset(_read(folder / "shallow", MAX_SETTINGS).split())
+
+
 def origin_of(common: Path) -> str:
     """Return the address that a repository was cloned from, as its settings spell it; "" without one."""
     section = ""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from vault_index.errors import GitError
-from vault_index.git.run import SUBMODULE, ask, ask_bytes, command, repository
+from vault_index.git.dotgit import cut_of
+from vault_index.git.run import SUBMODULE, Repo, ask, ask_bytes, command, repository
 
 _ORDINARY = "100"  # how the mode of a file begins that is no link
 _AS_PUSHED = "--no-replace-objects"  # a push sends the object that another one replaces here
@@ -16,7 +17,10 @@ _AS_PUSHED = "--no-replace-objects"  # a push sends the object that another one 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """A file's last author, and its first and last commit (ISO 8601 dates of the author)."""
+    """A file's last author, and its first and last commit (ISO 8601 dates of the author).
+
+    What a shallow clone cut off is "": `last` is then that of the oldest commit that it has.
+    """
 
     author: str
     first: str
@@ -54,16 +58,25 @@ def provenance(
         or ask(repo, "rev-list", "--min-parents=2", "-1", span)
     ):
         return None
-    how = ("-M", "--name-status", "-z", "--relative", "--format=%x01%aN%x02%aI")
-    changes = list(name_changes(ask(repo, "log", *how, span, "--", ".", folder=folder)))
+    how = ("--name-status", "-z", "--relative", "--format=%x01%H%x02%aN%x02%aI")
+    changes = list(name_changes(_log(repo, *how, span, "--", ".", folder=folder)))
+    cut = cut_of(repo.top)
     if since and any(change.status[0] == "R" for change in changes):
         return None
     by_name: dict[str, Provenance] = {}
     for change in changes:
-        author, _, when = change.said.partition("\x02")
-        newest = by_name.get(change.today, Provenance(author, when, when))
-        by_name[change.today] = Provenance(newest.author, when, newest.last)
+        commit, author, when = change.said.split("\x02")
+        is_cut = commit in cut
+        newest = by_name.get(change.today, Provenance("" if is_cut else author, when, when))
+        by_name[change.today] = replace(newest, first="" if is_cut else when)
     return by_name
+
+
+def _log(repo: Repo | None, *how: str, folder: Path) -> str:
+    """Print a log with renames; of a clone without old contents with those alone that changed nothing."""
+    return ask(repo, "log", "-M", *how, folder=folder) or ask(
+        repo, "log", "-M100%", *how, folder=folder
+    )
 
 
 class NameChange(NamedTuple):
@@ -121,7 +134,8 @@ def versions(folder: Path, path: str) -> Iterator[Version]:
     repo = repository(folder)
     form = "--format=%x01%H%x02%P%x02%aN%x02%aI%x02%s"
     options = ("-c", "--follow", "--name-only", "-z", form, "--no-ext-diff")
-    log = ask(repo, "log", *options, "--", path, folder=folder)
+    log = _log(repo, *options, "--", path, folder=folder)
+    cut = cut_of(repo.top) if repo else ()
     commits: list[tuple[list[str], str]] = []  # what is said of a commit, the file's path there
     fields: list[str] = []
     for entry in log.split("\0"):
@@ -135,6 +149,8 @@ def versions(folder: Path, path: str) -> Iterator[Version]:
         if " " in parents and not ask(repo, "diff-tree", *how, commit, "--", *paths):
             continue
         content = ask_bytes(repo, "cat-file", "blob", f"{commit}:{path_then}")
+        if commit in cut:
+            name, subject = "", "here, or before this shallow clone begins"
         yield Version(commit, name, when, subject.strip(), path_then, content)
 
 
@@ -164,7 +180,7 @@ def last_changes(folder: Path) -> dict[str, Moment]:
 
     Keys are relative to the folder.
     """
-    return _moments(folder, lambda change: change.status != "R100", "-M")
+    return _moments(folder, lambda change: change.status != "R100")
 
 
 def removals(folder: Path, since: int) -> dict[str, Moment]:
@@ -179,7 +195,7 @@ def _moments(folder: Path, counts: Callable[[NameChange], bool], *how: str) -> d
     """Return the last change that counts of each file, by the name that the file has now."""
     how = (*how, "--no-ext-diff", "--name-status", "-z", "--relative", "--format=%x01%H %ct")
     moments: dict[str, Moment] = {}
-    for change in name_changes(ask(repository(folder), "log", *how, "--", ".", folder=folder)):
+    for change in name_changes(_log(repository(folder), *how, "--", ".", folder=folder)):
         if counts(change) and change.today not in moments:
             commit, seconds = change.said.split()
             moments[change.today] = Moment(commit, int(seconds))

@@ -156,12 +156,17 @@ def named(hit: Hit) -> str:
 
 
 def signed(author: str, hit: Hit) -> str:
-    """Return author and date of the last commit, or that the lesson is not committed."""
+    """Return author and date of the last commit, or why there is none."""
     if hit.kind == "skills":
         return ""
     when = hit.updated_at or hit.created_at
-    who = " ".join(author.split())[:80] or "not committed"
+    who = " ".join(author.split())[:80] or no_author(hit.updated_at)
     return f" · {who}" + (f", {when:%Y-%m-%d}" if when else "")
+
+
+def no_author(updated_at: object) -> str:
+    """Return why a lesson has no author, by when it was last committed."""
+    return "author unknown" if updated_at else "not committed"
 
 
 # The journal's part of a session's start: what was done here last.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import shlex
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -41,11 +42,18 @@ def log(vault: Vault, lesson_id: str, path: str, limit: int | None = None) -> li
     commits of the file are looked at.
     """
     versions = list(itertools.islice(git.versions(vault.root, path), limit))
+    if not versions and git.contents(vault.root, {path: ("HEAD", path)}):
+        hint = f"git log -p -- {shlex.quote(path)}, which fetches it"
+        raise VaultError(f"the history of {path} is not in this partial clone", hint)
     if "#" in lesson_id:
         slug = lesson_id.partition("#")[2]
         texts = [_section(version.content, version.path, slug) for version in versions]
         pairs = zip(versions, texts, [*texts[1:], None], strict=True)
-        versions = [version for version, text, before in pairs if text != before]
+        versions = [
+            version
+            for version, text, before in pairs
+            if text != before or not version.content  # a partial clone lacks it
+        ]
     return [Edit(each.commit, each.name, each.when, each.subject) for each in versions]
 
 

@@ -250,7 +250,7 @@ def show_command(named: str | None, lesson_id: str | None, at: str | None, as_js
         output.json(entry)
         return
     output.say(output.styled(entry["title"], bold=True))
-    by = entry["author"] or "not committed"
+    by = entry["author"] or ("author unknown" if entry["updated_at"] else "not committed")
     when = entry["updated_at"] or entry["created_at"]
     filed = ", ".join(marked(entry["categories"], entry["filed_by"]))
     output.say(f"[{filed}] {entry['path']} · {by}" + (f", {when[:10]}" if when else ""))
@@ -636,6 +636,8 @@ def log_command(named: str | None, lesson_id: str) -> options.Answers:
     yield history["edits"]
     for edit in history["edits"]:
         commit = output.styled(edit["commit"][:10], dim=True)
-        output.row(commit, f"  {edit['when'][:10]}  {edit['who']}: {edit['why']}")
+        output.row(
+            commit, f"  {edit['when'][:10]}  {edit['who'] or 'author unknown'}: {edit['why']}"
+        )
     if not history["edits"]:
         asking.note(f"{history['path']} is not committed")

@@ -209,7 +209,7 @@ def _hits(hits: Sequence[Hit]) -> list[str]:
 def _about(entry: Mapping[str, Any]) -> str:
     """Return the lines above a whole lesson."""
     when = entry["updated_at"] or entry["created_at"]
-    by = line(entry["author"]) or "not committed"
+    by = line(entry["author"]) or block.no_author(entry["updated_at"])
     filed = line(", ".join(entry["categories"]))
     day = f", {datetime.fromisoformat(when):%Y-%m-%d}" if when else ""
     kind = f" · {line(entry['type'])}" if entry["type"] else ""

@@ -1,0 +1,97 @@
+"""A clone may lack history or contents: what it cannot know is said, and nobody is made an author."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.commands import run
+from tests.support.files import MakeVault, lesson_text, write
+from vault_index.index import reconcile
+from vault_index.search import entries
+from vault_index.vault import open_vault
+
+Clone = Callable[..., Path]
+
+
+def commit_by(who: str, root: Path) -> None:
+    run("git", "add", "-A", cwd=root)
+    run("git", "commit", "-q", "-m", f"by {who}", f"--author={who} <{who}@mill.example>", cwd=root)
+
+
+@pytest.fixture
+def clone(make_vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Clone:
+    """Clone a vault of four commits: `old` by Ada, renamed and edited by Bob; `new` by Cy and Dee."""
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    root = make_vault({"first.md": lesson_text("Old", "The belt stops at noon.\n" * 9)}).root
+    run("git", "config", "uploadpack.allowFilter", "true", cwd=root)
+    commit_by("Ada", root)
+    (root / "lessons/first.md").rename(root / "lessons/old.md")
+    write(root / "lessons/old.md", lesson_text("Old", "The belt stops at noon.\n" * 9 + "Wait."))
+    commit_by("Bob", root)
+    write(root / "lessons/new.md", lesson_text("New", "The oven is hot."))
+    commit_by("Cy", root)
+    write(root / "lessons/new.md", lesson_text("New", "The oven is hot, and loud."))
+    commit_by("Dee", root)
+
+    def make(*how: str) -> Path:
+        place = tmp_path / "clone"
+        run("git", "clone", "-q", *how, root.as_uri(), place, cwd=tmp_path)
+        return place
+
+    return make
+
+
+def authors(root: Path) -> dict[str, str]:
+    vault = open_vault(root)
+    reconcile.sync(vault)
+    return {entry["id"]: entry["author"] for entry in entries.entries(vault)}
+
+
+def log(root: Path, id: str) -> list[str]:
+    edits: list[dict[str, Any]] = json.loads(run("lessons", "log", id, "--json", cwd=root).out)
+    return [edit["who"] for edit in edits]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("depth", "old", "new"),
+    [("1", [""], [""]), ("2", [""], ["Dee", ""]), ("3", [""], ["Dee", "Cy"])],
+)
+def test_a_shallow_clone_has_no_author_from_where_it_was_cut(
+    clone: Clone, depth: str, old: list[str], new: list[str]
+) -> None:
+    root = clone("--depth", depth)
+    assert authors(root) == {"new": new[0], "old": old[0]}
+    assert (log(root, "old"), log(root, "new")) == (old, new)
+    assert "author unknown" in run("lessons", "show", "old", cwd=root).out
+    assert "before this shallow clone begins" in run("lessons", "log", "old", cwd=root).out
+    run("git", "fetch", "-q", "--unshallow", cwd=root)
+    write(root / "lessons/other.md", lesson_text("Other", "The door is shut."))
+    commit_by("Eve", root)
+    assert authors(root) == {"new": "Dee", "old": "Bob", "other": "Eve"}
+
+
+@pytest.mark.slow
+def test_a_clone_without_old_contents_has_authors_and_a_log(clone: Clone) -> None:
+    root = clone("--filter=blob:none")
+    assert authors(root) == {"new": "Dee", "old": "Bob"}
+    assert log(root, "new") == ["Dee", "Cy"]
+    assert log(root, "old") == ["Bob"]  # that it was renamed is in the contents
+    run("git", "log", "-p", "--follow", "--", "lessons/old.md", cwd=root)
+    assert log(root, "old") == ["Bob", "Ada"]
+
+
+@pytest.mark.slow
+def test_a_clone_without_old_trees_says_what_fetches_the_history(clone: Clone) -> None:
+    root = clone("--filter=tree:0")
+    assert authors(root) == {"new": "", "old": ""}
+    ran = run("lessons", "log", "new", cwd=root, check=False)
+    assert ran.code == 1
+    assert "not in this partial clone" in ran.err
+    run("git", "log", "-p", "--", "lessons/new.md", cwd=root)
+    assert log(root, "new")[0] == "Dee"
