@@ -14,14 +14,14 @@ import os
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from benchmarks import instruments
 from benchmarks.instruments import Row
 from tests.support.llama_server import llama_server
 from vault_index import api, client, llm
+from vault_index.api.learn import lessons_by
 from vault_index.ask import respond
 from vault_index.ask.answer import Answer
 from vault_index.ask.passages import SearchResult, Wanted, find
@@ -108,10 +108,8 @@ def _materials(folder: Path) -> Iterator[Material]:
 
 
 def _caller(vault: Vault) -> run.Caller:
-    def ask(name: str, values: Mapping[str, Any]) -> Any:
-        return client.ask(vault, api.Question(name, values))
-
-    return run.Caller(lambda _: None, lambda *_: None, ask)
+    lessons = lessons_by(lambda question: client.ask(vault, question))
+    return run.Caller(lambda _: None, lambda *_: None, lessons)
 
 
 def asked(vault: Vault, name: str, file: Path, most: int) -> Iterator[Row]:

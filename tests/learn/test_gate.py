@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -33,10 +34,6 @@ def entry_of(**changes: Any) -> Entry:
     return stages.run(model, a_material(), config, stages.Request(), lambda _done, _of: None)[0]
 
 
-def no_index(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    raise VaultError("there is no index")
-
-
 def around(**changes: Any) -> Context:
     material = changes.get("material", a_material())
     there = Context(
@@ -45,7 +42,7 @@ def around(**changes: Any) -> Context:
         given={},
         orders=(),
         waiting=(),
-        ask=no_index,
+        lessons=answers(),
         by="scripted:model",
         why="8 points",
     )
@@ -152,8 +149,10 @@ def test_prompts_that_do_not_do_what_they_are_for_are_left_out_with_a_word() -> 
         for prompt, (is_silent, finds) in prompts.items()
     ]
     one, two, three, four = prompts
-    ask = answers(proposal_compare={}, proposal_preview={"prompts": outlook})
-    admitted = gate.admit(entry_of(fires_on=[one, two], silent_on=[three, four]), around(ask=ask))
+    lessons = answers(compare={}, outlook=outlook)
+    admitted = gate.admit(
+        entry_of(fires_on=[one, two], silent_on=[three, four]), around(lessons=lessons)
+    )
     assert isinstance(admitted, Admitted)
     assert (admitted.proposal.fires_on, admitted.proposal.silent_on) == ((one,), (three,))
     assert admitted.left_out == [(two, gate.FINDS_NOT), (four, gate.FINDS)]
@@ -194,15 +193,16 @@ def test_an_entry_with_a_secret_is_dropped() -> None:
     assert len(SECRETS) >= 59
 
 
-def answers(**by_name: Any) -> Any:
-    """Return a function that answers questions of the api, each from a table."""
+def answers(**by_name: Any) -> gate.Lessons:
+    """Return lessons that say the same of each name or proposal; without an answer there is no index."""
 
-    def ask(name: str, _values: Any) -> Any:
-        if (key := name.replace(".", "_")) not in by_name:
-            raise VaultError(f"nobody answers {name}", "")
-        return by_name[key]
+    def answer(name: str) -> Any:
+        if name not in by_name:
+            raise VaultError("there is no index")
+        return by_name[name]
 
-    return ask
+    names = ("show", "compare", "outlook")
+    return gate.Lessons(*(lambda _asked, name=name: answer(name) for name in names))
 
 
 PROMPT = a_material().moments[0].text
@@ -212,8 +212,8 @@ TOLD = {"fires_on": [], "silent_on": [], "withheld": ""}  # of a lesson that nob
 def test_a_lesson_that_was_there_and_did_not_come_is_taught_the_prompt() -> None:
     lesson = {"id": "shop/login", "title": "Redirects after a login", "text": LOGIN, **TOLD}
     same = {"same": [lesson["id"], lesson["title"]]}
-    there = answers(proposal_compare=same, lesson_show={"entry": lesson})
-    taught = kept(entry_of(), around(ask=there))
+    there = answers(compare=same, show=lesson)
+    taught = kept(entry_of(), around(lessons=there))
     assert (taught.changes, taught.title, taught.text) == ("shop/login", lesson["title"], LOGIN)
     assert (taught.fires_on, taught.added) == ((PROMPT,), "")
     assert taught.base == draft.id_of(str(lesson["title"]), LOGIN)
@@ -223,15 +223,15 @@ def test_a_lesson_that_was_there_and_did_not_come_is_taught_the_prompt() -> None
     came = injections.key_of(PROMPT)
     for moment in ("", came):  # at the session's start, and at the first prompt
         given = a_material(injected={"shop/login": moment})
-        assert gate.admit(entry_of(), around(ask=there, material=given)) == gate.LESSON
+        assert gate.admit(entry_of(), around(lessons=there, material=given)) == gate.LESSON
     later = injections.key_of(CORRECTION)
     given = a_material(injected={"shop/login": later})
-    assert kept(entry_of(), around(ask=there, material=given)).changes == "shop/login"
+    assert kept(entry_of(), around(lessons=there, material=given)).changes == "shop/login"
     for known in ({"fires_on": [PROMPT]}, {"silent_on": [f"{PROMPT} please"]}, {"withheld": "x"}):
-        other = answers(proposal_compare=same, lesson_show={"entry": {**lesson, **known}})
-        assert gate.admit(entry_of(), around(ask=other)) == gate.LESSON
+        other = answers(compare=same, show={**lesson, **known})
+        assert gate.admit(entry_of(), around(lessons=other)) == gate.LESSON
     commits = a_material(scope=COMMITS, session="")
-    assert gate.admit(entry_of(), around(ask=there, material=commits)) == gate.LESSON
+    assert gate.admit(entry_of(), around(lessons=there, material=commits)) == gate.LESSON
 
 
 def test_what_is_there_already_is_dropped() -> None:
@@ -239,7 +239,7 @@ def test_what_is_there_already_is_dropped() -> None:
         ({"same": ["a/b", "A"]}, gate.LESSON),
         ({"rejected": True}, gate.REJECTED),
     ):
-        there = around(ask=answers(proposal_compare=compared))
+        there = around(lessons=answers(compare=compared))
         assert gate.admit(entry_of(), there) == reason
     waiting = (kept(entry_of()),)
     reworded = entry_of(summary="`redirect(path)` in store/login.py drops what is behind the mark.")
@@ -253,15 +253,15 @@ def test_a_waiting_proposal_in_other_words_is_known_by_its_vector() -> None:
     waiting = (
         replace(kept(entry_of()), text="The address after a login lost what the cart needs."),
     )
+
+    def compared(vectors: Iterator[Any], _: object) -> dict[str, Any]:
+        return {"vector": fingerprint.pack(next(vectors, np.ones(2)))}
+
     for cosine, reason in ((1.0, gate.WAITS), (0.5, "")):
         vectors = iter([np.array([1.0, 0.0]), np.array([cosine, (1 - cosine**2) ** 0.5])])
         there = around(
             waiting=waiting,
-            # an outlook is asked for at the end
-            ask=lambda _name, _values, vectors=vectors: {
-                "vector": fingerprint.pack(next(vectors, np.ones(2))),
-                "prompts": [],
-            },
+            lessons=replace(answers(outlook=[]), compare=partial(compared, vectors)),
         )
         admitted = gate.admit(entry_of(), there)
         assert (admitted if isinstance(admitted, str) else "") == reason
@@ -271,7 +271,7 @@ def test_what_is_near_a_lesson_becomes_a_change_that_keeps_its_text() -> None:
     lesson = {"id": "shop/login", "title": "Redirects after a login", "text": LOGIN, **TOLD}
     lesson |= {"fires_on": [PROMPT]}
     compared = {"near": [["shop/login", lesson["title"], 0.93]], "categories": ["shop"]}
-    there = around(ask=answers(proposal_compare=compared, lesson_show={"entry": lesson}))
+    there = around(lessons=answers(compare=compared, show=lesson))
     change = kept(entry_of(), there)
     assert (change.changes, change.title) == ("shop/login", "Redirects after a login")
     assert change.base == draft.id_of(str(lesson["title"]), LOGIN)
@@ -281,14 +281,14 @@ def test_what_is_near_a_lesson_becomes_a_change_that_keeps_its_text() -> None:
     assert change.added == change.text[len(before) : -len(f"## Related{after}")].strip()
     assert "nginx.conf is not the cause" in change.text
     says_all = {**lesson, "text": kept(entry_of()).text}
-    there = around(ask=answers(proposal_compare=compared, lesson_show={"entry": says_all}))
+    there = around(lessons=answers(compare=compared, show=says_all))
     assert gate.admit(entry_of(), there) == gate.LESSON
-    there = around(ask=answers(proposal_compare=compared), given={"shop/login": "Other words."})
+    there = around(lessons=answers(compare=compared), given={"shop/login": "Other words."})
     assert gate.admit(entry_of(), there) == gate.GIVEN
 
 
 def test_a_category_that_no_lesson_has_is_proposed_in_its_only_spelling() -> None:
-    there = around(ask=answers(proposal_compare={"categories": ["shop/web"]}))
+    there = around(lessons=answers(compare={"categories": ["shop/web"]}))
     assert kept(entry_of(category="shop/web"), there).category == "shop/web"
     assert kept(entry_of(category=" Made Up/One "), there).category == "made-up/one"
 

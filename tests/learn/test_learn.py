@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from tests.support.materials import a_material, an_entry, good_answer, stage_of
 from tests.support.model_server import ModelServer
 from vault_index import api, client
 from vault_index.api import codec
+from vault_index.api.learn import lessons_by
 from vault_index.errors import SettingsError, VaultError, WriteError
 from vault_index.learn import record, run, stages
 from vault_index.learn.material import Material
@@ -78,7 +79,7 @@ def learn(vault: Vault, material: Material | None = None, **options: Any) -> dic
     caller = run.Caller(
         notes.append,
         lambda _label, _done, _of: None,
-        lambda name, values: client.ask(vault, api.Question(name, values)),
+        lessons_by(lambda question: client.ask(vault, question)),
     )
     answer = run.learn_from(vault, caller, material or a_material(), **options)
     json.dumps(answer)
@@ -339,13 +340,13 @@ def test_a_run_that_was_ended_is_known_and_leaves_nothing_half_done(
     def interrupt(_stage: str) -> str:
         raise KeyboardInterrupt
 
-    def ask(_name: str, values: Mapping[str, Any]) -> dict[str, Any]:
-        if values["proposal"].quotes:  # the comparison of an entry
+    def ask(question: api.Question[Any]) -> Any:
+        if question.values["proposal"].quotes:  # the comparison of an entry
             raise KeyboardInterrupt
         raise VaultError("there is no index")
 
     let(server, well(an_entry()))
-    caller = run.Caller(lambda _: None, lambda *_: None, ask)
+    caller = run.Caller(lambda _: None, lambda *_: None, lessons_by(ask))
     with pytest.raises(KeyboardInterrupt):
         run.learn_from(team, caller, a_material())
     (stopped,) = record.runs(team.config)

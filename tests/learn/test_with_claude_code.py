@@ -18,7 +18,7 @@ from tests.support.files import MakeVault, commit, write
 from tests.support.materials import a_material, an_entry, good_answer, stage_of
 from tests.support.messages_api import Blocks, MessagesApi, last_text, text
 from vault_index import client
-from vault_index.api.question import Question
+from vault_index.api.learn import lessons_by
 from vault_index.learn import record, run
 from vault_index.vault import open_vault
 
@@ -67,7 +67,7 @@ def test_an_analysis_is_so_many_lean_requests(
     caller = run.Caller(
         notes.append,
         lambda *_: None,
-        lambda name, values: client.ask(vault, Question(name, values)),
+        lessons_by(lambda question: client.ask(vault, question)),
     )
     answered = run.learn_from(vault, caller, a_material())
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
+from vault_index import api
 from vault_index.api.lesson import as_json
 from vault_index.api.question import Caller, Question, command, question
 from vault_index.errors import VaultError, WriteError
 from vault_index.journal import archive, projects
 from vault_index.journal.journal import Journal
-from vault_index.learn import record, run
+from vault_index.learn import gate, record, run
 from vault_index.learn.material import SESSION
 from vault_index.lesson import parse
 from vault_index.lesson.category import DEFAULT_CONFIDENCE
@@ -205,8 +207,14 @@ def trigger(
     return run.learn(vault, _caller(caller), scope, target, folder=folder, asked_by=asked_by)
 
 
-def _caller(caller: Caller) -> run.Caller:
-    def ask(name: str, values: Mapping[str, Any]) -> Any:
-        return caller.ask(Question(name, values), fetch=False)
+def lessons_by(ask: Callable[[Question[Any]], Any]) -> gate.Lessons:
+    """Return the lessons that somebody who answers questions has."""
+    return gate.Lessons(
+        show=lambda name: ask(api.lesson.show(name=name))["entry"],
+        compare=lambda proposal: ask(api.proposal.compare(proposal=proposal)),
+        outlook=lambda proposal: ask(api.proposal.preview(proposal=proposal))["prompts"],
+    )
 
-    return run.Caller(caller.note, caller.progress, ask)
+
+def _caller(caller: Caller) -> run.Caller:
+    return run.Caller(caller.note, caller.progress, lessons_by(partial(caller.ask, fetch=False)))

@@ -73,15 +73,21 @@ _CARRIED = ("type", "confidence", "silent_on", "fires_on_error", "quotes")
 _ITEM = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'])|\n+")
 _CODE_BLOCK = re.compile(r"(?ms)^(```|~~~).*?^\1[^\n]*$")
 
-Ask = Callable[[str, Mapping[str, Any]], dict[str, Any]]
+
+@dataclass(frozen=True, slots=True)
+class Lessons:
+    """The lessons of the vault, from whoever holds its index. Each raises VaultError without one."""
+
+    show: Callable[[str], Mapping[str, Any]]  # the lesson of a name, with its text
+    compare: Callable[[Proposal], Mapping[str, Any]]  # see `similarity.compare`
+    outlook: Callable[[Proposal], Sequence[Mapping[str, Any]]]  # see `similarity.outlook`
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
     """All that an entry is held against. `given` is the text of each lesson that the session had, by id.
 
-    `orders` are lines of the material that give orders. `ask` puts a question of `api`, and raises
-    VaultError without an index.
+    `orders` are lines of the material that give orders.
     """
 
     material: Material
@@ -89,7 +95,7 @@ class Context:
     given: Mapping[str, str]
     orders: tuple[str, ...]
     waiting: tuple[Proposal, ...]
-    ask: Ask
+    lessons: Lessons
     by: str
     why: str
 
@@ -277,7 +283,7 @@ def _with_prompts_that_work(
     index nobody knows what finds what.
     """
     try:
-        outlook = context.ask("proposal.preview", {"proposal": proposal})["prompts"]
+        outlook = context.lessons.outlook(proposal)
     except VaultError:
         outlook = []
     finds = {(each["prompt"], each["is_silent"]): each["then"]["finds"] for each in outlook}
@@ -295,9 +301,9 @@ def _with_prompts_that_work(
     return replace(proposal, fires_on=fires_on, silent_on=silent_on), left_out
 
 
-def _compare(context: Context, proposal: Proposal) -> dict[str, Any]:
+def _compare(context: Context, proposal: Proposal) -> Mapping[str, Any]:
     try:
-        return context.ask("proposal.compare", {"proposal": proposal})
+        return context.lessons.compare(proposal)
     except VaultError:  # without an index the words of proposals are all there is
         return {}
 
@@ -338,7 +344,7 @@ def _teaching(entry: Entry, id: str, context: Context) -> Admitted | None:
     if context.material.scope != SESSION:
         return None
     try:
-        lesson = context.ask("lesson.show", {"name": id})["entry"]
+        lesson = context.lessons.show(id)
         taught = {*map(hash_of_prompt, (*lesson["fires_on"], *lesson["silent_on"]))}
         about = f"{entry.title} {entry.parts.summary} {entry.parts.problem}"
         prompt = evidence.nearest_prompt(about, context.material)
@@ -376,7 +382,7 @@ def _change(entry: Entry, proposal: Proposal, id: str, context: Context) -> Prop
 
     The lesson's text stays as it is, word for word: rewritten texts lose what made them useful.
     """
-    lesson = context.ask("lesson.show", {"name": id})["entry"]
+    lesson = context.lessons.show(id)
     added = _new_items(entry, f"{lesson['title']} {lesson['text']}")
     if not added:
         raise _Dropped(LESSON, id)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -76,7 +76,7 @@ class Caller:
 
     note: Callable[[str], None]  # takes a line for people
     progress: Callable[[str, int, int], None]  # what is being done, how much is done, of how much
-    ask: Callable[[str, Mapping[str, Any]], Any]  # puts a question of `api`, by its name
+    lessons: gate.Lessons
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +216,7 @@ def _request(material: Material, caller: Caller) -> Request:
     try:
         subject = timeline.cut(said, MAX_SUBJECT) or material.project
         proposal = draft.create(material.project or material.target, subject)
-        compared = caller.ask("proposal.compare", {"proposal": proposal})
+        compared = caller.lessons.compare(proposal)
     except VaultError:  # there is no index
         compared = {}
     return Request(
@@ -293,11 +293,10 @@ _REASONS = {review.WAITS: gate.WAITS, review.REJECTED: gate.REJECTED, review.IS_
 
 
 def _context(work: _Work) -> gate.Context:
-    ask = work.caller.ask
-    given = {}
+    lessons, given = work.caller.lessons, {}
     for id in [*work.material.injected][:MAX_GIVEN]:
         with suppress(VaultError):  # it was deleted since
-            given[id] = str(ask("lesson.show", {"name": id})["entry"]["text"])
+            given[id] = str(lessons.show(id)["text"])
     texts: Sequence[str] = work.seen.texts
     if work.model:  # quotes must stand in what it was sent
         texts = [timeline.plain(stages.shown(work.seen, work.vault.config, work.request))]
@@ -308,7 +307,7 @@ def _context(work: _Work) -> gate.Context:
         given=given,
         orders=work.orders,
         waiting=tuple(review.waiting(work.vault)),
-        ask=ask,
+        lessons=lessons,
         by=work.by,
         why=f"{work.worth.points} points: {addends}".removesuffix(": "),
     )
