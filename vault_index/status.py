@@ -17,6 +17,7 @@ from vault_index.lesson import category
 from vault_index.recall import words
 from vault_index.search import entries, fitted, floor
 from vault_index.store import injections, manifest, ownership
+from vault_index.text.quote import without_key
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -77,7 +78,19 @@ def settings(vault: Vault) -> list[config.Setting]:
     own = str(vault.lessons_dir / index_files.SETTINGS)
     shown = {own: f"{index_files.FOLDER}/{index_files.SETTINGS}"}
     every = config.settings_in_force(vault.config)
-    return [replace(each, origin=shown.get(each.origin, each.origin)) for each in every]
+    return [
+        replace(
+            each,
+            origin=shown.get(each.origin, each.origin),
+            value=shown_value(each.name, each.value),
+        )
+        for each in every
+    ]
+
+
+def shown_value(name: str, value: Any) -> Any:
+    """Return the value of a setting for people: an address comes without its key."""
+    return without_key(value) if name.endswith(("_host", "_url")) and value else value
 
 
 def _embedder(vault: Vault) -> str:

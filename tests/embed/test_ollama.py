@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -144,6 +145,19 @@ def test_nobody_there() -> None:
     with pytest.raises(EmbedderError, match="cannot be reached") as caught:
         OllamaEmbedder("all-minilm", "127.0.0.1:9").embed_query("text")
     assert "ollama serve" in caught.value.hint
+
+
+def test_its_address_is_repeated_without_the_key_in_it(team: Path) -> None:
+    env = {"OLLAMA_HOST": "http://ada:s3cret@127.0.0.1:9/?key=s3cret"}
+    write(Path(os.environ["LESSONS_HOME"], "config.toml"), f'embedder = "ollama"\n{URL}')
+    for words in (("index",), ("search", "heap"), ("config",), ("config", "--json"), ("status",)):
+        done = run("lessons", *words, cwd=team, env=env, check=False)
+        assert "s3cret" not in done.out + done.err
+    said = run("lessons", "config", "set", "llm.openai_url", "https://a:s3cret@b.c/v1", cwd=team)
+    assert said.out.endswith('llm.openai_url = "https://…@b.c/v1"\n')
+
+
+URL = '[llm]\nopenai_url = "https://ada:s3cret@models.example/v1"\n'
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.browser import LOOKS, Visit, nothing_is_in_the_way, visiting
+from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text
 from tests.support.given import near, note
 from tests.support.injected import FALSE, HEAP, HOSTILE, SILENT, UNKNOWN, a_team
@@ -84,6 +85,18 @@ def test_what_missed_its_deadline_is_among_them(make_vault: MakeVault, own_world
         assert "<strong>Missed:</strong> no answer in 2000 ms." in shown
         state = served.ask("GET", "/page/private/vault/state").text
         assert "1 answer was missed, at prompts or starts of sessions" in state
+
+
+def test_a_rule_that_no_search_found_has_no_score(make_vault: MakeVault, own_world: Path) -> None:
+    vault = make_vault({"heap.md": lesson_text("Heap", "Raise the heap.")})
+    run("lessons", "index", cwd=vault.root, env={"LESSONS_EMBEDDER": "none"})
+    for event in (injections.PROMPT, "SessionStart"):
+        note(own_world, vault.root, event=event, session="s", given=(Given("heap", 0.0),))
+    assert "Heap (without a search) heap" in run("lessons", "last", cwd=vault.root).out
+    with serving(vault.root, own_world, LESSONS_EMBEDDER="none") as served:
+        shown = served.ask("GET", "/page/private/agents/list").text
+        assert shown.count("without a search") == 2
+        assert ">0%<" not in shown
 
 
 def test_filters_are_in_the_address(browser: Browser, team: Serving) -> None:

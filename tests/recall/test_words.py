@@ -164,3 +164,14 @@ def test_keys_say_it_at_a_terminal(team: Vault) -> None:
     assert code == 0, shown
     assert "hooks leave it out until: lessons useful dates yes" in shown
     assert not told(team)
+
+
+@pytest.mark.slow
+def test_who_confirms_a_lesson_takes_back_that_it_is_wrong(team: Vault) -> None:
+    for as_agent, is_told in (("1", False), ("", True)):
+        run("lessons", "useful", "dates", "wrong", cwd=team.root)
+        assert not told(team)
+        words_ = ("lessons", "check", "--confirm", "dates")
+        done = run(*words_, cwd=team.root, env={"CLAUDECODE": as_agent})
+        assert ("agents get it from now on" in done.out) == is_told
+        assert told(team) == is_told

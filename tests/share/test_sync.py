@@ -118,7 +118,10 @@ def test_a_conflict_changes_nothing_and_says_what_to_do(team: tuple[Path, Path])
     assert "<<<<<<<" in text
     write(bob / "lessons/devops/heap.md", TWO_LESSONS)
     run("git", "add", "-A", cwd=bob)
-    assert "a rebase is under way" in sync(bob, check=False).err
+    said = sync(bob, check=False).err
+    assert "a rebase is under way" in said
+    assert "Try: git rebase --abort, then lessons sync; or finish it, if you began it: " in said
+    assert "`exec` lines, too" in said  # a copied folder may bring them along
     run("git", "-c", "core.editor=true", "rebase", "--continue", cwd=bob, check=False)
     assert sync(bob).code == 0
     assert run("git", "status", "--porcelain", cwd=bob).out == " M code.py\n"

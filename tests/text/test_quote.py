@@ -14,6 +14,7 @@ from markdown_it import MarkdownIt
 from tests.support.hits import LESSON
 from vault_index.recall.block import injection
 from vault_index.text import quote
+from vault_index.text.quote import without_key
 
 SKILL = replace(LESSON, kind="skills", type="vault", title="deploy", text="Deploys the app.")
 # `a < b` is an operator; a letter after a space opens a tag only if the tag also ends or has a value
@@ -172,3 +173,18 @@ def test_a_lesson_without_tags_costs_what_it_did() -> None:
     block = injection([replace(LESSON, text="First line.\nSecond line.")], 600)
     assert block.endswith("\n> First line.\n> Second line.\n</lessons>")
     assert "less-than" not in block
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("http://127.0.0.1:11434", "http://127.0.0.1:11434"),
+        ("https://ada:s3cret@models.example/v1", "https://…@models.example/v1"),
+        ("ada:s3cret@models.example:11434", "…@models.example:11434"),
+        ("https://models.example/v1?key=s3cret", "https://models.example/v1?…"),
+        ("https://models.example/v1#s3cret", "https://models.example/v1?…"),
+        ("https://models.example/a@b", "https://models.example/a@b"),
+    ],
+)
+def test_an_address_is_repeated_without_its_key(address: str, shown: str) -> None:
+    assert without_key(address) == shown

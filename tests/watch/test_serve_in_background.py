@@ -17,6 +17,7 @@ import pytest
 import vault_index
 from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text
+from tests.support.serving import serving_by_itself
 from tests.support.watchers import soon
 from vault_index.edit import init
 from vault_index.entrypoints import guard, login, serving
@@ -116,6 +117,16 @@ def test_a_busy_port_is_an_error(team: Vault) -> None:
         f"Error: cannot listen on 127.0.0.1:{port}: address already in use"
     )
     assert not serving.is_running()
+
+
+def test_what_a_terminal_serves_is_not_served_twice(team: Vault, own_world: Path) -> None:
+    with serving_by_itself(team.root, own_world) as front:
+        words = ("lessons", "serve", "--background", "--port", str(front.port))
+        again = run(*words, cwd=team.root)
+        assert again.out == f"already serving {team.root} on {front.url}, at a terminal\n"
+        assert not serving.is_running()
+    with guard.listening("127.0.0.1", front.port):
+        assert "cannot listen" in run(*words, cwd=team.root, check=False).err
 
 
 def serving_folder() -> Path:

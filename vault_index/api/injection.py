@@ -142,12 +142,15 @@ def stale_lessons(vault: Vault, caller: Caller) -> dict[str, Any]:
 
 
 @command
-def confirm(vault: Vault, caller: Caller, names: Sequence[str]) -> dict[str, Any]:
+def confirm(
+    vault: Vault, caller: Caller, names: Sequence[str], by: str = words.PERSON
+) -> dict[str, Any]:
     """Write into lessons that they hold as of today: `confirmed`: `id`, `path`, `changed`, `released`.
 
     A lesson that `check` holds back is `released` to this user's agents, also if its file says already
-    that it was confirmed: the next prompt finds it. All names are looked up before a file is written;
-    what then cannot be written is in `failed`.
+    that it was confirmed: the next prompt finds it. So is one that was called wrong, unless an agent
+    confirms what a person called so. All names are looked up before a file is written; what then cannot
+    be written is in `failed`.
     """
     today = datetime.now(UTC).date()
     asked = [caller.ask(api.lesson.show(name=name)) for name in names]
@@ -160,7 +163,17 @@ def confirm(vault: Vault, caller: Caller, names: Sequence[str]) -> dict[str, Any
             failed.append(error.message)
             continue
         about = {"id": entry["id"], "path": str(made.file)}
-        done.append({**about, "changed": made.is_changed, "released": made.is_released})
+        is_cleared = _clear_wrong(vault, entry["id"], by)
+        released = made.is_released or is_cleared
+        done.append({**about, "changed": made.is_changed, "released": released})
     if any(each["released"] for each in done):
         caller.index(vault, or_stale=True)  # no file need have changed
     return {"confirmed": done, "date": today.isoformat(), "failed": failed}
+
+
+def _clear_wrong(vault: Vault, id: str, by: str) -> bool:
+    """Whether a lesson that was called wrong is no longer so, as somebody confirmed it."""
+    if id not in words.wrong(vault, [id]):
+        return False
+    words.say(vault, id, words.YES, by, "confirmed")
+    return id not in words.wrong(vault, [id])

@@ -132,7 +132,7 @@ def _without_model(course: _Course, find: Find) -> Answer:
     status = UNKNOWN if all(each.is_weak for each in course.passages) else PASSAGES
     if status == UNKNOWN:
         course.show(_unknown(course))
-    return _answer(course, status, hint=NO_MODEL)
+    return _answer(course, status)
 
 
 def _shortened(passage: Passage) -> Passage:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from vault_index import model_http
 from vault_index.errors import EmbedderError
-from vault_index.text.quote import visible_line
+from vault_index.text.quote import visible_line, without_key
 
 if TYPE_CHECKING:
     import numpy as np
@@ -122,7 +122,7 @@ class OllamaEmbedder:
             hint = "set OLLAMA_HOST to a host, a host:port or a URL"
         except (ValueError, TypeError, AttributeError) as error:  # not what the API promises
             problem, hint = f" answered oddly: {_first_line(error)}", _ANOTHER
-        raise EmbedderError(f"Ollama at {self.host}{problem}", hint)
+        raise EmbedderError(f"Ollama at {without_key(self.host)}{problem}", hint)
 
     def _checked(self, vectors: list[Sequence[float]]) -> np.ndarray:
         """Make an array of unit vectors of the one right length."""

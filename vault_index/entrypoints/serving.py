@@ -49,8 +49,13 @@ def begin(vault: Vault, port: int) -> tuple[str, bool]:
     folder = _folder()
     private.make_folder(folder)
     if not is_running():
-        with guard.listening(HOST, port):  # says here why it cannot
-            pass
+        try:
+            with guard.listening(HOST, port):  # says here why it cannot
+                pass
+        except VaultError:
+            if address := _at_a_terminal(vault, port):
+                return address, False
+            raise
         (folder / STATE).unlink(missing_ok=True)
     with files.writing(folder):
         handle = index_files.open_folder(str(folder))
@@ -68,6 +73,22 @@ def begin(vault: Vault, port: int) -> tuple[str, bool]:
             return str(state["address"]), pid is not None
         time.sleep(POLL_SECONDS)
     raise VaultError("the server did not start", f"read {folder / start.LOG}")
+
+
+def note(vault: Vault, address: str) -> None:
+    """Note that this process serves a vault at a terminal."""
+    state = {"root": str(vault.root), "address": address, "pid": os.getpid()}
+    with suppress(VaultError):  # it serves all the same
+        private.make_folder(_folder())
+        file = _folder() / f"{address.rpartition(':')[2]}.json"
+        files.replace_file(file, json.dumps(state).encode())
+
+
+def _at_a_terminal(vault: Vault, port: int) -> str:
+    """Return the address at which a process of this user serves a vault; "" where none does."""
+    state = files.read_json(_folder() / f"{port}.json")
+    is_ours = state.get("root") == str(vault.root) and index_files.is_alive(int(state["pid"]))
+    return str(state["address"]) if is_ours else ""
 
 
 def stop() -> str:

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from vault_index import model_http
 from vault_index.errors import ModelCallError, SettingsError
 from vault_index.llm import backend, server
+from vault_index.text.quote import without_key
 
 SETTING = "openai_url of [llm]"
 _SCHEMA, _REPEATABLE, _LIMIT = "response_format", "temperature", "max_tokens"
@@ -191,7 +192,8 @@ def ollama_url(host: str) -> str:
         name, port = parts.hostname or "127.0.0.1", parts.port or OLLAMA_PORT
     except ValueError:
         raise SettingsError(
-            f"OLLAMA_HOST is no address: {host!r:.80}", "set it to a host, a host:port or a URL"
+            f"OLLAMA_HOST is no address: {without_key(host)!r:.80}",
+            "set it to a host, a host:port or a URL",
         ) from None
     return f"http://{f'[{name}]' if ':' in name else name}:{port}{parts.path}"
 

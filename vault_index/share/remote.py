@@ -91,9 +91,10 @@ def _fetch(top: Path, remote: str, there: str, upstream: str) -> None:
 def _branch(top: Path) -> str:
     for name, what in _UNDER_WAY.items():
         if git.git_path(top, name).exists():
-            raise VaultError(
-                f"a {what} is under way", f"git {what} --continue (or --abort), then lessons sync"
-            )
+            hint = f"git {what} --abort, then lessons sync; or finish it, if you began it"
+            if what == "rebase":  # a folder that was copied here may bring commands along
+                hint += ": --continue runs what `git status` lists as next, `exec` lines, too"
+            raise VaultError(f"a {what} is under way", hint)
     branch = git.current_branch(top)
     if not branch:
         raise VaultError("no branch is checked out", "git switch main, then lessons sync")

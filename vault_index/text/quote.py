@@ -175,3 +175,9 @@ def as_json(value: Any) -> str:
 
 def _is_unseen(char: str) -> bool:
     return any(first <= ord(char) <= last for first, last in _UNSEEN)
+
+
+def without_key(address: str) -> str:
+    """Return an address without the user, password and query that it may have: an ellipsis instead."""
+    bare = re.sub(r"^((?:[\w+.-]+:)?//)?[^/?#\s]*@", r"\1…@", address)
+    return re.sub(r"[?#].*", "?…", bare, flags=re.DOTALL)

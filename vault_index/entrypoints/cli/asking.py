@@ -139,6 +139,15 @@ def note_new_categories(vault: Vault, categories: Sequence[str]) -> None:
             note(f"note: {path} is a new category; there is {near}, too")
 
 
+# what a coding agent sets for the commands that it runs
+_OF_AGENTS = ("CLAUDECODE", "CODEX_SANDBOX_NETWORK_DISABLED", "CURSOR_AGENT", "GEMINI_CLI")
+
+
+def speaker() -> str:
+    """Return who types a command, as far as the environment says: person | agent."""
+    return "agent" if any(os.environ.get(name) for name in _OF_AGENTS) else "person"
+
+
 def announce_model() -> None:
     """Say, where the built-in model is missing, how it will come here."""
     from vault_index import config

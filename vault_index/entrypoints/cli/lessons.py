@@ -431,11 +431,12 @@ def latest(named: str | None, number: int) -> list[dict[str, Any]]:
 def _got(record: dict[str, Any]) -> Iterator[str]:
     """Yield what a prompt got, a line each."""
     for lesson in record["lessons"]:
-        mark = ", taught" if lesson["is_taught"] else ", its line" if lesson["is_line"] else ""
+        score = f"{percent_of(lesson['score'])}%" if lesson["score"] else "without a search"
+        score += ", taught" if lesson["is_taught"] else ", its line" if lesson["is_line"] else ""
         taught = f"; taught {lesson['taught']}" if lesson["taught"] else ""
         taught += f"; {lesson['word']}" if lesson["word"] else ""
         title = lesson["title"] or "no longer there"
-        yield f"{title} ({percent_of(lesson['score'])}%{mark}) {lesson['id']}{taught}"
+        yield f"{title} ({score}) {lesson['id']}{taught}"
     if record["came_again"] is not None:
         yield "the same failure came again" if record["came_again"] else "it did not come again"
     for lesson in record["others"]:
@@ -572,10 +573,6 @@ def _said(done: dict[str, Any], undo: bool) -> str:
     return f"{done['id']} {what} this prompt and near ones{again}"
 
 
-# what a coding agent sets for the commands that it runs
-_OF_AGENTS = ("CLAUDECODE", "CODEX_SANDBOX_NETWORK_DISABLED", "CURSOR_AGENT", "GEMINI_CLI")
-
-
 @options.command("useful", "lessons useful staging-deploys-need-the-vpn wrong the VPN is gone")
 @click.argument("said", nargs=-1, required=True, metavar="[ID] yes|no|wrong [WHY]...")
 @click.option(
@@ -604,8 +601,7 @@ def useful_command(named: str | None, said: tuple[str, ...], last: int | None) -
 
 
 def _note_word(named: str | None, lesson: str, word: str, why: str = "") -> dict[str, Any]:
-    by = "agent" if any(os.environ.get(name) for name in _OF_AGENTS) else "person"
-    command = api.injection.useful(name=lesson, word=word, why=why, by=by)
+    command = api.injection.useful(name=lesson, word=word, why=why, by=asking.speaker())
     return dict(asking.ask(named, command))
 
 

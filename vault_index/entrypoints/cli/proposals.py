@@ -119,8 +119,9 @@ def _addends(answer: dict[str, Any]) -> None:
     for addend in significance["addends"]:
         output.say(f"+{addend['points']}  {addend['name']}: {addend['why']}", indent=4)
     points, threshold, sign = significance["points"], answer["threshold"], significance["sign"]
-    enough = "worth it" if sign or points >= threshold else "not worth it"
-    output.say(f"{points} points of {threshold}{f', and {sign}' * bool(sign)}: {enough} by itself")
+    enough = "worth it" if points >= threshold else "not worth it"
+    counted = f"{points} points of {threshold}: {enough} by itself"
+    output.say(f"worth it by itself, whatever its points: {sign}" if sign else counted)
 
 
 # What `lessons review accept` and `lessons review reject` share: several proposals, or all of a session.

@@ -169,13 +169,15 @@ def _serve(
     if background:
         address, began = serving.begin(vault, port)
         verb = "serving" if began else "already serving"
-        output.say(f"{verb} {vault.root} on {address}, until `lessons serve --stop`")
+        end = "until `lessons serve --stop`" if serving.is_running() else "at a terminal"
+        output.say(f"{verb} {vault.root} on {address}, {end}")
         if opens:
             _open(f"{address}/#once={guard.new_code(secret, address)}")
         return
     from vault_index.entrypoints.web import server
 
     def announce(address: str, code: str) -> None:
+        serving.note(vault, address)
         page = f"{address}/#once={code}"
         if sys.stdout.isatty() or not port:  # a pipe reads only the port that nobody chose
             output.say(f"serving {vault.root} on {address}, described at {address}/openapi.json")

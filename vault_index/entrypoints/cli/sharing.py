@@ -265,7 +265,7 @@ def _list_stale(named: str | None, as_json: bool) -> None:
     for reason in answer["reasons"]:
         output.say(f"{reason['path']}: {reason['why']}")
         output.say(f"  {reason['do']}")
-    if any(reason["kind"] != "wrong" for reason in answer["reasons"]):
+    if answer["reasons"]:
         asking.note("if it still holds: lessons check --confirm ID")
 
 
@@ -273,7 +273,7 @@ def _confirm(named: str | None, lesson_ids: tuple[str, ...], as_json: bool) -> N
     if not lesson_ids:
         raise click.UsageError("name the lessons: lessons check --confirm ID")
     names = [client.name_in_vault(named, lesson_id) for lesson_id in lesson_ids]
-    answer = asking.ask(named, api.injection.confirm(names=names))
+    answer = asking.ask(named, api.injection.confirm(names=names, by=asking.speaker()))
     if as_json:
         output.json(answer)
     else:

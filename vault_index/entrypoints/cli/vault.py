@@ -81,6 +81,7 @@ def set_setting(named: str | None, name: str, value: str, shared: bool) -> None:
     from vault_index import config
     from vault_index.edit import settings
     from vault_index.errors import SettingsError
+    from vault_index.status import shown_value
 
     file = config.home_folder() / "config.toml"
     if shared:
@@ -88,7 +89,7 @@ def set_setting(named: str | None, name: str, value: str, shared: bool) -> None:
             raise SettingsError(f"a vault may not set {name}", f"lessons config set {name} {value}")
         file = client.open_vault(named).lessons_dir / "vault.toml"
     new = settings.write(file, name, value)
-    output.say(f"{file}: {name} = {status.setting_value(new)}")
+    output.say(f"{file}: {name} = {status.setting_value(shown_value(name, new))}")
 
 
 @config_command.command("edit", epilog="Example: lessons config edit")

@@ -123,16 +123,14 @@ def proposal(answer: Mapping[str, Any]) -> str:
 def learned(answer: Mapping[str, Any]) -> str:
     """Return what was learned: proposals by id and title, or why nothing was proposed."""
     status, points = line(answer["status"]), answer["significance"]["points"]
+    worth = line(answer["significance"]["sign"]) or f"{points} points of {answer['threshold']}"
     if not answer["proposals"]:
         why = f": {line(answer['trouble'])}" if answer["trouble"] else ""
         dropped = f" {len(answer['dropped'])} were dropped." if answer["dropped"] else ""
         following = "go on; the user can look with `lessons learn --why --dry-run`."
         if not answer["plan"]["model"]:
             following = "no model is set: propose what you learned yourself, with remember."
-        return (
-            f"No lesson was proposed ({status}{why}; {points} points of {answer['threshold']})."
-            f"{dropped} Next: {following}"
-        )
+        return f"No lesson was proposed ({status}{why}; {worth}).{dropped} Next: {following}"
     named = [f"- {line(each['id'])}: {line(each['title'])}" for each in answer["proposals"]]
     said = "They are no lessons yet. Tell the user to run `lessons review`: only a person accepts."
     return f"{fenced(named, _OF_PROPOSALS)}\n{said}"
