@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.journals import a_journal, prompt
+from tests.support.files import write
+from tests.support.journals import a_journal, keep, prompt
 from vault_index import state
+from vault_index.entrypoints.words.journal import status_lines
 from vault_index.errors import VaultError
-from vault_index.journal import archive
+from vault_index.journal import archive, projects
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import Session, short_id
 
@@ -49,3 +51,23 @@ def test_a_session_is_found_by_each_of_its_names(journal: Journal, name: str, se
 def test_a_name_of_nothing_is_refused(journal: Journal) -> None:
     with pytest.raises(VaultError, match="nothing in the journal"):
         archive.find(journal, "22222222-p1")
+
+
+def test_a_journal_of_files_stays_and_is_named_until_its_sessions_are_taken_in(
+    own_world: Path,
+) -> None:
+    before = write(own_world / "journal" / "shop" / "project.toml", "root = ''\nfolders = []\n")
+    now = archive.overview(a_journal(own_world))
+    assert now["before"] == str(before.parent.parent)
+    assert any("takes the sessions in again" in line for line in status_lines({"journal": now}))
+    keep(a_journal(own_world), CLAUDE, prompt(CLAUDE, 1, "asked", ""))
+    assert archive.overview(a_journal(own_world))["before"] == ""
+    assert before.exists()
+
+
+def test_proposals_of_before_stay_those_of_their_project(own_world: Path, tmp_path: Path) -> None:
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    told = f'root = ""\nfolders = ["{shop}"]\n'
+    write(own_world / "proposals" / "store" / "project.toml", told)
+    assert projects.project_of(own_world, str(shop)) == "store"

@@ -17,7 +17,7 @@ from tests.support.transcripts import FOLDER, SESSION, Talk
 from vault_index.errors import VaultError
 from vault_index.journal import observe, transcript
 from vault_index.journal.record import OBSERVATION, PROMPT, SUMMARY, Record, Session, short_id
-from vault_index.transcripts import events, reading
+from vault_index.transcripts import events, moments, reading
 from vault_index.transcripts.moments import Moment
 
 
@@ -219,7 +219,7 @@ def test_secrets_are_redacted_before_anything_is_cut(
     talk.calls("TodoWrite", "", todos=[{"content": f"Replace {secret}", "status": "pending"}])
     talk.prompt("Next.")
     file = talk.write(tmp_path / f"{SESSION}.jsonl")
-    monkeypatch.setattr(transcript, "redact", lambda text: text.replace(secret, "[redacted]"))
+    monkeypatch.setattr(moments, "redact", lambda text: text.replace(secret, "[redacted]"))
     session = read(file)
     assert "hunter2" not in whole_text(session)
     assert whole_text(session).count("[redacted]") >= 7

@@ -12,8 +12,8 @@ from tests.support.embedders import WordEmbedder
 from tests.support.journals import a_journal, keep, prompt, work
 from vault_index.errors import VaultError
 from vault_index.journal import index
-from vault_index.journal.hit import JournalHits
 from vault_index.journal.journal import Journal
+from vault_index.journal.record import JournalHits
 from vault_index.search import journal as search
 from vault_index.search.query import Query
 from vault_index.store.filters import Filter

@@ -21,7 +21,7 @@ from vault_index.journal.record import OBSERVATION, PROMPT
 from vault_index.store import moments
 
 if TYPE_CHECKING:
-    from vault_index.journal.hit import JournalHit
+    from vault_index.journal.record import JournalHit
     from vault_index.llm.metered import Model
     from vault_index.vault import Vault
 

@@ -13,13 +13,15 @@ from vault_index.api.question import Caller, command, question
 from vault_index.errors import VaultError
 from vault_index.journal import archive, forget, importing, index, projects
 from vault_index.journal.export import markdown
-from vault_index.journal.hit import Around, JournalHit, JournalHits
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import (
     CONCEPTS,
     PROMPT,
     SUMMARY,
     TYPES,
+    Around,
+    JournalHit,
+    JournalHits,
     KeptRecord,
     Record,
     Session,

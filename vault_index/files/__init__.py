@@ -396,21 +396,3 @@ def _changed(file: Path) -> ChangedError:
     if file.is_symlink():
         change = "is a link, and links are not followed"
     return ChangedError(f"{file} {change}; nothing was done to it", "run the command again")
-
-
-def folders_in(folder: Path) -> list[Path]:
-    """Return the folders in a folder by name, without links and hidden ones."""
-    return sorted(
-        Path(entry.path)
-        for entry in entries_in(folder)
-        if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False)
-    )
-
-
-def entries_in(folder: Path) -> list[os.DirEntry[str]]:
-    """Return the entries of a folder, none where it cannot be read."""
-    try:
-        with os.scandir(folder) as entries:
-            return list(entries)
-    except OSError:
-        return []

@@ -119,17 +119,20 @@ def free_short(db: sqlite3.Connection, session: str) -> str:
 
 def bury(db: sqlite3.Connection, names: Iterable[str]) -> None:
     """Note ids of sessions and uuids of moments as forgotten, for good."""
-    db.executemany("INSERT OR IGNORE INTO forgotten VALUES (?)", ((_hash(each),) for each in names))
+    db.executemany(
+        "INSERT OR IGNORE INTO forgotten VALUES (?)", ((hash_of(each),) for each in names)
+    )
 
 
 def is_buried(db: sqlite3.Connection, name: str) -> bool:
     """Whether a session or a moment was forgotten."""
     return (
-        db.execute("SELECT 1 FROM forgotten WHERE hash = ?", [_hash(name)]).fetchone() is not None
+        db.execute("SELECT 1 FROM forgotten WHERE hash = ?", [hash_of(name)]).fetchone() is not None
     )
 
 
-def _hash(text: str) -> str:
+def hash_of(text: str) -> str:
+    """Return how a name is noted as forgotten."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:24]
 
 

@@ -6,10 +6,11 @@ The next capture goes on from what the session says.
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -102,8 +103,10 @@ def _store(
     if before is None:
         archive.write(db, session)
     db.execute("DELETE FROM moment WHERE session = ? AND place >= ?", [session.short, begin])
-    archive.add_moments(db, session.short, _new(db, session.short, kept))
-    session = observe.seen(session, archive.moments(db, session.short))
+    there = archive.moments(db, session.short) if begin else []
+    new = _new(db, session.short, kept)
+    archive.add_moments(db, session.short, new)
+    session = observe.seen(session, there + new)
     if not session.records:
         db.execute("DELETE FROM session WHERE short = ?", [session.short])
         return Captured(file, why=COPY if kept else NO_WORK)
@@ -114,14 +117,16 @@ def _store(
     return Captured(file, session, sum(record.id not in old for record in session.records))
 
 
-def _new(db: sqlite3.Connection, short: str, kept: Sequence[Moment]) -> Iterator[Moment]:
-    """Yield the moments that are neither forgotten nor in another session."""
-    copied = "SELECT 1 FROM moment WHERE uuid = ? AND session != ?"
-    may_be_buried = db.execute("SELECT 1 FROM forgotten LIMIT 1").fetchone() is not None
-    for each in kept:
-        is_copy = each.uuid and db.execute(copied, [each.uuid, short]).fetchone()
-        if not is_copy and not (may_be_buried and archive.is_buried(db, each.uuid)):
-            yield each
+def _new(db: sqlite3.Connection, short: str, kept: Sequence[Moment]) -> list[Moment]:
+    """Return the moments that are neither forgotten nor in another session."""
+    uuids = {archive.hash_of(each.uuid): each.uuid for each in kept if each.uuid}
+    known = (
+        "SELECT uuid FROM moment WHERE uuid IN (SELECT value FROM json_each(?)) AND session != ?"
+    )
+    gone = {uuid for (uuid,) in db.execute(known, [json.dumps([*uuids.values()]), short])}
+    buried = "SELECT hash FROM forgotten WHERE hash IN (SELECT value FROM json_each(?))"
+    gone |= {uuids[hash] for (hash,) in db.execute(buried, [json.dumps([*uuids])])}
+    return [each for each in kept if each.uuid not in gone]
 
 
 # Capture the transcripts that wait, and bring the index up to date.

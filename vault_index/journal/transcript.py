@@ -61,7 +61,7 @@ def _read(file: Path, opened: BinaryIO, before: Session, digest: Any) -> Read:
     began, state = stop.bytes, stop.state
     unread = int(state.get("unread", 0))
     reading = Reading(file, before.agent, state.get("reader") or {}, unread, digest)
-    cut = Moments(redact, before.folder, state.get("cut"))
+    cut = Moments(before.folder, state.get("cut"))
     there = list[Moment]()
     known: dict[str, Any] = {name: getattr(before, name) for name in (*_FIRST, "began", "ended")}
     known["session"] = before.parent or before.id

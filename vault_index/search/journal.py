@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from vault_index.errors import IndexStateError, VaultError
 from vault_index.features import JournalTable
 from vault_index.journal import index
-from vault_index.journal.hit import Around, JournalHit, JournalHits
 from vault_index.journal.journal import Journal, open_index
+from vault_index.journal.record import Around, JournalHit, JournalHits
 from vault_index.search.hit import below
 from vault_index.search.query import OF_JOURNAL, Query, query_vector, searched
 from vault_index.search.scoring import Evidence, Limits, gather
@@ -141,7 +141,7 @@ def _hits(table: Reader, ranked: Evidence, window: np.ndarray, wanted: int) -> l
     for several in of_turn.values():
         best = several[0]
         row = row_of[best]
-        keys = dict.fromkeys((row_of[at]["path"], row_of[at]["record"]) for at in several)
+        keys = dict.fromkeys(row_of[at]["record"] for at in several)
         uuids = dict.fromkeys(uuid for key in keys for uuid in whole.get(key, ()))
         hit = JournalHit.of_row(row, float(ranked.cosine[best]), float(ranked.text[best]))
         hits.append(replace(hit, uuids=tuple(uuids)))
@@ -149,14 +149,14 @@ def _hits(table: Reader, ranked: Evidence, window: np.ndarray, wanted: int) -> l
     return sorted(hits, key=lambda hit: (-hit.score, hit.id))
 
 
-def _firsts(table: Reader, some: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], list[str]]:
-    """Return the uuids of these rows' records, by path and record: the first row of each has them."""
-    uuids = {(row["path"], row["record"]): row["uuids"] for row in some if row["position"] == 0}
-    missing = {(row["path"], row["record"]) for row in some} - uuids.keys()
+def _firsts(table: Reader, some: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Return the uuids of these rows' records by their ids: the first row of each has them."""
+    uuids = {row["record"]: row["uuids"] for row in some if row["position"] == 0}
+    missing = sorted({row["record"] for row in some} - uuids.keys())
     if missing:
-        where = filters.any_of("id", (f"{record}@0" for _, record in sorted(missing)))
-        for row in table.rows(("path", "record", "uuids"), where):
-            uuids[row["path"], row["record"]] = row["uuids"]
+        where = filters.any_of("id", (f"{record}@0" for record in missing))
+        found = table.rows(("record", "uuids"), where)
+        uuids |= {row["record"]: row["uuids"] for row in found}
     return uuids
 
 
@@ -244,7 +244,7 @@ def _place_of(
         return -1, None
     asked = Query(anchor, k=1, project=project)
     for hit in find(journal, asked, everything=True).hits if anchor else ():
-        where = filters.firsts_of(record=hit.id, path=hit.path)
+        where = filters.firsts_of(record=hit.id)
         return int(table.by_time(where)[0]), project
     hint = "name a record, a time or a text"
     raise VaultError(f"nothing in the journal is at {anchor!r}", hint)

@@ -122,15 +122,12 @@ def _touching(file: str) -> str:
     return " OR ".join(tests)
 
 
-def firsts_of(
-    *, record: str = "", session: str = "", path: str = "", project: str = ""
-) -> str | None:
+def firsts_of(*, record: str = "", session: str = "", project: str = "") -> str | None:
     """Return the condition for the first row of records: of an id, of a session or its beginning."""
     return all_of(
         "position = 0",
         f"record = {quoted(record)}" if record else None,
         begins("session", session) if session else None,
-        f"path = {quoted(path)}" if path else None,
         f"project = {quoted(project)}" if project else None,
     )
 

@@ -256,7 +256,6 @@ def _result(record: dict[str, Any], block: dict[str, Any]) -> Iterator[Event]:
         *(record, events.TOOL_RESULT, text),
         call=str(block.get("tool_use_id") or ""),
         is_error=is_error,
-        is_refused=is_refused,
         status=int(exited[1]) if exited else None,
     )
     if not is_error and (answers := _ANSWERS.match(text)):
@@ -305,7 +304,6 @@ def _event(record: dict[str, Any], kind: str, text: str, **more: Any) -> Event:
         uuid=str(record.get("uuid") or ""),
         at=str(record.get("timestamp") or ""),
         text=text,
-        parent=str(record.get("parentUuid") or ""),
         session=str(record.get("sessionId") or ""),
         folder=str(record.get("cwd") or ""),
         branch=str(record.get("gitBranch") or ""),

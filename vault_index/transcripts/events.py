@@ -58,17 +58,15 @@ class Event:
 
     `at` is ISO 8601 as the agent wrote it, "" if it did not.
 
-    `uuid` is that of the transcript's record; several events may share one. `parent` is the uuid of
-    the record it follows. A tool call has `tool`, `call` (its id) and `input`; a result has `call`,
-    `is_error`, `is_refused` and, if it says so, the exit `status`. `in_subagent` marks the work of a
-    subagent inside a session's own file.
+    `uuid` is that of the transcript's record; several events may share one. A tool call has `tool`,
+    `call` (its id) and `input`; a result has `call`, `is_error` and, if it says so, the exit `status`.
+    `in_subagent` marks the work of a subagent inside a session's own file.
     """
 
     kind: str
     uuid: str
     at: str
     text: str = ""
-    parent: str = ""
     session: str = ""
     folder: str = ""
     branch: str = ""
@@ -77,7 +75,6 @@ class Event:
     call: str = ""
     input: dict[str, Any] = field(default_factory=dict)
     is_error: bool = False
-    is_refused: bool = False  # the error is that the user did not want the call
     status: int | None = None
     images: int = 0
     in_subagent: bool = False

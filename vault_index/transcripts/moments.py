@@ -19,11 +19,12 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
+from vault_index.check.redact import redact, redact_lines
 from vault_index.text import failure
 from vault_index.transcripts import events, tools, vocabulary
 from vault_index.transcripts.events import Event
@@ -35,7 +36,6 @@ CHANGES = (EDIT, NEW_FILE)
 HOOK = "a hook stopped it"
 QUESTION = "question"  # the origin of a text that asks the person, with choices: no statement
 
-Redact = Callable[[str], str]
 MAX_CHARS = 200_000  # of a text; a person's paste or an agent's answer is far shorter
 _SPARE = 10_000  # characters more go to `redact`, so that no half of a secret remains at the cut
 RESULT_CHARS = 20_000  # looked at of either end of a result
@@ -168,11 +168,8 @@ class Moments:
     `folder` is where the session began. `state` is that of another one, from which it goes on.
     """
 
-    def __init__(
-        self, redact: Redact, folder: str = "", state: Mapping[str, Any] | None = None
-    ) -> None:
+    def __init__(self, folder: str = "", state: Mapping[str, Any] | None = None) -> None:
         state = state or {}
-        self._redact = redact
         self._clean_value = lru_cache(maxsize=MAX_VALUES)(self._clean)
         self._folder = folder
         self._number = int(state.get("number", 0))  # of the last prompt
@@ -346,21 +343,24 @@ class Moments:
 
     def _changed_lines(self, edit: tools.Edit) -> list[str]:
         """Return the lines of an edit with - and +, without those that stay."""
-        sides = (self._redact(events.without_own_text(text)) for text in (edit.old, edit.new))
+        sides = (events.without_own_text(text) for text in (edit.old, edit.new))
         old, new = (failure.without_escapes(text).splitlines() for text in sides)
-        if not old or len(old) + len(new) > MAX_LINES:
-            return [*(f"-{line}" for line in old), *(f"+{line}" for line in new)]
-        result = []
-        for kind, *ends in difflib.SequenceMatcher(None, old, new).get_opcodes():
-            if kind != "equal":
-                result += [f"-{line}" for line in old[ends[0] : ends[1]]]
-                result += [f"+{line}" for line in new[ends[2] : ends[3]]]
-        return result
+        changed = [*(("-", line) for line in old), *(("+", line) for line in new)]
+        if old and len(changed) <= MAX_LINES:
+            changed = []
+            for kind, *ends in difflib.SequenceMatcher(None, old, new).get_opcodes():
+                if kind != "equal":
+                    changed += [("-", line) for line in old[ends[0] : ends[1]]]
+                    changed += [("+", line) for line in new[ends[2] : ends[3]]]
+        sides_of = {
+            sign: iter(redact_lines([t for side, t in changed if side == sign])) for sign in "-+"
+        }
+        return [f"{sign}{next(sides_of[sign])}" for sign, _ in changed]
 
     def _clean(self, text: str) -> str:
         """Return a text as it may be kept."""
         text = failure.without_escapes(text[: MAX_CHARS + _SPARE])
-        text = self._redact(events.without_own_text(text).strip())
+        text = redact(events.without_own_text(text).strip())
         return text if len(text) <= MAX_CHARS else f"{text[:MAX_CHARS]}\n[...]"
 
 

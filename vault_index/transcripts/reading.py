@@ -1,6 +1,6 @@
 """The transcripts on this machine, and the one loop over each: bytes become events, line by line.
 
-The journal reads on where it stopped; learning reads the whole file. Both see the same events.
+The journal reads on where it stopped.
 """
 
 from __future__ import annotations
@@ -133,9 +133,3 @@ class Reading:
             yield event
             self.resume = None
         self.resume = None
-
-
-def read_events(file: Path, agent: str) -> Iterator[Event]:
-    """Yield the events of a whole transcript. Raises OSError."""
-    with file.open("rb") as opened:
-        yield from Reading(file, agent).events(opened)

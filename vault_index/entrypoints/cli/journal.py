@@ -15,8 +15,7 @@ from vault_index.api import codec
 from vault_index.entrypoints.cli import asking, options, output
 from vault_index.entrypoints.words import count, journal
 from vault_index.errors import VaultError
-from vault_index.journal.hit import JournalHit, JournalHits
-from vault_index.journal.record import KeptRecord, SessionHead
+from vault_index.journal.record import JournalHit, JournalHits, KeptRecord, SessionHead
 from vault_index.search.hit import parts_of
 from vault_index.store import moments
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index.entrypoints.words import journal, sentence, spent
 from vault_index.errors import VaultError
-from vault_index.journal.hit import Around, JournalHit, JournalHits
+from vault_index.journal.record import Around, JournalHit, JournalHits
 from vault_index.recall import block
 from vault_index.search.hit import Hit, HitList, percent_of
 from vault_index.store import moments

@@ -23,8 +23,15 @@ from vault_index.entrypoints.web.shapes import Text, Word
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
 from vault_index.entrypoints.words import journal as words
 from vault_index.hotpath import spool
-from vault_index.journal.hit import JournalHit, JournalHits
-from vault_index.journal.record import CONCEPTS, KINDS, TYPES, KeptRecord, SessionHead
+from vault_index.journal.record import (
+    CONCEPTS,
+    KINDS,
+    TYPES,
+    JournalHit,
+    JournalHits,
+    KeptRecord,
+    SessionHead,
+)
 from vault_index.store import moments
 from vault_index.store.injections import key_of
 from vault_index.store.moments import lasted, local

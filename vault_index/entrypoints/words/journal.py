@@ -6,8 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from vault_index.entrypoints.words import count
-from vault_index.journal.hit import Around, JournalHit, JournalHits
-from vault_index.journal.record import Command, KeptRecord, SessionHead
+from vault_index.journal.record import (
+    Around,
+    Command,
+    JournalHit,
+    JournalHits,
+    KeptRecord,
+    SessionHead,
+)
 from vault_index.store.moments import lasted, local
 
 AnyRecord = JournalHit | KeptRecord
