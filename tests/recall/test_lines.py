@@ -16,7 +16,7 @@ from vault_index.index import reconcile
 from vault_index.recall import block, calls, newest, select
 from vault_index.recall.event import Event
 from vault_index.recall.respond import respond
-from vault_index.search import evidence, failures, fitted, floor
+from vault_index.search import evidence, failures, fitted, floor, taught
 from vault_index.search.fitted import Floors
 from vault_index.search.floor import Fitted
 from vault_index.store.injections import Record
@@ -166,6 +166,42 @@ def test_of_lessons_that_say_the_same_the_newest_comes(
     assert [hit.lesson_id for hit in select.for_prompt(vault, PROMPT).hits] == ["lock"]
     again = select.for_prompt(vault, PROMPT, given=["lock"])
     assert (again.hits, again.silent) == ((), "nothing new")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("ferry (Ida's conflicted copy 2026-10-02).md", ""),  # P11
+        ("ferry.sync-conflict-20261002-231502-K4M2QRS.md", "twenty"),
+        ("ferry 2.md", "Bring a coat."),
+        ("other.md", "A ferry at night"),
+        ("fe\u0301rry.md", ""),
+    ],
+)
+def test_of_copies_a_prompt_gets_one_and_check_says_which_is_newer(
+    make_vault: MakeVault, name: str, text: str
+) -> None:
+    said = "The night ferry leaves at ten past one and waits for nobody; after a late shift take a taxi."
+    title = "The night ferry does not wait"
+    copy = said.replace("ten", text) if text == "twenty" else said + text * text.endswith(".")
+    files = {
+        "ferry.md": lesson_text(title, said),
+        name: lesson_text(text if text.startswith("A ") else title, copy),
+        "belt.md": lesson_text("The belt of the ferry", "A late belt waits for the night shift."),
+    }
+    vault = make_vault(files)
+    for age, each in enumerate(("ferry.md", name)):
+        os.utime(vault.lessons_dir / each, (1_700_000_000 + age, 1_700_000_000 + age))
+    vault = with_floors(vault, 0.01, 0.01)
+    paths = [
+        hit.path for hit in select.for_prompt(vault, "late shift: does the night ferry wait").hits
+    ]
+    assert len(set(paths) & {"lessons/ferry.md", f"lessons/{name}"}) == 1
+    assert f"lessons/{name}" in paths
+    assert "lessons/belt.md" in paths
+    older, newer = taught.against_index(vault, ["ferry.md", name]).findings
+    assert ("newer" in older.message, "older" in newer.message) == (True, True)
+    assert ("a sync left this copy" in newer.message) == (name.startswith(("ferry ", "ferry.")))
 
 
 def test_what_supersedes_a_lesson_takes_its_place_though_no_prompt_finds_it(
