@@ -19,7 +19,7 @@ from pathlib import Path
 
 from benchmarks import instruments, web
 from benchmarks.instruments import Row
-from vault_index import api, client
+from vault_index import api, client, state
 from vault_index.api import codec
 from vault_index.embed import download
 from vault_index.entrypoints.words import proposals as words
@@ -56,15 +56,16 @@ def proposals(vault: Vault, repeats: int) -> Iterator[Row]:
     """Compare drafts that the watcher has not seen, also with many rejected ones; look at prompts."""
     yield "lessons", vault.open_index().lessons, ""
     yield from _times("compare a proposal", vault, "proposal.compare", repeats, {})
-    with store.hold(vault) as folder:
+    with store.hold(vault):
         for number in range(REJECTED):
-            store.reject(folder, _some_fingerprint(vault, number))
+            store.reject(vault, _some_fingerprint(vault, number))
     yield from _times(f"the same, {REJECTED} rejected", vault, "proposal.compare", repeats, {})
     prompts = {
         "fires_on": ["the build dies in the pipeline", "the installer says no", "flaky tests"]
     }
     yield from _times("outlook, three prompts", vault, "proposal.preview", repeats, prompts)
-    (folder / store.REJECTED).unlink()
+    with state.writing(vault.config.home) as db:
+        db.execute("DELETE FROM rejected")
     yield from _words_of_cards(vault)
 
 

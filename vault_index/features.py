@@ -155,7 +155,7 @@ FEATURES = (
         settings=LearnTable,
         shared="significance min_files min_lines exclude",
         at_day="proposals.review:expire",
-        state="learn.record:state",
+        state="learn.record:in_status",
         lines="entrypoints.words.proposals:status_lines",
         commands=(
             ("Sessions", "proposals", "learn review"),

@@ -18,8 +18,8 @@ import sqlite3
 import threading
 import time
 import tomllib
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import Field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -107,16 +107,27 @@ def select(
     db: sqlite3.Connection, table: str, kind: type[T], rest: str = "", values: Sequence[Any] = ()
 ) -> list[T]:
     """Return rows as dataclasses of a kind; `rest` is what follows the name of the table."""
-    return [
-        kind(*row) for row in db.execute(f"SELECT {_columns(kind)} FROM {table} {rest}", values)
-    ]
+    found = db.execute(f"SELECT {_columns(kind)} FROM {table} {rest}", values)
+    of_kind: tuple[Field[Any], ...] = fields(kind)  # type: ignore[arg-type]
+    return [kind(*map(_value, of_kind, row)) for row in found]
 
 
-def insert(db: sqlite3.Connection, table: str, row: Any) -> int:
-    """Insert a dataclass as a row and return its number."""
-    values = [getattr(row, field.name) for field in fields(row)]
-    marks = slots(values)
-    done = db.execute(f"INSERT INTO {table} ({_columns(type(row))}) VALUES ({marks})", values)
+def _value(field: Field[Any], column: Any) -> Any:
+    """Return the value of a field: `insert` writes what has parts as JSON."""
+    kind = str(field.type).partition("[")[0]
+    if kind in ("tuple", "Mapping"):
+        made = json.loads(column)
+        return tuple(made) if kind == "tuple" else made
+    return bool(column) if kind == "bool" else column
+
+
+def insert(db: sqlite3.Connection, table: str, row: Any, **more: Any) -> int:
+    """Insert a dataclass as a row, with `more` columns, and return its number."""
+    parts = (getattr(row, field.name) for field in fields(row))
+    values = [json.dumps(each) if isinstance(each, (tuple, Mapping)) else each for each in parts]
+    columns = f"{_columns(type(row))}{''.join(f', {name}' for name in more)}"
+    values += more.values()
+    done = db.execute(f"INSERT INTO {table} ({columns}) VALUES ({slots(values)})", values)
     return done.lastrowid or 0
 
 
@@ -347,3 +358,19 @@ def _injections(db: sqlite3.Connection) -> None:
     db.execute("CREATE INDEX given_lesson ON given (vault, lesson, form)")
     db.execute("CREATE INDEX claim_session ON claim (session, event)")
     db.execute("CREATE INDEX claim_at ON claim (at)")
+
+
+@migration
+def _learning(db: sqlite3.Connection) -> None:
+    """Runs of learning, what people rejected, models' use by day, and kept conversations."""
+    for table in (
+        "run (vault TEXT, scope TEXT, target TEXT, digest TEXT, by TEXT, session TEXT, at TEXT,"
+        " status TEXT, points INT, proposals TEXT, dropped TEXT, usage TEXT, trouble TEXT,"
+        " asked_by TEXT, pid INT)",
+        "rejected (place TEXT, id TEXT, at TEXT, words TEXT, embedder TEXT, vector TEXT,"
+        " evidence TEXT, session TEXT, is_draft INT)",  # `place`: the folder of its proposals
+        "usage (day TEXT PRIMARY KEY, calls INT, tokens INT)",
+        "conversation (vault TEXT, id TEXT, name TEXT, exchanges TEXT, at TEXT,"
+        " PRIMARY KEY (vault, id))",
+    ):
+        db.execute(f"CREATE TABLE {table}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import time
 from collections.abc import Callable
@@ -20,7 +19,7 @@ from vault_index import config, state
 from vault_index.ask import conversations
 from vault_index.ask.conversations import Exchange
 from vault_index.features import JournalTable
-from vault_index.journal import forget, importing, projects
+from vault_index.journal import forget, importing
 from vault_index.journal.journal import Journal
 from vault_index.vault import Vault, open_vault
 
@@ -89,8 +88,9 @@ def test_conversations_go_with_sessions(own_world: Path, make_vault: Callable[..
     recording = open_vault(make_vault({}).root)
     asked = Exchange("How?", "So.")
     conversations.add(recording, conversations.open_(recording), asked)
-    (file,) = (projects.private_folder(recording, conversations.FOLDER) or Path()).glob("*.json")
-    os.utime(file, (0, 0))
+    with state.writing(own_world) as db:
+        db.execute("UPDATE conversation SET at = ?", ["1970-01-01T00:00:00+00:00"])
     went = conversations.add(recording, conversations.open_(recording), asked)
     assert went == "1 conversation older than 365 days went"
-    assert not file.exists()
+    with state.reading(own_world) as db:
+        assert db.execute("SELECT count(*) FROM conversation").fetchone() == (1,)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
@@ -16,12 +15,15 @@ import pytest
 
 from tests.support.agent_files import bytes_below, session_id, turn, write_transcript
 from tests.support.commands import run
+from tests.support.given import note
 from tests.support.journals import drop, sessions
 from vault_index import config, files, state
+from vault_index.ask.conversations import Conversation, Exchange
 from vault_index.errors import WriteError
 from vault_index.journal import forget, importing, index
 from vault_index.journal.journal import PENDING, Journal
 from vault_index.journal.record import private_id
+from vault_index.proposals.fingerprint import Fingerprint
 
 WORD = "quokkaburrow"
 SAID = f"Rename the {WORD} service in all of its files"
@@ -52,21 +54,24 @@ def waiting(journal: Journal) -> bool:
 @pytest.mark.slow
 def test_what_was_made_of_a_session_goes_with_it(journal: Journal, own_world: Path) -> None:
     drafts = journal.config.home / "proposals" / "shop" / "vault"
-    asked = journal.config.home / "ask" / "shop" / "vault"
     drafts.mkdir(parents=True)
-    asked.mkdir(parents=True)
     learned = f"---\nproposal: {{session: {private_id(session_id('a'))}}}\n---\nIn other words.\n"
     (drafts / "0a0a0a0a.md").write_text(learned)
     (drafts / "0b0b0b0b.md").write_text("---\ntitle: Log in\n---\nOf another session.\n")
-    lines = [{"id": "1", "session": private_id(session_id("a"))}, {"id": "2", "session": ""}]
-    (drafts / "rejected.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    exchange = {"id": "x" * 32, "name": "", "exchanges": [["what was it?", SAID]]}
-    (asked / f"{'x' * 32}.json").write_text(json.dumps(exchange))
+    note(own_world, own_world / "team", "heap", said=SAID)
+    asked = Conversation("x" * 32, exchanges=(Exchange("what was it?", SAID),))
+    with state.writing(own_world) as db:
+        for id, session in (("1", private_id(session_id("a"))), ("2", "")):
+            state.insert(db, "rejected", Fingerprint(id, "", (), session=session), place="x")
+        state.insert(db, "conversation", asked, vault="x", at="")
     done = forget.forget(journal, session=session_id("a"))
     assert (done.sessions, done.beside, done.left, done.lessons) == (1, 3, (), ())
-    assert sorted(path.name for path in drafts.iterdir()) == ["0b0b0b0b.md", "rejected.jsonl"]
-    assert json.loads((drafts / "rejected.jsonl").read_text())["id"] == "2"
-    assert having(own_world, WORD) == [] == list(asked.iterdir())
+    assert [path.name for path in drafts.iterdir()] == ["0b0b0b0b.md"]
+    with state.reading(own_world) as db:
+        assert db.execute("SELECT id FROM rejected").fetchall() == [("2",)]
+        assert db.execute("SELECT count(*) FROM conversation").fetchone() == (0,)
+        assert db.execute("SELECT said FROM injection").fetchall() == [("",)]
+    assert having(own_world, WORD) == []
 
 
 @pytest.mark.slow

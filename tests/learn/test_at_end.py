@@ -127,8 +127,7 @@ def test_an_error_is_said_and_the_note_is_gone(team: Vault, error: Exception) ->
 def test_one_process_does_it_at_a_time(team: Vault, own_world: Path) -> None:
     learner = Learner()
     journal = ended(about_redirects(team.root))
-    (own_world / "learn").mkdir(mode=0o700)
-    with (own_world / "learn" / at_end.LOCK).open("w") as lock:
+    with (own_world / at_end.LOCK).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         run_at_end(journal, learner)
     assert learner.values == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 
 from tests.support.commands import run
 from tests.support.files import MakeVault
+from vault_index import state
 from vault_index.config import load
 from vault_index.learn import record
 from vault_index.llm.backend import Usage
@@ -44,8 +44,8 @@ def test_failed_runs_and_money_are_counted(own_world: Path) -> None:
 def test_a_run_whose_process_died_has_failed(own_world: Path) -> None:
     ran(record.BEGUN)
     assert record.summary(load())["failed"] == 0  # it runs: in this process
-    file = own_world / record.FOLDER / record.FILE
-    file.write_text(file.read_text().replace(f'"pid": {os.getpid()}', '"pid": 0'))
+    with state.writing(own_world) as db:
+        db.execute("UPDATE run SET pid = 0")
     assert record.summary(load())["failed"] == 1
 
 

@@ -246,19 +246,6 @@ def test_a_runaway_agent_fills_no_disk(team: Vault, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.slow
-def test_what_is_kept_of_rejected_ones_is_bounded(
-    team: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(store, "MAX_REJECTED", 2)
-    for number in range(4):
-        proposed = remember(team, f"Number {number}", f"{number} is a number of {number} ones.")
-        ask(team, api.proposal.reject(id=proposed["id"]))
-    folder = store.folder_of(team)
-    assert folder is not None
-    assert len((folder / store.REJECTED).read_text().splitlines()) == 2
-
-
-@pytest.mark.slow
 def test_ten_processes_propose_at_once(team: Vault) -> None:
     run("lessons", "index", cwd=team.root)
 

@@ -24,11 +24,11 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from vault_index.errors import ChangedError, LinkError, VaultError, WriteError
 from vault_index.hotpath import index_files
@@ -40,7 +40,6 @@ RACY_NS = 2_000_000_000  # the coarsest tick of a file system's times (FAT)
 # `cp -p`, a swap of two files by rename. Nobody can set a ctime.
 MAX_BYTES = 64 * 1024 * 1024  # of a file that is read whole
 Stamp = tuple[int, int, int, int]
-Made = TypeVar("Made")
 TEMPORARY = ".lessons-tmp"  # the end of the name of each file that is written beside its place
 IGNORED = f".*{TEMPORARY}"
 # by a process of another machine or container, which nobody can ask for here
@@ -109,27 +108,6 @@ def read_json(file: Path) -> dict[str, Any]:
         values = json.loads(read_if_any(file) or b"{}")
         return values if isinstance(values, dict) else {}
     return {}
-
-
-def read_json_lines(file: Path | None, make: Callable[[Any], Made]) -> list[Made]:
-    """Return what a function makes of the lines of a file of JSON; damaged ones are left out."""
-    import json
-
-    made = []
-    with suppress(VaultError):
-        for line in ((file and read_if_any(file)) or b"").splitlines():
-            with suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):
-                made.append(make(json.loads(line)))
-    return made
-
-
-def write_json_lines(file: Path, values: Iterable[Any]) -> None:
-    """Write dataclasses to a file of this program, a line of JSON each. Raises WriteError."""
-    import json
-    from dataclasses import asdict
-
-    lines = (f"{json.dumps(asdict(each), ensure_ascii=False)}\n" for each in values)
-    replace_file(file, "".join(lines).encode("utf-8", "replace"))
 
 
 def refuse_links(folder: Path, top: Path) -> None:

@@ -34,7 +34,6 @@ from vault_index.journal.record import OBSERVATION, Session, private_id
 from vault_index.store.moments import count_of
 from vault_index.transcripts.moments import PERSON, Moment
 
-MADE_OF_SESSIONS = ("proposals", "ask")  # folders of the user: drafts, rejected ones, conversations
 MODELS = "models"
 
 _PIECE = 48  # characters of a text that are looked for in the bytes of files
@@ -218,6 +217,8 @@ def _finish(journal: Journal, wanted: _Wanted) -> Forgotten:
     """
     removed = _delete(journal, wanted) if wanted.sessions else 0
     beside = 0 if wanted.expired else _remove_beside(journal, wanted)
+    if removed or beside or wanted.texts:
+        state.shrink(journal.home)
     needles, ids = _forms(wanted.texts), _forms(wanted.sessions)
     if not wanted.matching:  # a text that another session has, too, is that session's
         needles -= _kept(journal, needles)
@@ -242,7 +243,6 @@ def _delete(journal: Journal, wanted: _Wanted) -> int:
     with state.writing(journal.home) as db:
         for session in archive.sessions(db, f"WHERE id IN ({marks})", wanted.sessions):
             removed += _delete_from(db, archive.with_records(db, session), wanted)
-    state.shrink(journal.home)
     return removed
 
 
@@ -283,18 +283,20 @@ def _remove_beside(journal: Journal, wanted: _Wanted) -> int:
         needles |= {private_id(session).encode() for session in wanted.sessions}
     removed = 0
     home = journal.config.home
-    for file in _files_below(home, MADE_OF_SESSIONS):
-        data = files.read_if_any(file) or b""
-        if not _has_any(data, needles):
-            continue
-        removed += 1
-        with files.writing(file):
-            if file.suffix == ".jsonl":  # what was rejected, a proposal a line
-                lines = data.splitlines(keepends=True)
-                rest = b"".join(line for line in lines if not _has_any(line, needles))
-                files.replace_file(file, rest)
-            else:
+    for file in _files_below(home, (projects.PROPOSALS,)):
+        if _has_any(files.read_if_any(file) or b"", needles):
+            removed += 1
+            with files.writing(file):
                 file.unlink(missing_ok=True)
+    with state.writing(home) as db:
+        for table, column in (("rejected", "session"), ("conversation", "exchanges")):
+            for id, text in db.execute(f"SELECT rowid, {column} FROM {table}").fetchall():
+                if _has_any(text.encode(), needles):
+                    removed += 1
+                    db.execute(f"DELETE FROM {table} WHERE rowid = ?", [id])
+        for id, said in db.execute("SELECT id, said FROM injection WHERE said <> ''").fetchall():
+            if _has_any(said.encode(), needles):
+                db.execute("UPDATE injection SET said = '' WHERE id = ?", [id])
     return removed
 
 

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING
 
 from vault_index import files, git, state
 from vault_index.errors import VaultError
+from vault_index.files.private import make_folder
 from vault_index.hotpath import spool
 from vault_index.journal.journal import Journal, held
 from vault_index.vault import refuse_breaks
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from vault_index.vault import Vault
 
 RECORDED, ALL, _NOT = spool.RECORDED, spool.EVERYTHING, spool.NEVER  # hooks read the file, too
+PROPOSALS = "proposals"  # the folder of drafts in that of the user
 _UNSAFE = re.compile(r"[^\w.-]+")
 _MAX_NAME = 60  # characters
 EVERYWHERE = "all"  # names no project, but all of them
@@ -242,23 +244,24 @@ def _free_name(place: str, taken: Iterable[str]) -> str:
     return free
 
 
-# A vault's private folders.
+# The private folder of a vault's proposals.
 
 
-def private_folder(vault: Vault, kind: str) -> Path | None:
-    """Return where the things of a kind of a vault are; None before the first. Writes nothing."""
+def private_folder(vault: Vault) -> Path | None:
+    """Return where the proposals of a vault are; None before the first. Writes nothing."""
     home = vault.config.home
     project = find_project(home, str(vault.root))
-    folder = home / kind / project / _place_in_repository(vault)
+    folder = home / PROPOSALS / project / _place_in_repository(vault)
     return folder if project and folder.is_dir() and not folder.is_symlink() else None
 
 
 @contextmanager
-def hold_private_folder(vault: Vault, kind: str) -> Iterator[Path]:
-    """Hold the things of a kind of a vault, whose folder is made if it is missing. Raises WriteError."""
+def hold_private_folder(vault: Vault) -> Iterator[Path]:
+    """Hold the proposals of a vault, whose folder is made if it is missing. Raises WriteError."""
     home = vault.config.home
     project = project_of(home, str(vault.root))
-    folder = home / kind / project / _place_in_repository(vault)
+    folder = home / PROPOSALS / project / _place_in_repository(vault)
+    make_folder(home / PROPOSALS)  # which raises for a link
     with held(folder):
         yield folder
 

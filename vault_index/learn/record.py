@@ -1,8 +1,5 @@
 """The runs of learning: from which material, when, by what, and what it took.
 
-    ~/.lessons/learn/               0700
-      runs.jsonl                    0600; a run a line, the latest last, at most `MAX_RUNS`
-
 A run is written before a model is asked, so that a process that dies in it is not followed by another
 that asks again. No text of a session is in it.
 """
@@ -11,22 +8,18 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-from vault_index import files
+from vault_index import state
 from vault_index.config import Config
 from vault_index.features import LearnTable
-from vault_index.journal.journal import held
 from vault_index.llm.backend import Usage
 from vault_index.proposals import review
 from vault_index.vault import Vault
 
-FOLDER, FILE = "learn", "runs.jsonl"
-MAX_RUNS = 1000
 MAX_TROUBLE_CHARS = 200
 
 # the status of a run; those of a first kind end what there is to learn from a material
@@ -71,15 +64,17 @@ def begin(config: Config, run: Run) -> Run | None:
     """
     at = datetime.now(UTC).isoformat(timespec="microseconds")
     begun = replace(run, at=at, pid=os.getpid())
-    with held(folder_of(config)):
-        if any(_is_same(each, run) and _is_running(each) for each in runs(config)):
+    with state.writing(config.home) as db:
+        if any(map(_is_running, _same(config, run))):
             return None
-        _write(config, begun)
+        state.insert(db, "run", begun)
     return begun
 
 
-def _is_same(run: Run, other: Run) -> bool:
-    return (run.vault, run.digest, run.by) == (other.vault, other.digest, other.by)
+def _same(config: Config, run: Run) -> list[Run]:
+    """Return the runs that learn the same from the same, for the same vault."""
+    of = "WHERE vault = ? AND digest = ? AND by = ?"
+    return _select(config, of, [run.vault, run.digest, run.by])
 
 
 def _is_running(run: Run) -> bool:
@@ -96,34 +91,34 @@ def _is_running(run: Run) -> bool:
 def end(config: Config, run: Run) -> None:
     """Write what came of a run that began. Raises WriteError."""
     ended = replace(run, trouble=" ".join(run.trouble.split())[:MAX_TROUBLE_CHARS])
-    with held(folder_of(config)):
-        _write(config, ended)
+    with state.writing(config.home) as db:
+        db.execute("DELETE FROM run WHERE at = ? AND pid = ?", [ended.at, ended.pid])
+        state.insert(db, "run", ended)
 
 
-def runs(config: Config) -> list[Run]:
-    """Return the runs that are kept, oldest first; lines that are damaged are left out."""
+def runs(config: Config, vault: str = "") -> list[Run]:
+    """Return the runs, of one vault or all, in the order in which they ended."""
+    return _select(config, "WHERE ? IN ('', vault) ORDER BY rowid", [vault])
 
-    def make(values: Any) -> Run:
-        return Run(**{**values, "proposals": tuple(values["proposals"])})
 
-    return files.read_json_lines(folder_of(config) / FILE, make)
+def _select(config: Config, rest: str, values: Sequence[str]) -> list[Run]:
+    with state.reading(config.home) as db:
+        return state.select(db, "run", Run, rest, values)
 
 
 def is_learned(config: Config, run: Run) -> bool:
     """Whether the same was learned from the same material, for the same vault."""
-    return any(_is_same(each, run) and each.status in ENDING for each in runs(config))
+    return any(each.status in ENDING for each in _same(config, run))
 
 
 def was_analysed(config: Config, vault: str, session: str) -> bool:
     """Whether a session was analysed at its end, or that began, and not in vain."""
-    return any(
-        (each.vault, each.session, each.asked_by) == (vault, session, NOBODY)
-        and each.status not in LATER
-        for each in runs(config)
-    )
+    asked = "WHERE vault = ? AND session = ? AND asked_by = ?"
+    found = _select(config, asked, [vault, session, NOBODY])
+    return any(each.status not in LATER for each in found)
 
 
-def state(vault: Vault) -> dict[str, Any]:
+def in_status(vault: Vault) -> dict[str, Any]:
     """Return the proposals that wait and what was learned, for `lessons status`."""
     return {
         "proposals": review.count(vault),
@@ -137,7 +132,7 @@ def summary(config: Config, vault: str = "") -> dict[str, Any]:
     `last` is the time of the last one, `trouble` what went wrong in it; `failed` counts those in which
     something did, or that died. The cost is what models said it was, else by the user's `[llm.prices]`.
     """
-    there = [each for each in runs(config) if vault in ("", each.vault)]
+    there = runs(config, vault)
     usage = sum((_priced(config, each) for each in there), Usage())
     last = there[-1] if there else None
     return {
@@ -157,11 +152,6 @@ def summary(config: Config, vault: str = "") -> dict[str, Any]:
     }
 
 
-def folder_of(config: Config) -> Path:
-    """Return the folder of the record."""
-    return config.home / FOLDER
-
-
 def _priced(config: Config, run: Run) -> Usage:
     """Return what a run took; without a cost of its own, at the price of its model, if that is set."""
     names = Usage.__dataclass_fields__
@@ -171,10 +161,3 @@ def _priced(config: Config, run: Run) -> Usage:
         return usage
     dollars = usage.input_tokens * price["input"] + usage.output_tokens * price["output"]
     return replace(usage, cost=dollars / 1e6)
-
-
-def _write(config: Config, run: Run) -> None:
-    """Write a run in place of the one of its time, else at the end. The caller holds the folder."""
-    others = [each for each in runs(config) if each.at != run.at]
-    kept = [*others, run][-MAX_RUNS:]  # as they were written: a clock may go back
-    files.write_json_lines(folder_of(config) / FILE, kept)

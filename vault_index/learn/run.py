@@ -319,7 +319,7 @@ def _context(work: _Work) -> gate.Context:
 # however often it is taken up again, and nothing of it is in the agent's way: errors are in a log, and
 # `lessons status` names them.
 
-LOCK = "at_end.lock"
+LOCK = "learn.lock"
 PATIENCE_DAYS = 2  # that a session waits for a model that is away
 
 
@@ -338,9 +338,8 @@ def run_ended(journal: Journal, learn: Learn, say: Callable[[str], None]) -> int
         return 0
     done = 0
     tried: set[str] = set()
-    folder = record.folder_of(journal.config)
-    make_folder(folder)
-    with alone(folder / LOCK) as is_alone:
+    make_folder(journal.config.home)
+    with alone(journal.config.home / LOCK) as is_alone:
         while is_alone:
             notes = [note for note in backlog.ended(journal) if note.name not in tried]
             if not notes:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from vault_index import errors, files
+from vault_index import errors, state
 from vault_index.config import Config
-from vault_index.files import private
 from vault_index.llm import cancel, server
 from vault_index.llm.backend import (
     CUT,
@@ -30,7 +30,7 @@ from vault_index.llm.backend import (
 )
 from vault_index.llm.server import PassingError, Sleep
 
-FOLDER, FILE, LOCK = "llm", "allowance.json", "allowance.lock"
+FOLDER = "llm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +45,13 @@ class Day:
 class Allowance:
     """The day's allowance of language models for all commands of a user: calls and tokens.
 
-        ~/.lessons/llm/allowance.json   the day in UTC, its calls, its tokens
-        ~/.lessons/llm/allowance.lock   one process at a time
-
     A call is written down before it is made, with the tokens that it may take, so that a process that
     dies in it has used them; the real number replaces them afterwards. A call that reached no model is
-    taken back. `now` is in seconds since the epoch.
+    taken back. `now` is in seconds since the epoch, and a day is one in UTC.
     """
 
     def __init__(self, config: Config, now: Callable[[], float] = time.time) -> None:
-        self._folder = config.home / FOLDER
-        self._settings = config.home / "config.toml"
+        self._home = config.home
         self._calls, self._tokens = config.llm.calls_a_day, config.llm.tokens_a_day
         self._now = now
 
@@ -64,8 +60,7 @@ class Allowance:
 
         Raises ModelBudgetError if the day has no room for it, and WriteError.
         """
-        private.make_folder(self._folder)
-        with private.locked(self._folder / LOCK):
+        with state.writing(self._home) as db:
             used = self.used()
             if used.calls >= self._calls:
                 raise self._error(f"the day's {self._calls:,} calls are used up", "calls_a_day")
@@ -75,7 +70,8 @@ class Allowance:
                     f"a call may take {tokens:,} tokens, and the day has {max(left, 0):,} left"
                 )
                 raise self._error(problem, "tokens_a_day")
-            self._write(Day(used.day, used.calls + 1, used.tokens + tokens))
+            now = [used.day, used.calls + 1, used.tokens + tokens]
+            db.execute("INSERT OR REPLACE INTO usage VALUES (?, ?, ?)", now)
         return Day(used.day, 1, tokens)
 
     def settle(self, booking: Day, tokens: int, calls: int = 1) -> None:
@@ -83,40 +79,25 @@ class Allowance:
 
         A disk that cannot be written to loses no answer: then the booking stays.
         """
-        try:
-            with private.locked(self._folder / LOCK):
-                used = self.used()
-                if used.day == booking.day:
-                    calls = used.calls - 1 + calls
-                    tokens = used.tokens - booking.tokens + tokens
-                    self._write(Day(used.day, max(calls, 0), max(tokens, 0)))
-        except (errors.WriteError, errors.ModelBudgetError):
-            return
+        took = [calls - 1, tokens - booking.tokens, booking.day]
+        with suppress(errors.WriteError), state.writing(self._home) as db:
+            db.execute(
+                "UPDATE usage SET calls = calls + ?, tokens = tokens + ? WHERE day = ?", took
+            )
 
     def used(self) -> Day:
-        """Return what was used of today. Raises ModelBudgetError if the file is damaged."""
-        file = self._folder / FILE
+        """Return what was used of today."""
         today = datetime.fromtimestamp(self._now(), UTC).date().isoformat()
-        try:
-            values = json.loads(file.read_bytes())
-            used = Day(str(values["day"]), int(values["calls"]), int(values["tokens"]))
-        except FileNotFoundError:
-            used = Day()
-        except (OSError, ValueError, TypeError, KeyError):
-            raise errors.ModelBudgetError(
-                f"{file} is damaged, so no language model is asked", "remove it"
-            ) from None
-        return used if used.day == today else Day(today)
-
-    def _write(self, used: Day) -> None:
-        file = self._folder / FILE
-        files.replace_file(file, json.dumps(asdict(used)).encode())
+        with state.reading(self._home) as db:
+            days = state.select(db, "usage", Day, "WHERE day = ?", [today])
+        return days[0] if days else Day(today)
 
     def _error(self, problem: str, setting: str) -> errors.ModelBudgetError:
         tomorrow = datetime.fromtimestamp(self._now(), UTC).date() + timedelta(days=1)
         return errors.ModelBudgetError(
             f"language models: {problem}",
-            f"wait until {tomorrow} 00:00 UTC, or raise {setting} of [llm] in {self._settings}",
+            f"wait until {tomorrow} 00:00 UTC, or raise {setting} of [llm] in "
+            f"{self._home / 'config.toml'}",
         )
 
 

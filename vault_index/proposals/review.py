@@ -51,7 +51,7 @@ def propose(vault: Vault, proposal: Proposal, compared: Mapping[str, Any]) -> di
         return {**answer, "status": IS_LESSON, "near": [[*compared["same"], 1.0]]}
     own = replace(fingerprint.create(proposal, compared), vector="")
     with store.hold(vault) as folder:
-        if compared.get("rejected") or fingerprint.find_same(own, store.rejected(folder)):
+        if compared.get("rejected") or fingerprint.find_same(own, store.rejected(vault)):
             return {**answer, "status": REJECTED}
         ids = store.ids(folder)
         if proposal.id in ids:
@@ -171,7 +171,7 @@ def reject(vault: Vault, name: str, compared: Mapping[str, Any]) -> Proposal:
         proposal = store.load(folder, id)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         if proposal.text:
-            store.reject(folder, fingerprint.create(proposal, compared, now))
+            store.reject(vault, fingerprint.create(proposal, compared, now))
         store.remove(folder, id)
     return proposal
 

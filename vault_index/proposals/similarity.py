@@ -67,7 +67,7 @@ def compare(vault: Vault, proposal: Proposal, without: str = "") -> dict[str, An
     seen = {"embedder": "", "vector": ""}
     if vector is not None:
         seen = {"embedder": vault.open_index().embedder, "vector": fingerprint.pack(vector)}
-    rejected = store.rejected(store.folder_of(vault))
+    rejected = store.rejected(vault)
     planned = (prefix for path in vault.config.taxonomy for prefix in prefixes(path))
     return {
         "same": same,

@@ -1,20 +1,16 @@
 """The files of proposals that wait, and the fingerprints of rejected ones.
 
-~/.lessons/proposals/<project>/<vault>/      0700; see `journal.projects`
-  <id>.md                                    a proposal that waits
-  rejected.jsonl                             words and vectors of those that a person rejected
+~/.lessons/proposals/<project>/<vault>/<id>.md      a proposal that waits; see `journal.projects`
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
-from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from vault_index import check, files
+from vault_index import check, files, state
 from vault_index.errors import VaultError
 from vault_index.journal import projects
 from vault_index.proposals import draft
@@ -24,20 +20,18 @@ from vault_index.proposals.fingerprint import Fingerprint
 if TYPE_CHECKING:
     from vault_index.vault import Vault
 
-FOLDER, REJECTED = "proposals", "rejected.jsonl"
-MAX_REJECTED = 2000  # the oldest go first; some 2 kB each
 _ID = re.compile(r"[0-9a-f]{8}")
 _HINT = "see their ids with `lessons review list`"
 
 
 def folder_of(vault: Vault) -> Path | None:
     """Return where the proposals of a vault are; None before the first. Writes nothing."""
-    return projects.private_folder(vault, FOLDER)
+    return projects.private_folder(vault)
 
 
 def hold(vault: Vault) -> AbstractContextManager[Path]:
     """Hold the proposals of a vault, whose folder is made if it is missing. Raises WriteError."""
-    return projects.hold_private_folder(vault, FOLDER)
+    return projects.hold_private_folder(vault)
 
 
 def ids(folder: Path | None) -> list[str]:
@@ -99,24 +93,16 @@ def remove(folder: Path, id: str) -> None:
         file.unlink(missing_ok=True)
 
 
-def rejected(folder: Path | None) -> Sequence[Fingerprint]:
-    """Return what recognises the rejected ones, oldest first; damaged lines are left out."""
-    if folder is None:
-        return ()
-    file = folder / REJECTED
-    return _fingerprints(file, files.stamp(file))
+def rejected(vault: Vault) -> list[Fingerprint]:
+    """Return what recognises the rejected ones, oldest first."""
+    with state.reading(vault.config.home) as db:
+        of = "WHERE place = ? ORDER BY rowid"
+        return state.select(db, "rejected", Fingerprint, of, [str(folder_of(vault))])
 
 
-@lru_cache(maxsize=4)  # a watcher is asked for each proposal, and a person rejects few
-def _fingerprints(file: Path, _stamp: tuple[int, ...]) -> Sequence[Fingerprint]:
-    def make(values: Any) -> Fingerprint:
-        numbers = {name: tuple(values.get(name, ())) for name in ("words", "evidence")}
-        return Fingerprint(**{**values, **numbers})
-
-    return files.read_json_lines(file, make)
-
-
-def reject(folder: Path, own: Fingerprint) -> None:
+def reject(vault: Vault, own: Fingerprint) -> None:
     """Keep what recognises a proposal. Raises WriteError."""
-    others = [other for other in rejected(folder) if other.id != own.id][1 - MAX_REJECTED :]
-    files.write_json_lines(folder / REJECTED, [*others, own])
+    place = str(folder_of(vault))
+    with state.writing(vault.config.home) as db:
+        db.execute("DELETE FROM rejected WHERE place = ? AND id = ?", [place, own.id])
+        state.insert(db, "rejected", own, place=place)
