@@ -167,7 +167,9 @@ def import_command(
         asking.note("note: agents read this file at every prompt already; keep in it what every")
         asking.note("      session must know, and take out what is a lesson now")
     for name in plan.empty:
-        asking.note(f"note: {name}: nothing to import (no text, or a template)")
+        asking.note(
+            f"note: {name}: nothing to import (no text, a template, a listing, or deprecated)"
+        )
     for problem in plan.problems:
         asking.note(f"error: {problem}")
     if plan.problems:
