@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index.check.finding import WARNING, Finding, line_of_key
@@ -158,8 +159,8 @@ def _duplicates(vault: Vault, lessons: list[Lesson], path: str) -> Iterator[Find
         like = next((each for each in near if each[1]["path"] != shown(path)), None)
         if like:
             cosine, row = like
-            own, other = (_changed(vault, each) for each in (first, row))
-            age = ", which is newer" if other > own else ", which is older" if own > other else ""
+            mine, its = (_changed(vault, each) for each in (first, row))
+            age = ", which is newer" if its > mine else ", which is older" if its < mine else ""
             like_it = f"{cosine:.0%} like {row['path']} ({row['title']!r:.60}){age}"
             what = (
                 "a sync left this copy? remove it"
@@ -179,14 +180,14 @@ _COPY = re.compile(
 )
 
 
-def _changed(vault: Vault, row: Mapping[str, Any]) -> float:
+def _changed(vault: Vault, row: Mapping[str, Any] | LessonRow) -> float:
     """Return when a lesson was committed last, or else when its file was saved, in seconds."""
     store = vault.open_index().store
     committed = store.rows(("updated_at",), filters.any_of("path", [row["path"]]))
     if committed and (when := committed[0]["updated_at"]):
         return float(when.timestamp())
     try:
-        return (vault.root / row["path"]).stat().st_mtime
+        return Path(vault.root, row["path"]).stat().st_mtime
     except OSError:
         return 0.0
 
