@@ -167,9 +167,9 @@ class Lessons(Source[Diff, Stats]):
             before = replace(before, head="", derived={})
         make = partial(self._embed, embedder) if embedder else None
         vectors = partial(cache.get_or_make, make) if make else None
-        # each batch writes the manifest, which has all files; `publish.on_ray` has workers
-        batch = BATCH_PASSAGES * int(getattr(embedder, "workers", 1))
-        at_once = max(batch, len(read.changed) // BATCHES)
+        at_once = max(
+            BATCH_PASSAGES, len(read.changed) // BATCHES
+        )  # each writes all of the manifest
         writer = Writer(sources.lessons, vectors, at_once, f"{FOLDER}/")
         count, written = len(read.entries), 0
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import asdict, replace
+from random import SystemRandom
 from typing import TYPE_CHECKING, Any, cast
 
 from vault_index.check.finding import Trouble
@@ -59,7 +60,7 @@ def compare_some(vault: Vault) -> bool:
         left = vectors.marked(opened.store.index)
         if not left or embedder is None or embedder.name != opened.embedder:
             return False
-        some = sorted(left)[:COMPARED_AT_ONCE]
+        some = SystemRandom().sample(sorted(left), min(COMPARED_AT_ONCE, len(left)))
         there = opened.store.rows(_EMBEDDED, filters.any_of("content_hash", some))
         texts = {str(row["content_hash"]): cast("LessonRow", row) for row in there}
         made = dict(zip(texts, rows.embed(embedder, [*texts.values()]), strict=True))

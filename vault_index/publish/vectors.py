@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
+from itertools import islice
 from pathlib import Path
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -128,7 +129,7 @@ class SharedVectors:
     def note_refused(self, refused: Mapping[str, str]) -> None:
         """Keep refused rows, by id with the reason. Raises WriteError."""
         rows = self._noted()
-        for key, why in refused.items():
+        for key, why in islice(refused.items(), MAX_REFUSED):
             rows[key] = [why, ""]
             with suppress(StoreError):
                 rows[key] = [why, self._said(key)]
