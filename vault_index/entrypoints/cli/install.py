@@ -71,7 +71,11 @@ def offer_recording(folder: Path) -> None:
     if not _is_typed() or projects.recorded(_journal(), str(folder)):
         return
     settings = None if agents.enabled_by(None) else agents.claude_settings(None)
-    hooks = f" That writes hooks into {settings}, which answer in all projects." if settings else ""
+    hooks = (
+        f" A yes also writes hooks into {settings}, which answer in all projects."
+        if settings
+        else ""
+    )
     if not _asked_to_record("record the sessions of this project on this machine?", hooks):
         return
     if settings:
