@@ -221,7 +221,7 @@ def test_a_title_ends_before_code_or_keeps_it_whole(text: str, title: str) -> No
         ("- See [the book](https://m.example/b) for the rest", "a pointer"),
         ("- **These are the commands of the mill**:", "an introduction"),
         (
-            "Keep to all of these when you change the mill:\n\n- Never stop two belts at once",
+            "Keep to this in all of the mill.\n\n- Never stop two belts at once",
             "beside",
         ),
         ("## Belts\n\nThis document describes the conventions of the mill.", "an introduction"),

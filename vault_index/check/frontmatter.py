@@ -60,7 +60,7 @@ def findings(path: str, data: bytes, shown: str, known: Collection[str]) -> list
             lines, filed = file.own(section), _declared(own)
             text = file.text(lines)
             odd = oddities(file, lines, _WORDS)
-            problems += [Finding(shown, each.line, HEAD, each.message, WARNING) for each in odd]
+            problems += [Finding(shown, line, HEAD, message, WARNING) for line, message in odd]
             of_section = (
                 *_types(shown, text, own),
                 *(_categories(shown, text, path, filed, known) if filed else ()),

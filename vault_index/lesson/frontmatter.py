@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import LessonError
 from vault_index.lesson.file import LessonFile, Section, lines_of
@@ -114,17 +114,10 @@ def metadata_of(file: LessonFile) -> dict[Any, Any]:
     return metadata
 
 
-class Oddity(NamedTuple):
-    """Something in frontmatter that YAML reads in another way than it looks; `line` is of the file."""
+def oddities(file: LessonFile, lines: range, texts: Collection[str]) -> Iterator[tuple[int, str]]:
+    """Find keys that are there twice, and values that YAML cuts or reads as no text, each with its line.
 
-    line: int
-    message: str
-
-
-def oddities(file: LessonFile, lines: range, texts: Collection[str]) -> Iterator[Oddity]:
-    """Find keys that are there twice, and values that are no text or cut, in lines that load.
-
-    `texts` are the keys whose value is a text.
+    The lines load; `texts` are the keys whose value is a text or a list of texts.
     """
     import yaml
 
@@ -134,17 +127,17 @@ def oddities(file: LessonFile, lines: range, texts: Collection[str]) -> Iterator
     for key, value in root.value if isinstance(root, yaml.MappingNode) else ():
         name, line = str(key.value), lines.start + key.start_mark.line + 1
         if name in seen:
-            yield Oddity(line, f"the key {brief(name)} a second time: the last one counts")
+            yield line, f"the key {brief(name)} a second time: the last one counts"
         seen.add(name)
         members = value.value if isinstance(value, yaml.SequenceNode) else [value]
         for each in members if name in texts else ():
             if isinstance(each, yaml.ScalarNode) and not each.style and _is_changed(each):
                 at = lines.start + each.start_mark.line + 1
                 meant = f'is no text to YAML: write "{each.value}"'
-                yield Oddity(at, f"{name}: {each.value} {meant}")
+                yield at, f"{name}: {each.value} {meant}"
         end = value.end_mark
         if name == "title" and written[end.line][end.column :].lstrip().startswith("#"):
-            yield Oddity(line, "the title ends before the #: put it in quotes")
+            yield line, "the title ends before the #: put it in quotes"
 
 
 def _is_changed(node: yaml.ScalarNode) -> bool:

@@ -82,7 +82,7 @@ def read_bullets(data: bytes, path: str) -> list[Draft]:
         loose = _without_comments("\n".join(line for _, line in part.loose))
         first = next((number for number, line in part.loose if line.strip()), 0)
         if has_body(loose):
-            why = "beside bullets" if part.items else _why_none(loose.strip())
+            why = _why_none(loose.strip()) or ("beside bullets" if part.items else "")
             drafts.append(
                 left_out(why, loose, first)
                 if why
