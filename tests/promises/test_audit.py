@@ -384,6 +384,7 @@ COMMANDS = (
     typed("journal show", "journal show {record}", "redirect"),
     typed("journal show a session", "journal show {session}", "redirect"),
     typed("journal show, unknown", "journal show 99999999", "99999999", 1),
+    typed("journal export", "journal export {session}", "redirect"),
     typed("journal sessions", "journal sessions", "(?i)redirect"),
     typed("journal sessions -p", "journal sessions -p mailer --json", '"title"'),
     typed("journal import --dry-run", "journal import --dry-run", "nothing new, 2 there already"),
