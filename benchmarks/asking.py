@@ -39,9 +39,9 @@ from tests.support.projects import taken
 from vault_index import api, client
 from vault_index.api import codec
 from vault_index.ask import respond
-from vault_index.ask.answer import ANSWERED, FAILED, UNKNOWN, Answer
 from vault_index.ask.citations import check, words_of
 from vault_index.ask.passages import MAX_CHARS, NAME, SearchResult, Wanted, find
+from vault_index.ask.respond import ANSWERED, FAILED, UNKNOWN, Answer
 from vault_index.embed import download
 from vault_index.features import AskTable
 from vault_index.llm.backend import TOOL, Question, Reply, Take, ToolCall

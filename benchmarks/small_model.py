@@ -23,8 +23,8 @@ from tests.support.llama_server import llama_server
 from vault_index import api, client, llm
 from vault_index.api.learn import lessons_by
 from vault_index.ask import respond
-from vault_index.ask.answer import Answer
 from vault_index.ask.passages import SearchResult, Wanted, find
+from vault_index.ask.respond import Answer
 from vault_index.config import Config, LlmTable
 from vault_index.embed import download
 from vault_index.features import LearnTable

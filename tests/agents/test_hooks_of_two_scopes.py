@@ -17,7 +17,7 @@ from tests.support.files import lesson_text
 from tests.support.indexed import copy_of
 from tests.support.watchers import watched
 from vault_index.recall import respond, sessions
-from vault_index.recall.event import Event
+from vault_index.recall.sessions import Event
 from vault_index.vault import Vault
 
 HEAP = "our webpack build dies with heap out of memory at hashing chunks and sourcemaps"

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from vault_index.ask import respond
-from vault_index.ask.answer import Answer, Passage
 from vault_index.ask.conversations import Exchange
-from vault_index.ask.passages import NAME, SearchResult, Wanted
+from vault_index.ask.passages import NAME, Passage, SearchResult, Wanted
+from vault_index.ask.respond import Answer
 from vault_index.errors import (
     ModelAwayError,
     ModelBudgetError,

@@ -15,7 +15,7 @@ from tests.support.given import records
 from tests.support.watchers import watched
 from vault_index.api import codec
 from vault_index.recall import sessions
-from vault_index.recall.event import Event
+from vault_index.recall.sessions import Event
 from vault_index.store import injections
 from vault_index.vault import Vault
 from vault_index.watch import launch

@@ -17,7 +17,7 @@ from vault_index.config import load
 from vault_index.journal import capture
 from vault_index.journal.journal import Journal
 from vault_index.recall import respond
-from vault_index.recall.event import Event
+from vault_index.recall.sessions import Event
 from vault_index.transcripts import reading
 from vault_index.vault import Vault, open_vault
 

@@ -14,8 +14,8 @@ from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.given import records
 from vault_index.index import reconcile
 from vault_index.recall import block, calls, newest, select
-from vault_index.recall.event import Event
 from vault_index.recall.respond import respond
+from vault_index.recall.sessions import Event
 from vault_index.search import evidence, failures, fitted, floor, taught
 from vault_index.search.fitted import Floors
 from vault_index.search.floor import Fitted

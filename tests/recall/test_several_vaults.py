@@ -21,7 +21,7 @@ from vault_index.edit import init
 from vault_index.errors import SettingsError
 from vault_index.index import reconcile
 from vault_index.recall import calls, select
-from vault_index.recall.event import Event
+from vault_index.recall.sessions import Event
 from vault_index.search import above, failures, floor
 from vault_index.search.query import Query
 from vault_index.text import failure

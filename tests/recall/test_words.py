@@ -22,7 +22,7 @@ from vault_index.entrypoints.mcp.agent import Agent
 from vault_index.entrypoints.mcp.tools import build
 from vault_index.index import reconcile
 from vault_index.recall import respond, words
-from vault_index.recall.event import Event
+from vault_index.recall.sessions import Event
 from vault_index.vault import Vault
 
 PROMPT = "store dates in UTC"

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from vault_index import api, llm
 from vault_index.api.question import Caller, command, question
 from vault_index.ask import conversations, passages, respond
-from vault_index.ask.answer import FAILED, JOURNAL, UNKNOWN, Passage
 from vault_index.ask.conversations import Exchange
-from vault_index.ask.passages import MAX_PASSAGES, SearchResult, Wanted
+from vault_index.ask.passages import JOURNAL, MAX_PASSAGES, Passage, SearchResult, Wanted
+from vault_index.ask.respond import FAILED, UNKNOWN
 from vault_index.check.redact import redact
 from vault_index.errors import SettingsError, VaultError
 from vault_index.features import AskTable

@@ -12,7 +12,7 @@ from vault_index.api.question import Caller, command, question
 from vault_index.index import classifier
 from vault_index.lesson.file import hash_of
 from vault_index.recall import calls, respond, select
-from vault_index.recall.event import Event
+from vault_index.recall.sessions import Event
 from vault_index.search import documents, entries, floor, query, taught
 from vault_index.search.hit import HitList, Recall
 from vault_index.search.query import HITS, Query, Results, every_kind

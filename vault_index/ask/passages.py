@@ -9,13 +9,12 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from vault_index import files
 from vault_index.ask import citations
-from vault_index.ask.answer import JOURNAL, LESSONS, Passage
 from vault_index.ask.citations import words_of
 from vault_index.check.redact import redact
 from vault_index.errors import VaultError
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from vault_index.search.documents import Document
     from vault_index.vault import Vault
 
+LESSONS, JOURNAL = "lessons", "journal"  # kinds of passages
 MAX_PASSAGES = 6
 MAX_WEAK = 3  # below the floor: that of hooks is for silence, and here a judge may decline
 MAX_CHARS = 2_000  # of a passage
@@ -45,6 +45,33 @@ MIN_HEADINGS = 3  # of an outline
 _LINE = re.compile(r"[^\n]+")
 _NUMBER = re.compile(r"\s*(\d{1,9})(?:\.0)?\s*")  # smaller models write "3" or 3.0
 CANDIDATES = 12  # hits of which the trusted ones become passages
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage of the vault, or a record of the journal. `number` is how an answer cites it: [1]."""
+
+    number: int  # 0 before it is part of an answer
+    kind: str  # lessons | journal
+    id: str  # of the lesson or record
+    title: str
+    path: str  # of the file from the vault's root; "" for a record
+    section: str  # lesson of a document, and heading of what matched, or ""
+    line: int  # of the file at which what matched begins; 0 where it has none
+    link: str
+    author: str
+    date: str  # ISO 8601, of the last change
+    score: float
+    text: str  # what a model is shown
+    span: tuple[int, int] = (0, 0)  # characters of the lesson's text that it has; (0, 0): all
+    is_weak: bool = False  # whether it is below the floor
+    best: tuple[str, ...] = ()  # the sentences of it that answer the question, best first
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the passage as JSON values."""
+        values = {**asdict(self), "best": list(self.best)}
+        del values["span"]  # of interest to the next search alone
+        return values
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,19 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index.ask import passages
-from vault_index.ask.answer import (
-    ANSWERED,
-    FAILED,
-    JOURNAL,
-    PASSAGES,
-    UNKNOWN,
-    Answer,
-    Passage,
-    Search,
-)
 from vault_index.ask.citations import Citations
 from vault_index.ask.conversations import Exchange, turns
-from vault_index.ask.passages import SearchResult, Wanted
+from vault_index.ask.passages import JOURNAL, Passage, SearchResult, Wanted
 from vault_index.errors import ModelCallError, ModelRefusedError, ModelToolsError, VaultError
 from vault_index.hotpath import chatter
 from vault_index.llm.backend import (
@@ -42,6 +32,12 @@ from vault_index.llm.backend import (
 if TYPE_CHECKING:
     from vault_index.llm.metered import Model
 
+# how a question ended
+ANSWERED = "answered"  # a model wrote the answer
+PASSAGES = "passages"  # no model is set: the passages are the answer
+UNKNOWN = "unknown"  # nothing reaches the floor, or nothing answers; `passages` has the nearest
+FAILED = "failed"  # the model did not answer; `trouble` says why, the passages are there
+
 SPARE_ROUNDS = 2  # calls of a model that come to nothing: a wrong name, arguments that are no JSON
 MAX_SHOWN, SHOWN_CHARS = 3, 1_500  # passages without a model, and their characters in all
 SHORT_WORDS = 6  # a question of fewer goes on from the one before
@@ -50,6 +46,38 @@ MAX_HELD_CHARS = 400  # of a text that cites nothing, and yet is an answer
 _CITES = re.compile(r"\[\d{1,3}\]")
 _CALL_IN_WORDS = re.compile(r'\s*(?:```\w*\s*)?\{\s*"name"\s*:\s*"[^"]*"\s*,\s*"arguments"\s*:')
 _PROMPTS = Path(__file__).parent.parent / "prompts"
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """The search that was made for a question. `place` is the document or category it was made in."""
+
+    query: str
+    kind: str = "lessons"
+    category: str = ""
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer. `text` cites numbers of `sources` alone, which are in the order of citing."""
+
+    status: str
+    text: str
+    sources: tuple[Passage, ...]
+    passages: tuple[Passage, ...]  # all that were returned, best first
+    session_id: str
+    model: str = ""  # name of the model, "" without one
+    search: Search | None = None  # None: answered without a search
+    trouble: str = ""  # why the model did not answer, or not to its end
+    hint: str = ""  # what to do about it, or how to get a written answer
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the answer as JSON values; its text is `answer`."""
+        values = asdict(self)
+        for name in ("sources", "passages"):
+            values[name] = [each.as_json() for each in getattr(self, name)]
+        return {"answer": values.pop("text"), **values}
 
 
 Find = Callable[[Wanted], SearchResult]

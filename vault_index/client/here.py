@@ -8,20 +8,26 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from vault_index import api
+from vault_index.client import silent
+from vault_index.edit.add import write
 from vault_index.embed import download
 from vault_index.errors import EmbedderError, IndexStateError, ModelError, WriteError
 from vault_index.index import reconcile
-from vault_index.search import failures, floor
+from vault_index.search import failures, floor, query
+from vault_index.search.query import LESSONS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from vault_index.api.question import Ask
     from vault_index.client import Options
     from vault_index.config import Config
+    from vault_index.search.hit import Hit
     from vault_index.store.sync import Stats
     from vault_index.vault import Vault
 
@@ -167,3 +173,44 @@ def answer_as_of(
     bring_up_to_date(past, on_note, on_progress)
     answered: Any = api.answer(past, question)
     return history.signed(vault, commit, answered), commit
+
+
+# The two steps of a script: `vault_index.search` and `vault_index.add`.
+
+
+def search(
+    vault: Vault,
+    text: str,
+    k: int = 5,
+    *,
+    categories: Sequence[str] = (),
+    kinds: Sequence[str] = (LESSONS,),
+    within: str = "",
+) -> list[Hit]:
+    """Return up to `k` hits for a text, best first, from an index that is brought up to date first.
+
+    `categories`, `kinds` and `within` narrow as those of `Query`. Raises VaultError.
+    """
+    up_to_date_or_stale(vault, silent, silent)
+    return query.find(vault, text, k, categories, kinds=kinds, within=within)
+
+
+def add(
+    vault: Vault,
+    text: str,
+    *,
+    title: str = "",
+    categories: Sequence[str] = (),
+    tags: Sequence[str] = (),
+    type: str = "",
+    applies_to: Sequence[str] = (),
+) -> Path:
+    """Write a lesson and return its path. The next search finds it.
+
+    `text` is markdown with or without frontmatter; the other values are set in it. Raises LessonError,
+    WriteError, and VaultError for what `lessons check` calls an error, or a file that is there.
+    """
+    return write(
+        vault, text.encode(), title=title, categories=categories, type=type, tags=list(tags),
+        applies_to=list(applies_to),
+    )  # fmt: skip

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vault_index import files
 from vault_index.embed import minilm
 from vault_index.errors import ModelError, WriteError
-from vault_index.files import private
 from vault_index.hotpath import index_files
 
 if TYPE_CHECKING:
@@ -311,7 +311,7 @@ def fetch(
     came = "already there"
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with private.locked(lock_file(home)):
+        with files.locked(lock_file(home)):
             for rest in target.parent.glob(f".{_NAME}-*"):  # of a fetch that was interrupted
                 shutil.rmtree(rest, ignore_errors=True)
             if not is_ready(home):

@@ -25,7 +25,6 @@ from starlette.responses import JSONResponse
 
 from vault_index import files
 from vault_index.errors import VaultError, WriteError
-from vault_index.files import private
 from vault_index.hotpath import index_files
 from vault_index.model_http import is_this_machine
 
@@ -229,7 +228,7 @@ def load_token(home: Path) -> str:
     except OSError as error:
         hint = "make it a file of yours, or remove it"
         raise WriteError(f"cannot write {file}: {error.strerror}", hint) from None
-    with private.hold(handle):  # another door may be making it
+    with files.hold(handle):  # another door may be making it
         os.fchmod(handle, 0o600)
         written = os.pread(handle, MAX_BYTES, 0).strip()
         if not written:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from vault_index import files
 from vault_index.errors import VaultError
-from vault_index.files.private import make_folder
+from vault_index.files import make_folder
 from vault_index.hotpath import log, spool, start
 from vault_index.journal.journal import Journal
 from vault_index.store import ownership

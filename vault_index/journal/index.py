@@ -15,7 +15,7 @@ from pathlib import Path
 from vault_index import state
 from vault_index.embed.cache import VectorCache
 from vault_index.errors import EmbedderError, IndexStateError, WriteError
-from vault_index.files.private import make_folder
+from vault_index.files import make_folder
 from vault_index.journal import archive
 from vault_index.journal.journal import SCHEMA, Journal, OpenJournal, load_manifest
 from vault_index.journal.record import FIELDS, OBSERVATION, PROMPT, SUMMARY, Record, Session

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 from vault_index import embed, files
 from vault_index.config import Config
 from vault_index.errors import IndexStateError
-from vault_index.files import private
 from vault_index.hotpath import spool
 from vault_index.store import manifest, ownership
 from vault_index.store.schema import JOURNAL
@@ -82,8 +81,8 @@ def held(folder: Path) -> Iterator[None]:
         if folder in _held:
             yield
             return
-        private.make_folder(folder)
-        with private.locked(folder / FILE):
+        files.make_folder(folder)
+        with files.locked(folder / FILE):
             _held.add(folder)
             try:
                 yield

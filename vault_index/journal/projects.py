@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 
 from vault_index import files, git, state
 from vault_index.errors import VaultError
-from vault_index.files.private import make_folder
+from vault_index.files import make_folder
 from vault_index.hotpath import spool
 from vault_index.journal.journal import Journal, held
 from vault_index.vault import refuse_breaks

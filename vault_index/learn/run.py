@@ -26,7 +26,7 @@ from vault_index.errors import (
     VaultError,
 )
 from vault_index.features import LearnTable
-from vault_index.files.private import alone, make_folder
+from vault_index.files import alone, make_folder
 from vault_index.hotpath import index_files
 from vault_index.journal import archive, backlog
 from vault_index.journal.journal import Journal

@@ -30,7 +30,6 @@ from typing import Any
 from vault_index import files
 from vault_index.config import Config
 from vault_index.errors import ModelAwayError, ModelCallError, WriteError
-from vault_index.files import private
 from vault_index.hotpath import spool
 from vault_index.llm import backend
 from vault_index.llm.anthropic import INPUT_COUNTS
@@ -175,7 +174,7 @@ class ClaudeBackend(backend.Backend):
                 "install Claude Code, or choose another model",
             )
         place = self._folder / "empty"
-        private.make_folder(place)
+        files.make_folder(place)
         if any(place.iterdir()):
             raise WriteError(f"{place} is not empty", "remove what is in it")
         environ = {  # without what makes claude a part of another session

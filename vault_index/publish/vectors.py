@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from vault_index import files
 from vault_index.errors import StoreError, VaultError
-from vault_index.files import private
 from vault_index.lesson.file import hash_of
 from vault_index.store import filters
 from vault_index.store.lance import STORE_HINT, Remote
@@ -208,7 +207,7 @@ def make_once(
     if "://" not in uri:
         with files.writing(Path(uri)):
             Path(uri).mkdir(parents=True, exist_ok=True)
-            with private.locked(Path(uri) / f".{name}.lock"):
+            with files.locked(Path(uri) / f".{name}.lock"):
                 if not is_there():
                     create()
         return

@@ -21,8 +21,8 @@ from vault_index import git
 from vault_index.check.redact import glob_matcher, redact
 from vault_index.index.rows import MAX_TAUGHT_CHARS
 from vault_index.recall import block, newest, select, sessions
-from vault_index.recall.event import Event
 from vault_index.recall.select import Injection
+from vault_index.recall.sessions import Event
 from vault_index.search import above, failures
 from vault_index.search.hit import Hit
 from vault_index.store import filters, injections

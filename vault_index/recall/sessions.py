@@ -6,18 +6,42 @@ import hashlib
 import json
 import os
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from vault_index import state
 from vault_index.hotpath.log import MAX_SESSION_CHARS
-from vault_index.recall.event import Event
 from vault_index.store import injections
 from vault_index.store.injections import LINE, SKILL, WHOLE, Given, Record
 from vault_index.vault import Vault
 
 CLAIM_DAYS = 7  # days to remember that an event was answered
 HOOK_SECONDS = 0.3  # to wait for another process that writes
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event, in the names of Claude Code; "" is a field that it lacks."""
+
+    hook_event_name: str
+    session_id: str = ""
+    prompt_id: str = ""
+    cwd: str = "."
+    source: str = "startup"  # of a session's start
+    prompt: str = ""
+    agent_id: str = ""  # of a subagent, whose context is its own
+    agent_type: str = ""
+    tool_use_id: str = ""
+    command: str = ""  # that failed
+    error: str = ""  # what it printed
+    file: str = ""  # that is edited
+    pid: int = 0  # of the hook
+    began: float = field(default_factory=time.time)  # when the hook did, in seconds since 1970
+
+    @property
+    def is_fork(self) -> bool:
+        """Whether a subagent has the whole conversation of its session: it heard the lessons."""
+        return self.agent_type == "fork"
 
 
 def given(vault: Vault, session: str, agent: str = "") -> dict[str, None]:

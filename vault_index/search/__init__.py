@@ -29,8 +29,8 @@ class _Search(ModuleType):
     """This package as a function, since `vault_index.search(vault, "...")` is what a script types."""
 
     def __call__(self, *args: Any, **options: Any) -> list[Hit]:
-        """Search as `client.scripts.search` does, which is above this room and so loads by name."""
-        scripts = importlib.import_module("vault_index.client.scripts")
+        """Search as `client.here.search` does, which is above this room and so loads by name."""
+        scripts = importlib.import_module("vault_index.client.here")
         hits: list[Hit] = scripts.search(*args, **options)
         return hits
 

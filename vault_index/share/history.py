@@ -13,7 +13,6 @@ from typing import Any
 
 from vault_index import files, git
 from vault_index.errors import GitError, LessonError, VaultError
-from vault_index.files import private
 from vault_index.hotpath import index_files
 from vault_index.lesson import parse
 from vault_index.search.hit import Hit, HitList
@@ -148,7 +147,7 @@ def at(vault: Vault, revision: str) -> tuple[Vault, str]:
     with files.writing(trees):
         ownership.claim(vault.index_dir)
         ownership.make_folder(trees)
-        with private.locked(trees / ".lock"):
+        with files.locked(trees / ".lock"):
             if not ownership.is_folder(root):
                 _build(vault, tree, root)
             os.utime(root)

@@ -22,7 +22,6 @@ from pathlib import Path
 
 from vault_index import files, git
 from vault_index.errors import ForeignIndexError, WriteError
-from vault_index.files import private
 from vault_index.hotpath import index_files
 from vault_index.hotpath.index_files import KEY, OWNER
 from vault_index.lesson import file
@@ -77,7 +76,7 @@ def claim(folder: Path) -> None:
         if is_ours(folder):
             return
         if folder.parent.parent == Path(index_files.home_folder(os.environ), ELSEWHERE):
-            private.make_folder(folder.parent)
+            files.make_folder(folder.parent)
         folder.mkdir(mode=0o700, exist_ok=True)
         with opened(folder) as handle:
             os.fchmod(handle, 0o700)
@@ -160,7 +159,7 @@ def _key() -> Iterator[bytes]:
             f"cannot write {home / KEY}: {error.strerror}",
             f"make {home} writable: the key that marks indexes is kept in it",
         ) from None
-    with private.hold(handle):
+    with files.hold(handle):
         key = os.pread(handle, 128, 0)
         if not _KEY.fullmatch(key):
             import secrets
@@ -214,7 +213,7 @@ def held(folder: Path, *, wait: bool) -> Iterator[bool]:
     with files.writing(folder):
         claim(folder)
         descriptor = open_file(folder / _FILE, os.O_RDWR | os.O_CREAT)
-    with private.hold(descriptor, wait=wait) as is_free:
+    with files.hold(descriptor, wait=wait) as is_free:
         yield is_free
 
 
@@ -241,5 +240,5 @@ def has(home: Path, name: str) -> bool:
 
 def add(home: Path, name: str) -> None:
     """Release the text of this hash for this user. Raises WriteError."""
-    private.make_folder(home / _FOLDER)
+    files.make_folder(home / _FOLDER)
     files.replace_file(home / _FOLDER / name, b"")

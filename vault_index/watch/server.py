@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from vault_index import files
 from vault_index.errors import VaultError, WriteError
-from vault_index.files import private
 from vault_index.hotpath import protocol
 
 # connections that wait to be accepted: a hundred hooks in a second are no reason to refuse
@@ -128,7 +128,7 @@ def _listen(answer: Answer) -> _Connections:
     problem: OSError | WriteError | None = None
     for place in protocol.places():
         try:
-            private.make_folder(Path(place).parent)
+            files.make_folder(Path(place).parent)
             Path(place).unlink(missing_ok=True)
             return _Connections(place, answer)
         except (OSError, WriteError) as error:

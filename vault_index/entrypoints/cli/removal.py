@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vault_index import config, git
-from vault_index.entrypoints import agents, login, serving
+from vault_index.entrypoints import agents, serving
 from vault_index.entrypoints.cli import asking, output
 from vault_index.errors import GitError, NoVaultError, SettingsError, VaultError
 from vault_index.share import git_hooks
@@ -71,7 +71,7 @@ def _agents() -> Iterator[Step]:
 
 def _machine() -> Iterator[Step]:
     """Yield what runs, the watcher and the server, and the file that serves at a login."""
-    file = login.login_file(Path.home(), 1)
+    file = serving.login_file(Path.home(), 1)
     if file.path.is_file():
         yield Step(f"{file.path}: the page at each login", file.remove)
     if serving.is_running():

@@ -200,9 +200,9 @@ def open_command(named: str | None) -> None:
 
 def _at_login(vault: Vault, port: int, *, remove: bool, yes: bool) -> None:
     """Show the file that serves from the login on, write it, and put it in force where that works."""
-    from vault_index.entrypoints import login
+    from vault_index.entrypoints import serving
 
-    file = login.login_file(vault.root, port)
+    file = serving.login_file(vault.root, port)
     if remove:
         output.say(f"removed {file.path}" if file.remove() else f"there is no {file.path}")
         return

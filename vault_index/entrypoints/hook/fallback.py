@@ -14,8 +14,8 @@ from vault_index.errors import IndexStateError, NoVaultError, WriteError
 from vault_index.hotpath import log
 from vault_index.index import reconcile
 from vault_index.recall import select, sessions
-from vault_index.recall.event import Event
 from vault_index.recall.respond import respond
+from vault_index.recall.sessions import Event
 from vault_index.search import floor, query
 from vault_index.store import injections
 from vault_index.vault import Vault, open_vault
