@@ -646,7 +646,7 @@ MCP = (
     called(
         "learn_trigger session",
         "learn_trigger",
-        "The redirect dropped the query|learned already",
+        r"^No lesson was proposed \((nothing new|learned already)",
         scope="session",
         target="{session}",
     ),
