@@ -140,6 +140,23 @@ def _columns(kind: Any) -> str:
     return ", ".join(f'"{field.name}"' for field in fields(kind))
 
 
+def fact(home: Path, name: str) -> Any:
+    """Return a small thing that was kept by its name, a JSON value; None without it."""
+    with reading(home) as db:
+        found = db.execute("SELECT value FROM fact WHERE name = ?", [name]).fetchone()
+    return json.loads(found[0]) if found else None
+
+
+def keep_fact(home: Path, name: str, value: Any) -> None:
+    """Keep a small thing by its name; None takes it away. Raises WriteError."""
+    if value is None and fact(home, name) is None:
+        return
+    with writing(home) as db:
+        db.execute("DELETE FROM fact WHERE name = ?", [name])
+        if value is not None:
+            db.execute("INSERT INTO fact VALUES (?, ?)", [name, json.dumps(value)])
+
+
 def shrink(home: Path) -> None:
     """Write the file anew without what was deleted, and empty its log. Raises WriteError."""
     with _named_errors(home / FILE):
@@ -374,3 +391,8 @@ def _learning(db: sqlite3.Connection) -> None:
         " PRIMARY KEY (vault, id))",
     ):
         db.execute(f"CREATE TABLE {table}")
+
+
+@migration
+def _facts(db: sqlite3.Connection) -> None:
+    db.execute("CREATE TABLE fact (name TEXT PRIMARY KEY, value TEXT)")

@@ -2,44 +2,38 @@
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from vault_index import config, features, files, git, state
+from vault_index import config, features, git, state
 from vault_index.embed import download
-from vault_index.errors import VaultError
+from vault_index.errors import VaultError, WriteError
 from vault_index.hotpath import index_files
 from vault_index.index import diff
 from vault_index.lesson import category
 from vault_index.recall import words
 from vault_index.search import entries, fitted, floor
-from vault_index.store import injections, manifest, ownership
+from vault_index.store import injections, manifest
 from vault_index.text.quote import without_key
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
 
-_DEGRADED = "degraded"  # a file beside the index: since when words alone are searched
-
 
 def degraded(vault: Vault, *, is_now: bool) -> str:
     """Note whether words alone are searched; return since when that was seen, "" if they are not.
 
-    All doors give the same moment, as far as the index folder can be written.
+    All doors give the same moment, as far as it can be kept.
     """
-    now = datetime.now(UTC).isoformat("T", "seconds")
-    with suppress(OSError, ValueError, VaultError):
-        file = vault.index_dir / _DEGRADED
-        if not is_now:
-            file.unlink(missing_ok=True)
-        elif file.exists():
-            now = datetime.fromisoformat(ownership.read_text(file).strip()).isoformat()
-        else:
-            files.replace_file(file, now.encode())
-    return now if is_now else ""
+    name, home = f"degraded {os.path.realpath(vault.root)}", vault.config.home
+    since = state.fact(home, name) or datetime.now(UTC).isoformat("T", "seconds")
+    with suppress(WriteError):
+        state.keep_fact(home, name, since if is_now else None)
+    return str(since) if is_now else ""
 
 
 def of(vault: Vault) -> dict[str, Any]:

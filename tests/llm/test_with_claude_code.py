@@ -17,7 +17,7 @@ import pytest
 from tests.support.claude_code import environment
 from tests.support.files import write
 from tests.support.messages_api import MessagesApi, text
-from vault_index import llm
+from vault_index import llm, state
 from vault_index.config import Config
 from vault_index.errors import ModelAwayError
 from vault_index.llm import claude
@@ -90,8 +90,7 @@ def test_a_question_is_one_lean_request_and_leaves_no_trace(
     model = llm.open_model("claude", Config(home=home))
     if switch != "--safe-mode":  # as for a version that has no safe mode
         claude.lean_options(claude_in(home), os.environ, home / "llm")
-        file = home / "llm" / claude.FILE
-        file.write_text(json.dumps(json.loads(file.read_text()) | {"switch": switch}))
+        state.keep_fact(home, claude.FACT, [state.fact(home, claude.FACT)[0], switch])
     assert model.complete_json(SYSTEM, PROMPT, KEYS) == GOOD
     (request,) = api.requests
     asked = json.dumps(request)

@@ -143,7 +143,7 @@ def test_a_folder_of_another_user_is_refused(team: Vault, monkeypatch: pytest.Mo
         _ = team.index_dir
 
 
-NAMES = ("watch.lock", "watch.log", "background.log", "lock", "projects")
+NAMES = ("watch.lock", "watch.log", "background.log", "lock")
 
 
 @pytest.mark.slow

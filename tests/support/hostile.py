@@ -16,7 +16,7 @@ HEAP = "our build dies with heap out of memory"
 OLD_INDEX = "20260101-000000-abcd"
 # all that we make below `.vault_index`
 NAMES = (
-    *("owner", "current", "lock", "building", "at", "projects", "background.log"),
+    *("owner", "current", "lock", "building", "at", "background.log"),
     *(".gitignore", "watch.lock", "watch.log", "watch.log.old", "watch.sock"),
     *(OLD_INDEX, ".current.abcdefgh", "background.log.old"),
 )

@@ -16,14 +16,13 @@ from functools import partial
 from pathlib import Path
 from stat import S_ISREG
 
-from vault_index import files
+from vault_index import files, state
 from vault_index.embed.cache import VectorCache
-from vault_index.errors import ForeignIndexError, LessonError, WriteError
+from vault_index.errors import LessonError, WriteError
 from vault_index.index import rows
 from vault_index.lesson import passages
 from vault_index.lesson.file import hash_of
 from vault_index.lesson.skill import FILE, MAX_BYTES, Skill, project_folder, read, user_folder
-from vault_index.store import ownership
 from vault_index.store.manifest import Manifest, Problem
 from vault_index.store.schema import SKILLS, SkillRow
 from vault_index.store.sync import fill
@@ -33,8 +32,6 @@ from vault_index.vault import Vault
 VAULT, USER, PROJECT = "vault", "user", "project"
 FOR, NOT_FOR = "for", "not-for"  # rows of prompts, "" for a skill's own
 MAX_PROJECTS = 50  # whose skills are known, the latest
-
-_PROJECTS = "projects"
 
 
 def folders(vault: Vault) -> dict[Path, str]:
@@ -46,19 +43,22 @@ def folders(vault: Vault) -> dict[Path, str]:
 def register(vault: Vault, project: Path) -> bool:
     """Note the skills of a project, to be indexed from now on; True if it has some and is new.
 
-    `project` is any folder in it. Never raises: a read-only vault notes none.
+    `project` is any folder in it. Never raises: where nothing can be written none is noted.
     """
     folder = project_folder(project)
     others = _projects(vault)
     if folder is None or folder in others or not str(folder).isprintable():
         return False
-    listed = "".join(f"{path}\n" for path in [folder, *others][:MAX_PROJECTS])
+    listed = [str(path) for path in [folder, *others][:MAX_PROJECTS]]
     try:
-        ownership.claim(vault.index_dir)
-        files.replace_file(vault.index_dir / _PROJECTS, listed.encode())
-    except (OSError, ForeignIndexError, WriteError):
+        state.keep_fact(vault.config.home, _fact(vault), listed)
+    except WriteError:
         return False
     return True
+
+
+def _fact(vault: Vault) -> str:
+    return f"projects with skills at {os.path.realpath(vault.root)}"
 
 
 def stamps(vault: Vault) -> dict[str, list[int]]:
@@ -189,8 +189,5 @@ def _rows(vault: Vault, skill: Skill) -> Iterator[tuple[SkillRow, tuple[str, str
 
 def _projects(vault: Vault) -> list[Path]:
     """Return the skill folders of the projects that asked this vault, as far as they still exist."""
-    try:
-        lines = ownership.read_text(vault.index_dir / _PROJECTS).split("\n")
-    except (OSError, UnicodeDecodeError, ForeignIndexError):
-        return []
-    return [Path(line) for line in lines if line and Path(line).is_dir()]
+    listed = state.fact(vault.config.home, _fact(vault)) or ()
+    return [Path(each) for each in listed if Path(each).is_dir()]

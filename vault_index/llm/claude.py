@@ -6,7 +6,6 @@ through a pipe: arguments can be seen by other users of the machine, and hold in
 program reads its own login; nothing here does.
 
     ~/.lessons/llm/empty/         the folder it works in
-    ~/.lessons/llm/claude.json    how the program that was asked last is started
 
 It takes one prompt and no tools: what was said before in a conversation is a part of the prompt.
 
@@ -27,7 +26,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from vault_index import files
+from vault_index import files, state
 from vault_index.config import Config
 from vault_index.errors import ModelAwayError, ModelCallError, WriteError
 from vault_index.hotpath import spool
@@ -37,7 +36,7 @@ from vault_index.llm.cancel import Ended
 from vault_index.llm.metered import folder_of
 from vault_index.llm.server import PassingError, passes, tokens_of
 
-FILE = "claude.json"
+FACT = "how claude is started"
 HELP_SECONDS = 30.0
 # where its installers put it: programs of a desktop have a short PATH
 _PLACES = (".local/bin/claude", ".claude/local/claude")
@@ -64,7 +63,7 @@ def find_program(environ: Mapping[str, str]) -> Path | None:
 def lean_options(program: Path, environ: Mapping[str, str], folder: Path) -> list[str]:
     """Return the options that leave only a question and its answer, by the program's own help.
 
-    They are kept in the private folder, since asking for help takes as long as a start. Raises
+    They are kept, since asking for help takes as long as a start. Raises
     ModelAwayError for a version that lacks one.
     """
     try:
@@ -73,13 +72,11 @@ def lean_options(program: Path, environ: Mapping[str, str], folder: Path) -> lis
     except OSError:
         raise _unusable("cannot be started", "reinstall Claude Code") from None
     version = [str(whole), now.st_size, now.st_mtime_ns]  # another one after an update
-    known = files.read_json(folder / FILE)
-    if known.get("program") == version and known.get("switch") in _WITHOUT_HOOKS.values():
-        return [*_LEAN, known["switch"]]
-    switch = _switch(program, environ, folder)
-    with suppress(WriteError):  # unwritten, the help is read each time
-        data = json.dumps({"program": version, "switch": switch}).encode()
-        files.replace_file(folder / FILE, data)
+    known, switch = state.fact(folder.parent, FACT) or [None, None]
+    if known != version or switch not in _WITHOUT_HOOKS.values():
+        switch = _switch(program, environ, folder)
+        with suppress(WriteError):  # unwritten, the help is read each time
+            state.keep_fact(folder.parent, FACT, [version, switch])
     return [*_LEAN, switch]
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from vault_index import files
+from vault_index import files, state
 from vault_index.errors import StoreError, VaultError
 from vault_index.lesson.file import hash_of
 from vault_index.store import filters
@@ -41,7 +41,6 @@ LENGTH = 0.01  # that a unit vector may be longer or shorter
 PUBLISH_SECONDS = 300.0  # for a call of who publishes: a commit, or folding rows into the index
 KEEP_VERSIONS = timedelta(hours=1)  # no laptop reads one version for longer
 ROWS = 5_000  # of a commit: 8 MB
-REFUSED = "shared.json"  # in the user's folder: rows that were refused, for `status --check`
 MARKS = "taken.json"  # in an index: the hashes of what was taken and not compared yet
 MAX_REFUSED = 5
 WRONG = "it is not the vector of its text"
@@ -132,18 +131,19 @@ class SharedVectors:
             rows[key] = [why, ""]
             with suppress(StoreError):
                 rows[key] = [why, self._said(key)]
-        noted = {"uri": self.uri, "rows": dict([*rows.items()][-MAX_REFUSED:])}
-        files.replace_file(self._home / REFUSED, json.dumps(noted).encode())
+        state.keep_fact(self._home, self._refused_there, dict([*rows.items()][-MAX_REFUSED:]))
 
     def refused(self) -> list[str]:
         """Return the rows that were refused and are as they were. Raises StoreError."""
         noted = self._noted().items()
         return [f"{key}: {why}" for key, (why, said) in noted if said in ("", self._said(key))]
 
+    @property
+    def _refused_there(self) -> str:
+        return f"refused of {self.uri}"
+
     def _noted(self) -> dict[str, list[str]]:
-        noted = files.read_json(self._home / REFUSED)
-        rows = noted.get("rows") if noted.get("uri") == self.uri else None
-        return {**rows} if isinstance(rows, dict) else {}
+        return {**(state.fact(self._home, self._refused_there) or {})}
 
     def _said(self, key: str) -> str:
         """Return a hash of a row as it is there now, "" without it. Raises StoreError."""

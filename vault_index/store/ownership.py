@@ -31,9 +31,8 @@ ELSEWHERE = "indexes"  # in the user's folder, of vaults that can be read only
 _KEY = re.compile(rb"[0-9a-f]{64}")
 # every name that we make in `.vault_index`, with what a kill leaves of them
 _NAMES = re.compile(
-    INDEX_NAME.pattern
-    + r"|owner|current|lock|building|at|projects|background\.log(\.old)?|\.gitignore"
-    r"|watch\.(lock|log|log\.old|sock)|\.(owner|current|projects)\..{8}"
+    INDEX_NAME.pattern + r"|owner|current|lock|building|at|background\.log(\.old)?|\.gitignore"
+    r"|watch\.(lock|log|log\.old|sock)|\.(owner|current)\..{8}"
 )
 
 
