@@ -10,7 +10,6 @@ import hashlib
 import json
 import re
 import sqlite3
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
@@ -219,19 +218,20 @@ def overview(journal: Journal) -> dict[str, Any]:
     For `lessons status` and `lessons journal status`.
     """
     with state.reading(journal.home) as db:
-        kept = sessions(db)
-        kinds = Counter(dict(db.execute("SELECT kind, count(*) FROM record GROUP BY kind")))
-        (size,) = db.execute("SELECT sum(length(data)) FROM moment").fetchone()
-    last = max((each.written for each in kept), default=0)
+        of_projects = dict(db.execute("SELECT project, count(*) FROM session GROUP BY project"))
+        unread, last = db.execute("SELECT total(unread), max(written) FROM session").fetchone()
+        kinds = dict(db.execute("SELECT kind, count(*) FROM record GROUP BY kind"))
+        (size,) = db.execute("SELECT total(length(data)) FROM moment").fetchone()
+    kept = sum(of_projects.values())
     return {
         "folder": str(journal.home / state.FILE),
         "recorded": projects.recorded_folders(journal),
-        "sessions": len(kept),
-        "records": {kind: kinds[kind] for kind in KINDS},
-        "projects": dict(Counter(each.project for each in kept)),
-        "mb": (size or 0) / 1e6,
+        "sessions": kept,
+        "records": {kind: kinds.get(kind, 0) for kind in KINDS},
+        "projects": of_projects,
+        "mb": size / 1e6,
         "last": datetime.fromtimestamp(last / 1e9, UTC).isoformat() if last else "",
-        "unread": sum(each.unread for each in kept),  # lines of a kind that nobody described
+        "unread": int(unread),  # lines of a kind that nobody described
         "before": "" if kept else _before(journal),
         "waiting": len(backlog.waiting(journal)),
         "index": _index(journal) if kept else {},

@@ -98,6 +98,8 @@ def _store(
     names = [session.short, session.transcript]  # another process may have written it meanwhile
     known = archive.sessions(db, "WHERE short = ? OR transcript = ?", names)
     before = archive.with_records(db, known[0]) if known else None
+    if before and known[0] == session:  # nothing grew
+        return Captured(file, before)
     short = before.short if before else archive.free_short(db, session.id)
     session = replace(session, short=short, written=before.written if before else 0)
     if before is None:

@@ -113,7 +113,8 @@ def forget(
             ids = (session,) if len(session) >= _LEAST and not matching else ()
             texts = (matching,) if matching else ids
             done = _finish(journal, _Wanted(ids, matching, texts)) if texts else done
-        if project and not (session or before or matching):
+        drafts = journal.home / projects.PROPOSALS / project  # which the name leads to
+        if project and not (session or before or matching or drafts.is_dir()):
             with state.writing(journal.home) as db:
                 db.execute("DELETE FROM project WHERE name = ?", [project])
     return done

@@ -260,7 +260,7 @@ class Moments:
     def _call(self, event: Event) -> None:
         kind = tools.kind_of(event.tool)
         edits = tools.edits_of(event.input) if kind == tools.EDIT else ()
-        values = tools.shortened_input(kind, event.input, edits, self._clean_value)
+        values = tools.kept_of(kind, event.input, edits, self._clean_value)
         call = _Call(event, kind, values, edits)
         self._turn.steps.append(call)
         self._open[event.call] = call
@@ -282,7 +282,7 @@ class Moments:
     def _of_call(self, call: _Call) -> Iterator[Moment]:
         """Yield the moments of a call: one, or one for each file that it changed."""
         event, done = call.event, call.done
-        about = call.command or " ".join([event.tool, *tools.files_of(call.input)])
+        about = call.command or " ".join([event.tool, *call.input.get("files", ())])
         plain = self._moment(OPEN, event, tool=event.tool, about=about)
         plain = replace(plain, result=done.uuid if done and call.text else "")
         if done is None:
@@ -324,9 +324,8 @@ class Moments:
         elif call.kind == tools.OTHER and call.text:
             return replace(plain, kind=FAILED, text=_shortened(call.text, MAX_OUTPUT))
         else:
-            named = tools.files_of(values) if call.kind == tools.READ else []
-            text = str(values.get("pattern") or values.get("query") or "")
-            plain = replace(plain, kind=CALLED, text=text)
+            named = values.get("files", [])
+            plain = replace(plain, kind=CALLED, text=values.get("text", ""))
             if call.kind == tools.TODO:
                 created = _CREATED.search(call.text)
                 todo = {**values, "created": created[1]} if created else values

@@ -265,12 +265,7 @@ _KINDS = {
     TODO: "TodoWrite TaskCreate TaskUpdate update_plan",
 }
 _KIND = {name: kind for kind, names in _KINDS.items() for name in names.split()}
-_KEPT = {
-    EDIT: ("file_path", "notebook_path", "path"),
-    READ: ("file_path", "notebook_path", "path"),
-    SEARCH: ("pattern", "query"),
-    TODO: ("subject", "status", "taskId"),
-}
+_PATHS = ("file_path", "notebook_path", "path")
 _SHORT = 500  # characters of a value that is not the point of its call
 MAX_TEXT = 100_000  # characters of a text that a call replaces or writes
 _FILE = re.compile(r"^\*\*\* (Update|Add|Delete) File: (.*)$")
@@ -294,41 +289,34 @@ def kind_of(tool: str) -> str:
     return _KIND.get(tool, OTHER)
 
 
-def shortened_input(
+def kept_of(
     kind: str, values: Mapping[str, Any], edits: Iterable[Edit], clean: Clean
 ) -> dict[str, Any]:
-    """Return what is kept of a call's input, each text cleaned before it is shortened."""
-    named = {name: values.get(name) for name in _KEPT.get(kind, ())}
-    short: dict[str, Any] = {
-        name: clean(value)[:_SHORT]
-        for name, value in named.items()
-        if isinstance(value, str) and value
-    }
+    """Return what is kept of a call's input, each text cleaned before it is shortened.
+
+    `command` and `is_background` of a shell, `files` that it names, `text` that is looked for, todos.
+    """
     if kind == SHELL:
-        short["command"] = clean(text_of(values.get("command") or values.get("cmd")))
-        short["is_background"] = values.get("run_in_background") is True
-    elif kind == EDIT and isinstance(values.get("input"), str):
-        short["files"] = [clean(edit.path) for edit in edits]
-    elif kind == TODO:
-        short["todos"] = [
-            (
-                clean(str(todo.get("content") or todo.get("step") or ""))[:_SHORT],
-                str(todo.get("status")),
-            )
-            for todo in _dicts(values.get("todos") or values.get("plan"))
-        ]
-    return short
-
-
-def files_of(values: Mapping[str, Any]) -> list[str]:
-    """Return the paths that a call of a reading or editing tool names."""
-    paths = list(values.get("files", ()))
-    path = _path_in(values)
-    return [*paths, path] if path else paths
+        command = clean(text_of(values.get("command") or values.get("cmd")))
+        return {"command": command, "is_background": values.get("run_in_background") is True}
+    if kind == SEARCH:
+        return {"text": clean(str(values.get("pattern") or values.get("query") or ""))[:_SHORT]}
+    if kind != TODO:
+        paths = [edit.path for edit in edits] if kind == EDIT else [_path_in(values)]
+        named = dict.fromkeys(paths) if kind in (EDIT, READ) else ()
+        return {"files": [clean(path) for path in named if path]}
+    named = {name: values.get(name) for name in ("subject", "status", "taskId")}
+    short: dict[str, Any] = {
+        name: clean(value)[:_SHORT] for name, value in named.items() if isinstance(value, str)
+    }
+    todos = _dicts(values.get("todos") or values.get("plan"))
+    texts = [str(todo.get("content") or todo.get("step") or "") for todo in todos]
+    states = [str(todo.get("status")) for todo in todos]
+    return short | {"todos": [*zip((clean(text)[:_SHORT] for text in texts), states, strict=True)]}
 
 
 def _path_in(values: Mapping[str, Any]) -> str:
-    return str(next(filter(None, (values.get(name) for name in _KEPT[EDIT])), ""))
+    return str(next(filter(None, map(values.get, _PATHS)), ""))
 
 
 def relative_path(path: str, folder: str, current: str = "") -> str:
