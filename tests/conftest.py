@@ -27,7 +27,7 @@ from tests.support.homes import (
 from tests.support.indexed import copy_of, full_text_vault
 from tests.support.messages_api import MessagesApi
 from tests.support.places import REPO
-from tests.support.serving import Serving, serving
+from tests.support.serving import Answering, Serving, answering, serving
 from tests.support.shown_vaults import TEXT_ONLY, ShownVault, shown_vault
 from vault_index.edit import init
 from vault_index.vault import Vault, open_vault
@@ -190,6 +190,13 @@ def served(shown: ShownVault) -> Iterator[Serving]:
     """A server of that vault, for full text alone and without a watcher."""
     with serving(shown.root, shown.home, **TEXT_ONLY) as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def answers(shown: ShownVault) -> Iterator[Answering]:
+    """The application for that vault, in this process."""
+    with answering(shown.root, shown.home, **TEXT_ONLY) as asked:
+        yield asked
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text
 from tests.support.given import near, note
 from tests.support.injected import FALSE, HEAP, HOSTILE, SILENT, UNKNOWN, a_team
-from tests.support.serving import Serving, serving
+from tests.support.serving import Serving, answering
 from vault_index.hotpath import log
 from vault_index.lesson.parse import parse_file
 from vault_index.store import injections
@@ -79,7 +79,7 @@ def test_what_missed_its_deadline_is_among_them(make_vault: MakeVault, own_world
     vault = make_vault({"heap.md": lesson_text("Heap", "Raise the heap.")})
     event: dict[str, object] = {"hook_event_name": "SessionStart", "vault": str(vault.root)}
     log.log(event, "no answer in 2000 ms", time.monotonic() - 2, missed=True)
-    with serving(vault.root, own_world, LESSONS_EMBEDDER="none") as served:
+    with answering(vault.root, own_world, LESSONS_EMBEDDER="none") as served:
         shown = served.ask("GET", "/page/private/agents/list").text
         assert "<dt>missed</dt><dd>1</dd>" in shown
         assert "<strong>Missed:</strong> no answer in 2000 ms." in shown
@@ -93,7 +93,7 @@ def test_a_rule_that_no_search_found_has_no_score(make_vault: MakeVault, own_wor
     for event in (injections.PROMPT, "SessionStart"):
         note(own_world, vault.root, event=event, session="s", given=(Given("heap", 0.0),))
     assert "Heap (without a search) heap" in run("lessons", "last", cwd=vault.root).out
-    with serving(vault.root, own_world, LESSONS_EMBEDDER="none") as served:
+    with answering(vault.root, own_world, LESSONS_EMBEDDER="none") as served:
         shown = served.ask("GET", "/page/private/agents/list").text
         assert shown.count("without a search") == 2
         assert ">0%<" not in shown

@@ -13,7 +13,7 @@ from tests.support.browser import LOOKS, nothing_is_in_the_way, visiting
 from tests.support.commands import run
 from tests.support.files import lesson_text, write
 from tests.support.homes import make_home
-from tests.support.serving import Serving, serving
+from tests.support.serving import Serving, answering, serving
 from tests.support.shown_vaults import TEXT_ONLY, shown_vault
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ def test_nothing_keeps_people_from_using_it(
 def test_the_first_page_of_an_empty_vault_says_what_to_do(tmp_path: Path) -> None:
     run("lessons", "init", tmp_path / "new", cwd=tmp_path)
     home = make_home(tmp_path / "own")
-    with serving(tmp_path / "new", home, LESSONS_EMBEDDER="none") as server:
+    with answering(tmp_path / "new", home, LESSONS_EMBEDDER="none") as server:
         answer = server.ask("GET", "/search", token=False)
         assert answer.status_code == 200
         assert "lessons add" in answer.text

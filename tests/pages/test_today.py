@@ -12,7 +12,7 @@ from tests.support.browser import LOOKS, barriers, keep, nothing_is_in_the_way, 
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.given import given_to, near, note
-from tests.support.serving import Serving, serving
+from tests.support.serving import Serving, answering
 from tests.support.shown_vaults import HOSTILE, TEXT_ONLY, ShownVault, shown_vault
 from vault_index.store import injections
 
@@ -138,7 +138,7 @@ def test_only_what_still_needs_somebody_is_shown(make_vault: MakeVault, own_worl
     key = injections.key_of("taught")
     mark = injections.Mark("fires_on", key)
     injections.mark(vault.config.home, vault.root, ("s", key, "ops/cache"), mark)
-    with serving(vault.root, own_world, **TEXT_ONLY) as server:
+    with answering(vault.root, own_world, **TEXT_ONLY) as server:
         shown = server.ask("GET", "/page/private/today").text
         assert "connection refused by host" in shown
         assert "no space left on device" not in shown, "its next time had a lesson"
@@ -154,7 +154,7 @@ def test_what_colleagues_wrote_is_new_or_changed(make_vault: MakeVault, own_worl
     vault = make_vault({"ops/old.md": old, "ops/new.md": lesson_text("Just written", "Of git.")})
     commit(vault.root)
     run("git", "config", "user.name", "Another", cwd=vault.root)
-    with serving(vault.root, own_world, **TEXT_ONLY) as server:
+    with answering(vault.root, own_world, **TEXT_ONLY) as server:
         shown = server.ask("GET", "/page/today/added", token=False).text
     new, _, changed = shown.partition("<h3>Changed")
     assert "Just written" in new

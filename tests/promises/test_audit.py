@@ -21,7 +21,7 @@ from tests.support.conversations import about_redirects, about_retries
 from tests.support.files import commit, write
 from tests.support.homes import add_model, locked, make_home, shared_folder
 from tests.support.places import REPO, TESTS
-from tests.support.serving import Serving, serving
+from tests.support.serving import Answering, answering
 from vault_index.edit import init
 from vault_index.entrypoints.cli import main
 from vault_index.entrypoints.mcp.agent import Agent
@@ -118,11 +118,11 @@ HEAP_ID = "devops/ci-cd/heap"
 
 @dataclass(frozen=True)
 class World:
-    """A vault with all kinds of content, in a user's home with a journal, and its server."""
+    """A vault with all kinds of content, in a user's home with a journal, and what it answers."""
 
     root: Path
     home: Path
-    http: Serving
+    http: Answering
     records: tuple[str, ...]
 
     def filled(self, text: str) -> str:
@@ -745,7 +745,7 @@ def settings_of_docs() -> Iterator[tuple[str, str]]:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory, model_home: Path) -> Iterator[World]:
-    """The world of this module, which all processes that run its tests share; each has a server."""
+    """The world of this module, which all processes that run its tests share."""
     top = shared_folder(tmp_path_factory) / "audit"
     home, root = top / "home", top / "team"
     with pytest.MonkeyPatch.context() as patch:
@@ -759,7 +759,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, model_home: Path) -> Iterator
                 hits = _filled(root)
                 (top / "hits.json").write_text(hits)
         hits = json.loads((top / "hits.json").read_text())
-        with serving(root, home) as server:
+        with answering(root, home) as server:
             yield World(root, home, server, tuple(hit["id"] for hit in hits["hits"]))
 
 

@@ -20,7 +20,7 @@ from tests.support.files import lesson_text, write
 from tests.support.homes import add_model, make_home
 from tests.support.mcp_servers import call, refusal
 from tests.support.places import TESTS
-from tests.support.serving import Serving, serving
+from tests.support.serving import Answering, answering
 from vault_index.edit import init
 from vault_index.entrypoints.mcp.agent import Agent
 from vault_index.entrypoints.mcp.tools import build
@@ -39,7 +39,7 @@ class Doors:
 
     root: Path
     home: Path
-    http: Serving
+    http: Answering
 
     def refused(
         self, words: list[str], request: tuple[str, str, Any], tool: str, **given: Any
@@ -91,7 +91,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, model_home: Path) -> Iterat
         run("lessons", "import", "--write", course, cwd=root)
         run("lessons", "index", cwd=root)
         run("lessons", "journal", "import", "--since", "all", cwd=root)
-        with serving(root, home) as server:
+        with answering(root, home) as server:
             yield Doors(root, home, server)
 
 

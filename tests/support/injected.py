@@ -33,7 +33,14 @@ FILES = {
 
 @contextmanager
 def a_team(folder: Path) -> Iterator[Serving]:
-    """Serve a vault of three lessons, for full text alone: two of three sessions are in the journal."""
+    """Serve `a_vault` in a new folder."""
+    root, home = a_vault(folder)
+    with serving(root, home, LESSONS_EMBEDDER="none") as served:
+        yield served
+
+
+def a_vault(folder: Path) -> tuple[Path, Path]:
+    """Make a vault of three lessons with a home: two of three sessions are in the journal."""
     home, root = make_home(folder / "home"), folder / "team"
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (("HOME", home), ("LESSONS_HOME", home), ("LESSONS_EMBEDDER", "none")):
@@ -58,8 +65,7 @@ def a_team(folder: Path) -> Iterator[Serving]:
         ):
             asks(root, prompt, session)
         run("lessons", "journal", "import", "--since", "all", cwd=root)
-        with serving(root, home, LESSONS_EMBEDDER="none") as served:
-            yield served
+    return root, home
 
 
 def about_heap(root: Path, began: datetime) -> Conversation:

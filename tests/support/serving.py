@@ -1,7 +1,8 @@
-"""A real `lessons serve`, a fork of a warm process or one of its own, and what its clients send."""
+"""What `lessons serve` answers: in this process, in a fork of a warm one, or in a process of its own."""
 
 from __future__ import annotations
 
+import os
 import re
 import select
 import signal
@@ -14,12 +15,53 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
+from fastapi.testclient import TestClient
 
 from tests.support.commands import BIN
 from tests.support.warm import Fork, WarmProcess
+from vault_index.entrypoints.guard import load_token
+from vault_index.entrypoints.web import server
+from vault_index.entrypoints.web.vault_client import VaultClient
+from vault_index.vault import open_vault
 
 WARM = WarmProcess(serves=True)
 START_SECONDS = 60  # of a busy machine
+
+
+@dataclass(frozen=True)
+class Answering:
+    """The application behind its guard, in this process: for what is answered, not how it is served."""
+
+    root: Path
+    url: str
+    token: str
+    notes: list[str]  # lines about bugs
+    client: TestClient
+    env: Mapping[str, str]
+
+    def ask(self, method: str, path: str, *, token: bool = True, **options: Any) -> Any:
+        """Send a request, with the token unless it is left out."""
+        headers = {"authorization": f"Bearer {self.token}"} if token else {}
+        headers |= options.pop("headers", {})
+        with pytest.MonkeyPatch.context() as patch:
+            for name in [name for name in os.environ if name.startswith("GIT_")]:
+                patch.delenv(name)  # who serves has git's own settings
+            for name, value in self.env.items():
+                patch.setenv(name, value)
+            return self.client.request(method, path, headers=headers, **options)
+
+
+@contextmanager
+def answering(root: Path, home: Path, **env: str) -> Iterator[Answering]:
+    """Answer for the vault at a folder in this process, for a user with this home."""
+    env = _environ(home) | env
+    token, notes = load_token(home), list[str]()
+    vault = VaultClient(open_vault(root, environ=env))
+    guarded = server.guarded(vault, "127.0.0.1", 7731, token, notes.append)
+    url = "http://127.0.0.1:7731"
+    with TestClient(guarded, base_url=url, raise_server_exceptions=False) as client:
+        yield Answering(root, url, token, notes, client, env)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pytest
 from tests.support.commands import run
 from tests.support.files import lesson_text, write
 from tests.support.homes import make_home
-from tests.support.serving import Serving, serving, tree_of
+from tests.support.serving import Answering, answering, serving, tree_of
 from vault_index.entrypoints.web import shapes
 
 JSON = {"content-type": "application/json"}
@@ -43,16 +43,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def attacked(folder: Path) -> Iterator[Serving]:
-    """A server of that vault, warm."""
-    with serving(folder / "team", folder / "home", LESSONS_EMBEDDER="none") as served:
+def attacked(folder: Path) -> Iterator[Answering]:
+    """The application for that vault, warm."""
+    with answering(folder / "team", folder / "home", LESSONS_EMBEDDER="none") as served:
         assert served.ask("GET", "/api/health").status_code == 200
         yield served
         assert served.ask("GET", "/api/health").json()["lesson_count"] == 1
 
 
 @pytest.fixture(autouse=True)
-def untouched(attacked: Serving, folder: Path) -> Iterator[None]:
+def untouched(attacked: Answering, folder: Path) -> Iterator[None]:
     """Check that a test leaves the vault and the user's home as they were, to the byte."""
     del attacked
     before = tree_of(folder)
@@ -134,7 +134,7 @@ ATTACKS: Mapping[str, tuple[int, str, str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-def test_an_attack_is_refused(attacked: Serving, folder: Path, name: str) -> None:
+def test_an_attack_is_refused(attacked: Answering, folder: Path, name: str) -> None:
     status, method, path, options = ATTACKS[name]
     answer = attacked.ask(method, path, **options)
     assert answer.status_code == status, answer.text
@@ -145,21 +145,15 @@ def test_an_attack_is_refused(attacked: Serving, folder: Path, name: str) -> Non
     assert str(folder) not in answer.text
 
 
-def test_a_request_of_two_lengths_is_refused(attacked: Serving) -> None:
-    two = head(attacked, "Content-Length: 5\r\nContent-Length: 50")
-    assert attacked.send(two, b'{"text": "x"}').startswith(b"HTTP/1.1 400 ")
-
-
-def test_a_request_of_two_names_is_refused(attacked: Serving) -> None:
-    assert attacked.send(head(attacked, "Host: evil.example"), b"").startswith(b"HTTP/1.1 400 ")
-
-
-def head(served: Serving, more: str) -> bytes:
-    lines = [
-        f"POST {INGEST} HTTP/1.1",
-        f"Host: 127.0.0.1:{served.port}",
-        f"Authorization: Bearer {served.token}",
-        "Content-Type: application/json",
-        more,
-    ]
-    return "\r\n".join([*lines, "", ""]).encode()
+def test_a_request_of_two_lengths_or_names_is_refused(folder: Path, own_world: Path) -> None:
+    with serving(folder / "team", own_world, LESSONS_EMBEDDER="none") as served:
+        head = (
+            f"POST {INGEST} HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\n"
+            f"Authorization: Bearer {served.token}\r\nContent-Type: application/json\r\n"
+        )
+        for more, body in (
+            ("Content-Length: 5\r\nContent-Length: 50", b'{"text": "x"}'),
+            ("Host: evil.example", b""),
+        ):
+            answer = served.send(f"{head}{more}\r\n\r\n".encode(), body)
+            assert answer.startswith(b"HTTP/1.1 400 ")

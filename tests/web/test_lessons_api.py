@@ -12,7 +12,7 @@ import pytest
 from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text
 from tests.support.ollama_server import OllamaServer
-from tests.support.serving import Serving, serving
+from tests.support.serving import Answering, answering
 from vault_index.store import moments
 
 pytestmark = pytest.mark.slow
@@ -23,22 +23,22 @@ LONG = "Raise the heap.\n\n" + "Then look at the log of the build. " * 200
 @pytest.fixture
 def served(
     make_vault: MakeVault, own_world: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Serving]:
+) -> Iterator[Answering]:
     """A server without a watcher, of a vault with a long lesson."""
     monkeypatch.setenv("LESSONS_EMBEDDER", "none")
     root = make_vault({"devops/heap.md": lesson_text("Heap", LONG)}).root
-    with serving(root, own_world, LESSONS_EMBEDDER="none") as server:
+    with answering(root, own_world, LESSONS_EMBEDDER="none") as server:
         yield server
 
 
-def sent(server: Serving, method: str, path: str, status: int = 200, **json: Any) -> Any:
+def sent(server: Answering, method: str, path: str, status: int = 200, **json: Any) -> Any:
     """Return the answer to a request, which has a status."""
     answer = server.ask(method, path, json=json)
     assert answer.status_code == status, answer.text
     return answer.json()
 
 
-def test_an_import_that_runs_twice_collects_no_errors(served: Serving) -> None:
+def test_an_import_that_runs_twice_collects_no_errors(served: Answering) -> None:
     text = "Close the pool before a fork."
     record: dict[str, Any] = {"id": "db/pool", "text": text, "categories": ["db"]}
     assert sent(served, "POST", "/api/ingest", **record)["status"] == "ingested"
@@ -52,7 +52,7 @@ def test_an_import_that_runs_twice_collects_no_errors(served: Serving) -> None:
     assert only_new.status_code == 409
 
 
-def test_a_title_follows_its_text_unless_somebody_chose_it(served: Serving) -> None:
+def test_a_title_follows_its_text_unless_somebody_chose_it(served: Answering) -> None:
     made = sent(served, "POST", "/api/ingest", text="Raise ulimit -n to 8192. Else it dies.")
     path = f"/api/lessons/{made['id']}"
     sent(served, "PUT", path, text="Raise ulimit -n to 65536. Else it dies.")
@@ -70,7 +70,7 @@ def test_health_says_since_when_the_model_is_away(make_vault: MakeVault, own_wor
     with contextlib.ExitStack() as stack:
         ollama = stack.enter_context(OllamaServer())
         (own_world / "config.toml").write_text(f'ollama_host = "{ollama.url}"\n')
-        with serving(root, own_world, LESSONS_EMBEDDER="ollama") as server:
+        with answering(root, own_world, LESSONS_EMBEDDER="ollama") as server:
             assert sent(server, "GET", "/api/health")["status"] == "ok"
             stack.close()
             first = sent(server, "GET", "/api/health")

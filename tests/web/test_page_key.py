@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text, write
-from tests.support.serving import Serving, serving
+from tests.support.serving import Answering, serving
 from vault_index.entrypoints import guard
 from vault_index.entrypoints.serving import stop
 
@@ -33,49 +33,46 @@ def bearer(key: str) -> dict[str, str]:
     return {"authorization": f"Bearer {key}"}
 
 
-def exchanged(server: Serving, code: str, key: str = "") -> httpx.Response:
+def exchanged(server: Answering, code: str, key: str = "") -> httpx.Response:
     headers = bearer(key) if key else {}
     options: dict[str, Any] = {"json": {"code": code}, "headers": headers}
     return server.ask("POST", "/page/key", token=False, **options)
 
 
-def code_of(server: Serving) -> str:
+def code_of(server: Answering) -> str:
     return guard.new_code(server.token, server.url)
 
 
-def status(server: Serving, key: str, method: str = "GET", path: str = PRIVATE) -> int:
+def status(server: Answering, key: str, method: str = "GET", path: str = PRIVATE) -> int:
     return server.ask(method, path, token=False, headers=bearer(key)).status_code
 
 
-@pytest.mark.slow
-def test_a_code_is_exchanged_for_a_key_that_reads_and_writes(served: Serving) -> None:
-    key = exchanged(served, code_of(served)).json()["key"]
-    assert key != served.token
-    assert status(served, key) == 200
+def test_a_code_is_exchanged_for_a_key_that_reads_and_writes(answers: Answering) -> None:
+    key = exchanged(answers, code_of(answers)).json()["key"]
+    assert key != answers.token
+    assert status(answers, key) == 200
     written = {"id": "lock", "text": "Migrations wait for a lock."}
-    answer = served.ask("POST", "/api/ingest", token=False, headers=bearer(key), json=written)
+    answer = answers.ask("POST", "/api/ingest", token=False, headers=bearer(key), json=written)
     assert answer.status_code == 200
-    assert status(served, "guess", "GET", PRIVATE) == 401
+    assert status(answers, "guess", "GET", PRIVATE) == 401
 
 
-@pytest.mark.slow
-def test_a_code_that_comes_from_elsewhere_again_takes_its_key_back(served: Serving) -> None:
-    code, other = code_of(served), exchanged(served, code_of(served)).json()["key"]
-    key = exchanged(served, code).json()["key"]
-    assert exchanged(served, code, key).json()["key"] == key  # the same page, opened again
-    assert status(served, key) == 200
-    again = exchanged(served, code)
+def test_a_code_that_comes_from_elsewhere_again_takes_its_key_back(answers: Answering) -> None:
+    code, other = code_of(answers), exchanged(answers, code_of(answers)).json()["key"]
+    key = exchanged(answers, code).json()["key"]
+    assert exchanged(answers, code, key).json()["key"] == key  # the same page, opened again
+    assert status(answers, key) == 200
+    again = exchanged(answers, code)
     assert again.status_code == 403
     assert "opened before" in again.json()["error"]
     assert "lessons serve --open" in again.json()["hint"]
-    assert status(served, key) == 401
-    assert exchanged(served, code, key).status_code == 403
-    assert status(served, other) == 200
+    assert status(answers, key) == 401
+    assert exchanged(answers, code, key).status_code == 403
+    assert status(answers, other) == 200
 
 
-@pytest.mark.slow
-def test_nobody_else_gets_a_key(served: Serving) -> None:
-    code = code_of(served)
+def test_nobody_else_gets_a_key(answers: Answering) -> None:
+    code = code_of(answers)
     asked = {"json": {"code": code}}
     foreign = {"headers": {"origin": "https://evil.example"}}
     rebound = {"headers": {"host": "evil.example"}}
@@ -86,16 +83,16 @@ def test_nobody_else_gets_a_key(served: Serving) -> None:
         (415, form),
         (403, {"json": {"code": "guess" * 8}}),
         (403, {"json": {"code": ""}}),
-        (403, {"json": {"code": guard.new_code(served.token, "http://127.0.0.1:1")}}),
+        (403, {"json": {"code": guard.new_code(answers.token, "http://127.0.0.1:1")}}),
         (422, {"json": {"code": "x" * 101}}),
         (422, {"json": {}}),
     ):
-        answer = served.ask("POST", "/page/key", token=False, **options)
+        answer = answers.ask("POST", "/page/key", token=False, **options)
         assert answer.status_code == expected, answer.text
         assert "key" not in answer.json()
         assert "access-control-allow-origin" not in answer.headers
-    assert served.ask("PUT", "/page/key", token=False, **asked).status_code == 401
-    assert exchanged(served, code).status_code == 200  # none of these used it
+    assert answers.ask("PUT", "/page/key", token=False, **asked).status_code == 401
+    assert exchanged(answers, code).status_code == 200  # none of these used it
 
 
 def test_a_code_is_good_for_two_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,4 +134,4 @@ def test_pages_for_other_machines_have_no_key(make_vault: MakeVault, own_world: 
     assert done.err.startswith("Error: the page opens on this machine only, not on 0.0.0.0\nTry: ")
     words = ("--host", "0.0.0.0", "--token-file", str(file))
     with serving(vault.root, own_world, *words, LESSONS_EMBEDDER="none") as server:
-        assert exchanged(server, "guess").status_code == 401
+        assert server.ask("POST", "/page/key", token=False, json={"code": "x"}).status_code == 401

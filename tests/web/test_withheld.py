@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.files import lesson_text
-from tests.support.serving import Serving
+from tests.support.serving import Answering
 
 PROMPT = "which unicorn pays for the zebra acquisition"
 FILES = {
@@ -20,7 +20,6 @@ FILES = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "address",
     [
@@ -33,25 +32,23 @@ FILES = {
         "/api/courses",
     ],
 )
-def test_nobody_without_the_key_reads_of_it(served: Serving, address: str) -> None:
-    text = served.ask("GET", address, token=False).text.replace(PROMPT, "")
+def test_nobody_without_the_key_reads_of_it(answers: Answering, address: str) -> None:
+    text = answers.ask("GET", address, token=False).text.replace(PROMPT, "")
     assert "acquisition" not in text
     assert "plans/quagga" not in text
     assert "secret" not in text
 
 
-@pytest.mark.slow
-def test_its_user_finds_it_with_the_reason(served: Serving) -> None:
+def test_its_user_finds_it_with_the_reason(answers: Answering) -> None:
     for words in ("unicorn", ""):
-        shown = served.ask("GET", f"/page/private/search?q={words}").text
+        shown = answers.ask("GET", f"/page/private/search?q={words}").text
         assert "/lesson/plans/quagga" in shown
-    answer = served.ask("GET", f"/page/private/search?q={PROMPT}").text
+    answer = answers.ask("GET", f"/page/private/search?q={PROMPT}").text
     assert "Hooks and agents do not get it: line" in answer
     assert "q8Lr2Vn0" not in answer
 
 
-@pytest.mark.slow
-def test_its_user_reads_how_to_release_what_is_held_back(served: Serving) -> None:
+def test_its_user_reads_how_to_release_what_is_held_back(answers: Answering) -> None:
     for address in ("/page/private/search?q=okapi", "/page/private/lesson/body?id=plans/okapi"):
-        answer = served.ask("GET", address).text
+        answer = answers.ask("GET", address).text
         assert "if agents may get it: lessons check --confirm plans/okapi" in answer

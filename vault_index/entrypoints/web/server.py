@@ -52,15 +52,20 @@ def serve(
         end.attach(server).run(sockets=[ours])
 
 
-def _server(vault: Vault, host: str, port: int, token: str, note: Callable[[str], None]) -> _Server:
-    """Return a server of a vault; its pages get keys where this machine alone may ask."""
-    client = VaultClient(vault)
+def guarded(
+    client: VaultClient, host: str, port: int, token: str, note: Callable[[str], None]
+) -> guard.Guard:
+    """Return the application behind its guard; its pages get keys where this machine alone may ask."""
     keys = PageKeys(token, guard.address_of(host, port)) if is_this_machine(host) else None
     rules = replace(guard.rules_for(host, port, token), needs_token=needs_token, max_body=MAX_BODY)
     rules = replace(rules, accepts=keys.accepts) if keys else rules
-    app = application(client, note, keys)
+    return guard.Guard(cast("guard.App", application(client, note, keys)), rules)
+
+
+def _server(vault: Vault, host: str, port: int, token: str, note: Callable[[str], None]) -> _Server:
+    client = VaultClient(vault)
     config = guard.settings(
-        guard.Guard(cast("guard.App", app), rules),
+        guarded(client, host, port, token, note),
         log_config=None,
         lifespan="on",
         timeout_graceful_shutdown=END_SECONDS,
