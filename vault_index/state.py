@@ -371,7 +371,7 @@ def _injections(db: sqlite3.Connection) -> None:
     ):
         db.execute(f"CREATE TABLE {table}")
     db.execute("CREATE INDEX injection_time ON injection (vault, time)")
-    db.execute("CREATE INDEX injection_session ON injection (vault, session)")
+    db.execute("CREATE INDEX injection_session ON injection (vault, session, prompt)")
     db.execute("CREATE INDEX given_lesson ON given (vault, lesson, form)")
     db.execute("CREATE INDEX claim_session ON claim (session, event)")
     db.execute("CREATE INDEX claim_at ON claim (at)")

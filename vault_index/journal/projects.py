@@ -21,30 +21,26 @@ import json
 import os
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING
 
 from vault_index import files, git, state
 from vault_index.errors import VaultError
-from vault_index.files import make_folder
 from vault_index.hotpath import spool
 from vault_index.journal.journal import Journal, held
 from vault_index.vault import refuse_breaks
 
 if TYPE_CHECKING:
-    from vault_index.vault import Vault
+    pass
 
 RECORDED, ALL, _NOT = spool.RECORDED, spool.EVERYTHING, spool.NEVER  # hooks read the file, too
 PROPOSALS = "proposals"  # the folder of drafts in that of the user
-_UNSAFE = re.compile(r"[^\w.-]+")
+UNSAFE = re.compile(r"[^\w.-]+")
 _MAX_NAME = 60  # characters
 EVERYWHERE = "all"  # names no project, but all of them
 MAX_NAMED = 8  # projects, in an error
-_MAX_PLACE = 40  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,41 +232,9 @@ def _root(place: str) -> str:
 
 def _free_name(place: str, taken: Iterable[str]) -> str:
     last = PureWindowsPath(place).name if "\\" in place else Path(place).name
-    name = _UNSAFE.sub("-", last.removesuffix(".git")).strip("-.")[:_MAX_NAME] or "project"
+    name = UNSAFE.sub("-", last.removesuffix(".git")).strip("-.")[:_MAX_NAME] or "project"
     free, number = name, 1
     while free.casefold() in taken:
         number += 1
         free = f"{name}-{number}"
     return free
-
-
-# The private folder of a vault's proposals.
-
-
-def private_folder(vault: Vault) -> Path | None:
-    """Return where the proposals of a vault are; None before the first. Writes nothing."""
-    home = vault.config.home
-    project = find_project(home, str(vault.root))
-    folder = home / PROPOSALS / project / _place_in_repository(vault)
-    return folder if project and folder.is_dir() and not folder.is_symlink() else None
-
-
-@contextmanager
-def hold_private_folder(vault: Vault) -> Iterator[Path]:
-    """Hold the proposals of a vault, whose folder is made if it is missing. Raises WriteError."""
-    home = vault.config.home
-    project = project_of(home, str(vault.root))
-    folder = home / PROPOSALS / project / _place_in_repository(vault)
-    make_folder(home / PROPOSALS)  # which raises for a link
-    with held(folder):
-        yield folder
-
-
-def _place_in_repository(vault: Vault) -> str:
-    """Return the name for a vault's place in its repository."""
-    top = git.top_of(vault.root)
-    inside = os.path.relpath(os.path.realpath(vault.root), top) if top else "."
-    if inside == ".":
-        return "vault"
-    name = _UNSAFE.sub("-", inside).strip("-.")[-_MAX_PLACE:]
-    return f"{name}-{blake2b(os.fsencode(inside), digest_size=3).hexdigest()}"

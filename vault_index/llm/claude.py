@@ -33,7 +33,6 @@ from vault_index.hotpath import spool
 from vault_index.llm import backend
 from vault_index.llm.anthropic import INPUT_COUNTS
 from vault_index.llm.cancel import Ended
-from vault_index.llm.metered import folder_of
 from vault_index.llm.server import PassingError, passes, tokens_of
 
 FACT = "how claude is started"
@@ -151,7 +150,7 @@ class ClaudeBackend(backend.Backend):
     ) -> None:
         super().__init__(model, config, environ, timeout)
         self.answer_tokens += ROOM_TOKENS
-        self._folder = folder_of(config)
+        self._folder = config.home / "llm"
         self._process: subprocess.Popen[bytes] | None = None
         self._is_ended = False
 

@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from vault_index import errors, state
@@ -29,8 +28,6 @@ from vault_index.llm.backend import (
     with_schema,
 )
 from vault_index.llm.server import PassingError, Sleep
-
-FOLDER = "llm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +96,6 @@ class Allowance:
             f"wait until {tomorrow} 00:00 UTC, or raise {setting} of [llm] in "
             f"{self._home / 'config.toml'}",
         )
-
-
-def folder_of(config: Config) -> Path:
-    """Return the private folder of language models."""
-    return config.home / FOLDER
 
 
 CHARS_A_TOKEN = 4

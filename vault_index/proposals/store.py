@@ -5,14 +5,18 @@
 
 from __future__ import annotations
 
+import os
 import re
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vault_index import check, files, state
+from vault_index import check, files, git, state
 from vault_index.errors import VaultError
 from vault_index.journal import projects
+from vault_index.journal.journal import held
 from vault_index.proposals import draft
 from vault_index.proposals.draft import Proposal
 from vault_index.proposals.fingerprint import Fingerprint
@@ -20,18 +24,38 @@ from vault_index.proposals.fingerprint import Fingerprint
 if TYPE_CHECKING:
     from vault_index.vault import Vault
 
+_MAX_PLACE = 40  # characters
 _ID = re.compile(r"[0-9a-f]{8}")
 _HINT = "see their ids with `lessons review list`"
 
 
 def folder_of(vault: Vault) -> Path | None:
     """Return where the proposals of a vault are; None before the first. Writes nothing."""
-    return projects.private_folder(vault)
+    home = vault.config.home
+    project = projects.find_project(home, str(vault.root))
+    folder = home / projects.PROPOSALS / project / _place_in_repository(vault)
+    return folder if project and folder.is_dir() and not folder.is_symlink() else None
 
 
-def hold(vault: Vault) -> AbstractContextManager[Path]:
+@contextmanager
+def hold(vault: Vault) -> Iterator[Path]:
     """Hold the proposals of a vault, whose folder is made if it is missing. Raises WriteError."""
-    return projects.hold_private_folder(vault)
+    home = vault.config.home
+    project = projects.project_of(home, str(vault.root))
+    files.make_folder(home / projects.PROPOSALS)  # which raises for a link
+    folder = home / projects.PROPOSALS / project / _place_in_repository(vault)
+    with held(folder):
+        yield folder
+
+
+def _place_in_repository(vault: Vault) -> str:
+    """Return the name for a vault's place in its repository."""
+    top = git.top_of(vault.root)
+    inside = os.path.relpath(os.path.realpath(vault.root), top) if top else "."
+    if inside == ".":
+        return "vault"
+    name = projects.UNSAFE.sub("-", inside).strip("-.")[-_MAX_PLACE:]
+    return f"{name}-{blake2b(os.fsencode(inside), digest_size=3).hexdigest()}"
 
 
 def ids(folder: Path | None) -> list[str]:

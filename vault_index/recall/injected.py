@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import VaultError
@@ -44,7 +43,7 @@ def page(vault: Vault, chosen: Chosen, limit: int, offset: int) -> dict[str, Any
     return {
         "records": [details.of(each) for each in some[:limit]],
         "more": len(some) > limit,
-        "totals": {**asdict(totals), "silent": totals.prompts - totals.answered},
+        "totals": {**totals, "silent": totals["prompts"] - totals["answered"]},
         "journal": spool.is_on(),
     }
 

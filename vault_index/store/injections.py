@@ -10,7 +10,7 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -171,57 +171,43 @@ def records(
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """Sums over records: of prompts, and of failed commands. `marked` prompts were taught silence."""
+def total(home: Path, root: Path, chosen: Chosen = Chosen()) -> dict[str, Any]:
+    """Sum up the records that are wanted: prompts since the first one, and failed commands.
 
-    since: str | None  # the first prompt
-    prompts: int
-    answered: int
-    missed: int
-    failures: int
-    failures_answered: int
-    came_again: int
-    marked: int
-    p50_ms: float | None
-    p90_ms: float | None
-
-
-def total(home: Path, root: Path, chosen: Chosen = Chosen()) -> Totals:
-    """Sum up the records that are wanted."""
+    Of `marked` lessons a prompt or failure was taught that it stays out of. `p50_ms` and `p90_ms` are of
+    prompts.
+    """
     where, values = chosen.where(root)
     is_prompt = f"i.event = '{PROMPT}'"
-    sums = {
-        "since": f"min(CASE WHEN {is_prompt} THEN time END)",
-        "prompts": f"total({is_prompt})",
-        "answered": f"total({is_prompt} AND EXISTS ({_GIVEN} AND form <> '{NEAR}'))",
-        "missed": "total(missed)",
-        "failures": f"total(i.event = '{FAILURE}')",
-        "failures_answered": f"total({_TOLD})",
-        "came_again": f"total({_TOLD} AND EXISTS ({_LATER}))",
+    counted = {
+        "prompts": is_prompt,
+        "answered": f"{is_prompt} AND EXISTS ({_GIVEN} AND form <> '{NEAR}')",
+        "missed": "missed",
+        "failures": f"i.event = '{FAILURE}'",
+        "failures_answered": _TOLD,
+        "came_again": f"{_TOLD} AND EXISTS ({_LATER})",
     }
-    query = f"SELECT {', '.join(sums.values())} FROM injection i WHERE {where}"
-    taught = (
+    sums = [f"min(time) FILTER (WHERE {is_prompt})"]
+    sums += [f"count(*) FILTER (WHERE {each})" for each in counted.values()]
+    marked = (
         "SELECT count(*) FROM injection i JOIN given g ON g.injection = i.id"
         " JOIN mark m ON m.vault = i.vault AND m.session = i.session AND m.prompt = i.prompt"
         f" AND m.lesson = g.lesson WHERE {where} AND {_LESSONS} AND kind LIKE 'silent_on%'"
     )
-    durations = (
-        f"SELECT ms FROM injection i WHERE {where} AND {is_prompt} AND ms NOTNULL ORDER BY ms"
-    )
+    took = f"SELECT ms FROM injection i WHERE {where} AND {is_prompt} AND ms NOTNULL ORDER BY ms"
     with state.reading(home) as db:
-        since, *counts = db.execute(query, values).fetchone()
-        (marked,) = db.execute(taught, values).fetchone()
-        took = [ms for (ms,) in db.execute(durations, values)]
-    p50, p90 = (took[int(part * len(took))] if took else None for part in (0.5, 0.9))
-    prompts, answered, missed, failures, told, again = map(int, counts)
-    return Totals(since, prompts, answered, missed, failures, told, again, marked, p50, p90)
+        row = db.execute(f"SELECT {', '.join(sums)} FROM injection i WHERE {where}", values)
+        summed = dict(zip(("since", *counted), row.fetchone(), strict=True))
+        summed["marked"] = db.execute(marked, values).fetchone()[0]
+        ordered = [ms for (ms,) in db.execute(took, values)]
+    for name, part in (("p50_ms", 0.5), ("p90_ms", 0.9)):
+        summed[name] = ordered[int(part * len(ordered))] if ordered else None
+    return summed
 
 
 def summary(home: Path, root: Path, ids: Sequence[str]) -> dict[str, Any]:
     """Sum up a vault's record; `ids` are those of its lessons, used or not, sorted."""
     take_in_misses(home, root)
-    summed = total(home, root)
     used = uses(home, root)
     last = (
         "SELECT lesson, max(time) AS last FROM given g JOIN injection i ON i.id = g.injection"
@@ -231,7 +217,7 @@ def summary(home: Path, root: Path, ids: Sequence[str]) -> dict[str, Any]:
         lately = db.execute(last, [vault_of(root), SHOWN]).fetchall()
     never = [id for id in ids if id not in used]
     return {
-        **{name: getattr(summed, name) for name in Totals.__dataclass_fields__ if name != "marked"},
+        **total(home, root),
         "most_used": used.most_common(SHOWN),
         "last_used": lately,
         "never_used": len(never),
@@ -326,18 +312,19 @@ def rename(home: Path, root: Path, renamed: Mapping[str, str]) -> None:
 
 def complaints_of(root: Path, home: Path, since: float = 0.0) -> list[dict[str, Any]]:
     """Return the lines about a vault since a time (seconds since 1970), oldest first."""
+    from_then = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(since))
     lines: list[str] = []
     for name in (f"{HOOK_LOG}.old", HOOK_LOG):
         with suppress(OSError):
             lines += (home / name).read_text("utf-8", "replace").split("\n")
-    from_then = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(since))
-    return [
-        entry
-        for entry in _objects(lines)
-        if {"time", "event", "message"} <= {*entry}
-        and str(entry["time"]) >= from_then
-        and _is_about(entry, root)
-    ]
+    found = []
+    for line in lines:
+        with suppress(ValueError, RecursionError, AttributeError):  # such as half a line
+            entry = json.loads(line)
+            is_whole = {"time", "event", "message"} <= entry.keys()
+            if is_whole and str(entry["time"]) >= from_then and _is_about(entry, root):
+                found.append(entry)
+    return found
 
 
 def _is_about(entry: dict[str, Any], root: Path) -> bool:
@@ -351,14 +338,6 @@ def _is_about(entry: dict[str, Any], root: Path) -> bool:
     if not isinstance(vault, str):
         return False
     return os.path.realpath(vault) == os.path.realpath(root)
-
-
-def _objects(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects that are a line each; anything else, such as half a line, is left out."""
-    for line in lines:
-        with suppress(ValueError, RecursionError):
-            if isinstance(values := json.loads(line), dict):
-                yield values
 
 
 def take_in_misses(home: Path, root: Path) -> None:
