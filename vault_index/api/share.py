@@ -151,7 +151,8 @@ def _repeat(caller: Caller, notes: Sequence[str], findings: Sequence[Finding]) -
     """Note each line once that came with the answers, unless a finding says it."""
     reported = {f"{finding.path}:{finding.line}: {finding.message}" for finding in findings}
     for line in dict.fromkeys(notes):  # the same ones come with each batch
-        if line.removeprefix("warning: ") not in reported:
+        said = line.removeprefix("warning: ")
+        if not any(each.startswith(said) for each in reported):
             caller.note(line)
 
 

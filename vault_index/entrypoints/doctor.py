@@ -23,7 +23,8 @@ from vault_index.entrypoints.words import count
 from vault_index.errors import VaultError
 from vault_index.hotpath import index_files
 from vault_index.lesson.file import hash_of_file
-from vault_index.search import floor
+from vault_index.recall import words
+from vault_index.search import entries, floor
 from vault_index.share import git_hooks
 from vault_index.state import notes
 from vault_index.store import injections, manifest, moments, ownership
@@ -82,7 +83,7 @@ def examine(named: str | None, *, whole: bool = True) -> list[Trouble]:
         return [Trouble("settings", error.message, to_edit(file) if file.is_file() else error.hint)]
     except VaultError as error:
         return [Trouble("vault", error.message, "lessons init")]
-    parts = [_settings, _state, _index, _lessons if whole else _lessons_since, _model]
+    parts = [_settings, _state, _index, _lessons if whole else _lessons_since, _wrong, _model]
     parts += [_agent, *features.adding("checks"), _watcher, _git]
     return [trouble for part in parts for trouble in _guarded(part, vault)]
 
@@ -156,13 +157,22 @@ def _lessons(
         for finding in check.of_text(candidate, taxonomy, words=not is_clean):
             is_named = finding.rule in (check.SETTINGS_RULE, check.SKILL_RULE)
             if finding.severity == check.ERROR and not is_named:
-                wrong.append((finding, candidate.shown))
-    for finding, path in wrong[:MAX_SHOWN]:
-        yield Trouble("lessons", str(finding), to_edit(vault.root / path))
+                wrong.append((str(finding), candidate.shown))
+    with suppress(VaultError):
+        known = {path for _, path in wrong}
+        for path, why in sorted(entries.withheld(vault).items()):
+            wrong += [] if path in known else [(f"{path}: hooks leave it out: {why}", path)]
+    for what, path in wrong[:MAX_SHOWN]:
+        yield Trouble("lessons", what, to_edit(vault.root / path))
     if len(wrong) > MAX_SHOWN:
         yield Trouble(
             "lessons", f"{len(wrong) - MAX_SHOWN} more errors in lessons", "lessons check"
         )
+
+
+def _wrong(vault: Vault) -> Iterator[Trouble]:
+    for each in words.reasons(vault):
+        yield Trouble("lessons", f"{each.lesson}: {each.why}", each.do)
 
 
 def _model(vault: Vault) -> Iterator[Trouble]:

@@ -240,13 +240,15 @@ def status_command(named: str | None, check: bool, as_json: bool) -> None:
     state = asking.ask(named, api.state.report())
     vault = client.open_vault(named)
     state |= doctor.state(vault)
+    troubles = doctor.report(named, whole=False)["troubles"]
     if as_json:
+        state["troubles"] = troubles
         output.json(state)
         return
     for line in status.lines(state):
         output.say(line, indent=11)
     output.say(f"watcher    {status.watcher_line(state['watcher'])}", indent=11)
-    if troubles := doctor.report(named, whole=False)["troubles"]:
+    if troubles:
         output.say()
         _print_troubles(troubles)
 

@@ -19,8 +19,7 @@ from vault_index.vault import open_vault
 PRIVATE = "/page/private/vault"
 MAX_ROWS = 200  # of a table; the line below it says how many more there are
 LABEL = 11  # columns that a line of `lessons status` begins with
-TROUBLE = ("problem", "hook log")
-HEALTH = ("git", "embedder", "index", "floor", "also", "learning", "journal", "hooks")
+HEALTH = ("git", "embedder", "index", "floor", "also", "learning", "journal", "hooks", "state")
 
 routes = APIRouter(include_in_schema=False)
 
@@ -52,6 +51,7 @@ def state(client: Client) -> HTMLResponse:
     answer, notes = client.look(api.state.report())
     vault = open_vault(client.root)
     answer |= doctor.state(vault)
+    troubles = doctor.examine(str(client.root), whole=False)
     lines = [(line[:LABEL].strip(), client.shown(line[LABEL:])) for line in status.lines(answer)]
     health = [line for line in lines if line[0] in HEALTH]
     return fragment(
@@ -59,7 +59,7 @@ def state(client: Client) -> HTMLResponse:
         used=answer["injections"],
         proposals=answer["proposals"],
         health=[*health, ("watcher", client.shown(status.watcher_line(answer["watcher"])))],
-        problems=[line for line in lines if line[0] in TROUBLE],
+        problems=[(each.about, client.shown(f"{each.what}: {each.fix}")) for each in troubles],
         settings=[text for label, text in lines if label == "settings"],
         notes=notes,
     )

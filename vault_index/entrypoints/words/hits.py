@@ -72,5 +72,3 @@ def skills_line(every: Mapping[str, Any]) -> Iterator[str]:
         yield f"skills     {every['skills']}"
     if ready := every["skills_ready"]:
         yield f"ready      for a skill: {', '.join(ready[:3])}; `lessons skills build` makes it"
-    for problem in every["skill_problems"][:3]:
-        yield f"problem    {problem}"

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 Values = Mapping[str, Any]
 MAX_NAMES = 5  # of settings, in a line
-MAX_PROBLEMS = 5  # `lessons check` has all
 
 
 def lines(state: Values) -> Iterator[str]:
@@ -25,7 +24,8 @@ def lines(state: Values) -> Iterator[str]:
     yield f"git        {_repository(state['git'])}"
     yield f"embedder   {state['embedder']}"
     yield from _index(state)
-    yield from _problems(state)
+    for what in state["state"]:
+        yield f"state      {what}"
     yield f"settings   {_changed(state['settings'])}"
     if state["categories"]:
         unfiled = count(state["unfiled"], "lesson")
@@ -37,8 +37,6 @@ def lines(state: Values) -> Iterator[str]:
     hooks = state.get("hooks") or {}
     places = ", ".join(hooks.get("installed", [])) or "not installed: run `lessons install claude`"
     yield f"hooks      {places}"
-    for entry in hooks.get("last_errors", []):
-        yield f"hook log   {entry['time']} {entry['event']}: {entry['message']}"
 
 
 def _repository(repository: Values | None) -> str:
@@ -77,22 +75,6 @@ def _floors(index: Values) -> str:
         how = f"{often} of the prompts on your subjects that no lesson answers"
     foreign = f"foreign prompts: at most 1 in {round(1 / index['passed_foreign'])}"
     return f"{shown}; whole lessons: {how}; {foreign}"
-
-
-def _problems(state: Values) -> Iterator[str]:
-    problems = [
-        f"{each['path']}:{each['line']}: {each['message']}"
-        for each in state["index"].get("problems", [])
-    ]
-    problems += [
-        f"{path}: hooks leave it out: {why}" for path, why in sorted(state["withheld"].items())
-    ]
-    problems += [f"{each['lesson']}: {each['why']}: {each['do']}" for each in state["wrong"]]
-    problems += [*state["ignored_settings"], *state["state"]]
-    for problem in problems[:MAX_PROBLEMS]:
-        yield f"problem    {problem}"
-    if len(problems) > MAX_PROBLEMS:
-        yield f"problem    and {len(problems) - MAX_PROBLEMS} more: see `lessons check`"
 
 
 def _used(injected: Values) -> Iterator[str]:

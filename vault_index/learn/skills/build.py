@@ -70,15 +70,14 @@ def built_in(top: Path) -> dict[str, Existing]:
 
 
 def state(vault: Vault) -> dict[str, Any]:
-    """Return how many skills there are, None without an index, what is wrong, and tags ready for one."""
+    """Return how many skills there are, None without an index, and tags that are ready for one."""
     number, ready = None, list[str]()
     built = built_in(vault.root / FOLDER)
     with suppress(VaultError):
         number = query.count_skills(vault)
         clusters = cluster.collect(vault, built)
         ready = [each.tag for each in clusters if each.is_ready and each.tag not in built]
-    problems = [f"{each.path}:{each.line}: {each.message}" for each in skills.problems(vault)]
-    return {"skills": number, "skill_problems": problems, "skills_ready": ready}
+    return {"skills": number, "skills_ready": ready}
 
 
 def troubles(vault: Vault) -> Iterator[Trouble]:
