@@ -118,8 +118,7 @@ def test_without_its_transcript_the_journal_is_enough(project: Path) -> None:
     assert gather.session(vault, session) == before
 
 
-@pytest.mark.parametrize("has_transcript", [True, False], ids=["transcript", "journal alone"])
-def test_what_is_excluded_later_is_not_learned_from(project: Path, has_transcript: bool) -> None:
+def test_what_is_excluded_later_is_not_learned_from(project: Path) -> None:
     vault = a_vault(project)
     talk = about_redirects(project)
     talk.asks("Now look at plans/launch.md and say when we begin")
@@ -128,8 +127,6 @@ def test_what_is_excluded_later_is_not_learned_from(project: Path, has_transcrip
     talk.runs("cat plans/launch.md && false", "We begin on the 4th of May", failed=True)
     talk.says("I wrote the day of the launch into plans/launch.md.")
     session = taken(talk)
-    if not has_transcript:
-        talk.file.unlink()
     assert "plans/launch.md" in all_text(gather.session(vault, session))
     write(vault.config.home / "config.toml", '[journal]\nexclude = ["plans/*"]\n')
     material = gather.session(Vault(project, load(project / "lessons/vault.toml")), session)

@@ -70,12 +70,6 @@ def write_transcript(home: Path, name: str, *turns: list[dict[str, Any]], mtime:
     return file
 
 
-def files_below(folder: Path) -> dict[str, bytes]:
-    """Return the session files of a journal: path -> bytes."""
-    found = sorted(folder.glob("*/????-??/*.md"))
-    return {str(file.relative_to(folder)): file.read_bytes() for file in found}
-
-
 def bytes_below(folder: Path) -> dict[str, bytes]:
     """Return all files below a folder: path -> bytes."""
     return {

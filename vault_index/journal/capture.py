@@ -31,6 +31,8 @@ from vault_index.transcripts.moments import Moment
 NOT_RECORDED, NO_WORK, FORGOTTEN = "not recorded", "no work", "forgotten"
 OTHER_PROJECT, COPY, OURS = "other project", "a copy", "started by lessons"
 
+WAIT_SECONDS = 60.0  # for others who write: nobody waits for this
+
 
 @dataclass(frozen=True, slots=True)
 class Captured:
@@ -83,7 +85,7 @@ def store(journal: Journal, read: Read, exclude: Exclude, *, dry_run: bool = Fal
         name = projects.name_for(journal, session.folder) if is_shown else ""
         name = name or projects.project_of(journal.home, session.folder)
         session = replace(session, project=name)
-    with suppress(_OnlyShown), state.writing(journal.home) as db:
+    with suppress(_OnlyShown), state.writing(journal.home, WAIT_SECONDS) as db:
         if not any(archive.is_buried(db, id) for id in (session.id, session.parent) if id):
             done = _store(db, session, kept, read.begin)
         if dry_run:

@@ -7,7 +7,6 @@ bytes are records that hold no event: where a line begins with its type, they ar
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -24,8 +23,7 @@ SILENT = frozenset(
 )
 # Those of them that a line names among its first values, so that it needs no parser.
 _UNPARSED = frozenset(
-    kind.encode()
-    for kind in SILENT - {"queue-operation", "attachment", "system", "user", "assistant"}
+    kind.encode() for kind in SILENT - {"queue-operation", "attachment", "user", "assistant"}
 )
 _TYPE = re.compile(
     rb"""\{(?:"\w+":(?:"[^"\\]{0,500}"|null|true|false|[\d.]{1,30}),){0,30}"type":"([\w-]+)["]"""
@@ -89,9 +87,6 @@ class Reader(events.Reader):
                         yield event
             elif kind == "queue-operation":
                 self._queue.operation(record)
-            elif kind == "system":
-                if record.get("subtype") == "api_error":
-                    yield _event(record, events.API_ERROR, str(record.get("error") or ""))
             elif kind not in SILENT:
                 self.unread += 1
 
@@ -104,9 +99,8 @@ def _is_silent(line: bytes) -> bool:
     """Whether a line holds no event, by its first bytes alone; False where they do not say."""
     match = _TYPE.match(line)
     kind = match[1] if match else b""
-    event = {b"attachment": b"queued_command", b"system": b"api_error"}.get(kind)
-    is_silent = event not in line if event else kind in _UNPARSED
-    return is_silent and b'}{"' not in line
+    is_no_prompt = kind == b"attachment" and b"queued_command" not in line
+    return (is_no_prompt or kind in _UNPARSED) and b'}{"' not in line
 
 
 @dataclass(slots=True)
@@ -202,7 +196,6 @@ def _user(record: dict[str, Any]) -> Iterator[Event]:
     if printed := _PRINTED.findall(said) if said.lstrip().startswith("<bash-std") else ():
         yield _event(record, events.PRINTED, "\n".join(text for _, text in printed).strip())
     if record.get("isCompactSummary"):
-        yield _event(record, events.COMPACTED, said)
         return
     if results:
         for text in texts:
@@ -271,8 +264,6 @@ def _result(record: dict[str, Any], block: dict[str, Any]) -> Iterator[Event]:
 def _assistant(record: dict[str, Any]) -> Iterator[Event]:
     message = record.get("message")
     if record.get("isApiErrorMessage"):
-        content = message.get("content") if isinstance(message, dict) else None
-        yield _event(record, events.API_ERROR, json.dumps(content)[:500])
         return
     if isinstance(message, dict) and message.get("model") == "<synthetic>":
         return  # "No response requested."

@@ -33,9 +33,6 @@ TOOL_RESULT = "tool result"
 # What programs say beside it.
 PRINTED = "printed"  # by a `!cmd`
 STOPPED = "stopped"  # by a hook, with its reason
-# What happened to the conversation.
-COMPACTED = "compact summary"
-API_ERROR = "API error"
 
 # The first line of each prompt that this product sends to an agent: such a session is not recorded.
 MARKER = spool.MARKER
