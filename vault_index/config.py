@@ -202,7 +202,6 @@ def _value(config: Config, name: str) -> Any:
 
 
 def _table(config: Config, name: str) -> Any:
-    """Return the settings of a table, of the core or of a feature."""
     feature = _TABLES_OF.get(name)
     return config[feature.settings] if feature and feature.settings else getattr(config, name)
 
@@ -255,7 +254,6 @@ def vault_problems(data: bytes) -> list[UnknownKey]:
 
 
 def _allowed(values: Mapping[str, Any], file: str) -> tuple[dict[str, Any], list[UnknownKey]]:
-    """Return the settings that a vault may set and has right, and the keys that need an edit."""
     settings, problems = _known(values, file, VAULT_KEYS)
     for name in list(settings):
         try:
@@ -314,7 +312,6 @@ def unknown_key(key: str, names: Set[str]) -> str:
 
 
 def _brief(value: object) -> str:
-    """Return a value as Python writes it, cut where it is long."""
     shown = repr(value)
     return shown if len(shown) <= _MAX_SHOWN_CHARS else f"{shown[:_MAX_SHOWN_CHARS]}…"
 
@@ -368,7 +365,6 @@ def checked(name: str, value: Any) -> Any:
 
 
 def _count(value: Any, least: int = 0) -> int:
-    """Return a number, which is text in a variable."""
     number = -1 if isinstance(value, (bool, float)) else int(value)
     if not least <= number < 1e9:
         raise ValueError
@@ -412,7 +408,6 @@ def _uri(value: Any) -> str:
 
 
 def _folders(value: Any) -> Folders:
-    """Return folders by their whole path."""
     entries = _texts(value)
     if not all(Path(entry).expanduser().is_absolute() for entry in entries):
         raise ValueError
@@ -434,7 +429,6 @@ def _price(value: Any) -> dict[str, float]:
 
 
 def _is_a(kind: type | tuple[type, ...], value: Any) -> Any:
-    """Return a value of this kind. Raises TypeError for another."""
     if not isinstance(value, kind):
         raise TypeError
     return value

@@ -95,7 +95,6 @@ def _embedder(vault: Vault) -> str:
 
 
 def _floors(vault: Vault, *, text_only: bool) -> dict[str, Any]:
-    """Return the floors in force, and the shares of the prompts without an answer that pass them."""
     floors, found = floor.in_force(vault, text_only=text_only), floor.fit_of(vault)
     return {
         "floor": floors.whole if floors else None,

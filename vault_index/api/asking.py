@@ -131,7 +131,6 @@ def search(vault: Vault, wanted: Wanted) -> SearchResult:
 
 
 def _open(vault: Vault, name: str) -> tuple[Model | None, SettingsError | None]:
-    """Return the model of a name, None without a name; an error where the name is no model's."""
     try:
         return llm.open_model(name, vault.config) if name else None, None
     except SettingsError as error:

@@ -197,7 +197,6 @@ def import_from(
 
 
 def _shown(caller: Caller, name: str) -> Any:
-    """Return the entry of a lesson, with the hash of its file as it is."""
     return caller.ask(api.lesson.show(name=name))["entry"]
 
 

@@ -172,7 +172,6 @@ def confirm(
 
 
 def _clear_wrong(vault: Vault, id: str, by: str) -> bool:
-    """Whether a lesson that was called wrong is no longer so, as somebody confirmed it."""
     if id not in words.wrong(vault, [id]):
         return False
     words.say(vault, id, words.YES, by, "confirmed")

@@ -226,7 +226,6 @@ def _shown(session: Session, records: Iterable[Record]) -> SessionRecords:
 
 
 def _kept(session: Session, record: Record) -> KeptRecord:
-    """Return a record with its session; a summary has a text of its fields."""
     same: dict[str, Any] = {each.name: getattr(record, each.name) for each in fields(Record)}
     lines = (f"{name.replace('_', ' ')}: {text}" for name, text in record.fields.items())
     same |= {"branch": record.branch or session.branch, "text": record.text or "\n".join(lines)}

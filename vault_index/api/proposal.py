@@ -192,7 +192,6 @@ def _card(vault: Vault, proposal: Proposal) -> Card:
 
 
 def _compared(vault: Vault, caller: Caller, card: Card) -> Card:
-    """Return a card with what is known about its proposal."""
     try:
         card = replace(card, **caller.ask(api.proposal.preview(proposal=card), fetch=False))
     except VaultError as error:

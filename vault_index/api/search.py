@@ -45,7 +45,6 @@ def find(vault: Vault, query: Query) -> HitList:
 
 
 def _asked(vault: Vault, query: Query) -> Query:
-    """Return what to search for; a `k` of 0 is the number in the settings."""
     k = query.k or vault.config.search.hits or HITS
     return replace(query, k=k, weighted=True, phrases=True)
 

@@ -157,7 +157,6 @@ def _repeat(caller: Caller, notes: Sequence[str], findings: Sequence[Finding]) -
 
 
 def _of_built_skills(caller: Caller, paths: Collection[str]) -> Iterator[Finding]:
-    """Yield which skills among the files are behind the lessons that they were built from."""
     if not paths:
         return
     try:

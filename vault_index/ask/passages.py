@@ -361,7 +361,6 @@ def _window(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _matched(question: str, piece: str) -> int:
-    """Return where the line of a piece begins that has most words of a question, 0 for none."""
     best = _best_line(question, piece, [slice(0, len(piece))])
     return best[0].start if best else 0
 
@@ -384,7 +383,6 @@ def _best_line(
 
 
 def _headings(text: str) -> dict[int, str]:
-    """Return the lines of a markdown text that are headings, by their number."""
     lines = text.split("\n")
     pairs = enumerate(zip(lines, blocks.code_lines(lines), strict=True))
     return {number: line for number, (line, code) in pairs if not code and heading_of(line)}
@@ -443,7 +441,6 @@ def _asking(row: Mapping[str, Any]) -> list[str]:
 
 
 def _is_answered(vault: Vault, question: str, lesson: str) -> bool:
-    """Whether a question finds a lesson above the floor."""
     if chatter.why_skipped(question):
         return False
     asked = Query(question, CANDIDATES, for_agent=True, weighted=True)
@@ -548,7 +545,6 @@ def result(passages: Sequence[Passage], place: str = "", notes: Sequence[str] = 
 
 
 def _head(passage: Passage) -> str:
-    """Return the line above a passage: its number, title and section, path, author and date."""
     title = ": ".join(filter(None, [passage.title, passage.section]))
     place = ", ".join(filter(None, [passage.path, passage.author[:80], passage.date[:10]]))
     kind = "journal, " if passage.kind == JOURNAL else "weak match, " if passage.is_weak else ""

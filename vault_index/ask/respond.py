@@ -305,7 +305,6 @@ def _ask(course: _Course, model: Model, question: Question) -> Reply | None:
 
 
 def _write(course: _Course, text: str) -> None:
-    """Pass on an answer that is there as a whole. Raises ModelCallError for an empty one."""
     course.begin()
     course.write(text)
     course.end()

@@ -326,7 +326,6 @@ def outgoing(vault: Vault, commits: Sequence[str]) -> Iterator[tuple[str, str, F
 
 
 def _read(file: Path) -> bytes:
-    """Return a file's content, as far as a lesson may be long and a byte more. Raises OSError."""
     with file.open("rb") as opened:
         return opened.read(MAX_BYTES + 1)
 

@@ -164,7 +164,6 @@ class Words(Generic[T]):
 
 @functools.lru_cache(maxsize=8)  # the views of a text
 def _runs(lowered: str) -> frozenset[str]:
-    """Return the letters of a text, each with those that follow it."""
     return frozenset(map("".join, zip(lowered, lowered[1:], lowered[2:], strict=False)))
 
 

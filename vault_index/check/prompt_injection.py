@@ -216,7 +216,6 @@ def _look(text: str, unreported: str) -> tuple[str, _Worst, list[_Piece]]:
 
 
 def _scores(plain: str) -> list[_Piece]:
-    """Return the pieces of a text as it is read that may be an attack."""
     line = line_counter(plain)
     return [
         _Piece(line(start), line(start + len(piece)), score, _signs_add(piece))
@@ -320,7 +319,6 @@ def _signs(plain: str) -> Iterator[_Found]:
 
 
 def _matching(where: str, paragraph: str) -> list[Pattern]:
-    """Return the patterns of a view that match in a paragraph."""
     joined = _joined(paragraph)
     lowered = pattern.in_lower_case(joined)
     possible = pattern.rules(_FILE, where).possible(lowered)

@@ -239,12 +239,10 @@ def _is_made_up(value: str) -> bool:
 
 
 def _counts(value: str) -> tuple[int, int]:
-    """Return how many letters and digits a value has."""
     return sum(map(str.isalpha, value)), sum(map(str.isdigit, value))
 
 
 def _is_scrambled(value: str) -> bool:
-    """Whether letters change their case too often for a name."""
     turns = len(TURN.findall(value))
     return value.isalpha() and turns >= _LEAST_TURNS and turns / len(value) >= _LETTER_TURNS
 
@@ -278,7 +276,6 @@ def _is_strong(value: str) -> bool:
 
 
 def _kinds(value: str) -> int:
-    """Return how many of small letters, capitals, digits and signs a value has."""
     kinds = (str.islower, str.isupper, str.isdigit, lambda char: not char.isalnum())
     return sum(any(map(kind, value)) for kind in kinds)
 

@@ -91,7 +91,6 @@ def ask(
 
 
 def _ask_published(uri: str, place: Any, question: api.Question[api.Answer]) -> api.Answer:
-    """Search a published index in this process. Raises VaultError for another question."""
     if not question.name.startswith("search.") or api.is_command(question):
         raise VaultError(f"{uri} is a published index, which is only searched", "use a clone")
     return api.answer(place, question)
@@ -100,7 +99,6 @@ def _ask_published(uri: str, place: Any, question: api.Question[api.Answer]) -> 
 def _put(
     vault: Vault, options: Options, question: api.Question[api.Answer], **more: Unpack[AskOptions]
 ) -> api.Answer:
-    """Answer a question that a command puts while it works."""
     if options.put is not None:
         answered: api.Answer = options.put(vault, question, **more)
         return answered
@@ -153,7 +151,6 @@ def name_in_vault(place: str | None, lesson: str) -> str:
 
 
 def _root(place: Vault | Path | str | None) -> str | None:
-    """Return the root of a vault as its settings file shows it; None without one."""
     if place is None or isinstance(place, (str, os.PathLike)):
         try:
             return index_files.find(None if place is None else str(place), ".", os.environ)

@@ -72,7 +72,6 @@ def _is_there(vault: Vault, path: Path) -> VaultError:
 
 
 def _create(vault: Vault, path: Path, data: bytes, first: First | None = None) -> bool:
-    """Create a lesson file that `lessons check` lets pass; False if there is one."""
     files.refuse_other_repository(path.parent, vault.lessons_dir)
     check.refuse_errors(str(path.relative_to(vault.lessons_dir)), data)
     if first is not None:

@@ -188,7 +188,6 @@ def _filed_anew(
 
 
 def _renamed(category: CategoryPath, old: CategoryPath, new: CategoryPath) -> CategoryPath | None:
-    """Return the new name of a category; None if it is not in or below the old one."""
     if category == old:
         return new
     return new + category.removeprefix(old) if category.startswith(f"{old}/") else None
@@ -258,7 +257,6 @@ def _put(vault: Vault, change: Change) -> None:
 
 
 def _undo(vault: Vault, done: Sequence[Change]) -> list[str]:
-    """Take changes back, the last one first; return the paths of those that cannot be."""
     left: list[str] = []
     for change in reversed(done):
         try:

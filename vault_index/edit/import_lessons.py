@@ -205,7 +205,6 @@ def _refuse(error: OSError) -> None:
 
 
 def _printable(name: str) -> str:
-    """Return a file's name as text, with "?" for each byte that is not UTF-8."""
     return name.encode("utf-8", "replace").decode()
 
 

@@ -104,6 +104,5 @@ def _refuse(prompt: str, prompts: Iterable[str], path: str, kind: str) -> None:
 
 
 def _has(prompts: Iterable[str], prompt: str) -> bool:
-    """Whether a prompt is among some, whatever its capitals and spaces."""
     wanted = prompt.casefold()
     return any(" ".join(each.split()).casefold() == wanted for each in prompts)

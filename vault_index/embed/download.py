@@ -351,7 +351,6 @@ def _write(record: Path, text: str) -> None:
 
 
 def _is_being_fetched(home: Path) -> bool:
-    """Whether somebody holds the lock of `fetch`."""
     try:
         lock = os.open(lock_file(home), os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

@@ -98,7 +98,6 @@ class MiniLM:
 
 
 def _workers() -> int:
-    """Return how many processors this process may use."""
     if sys.platform == "linux":
         return min(MAX_WORKERS, len(os.sched_getaffinity(0)))
     return min(MAX_WORKERS, os.cpu_count() or 1)

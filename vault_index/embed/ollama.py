@@ -145,5 +145,4 @@ class OllamaEmbedder:
 
 
 def _first_line(error: Any) -> str:
-    """Return the first line of an error's text, its type for one without."""
     return (str(error).splitlines() or [type(error).__name__])[0]

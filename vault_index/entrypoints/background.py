@@ -115,7 +115,6 @@ def _capture(lock: int) -> None:
 
 
 def _learn(root: str, values: dict[str, Any]) -> dict[str, Any]:
-    """Learn from a session in a vault; its watcher answers what has to be looked up."""
     from vault_index import api, client
 
     return client.ask(root, api.learn.learn(**values), client.Options(fetch=False))

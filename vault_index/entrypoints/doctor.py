@@ -89,7 +89,6 @@ def examine(named: str | None, *, whole: bool = True) -> list[Trouble]:
 
 
 def _guarded(part: Any, vault: Vault) -> list[Trouble]:
-    """Return the troubles of a part, and as one more an error that it meets."""
     troubles: list[Trouble] = []
     try:
         troubles.extend(part(vault))
@@ -203,7 +202,6 @@ def _model(vault: Vault) -> Iterator[Trouble]:
 
 
 def _degraded(vault: Vault, missing: str) -> str:
-    """Return what is missing, and since when words alone are searched."""
     since = moments.local(status.degraded(vault, is_now=True))
     return f"degraded since {since}: {missing}"
 

@@ -288,7 +288,6 @@ def works() -> bool:
 
 
 def _run(words: tuple[str, ...]) -> str:
-    """Run a command; return what it said where it failed, or ""."""
     try:
         done = subprocess.run(
             words, capture_output=True, text=True, check=False, timeout=ASK_SECONDS

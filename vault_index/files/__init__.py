@@ -119,7 +119,6 @@ def refuse_links(folder: Path, top: Path) -> None:
 
 
 def _between(folder: Path, top: Path) -> Iterator[Path]:
-    """Yield a folder below `top`, and those between the two."""
     while folder != top and folder.is_relative_to(top):
         yield folder
         folder = folder.parent
@@ -217,7 +216,6 @@ def move_file(old: Path, new: Path, *, within: Path) -> bool:
 
 
 def _rename(old: Path, new: Path) -> bool:
-    """Rename a file; False if there is one of that name."""
     if os.path.lexists(new):
         return False
     old.rename(new)
@@ -363,7 +361,6 @@ def _machine() -> str:
 
 
 def _content(file: Path, limit: int = -1) -> bytes | None:
-    """Return the content of an ordinary file; None for a link, a pipe, or what cannot be read."""
     try:
         return index_files.read(file, limit)
     except OSError:

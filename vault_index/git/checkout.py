@@ -89,7 +89,6 @@ def worktree(folder: Path) -> Worktree | None:
 
 
 def _changed(status: str) -> tuple[str, ...]:
-    """Read the output of `git status --porcelain -z`."""
     return tuple(line[3:] for line in status.split("\0") if len(line) > 3)
 
 

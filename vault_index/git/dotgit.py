@@ -132,7 +132,6 @@ def tracks_nothing_named(top: Path, name: str) -> bool:
 
 
 def _read(file: Path, limit: int = 4096) -> str:
-    """Return the text of an ordinary file, without the space around it; "" without such a file."""
     try:
         return os.fsdecode(index_files.read(file, limit)).strip()
     except OSError:

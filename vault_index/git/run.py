@@ -116,7 +116,6 @@ def instead(settings: Sequence[Setting], *, filters: bool) -> list[tuple[str, st
 
 
 def _of_user(settings: Iterable[Setting], key: str) -> str:
-    """Return the value of a setting that the user or the system made, or ""."""
     values = [each.value for each in settings if each.key == key and not each.is_of_repository]
     return values[-1] if values else ""
 
@@ -296,7 +295,6 @@ def _settings(folder: Path) -> list[Setting]:
 
 
 def _hooks_of_user(settings: Sequence[Setting]) -> str:
-    """Return the folder of hooks that the user chose for all repositories, or ""."""
     hooks = _of_user(settings, "core.hookspath")
     # a relative one is in the repository
     return hooks if hooks.startswith(("/", "~")) else ""

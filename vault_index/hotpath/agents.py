@@ -143,7 +143,6 @@ _ENDED = {
 
 
 def _item(value: object, *names: str) -> object:
-    """Return a value within objects; None where it is missing."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value

@@ -427,7 +427,6 @@ def _learned(
     taxonomy: Sequence[CategoryPath],
     embed: Embed | None,
 ) -> Classifier:
-    """Return what knows the lessons that somebody filed."""
     where = filters.all_of(_FILED, filters.WHOLE)
     filed, vectors = table.rows_and_vectors(("id", "title", "text", "categories"), where)
     categories, titles, texts = (
@@ -452,7 +451,6 @@ def _declared(
 
 
 def _described(path: CategoryPath, keywords: Mapping[str, CategoryPath]) -> str:
-    """Return the words of a category, and the phrases that name it."""
     phrases = ", ".join(phrase for phrase, category in keywords.items() if category == path)
     words = re.sub(r"[/-]", " ", path)
     return f"{words}: {phrases}" if phrases else words

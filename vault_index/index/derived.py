@@ -64,8 +64,6 @@ class Derived:
 
 
 def _of_rows(name: str, make: Callable[[Sources], object]) -> Derived:
-    """Return a table that follows the lessons' rows alone."""
-
     def refresh(sources: Sources) -> Refreshed:
         make(sources)
         derived = {**sources.manifest.derived, name: _FRESH}
@@ -79,7 +77,6 @@ def _categories_are_stale(vault: Vault, recorded: Manifest) -> bool:
 
 
 def _classifier_settings(vault: Vault) -> str:
-    """Return a hash of the settings that the classifier goes by; "" without any."""
     config = vault.config
     keywords = [f"{phrase}={category}" for phrase, category in config.keywords.items()]
     return hash_of(*keywords, *config.taxonomy) if keywords or config.taxonomy else ""
@@ -101,7 +98,6 @@ def _skills_changed(vault: Vault, manifest: Manifest) -> bool:
 
 
 def _write_skills(sources: Sources) -> Refreshed:
-    """Write all skills if a SKILL.md differs."""
     cache = sources.cache(RECIPE)
     after, count = skills.refresh(sources.vault, sources.lessons, sources.manifest, cache)
     return Refreshed(after, skills=count)

@@ -189,7 +189,6 @@ class Lessons(Source[Diff, Stats]):
         return vectors
 
     def _due(self, work: Work[Diff]) -> list[Derived]:
-        """Return the derived tables that this pass is to refresh."""
         is_full = self.full or bool(work.reason)
         return [table for table in DERIVED if is_full or table.is_quick]
 
@@ -235,7 +234,6 @@ def _count(before: Manifest, changes: Diff, read: Reading) -> Stats:
 
 
 def _renamed(before: Manifest, changes: Diff, read: Reading) -> dict[str, str]:
-    """Return the ids of files that went and came with one content, old to new."""
     gone = {before.files[path].hash: path for path in sorted(changes.removed)}
     came = {now.hash: path for path, now in read.entries.items() if path not in before.files}
     return {id_of(gone[hash]): id_of(came[hash]) for hash in sorted(gone.keys() & came.keys())}

@@ -93,7 +93,6 @@ def of_lesson(
 
 
 def _rows_of_prompts(lesson: Lesson, shared: LessonRow) -> list[LessonRow]:
-    """Make the rows of a lesson's taught prompts, with what they share with its passages."""
     return [
         shared
         | LessonRow(
@@ -119,7 +118,6 @@ def hash_of_prompt(prompt: str) -> str:
 
 
 def _taught(prompts: Sequence[str]) -> list[str]:
-    """Return the prompts that a lesson is searched by, each once, on one line."""
     lines = {hash_of_prompt(prompt): " ".join(prompt.split()) for prompt in prompts}
     return [line[:MAX_TAUGHT_CHARS] for line in lines.values() if line][:MAX_TAUGHT]
 
@@ -169,7 +167,6 @@ def with_categories(row: LessonRow, filed: Sequence[str], filed_by: str = "") ->
 
 
 def _titles(row: LessonRow) -> list[str]:
-    """Return the title of the document, where that is another one, and the lesson's own."""
     return list(dict.fromkeys(filter(None, [row["document"], row["title"]])))
 
 

@@ -188,6 +188,5 @@ def _rows(vault: Vault, skill: Skill) -> Iterator[tuple[SkillRow, tuple[str, str
 
 
 def _projects(vault: Vault) -> list[Path]:
-    """Return the skill folders of the projects that asked this vault, as far as they still exist."""
     listed = state.fact(vault.config.home, _fact(vault)) or ()
     return [Path(each) for each in listed if Path(each).is_dir()]

@@ -165,7 +165,6 @@ def expire(journal: Journal) -> Forgotten:
 
 
 def _is_named(session: Session, name: str) -> bool:
-    """Whether a session, or the one that started it, has a name; each has none at all."""
     names = {session.short, session.id, session.parent}
     begins = len(name) >= 8 and (session.id.startswith(name) or session.parent.startswith(name))
     return not name or name in names or begins
@@ -364,7 +363,6 @@ def _all_files(journal: Journal) -> Iterator[Path]:
 
 
 def _files_below(top: Path, names: Iterable[str]) -> Iterator[Path]:
-    """Yield the files of folders, or files, of these names in a folder; no links."""
     for name in names:
         place = top / name
         for file in sorted(place.rglob("*")) if place.is_dir() else [place]:

@@ -115,7 +115,6 @@ def _is_of(journal: Journal, file: Transcript, project: str) -> bool:
 def _capture(
     journal: Journal, file: Transcript, exclude: Exclude, project: str, dry_run: bool
 ) -> Captured:
-    """Read a transcript and write its session. Raises VaultError."""
     try:
         read = capture.read_on(journal, file.path, file.agent)
     except (OSError, ValueError, RecursionError, MemoryError) as error:

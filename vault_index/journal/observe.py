@@ -110,7 +110,6 @@ def _remember(call: Moment, todos: dict[str, tuple[str, str]], searches: list[st
 
 
 def _prompt(prompt: Moment, said: str, session: Session) -> Record:
-    """Return a prompt, as typed, with what it answers."""
     return Record(
         id=f"{session.short}-p{prompt.number}",
         kind=PROMPT,
@@ -126,7 +125,6 @@ def _prompt(prompt: Moment, said: str, session: Session) -> Record:
 
 
 def _observations(turn: list[Moment], said: str, number: int, session: Session) -> list[Record]:
-    """Return the observations of a turn. `said` is what the agent had said before it."""
     prompt = turn[0] if turn[0].kind == PERSON else None
     steps = [each for each in turn if each.kind == AGENT or each.is_call]
     parts = [_Part(prompt, said, steps, place) for place, steps in enumerate(_parts(steps))]

@@ -134,7 +134,6 @@ def _capital(text: str) -> str:
 
 
 def _entry(advice: _Advice, asked: str, after: Sequence[Moment]) -> Entry:
-    """Return the draft of a correction, without what the agent had said before it."""
     what = _capital(" ".join(_OPENING.sub("", advice.quote).split()))
     ends = what.endswith((".", "!", "`")) or not what[-1:].isascii()
     answer = takewhile(lambda each: each.kind != PERSON, after)

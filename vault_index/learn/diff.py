@@ -160,7 +160,6 @@ def _united(line: str, versions: Sequence[str]) -> str:
 
 
 def _shared(texts: Sequence[str]) -> int:
-    """Return how many characters texts begin with that all of them have."""
     columns = zip(*texts, strict=False)
     return sum(1 for _ in itertools.takewhile(lambda column: len({*column}) == 1, columns))
 

@@ -81,7 +81,6 @@ def origin(quotes: Iterable[str], material: Material) -> dict[str, Any]:
 
 
 def _stands_in(text: str, other: str) -> bool:
-    """Whether a text stands in another, as whole words."""
     begin, end = (r"[^\W_]" if sign.isalnum() else "(?!)" for sign in (text[0], text[-1]))
     return re.search(rf"(?<!{begin}){re.escape(text)}(?!{end})", other) is not None
 

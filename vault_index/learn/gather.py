@@ -180,7 +180,6 @@ def _latest(journal: Journal, folder: Path) -> Session:
 
 
 def _captured(journal: Journal, transcript: Path, agent: str) -> Session:
-    """Return the session of a transcript. Raises VaultError if its sessions are not recorded."""
     captured = capture.capture(journal, transcript, agent)
     if captured.session is None:
         raise VaultError(

@@ -72,7 +72,6 @@ def begin(config: Config, run: Run) -> Run | None:
 
 
 def _same(config: Config, run: Run) -> list[Run]:
-    """Return the runs that learn the same from the same, for the same vault."""
     of = "WHERE vault = ? AND digest = ? AND by = ?"
     return _select(config, of, [run.vault, run.digest, run.by])
 

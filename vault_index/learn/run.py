@@ -245,7 +245,6 @@ def _analyse(work: _Work) -> dict[str, Any]:
 
 
 def _entries(work: _Work) -> list[Entry]:
-    """Return what a model, or a rule without one, made of the material. Raises ModelCallError."""
     if work.model is None:
         return by_rule.read(work.seen.moments)
     work.caller.note(f"sending {work.plan}")

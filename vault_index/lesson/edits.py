@@ -92,7 +92,6 @@ def _check(before: bytes, after: bytes, slug: str, text: str | None, path: str) 
 
 
 def _ended(file: LessonFile) -> LessonFile:
-    """Return a file whose last line has an end."""
     if not file.lines or file.lines[-1].endswith(("\n", "\r")):
         return file
     lines = [*file.lines[:-1], file.lines[-1] + file.newline]
@@ -273,7 +272,6 @@ def _append(block: str, key: str, value: Any, newline: str, indent: str = "") ->
 
 
 def _flow(value: Any) -> str:
-    """Write a value as YAML on one line."""
     import yaml
 
     plain = list(value) if isinstance(value, (tuple, set, frozenset)) else value

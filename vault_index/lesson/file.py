@@ -247,7 +247,6 @@ def names_keys(lines: Iterable[str]) -> bool:
 
 
 def _is_boundary(line: str) -> bool:
-    """Whether a line opens or closes frontmatter: three or more dashes and nothing else."""
     return line.startswith("---") and bool(_BOUNDARY.fullmatch(line))
 
 

@@ -70,7 +70,6 @@ def _with_merged(
 
 
 def _union(ours: list[Any], theirs: list[Any], base: list[Any]) -> list[Any]:
-    """Merge lists as sets, in the order of the base, then of each side."""
     by_text = {repr(item): item for item in (*base, *ours, *theirs)}
     old, mine, yours = ({repr(item) for item in side} for side in (base, ours, theirs))
     return [

@@ -92,7 +92,6 @@ def prose(text: str) -> str:
 
 
 def _fences(text: str) -> list[tuple[int, int]]:
-    """Return where each code fence begins and ends in a text, in characters: whole lines."""
     fences = blocks.fences(text)
     if not fences:
         return []

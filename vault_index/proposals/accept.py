@@ -198,7 +198,6 @@ def _write(
 
 
 def _lowered(text: str) -> str:
-    """Return a text with its headings a level lower, below the heading that it gets."""
     file = LessonFile.of_text(text, "proposal.md")
     lines = list(file.lines)
     for number in file.headings(_HEADING):

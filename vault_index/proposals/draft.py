@@ -157,7 +157,6 @@ def about(proposal: Proposal) -> dict[str, Any]:
 
 
 def _filled(proposal: Proposal, names: Sequence[str]) -> dict[str, Any]:
-    """Return the fields that say something, as the file has them."""
     fields = ((name, getattr(proposal, name)) for name in names)
     return {name: _plain(value) for name, value in fields if value}
 

@@ -95,7 +95,6 @@ def expire(vault: Vault) -> str:
 
 
 def _created(folder: Path, id: str) -> datetime:
-    """Return when a proposal was made, or its file was written if it does not say."""
     try:
         moment = datetime.fromisoformat(store.load(folder, id).created)
     except ValueError:

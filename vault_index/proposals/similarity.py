@@ -190,7 +190,6 @@ class _Draft:
 
 
 def _usual_length(table: Reader) -> float:
-    """Return how many words a lesson has on average."""
     texts = table.column(table.schema.full_text, filters.WHOLE)
     if not len(texts):
         return 1.0

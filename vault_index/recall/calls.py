@@ -89,7 +89,6 @@ def for_failure(
 
 
 def _path_of(event: Event) -> str:
-    """Return the path that an event is about, from the top of its repository or else its folder."""
     file = Path(event.cwd, event.file)
     folder = Path(os.path.realpath(file.parent))
     top = git.top_of(folder) or Path(os.path.realpath(event.cwd))

@@ -122,7 +122,6 @@ class _Details:
         }
 
     def _lesson(self, record: Record, id: str) -> dict[str, Any]:
-        """Return a lesson with the list that the prompt went into: fires_on | silent_on, "" for none."""
         mark = self._marks.get((record.session, record.prompt, id))
         known = {"id": id, "title": self._titles.get(id, ""), "is_there": id in self._titles}
         return known | {"taught": mark.kind if mark else ""}

@@ -114,7 +114,6 @@ def _order(vault: Vault, hit: Hit) -> tuple[float, int, str]:
 
 
 def _superseding(vault: Vault) -> dict[str, str]:
-    """Return the ids of lessons by the names, folded, of those that they say to supersede."""
     store = vault.open_index().store
 
     def read() -> dict[str, str]:

@@ -100,7 +100,6 @@ def _answer(vault: Vault, event: Event, told: Told, receipt: str) -> dict[str, A
 
 
 def _record(event: Event, injection: Injection, ms: float, by: str) -> Record:
-    """Return the record of what an event got, or why it got nothing."""
     given = [
         Given(hit.lesson_id, round(hit.reason, 4), LINE if hit.as_line else WHOLE, bool(hit.taught))
         for hit in injection.hits

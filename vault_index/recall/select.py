@@ -186,7 +186,6 @@ def deliverable(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
 
 
 def _rules(vault: Vault, already: Collection[str]) -> list[Hit]:
-    """Return the rules that an agent may get and has not: those of the project, then from above."""
     own = above.Answer(_own_rules(vault))
     every = above.joined(vault, own, lambda _, other: above.Answer(_own_rules(other)))
     fresh = [hit for hit in every if hit.lesson_id not in already]
@@ -214,7 +213,6 @@ def without_vault(config: Config, project: Path, session: str) -> Injection:
 
 
 def _done(config: Config, project: Path, session: str) -> str:
-    """Return what features say at the start of a session: what was done in the project before."""
     said = (say(config, project, session) for say in features.adding("at_start"))
     return "\n".join(filter(None, said))
 

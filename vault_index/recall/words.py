@@ -117,7 +117,6 @@ def reasons(vault: Vault) -> list[Reason]:
 
 
 def _lessons(vault: Vault, ids: Iterable[str]) -> Mapping[str, tuple[str, str, str]]:
-    """Return the hash, title and path of lessons by id. Raises VaultError without an index."""
     columns = ("lesson_id", "content_hash", "title", "path")
     rows = vault.open_index().store.rows(columns, filters.wholes_of(ids))
     return {row["lesson_id"]: (row["content_hash"], row["title"], row["path"]) for row in rows}

@@ -88,7 +88,6 @@ _NO_STATE: dict[str, Any] = {
 
 
 def _state(vault: Vault) -> dict[str, Any]:
-    """Return the state of a vault's index, its lessons, and the bytes of lessons and index."""
     try:
         opened = vault.open_index()
     except IndexStateError:

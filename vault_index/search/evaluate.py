@@ -170,12 +170,10 @@ def measure(
 
 
 def _is_orphan(prompt: LabelledPrompt, ids: Set[str]) -> bool:
-    """Whether a prompt names lessons, and none of them is there."""
     return bool(prompt.relevant) and not prompt.relevant & ids
 
 
 def _hits_of(answerable: Sequence[_Outcome]) -> dict[str, Any]:
-    """Return how often a right lesson comes whole, and at all."""
     return {
         "hit": _share([bool(each.prompt.relevant & each.whole) for each in answerable]),
         "found": _share(
@@ -185,7 +183,6 @@ def _hits_of(answerable: Sequence[_Outcome]) -> dict[str, Any]:
 
 
 def _came_to(silent: Sequence[_Outcome], name: str) -> dict[str, Any]:
-    """Return how often a lesson comes whole, and how often at most a line, where silence is right."""
     return {
         name: _share([bool(each.whole) for each in silent]),
         f"{name}_line": _share([bool(each.lines) and not each.whole for each in silent]),
@@ -193,7 +190,6 @@ def _came_to(silent: Sequence[_Outcome], name: str) -> dict[str, Any]:
 
 
 def _shown(outcome: _Outcome) -> dict[str, Any]:
-    """Return a prompt that went wrong and what came first; `rank` counts from 1."""
     prompt = outcome.prompt
     return {
         "line": prompt.line,
@@ -240,7 +236,6 @@ def _of_kind(outcomes: Sequence[_Outcome], orphans: Sequence[_Outcome]) -> dict[
 
 
 def _floor_for(scores: Sequence[float], allowed: int) -> float:
-    """Return the lowest floor that at most so many scores are above."""
     return sorted(scores, reverse=True)[allowed] if allowed < len(scores) else -1.0
 
 

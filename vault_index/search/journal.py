@@ -84,7 +84,6 @@ def _where(query: Query) -> str | None:
 
 
 def _window(table: Reader, since: datetime | None, until: datetime | None) -> np.ndarray:
-    """Return which rows are in the window of time, bool[rows]."""
     at = table.columns["at"]
     begins = -(2**63) if since is None else microseconds(since)
     ends = 2**63 - 1 if until is None else microseconds(until)
@@ -118,7 +117,6 @@ def _results(
 
 
 def _firsts_of_turns(turns: np.ndarray) -> np.ndarray:
-    """Return where each turn comes for the first time, int64[n], in order."""
     import numpy as np
 
     return np.sort(np.unique(turns, return_index=True)[1])

@@ -221,7 +221,6 @@ def run(vault: Vault, query: Query) -> Results:
 
 
 def _paths(query: Query) -> list[str]:
-    """Return the categories that a query names. Raises VaultError if none of them is one."""
     paths = [path for path in map(category.normalise, query.categories) if path]
     if query.categories and not paths:
         category.checked(query.categories[0])

@@ -97,7 +97,6 @@ def deleted(vault: Vault, name: str) -> tuple[str, str, str] | None:
 
 
 def _last(vault: Vault, path: str, slug: str) -> tuple[str, str] | None:
-    """Return a section as the last commit has it."""
     version = next(git.versions(vault.root, path), None)
     return _section(version.content, version.path, slug) if version else None
 
@@ -173,6 +172,5 @@ def _build(vault: Vault, tree: str, root: Path) -> None:
 
 
 def _older(trees: Path, root: Path) -> list[Path]:
-    """Return the folders besides one, the last used first."""
     others = [each for each in trees.iterdir() if _TREE.fullmatch(each.name) and each != root]
     return sorted(others, key=lambda each: -each.lstat().st_mtime)

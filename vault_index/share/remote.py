@@ -190,7 +190,6 @@ def _take_in(top: Path, branch: str, remote: str, there: str, done: SyncResult) 
 
 
 def _conflict(paths: Sequence[str]) -> VaultError:
-    """Return the error for one commit, or more, that a rebase cannot apply."""
     more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
     return VaultError(
         f"{printable(paths[0])}{more} was changed here and there in different ways;"

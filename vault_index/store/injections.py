@@ -369,7 +369,6 @@ def _span(at: str, ms: float | None) -> tuple[float, float]:
 
 
 def _miss(line: Mapping[str, Any]) -> Record:
-    """Return a line of the hooks' log as a record."""
     ms = line.get("ms")
     return Record(
         event=str(line["event"]),

@@ -132,7 +132,6 @@ def _our_error(error: Exception, index: Place) -> VaultError:
 
 
 def _reason(said: str, reasons: Mapping[str, Sequence[str]]) -> str:
-    """Return the reason one of whose signs is in what was said; "" for none."""
     said = said.lower()
     whys = (why for why, signs in reasons.items() if any(sign in said for sign in signs))
     return next(whys, "")

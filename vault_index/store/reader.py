@@ -151,7 +151,6 @@ class Reader(Table):
 
     @cached_property
     def _wholes(self) -> dict[str, int]:
-        """The place of each lesson's whole."""
         rows = self.scan(("lesson_id",), WHOLE, ids=True)
         places = self.ids.searchsorted(rows["_rowid"].to_numpy()).tolist()
         return dict(zip(rows["lesson_id"].to_pylist(), places, strict=True))

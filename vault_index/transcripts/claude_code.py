@@ -164,7 +164,6 @@ class _Queue:
 
 
 def _blocks(record: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the blocks of a record's message; its text alone is one."""
     message = record.get("message")
     content = message.get("content") if isinstance(message, dict) else None
     blocks = content if isinstance(content, list) else [{"type": "text", "text": content or ""}]
@@ -172,7 +171,6 @@ def _blocks(record: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _text_of(parts: Any) -> str:
-    """Return a text, or the texts of several parts, a line each."""
     if not isinstance(parts, list):
         return str(parts or "")
     return "\n".join(

@@ -357,12 +357,10 @@ class Moments:
         return [f"{sign}{next(sides_of[sign])}" for sign, _ in changed]
 
     def _clean(self, text: str) -> str:
-        """Return a text as it may be kept."""
         text = failure.without_escapes(text[: MAX_CHARS + _SPARE])
         text = redact(events.without_own_text(text).strip())
         return text if len(text) <= MAX_CHARS else f"{text[:MAX_CHARS]}\n[...]"
 
 
 def _shortened(text: str, size: int) -> str:
-    """Return a text, or the two ends of one that is longer than a size."""
     return text if len(text) <= size else f"{text[: size // 2]}{_CUT}{text[-size // 2 :]}"

@@ -93,6 +93,5 @@ class Job:
         self._allow_next()
 
     def _allow_next(self) -> None:
-        """Let the next start at once."""
         with contextlib.suppress(OSError):
             os.utime(self._output, (0, 0))

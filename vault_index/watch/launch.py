@@ -116,7 +116,6 @@ def _opens(vault: Vault) -> bool:
 
 
 def _busy() -> BusyError:
-    """Return the error for a watcher that does not answer in time, with its model in memory."""
     return BusyError(
         f"the watcher did not answer within {protocol.WATCHER_SECONDS} s",
         "ask again; if it stays so, end it with `lessons watch --stop`",

@@ -157,7 +157,6 @@ class VaultWatch:
     # what happened
 
     def _look(self, *, saved: bool) -> None:
-        """Report to the schedule what happened since the last look."""
         stop = self._reason_to_stop()
         try:
             events = self._gather(saved=saved, stop=stop)
@@ -283,7 +282,6 @@ class VaultWatch:
             return Passed(Outcome.FAILED)
 
     def _tidy(self) -> Passed:
-        """Clean old versions away; those that are too young for it, later."""
         with contextlib.suppress(VaultError):
             if reconcile.tidy(self._current.vault):
                 return Passed(Outcome.DONE)

@@ -103,7 +103,6 @@ class Watcher:
         return [watch for watch in tuple(self._vaults.values()) if not watch.ended.is_set()]
 
     def _drop_closed(self) -> None:
-        """Forget vaults that are closed, with all that they loaded."""
         with self._opening:
             for root, watch in tuple(self._vaults.items()):
                 if watch.may_open_again:

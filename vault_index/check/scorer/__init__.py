@@ -229,7 +229,6 @@ def score(piece: str) -> float:
 
 @functools.cache
 def _model() -> tuple[float, float, array.array[int]]:
-    """Read `weights.json`: what is added to the sum, what a weight is multiplied by, the weights."""
     stored = json.loads((Path(__file__).parent / "weights.json").read_text("utf-8"))
     weights = array.array("b", base64.b64decode(stored["weights"]))
     return stored["bias"], stored["unit"], weights

@@ -128,14 +128,12 @@ def _after(title: str, text: str) -> str:
 
 
 def _of_item(item: _Item) -> tuple[str, str]:
-    """Return a bullet's title, if it has a bold lead-in, and its text."""
     bold = _BOLD.match(item.lines[0])
     lead = bold["lead"].strip() if bold and (bold["in"] or bold["out"] is not None) else ""
     return " ".join(lead.split()), "\n".join(item.lines)
 
 
 def _why_no_lesson(item: _Item) -> str:
-    """Return why a bullet is no lesson, "" if it is one."""
     text = "\n".join(item.lines).strip()
     short = not has_body(text) or not (item.nested or len(_WORD.findall(text)) >= MIN_WORDS)
     return ("no statement" if short else "") or ("" if item.nested else _why_none(text))

@@ -155,7 +155,6 @@ def _file(entry: _Entry, draft: Draft, is_first: bool) -> bytes:
 
 
 def _string(values: dict[str, Any], key: str, line: int) -> str:
-    """Return a text; an id may be a whole number."""
     value = values.get(key, "")
     if not isinstance(value, str) and (key != "id" or type(value) is not int):
         raise LessonError(f"{key!r} is a {type(value).__name__}, not a string", line)
@@ -175,7 +174,6 @@ def _filed(values: dict[str, Any], line: int) -> tuple[str, ...]:
 
 
 def _deeper(value: Any, left: int) -> bool:
-    """Whether lists and objects are nested deeper than `left` levels."""
     if not isinstance(value, (dict, list)):
         return False
     inner = value.values() if isinstance(value, dict) else value

@@ -217,7 +217,6 @@ class HookSettings:
         return [key for key in self.read(settings)[1] if self.only and key not in self.only]
 
     def _hooks(self, settings: Path, values: dict[str, Any]) -> dict[str, Any]:
-        """Return the hooks by event. Raises SettingsError where they are not what the agent reads."""
         hooks = values.get("hooks", {})
         # of Gemini CLI's own keys among them, one is a switch
         if not isinstance(hooks, dict) or not all(
@@ -245,7 +244,6 @@ class HookSettings:
         return hooks if isinstance(hooks, list) else []
 
     def _is_ours(self, group: Any, tools: str = "") -> bool:
-        """Whether an entry of an event runs our hook, for one of some tools if they are given."""
         limit = group.get("matcher") if isinstance(group, dict) else None
         is_for = not (tools and limit and {*tools.split("|")}.isdisjoint(str(limit).split("|")))
         return is_for and any(self._program(hook) is not None for hook in self._hooks_of(group))
@@ -263,7 +261,6 @@ class HookSettings:
         return command if re.split(r"[\\/]", command)[-1] == COMMAND else None
 
     def _without_ours(self, group: Any) -> Any:
-        """Return an entry of an event without our hooks; None if it has no others."""
         if not self._is_ours(group):
             return group
         others = [hook for hook in self._hooks_of(group) if self._program(hook) is None]
@@ -282,7 +279,6 @@ def _groups(hooks: Mapping[str, Any], event: str) -> list[Any]:
 
 
 def _without_comments(text: str) -> Any:
-    """Return the value of JSON with comments; None for other text."""
     bare = _TEXT_OR_COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else " ", text)
     try:
         return json.loads(bare) if bare != text else None

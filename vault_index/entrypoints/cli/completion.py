@@ -40,7 +40,6 @@ def types(_ctx: click.Context, _parameter: click.Parameter, typed: str) -> list[
 
 
 def _completion_of(read: Callable[[Vault], Iterable[str]]) -> Callable[..., list[CompletionItem]]:
-    """Return the callback that completes the names that `read` takes from a vault."""
     return lambda ctx, _parameter, typed: _items(_quietly(read, ctx), typed)
 
 
@@ -82,7 +81,6 @@ def _ids(vault: Vault) -> list[str]:
 
 
 def _listed(vault: Vault) -> list[Entry]:
-    """Return the lessons as the index has them; none without an index."""
     from vault_index.errors import VaultError
     from vault_index.search import entries
 

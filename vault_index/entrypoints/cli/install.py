@@ -174,7 +174,6 @@ def install_command(
 
 
 def _is_unrecorded(agent: Agent) -> bool:
-    """Whether sessions of an agent can be recorded here, and are not."""
     from vault_index.entrypoints.agents import hook_settings
     from vault_index.journal import projects
 

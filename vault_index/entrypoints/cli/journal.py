@@ -338,7 +338,6 @@ def _print_record(record: KeptRecord | JournalHit) -> None:
 
 
 def _print_session(session: SessionHead) -> None:
-    """Print a session in a line: its time, its project, its title, what it took."""
     output.row(
         output.styled(moments.local(session.began), dim=True),
         f"  {session.short}  {journal.where(session)}  ",

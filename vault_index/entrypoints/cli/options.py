@@ -219,7 +219,6 @@ def token_file(about: str) -> Decorator:
 
 
 def _open_published(ctx: click.Context, _option: click.Parameter, uri: str | None) -> None:
-    """Put a published index in the place of the vault."""
     if uri:
         from vault_index import publish  # a feature
 

@@ -211,7 +211,6 @@ def paged() -> Iterator[None]:
 
 
 def _is_longer_than_a_screen(shown: str) -> bool:
-    """Whether a text takes more lines than the terminal has."""
     import shutil
 
     width, height = shutil.get_terminal_size()

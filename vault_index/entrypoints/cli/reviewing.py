@@ -137,7 +137,6 @@ class Review:
             return True
 
     def _show(self, id: str, number: int = 0) -> None:
-        """Read a proposal as it is now, and show it."""
         (self._card,) = self._ask(api.proposal.cards(id=id))
         place = f"{number} of {len(self._ids)}" if number else ""
         output.say()
@@ -232,7 +231,6 @@ class Review:
         return True
 
     def _decide(self, what: str, id: str, command: api.Question[api.Answer]) -> api.Answer:
-        """Carry out a decision and count it."""
         answer = self._ask(command)
         self._decided.add(id)
         self._done[what] += 1

@@ -221,7 +221,6 @@ def _at_login(vault: Vault, port: int, *, remove: bool, yes: bool) -> None:
 
 
 def _open(page: str) -> None:
-    """Open a page in the user's browser, or print its address without one."""
     import webbrowser
 
     if not webbrowser.open(page):

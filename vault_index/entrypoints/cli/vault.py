@@ -46,7 +46,6 @@ def init_command(path: Path | None) -> None:
 
 
 def _vault_of_repository(folder: Path) -> Path:
-    """Return the root of the vault that a folder of a repository is in, else the folder."""
     from vault_index import git
 
     around, top = index_files.around(str(folder)), git.top_of(folder)

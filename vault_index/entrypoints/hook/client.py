@@ -324,7 +324,6 @@ def autostart(settings: str) -> bool:
 
 
 def _question(event: dict[str, object], started: float, until: float) -> dict[str, object]:
-    """Return the question for the watcher; it records no answer after `until`."""
     asked = {"event": event, "ms": 1000 * (time.monotonic() - started), "until": until}
     return {"ask": "search.hook", "with": asked}
 
@@ -350,7 +349,6 @@ def _arm(event: dict[str, object], started: float, limit_ms: int | None = None) 
 
 
 def _left(milliseconds: int | None = None) -> float:
-    """Return the seconds until this process ends itself."""
     return max(0.001, DEADLINE_SHARE * (milliseconds or _deadline()) / 1000 - _age())
 
 
@@ -374,6 +372,5 @@ def _began() -> float:
 
 
 def _started() -> float:
-    """Return when this process began, in seconds since the machine did. Raises OSError, ValueError."""
     with open("/proc/self/stat", "rb") as file:
         return int(file.read().rpartition(b")")[2].split()[19]) / 100

@@ -128,13 +128,11 @@ class LessonsServer(MCPServer):
         return f"{name} failed, which is {caught.message}. {told}"
 
     async def _refused(self, name: str, why: str) -> str:
-        """Return what is wrong with arguments, and which there are."""
         names = ", ".join(await self._arguments(name) or ()) or "no argument"
         why = defused_line(why)
         return f"{name} cannot take that: {why}. Next: call it again; it takes {names}."
 
     async def _arguments(self, name: str) -> Collection[str] | None:
-        """Return the names of a tool's arguments; None for an unknown tool."""
         for tool in await super().list_tools():
             if tool.name == name:
                 return list(tool.input_schema.get("properties", {}))
@@ -142,7 +140,6 @@ class LessonsServer(MCPServer):
 
 
 def _renamed(tool: mcp_types.Tool, name: str, alias: Alias) -> mcp_types.Tool:
-    """Return a tool under another name, without the arguments that the name stands for."""
     taken = tool.input_schema["properties"]
     left = {each: taken[each] for each in taken if each not in alias.narrowed}
     schema = {**tool.input_schema, "properties": left}

@@ -119,7 +119,6 @@ async def _encoded(events: Events) -> AsyncGenerator[bytes, None]:
 
 
 def _bytes_of(event: Event) -> bytes:
-    """Return what is sent of an event: a line of JSON after its name, or a comment."""
     if event["event"] == WAITING["event"]:
         return format_sse_event(comment="waiting")
     values = {key: value for key, value in event.items() if key != "event"}
@@ -226,7 +225,6 @@ def html_of_answer(answer: Mapping[str, Any]) -> str:
 
 
 def _host(link: str) -> str:
-    """Return the host that a link of a lesson leads to, "" for any other link."""
     try:
         parts = urlsplit(link)
     except ValueError:

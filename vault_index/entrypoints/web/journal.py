@@ -283,7 +283,6 @@ page_routes.include_router(private)
 
 
 def _day(text: str) -> str:
-    """Return a day as it is. Raises Refusal for one that no calendar has."""
     try:
         return date.fromisoformat(text).isoformat() if text else ""
     except ValueError:
@@ -293,7 +292,6 @@ def _day(text: str) -> str:
 def _session(
     client: VaultClient, session: SessionHead, summaries: Iterable[KeptRecord] = ()
 ) -> dict[str, Any]:
-    """Return a session without the folders of this machine, with its times in words."""
     return {
         **client.shown_values(session, exclude=PATHS),
         "began": local(session.began),
@@ -304,7 +302,6 @@ def _session(
 
 
 def _record(client: VaultClient, record: words.AnyRecord) -> dict[str, Any]:
-    """Return a record without the folders of this machine, its longer texts cut and marked."""
     empty = dict.fromkeys(FIELDS, ())
     values = {**empty, **client.shown_values(record, exclude=PATHS)}
     text = str(values["text"] or "")

@@ -139,7 +139,6 @@ def _required(client: VaultClient, id: str) -> list[str]:
 
 
 def _filed(client: VaultClient, ids: list[str]) -> dict[str, list[str]]:
-    """Return the categories of lessons when all is filed that was just written."""
     answer = client.ask(api.lesson.categories(ids=ids), settled=True)
     filed: dict[str, list[str]] = answer["categories"]
     return filed
@@ -337,7 +336,6 @@ def use(client: Client, id: LessonId) -> HTMLResponse:
 
 
 def _asked(client: VaultClient, id: str) -> Mapping[str, Any]:
-    """Return the lesson of a name with what its page shows: see `api.lesson.page`."""
     if not id.isprintable() or not id.strip() or len(id) > MAX_ID:
         return {"entry": None, "near": []}
     return client.ask(api.lesson.page(name=id), status=404)
@@ -370,7 +368,6 @@ def _body(answer: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _patch(lines: list[str]) -> dict[str, Any]:
-    """Return the lines of a patch with the class of each, and how many are left out."""
     first = next((number for number, line in enumerate(lines) if line.startswith("@@")), len(lines))
     changed = [line for line in lines[first:] if line]
     kinds = {"+": "added", "-": "removed", "@": "quiet"}

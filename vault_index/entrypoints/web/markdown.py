@@ -263,7 +263,6 @@ class _Renderer(RendererHTML):
 
 @functools.lru_cache(maxsize=256)
 def _coloured(code: str, language: str) -> str:
-    """Return code as HTML with a class for each kind of word."""
     from pygments import highlight  # a tenth of a second
     from pygments.formatters import HtmlFormatter
     from pygments.lexers import get_lexer_by_name

@@ -92,7 +92,6 @@ def refuse_unknown(request: Request) -> None:
 
 
 def _parameters(dependant: Dependant) -> list[str]:
-    """Return the names of the parameters that a route and its dependencies take."""
     names: list[str] = []
     for each in dependant.query_params:  # one that is a model stands for its fields
         names += getattr(each.field_info.annotation, "model_fields", [each.alias])

@@ -124,7 +124,6 @@ def _icon(name: str) -> Markup:
 
 @cache
 def _policy() -> str:
-    """Return the policy of pages, with the hashes of what is in them between tags."""
     sheets = [name for name in _static() if name.endswith(".css")]
     styles = "".join(map(_source, sheets))
     return CSP.format(script=_source(FIRST_SCRIPT), styles=styles)

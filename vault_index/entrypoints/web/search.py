@@ -278,7 +278,6 @@ def _sessions(client: VaultClient, asked: Asked, *, private: bool) -> dict[str, 
 
 
 def _newest(client: VaultClient, asked: Asked, *, private: bool = False) -> dict[str, Any]:
-    """Return the lessons that changed last, in or below the first category that is asked for."""
     values: dict[str, Any] = {"order": "updated", "limit": asked.count + 1}
     values["category"] = asked.categories[0] if asked.categories else None
     entries = client.ask_cached(api.lesson.select(**values), status=422)["entries"]

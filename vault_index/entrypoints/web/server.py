@@ -122,7 +122,6 @@ class _End:
 
 
 def _begin(client: VaultClient) -> None:
-    """Have a watcher started, and the first page prepared, before the first client asks."""
     with suppress(Refusal):
         client.ask(api.search.health())
         search.prepare(client)

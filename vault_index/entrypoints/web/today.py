@@ -79,7 +79,6 @@ def _since() -> str:
 
 
 def _when(at: str) -> str:
-    """Return a moment of this week as people say it: today 12:50, or Mon 23 Nov."""
     day = local(at, "%a %d %b")
     return local(at, "today %H:%M") if day == datetime.now().strftime("%a %d %b") else day
 
@@ -132,7 +131,6 @@ def _repeated(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def _without_lesson(
     client: VaultClient, failures: Iterable[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return the commonest failures for which no lesson would come now."""
     asked = ((each, api.search.recall_failure(output=each["text"])) for each in failures)
     without = (
         each for each, question in islice(asked, 3 * SHOWN) if not client.look(question)[0].hits

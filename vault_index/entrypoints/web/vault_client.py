@@ -234,7 +234,6 @@ class VaultClient:
 
     @cached_property
     def _named(self) -> tuple[tuple[str, str], ...]:
-        """The folders of this machine that a text may name, each with what it is called."""
         own = index_files.home_folder(os.environ)
         return (
             (str(self.root), "the vault"),

@@ -117,7 +117,6 @@ def _fires(each: Values) -> list[tuple[str, Sequence[str]]]:
 
 
 def _code(text: str) -> str:
-    """Return a text as code: nothing in it is markdown, or calls anybody by name."""
     return f"`{shorten_line(visible_line(text).replace('`', chr(39)), MAX_CHARS)}`"
 
 

@@ -102,7 +102,6 @@ def _used(injected: Values) -> Iterator[str]:
 
 
 def _changed(settings: Sequence[Setting]) -> str:
-    """Return the names of the settings that somebody set."""
     from vault_index import config  # with TOML, 9 ms of each command's help
 
     names = [each.name for each in settings if each.origin != config.DEFAULT]

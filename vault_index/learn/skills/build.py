@@ -162,7 +162,6 @@ def _made(
 
 
 def _is_committed(file: Path, data: bytes) -> bool:
-    """Whether the commit that is checked out has a file as it is."""
     repo, blob = git.repository(file.parent), f"HEAD:./{file.name}"
     committed = git.ask_bytes(repo, "cat-file", "blob", blob, folder=file.parent)
     return bool(committed) and render.plain(committed) == render.plain(data)

@@ -100,7 +100,6 @@ def anchor(heading: str) -> str:
 
 
 def _bare(text: str) -> str:
-    """Return a text that ends no link that it is in."""
     return text.replace("[", "(").replace("]", ")")
 
 
@@ -145,7 +144,6 @@ _SIGNATURE = re.compile(rb'(?m)^((?:  |<!-- )learned-hash: )"([0-9a-f]{32})"')
 
 
 def _filled(file: str, **values: str) -> bytes:
-    """Fill in the template of a file, and sign it."""
     template = resources.files("vault_index.learn.skills").joinpath(f"{file}.template")
     data = plain(Template(template.read_text("utf-8")).substitute(values, hash=_UNSIGNED).encode())
     return _signed(data, hash_of_file(data))
