@@ -1,41 +1,47 @@
 """Shared by many machines: vectors and rows at an address, in a folder or an object store.
 
-CI publishes (`lessons index --publish`, on Ray if asked); laptops take vectors from there and embed the
-rest; a process without a clone searches the rows. The rest of the package calls these functions alone.
+CI publishes (`lessons index --publish`, on Ray if asked): vectors by content, and rows of lessons with
+their full text, those of several vaults in one table. Laptops take vectors from there and embed the rest;
+a process without a clone searches the rows. The rest of the package calls these functions alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import asdict, replace
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any, cast
 
+from vault_index import git
 from vault_index.check.finding import Trouble
+from vault_index.config import checked, load
 from vault_index.embed.cache import VectorCache
 from vault_index.errors import EmbedderError, SettingsError, StoreError, VaultError
 from vault_index.features import IndexTable
 from vault_index.index import rows
+from vault_index.lesson.file import hash_of
 from vault_index.publish import vectors
 from vault_index.publish.vectors import SharedVectors
 from vault_index.store import filters, manifest, ownership
-from vault_index.store.schema import LESSONS, RECIPE, VECTOR
+from vault_index.store.lance import Remote
+from vault_index.store.reader import Reader
+from vault_index.store.schema import DOCUMENTS, LESSONS, RECIPE, SKILLS, VECTOR, Schema
 from vault_index.store.table import Table
+from vault_index.vault import OpenIndex, Vault
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import numpy as np
-
-    from vault_index.publish.published import PublishedVault
+    from vault_index.config import Config
     from vault_index.store.schema import LessonRow
     from vault_index.store.sync import Progress
-    from vault_index.vault import Vault
 
-
-_EMBEDDED = ("content_hash", "document", "title", "text", "taught")  # what `rows.embed` reads
+_EVERY = [name for name in LESSONS.columns() if name != VECTOR]
 COMPARED_AT_ONCE = 32  # vectors of a quiet turn: half a second of two processors
+FOLDER = "published"  # in the user's folder; nothing is kept there
+LOOK_SECONDS = 5.0  # between two looks for a new version
 
 
 def taking(vault: Vault, index: Path | None = None) -> SharedVectors:
@@ -56,43 +62,34 @@ def compare_some(vault: Vault) -> bool:
     the user's vaults.
     """
     with suppress(VaultError):  # the next sweep tries again
-        opened, embedder = vault.open_index(), vault.embedder
-        left = vectors.marked(opened.store.index)
-        if not left or embedder is None or embedder.name != opened.embedder:
+        index, embedder = manifest.current(vault.index_dir), vault.embedder
+        left = vectors.marked(index) if index else set()
+        if not index or not left or not embedder or embedder.name != manifest.load(index).embedder:
             return False
-        some = SystemRandom().sample(sorted(left), min(COMPARED_AT_ONCE, len(left)))
-        there = opened.store.rows(_EMBEDDED, filters.any_of("content_hash", some))
-        texts = {str(row["content_hash"]): cast("LessonRow", row) for row in there}
-        made = dict(zip(texts, rows.embed(embedder, [*texts.values()]), strict=True))
         with ownership.held(vault.index_dir, wait=False) as is_free:
-            index = manifest.current(vault.index_dir)
-            if is_free and index == opened.store.index:
-                wrong = _mend(index, made)
-                left = vectors.marked(index) - {*some}
-                cache = VectorCache(
-                    vault.config.home, f"{embedder.name} {RECIPE}", embedder.dimension
-                )
-                cache.put(made)
-                if wrong:
+            if is_free and index == manifest.current(vault.index_dir):
+                some = SystemRandom().sample(sorted(left), min(COMPARED_AT_ONCE, len(left)))
+                if wrong := _mend(vault, index, some):
                     taking(vault).note_refused(dict.fromkeys(wrong, vectors.WRONG))
+                left -= {*some}
                 vectors.mark(index, left)
         return bool(left)
     return False
 
 
-def _mend(index: Path, made: Mapping[str, np.ndarray]) -> list[str]:
-    """Put vectors that were made here in the place of wrong ones; return whose. Raises WriteError."""
-    known = manifest.load(index)
+def _mend(vault: Vault, index: Path, some: list[str]) -> list[str]:
+    """Put vectors that are made here in the place of wrong ones; return whose. Raises VaultError."""
+    known, embedder = manifest.load(index), vault.embedder
+    assert embedder is not None
     table = Table(index, known.dimension)
-    there, taken = table.rows_and_vectors(
-        [name for name in LESSONS.columns() if name != VECTOR],
-        filters.any_of("content_hash", made),
-    )
+    there, taken = table.rows_and_vectors(_EVERY, filters.any_of("content_hash", some))
     assert taken is not None
-    pairs = zip(there, taken, strict=True)
+    texts = {row["content_hash"]: cast("LessonRow", row) for row in there}
+    made = dict(zip(texts, rows.embed(embedder, [*texts.values()]), strict=True))
+    VectorCache(vault.config.home, f"{known.embedder} {RECIPE}", known.dimension).put(made)
     wrong = [
         {**row, VECTOR: made[row["content_hash"]]}
-        for row, vector in pairs
+        for row, vector in zip(there, taken, strict=True)
         if float(vector @ made[row["content_hash"]]) < vectors.MIN_COSINE
     ]
     if wrong:
@@ -104,9 +101,8 @@ def _mend(index: Path, made: Mapping[str, np.ndarray]) -> list[str]:
 
 def state(vault: Vault) -> dict[str, Any]:
     """Return how many vectors were taken and are not compared yet, for `lessons status`."""
-    with suppress(VaultError):
-        return {"vectors_to_compare": len(vectors.marked(vault.open_index().store.index))}
-    return {"vectors_to_compare": 0}
+    index = manifest.current(vault.index_dir)
+    return {"vectors_to_compare": len(vectors.marked(index)) if index else 0}
 
 
 def publish(
@@ -117,7 +113,7 @@ def publish(
     The `engine` embeds: this process for "", `ray` or the address of a cluster. Return `uri`, vectors
     `added`, `vectors` in all, `rows` written, `stats`. Raises SettingsError, StoreError, EmbedderError.
     """
-    from vault_index.publish import on_ray, published
+    from vault_index.publish import on_ray
 
     with on_ray.embedding(vault, engine) if engine else nullcontext():
         stats = index()
@@ -130,17 +126,75 @@ def publish(
         raise EmbedderError("the index has no vectors to publish", "lessons model fetch")
     shared = taking(vault)
     added = shared.publish(opened.store, progress_of("publishing vectors"))
-    written = published.publish_rows(vault, uri, progress_of("publishing lessons"))
+    written = publish_rows(vault, uri, progress_of("publishing lessons"))
     done = {"uri": uri, "added": added, "vectors": shared.count(), "rows": written}
     return {**done, "stats": asdict(stats)}
 
 
+def publish_rows(vault: Vault, uri: str, progress: Progress) -> int:
+    """Publish the rows of a vault that differ; return how many were written. Raises StoreError."""
+    opened = vault.open_index()
+    mark = f"{name_of(vault)}: "
+    schema = schema_of(opened.embedder)
+    table = vectors.table_at(uri, opened.store.dimension, schema)
+    here, numbers = opened.store.rows_and_vectors(_EVERY, filters.FOR_AGENTS)
+    assert numbers is not None
+    names = "id", "lesson_id", "path"
+    marked = [{**row, **{name: f"{mark}{row[name]}" for name in names}} for row in here]
+    vector_of = dict(zip((row["id"] for row in marked), numbers, strict=True))
+    changed, stale = table.differing(marked, filters.begins("path", mark))
+    changed = [{**row, VECTOR: vector_of[row["id"]]} for row in changed]
+    vectors.write(table, changed, progress, stale, update=True)
+    return len(changed)
+
+
+def name_of(vault: Vault) -> str:
+    """Return what marks the rows of a vault: the path of its remote, else the name of its folder."""
+    common = git.common_folder(git.top(vault.root))
+    origin = git.origin_of(common) if common else ""
+    path = origin.partition("://")[2].partition("/")[2] or origin.rpartition(":")[2]
+    return path.strip("/").removesuffix(".git") or vault.root.name
+
+
+def schema_of(embedder: str) -> Schema:
+    """Return the table of published lessons, by the name of the embedder."""
+    return replace(LESSONS, table=vectors.table_name(f"{embedder} {RECIPE}", "lessons"))
+
+
 def open_index(uri: str) -> PublishedVault:
     """Open a published index with the user's settings. Raises SettingsError."""
-    from vault_index.config import load
-    from vault_index.publish.published import PublishedVault
-
     return PublishedVault(uri, load())
+
+
+class PublishedVault(Vault):
+    """The index at an address, as a vault that has no files. Raises EmbedderError without a model.
+
+    It reads what each search needs once, and looks every few seconds whether a publisher wrote.
+    """
+
+    def __init__(self, uri: str, config: Config) -> None:
+        super().__init__(config.home / FOLDER / hash_of(uri)[:8], config)
+        self.uri = str(checked("index.shared", uri))
+        self._index: OpenIndex | None = None
+        self._looked = 0.0
+
+    def open_index(self) -> OpenIndex:
+        """Open the newest version. Raises StoreError."""
+        last = self._index
+        if last is not None and time.monotonic() - self._looked < LOOK_SECONDS:
+            return last
+        embedder = self.embedder
+        if embedder is None:
+            raise EmbedderError("a published index is searched by vectors", "lessons model fetch")
+        store = Reader(Remote(self.uri), embedder.dimension, schema_of(embedder.name))
+        self._looked = time.monotonic()
+        if last is not None and last.store.revision() == store.revision():
+            return last
+        none = replace(SKILLS, table="no_skills"), replace(DOCUMENTS, table="no_documents")
+        skills, documents = (Reader(self.root / "none", 0, each) for each in none)
+        count, version = store.count(filters.WHOLE), (0, 0, 0, 0)
+        self._index = OpenIndex(store, embedder.name, count, 0, version, skills, documents, {})
+        return self._index
 
 
 def troubles(vault: Vault) -> Iterator[Trouble]:

@@ -10,11 +10,10 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from itertools import islice
 from pathlib import Path
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -48,25 +47,26 @@ CREATE_SECONDS, LOOK_SECONDS = 60.0, 0.5  # to make a table, at most; between tw
 _SAFE = ("file://", "memory://", "s3+ddb://")  # a file system and DynamoDB keep the condition
 
 
+@dataclass
 class SharedVectors:
     """The table of one embedder at a URI. `home` is the user's folder; `recipe` names the embedder.
 
     What is taken is marked in the folder `index`.
     """
 
-    def __init__(
-        self, uri: str, recipe: str, dimension: int, home: Path, index: Path | None = None
-    ) -> None:
-        self.uri = uri
-        self.recipe = recipe
-        self.dimension = dimension
-        self._home = home
-        self._index = index
-        self._schema = replace(VECTORS, table=table_name(recipe))
-        self._table = Table(Remote(uri), dimension, self._schema)
-        self._taken = 0
-        self._trouble = ""  # why nothing is taken any more
-        self._refused: dict[str, str] = {}  # rows, with the reason
+    uri: str
+    recipe: str
+    dimension: int
+    home: Path
+    index: Path | None = None
+    _taken: int = field(default=0, init=False)
+    _trouble: str = field(default="", init=False)  # why nothing is taken any more
+    _refused: dict[str, str] = field(default_factory=dict, init=False)  # rows, with the reason
+
+    def __post_init__(self) -> None:
+        self._schema = replace(VECTORS, table=table_name(self.recipe))
+        self._table = Table(Remote(self.uri), self.dimension, self._schema)
+        self._noted_as = f"refused of {self.uri}"
 
     def __call__(
         self, contents: Mapping[str, T], make: Callable[[list[T]], Iterable[np.ndarray]]
@@ -85,8 +85,8 @@ class SharedVectors:
                 self._refused[key] = WRONG
                 self._trouble = f"{self.uri}: refused row {key}: {WRONG}"
                 return {}
-        if self._index is not None and vectors:
-            mark(self._index, marked(self._index) | vectors.keys())
+        if self.index is not None and vectors:
+            mark(self.index, marked(self.index) | vectors.keys())
         self._taken += len(vectors)
         return vectors
 
@@ -127,28 +127,23 @@ class SharedVectors:
     def note_refused(self, refused: Mapping[str, str]) -> None:
         """Keep refused rows, by id with the reason. Raises WriteError."""
         rows = self._noted()
-        for key, why in islice(refused.items(), MAX_REFUSED):
-            rows[key] = [why, ""]
-            with suppress(StoreError):
-                rows[key] = [why, self._said(key)]
-        state.keep_fact(self._home, self._refused_there, dict([*rows.items()][-MAX_REFUSED:]))
+        rows |= {key: [why, self._said(key)] for key, why in [*refused.items()][:MAX_REFUSED]}
+        state.keep_fact(self.home, self._noted_as, dict([*rows.items()][-MAX_REFUSED:]))
 
     def refused(self) -> list[str]:
-        """Return the rows that were refused and are as they were. Raises StoreError."""
+        """Return the rows that were refused and are as they were."""
         noted = self._noted().items()
         return [f"{key}: {why}" for key, (why, said) in noted if said in ("", self._said(key))]
 
-    @property
-    def _refused_there(self) -> str:
-        return f"refused of {self.uri}"
-
     def _noted(self) -> dict[str, list[str]]:
-        return {**(state.fact(self._home, self._refused_there) or {})}
+        return {**(state.fact(self.home, self._noted_as) or {})}
 
     def _said(self, key: str) -> str:
-        """Return a hash of a row as it is there now, "" without it. Raises StoreError."""
-        rows = self._table.rows([*self._schema.columns()], filters.any_of("id", [key]))
-        return hash_of(*(str(sorted(row.items())) for row in rows)) if rows else ""
+        """Return a hash of a row as it is there now, "" without it, or where nothing is reached."""
+        with suppress(StoreError):
+            rows = self._table.rows([*self._schema.columns()], filters.any_of("id", [key]))
+            return hash_of(*(str(sorted(row.items())) for row in rows)) if rows else ""
+        return ""
 
     def count(self) -> int:
         """Count the vectors. Raises StoreError."""
@@ -164,17 +159,29 @@ class SharedVectors:
         here = source.scan(["content_hash", VECTOR], filters.FOR_AGENTS)
         vectors = matrix(here, self.dimension)
         hashes = here["content_hash"].to_pylist()
-        new = [*{key: at for at, key in enumerate(hashes) if key not in known}.items()]
-        for start in range(0, len(new), ROWS):
-            rows = [
-                {"id": key, "embedder": self.recipe, VECTOR: vectors[at]}
-                for key, at in new[start : start + ROWS]
-            ]
-            table.merge(rows, update=False)
-            progress(start + len(rows), len(new))
-        if new:
-            table.fold(KEEP_VERSIONS)
-        return len(new)
+        new = {key: at for at, key in enumerate(hashes) if key not in known}
+        rows = [
+            {"id": key, "embedder": self.recipe, VECTOR: vectors[at]} for key, at in new.items()
+        ]
+        write(table, rows, progress, update=False)
+        return len(rows)
+
+
+def write(
+    table: Table,
+    rows: Sequence[Mapping[str, Any]],
+    progress: Progress,
+    stale: Sequence[str] = (),
+    *,
+    update: bool,
+) -> None:
+    """Write rows to a table that others read, some in a commit, then take out those of stale ids."""
+    for start in range(0, len(rows), ROWS):
+        table.merge(rows[start : start + ROWS], update=update)
+        progress(min(start + ROWS, len(rows)), len(rows))
+    table.replace((), stale)
+    if rows or stale:
+        table.fold(KEEP_VERSIONS)
 
 
 def marked(index: Path) -> set[str]:

@@ -309,7 +309,8 @@ class Writer:
             changed = [file for file in batch if file.rows is not None]
             known = [self.folder + file.path for file in changed if file.path in before.files]
             every = [row for file in changed for row in file.rows or ()]
-            rows, stale = self.table.differing(every, known)
+            where = filters.any_of("path", known) if known else ""
+            rows, stale = self.table.differing(every, where)
             contents = {key: what for file in changed for key, what in file.contents.items()}
             self.table.replace(self._with_vectors(rows, contents), stale)
             after = manifest.with_files(after, {file.path: file.entry for file in batch})

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from vault_index.store.filters import any_of, some_of
+from vault_index.store.filters import some_of
 from vault_index.store.lance import LanceTable
 from vault_index.store.schema import VECTOR, LessonRow
 
@@ -28,18 +28,18 @@ class Table(LanceTable):
     """A table by its rows, as `schema` describes them."""
 
     def differing(
-        self, rows: Sequence[Mapping[str, Any]], paths: Collection[str]
+        self, rows: Sequence[Mapping[str, Any]], where: str
     ) -> tuple[list[Any], list[str]]:
         """Return the rows, without vectors, that are not in the table as they are, and stale ids.
 
-        Those are the ids of other rows of these paths. A session that goes on keeps the rows of its
-        earlier turns. To replace all rows of a file in one commit LanceDB goes through the whole table:
-        15 times what it takes to write those that differ.
+        Those are the ids of other rows that a filter names, "" for none. A session that goes on keeps
+        the rows of its earlier turns. To replace all rows of a file in one commit LanceDB goes through
+        the whole table: 15 times what it takes to write those that differ.
         """
-        if not paths:
+        if not where:
             return list(rows), []
         columns = [name for name in self.schema.columns() if name != VECTOR]
-        there = {row["id"]: row for row in self.rows(columns, any_of("path", paths))}
+        there = {row["id"]: row for row in self.rows(columns, where)}
         other = [row for row in rows if there.get(row["id"]) != row]
         return other, sorted(there.keys() - {row["id"] for row in rows})
 
