@@ -38,7 +38,7 @@ def with_floors(vault: Vault, whole: float, line: float) -> Vault:
     vault.embedder = WordEmbedder(dimension=512)
     reconcile.sync(vault)
     evidence.count(vault, ["an other prompt"])
-    fitted.save(vault, "floor.json", Fitted(whole, line, whole, line, len(FILES), 0, 1))
+    fitted.save(vault, "floor.json", Fitted(whole, line, whole, line, len(FILES), 0))
     return vault
 
 

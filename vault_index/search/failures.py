@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import EmbedderError
 from vault_index.search import evidence, fitted, floor, query, scoring
-from vault_index.search.evidence import words_of
+from vault_index.search.evidence import FEW, NEXT, words_of
 from vault_index.search.fitted import Floors
 from vault_index.search.hit import Hit
 from vault_index.store import filters, schema
@@ -41,8 +41,6 @@ TEXTS = (0.65, 0.35)
 FULL_TEXT = 1 / 3  # each word of a message is in all three texts
 COVERAGE = 0.2  # of the score: for the share of the message's words, by rarity, that a lesson has
 POOL = 64  # candidates that are compared word by word
-NEXT = 5  # hits of whose sum the first has its share
-FEW = 0.1  # the score of each that a small vault lacks: a lone weak hit does not stand out
 # Weights of the strength beside that share: the cosine, the longest runs of words that a lesson shares
 # with the command and with a line of output, rare words of the message that it has, and all of them.
 # Fitted by logistic regression, but for the run in the output: it counts as that in the command does.
@@ -313,8 +311,7 @@ def fit(vault: Vault, progress: Progress = lambda _done, _all: None) -> Fitted:
     progress(len(asked), len(every))
     like = [both(each, id) for id, each in titles.items()]
     progress(len(every), len(every))
-    usual = USUAL if vectors and fitted.is_usual(vault) else None
-    floors = fitted.floors_of_both(like, strong, PASSING, PASSING_FOREIGN, usual)
+    floors = fitted.floors_of_both(vault, like, strong, PASSING, PASSING_FOREIGN, USUAL)
     kept = Fitted(*floors, opened.lessons, weights.in_prompts, weights.prompts)
     fitted.save(vault, _FILE, kept)
     return kept

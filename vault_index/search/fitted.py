@@ -82,11 +82,6 @@ class Floors:
     line: float
 
 
-def is_usual(vault: Vault) -> bool:
-    """Whether the index has the vectors of the built-in model, whose usual floors are known."""
-    return vault.open_index().embedder == minilm.NAME
-
-
 def floors_of(
     like: Sequence[float],
     foreign: Sequence[float],
@@ -108,20 +103,22 @@ def floors_of(
 
 
 def floors_of_both(
+    vault: Vault,
     like: Sequence[Sequence[float]],
     foreign: Sequence[Sequence[float]],
     passing: Floors,
     passing_foreign: Floors,
-    usual: Floors | None,
+    usual: Floors,
 ) -> tuple[float, float, float, float]:
     """Return the floors with vectors and those for full text alone, of pairs of evidence for both.
 
-    The usual floors are those with vectors.
+    The usual floors are those with the vectors of the built-in model.
     """
     shares = passing, passing_foreign
+    known = usual if vault.open_index().embedder == minilm.NAME else None
     both = [
         floors_of([each[at] for each in like], [each[at] for each in foreign], *shares, some)
-        for at, some in enumerate((usual, None))
+        for at, some in enumerate((known, None))
     ]
     return both[0].whole, both[0].line, both[1].whole, both[1].line
 

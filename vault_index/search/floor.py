@@ -60,7 +60,6 @@ class Fitted(fitted.OfIndex):
     """The floors of lessons and of skills for prompts, and what they were fitted to."""
 
     titles: int  # that were asked for; 0 in a vault that is too small for it
-    prompts: int
     skills: float = SKILLS_LOWEST
     skills_full_text: float = 0.0
     skill_files: int = 0
@@ -220,12 +219,11 @@ def _of_lessons(vault: Vault, progress: Progress) -> Fitted:
     foreign = [both(prompt) for prompt in _reported(prompts, progress)]
     foreign += [[0.0, 0.0]] * (len(every) - len(prompts))  # that get no search
     like = [both(title, id) for id, title in titles.items()]
-    usual = USUAL if vectors and fitted.is_usual(vault) else None
-    found = fitted.floors_of_both(like, foreign, PASSING, PASSING_FOREIGN, usual)
+    found = fitted.floors_of_both(vault, like, foreign, PASSING, PASSING_FOREIGN, USUAL)
     if not titles:
         whole, line = max(found[0], LOWEST.whole), max(found[1], LOWEST.line)
         found = whole, line, *found[2:]
-    return Fitted(*found, opened.lessons, len(titles), len(prompts))
+    return Fitted(*found, opened.lessons, len(titles))
 
 
 def titles_of(vault: Vault) -> dict[str, str]:
