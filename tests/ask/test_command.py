@@ -103,17 +103,6 @@ def test_a_model_that_fails_ends_with_1_and_the_passages(vault: Vault, chat: Cha
     assert (other.code, "no language model 'nobody:x'" in other.err) == (1, True)
 
 
-@pytest.mark.slow
-def test_a_conversation_is_gone_on_with_by_its_name(
-    vault: Vault, chat: ChatServer, own_world: Path
-) -> None:
-    chat.configure(own_world, "record = true\n")
-    run("lessons", "ask", "--session", "staging", ASKED, cwd=vault.root)
-    run("lessons", "ask", "--session", "staging", "and then?", cwd=vault.root)
-    said = [message["content"] for message in chat.requests[-1]["messages"]]
-    assert ASKED in said
-
-
 def test_sentences_are_set_off_wherever_their_lines_break() -> None:
     text = "One. Two\nthree. Four."
     runs = citations.runs(text, ["Two three.", "One", ""])

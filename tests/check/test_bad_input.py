@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-import re
 import shutil
 import subprocess
 import time
@@ -19,7 +18,6 @@ import pytest
 from tests.support.commands import BIN, Ran, run
 from tests.support.files import MakeVault, lesson_text, write
 from vault_index import files
-from vault_index.errors import LessonError
 from vault_index.index import reconcile
 from vault_index.lesson import parse, passages
 from vault_index.search.query import find
@@ -71,43 +69,6 @@ def found(vault: Vault, query: str) -> list[str]:
 
 
 # files
-
-
-def test_the_line_named_is_the_line_to_mend() -> None:
-    with pytest.raises(LessonError) as raised:
-        parse.parse_file(b"---\ntitle: x\ntags: one: two\n---\ntext\n", "bad.md")
-    assert raised.value.line == 3
-
-
-@pytest.mark.slow
-def test_a_broken_file_is_named_with_its_line(make_vault: MakeVault) -> None:
-    vault = quickly_indexed(make_vault)
-    write(vault.lessons_dir / "bad.md", "---\ntitle: x\ntags: one: two\n---\ntext\n")
-    ran = run("lessons", "index", cwd=vault.root)
-    assert re.search(r"lessons/bad.md:3: frontmatter is not YAML", ran.out)
-    assert "warning: lessons/bad.md:" in run("lessons", "search", "heap", cwd=vault.root).err
-
-
-@pytest.mark.slow
-def test_a_binary_file_named_md(make_vault: MakeVault) -> None:
-    vault = quickly_indexed(make_vault)
-    write(vault.lessons_dir / "cat.md", b"\x89PNG\r\n\x1a\n\x00\xff")
-    write(vault.lessons_dir / "zero.md", b"a\nb\0c")
-    ran = run("lessons", "index", cwd=vault.root)
-    assert "lessons/cat.md:1: not UTF-8 text" in ran.out
-    assert "lessons/zero.md:2: a binary file" in ran.out
-    assert found(vault, "heap") == ["a"]
-
-
-@pytest.mark.slow
-def test_a_link_in_a_circle(make_vault: MakeVault) -> None:
-    vault = quickly_indexed(make_vault, "devops/a.md")
-    (vault.lessons_dir / "devops" / "again").symlink_to(vault.lessons_dir)
-    (vault.lessons_dir / "nowhere.md").symlink_to("nothing")
-    ran = run("lessons", "index", cwd=vault.root)
-    assert "lessons/devops/again:0: a link: links are not followed" in ran.out
-    assert "lessons/nowhere.md:0: a link: links are not followed" in ran.out
-    assert found(vault, "heap") == ["devops/a"]
 
 
 @pytest.mark.slow
@@ -383,11 +344,6 @@ def test_a_full_disk(make_vault: MakeVault, tmp_path: Path) -> None:
 
 
 # index folders
-
-
-def garble_data(folder: Path) -> None:
-    for file in files_below(folder, "*.lance"):
-        file.write_bytes(b"\0garbage" * 9)
 
 
 def truncate_data(folder: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -97,18 +96,6 @@ def test_add_a_file(make_vault: MakeVault, tmp_path: Path) -> None:
     assert text.endswith("---\n# A heap\n\nx\n")
 
 
-def test_add_in_words(make_vault: MakeVault) -> None:
-    vault = make_vault()
-    words = ("--title", 'Don\'t: "retry"', "--text", "Never.", "-c", "Dev/.NET", "--tag", "http")
-    ran = lessons(vault, "add", *words, "--type", "bug_fix")
-    assert ran.out == "lessons/dev/net/don-t-retry.md\n"
-    entry = lessons(vault, "show", "don-t-retry", "--json").json
-    assert (entry["title"], entry["text"]) == ('Don\'t: "retry"', "Never.")
-    assert (entry["tags"], entry["type"]) == (["http"], "bug_fix")
-    assert entry["categories"] == ["dev/net"]
-    assert str(entry["created_at"])[:2] == str(date.today().year)[:2]
-
-
 SENTENCE = "Set VPN=1 in the job, as staging is behind the VPN. It hangs else."
 
 
@@ -187,20 +174,6 @@ def test_add_refuses(make_vault: MakeVault, words: list[str], stdin: str, says: 
 # list and show
 
 
-@pytest.mark.slow
-def test_show_by_id_path_or_the_end_of_either(make_vault: MakeVault) -> None:
-    vault = make_vault(FILES)
-    for name in ("devops/ci-cd/heap", "lessons/devops/ci-cd/heap.md", "ci-cd/heap.md"):
-        assert lessons(vault, "show", name).out == (
-            "Raise the heap\n"
-            "[devops/ci-cd] lessons/devops/ci-cd/heap.md · not committed\n"
-            "\n"
-            "When the build dies, raise the heap.\n"
-        )
-    section = lessons(vault, "show", "größe").out
-    assert section == "Größe 🔥\n[uncategorized] lessons/conventions.md · not committed\n\nText.\n"
-
-
 def test_show_by_a_declared_id_and_still_by_the_path(make_vault: MakeVault) -> None:
     vault = make_vault({"devops/a/heap.md": "---\nid: h-42\n---\ntext"})
     for name in ("h-42", "lessons/devops/a/heap.md", "a/heap"):
@@ -218,28 +191,6 @@ def test_status_passes_over_what_is_broken_in_the_hooks_log(
     write(own_world / "hook.log", json.dumps(entry).encode() + b"\n" + broken + b'{"time": "2026')
     vault = make_vault(FILES)
     assert lessons(vault, "status", "--json").json["hooks"]["last_errors"] == [entry]
-
-
-@pytest.mark.slow
-def test_status_names_a_broken_file_with_its_line(make_vault: MakeVault) -> None:
-    vault = make_vault({**FILES, "devops/bad.md": "---\ntitle: x\ntags: one: two\n---\ntext\n"})
-    ran = lessons(vault, "index")
-    assert "lessons/devops/bad.md:3: frontmatter is not YAML" in ran.out
-    text = lessons(vault, "status").out
-    assert "lessons  lessons/devops/bad.md:3: " in text
-    assert "index      4 lessons in 4 files, " in text
-    assert "categories " in text
-    state = lessons(vault, "status", "--json").json
-    (problem,) = [each for each in state["troubles"] if each["about"] == "lessons"]
-    assert "lessons/devops/bad.md:3: " in problem["what"]
-    assert state["lessons"] == 4
-    assert state["git"]["uncommitted"] > 0
-    assert state["index"]["bytes"] > 0
-    assert state["categories"]["devops"] == 2
-    write(vault.lessons_dir / "devops/bad.md", lesson_text("Repaired", "text"))
-    lessons(vault, "index")
-    troubles = lessons(vault, "status", "--json").json["troubles"]
-    assert not [each for each in troubles if each["about"] == "lessons"]
 
 
 # help and errors
@@ -286,35 +237,6 @@ def test_without_a_vault(tmp_path: Path, words: list[str]) -> None:
     )
 
 
-def test_a_vault_named_from_elsewhere(make_vault: MakeVault, tmp_path: Path) -> None:
-    vault = make_vault(FILES)
-    by_option = run("lessons", "--vault", vault.root, "list", cwd=tmp_path)
-    by_variable = run("lessons", "list", cwd=tmp_path, env={"LESSONS_VAULT": str(vault.root)})
-    assert by_option.out == by_variable.out
-    assert "devops/ci-cd/heap\t" in by_option.out
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["nonsense"],
-        ["list", "--nonsense"],
-        ["show"],
-        ["search"],
-        ["search", "-k", "many", "x"],
-        ["install", "emacs"],
-        ["add"],
-        ["model", "nonsense"],
-    ],
-    ids=" ".join,
-)
-def test_wrong_usage_ends_with_2(make_vault: MakeVault, words: list[str]) -> None:
-    ran = lessons(make_vault(), *words, check=False)
-    assert (ran.code, ran.out) == (2, "")
-    assert "Usage: lessons" in ran.err
-    assert "Traceback" not in ran.err
-
-
 def test_a_reader_that_leaves_early_is_no_error(make_vault: MakeVault) -> None:
     many = "\n".join(f"## Lesson: number {n} {'x' * 200}\ntext" for n in range(600))
     vault = make_vault({"many.md": many})
@@ -322,13 +244,6 @@ def test_a_reader_that_leaves_early_is_no_error(make_vault: MakeVault) -> None:
     ran = run("sh", "-c", "$0 list | head -n 1", BIN / "lessons", cwd=vault.root)
     assert ran.out.startswith("many#number-0-")
     assert ran.err.removeprefix(NO_MODEL) == ""
-
-
-def test_a_mistyped_vault_is_not_the_one_around_it(make_vault: MakeVault) -> None:
-    root = make_vault().root
-    done = run("lessons", "--vault", "no-such-folder", "list", cwd=root, check=False)
-    assert done.code == 1
-    assert "no vault at no-such-folder" in done.err
 
 
 @pytest.mark.slow

@@ -351,23 +351,6 @@ def test_install_says_that_others_may_not_find_the_hook(team: Vault) -> None:
 # config
 
 
-def test_config_shows_what_is_in_force_and_who_set_it(team: Vault) -> None:
-    write(team.lessons_dir / "vault.toml", 'prompt_lessons = 2\nembedder = "ollama"\n')
-    write(team.config.home / "config.toml", 'trust = "committed-only"\n')
-    ran = run("lessons", "config", cwd=team.root)
-    lines = {line.split()[0]: line.split(maxsplit=1)[1] for line in ran.out.splitlines()}
-    assert lines["prompt_lessons"] == "2  (lessons/vault.toml)"
-    assert lines["trust"] == f'"committed-only"  ({team.config.home}/config.toml)'
-    assert lines["embedder"] == '"none"  (LESSONS_EMBEDDER)'
-    assert lines["prompt_tokens"] == "600  (default)"
-    assert ran.err == (
-        "warning: lessons/vault.toml: ignored: "
-        "a vault may not set 'embedder': it is for each user's own\n"
-    )
-    as_json = run("lessons", "config", "--json", cwd=team.root).json
-    assert {"name": "prompt_lessons", "value": 2, "origin": "lessons/vault.toml"} in as_json
-
-
 def test_status_searches_only_lessons_that_the_index_has_not_searched(
     team: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,29 +20,6 @@ FILES = {
 
 
 @pytest.mark.slow
-def test_a_line_is_taught_acts_and_is_taken_back(team: Vault) -> None:
-    file = team.lessons_dir / "ops/proxy.md"
-    before = file.read_bytes()
-    asked = ("lessons", "recall", "--error", "npm", "start")
-    assert run(*asked, cwd=team.root, stdin=BUSY).out == ""
-
-    done = run("lessons", "teach", "--error", "--fires", "ops/proxy", cwd=team.root, stdin=BUSY)
-    assert "ops/proxy fires at a failure that prints: " in done.out
-    assert f"fires_on_error: ['{BUSY}']" in file.read_text("utf-8").replace('"', "'")
-    other = BUSY.replace("3000", "8080")
-    assert "Restart the proxy" in run(*asked, cwd=team.root, stdin=other).out
-
-    line = ("lessons", "teach", "--error", BUSY)
-    run(*line, "--not", "ops/proxy", cwd=team.root)
-    assert "silent_on_error" in file.read_text("utf-8")
-    assert run(*asked, cwd=team.root, stdin=other).out == ""
-    run(*line, "--not", "ops/proxy", "--undo", cwd=team.root)  # it was moved, and moves back
-    assert "silent_on_error" not in file.read_text("utf-8")
-    run(*line, "--fires", "ops/proxy", "--undo", cwd=team.root)
-    assert file.read_bytes() == before
-
-
-@pytest.mark.slow
 def test_a_line_that_any_failure_has_is_refused(team: Vault) -> None:
     words = ("lessons", "teach", "--error", "command failed", "--fires", "ops/proxy")
     refused = run(*words, cwd=team.root, check=False)

@@ -176,12 +176,6 @@ def test_without_a_model_the_same_words_are_duplicates(make_vault: MakeVault) ->
     ]
 
 
-def test_what_holds_a_secret_is_left_out(vault: Vault) -> None:
-    text = "Log in with password = 'tr0ub4dor&3xK9q' on the staging machine."
-    planned = import_lessons.plan(vault, json_lines([{"title": "Login", "text": text}, LINES[2]]))
-    assert [item.verdict for item in planned.items] == ["secret", "write"]
-
-
 def test_a_folder_of_many_kinds(vault: Vault, tmp_path: Path) -> None:
     source = tmp_path / "source"
     write(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -150,46 +149,6 @@ def test_at_most_three(make_vault: MakeVault) -> None:
     vault = open_vault(vault.root)
     reconcile.sync(vault)
     assert len(classifier.propose(vault)[0].categories) == classifier.MAX_CATEGORIES
-
-
-@pytest.mark.slow
-def test_classify_shows_why_and_writes_only_when_told(
-    make_vault: MakeVault, with_model: Path
-) -> None:
-    """The worked example: ingest without a category, look, accept."""
-    vault = filed_vault(make_vault)
-    added = run(
-        *("lessons", "add", "--title", "Flaky job in the pipeline", "--text"),
-        "Retry a flaky job twice before the pipeline fails.",
-        cwd=vault.root,
-    ).out.strip()
-    shown = run("lessons", "categories", "propose", cwd=vault.root).out
-    assert shown.startswith("devops/ci-cd (")
-    assert f"{added}: " in shown
-    assert "% like the 3 lessons of devops/ci-cd, and like" in shown
-    assert "1 proposal; nothing is written without --write" in shown
-    before = (vault.root / added).read_text()
-    assert "categories" not in before
-
-    assert (
-        "1 file written" in run("lessons", "categories", "propose", "--write", cwd=vault.root).out
-    )
-    after = (vault.root / added).read_text()
-    assert after == before.replace("\n---\n", "\ncategories: [devops/ci-cd]\n---\n", 1)
-    done = run("lessons", "categories", "propose", cwd=vault.root)
-    assert (done.out, done.err) == ("", "every lesson has a category\n")
-
-
-@pytest.mark.slow
-def test_classify_as_json(make_vault: MakeVault) -> None:
-    vault = make_vault(
-        {"a.md": lesson_text("Terraform state is locked", "Wait for the other run.")}
-    )
-    answer = run("lessons", "categories", "propose", "--json", cwd=vault.root).json
-    (one,) = answer["proposals"]
-    assert (one["lesson_id"], one["categories"]) == ("a", ["devops/deployment"])
-    assert answer["written"] == []
-    assert json.dumps(one["why"]) == "[\"devops/deployment: 'terraform' is in its title\"]"
 
 
 def test_a_file_that_changed_since_its_proposal_is_left_alone(make_vault: MakeVault) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.model_server import ModelServer
 from vault_index import llm
-from vault_index.config import Config, LlmTable
+from vault_index.config import Config
 from vault_index.errors import (
     ModelAnswerError,
     ModelCallError,
@@ -66,29 +66,6 @@ def test_a_call_is_one_whole_repeatable_request(server: ModelServer, model: Mode
     assert server.requests[0].path == "/v1/chat/completions"
 
 
-def test_tokens_and_temperature_are_settings(server: ModelServer, tmp_path: Path) -> None:
-    settings = LlmTable(max_tokens=700, temperature=0.4)
-    config = Config(home=tmp_path, ollama_host=server.url, llm=settings)
-    llm.open_model("ollama:llama3.2", config).converse(Question("Be brief.", "Hello?"))
-    (chat,) = server.chats
-    assert (chat["max_tokens"], chat["temperature"]) == (700, 0.4)
-
-
-def test_an_object_has_the_keys_asked_for_and_no_others(server: ModelServer, model: Model) -> None:
-    server.answer = lambda _: json.dumps({**GOOD, "mood": "fine", "parts": [{"id": "a", "x": 1}]})
-    assert model.complete_json("Be exact.", "What was it?", KEYS) == GOOD
-    (chat,) = server.chats
-    schema = chat["response_format"]["json_schema"]["schema"]
-    assert schema["required"] == ["title", "count", "parts"]
-    assert json.dumps(schema) in chat["messages"][-1]["content"]
-
-
-@pytest.mark.parametrize("around", ["```json\n{}\n```", "Here it is {{}}:\n{}\nAnything else?"])
-def test_words_around_an_object_do_no_harm(server: ModelServer, model: Model, around: str) -> None:
-    server.answer = lambda _: around.replace("{}", json.dumps(GOOD), 1)
-    assert model.complete_json("", "", KEYS) == GOOD
-
-
 @pytest.mark.parametrize(
     ("said", "problem"),
     [
@@ -111,12 +88,6 @@ def test_an_answer_in_another_form(
     assert type(caught.value) in (ModelCallError, ModelAnswerError)
     assert caught.value.hint
     assert "The build" not in caught.value.message
-
-
-def test_an_answer_that_was_cut(server: ModelServer, model: Model) -> None:
-    server.end = "length"
-    with pytest.raises(ModelCallError, match="did not come to an end"):
-        model.converse(Question("", ""))
 
 
 REFUSALS = (

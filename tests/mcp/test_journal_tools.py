@@ -11,7 +11,7 @@ from mcp import Client
 from tests.support.commands import run
 from tests.support.conversations import about_redirects, about_retries
 from tests.support.files import MakeVault, lesson_text, write
-from tests.support.mcp_servers import call, refusal
+from tests.support.mcp_servers import call
 from vault_index import state
 from vault_index.entrypoints.mcp import texts
 from vault_index.entrypoints.mcp.agent import Agent
@@ -77,24 +77,6 @@ async def test_all_tools_say_what_they_take_and_can_be_called(shop: Path) -> Non
         assert found.count("[prompt] ") == found.count("\n- ") > 0
 
 
-async def test_one_search_has_kinds_files_types_and_what_was_around(client: Client) -> None:
-    words = {"query": "redirect", "since": "all"}
-    every = await call(client, "search_journal", **words)
-    assert "[bugfix]" in every
-    assert "[summary] " in every
-    for kind, mark in (
-        ("prompt", "[prompt] "),
-        ("observation", "[bugfix]"),
-        ("summary", "[summary] "),
-    ):
-        narrowed = await call(client, "search_journal", kind=kind, **words)
-        assert narrowed.count(mark) == narrowed.count("\n- ") > 0
-    id = (await call(client, "search_journal", file="login.py")).split("- ", 1)[1].split()[0]
-    assert f"> {id} " in await call(client, "search_journal", around=id)
-    whole = await call(client, "learn_get", id=id)
-    assert "> $ pytest tests/test_login.py" in whole
-
-
 # the names by which agents may know a search of the journal
 
 
@@ -123,27 +105,6 @@ async def test_pages_follow_by_cursor(client: Client) -> None:
         client, "search_user_prompts", query="uploader redirect", since="all", limit=1, cursor="1"
     )
     assert first.splitlines()[2] != second.splitlines()[2]
-
-
-async def test_bad_arguments_get_the_next_step(client: Client) -> None:
-    for arguments, message in (
-        ({"query": "x", "since": "soon"}, "no date 'soon'. Next: write it like 2026-03-31"),
-        ({"query": "x", "cursor": "x"}, "no cursor 'x'. Next: "),
-        ({"query": "x", "limit": 51}, "limit: "),
-    ):
-        assert message in await refusal(client, "search_observations", **arguments)
-    said = await refusal(client, "get_context_timeline", anchor="zzzz quokka")
-    assert "nothing in the journal is at 'zzzz quokka'. Next: name a record" in said
-
-
-async def test_a_project_is_a_name_a_folder_or_all(
-    client: Client, shop: Path, tmp_path: Path
-) -> None:
-    for project in ("shop", str(shop), "all", ""):
-        found = await call(client, "find_by_file", file="login.py", since="all", project=project)
-        assert "store/login.py" in found
-    said = await refusal(client, "find_by_file", file="login.py", project="other")
-    assert said == "no project 'other' in the journal. Next: name one of shop, or all."
 
 
 @pytest.mark.slow

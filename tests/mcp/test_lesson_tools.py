@@ -171,21 +171,6 @@ async def test_a_bad_argument_gets_the_next_step(
     assert "Error executing tool" not in text
 
 
-@pytest.mark.slow
-@in_both_modes
-async def test_an_agent_proposes_and_a_person_accepts(client: Client, team: Vault) -> None:
-    title, text = "Raise the limit of files", "When the build fails with EMFILE, raise `nofile`."
-    said = await call(client, "remember", title=title, text=text, fires_on=["EMFILE in the build"])
-    id = re.search(r"Proposed as (\S+)\.", said)
-    assert id
-    assert f"`lessons review accept {id[1]}`" in said
-    assert "EMFILE" not in await call(client, "learn_search", query="EMFILE nofile")
-    assert "waits already" in await call(client, "remember", title=title, text=text)
-    assert "proposals waiting: 1" in await call(client, "learn_status")
-    run("lessons", "review", "accept", id[1], cwd=team.root)
-    assert title in await call(client, "learn_search", query="EMFILE nofile")
-
-
 @pytest.mark.parametrize(
     "uri",
     [f"lesson://{HEAP}", f"lesson://{HEAP.replace('/', '%2F')}",

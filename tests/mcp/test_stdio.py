@@ -93,16 +93,6 @@ async def test_a_watcher_that_is_killed_while_it_answers(team: Vault) -> None:
         assert not loaded(server_of(team.root))
 
 
-async def test_without_the_model_full_text_answers(
-    make_vault: MakeVault, own_world: Path, tmp_path: Path
-) -> None:
-    vault = make_vault(FILES)
-    async with Client(over_stdio(vault.root)) as client:
-        text = await call(client, "learn_search", query=HEAP)
-        assert "Node runs out of memory" in text
-        assert "Full text only: " in text
-
-
 async def test_the_agent_says_where_its_project_is(team: Vault, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -138,15 +128,6 @@ class Raw:
     def end(self) -> tuple[int, str, str]:
         out, err = self.process.communicate(timeout=60)
         return self.process.returncode, out, err
-
-
-def test_a_client_of_an_older_protocol(team: Vault) -> None:
-    server = Raw(team.root)
-    assert server.hello["protocolVersion"] == "2025-06-18"
-    assert server.hello["serverInfo"]["name"] == "lessons"
-    listed = server.ask("tools/list", {})["tools"]
-    assert "learn_search" in [tool["name"] for tool in listed]
-    assert server.end() == (0, "", "")  # stdin is closed
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])

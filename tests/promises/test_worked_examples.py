@@ -1,4 +1,4 @@
-"""The organising half from end to end, as transcripts: through Python, and through the commands."""
+"""What the commands do can be done from Python: the public list, and the script of the documentation."""
 
 from __future__ import annotations
 
@@ -12,30 +12,8 @@ import pytest
 import vault_index
 from tests.support import documents
 from tests.support.commands import run
-from tests.support.conversations import about_retries
-from tests.support.files import MakeVault, lesson_text, write
+from tests.support.files import MakeVault, lesson_text
 from vault_index import api
-from vault_index.index import reconcile
-from vault_index.search import query
-
-# through the commands
-
-
-# the filter comes before the search
-
-
-@pytest.mark.slow
-def test_a_branch_with_one_lesson_in_a_hundred_gives_all_it_has(make_vault: MakeVault) -> None:
-    """However many lessons elsewhere are nearer to the query."""
-    vault = make_vault()
-    for number in range(300):
-        folder = "rare/one" if number % 100 == 0 else f"common/{number % 7}"
-        text = "Something else." if number % 100 == 0 else "The heap is out of memory."
-        write(vault.lessons_dir / folder / f"{number}.md", f"# Lesson {number}\n\n{text}\n")
-    reconcile.sync(vault)
-    hits = query.find(vault, "heap out of memory lesson", 3, ["rare"])
-    assert sorted(hit.lesson_id for hit in hits) == ["rare/one/0", "rare/one/100", "rare/one/200"]
-
 
 # the public list
 
@@ -127,24 +105,3 @@ def test_the_script_of_the_documentation_runs(
     assert [hit.title for hit in hits] == ["Deploys need the VPN"]
     with pytest.raises(vault_index.VaultError):
         vault_index.add(vault, "Set VPN=1 in the job.", title="Deploys need the VPN", type="x")
-
-
-# from a session to a lesson
-
-
-@pytest.mark.slow
-def test_a_correction_is_proposed_and_accepted(
-    make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
-    vault = make_vault({"conventions.md": "Store dates in UTC."})
-    about_retries(vault.root)
-    run("lessons", "journal", "import", cwd=vault.root)
-    answer = run("lessons", "learn", "--json", cwd=vault.root).json
-    assert answer["status"] == "proposed"
-    (proposal,) = answer["proposals"]
-    assert proposal["is_draft"]
-    assert "learned already" in run("lessons", "learn", cwd=vault.root).out
-    run("lessons", "review", "accept", proposal["id"], cwd=vault.root)
-    shown = run("lessons", "search", "how often does the uploader retry", cwd=vault.root).out
-    assert proposal["title"] in shown

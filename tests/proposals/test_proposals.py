@@ -19,7 +19,6 @@ from vault_index.errors import VaultError, WriteError
 from vault_index.proposals import review, store
 from vault_index.vault import Vault, open_vault
 
-ESCAPE = "\x1b"
 TEXT = (
     "Rotate the signing key before each release, or the installer refuses the package on every"
     " machine that has the old certificate in its store."
@@ -311,21 +310,6 @@ def test_a_commit_is_of_that_file_only(team: Vault) -> None:
 
 
 @pytest.mark.slow
-def test_a_commit_that_fails_leaves_the_proposal_and_nothing_staged(
-    team: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    id = remember(team, category="ops")["id"]
-    for name in ("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"):
-        monkeypatch.setenv(name, "")
-    with pytest.raises(VaultError, match="not accepted: git commit"):
-        ask(team, api.proposal.accept(id=id, commit=True))
-    assert run("git", "status", "--short", cwd=team.root).out == ""
-    assert waiting(team) == ["Rotate the key"]
-    ask(team, api.proposal.accept(id=id))
-    assert (team.lessons_dir / "ops/rotate-the-key.md").exists()
-
-
-@pytest.mark.slow
 def test_what_a_person_edits_in_a_proposal_is_what_is_accepted(team: Vault) -> None:
     file = Path(remember(team, category="ops", by="pi")["file"])
     text = file.read_text().replace("Rotate the signing key", "Renew the signing key")
@@ -413,25 +397,6 @@ def test_a_damaged_index_is_built_again_and_without_one_words_are_compared(team:
     for table in team.root.glob(".vault_index/*/lessons.lance/data/*"):
         table.write_bytes(b"damaged")
     assert remember(team, "Heap", HEAP)["status"] == "a lesson already"
-
-
-@pytest.mark.slow
-def test_a_terminal_gets_no_escapes_of_an_agent(team: Vault) -> None:
-    title = f"Red {ESCAPE}[31m title"
-    shown = run("lessons", "remember", "--title", title, "--text", f"{ESCAPE}]0;own\a{TEXT}",
-                "--fires-on", f"{ESCAPE}[2J", cwd=team.root, check=False)  # fmt: skip
-    listed = run("lessons", "review", "list", cwd=team.root)
-    every = shown.out + shown.err + listed.out + listed.err
-    for each in ask(team, api.proposal.select()):
-        every += run("lessons", "review", "list", each["id"], cwd=team.root).out
-    assert ESCAPE not in every
-    assert "\a" not in every
-
-
-@pytest.mark.slow
-def test_status_counts_them_in_a_line(team: Vault) -> None:
-    remember(team)
-    assert "proposals  1 proposal waiting" in run("lessons", "status", cwd=team.root).out
 
 
 @pytest.mark.slow

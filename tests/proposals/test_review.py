@@ -31,7 +31,6 @@ from vault_index.vault import Vault, open_vault
 TEXT = "Rotate the signing key before each release, or the installer refuses the package."
 HEAP = "When the build dies with heap out of memory, raise the heap of Node in the runner."
 QUOTE = "the installer says: certificate 4711 is not trusted"
-DAY = "2026-11-20"
 SESSION = "b7c1-session-of-the-agent"
 
 
@@ -132,24 +131,6 @@ def test_with_vectors_too(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
     (hit, *_) = query.find(vault, "the signing key of a release")
     assert (found["then"]["place"], hit.lesson_id) == (1, "key")
     assert abs(hit.score - found["then"]["score"]) < 0.1 * hit.score
-
-
-@pytest.mark.slow
-def test_the_command_lists_them_in_a_pipe(team: Vault) -> None:
-    learned(team, silent_on=("what is for lunch",), is_draft=True)
-    change_of_heap(team)
-    shown = run("lessons", "review", cwd=team.root).out
-    assert "a draft by rule" in shown
-    assert f"“{QUOTE}”" in shown
-    assert "what is for lunch" not in shown
-    first, second = (each["id"] for each in ask(team, api.proposal.select()))
-    whole = run("lessons", "review", first, cwd=team.root).out
-    assert f"quote   “{QUOTE}”" in whole
-    assert "silent  “what is for lunch”" in whole
-    assert "+When the build dies" in run("lessons", "review", second, cwd=team.root).out
-    listed = run("lessons", "review", "--json", cwd=team.root).json
-    assert [each["title"] for each in listed] == ["Rotate the key", "Raise the heap"]
-    assert {"nearest", "prompts", "target", "suggested", "findings"} <= {*listed[0]}
 
 
 @pytest.mark.slow

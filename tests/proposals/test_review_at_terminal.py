@@ -96,19 +96,6 @@ def test_a_change_that_is_outdated_says_how_to_go_on(team: Vault) -> None:
 
 
 @pytest.mark.slow
-def test_a_commit_that_fails_leaves_the_proposal_waiting(
-    team: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    learned(team)
-    learned(team, "Clock", "Freeze the clock in tests.")
-    for name in ("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"):
-        monkeypatch.setenv(name, "")
-    _, shown = reviewed(team, "a", "q", words=("--commit",))
-    assert "not accepted: git" in shown
-    assert shown.endswith("2 left\n")
-
-
-@pytest.mark.slow
 def test_one_that_was_decided_elsewhere_meanwhile_is_left_behind(
     team: Vault, tmp_path: Path
 ) -> None:
@@ -167,8 +154,3 @@ def test_no_escape_of_a_proposal_reaches_the_terminal(team: Vault) -> None:
     assert "\x1b[31m" not in shown
     assert "\x1b]0" not in shown
     assert "\x1b[2J" not in shown
-
-
-@pytest.mark.slow
-def test_nothing_to_review(team: Vault) -> None:
-    assert reviewed(team) == (0, "no proposals wait\n")

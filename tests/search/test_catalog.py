@@ -149,12 +149,3 @@ def test_small_words_are_no_initials(make_vault: MakeVault) -> None:
     with pytest.raises(VaultError, match="no document"):
         resolve(vault, "what to do")
     assert resolve(vault, "the ML one").title == "Machine Learning"
-
-
-@pytest.mark.slow
-def test_in_an_empty_vault_there_is_nothing_to_name(make_vault: MakeVault) -> None:
-    done = run("lessons", "search", "--in", "x", "y", cwd=make_vault().root, check=False)
-    assert (done.code, done.err.splitlines()[-2]) == (
-        1,
-        "Error: no document or category is called 'x'",
-    )

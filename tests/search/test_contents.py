@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.support.commands import run
@@ -37,14 +35,6 @@ def test_courses_are_listed_with_their_lessons_in_order(library: Vault) -> None:
         (1, "What is chunking", "https://example.com/ai/1"),
         (3, "Retrieval", ""),  # without a link
     ]
-
-
-@pytest.mark.slow
-def test_what_hooks_leave_out_is_in_no_list(library: Vault) -> None:
-    file = Path(library.lessons_dir) / "courses/introduction-to-ai.md"
-    write(file, file.read_text("utf-8") + "The password for the staging admin is Tr0ub4dor&3x\n")
-    titles = [each.title for each in client.ask(library, api.document.courses())]
-    assert titles == ["Containers for C# developers"]
 
 
 @pytest.mark.slow

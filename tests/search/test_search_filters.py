@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.support.commands import run
 from tests.support.files import commit, lesson_text, write
 from tests.support.indexed import full_text_vault, with_words
-from tests.support.watchers import watched
 from vault_index.api import codec
 from vault_index.edit import init
 from vault_index.errors import VaultError
@@ -22,7 +19,7 @@ from vault_index.recall import select
 from vault_index.search import query
 from vault_index.search.hit import Hit
 from vault_index.search.query import Query
-from vault_index.store import filters, moments, ownership
+from vault_index.store import filters, moments
 from vault_index.store.filters import Filter
 from vault_index.vault import Vault, open_vault
 
@@ -97,48 +94,6 @@ def test_a_day_is_searched_to_its_end() -> None:
     assert moments.until("2026-03-31T10:00+02:00") == "2026-03-31T08:00:00+00:00"
     since = moments.since("2w")
     assert codec.from_json(filters.Filter, {"since": since}).since == datetime.fromisoformat(since)
-
-
-def titles(vault: Vault, *words: str) -> list[str]:
-    return [hit["title"] for hit in answer(vault, *words)["hits"]]
-
-
-def answer(vault: Vault, *words: str) -> dict[str, Any]:
-    done: dict[str, Any] = run("lessons", "search", "--json", *words, QUERY, cwd=vault.root).json
-    return done
-
-
-@pytest.mark.slow
-def test_the_command_with_and_without_a_watcher(shelf: Path, tmp_path: Path) -> None:
-    root = tmp_path / "team"
-    shutil.copytree(shelf, root, ignore=shutil.ignore_patterns(".vault_index"))
-    ownership.claim(root / ".vault_index")
-    kept = shutil.ignore_patterns("owner")
-    shutil.copytree(shelf / ".vault_index", root / ".vault_index", ignore=kept, dirs_exist_ok=True)
-    vault = open_vault(root)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LESSONS_EMBEDDER", "none")
-        words = (
-            "--tag",
-            "ci",
-            "--type",
-            "bug_fix",
-            "--since",
-            "2020-05-01",
-            "--until",
-            "2020-05-01",
-        )
-        alone = answer(vault, *words)
-        with watched(vault, LESSONS_EMBEDDER="none"):
-            assert answer(vault, *words) == alone
-            assert titles(vault, "--until", "2019-01-01") == []
-    assert [hit["title"] for hit in alone["hits"]] == ["Old"]
-    assert alone["only"] == {
-        "tags": ["ci"],
-        "type": "bug_fix",
-        "since": "2020-05-01T00:00:00+00:00",
-        "until": "2020-05-02T00:00:00+00:00",
-    }
 
 
 def test_skills_have_no_such_filters(team: Vault) -> None:

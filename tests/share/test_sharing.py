@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import git_operations
-from tests.support.clones import TWO_LESSONS, save, two_clones
+from tests.support.clones import save, two_clones
 from tests.support.commands import path_with_forks, run
 from tests.support.files import lesson_text, write
 from tests.support.places import REPO
@@ -22,10 +22,8 @@ from tests.support.watchers import (
     status,
     watched,
 )
-from vault_index.index import reconcile
-from vault_index.lesson import parse
 from vault_index.share import git_hooks
-from vault_index.vault import Vault, open_vault
+from vault_index.vault import open_vault
 
 
 @pytest.fixture
@@ -101,17 +99,6 @@ def test_the_vault_of_this_repository_has_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_hooks_of_git_index_in_the_background(team: tuple[Path, Path]) -> None:
-    _, bob = team
-    run("lessons", "index", cwd=bob)
-    vault = open_vault(bob)
-    run("git", "switch", "-q", "-c", "other", cwd=bob)
-    write(bob / "lessons/new.md", lesson_text("New", "Zyzzyva."))
-    save(bob, "new")
-    soon(lambda: vault.open_index().lessons == 3)
-
-
-@pytest.mark.slow
 def test_in_a_linked_worktree_the_hook_checks_lessons_only(
     team: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -150,35 +137,6 @@ def test_a_vault_in_a_folder_of_a_larger_repository(
     run("git", "add", "-A", cwd=root)
     run("git", "commit", "-q", "-m", "another", cwd=root)
     soon(lambda: open_vault(root).open_index().lessons == 2)
-
-
-@pytest.mark.slow
-def test_git_merges_lessons_with_the_driver(team: tuple[Path, Path]) -> None:
-    ada, _ = team
-    vault: Vault = open_vault(ada)
-    for branch, tag in (("one", "a"), ("two", "b")):
-        run("git", "switch", "-q", "-c", branch, "main", cwd=ada)
-        write(ada / "lessons/devops/heap.md", TWO_LESSONS.replace("[node]", f"[node, {tag}]"))
-        save(ada, branch)
-    run("git", "merge", "-q", "-m", "both", "one", cwd=ada)
-    assert "tags: [node, b, a]\n" in (ada / "lessons/devops/heap.md").read_text()
-    reconcile.sync(vault)
-
-
-@pytest.mark.slow
-def test_git_merges_lines_of_failures_as_a_list(team: tuple[Path, Path]) -> None:
-    ada, _ = team
-    file = ada / "lessons/proxy.md"
-    text = "---\ntitle: Ports\nfires_on_error: [address already in use]\n---\nRestart the proxy.\n"
-    write(file, text)
-    save(ada, "a line")
-    for branch, line in (("one", "listen EADDRINUSE"), ("two", "bind failed on the port")):
-        run("git", "switch", "-q", "-c", branch, "main", cwd=ada)
-        write(file, text.replace("in use]", f"in use, {line}]"))
-        save(ada, branch)
-    run("git", "merge", "-q", "-m", "both", "one", cwd=ada)
-    taught = parse.parse_file(file.read_bytes(), "lessons/proxy.md")[0].fires_on_error
-    assert set(taught) == {"address already in use", "listen EADDRINUSE", "bind failed on the port"}
 
 
 @pytest.mark.slow

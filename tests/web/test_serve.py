@@ -50,15 +50,6 @@ def found(server: Serving, prompt: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_without_a_watcher_it_answers_in_its_process(served: Serving) -> None:
-    assert found(served, "heap memory") == ["devops/heap"]
-    write(served.root / "lessons" / "lock.md", lesson_text("Lock", "Migrations wait for a lock."))
-    assert found(served, "migrations lock") == ["lock"]
-    health = served.ask("GET", "/api/health").json()
-    assert (health["status"], health["model"], health["lesson_count"]) == ("ok", "none", 2)
-
-
-@pytest.mark.slow
 def test_skills_of_the_user_alone_are_nobody_elses(served: Serving, own_world: Path) -> None:
     for folder, name in ((served.root, "ours"), (own_world / ".claude", "mine")):
         text = f"---\nname: {name}\ndescription: Review a pull request\n---\nRead the diff.\n"
@@ -87,14 +78,6 @@ def test_the_settings_say_how_many_hits_a_search_has(served: Serving) -> None:
 
 
 @pytest.mark.slow
-def test_it_ends_in_good_order_and_prints_no_more(served: Serving) -> None:
-    assert served.ask("POST", "/api/query", content=b"{").status_code == 415
-    assert served.stop() == 0
-    assert served.process.stderr is not None
-    assert served.process.stderr.read() == ""
-
-
-@pytest.mark.slow
 def test_a_second_server_says_that_the_port_is_taken(served: Serving, vault: Vault) -> None:
     second = run("lessons", "serve", "--port", str(served.port), cwd=vault.root, check=False)
     assert second.code == 1
@@ -102,16 +85,6 @@ def test_a_second_server_says_that_the_port_is_taken(served: Serving, vault: Vau
     assert second.err.startswith(f"Error: cannot listen on 127.0.0.1:{served.port}: address")
     assert second.err.count("\n") == 2
     assert found(served, "heap memory") == ["devops/heap"]
-
-
-@pytest.mark.slow
-def test_with_a_token_every_request_needs_it(vault: Vault, own_world: Path) -> None:
-    file = write(own_world / "token", "the-token-of-the-team\n")
-    words = ("--host", "0.0.0.0", "--token-file", str(file))
-    with serving(vault.root, own_world, *words, LESSONS_EMBEDDER="none") as server:
-        for path in ("/openapi.json", "/api/categories"):
-            assert server.ask("GET", path, token=False).status_code == 401
-            assert server.ask("GET", path).status_code == 200
 
 
 @pytest.mark.slow
