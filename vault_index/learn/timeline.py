@@ -74,14 +74,14 @@ def of_session(
             corrects = each.is_correction and each.origin != events.REFUSAL
             yield replace(each, text=text, is_correction=corrects)
         elif each.kind in CHANGES:
-            yield from [each] if is_of_project(each.about) and is_wanted(each.about) else []
+            yield from [each] if _is_of_project(each.about) and is_wanted(each.about) else []
         elif each.kind == RAN:
             yield from [] if each.in_subagent else [replace(each, text="")]
         elif each.kind in (AGENT, FAILED, REFUSED):
             yield each
 
 
-def is_of_project(path: str) -> bool:
+def _is_of_project(path: str) -> bool:
     """Whether a changed file is of the work, neither temporary nor the agent's own."""
     return not path.startswith(_ELSEWHERE) and "/.claude/" not in f"/{path}"
 
@@ -130,7 +130,7 @@ class _Piece(NamedTuple):
 
 ROUTINE, CHANGED, SAID, CHECKED, CONCLUDED, BROKEN, TYPED = range(7)
 _WORTH = {
-    **{PERSON: TYPED, COMMIT: TYPED, FAILED: BROKEN, REFUSED: BROKEN, RAN: CHECKED},
+    **{PERSON: TYPED, COMMIT: TYPED, FAILED: BROKEN, REFUSED: CHECKED, RAN: CHECKED},
     **dict.fromkeys(CHANGES, CHANGED),
 }
 _PERSON_SHARE, _FAILED_SHARE = 0.5, 0.35  # of the room, above which such texts are cut shorter
@@ -141,8 +141,8 @@ def fit(there: Sequence[Moment], max_chars: int) -> str:
     """Return the text of moments in at most so many characters.
 
     Over that, long texts of the person and of failures become shorter, then pieces are left out:
-    routine and repeated failures, changes, what the agent said, checks, what it concluded, failures,
-    at last the person's words.
+    routine and repeated failures, changes, what the agent said, checks and refusals, what it concluded,
+    failures, at last the person's words.
     """
     room = max_chars - len(OPEN) - len(CLOSE) - 2
     scale = {PERSON: 1.0, FAILED: 1.0}
