@@ -37,7 +37,7 @@ REPOSITORY = REPO
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 gc.disable()  # until all tests are collected
-OUTSIDE = ("claude_code", "other_agents", "browser", "language_model")  # programs of others
+OUTSIDE = ("claude_code", "other_agents", "browser", "language_model", "ray")  # programs of others
 hypothesis.settings.register_profile("busy machine", deadline=None)
 hypothesis.settings.load_profile("busy machine")
 NO_HURRY = ("LESSONS_DEADLINE_MS", "60000")  # hooks answer on a busy machine, too
@@ -65,6 +65,7 @@ def pytest_collection_modifyitems(
         if "with_model" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.model)
         if any(item.get_closest_marker(name) for name in OUTSIDE):
+            item.add_marker(pytest.mark.outside)
             item.add_marker(pytest.mark.slow)
     yield  # what `-m` excludes is gone then
     workers: int = getattr(config, "workerinput", {}).get("workercount", 1)
@@ -96,7 +97,7 @@ def _slow_first(items: Sequence[pytest.Item], workers: int) -> list[pytest.Item]
     quick: list[pytest.Item] = []
     groups = (outside, slow, quick)
     for item in items:
-        is_outside = any(item.get_closest_marker(name) for name in OUTSIDE)
+        is_outside = item.get_closest_marker("outside") is not None
         is_slow = item.get_closest_marker("slow") is not None
         (outside if is_outside else slow if is_slow else quick).append(item)
     order: list[pytest.Item] = []

@@ -72,25 +72,6 @@ def asked_of_journal(vault: Vault, home: Path, query: str, said: str) -> dict[st
         return ask(vault, query)[0]
 
 
-@pytest.mark.slow
-def test_an_answer_with_a_source(vault: Vault, own_world: Path) -> None:
-    with ModelServer() as server:
-        configure(own_world, server)
-        searching(server)
-        answer, streamed = ask(vault)
-    assert (answer["status"], answer["answer"]) == ("answered", "Raise the heap [1].")
-    assert streamed == answer["answer"]
-    (source,) = answer["sources"]
-    assert (source["path"], source["title"]) == ("lessons/devops/heap.md", "Heap of the platypus")
-    assert source["line"] == 4
-    assert answer["search"]["query"] == QUESTION
-    assert answer["model"] == "openai:m"
-    tool = server.requests[1].body["messages"][-1]
-    assert tool["role"] == "tool"
-    assert f"> {HEAP}" in tool["content"]
-    assert "echidna" not in tool["content"]
-
-
 @pytest.mark.parametrize("door", ["openai", "anthropic", "ollama"])
 def test_a_conversation_sends_the_exchanges_before_and_no_passages(
     vault: Vault, own_world: Path, monkeypatch: pytest.MonkeyPatch, door: str
@@ -121,19 +102,6 @@ def test_a_conversation_sends_the_exchanges_before_and_no_passages(
         ("assistant", "Raise the heap."),
         ("user", "is that all about the platypus?"),
     ]
-
-
-def test_a_missing_key_and_a_model_that_is_none(vault: Vault, own_world: Path) -> None:
-    for model, said in (
-        ("anthropic:claude", "there is no key"),
-        ("nobody:m", "no language model 'nobody:m'"),
-        ("openai:m", "no server is named"),
-    ):
-        answer, _ = ask(vault, model=model)
-        assert (answer["status"], answer["model"]) == ("failed", model)
-        assert said in answer["trouble"]
-        assert answer["hint"]
-        assert answer["passages"]
 
 
 def test_the_journal_is_searched_only_where_it_is_on_and_open(

@@ -138,26 +138,6 @@ def test_what_does_not_parse_is_left_and_named(make_vault: MakeVault) -> None:
     assert planned.skipped[0].startswith("b.md: frontmatter is not YAML")
 
 
-@pytest.mark.slow
-def test_mv_shows_first_and_writes_on_demand(make_vault: MakeVault) -> None:
-    vault = make_vault({"devops/heap.md": lesson_text("Heap", "Raise it."), "b.md": DECLARED})
-    write(vault.lessons_dir / "vault.toml", '[keywords]\nactions = "devops/ci-cd"\n')
-    shown = run("lessons", "categories", "rename", "devops", "ops", cwd=vault.root)
-    assert "devops/heap.md -> ops/heap.md\n" in shown.out
-    assert "b.md  [ops/ci-cd, ops/ci-cd/cache, conventions]\n" in shown.out
-    assert shown.out.endswith("2 files; nothing is written without --write\n")
-    assert "lessons/vault.toml names devops, too" in shown.err
-    assert (vault.lessons_dir / "devops/heap.md").exists()
-    done = run("lessons", "categories", "rename", "devops", "ops", "--write", cwd=vault.root)
-    assert done.out.endswith("2 files changed\n")
-    again = run(
-        "lessons", "categories", "rename", "devops", "ops", "--write", cwd=vault.root, check=False
-    )
-    assert (again.code, again.err.splitlines()[0]) == (1, "Error: no lesson is in devops")
-    counts = run("lessons", "categories", "--json", cwd=vault.root).json
-    assert counts == {"conventions": 1, "ops": 2, "ops/ci-cd": 1, "ops/ci-cd/cache": 1}
-
-
 def test_a_branch_moved_into_its_parent_overwrites_nothing(make_vault: MakeVault) -> None:
     outer, inner = lesson_text("Outer", "outer"), lesson_text("Inner", "inner")
     vault = make_vault({"devops/ci/x.md": outer, "devops/ci/ci/x.md": inner})

@@ -20,8 +20,6 @@ from vault_index import config
 from vault_index.embed import download
 from vault_index.errors import ModelError
 from vault_index.index import reconcile
-from vault_index.recall import select
-from vault_index.search import floor
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch
 
@@ -103,17 +101,6 @@ def test_the_first_prompt_is_answered_by_full_text(team: Vault, record: Path, hu
     reconcile.sync(team)
     assert "node-heap.md" in Hook(team, AUTOSTART).answer()
     assert by(team) == ["watcher"]
-
-
-@pytest.mark.slow
-def test_until_a_floor_is_fitted_only_what_is_clear_is_given(team: Vault) -> None:
-    reconcile.sync(team)
-    assert floor.in_force(team, text_only=True) is None
-    given = select.for_prompt(team, HEAP)
-    assert [hit.lesson_id for hit in given.hits] == ["devops/node-heap"]
-    assert given.floor == floor.before_fit(len(FILES))
-    for prompt in ("what do we know about dates in october", "write me a poem about old locks"):
-        assert select.for_prompt(team, prompt).text == ""
 
 
 @pytest.mark.slow

@@ -173,26 +173,6 @@ def team(make_vault: Callable[..., Vault], own_world: Path, server: OllamaServer
 
 
 @pytest.mark.slow
-def test_from_the_command_line(team: Path, server: OllamaServer) -> None:
-    env = {"LESSONS_EMBEDDER": "ollama", "OLLAMA_HOST": f"http://127.0.0.1:{server.port}"}
-    none = {"LESSONS_EMBEDDER": "none"}
-    run("lessons", "index", cwd=team, env=none)
-    state = run("lessons", "status", "--json", cwd=team, env=none).json
-    assert state["index"]["embedder"] == "none"
-    said = run("lessons", "index", cwd=team, env=env).out
-    assert "the index was built with none, now it is ollama/nomic-embed-text" in said
-    found = run("lessons", "search", "raise the heap", "--json", cwd=team, env=env).json
-    assert found["hits"][0]["id"] == "devops/heap"
-    assert found["hits"][0]["cosine"] > 0
-    state = run("lessons", "status", "--json", cwd=team, env=env).json
-    assert state["index"]["embedder"] == "ollama/nomic-embed-text"
-    # vectors of another model never meet those of this one
-    env["LESSONS_OLLAMA_MODEL"] = "mxbai-embed-large"
-    said = run("lessons", "index", cwd=team, env=env).out
-    assert "now it is ollama/mxbai-embed-large" in said
-
-
-@pytest.mark.slow
 def test_a_server_that_went_away_leaves_full_text(team: Path, server: OllamaServer) -> None:
     run("lessons", "index", cwd=team, env={"OLLAMA_HOST": f"127.0.0.1:{server.port}"})
     gone = {"OLLAMA_HOST": "127.0.0.1:9"}

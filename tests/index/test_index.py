@@ -23,7 +23,7 @@ from tests.support.indexed import (
 )
 from vault_index import files
 from vault_index.index import reconcile
-from vault_index.search import entries, query
+from vault_index.search import entries
 from vault_index.store import manifest
 from vault_index.store.sync import Stats
 
@@ -77,18 +77,6 @@ def test_each_kind_of_change_is_counted(make_vault: MakeVault) -> None:
 
 
 @pytest.mark.slow
-def test_a_moved_folder_is_not_embedded_again(make_vault: MakeVault) -> None:
-    vault = make_vault({f"old/{n}.md": lesson_text(f"L{n}", f"text {n}") for n in range(5)})
-    embedder = with_words(vault)
-    reconcile.sync(vault)
-    embedder.documents.clear()
-    (vault.lessons_dir / "old").rename(vault.lessons_dir / "new")
-    assert counts(reconcile.sync(vault)) == {"moved": 5}
-    assert embedder.documents == ["new"]  # the category's name
-    assert {str(entry["categories"]) for entry in entries.entries(vault)} == {"['new']"}
-
-
-@pytest.mark.slow
 def test_a_change_of_frontmatter_alone_is_not_embedded_again(make_vault: MakeVault) -> None:
     vault = make_vault({"a.md": HEAP})
     embedder = with_words(vault)
@@ -98,17 +86,6 @@ def test_a_change_of_frontmatter_alone_is_not_embedded_again(make_vault: MakeVau
     assert counts(reconcile.sync(vault)) == {"changed": 1}
     assert embedder.documents == []
     assert entries.entry(vault, "a")["tags"] == ["node"]
-
-
-@pytest.mark.slow
-def test_a_saved_lesson_is_found_at_once(make_vault: MakeVault) -> None:
-    vault = make_vault({"a.md": HEAP})
-    with_words(vault)
-    reconcile.sync(vault)
-    for word in ("walrus", "pelican", "marmot"):  # the same size, within one tick of the clock
-        write(vault.lessons_dir / "a.md", lesson_text("Animal", f"{word:<8} lives here"))
-        reconcile.sync(vault)
-        assert word in query.find(vault, word)[0].text
 
 
 @pytest.fixture
@@ -237,22 +214,6 @@ def test_an_id_that_is_the_path_of_another_file_is_not_given(make_vault: MakeVau
 
 
 # what git knows
-
-
-@pytest.mark.slow
-def test_author_and_dates_come_with_the_commit(make_vault: MakeVault) -> None:
-    vault = make_vault({"a.md": HEAP, "b.md": LOCK})
-    embedder = with_words(vault)
-    reconcile.sync(vault)
-    assert {entry["author"] for entry in entries.entries(vault)} == {""}
-    embedder.documents.clear()
-
-    commit(vault.root)
-    reconcile.sync(vault)
-    entry = entries.entry(vault, "a")
-    assert entry["author"] == "Ada Lovelace"
-    assert entry["updated_at"] == entry["created_at"] is not None
-    assert embedder.documents == []
 
 
 @pytest.mark.slow

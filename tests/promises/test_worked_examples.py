@@ -19,7 +19,7 @@ from vault_index import api
 
 PUBLIC = {
     "vault": ["Vault", "open_vault"],
-    "api": ["Caller", "answer", "from_files", "init", "run"],
+    "api": ["Caller", "answer", "init", "run"],
     "client": ["ask", "open_vault"],
     "edit.init": ["InitResult", "init"],
     "edit.add": ["write"],
@@ -29,7 +29,7 @@ PUBLIC = {
     "index": ["Stats", "sync"],
     "index.classifier": ["Classifier", "Proposal", "propose"],
     "index.skills": ["register"],
-    "skill": ["Skill", "read"],
+    "lesson.skill": ["Skill", "read"],
     "search": ["Hit", "Query", "Results", "find"],
     "search.query": ["run", "skills"],
     "search.entries": ["Entry", "categories", "entries", "entry"],

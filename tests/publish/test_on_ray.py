@@ -45,7 +45,7 @@ def processes(title: str, home: Path) -> list[int]:
     return there
 
 
-@pytest.mark.slow
+@pytest.mark.ray
 @pytest.mark.no_arithmetic
 @pytest.mark.timeout(600)
 def test_workers_of_ray_make_the_same_vectors_though_one_is_killed(

@@ -85,17 +85,6 @@ def test_what_an_editor_saves_is_indexed_by_itself(team: Vault) -> None:
 
 
 @pytest.mark.slow
-def test_new_moved_and_deleted_lessons(team: Vault) -> None:
-    with watched(team):
-        write(team.lessons_dir / "new/folder/deep.md", lesson_text("Deep", "Zyzzyva."))
-        (team.lessons_dir / "conventions/dates.md").unlink()
-        (team.lessons_dir / "devops/docker").rename(team.lessons_dir / "devops/containers")
-        there = {"devops/containers/layers", "devops/ci-cd/heap", "new/folder/deep"}
-        soon(lambda: {row["lesson_id"] for row in rows(team)} == there)
-    assert_same_as_a_rebuild(team)
-
-
-@pytest.mark.slow
 def test_who_searches_right_after_saving_finds_it(team: Vault) -> None:
     with watched(team):
         for number in range(5):
@@ -146,28 +135,6 @@ def test_a_folder_deleted_and_made_again(team: Vault) -> None:
         soon(lambda: len(rows(team)) == 4)
         write(team.lessons_dir / "and-again.md", lesson_text("Again", "Xylophone."))
         soon(lambda: len(rows(team)) == 5)
-
-
-@pytest.mark.slow
-def test_a_broken_file_keeps_its_lesson_and_is_told(team: Vault) -> None:
-    with watched(team):
-        write(team.lessons_dir / "devops/ci-cd/heap.md", "---\ntitle: [\n---\nText\n")
-        ran = run("lessons", "search", "heap", cwd=team.root)
-        assert "warning: lessons/devops/ci-cd/heap.md:" in ran.err
-        assert "Raise the heap" in ran.out
-        write(team.lessons_dir / "devops/ci-cd/heap.md", FILES["devops/ci-cd/heap.md"])
-        assert run("lessons", "search", "heap", cwd=team.root).err.count("warning") == 0
-
-
-@pytest.mark.slow
-def test_new_settings_are_taken(team: Vault, with_model: Path) -> None:
-    run("lessons", "index", cwd=team.root)
-    asked = ("lessons", "recall", "when the build dies raise the heap")
-    with watched(team):
-        write(team.lessons_dir / "vault.toml", "floor = 0.1\n")
-        soon(lambda: "Raise the heap" in run(*asked, cwd=team.root).out)
-        write(team.lessons_dir / "vault.toml", "floor = 5\n")
-        soon(lambda: run(*asked, cwd=team.root).out == "")
 
 
 def test_a_question_takes_the_settings_and_the_loop_the_embedder(
