@@ -6,8 +6,6 @@ answers in under a tenth of a second.
 
 from __future__ import annotations
 
-import atexit
-import gc
 import importlib
 import os
 import sys
@@ -28,8 +26,6 @@ from vault_index.features import FEATURES
 # More would be no quicker here, and spin for 20 ms after each product on a core others need: with
 # one the watcher's answer takes a third of the processor time. Before numpy is loaded.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# What a command leaves behind needs no search for circles: that takes 10 ms after a list.
-atexit.register(gc.freeze)
 
 
 # those that a person meets: `lessons --help`

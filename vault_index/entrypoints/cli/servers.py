@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import shlex
 import signal
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +50,6 @@ def mcp_command(
         # A thread waits for stdin, which Python would wait for; nothing has to be put away at the end.
         # Before the imports: an interrupt in one of their callbacks would be lost.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    gc.disable()  # what the SDK loads stays: looking through it again takes a tenth of the start
     import logging
 
     from vault_index.entrypoints import bug
@@ -66,13 +63,12 @@ def mcp_command(
         from vault_index.entrypoints.mcp import server
 
         secret = _secret(token_file, host, config.home_folder())
-        _run(server.serve, build(Agent.here(named), tools), host, port, secret, output.say)
+        server.serve(build(Agent.here(named), tools), host, port, secret, output.say)
         return
     if sys.stdin.isatty():
         asking.note("note: an agent starts this and speaks JSON on stdin; Ctrl-C ends it")
         asking.note("      to add it to Claude Code: claude mcp add lessons -- lessons mcp")
-    serving = build(Agent.here(named), tools)
-    _run(serving.run)
+    build(Agent.here(named), tools).run()
 
 
 def _secret(token_file: Path | None, host: str, home: Path) -> str:
@@ -82,12 +78,6 @@ def _secret(token_file: Path | None, host: str, home: Path) -> str:
     if token_file and (token := guard.read_token(token_file)):
         return token
     return guard.load_token(home) if is_this_machine(host) else ""
-
-
-def _run(serve: Callable[..., None], *values: object) -> None:
-    gc.freeze()
-    gc.enable()
-    serve(*values)
 
 
 # `lessons serve`.
