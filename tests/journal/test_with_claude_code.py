@@ -16,6 +16,7 @@ import pytest
 from tests.support.claude_code import OpenSession, environment
 from tests.support.commands import run
 from tests.support.files import commit, lesson_text
+from tests.support.journals import a_journal, sessions
 from tests.support.messages_api import Blocks, MessagesApi, last_text, text, tool_use
 from tests.support.watchers import soon
 from vault_index.vault import Vault
@@ -89,10 +90,6 @@ def is_written(home: Path, prompt: str) -> bool:
     return any(record["type"] == "user" for record in records)
 
 
-def session_files(home: Path) -> list[Path]:
-    return sorted((home / "journal").glob("*/*/*.md"))
-
-
 def two_prompts(claude: Path, folder: Path, world: dict[str, str]) -> None:
     """Hold a session of two prompts, with a tool call in between, and end it."""
     with OpenSession(claude, folder, world) as session:
@@ -112,13 +109,13 @@ def test_a_session_is_found_by_meaning_and_the_next_one_begins_with_it(
     hits = search(project.root, next(iter(BY_MEANING)))
     assert {hit["kind"] for hit in hits} <= {"prompt", "observation", "summary"}
     assert all(hit["uuids"] for hit in hits)
-    (file,) = session_files(with_model)
-    assert "build.env" in file.read_text("utf-8")
+    (session,) = sessions(a_journal(with_model)).values()
+    assert "build.env" in str(session.records)
 
     api.requests.clear()
-    with OpenSession(claude, project.root, world) as session:
-        session.say("thanks, what is next?")
-        assert session.answer() == "ok"
+    with OpenSession(claude, project.root, world) as opened:
+        opened.say("thanks, what is next?")
+        assert opened.answer() == "ok"
     sent = json.dumps([api.requests[0]["messages"], api.requests[0].get("system", [])])
     block = sent.partition("<lessons>")[2].partition("</lessons>")[0]
     assert "retried five times" in block
