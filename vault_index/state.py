@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import json
 import os
 import sqlite3
@@ -131,6 +132,12 @@ def insert(db: sqlite3.Connection, table: str, row: Any, **more: Any) -> int:
     return done.lastrowid or 0
 
 
+@functools.lru_cache(maxsize=64)
+def vault_of(root: Path) -> str:
+    """Return the name that a vault has in the database: its real path."""
+    return os.path.realpath(root)
+
+
 def slots(values: Collection[Any]) -> str:
     """Return the place of each value in a list of SQL: `?, ?`."""
     return ", ".join("?" * len(values))
@@ -169,7 +176,7 @@ def shrink(home: Path) -> None:
 def notes(home: Path) -> list[tuple[str, str]]:
     """Return what the user should know of the database, each with what to do, if anything."""
     told = [
-        (f"{file} was damaged and is set aside; a new database began", f"rm {file}*")
+        (f"{home / FILE} was damaged, so it is now {file.name}, and a new one began", f"rm {file}*")
         for file in sorted(home.glob(f"{FILE}{DAMAGED}*Z"))
     ]
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -27,7 +26,7 @@ def degraded(vault: Vault, *, is_now: bool) -> str:
 
     All doors give the same moment, as far as it can be kept.
     """
-    name, home = f"degraded {os.path.realpath(vault.root)}", vault.config.home
+    name, home = f"degraded {state.vault_of(vault.root)}", vault.config.home
     since = state.fact(home, name) or datetime.now(UTC).isoformat("T", "seconds")
     with suppress(WriteError):
         state.keep_fact(home, name, since if is_now else None)

@@ -97,8 +97,8 @@ def test_a_fork_has_heard_what_its_session_got(team: Vault) -> None:
         layers = "docker layers are rebuilt each time, which order of the Dockerfile keeps them"
         assert "layers.md" in start(team, layers, "c2", "a2", "fork")
         assert ADVICE in start(team, HEAP, "c3", "a3", "fork-reviewer")
-    given = sessions.given(team, STARTED["session_id"], "a1")
-    assert list(given) == list(sessions.given(team, STARTED["session_id"]))
+    given = sessions.received(team, STARTED["session_id"], "a1")
+    assert given == sessions.received(team, STARTED["session_id"])
     assert given
 
 

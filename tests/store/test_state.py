@@ -18,6 +18,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.commands import run
+from tests.support.files import MakeVault
 from vault_index import state
 from vault_index.errors import WriteError
 
@@ -275,3 +277,16 @@ def test_no_wal_on_a_network(
         mode = db.execute("PRAGMA journal_mode").fetchone()[0]
     assert (mode == "delete") is is_network
     assert bool(state.notes(home)) is is_network
+
+
+@pytest.mark.slow
+def test_status_names_what_was_set_aside_and_goes_on(
+    make_vault: MakeVault, own_world: Path
+) -> None:
+    team = make_vault({})
+    (own_world / "state.sqlite").write_bytes(b"no database" * 99)
+    assert "no agent has asked yet" in run("lessons", "last", cwd=team.root).out
+    (aside,) = own_world.glob("state.sqlite.damaged-*")
+    assert f"so it is now {aside.name}" in run("lessons", "status", cwd=team.root).out
+    checked = run("lessons", "status", "--check", cwd=team.root, check=False).out
+    assert f"rm {aside}*" in checked

@@ -10,7 +10,6 @@ an id.
 from __future__ import annotations
 
 import json
-import os
 import re
 import secrets
 import threading
@@ -85,7 +84,7 @@ def open_(vault: Vault, session_id: str = "", name: str = "", owner: str = "") -
 
 def _every(vault: Vault) -> list[Conversation]:
     """Return the conversations of a vault, the one used last at the end."""
-    place = os.path.realpath(vault.root)
+    place = state.vault_of(vault.root)
     if not vault.config[AskTable].record:
         with _lock:
             return [each for (root, _), each in _in_memory.items() if root == place]
@@ -103,7 +102,7 @@ def add(vault: Vault, conversation: Conversation, exchange: Exchange | None) -> 
     Exchanges that another question of the same conversation added meanwhile stay. Return a line
     about what expired, "" if nothing did. Raises WriteError.
     """
-    place = os.path.realpath(vault.root)
+    place = state.vault_of(vault.root)
     if not vault.config[AskTable].record:
         with _lock:
             now = _with(vault, conversation, exchange)

@@ -58,7 +58,7 @@ def register(vault: Vault, project: Path) -> bool:
 
 
 def _fact(vault: Vault) -> str:
-    return f"projects with skills at {os.path.realpath(vault.root)}"
+    return f"projects with skills at {state.vault_of(vault.root)}"
 
 
 def stamps(vault: Vault) -> dict[str, list[int]]:

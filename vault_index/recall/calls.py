@@ -42,7 +42,7 @@ def at_failure(vault: Vault, event: Event, text_only: bool) -> Injection:
     failed = failure.read(event.command, event.error)
     key = injections.key_of(failed.signature)
     times = sessions.times_told(vault, event, key)
-    pointed = sessions.pointed(vault, event.session_id)
+    _, pointed = sessions.received(vault, event.session_id)
     injection = for_failure(vault, failed, times=times, text_only=text_only, pointed=pointed)
     said = redact(failed.lines[0] if failed.lines else failed.command)[:MAX_TAUGHT_CHARS]
     return replace(injection, about=failed.signature, said=said)
@@ -100,7 +100,7 @@ def at_edit(vault: Vault, event: Event) -> Injection:
     path = _path_of(event)
     if path.startswith("../") or sessions.times_told(vault, event, injections.key_of(path)):
         return Injection("", silent=select.NOTHING)
-    given = sessions.given(vault, event.session_id, event.agent_id)
+    given, _ = sessions.received(vault, event.session_id, event.agent_id)
     own = above.Answer(_hits_for(vault, path))
     every = above.joined(vault, own, lambda _, other: above.Answer(_hits_for(other, path)))
     first = next((hit for hit in every if hit.lesson_id not in given), None)

@@ -71,7 +71,7 @@ def respond(
 def _noted(vault: Vault, event: Event, told: Told | None) -> Told | None:
     """Record what an event gets, and return it; None if another hook answers, or another event."""
     name, root = event.hook_event_name, vault.root
-    if event.session_id and not sessions.claim(vault.config.home, injections.vault_of(root), event):
+    if event.session_id and not sessions.claim(vault.config.home, state.vault_of(root), event):
         return None
     if name == injections.SUBAGENT and event.session_id:
         if event.is_fork:
@@ -126,8 +126,7 @@ def _injection(vault: Vault, event: Event, text_only: bool, from_files: bool) ->
     if name == injections.EDIT:
         return calls.at_edit(vault, event)
     is_new = name == sessions.ASKED and not event.is_fork  # it was given nothing yet
-    given = () if is_new else sessions.given(vault, session)
-    pointed = () if is_new else sessions.pointed(vault, session)
+    given, pointed = ([], []) if is_new else sessions.received(vault, session)
     if from_files:
         return select.from_files(vault, event.prompt, given)
     project = Path(event.cwd)

@@ -44,35 +44,28 @@ class Event:
         return self.agent_type == "fork"
 
 
-def given(vault: Vault, session: str, agent: str = "") -> dict[str, None]:
-    """Return the ids of the lessons that a session or its subagent received, the latest last."""
-    latest_first = reversed(_received(vault, session, agent, WHOLE, SKILL))
-    return dict.fromkeys(reversed(dict.fromkeys(latest_first)))
+def received(vault: Vault, session: str, agent: str = "") -> tuple[list[str], list[str]]:
+    """Return the lessons that a session or its subagent got whole, the latest last, and as a line.
 
-
-def pointed(vault: Vault, session: str) -> list[str]:
-    """Return the ids of the lessons of which a session received the line."""
-    return _received(vault, session, "", LINE)
-
-
-def _received(vault: Vault, session: str, agent: str, *forms: str) -> list[str]:
-    """Return what a session received and has not lost since; a subagent has a context of its own."""
+    They are ids of what it has not lost since. A subagent has a context of its own.
+    """
     query = (
-        "SELECT lesson FROM injection i JOIN given g ON g.injection = i.id"
+        "SELECT lesson, form FROM injection i JOIN given g ON g.injection = i.id"
         " WHERE i.vault = ? AND i.session = ? AND NOT i.is_lost"
         " AND (i.agent = ? OR i.agent = '' AND i.id <= (SELECT heard FROM fork f"
         " WHERE f.vault = i.vault AND f.session = i.session AND f.agent = ?))"
-        f" AND form IN ({state.slots(forms)}) ORDER BY i.id, place"
+        " GROUP BY lesson, form ORDER BY max(i.id), place"
     )
     if not session:
-        return []
+        return [], []
     with state.reading(vault.config.home) as db:
-        found = db.execute(query, [*_place(vault, session), agent, agent, *forms])
-        return [id for (id,) in found]
+        found = db.execute(query, [*_place(vault, session), agent, agent]).fetchall()
+    whole = [id for id, form in found if form in (WHOLE, SKILL)]
+    return whole, [id for id, form in found if form == LINE]
 
 
 def _place(vault: Vault, session: str) -> list[str]:
-    return [injections.vault_of(vault.root), session[:MAX_SESSION_CHARS]]
+    return [state.vault_of(vault.root), session[:MAX_SESSION_CHARS]]
 
 
 def inherit(vault: Vault, event: Event) -> None:

@@ -16,7 +16,7 @@ from vault_index import state
 from vault_index.errors import VaultError
 from vault_index.recall import anchors
 from vault_index.recall.stale import Reason
-from vault_index.store import filters, injections
+from vault_index.store import filters
 
 if TYPE_CHECKING:
     from vault_index.search.hit import Hit
@@ -52,7 +52,7 @@ def last_of(vault: Vault) -> dict[str, Word]:
     """Return the last word on each lesson."""
     with state.reading(vault.config.home) as db:
         query = f"SELECT lesson, {_COLUMNS} FROM word WHERE vault = ?"
-        rows = db.execute(query, [injections.vault_of(vault.root)])
+        rows = db.execute(query, [state.vault_of(vault.root)])
         return {lesson: Word(*row) for lesson, *row in rows}
 
 
@@ -87,7 +87,7 @@ def say(vault: Vault, lesson: str, word: str, by: str, why: str) -> None:
             return
         db.execute(
             f"INSERT OR REPLACE INTO word (vault, lesson, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [injections.vault_of(vault.root), lesson, *astuple(said)],
+            [state.vault_of(vault.root), lesson, *astuple(said)],
         )
 
 

@@ -96,7 +96,7 @@ class Chosen:
 
     def where(self, root: Path) -> tuple[str, list[Any]]:
         """Return the condition on a row `i` of a vault's injections, with its values."""
-        parts, values = ["i.vault = ?"], [vault_of(root)]
+        parts, values = ["i.vault = ?"], [state.vault_of(root)]
         if self.session:
             parts.append("substr(i.session, 1, length(?)) = ?")
             values += [self.session, self.session]
@@ -125,17 +125,12 @@ _LATER = (  # the same failure in the same session
 _TOLD = f"i.event = '{FAILURE}' AND EXISTS ({_GIVEN} AND {_LESSONS})"
 
 
-def vault_of(root: Path) -> str:
-    """Return the name that a vault has in the database: its real path."""
-    return os.path.realpath(root)
-
-
 def record(home: Path, root: Path, new: Record) -> None:
     """Note a search for an agent. Raises WriteError."""
     at = new.time or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     new = replace(new, time=at, session=new.session[:MAX_SESSION_CHARS])
     values = [getattr(new, name) for name in _COLUMNS.split(", ")]
-    vault = vault_of(root)
+    vault = state.vault_of(root)
     with state.writing(home) as db:
         insert = f"INSERT INTO injection (vault, {_COLUMNS}) VALUES ({state.slots([0, *values])})"
         id = db.execute(insert, [vault, *values]).lastrowid
@@ -214,7 +209,7 @@ def summary(home: Path, root: Path, ids: Sequence[str]) -> dict[str, Any]:
         f" WHERE g.vault = ? AND {_LESSONS} GROUP BY lesson ORDER BY last DESC, lesson DESC LIMIT ?"
     )
     with state.reading(home) as db:
-        lately = db.execute(last, [vault_of(root), SHOWN]).fetchall()
+        lately = db.execute(last, [state.vault_of(root), SHOWN]).fetchall()
     never = [id for id in ids if id not in used]
     return {
         **total(home, root),
@@ -232,7 +227,7 @@ def uses(home: Path, root: Path, ids: Collection[str] | None = None) -> Counter[
         f"SELECT lesson, count(*) FROM given WHERE vault = ? AND {_LESSONS}{some} GROUP BY lesson"
     )
     with state.reading(home) as db:
-        return Counter(dict(db.execute(query, [vault_of(root), *(ids or ())])))
+        return Counter(dict(db.execute(query, [state.vault_of(root), *(ids or ())])))
 
 
 def last_use(home: Path, root: Path, lesson: str) -> str:
@@ -242,7 +237,7 @@ def last_use(home: Path, root: Path, lesson: str) -> str:
         f" WHERE g.vault = ? AND lesson = ? AND {_LESSONS}"
     )
     with state.reading(home) as db:
-        return db.execute(query, [vault_of(root), lesson]).fetchone()[0] or ""
+        return db.execute(query, [state.vault_of(root), lesson]).fetchone()[0] or ""
 
 
 # What people teach about the prompts of records, and new names of lessons.
@@ -266,7 +261,7 @@ class Mark:
 def mark(home: Path, root: Path, key: Key, new: Mark | None) -> None:
     """Note what somebody taught a lesson about a prompt; None takes it back. Raises WriteError."""
     session, prompt, lesson = key
-    about = [vault_of(root), session[:MAX_SESSION_CHARS], prompt, lesson]
+    about = [state.vault_of(root), session[:MAX_SESSION_CHARS], prompt, lesson]
     with state.writing(home) as db:
         db.execute(
             "DELETE FROM mark WHERE vault = ? AND session = ? AND prompt = ? AND lesson = ?", about
@@ -280,7 +275,7 @@ def marks(home: Path, root: Path) -> dict[Key, Mark]:
     """Return what was taught about prompts, and not taken back."""
     query = "SELECT session, prompt, lesson, kind, written, moved FROM mark WHERE vault = ?"
     with state.reading(home) as db:
-        rows = db.execute(query, [vault_of(root)])
+        rows = db.execute(query, [state.vault_of(root)])
         return {(row[0], row[1], row[2]): Mark(row[3], row[4], bool(row[5])) for row in rows}
 
 
@@ -291,7 +286,7 @@ def rename(home: Path, root: Path, renamed: Mapping[str, str]) -> None:
     """
     if not renamed:
         return
-    vault, moved = vault_of(root), "\x01"  # before new ids: they may be old ones of others
+    vault, moved = state.vault_of(root), "\x01"  # before new ids: they may be old ones of others
     with suppress(WriteError), state.writing(home) as db:
         for table in ("given", "mark", "word"):
             for old, new in renamed.items():
@@ -352,7 +347,7 @@ def take_in_misses(home: Path, root: Path) -> None:
     with suppress(WriteError), state.writing(home) as db:
         for line in missed:
             miss = _miss(line)
-            about = [vault_of(root), miss.event, miss.session, miss.prompt]
+            about = [state.vault_of(root), miss.event, miss.session, miss.prompt]
             began, ended = _span(miss.time, miss.ms)
             spans = [_span(*row) for row in db.execute(same, about)]
             if not any(start <= ended and began <= end for start, end in spans):
