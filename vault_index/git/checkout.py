@@ -122,11 +122,6 @@ def configure(folder: Path, key: str, value: str) -> bool:
     return True
 
 
-def current_branch(folder: Path) -> str:
-    """Return the branch that is checked out, "" for none."""
-    return command(folder, "branch", "--show-current", check=False)
-
-
 def git_path(folder: Path, name: str) -> Path:
     """Return where git keeps a file of its own, such as MERGE_HEAD, in this worktree."""
     return folder / command(folder, "rev-parse", "--git-path", name)

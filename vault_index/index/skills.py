@@ -101,22 +101,23 @@ def visible(vault: Vault, project: Path | None) -> set[str]:
 
 def problems(vault: Vault) -> list[Problem]:
     """List the SKILL.md files that cannot be used, with the reason."""
-    problems = []
-    for path, ((size, *_), scope) in _files(vault).items():
+    return [each for each, _ in _read_each(_files(vault)) if isinstance(each, Problem)]
+
+
+def _read_each(
+    listed: dict[str, tuple[files.Stamp, str]],
+) -> Iterator[tuple[Skill | Problem, bytes]]:
+    """Yield each skill with its bytes, or why it cannot be used."""
+    for path, ((size, *_), scope) in listed.items():
+        data = b""
         try:
-            read(_bytes(path, size), path, scope)
+            with Path(path).open("rb") as file:  # of one that is too large enough to refuse it
+                data = file.read(min(size, MAX_BYTES) + 1)
+            yield read(data, path, scope), data
         except LessonError as error:
-            message = error.message.removeprefix(f"{path}: ")
-            problems.append(Problem(path, error.line, message))
+            yield Problem(path, error.line, error.message.removeprefix(f"{path}: ")), data
         except OSError as error:
-            problems.append(Problem(path, 1, f"cannot be read: {error.strerror}"))
-    return problems
-
-
-def _bytes(path: str, size: int) -> bytes:
-    """Return the content of a SKILL.md; of one that is too large so much that it is refused."""
-    with Path(path).open("rb") as file:
-        return file.read(min(size, MAX_BYTES) + 1)
+            yield Problem(path, 1, f"cannot be read: {error.strerror}"), data
 
 
 def _files(vault: Vault) -> dict[str, tuple[files.Stamp, str]]:
@@ -144,14 +145,12 @@ def _files(vault: Vault) -> dict[str, tuple[files.Stamp, str]]:
 def _read_all(listed: dict[str, tuple[files.Stamp, str]]) -> Iterator[Skill]:
     from vault_index import check  # compiles its patterns: only where a skill changed
 
-    for path, ((size, *_), scope) in listed.items():
-        try:
-            data = _bytes(path, size)
-            skill = read(data, path, scope)
-        except (OSError, LessonError):
+    for skill, data in _read_each(listed):
+        if isinstance(skill, Problem):
             continue
         # those of a project and of the user the agent has loaded itself
-        why = check.withheld(path, data, is_lesson=False).why if scope == VAULT else ""
+        in_vault = skill.scope == VAULT
+        why = check.withheld(skill.path, data, is_lesson=False).why if in_vault else ""
         yield replace(skill, withheld=why)
 
 

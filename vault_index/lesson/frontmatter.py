@@ -194,30 +194,25 @@ def _quotes(block: str) -> str:
             continue
         quote = "'" if '"' in match["value"] else '"'
         quoted = f"{match['key']}{quote}{match['value']}{quote}"
-        if not _loads(line.strip()) and _loads(quoted.strip()):
+        if _failure(line) and not _failure(quoted):
             return f"put the value in quotes: {quoted.strip()}"
     return ""
 
 
-def _loads(line: str) -> bool:
-    try:
-        refuse_expensive(line)
-        _load(line)
-    except Exception:  # noqa: BLE001  # see `_read`
-        return False
-    return True
-
-
 def _line_that_fails(block: str) -> int:
-    """Return which line of a block does not load by itself, from 1; 0 if they all do."""
+    """Return which line of a block is YAML and does not load by itself, from 1; 0 for none."""
     import yaml
 
-    for number, line in enumerate(itertools.islice(lines_of(block), _LINES_TRIED), start=1):
-        try:
-            refuse_expensive(line)
-            _load(line.strip())
-        except yaml.YAMLError:
-            continue
-        except Exception:  # noqa: BLE001  # the same ValueError or RecursionError as above
-            return number
-    return 0
+    lines = enumerate(itertools.islice(lines_of(block), _LINES_TRIED), start=1)
+    failures = ((number, _failure(line)) for number, line in lines)
+    return next((n for n, why in failures if why and not isinstance(why, yaml.YAMLError)), 0)
+
+
+def _failure(line: str) -> Exception | None:
+    """Return why a line does not load by itself; None if it does."""
+    try:
+        refuse_expensive(line)
+        _load(line.strip())
+    except Exception as error:  # noqa: BLE001  # see `_read`
+        return error
+    return None

@@ -89,16 +89,12 @@ def deleted(vault: Vault, name: str) -> tuple[str, str, str] | None:
         if is_named and not (commit and os.path.lexists(vault.root / file)):
             lesson_id = f"{id}{mark}{section}"
             edits = log(vault, lesson_id, file) if mark else []
-            if any(edits) and not commit and _last(vault, file, section) is None:
+            last = next(git.versions(vault.root, file), None) if edits and not commit else None
+            if last and _section(last.content, last.path, section) is None:
                 commit = edits[0].commit
-            if not mark or any(edits):
+            if not mark or edits:
                 return commit, lesson_id, file
     return None
-
-
-def _last(vault: Vault, path: str, slug: str) -> tuple[str, str] | None:
-    version = next(git.versions(vault.root, path), None)
-    return _section(version.content, version.path, slug) if version else None
 
 
 def _section(content: bytes, path: str, slug: str) -> tuple[str, str] | None:
@@ -150,7 +146,9 @@ def at(vault: Vault, revision: str) -> tuple[Vault, str]:
             if not ownership.is_folder(root):
                 _build(vault, tree, root)
             os.utime(root)
-            for old in _older(trees, root)[KEPT_TREES - 1 :]:
+            kept = [each for each in trees.iterdir() if _TREE.fullmatch(each.name)]
+            kept.sort(key=lambda each: each.lstat().st_mtime, reverse=True)  # the last used first
+            for old in [each for each in kept if each != root][KEPT_TREES - 1 :]:
                 ownership.remove_tree(old)
     return Vault(root, vault.config), commit
 
@@ -169,8 +167,3 @@ def _build(vault: Vault, tree: str, root: Path) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(data)
     unfinished.rename(root)
-
-
-def _older(trees: Path, root: Path) -> list[Path]:
-    others = [each for each in trees.iterdir() if _TREE.fullmatch(each.name) and each != root]
-    return sorted(others, key=lambda each: -each.lstat().st_mtime)

@@ -95,7 +95,7 @@ def _branch(top: Path) -> str:
             if what == "rebase":  # a folder that was copied here may bring commands along
                 hint += ": --continue runs what `git status` lists as next, `exec` lines, too"
             raise VaultError(f"a {what} is under way", hint)
-    branch = git.current_branch(top)
+    branch = git.command(top, "branch", "--show-current", check=False)
     if not branch:
         raise VaultError("no branch is checked out", "git switch main, then lessons sync")
     return branch

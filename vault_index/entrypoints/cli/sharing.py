@@ -297,10 +297,10 @@ def _confirm(named: str | None, lesson_ids: tuple[str, ...], as_json: bool) -> N
 def merge_driver_command(ours: Path, theirs: Path, base: Path) -> None:
     """Put the merged lists of three versions of a lesson file into each of them."""
     from vault_index import files
-    from vault_index.lesson import merge
+    from vault_index.lesson import edits
 
     paths = ours, theirs, base
     before = [path.read_bytes() for path in paths]
     # in this order: a kill between two of them leaves git a conflict, and no loss
-    for path, old, new in zip(paths, before, merge.with_merged_lists(*before), strict=True):
+    for path, old, new in zip(paths, before, edits.with_merged_lists(*before), strict=True):
         files.change_file(path, new, expected=old, within=path.parent)
