@@ -30,7 +30,7 @@ Prices = Mapping[str, Mapping[str, float]]
 class JournalTable:
     """The settings of `[journal]`."""
 
-    retention_days: int = 0  # days to keep a session after its end or import; 0: for ever
+    retention_days: int = 0  # days that a session may be older than the latest one; 0: any
     window_days: int = 90  # days that a search of the journal looks back; 0: all
     session_start: bool = True  # a session's start gets what was done here last
     exclude: Texts = ()  # globs of paths that the journal does not name

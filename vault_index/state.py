@@ -351,7 +351,13 @@ def _sessions(db: sqlite3.Connection) -> None:
         name = index.replace(" (", "_").rstrip(")")
         db.execute(f"CREATE INDEX {name} ON {index}")
     (_, _, file), *_ = db.execute("PRAGMA database_list")
-    for named in sorted(Path(file).parent.glob("proposals/*/project.toml")) if file else ():
+    home = Path(file).parent if file else Path(os.devnull)
+    with contextlib.suppress(OSError, ValueError):  # what was forgotten before stays so
+        stones = (home / "journal" / "forgotten").read_text("utf-8").split()
+        db.executemany(
+            "INSERT OR IGNORE INTO forgotten VALUES (?)", zip(stones[1::2], strict=False)
+        )
+    for named in sorted(home.glob("proposals/*/project.toml")):
         with contextlib.suppress(OSError, ValueError):  # of the folders of proposals
             values = tomllib.loads(named.read_text("utf-8"))
             row = (named.parent.name, str(values["root"]), json.dumps(values["folders"]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -60,7 +61,10 @@ def test_a_journal_of_files_stays_and_is_named_until_its_sessions_are_taken_in(
     now = archive.overview(a_journal(own_world))
     assert now["before"] == str(before.parent.parent)
     assert any("takes the sessions in again" in line for line in status_lines({"journal": now}))
+    gone = hashlib.sha256(CODEX.encode()).hexdigest()[:24]
+    write(own_world / "journal" / "forgotten", f"session {gone}\n")
     keep(a_journal(own_world), CLAUDE, prompt(CLAUDE, 1, "asked", ""))
+    assert archive.is_forgotten(a_journal(own_world), CODEX)
     assert archive.overview(a_journal(own_world))["before"] == ""
     assert before.exists()
 
