@@ -1,8 +1,8 @@
-"""What this machine remembers about its user: one SQLite database, `~/.lessons/state.sqlite`.
+"""The database of what this machine remembers about its user: SQLite, `~/.lessons/state.sqlite`.
 
 Standard library only. A thread keeps its connection open, as a record then costs a millisecond. Readers
-never wait for the writer (WAL), except on a network file system, where SQLite has no WAL. What cannot be
-opened reads as if it were empty. A damaged database is set aside under another name; a new one begins.
+never wait for the writer (WAL), except on a network file system, where SQLite has no WAL. A file that
+cannot be opened reads as if it were empty. A damaged one is set aside and a new one begins.
 
 Nothing else in this process may open the file while a connection has it: closing it there takes away
 the locks of SQLite.
@@ -77,7 +77,7 @@ def writing(home: Path, wait: float = WAIT_SECONDS) -> Iterator[sqlite3.Connecti
 
 @contextlib.contextmanager
 def reading(home: Path) -> Iterator[sqlite3.Connection]:
-    """Open the database as it is now; an empty one where there is none, or none that can be opened.
+    """Open the database as it is now; an empty one if it is missing or cannot be opened.
 
     Raises VaultError where it is found to be damaged; the next one reads an empty one.
     """
@@ -333,7 +333,7 @@ def _set_aside(file: Path) -> None:
 
 @migration
 def _sessions(db: sqlite3.Connection) -> None:
-    """What the journal keeps: see `journal.archive`, `journal.projects` and `journal.importing`."""
+    """Sessions of the journal: see `journal.archive`, `journal.projects` and `journal.importing`."""
     for table in (
         "session (short TEXT PRIMARY KEY, id TEXT, agent TEXT, transcript TEXT UNIQUE, project TEXT,"
         " folder TEXT, branch TEXT, began TEXT, ended TEXT, parent TEXT, version TEXT, prompts INT,"
@@ -366,7 +366,7 @@ def _sessions(db: sqlite3.Connection) -> None:
 
 @migration
 def _injections(db: sqlite3.Connection) -> None:
-    """What agents were given, and what was said of that: see `store.injections` and `recall`."""
+    """Lessons that agents were given, and words on them: see `store.injections` and `recall`."""
     for table in (
         "injection (id INTEGER PRIMARY KEY, vault TEXT, event TEXT, session TEXT, agent TEXT,"
         " prompt TEXT, said TEXT, floor REAL, ms REAL, by TEXT, silent TEXT, missed INT, time TEXT,"

@@ -1,4 +1,4 @@
-"""What a session received, who answers an event of it, and what waits for its subagents."""
+"""The lessons that a session received, who answers an event of it, and what waits for subagents."""
 
 from __future__ import annotations
 
