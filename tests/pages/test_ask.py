@@ -128,7 +128,7 @@ def test_what_is_suggested_comes_from_lessons_and_waits_for_its_reader(
         assert "The key" not in shown  # hooks leave it out, too
         page.get_by_role("button", name=ASKED).click()
         assert page.get_by_label("Your question").input_value() == ASKED
-        assert chat.requests == []
+        assert chat.chats == []
 
 
 def test_conversations_stay_in_the_browser_and_can_be_named_and_deleted(
@@ -138,7 +138,7 @@ def test_conversations_stay_in_the_browser_and_can_be_named_and_deleted(
         page = visit.go("/ask")
         ask(page, ASKED)
         ask(page, AGAIN)
-        said = [message["content"] for message in chat.requests[-1]["messages"]]
+        said = [message["content"] for message in chat.chats[-1]["messages"]]
         assert ASKED in said  # the server was told which conversation goes on
         page.get_by_role("button", name="Rename").click()
         page.get_by_label("Name of the conversation").fill("Rollbacks")
@@ -163,7 +163,7 @@ def test_stop_ends_the_model_and_keeps_what_it_wrote(
     browser: Browser, served: Serving, chat: ChatServer
 ) -> None:
     def endless() -> Iterator[str]:
-        while not chat.left.wait(0.02):
+        while not chat.is_left.wait(0.02):
             yield "word "
 
     chat.words = lambda _: endless()
@@ -175,7 +175,7 @@ def test_stop_ends_the_model_and_keeps_what_it_wrote(
         page.get_by_role("button", name="Stop").click()
         page.get_by_text("Stopped.").wait_for()
         assert "word word" in page.locator(".exchange").inner_text()
-        assert chat.left.wait(60)
+        assert chat.is_left.wait(60)
 
 
 def test_a_model_that_fails_and_a_question_that_the_vault_does_not_answer(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,7 +73,7 @@ class ModelServer(LocalServer):
                     if not streams.send(self, "text/event-stream", events):
                         server.is_left.set()
                     return
-                response = instead or Response(body=server.words(self.path, body))
+                response = instead or Response(body=server.whole(self.path, body))
                 headers = {**response.headers, "Connection": "close"}
                 self.send(response.body, response.status, headers=headers, is_cut=response.is_cut)
 
@@ -88,7 +88,7 @@ class ModelServer(LocalServer):
         """Return the tokens of a question."""
         return min(self.context, max(42, len(json.dumps(body["messages"])) // 4))
 
-    def words(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    def whole(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """Return what a model's words look like in the API of a path."""
         text, calls = self.answer(body), self.wanted(body)
         if path.endswith("/messages"):
@@ -131,7 +131,7 @@ class ModelServer(LocalServer):
             "usage": {"prompt_tokens": self.count(body), "completion_tokens": 7},
         }
 
-    def events(self, path: str, body: dict[str, Any]) -> list[bytes]:
+    def events(self, path: str, body: dict[str, Any]) -> Iterable[bytes]:
         """Return the same words as events."""
         model, text, calls = body["model"], self.answer(body), self.wanted(body)
         if path.endswith("/messages"):
@@ -140,7 +140,8 @@ class ModelServer(LocalServer):
         end = self.end or ("tool_calls" if calls else "stop")
         is_counted = body.get("stream_options", {}).get("include_usage")
         counted = self.count(body) if is_counted else None
-        return streams.openai_events(model, text, calls, end, counted)
+        pieces = streams.pieces_of(text, streams.TEXT_CHARS)
+        return [*streams.openai_events(model, pieces, calls, end, counted)]
 
     def wanted(self, body: dict[str, Any]) -> Sequence[streams.Call]:
         """Return the calls that the model asks for; only tools of the request can be called."""

@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-Play = Callable[
-    [list[bytes]], Iterable[bytes]
-]  # the events of an answer -> the bytes that are sent
+Play = Callable[[Any], Iterable[bytes]]  # the events of an answer -> the bytes that are sent
 Call = tuple[str, str]  # name and arguments of a tool; not every model writes JSON
 TEXT_CHARS, ARGUMENT_CHARS = 5, 4  # of a piece
 
@@ -43,30 +41,28 @@ def anthropic_events(model: str, text: str, calls: Iterable[Call], end: str) -> 
 
 
 def openai_events(
-    model: str, text: str, calls: Iterable[Call], end: str, counted: int | None
-) -> list[bytes]:
-    """Return the events of chat completions."""
-    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
-    deltas += [{"content": piece} for piece in pieces_of(text, TEXT_CHARS)]
+    model: str, pieces: Iterable[str], calls: Iterable[Call], end: str, counted: int | None
+) -> Iterator[bytes]:
+    """Yield the events of chat completions, each as soon as its piece is there."""
+    chunk = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": model}
+
+    def event(delta: dict[str, Any], reason: str | None = None) -> bytes:
+        choice = {"index": 0, "delta": delta, "finish_reason": reason}
+        return f"data: {written({**chunk, 'choices': [choice]})}\n\n".encode()
+
+    yield event({"role": "assistant", "content": ""})
+    yield from (event({"content": piece}) for piece in pieces)
     for index, (name, arguments) in enumerate(calls):
         function = {"name": name, "arguments": ""}
         call = {"index": index, "id": f"call_{index}", "type": "function", "function": function}
-        deltas.append({"tool_calls": [call]})
+        yield event({"tool_calls": [call]})
         for piece in pieces_of(arguments, ARGUMENT_CHARS):
-            deltas.append({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
-    chunk = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": model}
-    ends = [*(None for _ in deltas), end]
-    events: list[dict[str, Any]] = [
-        {**chunk, "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
-        for delta, reason in zip([*deltas, {}], ends, strict=True)
-    ]
+            yield event({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
+    yield event({}, end)
     if counted is not None:
         usage = {"prompt_tokens": counted, "completion_tokens": 7}
-        events.append({**chunk, "choices": [], "usage": usage})
-    return [
-        *(f"data: {written(event)}\n\n".encode() for event in events),
-        b"data: [DONE]\n\n",
-    ]
+        yield f"data: {written({**chunk, 'choices': [], 'usage': usage})}\n\n".encode()
+    yield b"data: [DONE]\n\n"
 
 
 def pieces_of(text: str, size: int) -> list[str]:

@@ -106,13 +106,13 @@ def test_searches_are_answered_while_four_answers_and_more_are_written(
     chat.words = lambda _: ["It ", "takes ", "long."]
     with ThreadPoolExecutor(8) as pool:
         asked = [pool.submit(ask, served, "how do we roll back staging?") for _ in range(6)]
-        soon(lambda: sum(each["messages"][-1]["role"] == "tool" for each in chat.requests) >= 4)
+        soon(lambda: sum(each["messages"][-1]["role"] == "tool" for each in chat.chats) >= 4)
         for _ in range(20):
             answer = served.ask("POST", "/api/query", json={"prompt": "heap memory"})
             assert [each["id"] for each in answer.json()["lessons"]] == ["devops/heap"]
         assert not any(each.done() for each in asked)
         assert (
-            sum(each["messages"][-1]["role"] == "tool" for each in chat.requests) == 4
+            sum(each["messages"][-1]["role"] == "tool" for each in chat.chats) == 4
         )  # the others wait
         chat.release.set()
         assert {each.result(60)["status"] for each in asked} == {"answered"}
@@ -128,8 +128,8 @@ def test_a_client_that_goes_away_stops_its_model(served: Serving, chat: ChatServ
     chat.words = lambda _: endless()
     with streaming(served, "how do we roll back a staging deploy?") as answer:
         next(event for event in events_of(answer.iter_lines()) if event[0] == "piece")
-    assert chat.left.wait(60)
-    chat.left.clear()
+    assert chat.is_left.wait(60)
+    chat.is_left.clear()
 
     body = json.dumps({"query": "how do we roll back a staging deploy?"})
     head = f"POST /api/ask HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\n"
@@ -137,8 +137,8 @@ def test_a_client_that_goes_away_stops_its_model(served: Serving, chat: ChatServ
     head += f"Authorization: Bearer {served.token}\r\nContent-Length: {len(body)}\r\n\r\n"
     with socket.create_connection(("127.0.0.1", served.port)) as line:
         line.sendall((head + body).encode())
-        soon(lambda: sum(each["messages"][-1]["role"] == "tool" for each in chat.requests) == 2)
-    assert chat.left.wait(60)
+        soon(lambda: sum(each["messages"][-1]["role"] == "tool" for each in chat.chats) == 2)
+    assert chat.is_left.wait(60)
 
 
 def test_silent_models_hold_no_place_when_their_clients_are_gone(
@@ -166,7 +166,7 @@ def test_a_request_does_not_choose_the_model(served: Serving, chat: ChatServer) 
     refused = served.ask("POST", "/api/ask", json=asked)
     assert refused.status_code == 422
     assert "no field 'model'" in refused.json()["error"]
-    assert chat.requests == []
+    assert chat.chats == []
 
 
 def test_it_ends_while_an_answer_is_written(
@@ -176,7 +176,7 @@ def test_it_ends_while_an_answer_is_written(
     with serving(served.root, served.token_file.parent, LESSONS_EMBEDDER="none") as second:
         with ThreadPoolExecutor(1) as pool:
             asked = pool.submit(second.ask, "POST", "/api/ask", json={"query": "roll back staging"})
-            soon(lambda: any(each["messages"][-1]["role"] == "tool" for each in chat.requests))
+            soon(lambda: any(each["messages"][-1]["role"] == "tool" for each in chat.chats))
             assert second.stop() == 0
             refused = asked.result(60)
         assert (refused.status_code, refused.json()["error"]) == (503, "the server ends")
