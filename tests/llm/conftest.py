@@ -1,21 +1,39 @@
-"""A model behind each of two APIs, with a real server."""
+"""A model behind each of two APIs, with a real server: what it is asked, and what it says."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.backends import (
-    KINDS,
-    TEXT,
-    Server,
-    model_at,
-)
 from tests.support.model_server import ModelServer
-from vault_index.config import Config
+from vault_index.config import Config, LlmTable
+from vault_index.llm import BACKENDS
+from vault_index.llm.backend import Question, Tool
 from vault_index.llm.metered import Allowance, Model
+
+TEXT = "Erhöhe den Heap auf 4 GB \N{EM DASH} dann baut es. \N{ROCKET} \U0001f9d1\u200d\U0001f4bb"
+SEARCH = Tool(
+    "search_lessons",
+    "Search the lessons of the vault.",
+    {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
+)
+WANTED = {"query": "größerer Heap"}
+CALL = ("search_lessons", json.dumps(WANTED, ensure_ascii=False))
+PLAIN = Question("Be brief.", "What was it?")
+QUESTION = Question("Be brief.", "What was it?", tools=(SEARCH,))
+KINDS = ("anthropic", "openai")
+
+
+def model_at(kind: str, server: ModelServer, home: Path, timeout: float = 20) -> Model:
+    """Return the model of a server by its API."""
+    settings = LlmTable(openai_url=f"{server.url}/v1")
+    config = Config(home=home, llm=settings)
+    environ = {"ANTHROPIC_API_KEY": "sk-made-up", "ANTHROPIC_BASE_URL": server.url}
+    backend = BACKENDS[kind]("opus", config, environ, timeout)
+    return Model(backend, Allowance(config), lambda _: None)
 
 
 @pytest.fixture(params=KINDS)
@@ -24,14 +42,14 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def server(kind: str) -> Iterator[Server]:
+def server(kind: str) -> Iterator[ModelServer]:
     with ModelServer() as serving:
         serving.answer = lambda _: TEXT
         yield serving
 
 
 @pytest.fixture
-def model(kind: str, server: Server, tmp_path: Path) -> Model:
+def model(kind: str, server: ModelServer, tmp_path: Path) -> Model:
     return model_at(kind, server, tmp_path)
 
 

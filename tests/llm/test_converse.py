@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import streams
-from tests.support.backends import (
+from tests.llm.conftest import (
     CALL,
     KINDS,
     PLAIN,
@@ -17,10 +16,9 @@ from tests.support.backends import (
     SEARCH,
     TEXT,
     WANTED,
-    Server,
-    bodies,
     model_at,
 )
+from tests.support import streams
 from tests.support.model_server import ModelServer, Response
 from vault_index.errors import (
     ModelAwayError,
@@ -37,7 +35,7 @@ from vault_index.llm.metered import Model
     ids=["events", "bytes", "returns", "at once"],
 )
 def test_the_pieces_are_the_text_however_the_bytes_come(
-    server: Server, model: Model, play: streams.Play, used: Callable[[], tuple[int, int]]
+    server: ModelServer, model: Model, play: streams.Play, used: Callable[[], tuple[int, int]]
 ) -> None:
     server.play = play
     pieces: list[str] = []
@@ -50,12 +48,14 @@ def test_the_pieces_are_the_text_however_the_bytes_come(
     assert reply.output_tokens in (1, 7)  # as the server counts them
 
 
-def test_without_a_taker_nothing_is_streamed(server: Server, model: Model) -> None:
+def test_without_a_taker_nothing_is_streamed(server: ModelServer, model: Model) -> None:
     assert model.converse(PLAIN).text == TEXT
-    assert not any(body.get("stream") for body in bodies(server))
+    assert not any(body.get("stream") for body in server.chats)
 
 
-def test_a_server_that_does_not_stream_is_heard_all_the_same(server: Server, model: Model) -> None:
+def test_a_server_that_does_not_stream_is_heard_all_the_same(
+    server: ModelServer, model: Model
+) -> None:
     server.streams = False
     server.calls = lambda _: [CALL]
     pieces: list[str] = []
@@ -65,7 +65,7 @@ def test_a_server_that_does_not_stream_is_heard_all_the_same(server: Server, mod
 
 
 def test_a_stream_that_breaks_after_words_is_not_tried_again(
-    server: Server, model: Model, used: Callable[[], tuple[int, int]]
+    server: ModelServer, model: Model, used: Callable[[], tuple[int, int]]
 ) -> None:
     for play in (streams.cut_after(5), lambda events: events[:5]):  # or ends as if it were whole
         server.play = play
@@ -77,18 +77,18 @@ def test_a_stream_that_breaks_after_words_is_not_tried_again(
         assert "\n" not in caught.value.message
         assert pieces
         assert TEXT.startswith("".join(pieces))
-    assert len(bodies(server)) == 2
+    assert len(server.chats) == 2
     assert (model.usage.calls, used()[0]) == (2, 2)
 
 
 def test_a_stream_that_breaks_before_the_first_word_is_tried_again(
-    server: Server, model: Model
+    server: ModelServer, model: Model
 ) -> None:
     plays = [streams.cut_after(0), streams.cut_after(0), list]
     server.play = lambda events: plays.pop(0)(events)
     pieces: list[str] = []
     assert model.converse(PLAIN, pieces.append).text == TEXT == "".join(pieces)
-    assert len(bodies(server)) == 3
+    assert len(server.chats) == 3
 
 
 ERRORS = {
@@ -102,30 +102,30 @@ ERRORS = {
 @pytest.mark.parametrize(
     ("kind", "said"), [*((name, name) for name in KINDS), ("openai", "llama.cpp")]
 )
-def test_an_error_in_the_stream(server: Server, model: Model, said: str) -> None:
+def test_an_error_in_the_stream(server: ModelServer, model: Model, said: str) -> None:
     server.play = lambda events: [*events[:5], ERRORS[said]]
     pieces: list[str] = []
     with pytest.raises(ModelCallError, match=r"in the middle of its answer: .*Overloaded$"):
         model.converse(PLAIN, pieces.append)
-    assert len(bodies(server)) == 1
+    assert len(server.chats) == 1
     assert pieces
     server.play = lambda _: [ERRORS[said]]
     with pytest.raises(ModelCallError, match=r"Overloaded$") as caught:
         model.converse(PLAIN, pieces.append)
-    assert len(bodies(server)) == 1 + 4
+    assert len(server.chats) == 1 + 4
     assert isinstance(caught.value, ModelAwayError)
 
 
 @pytest.mark.slow
 def test_a_server_that_only_keeps_the_connection_alive(
-    kind: str, server: Server, tmp_path: Path
+    kind: str, server: ModelServer, tmp_path: Path
 ) -> None:
     drop = b":\n\n"
     server.play = streams.forever(drop, pause=0.02)
     model = model_at(kind, server, tmp_path, timeout=2)
     with pytest.raises(ModelCallError, match=r"did not answer in 2 s"):
         model.converse(PLAIN, lambda _: None)
-    assert len(bodies(server)) == 1
+    assert len(server.chats) == 1
     assert server.is_left.wait(60)
     server.play = streams.forever(drop, pause=0.02, after=5)
     with pytest.raises(ModelCallError, match=r"in the middle of its answer: .* in 2 s"):
@@ -133,7 +133,7 @@ def test_a_server_that_only_keeps_the_connection_alive(
 
 
 def test_an_answer_without_an_end_is_read_no_further(
-    kind: str, server: Server, model: Model, used: Callable[[], tuple[int, int]]
+    kind: str, server: ModelServer, model: Model, used: Callable[[], tuple[int, int]]
 ) -> None:
     server.answer = lambda _: "x" * 3 * streams.TEXT_CHARS
     server.play = lambda events: streams.forever(piece_of(kind, "x" * 999), after=3)(events)
@@ -142,7 +142,7 @@ def test_an_answer_without_an_end_is_read_no_further(
         model.converse(PLAIN, pieces.append)
     assert "".join(pieces) == "x" * 100_000
     assert server.is_left.wait(60)
-    assert len(bodies(server)) == 1
+    assert len(server.chats) == 1
     assert used()[0] == model.usage.calls == 1
     assert 24_000 < model.usage.output_tokens < 26_000
 
@@ -161,7 +161,7 @@ def piece_of(kind: str, text: str) -> bytes:
     "error", [ValueError("mine"), BrokenPipeError("mine"), TypeError("mine"), KeyboardInterrupt()]
 )
 def test_whoever_takes_the_pieces_goes_away(
-    server: Server, model: Model, error: BaseException, used: Callable[[], tuple[int, int]]
+    server: ModelServer, model: Model, error: BaseException, used: Callable[[], tuple[int, int]]
 ) -> None:
     server.play = lambda events: streams.forever(events[2], pause=0.01, after=4)(events)
 
@@ -172,11 +172,11 @@ def test_whoever_takes_the_pieces_goes_away(
         model.converse(PLAIN, take)
     assert caught.value is error
     assert server.is_left.wait(60)
-    assert len(bodies(server)) == 1
+    assert len(server.chats) == 1
     assert used()[0] == 1
 
 
-def test_a_refusal_and_an_end_that_is_none(kind: str, server: Server, model: Model) -> None:
+def test_a_refusal_and_an_end_that_is_none(kind: str, server: ModelServer, model: Model) -> None:
     pieces: list[str] = []
     server.answer = lambda _: "I'm sorry, but I can't help with that."
     assert model.converse(PLAIN, pieces.append).text == "".join(pieces)  # whoever asked judges it
@@ -192,7 +192,7 @@ def test_a_refusal_and_an_end_that_is_none(kind: str, server: Server, model: Mod
         model.converse(QUESTION, pieces.append)
 
 
-def test_what_a_model_thinks_is_no_text(kind: str, server: Server, model: Model) -> None:
+def test_what_a_model_thinks_is_no_text(kind: str, server: ModelServer, model: Model) -> None:
     thought = {
         "anthropic": b'data: {"type": "content_block_start", "index": 9, "content_block": '
         b'{"type": "thinking", "thinking": ""}}\n\ndata: {"type": "content_block_delta", '

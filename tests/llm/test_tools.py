@@ -8,15 +8,13 @@ from typing import Any
 
 import pytest
 
-from tests.support.backends import (
+from tests.llm.conftest import (
     CALL,
     PLAIN,
     QUESTION,
     SEARCH,
     TEXT,
     WANTED,
-    Server,
-    bodies,
 )
 from tests.support.model_server import ModelServer, Response
 from vault_index.errors import (
@@ -27,13 +25,13 @@ from vault_index.llm.backend import ASSISTANT, TOOL, USER, Question, ToolCall, T
 from vault_index.llm.metered import Model
 
 
-def refuse(server: Server, status: int, message: str) -> None:
+def refuse(server: ModelServer, status: int, message: str) -> None:
     """Answer each question that has tools with an error."""
     said = {"error": {"message": message, "type": "invalid_request_error"}}
     server.judge = lambda body: Response(status, said) if body.get("tools") else None
 
 
-def test_calls_of_tools_come_in_pieces_too(server: Server, model: Model) -> None:
+def test_calls_of_tools_come_in_pieces_too(server: ModelServer, model: Model) -> None:
     server.answer = lambda _: "Let me look."
     server.calls = lambda _: [CALL, ("search_lessons", "{}")]
     pieces: list[str] = []
@@ -52,7 +50,7 @@ def test_calls_of_tools_come_in_pieces_too(server: Server, model: Model) -> None
 
 
 def test_the_result_of_a_call_goes_back_to_the_model(
-    kind: str, server: Server, model: Model
+    kind: str, server: ModelServer, model: Model
 ) -> None:
     before = (Turn(USER, "Hello?"), Turn(ASSISTANT, "Hello."))
     calls = (ToolCall("toolu_1", SEARCH.name, WANTED), ToolCall("toolu_2", SEARCH.name, None))
@@ -62,7 +60,7 @@ def test_the_result_of_a_call_goes_back_to_the_model(
         Turn(TOOL, "No more searches.", call="toolu_2"),
     )
     model.converse(Question("", "What was it?", before=before, after=after), lambda _: None)
-    messages = bodies(server)[0]["messages"][-6:]
+    messages = server.chats[0]["messages"][-6:]
     if kind == "anthropic":
         assert [message["role"] for message in messages] == ["user", "assistant"] * 2 + ["user"]
         assert messages[3]["content"] == [
@@ -74,8 +72,8 @@ def test_the_result_of_a_call_goes_back_to_the_model(
             "tool_use_id": "toolu_1",
             "content": "[1] 4 GB",
         }
-        assert bodies(server)[0]["tool_choice"] == {"type": "none"}
-        assert bodies(server)[0]["tools"][0]["name"] == SEARCH.name
+        assert server.chats[0]["tool_choice"] == {"type": "none"}
+        assert server.chats[0]["tools"][0]["name"] == SEARCH.name
         return
     roles = ["user", "assistant", "user", "assistant", "tool", "tool"]
     assert [message["role"] for message in messages] == roles
@@ -107,7 +105,7 @@ def test_arguments_that_are_no_object(server: ModelServer, model: Model, argumen
     ],
 )
 def test_a_model_that_takes_no_tools_is_asked_again_without(
-    server: Server, model: Model, take: Any, status: int, message: str,
+    server: ModelServer, model: Model, take: Any, status: int, message: str,
     used: Callable[[], tuple[int, int]],
 ) -> None:  # fmt: skip
     refuse(server, status, message)
@@ -115,7 +113,7 @@ def test_a_model_that_takes_no_tools_is_asked_again_without(
     with pytest.raises(ModelToolsError, match=r"takes no tools") as caught:
         model.converse(QUESTION, take)
     assert caught.value.hint
-    assert len(bodies(server)) == 1
+    assert len(server.chats) == 1
     assert not model.can_call_tools
     assert used() == (0, 0)
     assert model.converse(PLAIN, take).text == TEXT

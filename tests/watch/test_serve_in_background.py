@@ -107,18 +107,6 @@ def test_it_goes_on_after_an_upgrade(
     assert answers(address)
 
 
-def test_a_busy_port_is_an_error(team: Vault) -> None:
-    with guard.listening("127.0.0.1", 0) as busy:
-        port = busy.getsockname()[1]
-        words = ("lessons", "serve", "--background", "--port", str(port))
-        refused = run(*words, cwd=team.root, check=False)
-    assert refused.code == 1
-    assert refused.err.startswith(
-        f"Error: cannot listen on 127.0.0.1:{port}: address already in use"
-    )
-    assert not serving.is_running()
-
-
 def test_what_a_terminal_serves_is_not_served_twice(team: Vault, own_world: Path) -> None:
     with serving_by_itself(team.root, own_world) as front:
         words = ("lessons", "serve", "--background", "--port", str(front.port))
