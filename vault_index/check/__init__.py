@@ -50,11 +50,7 @@ class Candidate:
     @property
     def shown(self) -> str:
         """The path as people see it, from the vault's root."""
-        return _shown(self.path, self.is_lesson)
-
-
-def _shown(path: str, is_lesson: bool) -> str:
-    return shown(path) if is_lesson else path
+        return shown(self.path) if self.is_lesson else self.path
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +82,9 @@ def everything(vault: Vault, only: Collection[str] | None = None) -> Selection:
     """
     every = [(file.path, True) for file in vault.files()[0]]
     every += [(path, False) for path in _besides_lessons(vault)]
-    chosen = [each for each in every if only is None or _shown(*each) in only]
-    return Selection(chosen, partial(_from_disk, vault))
+    if only is not None:
+        every = [each for each in every if (shown(each[0]) if each[1] else each[0]) in only]
+    return Selection(every, partial(_from_disk, vault))
 
 
 def named(vault: Vault, paths: Sequence[str]) -> Selection:
@@ -341,7 +338,7 @@ def _from_disk(vault: Vault, files: Iterable[tuple[str, bool]]) -> Iterator[Cand
 
 # Which files of a repository come before an agent, and their text as a scan for secrets needs it.
 
-_LESSON, _SKILL, _SETTINGS = "lesson", "skill", "settings"
+_LESSON, _OTHER = "lesson", "other"
 _SKILL_FILE = "skill.md"
 _PROJECT_SKILLS = (".claude", "skills")
 
@@ -371,11 +368,11 @@ def _kind(path: str, prefix: str) -> str:
     if inside.startswith(f"{FOLDER}/") and inside.endswith(".md"):
         return _LESSON
     if inside == f"{FOLDER}/{SETTINGS}":  # names of categories are shown with each lesson
-        return _SETTINGS
+        return _OTHER
     if parts[-1] != _SKILL_FILE:
         return ""
     in_vault = inside.count("/") == 2 and inside.casefold().startswith("skills/")
-    return _SKILL if in_vault or tuple(parts[-4:-2]) == _PROJECT_SKILLS else ""
+    return _OTHER if in_vault or tuple(parts[-4:-2]) == _PROJECT_SKILLS else ""
 
 
 def _besides_lessons(vault: Vault) -> Iterator[str]:
@@ -384,7 +381,7 @@ def _besides_lessons(vault: Vault) -> Iterator[str]:
     Files that a link leads to are left out.
     """
     top, prefix = _top_and_prefix(vault)
-    names = {name for name in git.files(top) if _kind(name, prefix) in (_SKILL, _SETTINGS)}
+    names = {name for name in git.files(top) if _kind(name, prefix) == _OTHER}
     # also where git does not track them, or is not there
     names.add(f"{prefix}{FOLDER}/{SETTINGS}")
     skills = "/".join(_PROJECT_SKILLS)

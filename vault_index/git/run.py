@@ -210,10 +210,7 @@ def command(folder: Path, *arguments: str, check: bool = True) -> str:
     """
     verb = _verb(arguments)
     top = top_of(folder)
-    try:
-        settings = _settings(top) if top else []
-    except OSError:  # it will be said below
-        settings = []
+    settings = _settings_if_any(top) if top else []
     named = (each.key for each in settings if each.is_of_repository)
     key = next(filter(_REFUSED.fullmatch, named), "") if verb in _NETWORK else ""
     if key:
@@ -254,20 +251,13 @@ def author_name(folder: Path) -> str:
     """Return the name that commits of the user have in a repository; "" without one."""
     if name := os.environ.get("GIT_AUTHOR_NAME", "").strip():  # git asks it first, too
         return name
-    try:
-        settings = _settings(top_of(folder) or folder)
-    except OSError:
-        return ""
-    values = {each.key: each.value for each in settings}
+    values = {each.key: each.value for each in _settings_if_any(top_of(folder) or folder)}
     return values.get("author.name") or values.get("user.name", "")
 
 
 def user_setting(folder: Path, key: str) -> str:
     """Return a setting that the user or the system made, not the repository; "" without one."""
-    try:
-        return _of_user(_settings(top_of(folder) or folder), key)
-    except OSError:
-        return ""
+    return _of_user(_settings_if_any(top_of(folder) or folder), key)
 
 
 def _text(output: bytes) -> str:
@@ -292,6 +282,13 @@ def _settings(folder: Path) -> list[Setting]:
         Setting(scope, *entry.partition("\n")[::2])
         for scope, entry in zip(fields[::2], fields[1::2], strict=False)
     ]
+
+
+def _settings_if_any(folder: Path) -> list[Setting]:
+    try:
+        return _settings(folder)
+    except OSError:  # without git or the folder, as is said of what is asked next
+        return []
 
 
 def _hooks_of_user(settings: Sequence[Setting]) -> str:

@@ -270,7 +270,6 @@ SHOWN_KEYS = frozenset({"title", "categories", "category", "fires_on", "silent_o
 page_routes = APIRouter(include_in_schema=False)
 LessonId = Annotated[Id, Query(min_length=1)]
 FileText = Annotated[Text, Field(max_length=shapes.MAX_TEXT_CHARS)]
-BodyId = Annotated[Id, Body(embed=True)]  # values of a body by their names
 BodyText = Annotated[FileText, Body(embed=True)]
 
 
