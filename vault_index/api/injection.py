@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -13,14 +14,22 @@ from vault_index.api.question import Caller, command, question
 from vault_index.api.search import failure_recalled
 from vault_index.edit import teach, update
 from vault_index.errors import VaultError, WriteError
+from vault_index.hotpath import spool
 from vault_index.hotpath.log import MAX_SESSION_CHARS
-from vault_index.recall import injected, stale, words
+from vault_index.journal import archive, transcript
+from vault_index.journal.journal import Journal
+from vault_index.journal.record import Session
+from vault_index.recall import stale, words
 from vault_index.search import above
-from vault_index.store import injections
+from vault_index.store import filters, injections
+from vault_index.store.injections import LINE, SKILL, WHOLE, Chosen, Record
 from vault_index.text import failure
+from vault_index.transcripts import reading
+from vault_index.transcripts.moments import PERSON, Moment
 from vault_index.vault import Vault
 
 MAX_WHY_CHARS = 300  # of what somebody says of a lesson
+_KINDS = {injections.FAILURE: "error", injections.EDIT: "file"}  # of others it is "prompt"
 
 
 @question
@@ -40,13 +49,126 @@ def select(
     `since` ISO 8601; `only_prompts` leaves out the starts of sessions. A record's `text` is the prompt if
     a file still has it; the `near` of a silence is the lesson that came nearest to the `floor`. `lessons`
     have `score`, the list they were `taught` it in, and `is_taught`: whether a taught prompt
-    fired them. See `injected.page`.
+    fired them. `totals` are of all that is wanted, and `more` is whether records follow.
     """
-    if only not in injected.ONLY:
+    if only not in ("", injections.ANSWERED, injections.SILENT):
         raise VaultError(f"no kind of record {only!r:.40}", "choose answered or silent")
     hooks = [event for event in injections.HOOKS if not only_prompts or event != injections.START]
-    chosen = injections.Chosen(session, lesson, only, since, hooks)
-    return injected.page(vault, chosen, max(1, limit), max(0, offset))
+    chosen = Chosen(session, lesson, only, since, hooks)
+    home, root, limit = vault.config.home, vault.root, max(1, limit)
+    injections.take_in_misses(home, root)
+    some = injections.records(home, root, chosen, limit + 1, max(0, offset))
+    details = _Details(vault, some[:limit])
+    totals = injections.total(home, root, chosen)
+    return {
+        "records": [details.of(each) for each in some[:limit]],
+        "more": len(some) > limit,
+        "totals": {**totals, "silent": totals["prompts"] - totals["answered"]},
+        "journal": spool.is_on(),
+    }
+
+
+class _Details:
+    """More about some records: titles, texts of prompts."""
+
+    def __init__(self, vault: Vault, some: Sequence[Record]) -> None:
+        self._marks = injections.marks(vault.config.home, vault.root)
+        shown = {given.lesson for each in some for given in each.given if given.form != SKILL}
+        asked = {(each.session, each.prompt) for each in some}
+        taught = {lesson for *prompt, lesson in self._marks if (*prompt,) in asked}
+        ids = sorted(shown | taught)
+        self._titles: dict[str, str] = {}  # of those that there are; of a withheld one its id
+        with suppress(VaultError):
+            columns = ("lesson_id", "title", "withheld")
+            rows = vault.open_index().store.rows(columns, filters.wholes_of(ids)) if ids else []
+            self._titles = {
+                row["lesson_id"]: row["lesson_id" if row["withheld"] else "title"] for row in rows
+            }
+        self._texts = _Texts(vault)
+        self._words = words.last_of(vault)
+
+    def of(self, record: Record) -> dict[str, Any]:
+        """Return a record with all that is known of it."""
+        session, key = record.session, record.prompt
+        in_journal = self._texts.in_journal(session)
+        return {
+            "time": record.time,
+            "event": record.event,
+            "session": session,
+            "project": in_journal.project if in_journal else "",
+            "is_kept": in_journal is not None,
+            "prompt": key,
+            "kind": _KINDS.get(record.event, "prompt"),
+            "text": record.said or self._texts.of(session, key),
+            "came_again": record.came_again,
+            "lessons": [
+                {
+                    **self._lesson(record, each.lesson),
+                    "score": each.score or 0.0,
+                    "word": str(self._words.get(each.lesson, "")),
+                    "is_taught": each.taught,
+                    "is_line": each.form == LINE,  # the agent got its line alone
+                }
+                for each in record.given
+                if each.form in (WHOLE, LINE)
+            ],
+            "skills": [
+                {"name": each.lesson.partition(":")[2], "score": each.score}
+                for each in record.given
+                if each.form == SKILL
+            ],
+            "floor": record.floor,
+            "silent": record.silent,
+            "missed": record.missed,
+            "near": {**self._lesson(record, record.near.lesson), "score": record.near.score}
+            if record.near
+            else None,
+            "others": [  # that the prompt was taught about
+                self._lesson(record, lesson)
+                for *prompt, lesson in sorted(self._marks)
+                if prompt == [session, key] and lesson not in [g.lesson for g in record.given]
+            ],
+            "ms": record.ms,
+            "by": record.by,
+        }
+
+    def _lesson(self, record: Record, id: str) -> dict[str, Any]:
+        mark = self._marks.get((record.session, record.prompt, id))
+        known = {"id": id, "title": self._titles.get(id, ""), "is_there": id in self._titles}
+        return known | {"taught": mark.kind if mark else ""}
+
+
+class _Texts:
+    """The texts of prompts by their hashes: of the journal, else of agents."""
+
+    def __init__(self, vault: Vault) -> None:
+        self._journal = Journal(vault.config)
+        self.in_journal = functools.cache(self._in_journal)
+        self._known = functools.cache(self._prompts)
+
+    def of(self, session: str, key: str) -> str:
+        """Return the text of a prompt, redacted; "" where nothing has it."""
+        return self._known(session).get(key, "") if session and key else ""
+
+    def _in_journal(self, id: str) -> Session | None:
+        with suppress(VaultError):
+            return archive.named(self._journal, id[:MAX_SESSION_CHARS]) if id else None
+        return None
+
+    def _prompts(self, id: str) -> dict[str, str]:
+        kept = self.in_journal(id)
+        there = archive.moments_of(self._journal, kept) if kept else self._of_agent(id)
+        return {injections.key_of(each.text): each.text for each in there if each.kind == PERSON}
+
+    def _of_agent(self, id: str) -> Iterable[Moment]:
+        """Return a session as the agent's transcript has it; nothing of one that was forgotten."""
+        if archive.is_forgotten(self._journal, id):
+            return ()
+        for each in reading.transcripts():
+            if each.path.stem.endswith(id):
+                with suppress(VaultError):
+                    return transcript.read(each.path, each.agent).moments
+        return ()
 
 
 @command
@@ -77,7 +199,7 @@ def teach_lesson(
     mark = injections.marks(home, vault.root).get(at) if undo else None
     if mark and not prompt.strip():
         prompt = next((each for each in entry[kind] if _key(each) == mark.written), "")
-    prompt = prompt if prompt.strip() else injected.prompt_of(vault, session, key)
+    prompt = prompt if prompt.strip() else _prompt_of(vault, session, key)
     if not prompt.strip():
         raise VaultError("the text of this prompt was not kept", "type the prompt, or words of it")
     if undo:
@@ -98,6 +220,15 @@ def teach_lesson(
     about = {"id": entry["id"], "title": entry["title"], "path": str(change.file)}
     done = {"prompt": change.prompt, "kind": kind, "changed": change.changed}
     return {**about, **done, "acts": acts, "silent": why}
+
+
+def _prompt_of(vault: Vault, session: str, key: str) -> str:
+    """Return the text of a prompt by its hash, redacted; "" where nothing has it any more."""
+    asked = Chosen(session=session[:MAX_SESSION_CHARS])
+    for each in injections.records(vault.config.home, vault.root, asked):
+        if each.said and each.prompt == key:
+            return each.said
+    return _Texts(vault).of(session, key)
 
 
 def _key(prompt: str) -> str:
