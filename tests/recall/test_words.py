@@ -123,7 +123,7 @@ def test_the_command_offers_what_a_person_may_do_next(team: Vault) -> None:
     said = run("lessons", "useful", "dates", "wrong", "we", "moved", cwd=team.root).out
     assert "hooks leave it out until: lessons useful dates yes" in said
     status = run("lessons", "status", cwd=team.root).out
-    assert "we moved; hooks leave it out: lessons useful dates yes" in status
+    assert "we moved; hooks leave it out\n   lessons useful dates yes" in status
     assert "a person called it wrong" in run("lessons", "show", "dates", cwd=team.root).out
     assert "a person called it wrong" in run("lessons", "last", cwd=team.root).out
     run("lessons", "useful", "dates", "yes", cwd=team.root)
