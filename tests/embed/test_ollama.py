@@ -129,12 +129,15 @@ def test_a_server_that_listens_everywhere_is_asked_on_loopback(server: OllamaSer
     assert asked.embed_query("text").shape == (DIMENSION,)
 
 
-@pytest.mark.parametrize("host", ["\x01", "127.0.0.1:99999", "127.0.0.1:port", "http://[half"])
+@pytest.mark.parametrize(
+    "host", ["\x01", "127.0.0.1:99999", "127.0.0.1:port", "http://ada:s3cret@[half"]
+)
 def test_a_host_that_is_none(host: str) -> None:
     with pytest.raises(EmbedderError) as caught:
         OllamaEmbedder("all-minilm", host).embed_query("text")
     assert "OLLAMA_HOST" in caught.value.hint
     assert "\n" not in caught.value.message
+    assert "s3cret" not in caught.value.message
 
 
 def test_no_texts_are_no_vectors(server: OllamaServer) -> None:
@@ -215,6 +218,18 @@ def test_a_text_that_the_model_refuses_is_embedded_by_its_first_part(
         len(text) > LONG // 2 - 10 for each in server.inputs for text in each if "x x" in text
     )
     assert asked.embed_query("q " * 2000).shape == (DIMENSION,)
+
+
+def test_a_text_that_the_model_refuses_whole_is_no_reason_to_lose_the_others(
+    server: OllamaServer,
+) -> None:
+    server.fault = "word"
+    texts = ["the lift", "the freezer rings", "the scales"]
+    asked = embedder(server)
+    assert [vector.any() for vector in asked.embed_documents(texts)] == [True, False, True]
+    assert asked.shortened == {texts[1]}
+    with pytest.raises(EmbedderError, match="refuses the text"):
+        asked.embed_query(texts[1])
 
 
 @pytest.mark.slow

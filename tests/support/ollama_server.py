@@ -36,7 +36,7 @@ class OllamaServer(LocalServer):
     `keys` are the Authorization of each.
     `fault` is "" or one of: missing, broken, busy, page, list, cut, dimension, few, garbage, nan, and
     elsewhere: it redirects there; long: a text of more than 500
-    characters is refused; endless: an answer without an end; packed: one that unpacks to 10 MB.
+    characters is refused; word: one of a freezer; endless: an answer without an end; packed: one that unpacks to 10 MB.
     It begins after `fault_from` requests. Every answer is `delay` seconds late.
     """
 
@@ -94,6 +94,10 @@ class OllamaServer(LocalServer):
                 texts = _texts(body)
                 if fault == "long" and any(len(text) > LONG for text in texts):
                     self._send(400, {"error": "the input length exceeds the context length"})
+                    return
+                if fault == "word" and any("freezer" in text for text in texts):
+                    said = "failed to encode response: json: unsupported value: NaN"
+                    self._send(500, {"error": said})
                     return
                 size = dimension + 1 if fault == "dimension" else dimension
                 vectors = [vector(text, size) for text in texts]

@@ -181,6 +181,7 @@ def test_a_lesson_without_tags_costs_what_it_did() -> None:
         ("http://127.0.0.1:11434", "http://127.0.0.1:11434"),
         ("https://ada:s3cret@models.example/v1", "https://…@models.example/v1"),
         ("ada:s3cret@models.example:11434", "…@models.example:11434"),
+        ("http://a da:s3cret@models.example", "http://…@models.example"),
         ("https://models.example/v1?key=s3cret", "https://models.example/v1?…"),
         ("https://models.example/v1#s3cret", "https://models.example/v1?…"),
         ("https://models.example/a@b", "https://models.example/a@b"),

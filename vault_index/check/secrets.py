@@ -33,7 +33,7 @@ RULE = "secret"
 _PLACEHOLDER_WORD = re.compile(
     r"(?i)^[\W_]*$|x{4,}|\*{3,}|\.{3,}|…|•{3,}|^:\w+$"
     r"|example|beispiel|placeholder|platzhalter|mot[_-]?de[_-]?passe|contrase|senha|utilisateur|benutzer|kennwort|change[_-]?(?:me|it|this)|your[_-]?|[_-]here$|redacted|dummy|^fake|sample|^todo|^foo"
-    r"|not[_-]?a?[_-]?real|(?-i:^[A-Z]+(?:_[A-Z]+)*$)|^process\.env|^os\.environ|^env\.|^secrets?[.:/]|^vault[.:/]|^op://|^ENC[\[(]|^!vault|^(?:1password|bitwarden|keepass\w*|lastpass|keychain|keyring|gopass|dashlane)|(?-i:^Ag[A-Z][A-Za-z0-9+/]{40})|^age1|^vault:v\d|^arn:|^ssm:|^file:"
+    r"|not[_-]?a?[_-]?real|(?-i:^[A-Z]+(?:_[A-Z]+)*$)|^process\.env|^os\.environ|^env\.|^secrets?[.:/]|^(?:vault|kv)[.:/]|^op://|^ENC[\[(]|^!vault|^(?:1password|bitwarden|keepass\w*|lastpass|keychain|keyring|gopass|dashlane)|(?-i:^Ag[A-Z][A-Za-z0-9+/]{40})|^age1|^vault:v\d|^arn:|^ssm:|^file:"
     r"|^(?:pass(?:word|wd|wort)?|my[_-]?(?:password|secret|token)|secret|s3cret|token|geheim|hunter2|qwerty|admin|root|user|test(?:ing)?|guest|demo|letmein"
     r"|(?:wrong|invalid|valid|correct|new|old|test|secure|strong|some)[_-]?pass(?:word|wd|wort)?|test@"
     r"|p[a@4][s5$]{2}w[o0]rd|bar|null|none|nil|undefined|true|false)\d{0,4}!?$|^12345\d*$|^(?:super|top|very|my)[_-]?s[e3]cr[e3]t$"
@@ -104,7 +104,7 @@ _LETTER_TURNS = 0.3
 _LEAST_TURNS = 3
 _LONG = 12  # characters; a shorter value in quotes needs all kinds of them
 _HASH = re.compile(r"(?<![0-9a-fA-F])(?:[0-9a-f]{40}|[0-9a-f]{64})(?![0-9a-fA-F])")
-_PUBLIC = re.compile(r"\\|-----|^MII[A-Za-z]|^AAAA[BCE]3Nza|^ssh-|^sha\d{3}-")  # keys, and escapes
+_PUBLIC = re.compile(r"\\|-----|^MII[A-Za-z]|^AAAA[BCE]3Nza|^ssh-|^[Ss][Hh][Aa]\d{3}[-:]")  # keys, and escapes
 _OF_MOST_ENTROPY = 0.75  # a short value cannot have more bits a character than its length allows
 _SIGN = re.compile(r"[!#%&*?^~$](?![\w-]+=)")  # no query of an address
 # a word, two digits and a sign, as people make passwords up: `Winter-otter1983!`

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,8 @@ _PREFIXES = {"nomic-embed-text": ("search_query: ", "search_document: ")}
 
 MIN_CHARS = 100  # of the first part of a text that the model refuses
 _ANOTHER = "check that OLLAMA_HOST is an Ollama server, and a recent one"
+# what servers say of a text, whatever their status: 500 of some is a vector without numbers
+_OF_THE_TEXT = re.compile(r"(?i)context (?:length|size)|input (?:length|is too)|too (?:long|large)|\bnan\b")
 
 
 class _RefusedError(EmbedderError):
@@ -36,7 +39,7 @@ class OllamaEmbedder:
     """An embedding model on an Ollama server.
 
     `host` is what `OLLAMA_HOST` may hold: a name, a port, a URL. Nothing is asked before first use.
-    `shortened` are the texts of which it took only the first part.
+    `shortened` are the texts of which it took only the first part, or nothing: their vector is zero.
     """
 
     def __init__(self, model: str, host: str, timeout: float = TIMEOUT_SECONDS) -> None:
@@ -44,7 +47,6 @@ class OllamaEmbedder:
         self.host = model_http.asked(host)
         self.timeout = timeout
         self.shortened: set[str] = set()
-        self._client: ollama.Client | None = None
         self.name = f"ollama/{model}"
         self._prefixes = _PREFIXES.get(model.partition(":")[0], ("", ""))
 
@@ -61,6 +63,8 @@ class OllamaEmbedder:
 
     def embed_query(self, text: str) -> np.ndarray:
         vector: np.ndarray = self._checked(self._by_parts(self._prefixes[0], [text]))[0]
+        if not vector.any():
+            raise EmbedderError(f"{self.name} refuses the text", "say it in other words")
         return vector
 
     def _by_parts(self, prefix: str, texts: Sequence[str]) -> list[Sequence[float]]:
@@ -72,10 +76,10 @@ class OllamaEmbedder:
             if middle:
                 several = (texts[:middle], texts[middle:])
                 return [each for some in several for each in self._by_parts(prefix, some)]
+            self.shortened.add(texts[0])
             half = texts[0][: min(len(texts[0]), MAX_CHARS) // 2]
             if len(half) < MIN_CHARS:
-                raise
-            self.shortened.add(texts[0])
+                return [[0.0] * self.dimension]
             return self._by_parts(prefix, [half])
 
     def _ask(self, texts: list[str]) -> list[Sequence[float]]:
@@ -87,23 +91,39 @@ class OllamaEmbedder:
             )
         return vectors
 
+    @cached_property
+    def _client(self) -> ollama.Client:
+        """The client of the server. Raises EmbedderError for a host that is none."""
+        import httpx
+
+        try:
+            name = urlsplit(self.host if "//" in self.host else f"//{self.host}").hostname
+            import ollama  # makes a client of OLLAMA_HOST
+
+            return ollama.Client(
+                self.host, **model_http.options(name or "localhost", self.timeout)
+            )
+        except (ValueError, httpx.InvalidURL):
+            raise EmbedderError(
+                f"OLLAMA_HOST is no address: {without_key(self.host)!r:.80}",
+                "set OLLAMA_HOST to a host, a host:port or a URL",
+            ) from None
+
     def _answer(self, texts: list[str]) -> ollama.EmbedResponse:
         """Ask the server; each way in which it can fail becomes an error that says what to do."""
+        client = self._client
         import httpx
         import ollama
 
         try:
-            if self._client is None:
-                name = urlsplit(self.host if "//" in self.host else f"//{self.host}").hostname
-                rule = model_http.options(name or "localhost", self.timeout)
-                self._client = ollama.Client(self.host, **rule)
-            return self._client.embed(model=self.model, input=texts)
+            return client.embed(model=self.model, input=texts)
         except ollama.ResponseError as error:
             status = error.status_code
             said = visible_line(_first_line(error.error or f"status {status}"))[:MAX_MESSAGE]
             problem, hint = f" with {self.model}: {said}", "see the log of `ollama serve`"
-            if status == 400:
-                raise _RefusedError(f"Ollama at {self.host}{problem}", hint) from None
+            if status in (400, 413, 422) or _OF_THE_TEXT.search(said):
+                where = without_key(self.host)
+                raise _RefusedError(f"Ollama at {where}{problem}", hint) from None
             if status == 404:
                 hint = f"run: ollama pull {self.model}"
             if 300 <= status < 400:
@@ -117,9 +137,6 @@ class OllamaEmbedder:
         except (OSError, httpx.HTTPError) as error:
             problem = f" cannot be reached: {_first_line(error)}"
             hint = "start it with `ollama serve`, set OLLAMA_HOST, or use the built-in embedder"
-        except httpx.InvalidURL as error:
-            problem = f" cannot be asked: {_first_line(error)}"
-            hint = "set OLLAMA_HOST to a host, a host:port or a URL"
         except (ValueError, TypeError, AttributeError) as error:  # not what the API promises
             problem, hint = f" answered oddly: {_first_line(error)}", _ANOTHER
         raise EmbedderError(f"Ollama at {without_key(self.host)}{problem}", hint)

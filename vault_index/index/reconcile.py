@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from vault_index.embed import Embedder
     from vault_index.store.schema import LessonRow
 
-_SHORTENED = "found by its first part alone: the model refuses the whole text; make it shorter"
+_SHORTENED = "found by its first part alone, or by words: the model refuses its text"
 BATCH_PASSAGES = 512  # about six seconds of embedding between two commits
 BATCHES = 100  # of many files at most
 

@@ -179,5 +179,5 @@ def _is_unseen(char: str) -> bool:
 
 def without_key(address: str) -> str:
     """Return an address without the user, password and query that it may have: an ellipsis instead."""
-    bare = re.sub(r"^((?:[\w+.-]+:)?//)?[^/?#\s]*@", r"\1…@", address)
+    bare = re.sub(r"^((?:[\w+.-]+:)?//)?[^/?#]*@", r"\1…@", address)
     return re.sub(r"[?#].*", "?…", bare, flags=re.DOTALL)
