@@ -28,7 +28,7 @@ _PREFIXES = {"nomic-embed-text": ("search_query: ", "search_document: ")}
 MIN_CHARS = 100  # of the first part of a text that the model refuses
 _ANOTHER = "check that OLLAMA_HOST is an Ollama server, and a recent one"
 # what servers say of a text, whatever their status: 500 of some is a vector without numbers
-_OF_THE_TEXT = re.compile(r"(?i)context (?:length|size)|input (?:length|is too)|too (?:long|large)|\bnan\b")
+_OF_THE_TEXT = re.compile(r"(?i)context (?:length|size)|input length|too (?:long|large)|\bnan\b")
 
 
 class _RefusedError(EmbedderError):
@@ -100,9 +100,7 @@ class OllamaEmbedder:
             name = urlsplit(self.host if "//" in self.host else f"//{self.host}").hostname
             import ollama  # makes a client of OLLAMA_HOST
 
-            return ollama.Client(
-                self.host, **model_http.options(name or "localhost", self.timeout)
-            )
+            return ollama.Client(self.host, **model_http.options(name or "localhost", self.timeout))
         except (ValueError, httpx.InvalidURL):
             raise EmbedderError(
                 f"OLLAMA_HOST is no address: {without_key(self.host)!r:.80}",
