@@ -639,6 +639,10 @@ def test_an_object_is_one_lesson_whatever_its_text_looks_like() -> None:
     assert "\\## Lesson: b" in lesson(only(json.dumps({"text": hidden}), "all.jsonl")).text
 
 
+def test_json_lines_of_an_old_mac() -> None:
+    assert len(drafts(b'{"text": "one is good"}\r{"text": "two is good"}\r', "all.jsonl")) == 2
+
+
 @pytest.mark.parametrize(
     ("line", "says"),
     [

@@ -314,11 +314,18 @@ def test_broken_frontmatter_is_named_with_its_line(text: str, line: int, says: s
         ("title: [Draft] the mill", 'title: "[Draft] the mill"'),
         ('title: %s is "x"', "title: '%s is \"x\"'"),
         ("tags:\n  - a\n  - b: c: d", '- "b: c: d"'),
+        ('title: "Fix" the roll', "title: '\"Fix\" the roll'"),
+        ("title: 'It's the roll'", 'title: "It\'s the roll"'),
+        ('title: "C:\\rolls\\x"', "title: 'C:\\rolls\\x'"),
     ],
 )
 def test_frontmatter_that_quotes_would_mend_says_so(line: str, quoted: str) -> None:
     hint = problem(f"---\nid: rolls\n{line}\ntype: bug_fix\n---\nOrder the matte roll.\n").hint
     assert hint == f"put the value in quotes: {quoted}"
+
+
+def test_frontmatter_with_tabs_says_so() -> None:
+    assert "blanks" in problem('---\ntitle: "a\n  b"\ntags:\n\t- a\n---\ntext').hint
 
 
 # what YAML gives a meaning, and letters that it takes in some places only

@@ -175,6 +175,7 @@ def test_of_lessons_that_say_the_same_the_newest_comes(
         ("ferry.sync-conflict-20261002-231502-K4M2QRS.md", "twenty"),
         ("ferry 2.md", "Bring a coat."),
         ("other.md", "A ferry at night"),
+        ("elsewhere.md", "The night ferry will not wait"),
         ("fe\u0301rry.md", ""),
     ],
 )
@@ -184,9 +185,10 @@ def test_of_copies_a_prompt_gets_one_and_check_says_which_is_newer(
     said = "The night ferry leaves at ten past one and waits for nobody; after a late shift take a taxi."
     title = "The night ferry does not wait"
     copy = said.replace("ten", text) if text == "twenty" else said + text * text.endswith(".")
+    copy = copy.replace("a taxi", "the taxi") if name == "elsewhere.md" else copy
     files = {
         "ferry.md": lesson_text(title, said),
-        name: lesson_text(text if text.startswith("A ") else title, copy),
+        name: lesson_text(text if text[:2] in ("A ", "Th") else title, copy),
         "belt.md": lesson_text("The belt of the ferry", "A late belt waits for the night shift."),
     }
     vault = make_vault(files)

@@ -35,8 +35,8 @@ class OllamaServer(LocalServer):
 
     `keys` are the Authorization of each.
     `fault` is "" or one of: missing, broken, busy, page, list, cut, dimension, few, garbage, nan, and
-    elsewhere: it redirects there; long: a text of more than 500
-    characters is refused; word: one of a freezer; endless: an answer without an end; packed: one that unpacks to 10 MB.
+    elsewhere: it redirects there; long: a text of more than 500 characters is refused; word: one of a
+    freezer; endless: an answer without an end; packed: one that unpacks to 10 MB.
     It begins after `fault_from` requests. Every answer is `delay` seconds late.
     """
 

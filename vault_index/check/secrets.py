@@ -104,9 +104,8 @@ _LETTER_TURNS = 0.3
 _LEAST_TURNS = 3
 _LONG = 12  # characters; a shorter value in quotes needs all kinds of them
 _HASH = re.compile(r"(?<![0-9a-fA-F])(?:[0-9a-f]{40}|[0-9a-f]{64})(?![0-9a-fA-F])")
-_PUBLIC = re.compile(
-    r"\\|-----|^MII[A-Za-z]|^AAAA[BCE]3Nza|^ssh-|^[Ss][Hh][Aa]\d{3}[-:]"
-)  # keys, and escapes
+# keys, their hashes, and escapes
+_PUBLIC = re.compile(r"\\|-----|^MII[A-Za-z]|^AAAA[BCE]3Nza|^ssh-|^[Ss][Hh][Aa]\d{3}[-:]")
 _OF_MOST_ENTROPY = 0.75  # a short value cannot have more bits a character than its length allows
 _SIGN = re.compile(r"[!#%&*?^~$](?![\w-]+=)")  # no query of an address
 # a word, two digits and a sign, as people make passwords up: `Winter-otter1983!`

@@ -84,7 +84,10 @@ def brief(value: Any, limit: int = 60) -> str:
 MAX_CHANGED = 40  # characters of a number or the like
 _PROBLEM_CHARS = 200  # of what YAML says, which repeats what it does not like
 _LINES_TRIED = 1_000  # to find the line of frontmatter that does not load
-_VALUE = re.compile(r"(?P<key>[ \t]*[\w.-]+:[ \t]+|[ \t]*-[ \t]+)(?P<value>[^'\"\s].*?)\s*")
+_VALUE = re.compile(
+    r"(?P<key>[ \t]*[\w.-]+:[ \t]+|[ \t]*-[ \t]+)(?P<value>(?P<quote>['\"]?)\S.*?)\s*"
+)
+_TABBED = re.compile(r"(?m)^ *\t")
 _KEY_LINE = re.compile(r"""^(['"]?)[\w.-]+\1\s*:(\s|$)""")
 
 
@@ -168,7 +171,8 @@ def _read(block: str, above: int, path: str) -> Any:
         mark = error.problem_mark or error.context_mark
         line = above + (mark.line + 1 if mark else 0)
         problem = f"is not YAML: {_on_one_line(error.problem or error.context or error)}"
-        hint = _quotes(block)
+        tabs = "indent with blanks: YAML takes no tabs" if _TABBED.search(block) else ""
+        hint = _quotes(block) or tabs
     except Exception as error:  # noqa: BLE001  # a bad date is a ValueError, deep nesting a RecursionError
         line = above + _line_that_fails(block)
         problem, hint = f"is not usable: {_on_one_line(error)}", ""
@@ -192,8 +196,13 @@ def _quotes(block: str) -> str:
         match = _VALUE.fullmatch(line)
         if match is None or len(line) > _PROBLEM_CHARS:
             continue
-        quote = "'" if '"' in match["value"] else '"'
-        quoted = f"{match['key']}{quote}{match['value']}{quote}"
+        value, before = match["value"], match["quote"]
+        if before and value.count(before) == 1:  # it goes on in the next line
+            continue
+        if before and value[-1] == before:
+            value = value[1:-1]
+        quote = "'" if '"' in value or "\\" in value else '"'
+        quoted = f"{match['key']}{quote}{value}{quote}"
         if _failure(line) and not _failure(quoted):
             return f"put the value in quotes: {quoted.strip()}"
     return ""

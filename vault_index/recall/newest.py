@@ -1,8 +1,8 @@
 """One lesson of those that say the same: the newest takes the place of the others.
 
-They say the same if `lessons check` reports them as near-duplicates and title or text is equal, or if one
-says to supersede the other. An older lesson never comes while the newer one may: a withheld or
-untrusted one replaces nothing.
+They say the same if `lessons check` reports them as near-duplicates and title or text is equal, if both
+were found and are nearly equal, or if one says to supersede the other. An older lesson never comes while
+the newer one may: a withheld or untrusted one replaces nothing.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from vault_index.vault import Vault
 
 Keep = Callable[["Vault", list[Hit]], list[Hit]]
+_NEARLY_EQUAL = 0.95  # cosine; titles and texts in which a word differs have 0.97
 MAX_STEPS = 8  # from a lesson to what supersedes it, and on
 
 
@@ -34,7 +35,22 @@ def only(vault: Vault, hits: Iterable[Hit], keep: Keep) -> list[Hit]:
     for hit in every:
         best = _replaced(vault, _newest_like(vault, hit, keep), newer, keep)
         chosen.setdefault(best.lesson_id, best)
-    return list(chosen.values())
+    return _one_of_each(vault, [*chosen.values()])
+
+
+def _one_of_each(vault: Vault, hits: list[Hit]) -> list[Hit]:
+    """Return hits without those that are nearly equal to a better one; the newest is in its place."""
+    vectors = vault.open_index().store.of_lessons([hit.lesson_id for hit in hits])
+    kept: list[Hit] = []
+    for hit in hits:
+        here = vectors.get(hit.lesson_id)
+        for place, better in enumerate(kept if here is not None else ()):
+            if vectors[better.lesson_id] @ here >= _NEARLY_EQUAL:
+                kept[place] = min(better, hit, key=lambda each: _order(vault, each))
+                break
+        else:
+            kept.append(hit)
+    return kept
 
 
 def _newest_like(vault: Vault, hit: Hit, keep: Keep) -> Hit:

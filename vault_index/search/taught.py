@@ -176,7 +176,9 @@ def _duplicates(vault: Vault, lessons: list[Lesson], path: str) -> Iterator[Find
 
 # names that sync clients and file managers give to copies
 _COPY = re.compile(
-    r"(?i)conflicted copy|\.sync-conflict-|\((?:case )?conflict|[ _-](?:\(\d+\)|\d|copy(?: \d+)?)\.md$"
+    r"(?i)conflicted copy|\.sync-conflict-|\((?:case )?conflict"
+    r"|(?:[ _-](?:\(\d+\)|\d|(?:cop(?:y|ie|ia)|kopie)(?: \d+)?)|_(?:base|backup|local|remote)_\d+"
+    r"|\.(?:orig|bak)|~)\.md$"
 )
 
 

@@ -132,7 +132,13 @@ _MANAGERS = (
         f"{{repo: local, hooks: [{{id: lessons, name: lessons, entry: {_RUN}, language: system,"
         " always_run: true, pass_filenames: false}]}",
     ),
+    (
+        re.compile("(?i)overcommit"),
+        [".overcommit.yml"],
+        f"PreCommit: {{Lessons: {{enabled: true, command: [{', '.join(_RUN.split())}]}}}}",
+    ),
 )
+_NO_SHELL = re.compile(r"#!(?!.*sh\b)")
 _CALLS = re.compile(r"^[^#\n]*\blessons\b[^#\n]*\bcheck\b", re.MULTILINE)
 
 
@@ -156,6 +162,8 @@ class _Elsewhere:
         file = shlex.quote(from_here(self.files[0]))
         if self.line != _RUN:
             return f"add to {file}: {self.line}"
+        if _NO_SHELL.match(_content(self.files[0]) or ""):
+            return f"run `{_RUN}` in {file}"
         line = f"echo '{_RUN} || exit 1' >> {file}"
         if self.hook != self.files[0]:  # husky starts it by `sh`
             return "npx husky" if _CALLS.search(_content(self.files[0]) or "") else line
@@ -222,7 +230,8 @@ def _content(file: Path) -> str | None:
 
 def _chain(folder: Path, top: Path) -> str:
     there = _elsewhere(folder, top)
+    ours = " and check lessons" if there.checks else f"; to add ours: {there.command}"
     return (
-        f"git hooks are in {from_here(folder)} already; to add ours: {there.command}; and call"
+        f"git hooks are in {from_here(folder)} already{ours}; and call"
         " `lessons-hook git . &` in post-commit, post-merge, post-checkout and post-rewrite there"
     )

@@ -91,7 +91,8 @@ def _values(data: bytes, path: str) -> Iterator[tuple[str, int, Any]]:
             return
         if isinstance(_json(text.partition("\n")[0], path, 1), LessonError):
             raise whole
-    for line, raw in enumerate(data.split(b"\n"), start=1):
+    of_old_mac = b"\n" not in data  # within a string, JSON writes line ends as escapes
+    for line, raw in enumerate(data.split(b"\r" if of_old_mac else b"\n"), start=1):
         try:
             written = text_of(raw, path)
             if written.strip():
