@@ -55,7 +55,7 @@ def of(vault: Vault) -> dict[str, Any]:
         found["categories"] = {}
     ids = [lesson["id"] for lesson in lessons]
     found["injections"] = injections.summary(vault.config.home, vault.root, ids)
-    found["state"] = [what for what, _ in state.notes(vault.config.home)]
+    found["state"] = [what for what, fix in state.notes(vault.config.home) if not fix]
     for add in features.adding("state"):
         found |= add(vault)
     return found
