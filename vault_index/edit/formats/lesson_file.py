@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any
 
 from vault_index.errors import LessonError
@@ -195,7 +195,9 @@ def draft_of(text: str, path: str, file_title: str) -> list[Draft]:
             title = ""
         titles.insert(0, title or file_title)
         if not title:
-            data = _with_title(data, path, file_title or first_sentence(lessons[0].text))
+            made = file_title or first_sentence(lessons[0].text)
+            with suppress(LessonError):  # of frontmatter that cannot be edited: the file name is it
+                data = set_keys(data, {"title": made}, path)
     named, title = stem_of(path), lessons[0].document or lessons[0].title
     if _DATE.fullmatch(named) and (not title or title == file_title or _DATE.fullmatch(title)):
         why = "a note of a day: give it a title to import it"
@@ -212,13 +214,6 @@ _NUMBERS = r"\d{4}[-_. ]?(?:\d\d[-_. ]?\d\d|\d\d|w\d\d)|\d{1,2}[-_./]\d{1,2}[-_.
 _NAMES = rf"{_ORDINAL} +{_MONTH},? +\d{{4}}|{_MONTH} +(?:{_ORDINAL},? +)?\d{{4}}"
 # the name of a day, week or month
 _DATE = re.compile(rf"(?:{_DAY},? +)?(?:{_NUMBERS}|{_NAMES})(?:,? +{_DAY})?", re.IGNORECASE)
-
-
-def _with_title(data: bytes, path: str, title: str) -> bytes:
-    try:
-        return set_keys(data, {"title": title}, path)
-    except LessonError:  # frontmatter that cannot be edited; the file name will be the title
-        return data
 
 
 # Notes of an Obsidian vault: markdown with wikilinks, embeds, callouts, comments and inline tags.
@@ -335,17 +330,13 @@ def read_okf(data: bytes, path: str) -> list[Draft]:
     made, verified = keys.get("generated"), keys.get("verified")
     every = verified if isinstance(verified, list) else [verified]
     events = [each for each in every if isinstance(each, dict)]
-    by_people = [_at(each) for each in events if str(each.get("by")).startswith("human:")]
+    people = [each for each in events if str(each.get("by")).startswith("human:")]
     more = {
         "title": " ".join(re.split(r"[-_\s]+", stem_of(path))),
-        "created": _at(made) if isinstance(made, dict) else moment(keys.get("timestamp")),
-        "confirmed": max(filter(None, by_people), default=None),
+        "created": moment(made.get("at") if isinstance(made, dict) else keys.get("timestamp")),
+        "confirmed": max(filter(None, (moment(each.get("at")) for each in people)), default=None),
         "source": str(keys.get("resource") or "") or None,
     }
     whole = "".join(file.lines[: file.body.start]) + text + "\n"
     new = {name: value for name, value in more.items() if value and not keys.get(name)}
     return draft_of(set_keys(whole.encode(), new, path).decode(), path, stem_of(path))
-
-
-def _at(event: Mapping[str, Any]) -> datetime | None:
-    return moment(event.get("at"))
