@@ -8,7 +8,7 @@ a lesson is in the database of this machine; no file of a lesson has it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 YES, NO, WRONG = WORDS = ("yes", "no", "wrong")
 PERSON, AGENT = SPEAKERS = ("person", "agent")
-_COLUMNS = "word, by, why, day, hash"
 _WHO = {PERSON: "a person", AGENT: "an agent"}
 
 
@@ -32,6 +31,7 @@ _WHO = {PERSON: "a person", AGENT: "an agent"}
 class Word:
     """The last word of a person, or of an agent after that. `hash` is of the lesson as it was then."""
 
+    lesson: str
     word: str
     by: str
     why: str
@@ -51,18 +51,14 @@ class Word:
 def last_of(vault: Vault) -> dict[str, Word]:
     """Return the last word on each lesson."""
     with state.reading(vault.config.home) as db:
-        query = f"SELECT lesson, {_COLUMNS} FROM word WHERE vault = ?"
-        rows = db.execute(query, [state.vault_of(vault.root)])
-        return {lesson: Word(*row) for lesson, *row in rows}
+        said = state.select(db, "word", Word, "WHERE vault = ?", [state.vault_of(vault.root)])
+    return {word.lesson: word for word in said}
 
 
 def wrong(vault: Vault, ids: Collection[str] | None = None) -> dict[str, Word]:
     """Return the words that call lessons wrong as they are now, of all or of some ids."""
-    said = {
-        lesson: word
-        for lesson, word in last_of(vault).items()
-        if word.word == WRONG and (ids is None or lesson in ids)
-    }
+    last = last_of(vault).items()
+    said = {id: each for id, each in last if each.word == WRONG and (ids is None or id in ids)}
     if not said:
         return said
     try:
@@ -80,15 +76,14 @@ def say(vault: Vault, lesson: str, word: str, by: str, why: str) -> None:
     there = _lessons(vault, [lesson]).get(lesson)
     if there is None:
         raise VaultError(f"{lesson} is not in the index", "run `lessons index`")
-    said = Word(word, by, why, datetime.now(UTC).date().isoformat(), there[0])
+    said = Word(lesson, word, by, why, datetime.now(UTC).date().isoformat(), there[0])
+    place = state.vault_of(vault.root)
     with state.writing(vault.config.home) as db:
         before = last_of(vault).get(lesson)
         if before and before.withholds and before.hash == said.hash and by == AGENT:
             return
-        db.execute(
-            f"INSERT OR REPLACE INTO word (vault, lesson, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [state.vault_of(vault.root), lesson, *astuple(said)],
-        )
+        db.execute("DELETE FROM word WHERE vault = ? AND lesson = ?", [place, lesson])
+        state.insert(db, "word", said, vault=place)
 
 
 def deliverable(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
