@@ -92,8 +92,9 @@ FORMS = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("leak", [*FORMS, _message])
-@pytest.mark.parametrize("removed", [False, True])
+@pytest.mark.parametrize(
+    ("leak", "removed"), [(FORMS[0], False), *((leak, True) for leak in [*FORMS, _message])]
+)
 def test_no_secret_is_pushed(
     pair: tuple[Path, Path], leak: Callable[[Path], None], removed: bool
 ) -> None:

@@ -99,14 +99,20 @@ def test_a_damaged_index_of_the_journal_is_named_with_what_mends_it(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("answer", ["", "y", "n"])
 @pytest.mark.parametrize(
-    "words", [("init",), ("install", "claude"), ("install", "codex")], ids=" ".join
+    ("words", "answer"),
+    [
+        *((("init",), answer) for answer in ("", "y", "n")),
+        *((("install", "claude"), answer) for answer in ("", "n")),
+        (("install", "codex"), "n"),
+    ],
 )
 def test_whoever_installs_is_asked_once_whether_to_record(
     shop: Path, own_world: Path, answer: str, words: tuple[str, ...]
 ) -> None:
-    typed, env = [("[Y/n]", f"{answer}\n")], {"CODEX_HOME": str(own_world / ".codex")}
+    env = {"CODEX_HOME": str(own_world / ".codex")}
+    unasked = [("[y/N]", "\n")] if "claude" in words else []  # whether it may read lessons
+    typed = [("[Y/n]", f"{answer}\n"), *unasked]
     code, shown = at_terminal("lessons", *words, cwd=shop, typed=typed, size=(50, 80), env=env)
     assert code == 0
     assert str(own_world / "journal") in "".join(shown.split("\n"))
@@ -121,7 +127,8 @@ def test_whoever_installs_is_asked_once_whether_to_record(
         assert f"no; later: lessons install {agent} --journal" in shown
     else:
         assert recorded.read_text() == (f"{shop}\n" if words == ("init",) else "*\n")
-        assert at_terminal("lessons", *words, cwd=shop, env=env)[1].count("[Y/n]") == 0
+        again = at_terminal("lessons", *words, cwd=shop, typed=unasked, env=env)
+        assert again[1].count("[Y/n]") == 0
 
 
 def test_without_a_terminal_nothing_is_recorded_and_one_line_says_so(

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from tests.support.files import lesson_text, write
-from tests.support.watchers import watched
 from vault_index import api, client
 from vault_index.api import codec
 from vault_index.api.question import Form, Question
@@ -69,18 +68,6 @@ def test_the_rest_answers_in_json(team: Vault) -> None:
         "floor",
         "embedder",
     }
-
-
-@pytest.mark.slow
-def test_the_watcher_answers_the_same(team: Vault) -> None:
-    questions = [
-        api.search.find(query=Query("heap", k=2, categories=("ops",), explain=True)),
-        api.lesson.select(category="ops"),
-        api.lesson.show(name="lock"),
-    ]
-    alone = [ask(team, question) for question in questions]
-    with watched(team):
-        assert [ask(team, question) for question in questions] == alone
 
 
 @pytest.mark.slow
