@@ -133,7 +133,7 @@ def status(vault: Vault) -> dict[str, Any]:
     return {
         "lessons": len(ids),
         "by_type": dict(sorted(opened.store.tally("type", filters.WHOLE).items())),
-        "by_category": entries.tally(vault),
+        "by_category": entries.categories(vault),
         **{name: used[name] for name in shown},
         "proposals": review.count(vault),
         "embedder": vault.config.embedder,

@@ -74,7 +74,7 @@ def compare(vault: Vault, proposal: Proposal, without: str = "") -> dict[str, An
         "near": [lesson for lesson, is_near in every if is_near][:MAX_LIKE],
         "nearest": every[0][0] if every else None,
         "closest": [lesson for lesson, _ in every[:CANDIDATES]],
-        "categories": sorted({*entries.tally(vault), *planned}),
+        "categories": sorted({*entries.categories(vault), *planned}),
         "rejected": bool(fingerprint.find_same(fingerprint.create(proposal, seen), rejected)),
         **seen,
     }
