@@ -175,6 +175,7 @@ def test_a_broken_file_keeps_its_last_good_rows_until_it_is_mended(make_vault: M
     assert problem.path == "lessons/a.md"
     assert problem.line > 0
     assert "frontmatter is not YAML" in problem.message
+    assert "put the value in quotes" in problem.message
     assert entries.entry(vault, "a")["title"] == "Heap"
     assert reconcile.sync(vault).problems == [problem]  # and it is told every time
 

@@ -240,7 +240,8 @@ class _Reader:
                 why, until = withheld_by(self.vault, path, data)
                 entry = replace(entry, withheld=why, held=until)
         except LessonError as error:
-            return replace(entry, problem=error.message, line=error.line), None
+            problem = ": ".join(filter(None, (error.message, error.hint)))
+            return replace(entry, problem=problem, line=error.line), None
         except FileNotFoundError:  # deleted since it was listed: the next look takes it out
             return before or entry, None
         except OSError as error:
