@@ -185,19 +185,6 @@ class UpdateBody(Body):
     source_file: Source | None = None
 
 
-class DeleteAnswer(BaseModel):
-    """A deleted lesson."""
-
-    id: str
-    status: Literal["deleted"]
-
-
-class CategoriesAnswer(BaseModel):
-    """How many lessons are in and below each category, at every level."""
-
-    categories: dict[str, int]
-
-
 class AskBody(Body):
     """A question. `document` and `category` narrow its search; their names may be half remembered.
 
