@@ -10,6 +10,7 @@ import pytest
 from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text, write
 from tests.support.places import TESTS
+from vault_index import api, client
 from vault_index.errors import VaultError
 from vault_index.index import reconcile
 from vault_index.index.documents import DOCUMENT
@@ -149,3 +150,21 @@ def test_small_words_are_no_initials(make_vault: MakeVault) -> None:
     with pytest.raises(VaultError, match="no document"):
         resolve(vault, "what to do")
     assert resolve(vault, "the ML one").title == "Machine Learning"
+
+
+@pytest.mark.slow
+def test_a_course_is_a_document_whose_lessons_say_their_numbers(
+    make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    numbered = (
+        "## Lesson: Flags\n\nLesson 2\n\nPass -x.\n\n## Lesson: Traps\n\nLesson 5\n\nTrap it.\n"
+    )
+    talk = "## Lesson: Learn\n\nLesson learned.\n\n## Lesson: Count\n\nLesson 7 was long.\n"
+    vault = make_vault({"shell.md": numbered, "talk.md": talk})
+    (course,) = client.ask(vault, api.document.courses())
+    assert course.path == "lessons/shell.md"
+    assert [(each.number, each.title) for each in course.lessons] == [
+        (2, "Flags"),
+        (5, "Traps"),
+    ]
