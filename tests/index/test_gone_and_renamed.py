@@ -81,9 +81,10 @@ def test_a_deletion_that_is_not_committed_is_known_and_comes_back(
     log = lessons("log", id)
     assert log.stdout.endswith(": first\n")
     assert log.stderr == f"note: {id} was deleted since them\n"
-    ended = lessons("show", id, code=1).stderr
-    assert f"Error: the last commit has {id}, and it is no longer here\n" in ended
-    assert ended.endswith(f"Try: {said}\n")
+    for words in (("show", id), ("edit", id), ("rm", id, "--yes")):
+        ended = lessons(*words, code=1).stderr
+        assert f"Error: the last commit has {id}, and it is no longer here\n" in ended
+        assert ended.endswith(f"Try: {said}\n")
     assert said.startswith(f"{way} ")
     back = run(*shlex.split(said), cwd=team.root)
     assert text in (back.out if way == "lessons" else lessons("show", id).stdout)

@@ -297,6 +297,13 @@ def _show_document(parts: list[dict[str, Any]], as_json: bool) -> None:
         output.text(entry["text"])
 
 
+def _entry(named: str | None, lesson_id: str) -> Any:
+    try:
+        return asking.entry(named, lesson_id)
+    except VaultError as error:
+        raise _as_deleted(named, lesson_id, error) from None
+
+
 def _as_deleted(named: str | None, lesson_id: str, error: VaultError) -> VaultError:
     """Return an error that says in which commit a lesson was deleted, if it was; else the same error."""
     from vault_index.share import history
@@ -334,7 +341,7 @@ def edit_command(named: str | None, lesson_id: str | None) -> None:
     from vault_index.lesson import parse
 
     vault = client.open_vault(named)
-    entry = asking.entry(named, lesson_id or asking.pick(named))
+    entry = _entry(named, lesson_id or asking.pick(named))
     file = vault.root / entry["path"]
     files.refuse_links(file, vault.root)
     asking.edit_file(file, vault.root)
@@ -359,7 +366,7 @@ def rm_command(named: str | None, lesson_id: str, yes: bool) -> None:
     """Delete a lesson, its file or its section, after asking."""
     from vault_index.search import entries
 
-    entry = asking.entry(named, lesson_id)
+    entry = _entry(named, lesson_id)
     if yes and not entries.matches(lesson_id, {entry["id"]: entry["path"]}):
         hint = f"lessons rm {entry['id']} --yes"
         raise VaultError(f"{lesson_id!r} is only the beginning of a name", hint)
