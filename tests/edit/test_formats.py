@@ -218,6 +218,7 @@ def test_a_title_ends_before_code_or_keeps_it_whole(text: str, title: str) -> No
     [
         ("- Node 20", "no statement: Node 20"),
         ("- For the deploy, see `docs/deploy.md`.", "a pointer"),
+        ("- ~~Never stop the old mill by hand~~", "struck out"),
         ("- See [the book](https://m.example/b) for the rest", "a pointer"),
         ("- **These are the commands of the mill**:", "an introduction"),
         (

@@ -143,6 +143,8 @@ def _why_none(text: str) -> str:
     """Return why a text says nothing by itself, "" if it does."""
     if _ONLY_A_POINTER.fullmatch(text):
         return "a pointer"
+    if text.startswith("~~") and text.endswith("~~"):
+        return "struck out"
     is_line = "\n" not in text
     if is_line and (_INTRO.match(text) or text.rstrip("*_").endswith(":")):
         return "an introduction"
