@@ -18,7 +18,7 @@ import pytest
 
 from tests.support.commands import BIN, run
 from tests.support.files import MakeVault, lesson_text, write
-from tests.support.serving import Serving, serving, serving_by_itself
+from tests.support.serving import Answering, Serving, answering, serving, serving_by_itself
 from tests.support.watchers import soon
 from vault_index import api, client
 from vault_index.vault import Vault
@@ -42,7 +42,13 @@ def served(vault: Vault, own_world: Path) -> Iterator[Serving]:
         yield server
 
 
-def found(server: Serving, prompt: str) -> list[str]:
+@pytest.fixture
+def answers(vault: Vault, own_world: Path) -> Iterator[Answering]:
+    with answering(vault.root, own_world, LESSONS_EMBEDDER="none") as asked:
+        yield asked
+
+
+def found(server: Serving | Answering, prompt: str) -> list[str]:
     """Return the ids that a query finds."""
     answer = server.ask("POST", "/api/query", json={"prompt": prompt}, token=False)
     assert answer.status_code == 200, answer.text
@@ -50,29 +56,29 @@ def found(server: Serving, prompt: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_skills_of_the_user_alone_are_nobody_elses(served: Serving, own_world: Path) -> None:
-    for folder, name in ((served.root, "ours"), (own_world / ".claude", "mine")):
+def test_skills_of_the_user_alone_are_nobody_elses(answers: Answering, own_world: Path) -> None:
+    for folder, name in ((answers.root, "ours"), (own_world / ".claude", "mine")):
         text = f"---\nname: {name}\ndescription: Review a pull request\n---\nRead the diff.\n"
         write(folder / "skills" / name / "SKILL.md", text)
     asked = {"prompt": "review a pull request", "collections": ["skills"]}
-    answer = served.ask("POST", "/api/query", json=asked, token=False).json()
+    answer = answers.ask("POST", "/api/query", json=asked, token=False).json()
     assert [skill["id"] for skill in answer["results"]["skills"]] == ["vault:ours"]
 
 
 @pytest.mark.slow
-def test_the_settings_say_how_many_hits_a_search_has(served: Serving) -> None:
+def test_the_settings_say_how_many_hits_a_search_has(answers: Answering) -> None:
     """At each door, where the caller names no number."""
     for number in range(6):
-        write(served.root / f"lessons/heap-{number}.md", lesson_text(f"Heap {number}", "Heap."))
-    write(served.root / "lessons/vault.toml", "[search]\nhits = 3\n")
-    assert len(found(served, "heap")) == 3
-    assert len(run("lessons", "search", "heap", "--json", cwd=served.root).json["hits"]) == 3
-    assert len(client.ask(served.root, api.learn.search(query="heap")).hits) == 3
+        write(answers.root / f"lessons/heap-{number}.md", lesson_text(f"Heap {number}", "Heap."))
+    write(answers.root / "lessons/vault.toml", "[search]\nhits = 3\n")
+    assert len(found(answers, "heap")) == 3
+    assert len(run("lessons", "search", "heap", "--json", cwd=answers.root).json["hits"]) == 3
+    assert len(client.ask(answers.root, api.learn.search(query="heap")).hits) == 3
     asked = {"prompt": "heap", "top_k": 4}
-    answer = served.ask("POST", "/api/query", json=asked, token=False).json()
+    answer = answers.ask("POST", "/api/query", json=asked, token=False).json()
     assert len(answer["lessons"]) == 4
     assert (
-        len(run("lessons", "search", "-k", "4", "heap", "--json", cwd=served.root).json["hits"])
+        len(run("lessons", "search", "-k", "4", "heap", "--json", cwd=answers.root).json["hits"])
         == 4
     )
 
