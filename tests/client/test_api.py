@@ -10,14 +10,16 @@ from typing import Any
 
 import pytest
 
-from tests.support.files import lesson_text, write
+from tests.support.files import MakeVault, lesson_text, write
 from vault_index import api, client
 from vault_index.api import codec
 from vault_index.api.question import Form, Question
 from vault_index.errors import VaultError
+from vault_index.search.hit import HitList
 from vault_index.search.query import Query
 from vault_index.store.filters import Filter
 from vault_index.vault import Vault
+from vault_index.watch import launch
 
 FILES = {
     "ops/heap.md": lesson_text("Raise the heap", "When the build dies, raise the heap."),
@@ -102,3 +104,24 @@ def test_a_query_comes_back_from_json_as_it_was() -> None:
 def test_a_query_of_another_kind_is_refused() -> None:
     with pytest.raises(VaultError, match="nothing of kind 'b'"):
         Query("a", kinds=("b",))
+
+
+@pytest.mark.slow
+@pytest.mark.no_arithmetic
+def test_a_question_starts_the_watcher_unless_the_settings_say_no(
+    make_vault: MakeVault, with_model: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault = make_vault()
+
+    def search() -> HitList:
+        question = api.search.find(query=Query("heap out of memory"))
+        return client.ask(vault, question, client.Options(start=True))
+
+    assert search().hits == ()
+    assert not launch.is_running()
+    monkeypatch.delenv("LESSONS_WATCH_AUTOSTART")
+    try:
+        assert search().hits == ()
+        assert launch.status(vault.root)
+    finally:
+        launch.stop()

@@ -7,15 +7,20 @@ from typing import Any
 
 import pytest
 
-from tests.support.files import lesson_text
+from tests.support.commands import run
+from tests.support.conversations import Conversation
+from tests.support.files import lesson_text, write
 from tests.support.given import given_to
 from vault_index import api, client
 from vault_index.check.redact import redact
 from vault_index.edit import teach
 from vault_index.errors import ChangedError, LessonError, VaultError
 from vault_index.index import reconcile
+from vault_index.journal import capture
+from vault_index.journal.journal import Journal
 from vault_index.search import entries
 from vault_index.store import injections
+from vault_index.transcripts import reading
 from vault_index.vault import Vault
 
 BATTERY = "the phone app runs out of battery"
@@ -167,3 +172,39 @@ def test_a_mark_is_of_one_injection_and_survives_a_rename(team: Vault) -> None:
     say(team, name="ops/node", session="s1", key=key, undo=True)
     assert marked() == {"s1": False, "s2": False}
     assert b"battery" not in (team.lessons_dir / "ops/node.md").read_bytes()
+
+
+# lines of failures, at the command line
+
+
+BUSY = "Error: listen EADDRINUSE: address already in use :::3000"
+
+
+@pytest.mark.slow
+def test_a_line_that_any_failure_has_is_refused(team: Vault) -> None:
+    words = ("lessons", "teach", "--error", "command failed", "--fires", "ops/lock")
+    refused = run(*words, cwd=team.root, check=False)
+    assert refused.code == 1
+    assert "many failures say this" in refused.err
+    text = lesson_text("Lock", "It waits.").replace(
+        "---\n", "---\nfires_on_error: [command failed]\n", 1
+    )
+    write(team.lessons_dir / "ops/lock.md", text)
+    checked = run("lessons", "check", cwd=team.root, check=False)
+    assert checked.code == 1
+    assert "many failures say 'command failed'" in checked.out
+
+
+def test_without_a_record_the_last_failure_is_nobodys(team: Vault) -> None:
+    words = ("lessons", "teach", "--error", "--fires", "ops/lock")
+    assert "no failure in the record" in run(*words, cwd=team.root, stdin="", check=False).err
+
+
+@pytest.mark.slow
+def test_without_a_hook_the_last_failure_is_the_journals(team: Vault) -> None:
+    talk = Conversation(team.root, "start").asks("start the shop please, it is down")
+    talk.runs("npm start", f"Exit code 1\n{BUSY}", failed=True).runs("ls", "app")
+    capture.capture(Journal(team.config), talk.file, reading.CLAUDE, force=True)
+    words = ("lessons", "teach", "--error", "--fires", "ops/lock")
+    assert BUSY in run(*words, cwd=team.root, stdin="").out
+    assert BUSY in (team.lessons_dir / "ops/lock.md").read_text("utf-8")
