@@ -43,14 +43,18 @@ def _one_of_each(vault: Vault, hits: list[Hit]) -> list[Hit]:
     vectors = vault.open_index().store.of_lessons([hit.lesson_id for hit in hits])
     kept: list[Hit] = []
     for hit in hits:
-        here = vectors.get(hit.lesson_id)
-        for place, better in enumerate(kept if here is not None else ()):
-            if vectors[better.lesson_id] @ here >= _NEARLY_EQUAL:
-                kept[place] = min(better, hit, key=lambda each: _order(vault, each))
-                break
-        else:
+        like = next((at for at, each in enumerate(kept) if _are_alike(vectors, each, hit)), None)
+        if like is None:
             kept.append(hit)
+        else:
+            newest = min(kept[like], hit, key=lambda each: _order(vault, each))
+            kept[like] = replace(newest, **_evidence(kept[like]))
     return kept
+
+
+def _are_alike(vectors: Mapping[str, Any], one: Hit, other: Hit) -> bool:
+    here, there = vectors.get(one.lesson_id), vectors.get(other.lesson_id)
+    return here is not None and there is not None and bool(here @ there >= _NEARLY_EQUAL)
 
 
 def _newest_like(vault: Vault, hit: Hit, keep: Keep) -> Hit:
@@ -107,10 +111,14 @@ def _replaced(vault: Vault, hit: Hit, newer: Mapping[str, str], keep: Keep) -> H
 
 def _others(vault: Vault, hit: Hit, rows: Iterable[Mapping[str, Any]], keep: Keep) -> list[Hit]:
     """Return the hits of rows that an agent may get, with the evidence of the hit they replace."""
-    scores = {name: getattr(hit, name) for name in _SCORES}
+    scores = _evidence(hit)
     return keep(vault, [
         replace(Hit.of_lesson(row), **scores) for row in rows if row["lesson_id"] != hit.lesson_id
     ])  # fmt: skip
+
+
+def _evidence(hit: Hit) -> dict[str, Any]:
+    return {name: getattr(hit, name) for name in _SCORES}
 
 
 _SCORES = (
