@@ -221,8 +221,11 @@ class Reader(Table):
             return []
         ids = self.ids[places].tolist()
         if self._rows is not None:
+            import pyarrow as pa
+
             order, kept = self._rows
-            taken = kept.take(order[places]).to_pylist()
+            slices = [kept.slice(at, 1) for at in order[places].tolist()]
+            taken = pa.concat_tables(slices).to_pylist()  # `take` would load pyarrow.compute
         else:  # in the order of the table
             taken = self.rows_by_id(ids, columns or self.schema.shown).to_pylist()
         rows = {row.pop("_rowid"): row for row in taken}
