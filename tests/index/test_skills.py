@@ -55,12 +55,12 @@ def team(make_vault: MakeVault, with_model: Path, shelves: Path, tmp_path: Path)
 @pytest.mark.slow
 def test_lessons_and_skills_in_one_answer(team: Vault) -> None:
     """The worked example of the injection, through Python and the command line."""
-    hits = query.find(team, "review this pull request", kinds=("lessons", "skills"))
+    hits = query.find(team, "please review this PR", kinds=("lessons", "skills"))
     assert [(hit.kind, hit.title) for hit in hits] == [
         ("lessons", "Reviewing PRs"),
         ("skills", "review-pr"),
     ]
-    text = run("lessons", "recall", "review this pull request", cwd=team.root).out
+    text = run("lessons", "recall", "please review this PR", cwd=team.root).out
     assert "## Relevant lessons\n- [workflow/code-review] Reviewing PRs (" in text
     assert "## Suggested skills\n- `/review-pr` - Review a GitHub pull request" in text
     assert text.rstrip().endswith("%, read skills/review-pr/SKILL.md)\n</lessons>")
