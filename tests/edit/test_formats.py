@@ -444,7 +444,7 @@ def test_any_bytes_give_lessons_or_an_error_with_a_line(
         found = read(data, path, format)
     except LessonError as error:
         found, refused = [], [error]
-    lines = range(1, data.count(b"\n") + 2)
+    lines = range(1, data.count(b"\n") + data.count(b"\r") + 2)
     assert all(one.message.startswith(f"{path}: ") and one.line in lines for one in refused)
     for draft in found:
         assert any(one.text for one in parse_file(draft.data, "a.md"))

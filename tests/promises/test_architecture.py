@@ -311,9 +311,9 @@ def test_docstrings_say_what_comes_back() -> None:
 
 # The command line prints `Try: {hint}`; a command is one, too.
 IMPERATIVES = set(
-    "add amend ask begin change check choose clone close commit compare correct create delete "
+    "add allow amend ask begin change check choose clone close commit compare correct create delete "
     "edit end free give install keep look make move name pass pipe put read reinstall remove "
-    "rename run save see set shorten split start switch type upgrade use wait write".split()
+    "rename report run save see set shorten split start switch type upgrade use wait write".split()
 )
 COMMANDS = re.compile(r"git (?!repo)|lessons [a-z]+ ?|rm ")
 ERRORS = {name for name, value in vars(errors).items() if name.endswith("Error")}

@@ -42,12 +42,13 @@ class WordEmbedder:
 class FailingEmbedder(WordEmbedder):
     """Embeds so many calls with documents, then fails as a server does that went away."""
 
-    def __init__(self, calls: int) -> None:
+    def __init__(self, calls: int, error: BaseException | None = None) -> None:
         super().__init__()
         self.calls = calls
+        self.error = error or EmbedderError("the embedder went away", "start it again")
 
     def embed_documents(self, texts: Sequence[str]) -> np.ndarray:
         if self.calls == 0:
-            raise EmbedderError("the embedder went away", "start it again")
+            raise self.error
         self.calls -= 1
         return super().embed_documents(texts)

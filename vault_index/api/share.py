@@ -53,7 +53,7 @@ def touched(vault: Vault, caller: Caller, since: str) -> list[dict[str, Any]]:
 def log(vault: Vault, caller: Caller, name: str) -> dict[str, Any]:
     """List the commits that changed a lesson: `edits`, newest first, with its `id` and `path`.
 
-    Of a lesson that `is_deleted`, `deleted_in` is the commit, "" where HEAD still has it.
+    If it `is_deleted`, `deleted_in` is the commit, "" where HEAD still has it.
     """
     deleted_in, gone = "", None
     try:
@@ -135,8 +135,7 @@ def _findings(vault: Vault, caller: Caller, chosen: Selection, *, staged: bool) 
             if comparing and candidate.is_lesson and not candidate.as_on_disk:
                 about = "duplicates and prompts are those of the file on disk"
                 caller.note(f"note: {candidate.shown}: {about}")
-        done += len(batch)
-        progress(done, count)
+        progress(done := done + len(batch), count)
     if not staged:  # a commit may come before the build
         findings += _of_built_skills(caller, built)
     _repeat(caller, notes, findings)

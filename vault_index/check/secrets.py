@@ -256,7 +256,7 @@ def _from_base64(value: str) -> bytes | None:
 
 
 def _plain(value: str) -> str:
-    """Return what is in base64, of `user:password` the password; a value that is none as it is."""
+    """Return what is in base64, of `user:password` the password; any other value as it is."""
     decoded = _from_base64(value)
     if decoded is None or not all(31 < byte < 127 for byte in decoded.strip()):
         return value

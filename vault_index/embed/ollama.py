@@ -64,7 +64,7 @@ class OllamaEmbedder:
     def embed_query(self, text: str) -> np.ndarray:
         vector: np.ndarray = self._checked(self._by_parts(self._prefixes[0], [text]))[0]
         if not vector.any():
-            raise EmbedderError(f"{self.name} refuses the text", "say it in other words")
+            raise EmbedderError(f"{self.name} refuses the text", "ask in other words")
         return vector
 
     def _by_parts(self, prefix: str, texts: Sequence[str]) -> list[Sequence[float]]:
@@ -93,7 +93,7 @@ class OllamaEmbedder:
 
     @cached_property
     def _client(self) -> ollama.Client:
-        """The client of the server. Raises EmbedderError for a host that is none."""
+        """The client of the server. Raises EmbedderError for a wrong host."""
         import httpx
 
         try:

@@ -19,7 +19,7 @@ _AS_PUSHED = "--no-replace-objects"  # a push sends the object that another one 
 class Provenance:
     """A file's last author, and its first and last commit (ISO 8601 dates of the author).
 
-    What a shallow clone cut off is "": `last` is then that of the oldest commit that it has.
+    A commit that a shallow clone cut off is "": `last` is then that of the oldest commit that it has.
     """
 
     author: str

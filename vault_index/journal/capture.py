@@ -69,7 +69,7 @@ def read_on(journal: Journal, file: Path, agent: str) -> Read:
 
 
 class _OnlyShown(Exception):
-    """What was written is undone."""
+    """Raised to undo what was written."""
 
 
 def store(journal: Journal, read: Read, exclude: Exclude, *, dry_run: bool = False) -> Captured:

@@ -194,7 +194,7 @@ def _take_out(
 def _split(session: Session, there: list[Moment], text: str) -> tuple[list[Moment], list[Moment]]:
     """Return the moments of all records that have a text, and the others.
 
-    Of a prompt that has it the whole turn goes; without a text all go.
+    A prompt that has it goes with its whole turn; without a text all go.
     """
     named = [each for each in there if _has(each, text)]
     numbers = {each.number for each in named if each.kind == PERSON}

@@ -78,7 +78,7 @@ def read(there: Sequence[Moment]) -> list[Entry]:
 
 
 class _Advice(NamedTuple):
-    """What a prompt says to do from now on: its words as they stand there, and a title."""
+    """The words of a prompt that say what to do from now on, and a title."""
 
     quote: str
     title: str
@@ -116,7 +116,7 @@ def _is_said(sentence: str, prompt: str) -> bool:
 def _title(sentence: str, *, is_helped: bool) -> str:
     """Return the beginning of a sentence that has the word by which it advises; "" without one.
 
-    What `is_helped` by the next sentence may forbid anything.
+    A sentence that `is_helped` by the next one may forbid anything.
     """
     plain = vocabulary.straight(sentence)
     bare = _OPENING.sub("", plain).strip()

@@ -91,7 +91,7 @@ class LessonFile:
     def of_lines(cls, lines: Iterable[str], path: str, bom: str = "") -> LessonFile:
         """Find the frontmatter in a file's lines: from dashes in the first line that is not blank.
 
-        Text between two rules is none: it has no key that a lesson knows, and a blank line or
+        Text between two rules is no head: it has no key that a lesson knows, and a blank line or
         no key of one word.
         """
         every = tuple(lines)

@@ -47,7 +47,7 @@ LOOK_SECONDS = 5.0  # between two looks for a new version
 def taking(vault: Vault, index: Path | None = None) -> SharedVectors:
     """Return the vectors at `[index] shared` of the vault's embedder. Raises EmbedderError.
 
-    What is taken of them is marked in the folder of an `index`.
+    Vectors that are taken are marked in the folder of an `index`.
     """
     config, embedder = vault.config, vault.embedder
     assert embedder is not None
@@ -58,7 +58,7 @@ def taking(vault: Vault, index: Path | None = None) -> SharedVectors:
 def compare_some(vault: Vault) -> bool:
     """Embed some vectors that were taken, compare them, and mend the wrong ones. Whether more are left.
 
-    The watcher does it when it is quiet, until all were compared. What is right is then kept for all of
+    The watcher does it when it is quiet, until all were compared. The right ones are then kept for all of
     the user's vaults.
     """
     with suppress(VaultError):  # the next sweep tries again

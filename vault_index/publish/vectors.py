@@ -51,7 +51,7 @@ _SAFE = ("file://", "memory://", "s3+ddb://")  # a file system and DynamoDB keep
 class SharedVectors:
     """The table of one embedder at a URI. `home` is the user's folder; `recipe` names the embedder.
 
-    What is taken is marked in the folder `index`.
+    Vectors that are taken are marked in the folder `index`.
     """
 
     uri: str

@@ -156,7 +156,7 @@ def named(hit: Hit) -> str:
 
 
 def signed(author: str, hit: Hit) -> str:
-    """Return author and date of the last commit, or why there is none."""
+    """Return author and date of the last commit, or why it has no commit."""
     if hit.kind == "skills":
         return ""
     when = hit.updated_at or hit.created_at

@@ -127,8 +127,8 @@ def for_session(
 
     Rules of the project come first, whatever it is doing, as an agent needs them before the work
     begins. Each of the last commits' subjects is a query, and so are the branch and the changed files
-    with the project's name: a subject found among ten others in one query would be lost. What somebody
-    writes into the vault is no such work.
+    with the project's name: a subject found among ten others in one query would be lost. Changes of the
+    vault's own lessons are no such work.
     """
     activity = git.activity(project, vault.lessons_dir)
     branch = [] if activity.branch in _MAIN else re.findall(r"[^\s/_-]+", activity.branch)

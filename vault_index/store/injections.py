@@ -169,7 +169,7 @@ def records(
 def total(home: Path, root: Path, chosen: Chosen = Chosen()) -> dict[str, Any]:
     """Sum up the records that are wanted: prompts since the first one, and failed commands.
 
-    Of `marked` lessons a prompt or failure was taught that it stays out of. `p50_ms` and `p90_ms` are of
+    A prompt or failure was taught to leave `marked` lessons out. `p50_ms` and `p90_ms` are of
     prompts.
     """
     where, values = chosen.where(root)

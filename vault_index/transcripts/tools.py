@@ -146,7 +146,7 @@ def says_failed(output: str) -> bool:
 def fails(command: str, output: str) -> bool:
     """Whether a command whose status is 0 failed: a check by its output, others by its last lines.
 
-    `build | tail` has the status of `tail`. What a command shows of files and history says nothing.
+    `build | tail` has the status of `tail`. Files and history that a command shows say nothing.
     """
     if is_check(command) and says_failed(output):
         return True

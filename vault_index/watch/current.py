@@ -53,7 +53,7 @@ class CurrentVault:
     def take_settings(self) -> None:
         """Put the settings as they are now in force, at a question; broken ones change nothing.
 
-        What is open stays open. Another embedder is opened by the loop.
+        The index and the embedder stay open. Another embedder is opened by the loop.
         """
         with self._taking:
             now = stamp_settings(self.root)
