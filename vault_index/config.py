@@ -335,7 +335,6 @@ def _read(path: Path, *, follow: bool = True) -> dict[str, Any]:
 
 
 def _with(config: Config, values: Mapping[str, Any], where: str) -> Config:
-    """Return a copy with values checked against the types of the fields."""
     for name, value in values.items():
         try:
             new = checked(name, value)
@@ -385,7 +384,6 @@ def _variable(value: Any) -> str:
 
 
 def _weights(value: Any) -> str:
-    """Return the weights of a search: all zeros would order nothing."""
     parts = _is_a(str, value).split("/")
     numbers = [int(part) for part in parts if part.isdecimal() and len(part) < 6]
     if value and not (len(parts) == len(numbers) == 4 and any(numbers)):

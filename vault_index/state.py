@@ -280,7 +280,6 @@ def _migrate(db: sqlite3.Connection, file: Path | None = None) -> None:
 
 
 def _empty() -> sqlite3.Connection:
-    """Return a database in memory that has the tables and no row."""
     if not hasattr(_here, "empty"):
         db = sqlite3.connect(
             ":memory:", isolation_level=None, check_same_thread=False, factory=_Connection
@@ -392,7 +391,6 @@ def _injections(db: sqlite3.Connection) -> None:
 
 @migration
 def _learning(db: sqlite3.Connection) -> None:
-    """Runs of learning, what people rejected, models' use by day, and kept conversations."""
     for table in (
         "run (vault TEXT, scope TEXT, target TEXT, digest TEXT, by TEXT, session TEXT, at TEXT,"
         " status TEXT, points INT, proposals TEXT, dropped TEXT, usage TEXT, trouble TEXT,"

@@ -178,8 +178,8 @@ def test_the_top_of_the_package_is_a_page() -> None:
 def test_the_package_keeps_to_its_size() -> None:
     """The goal is 250 modules and 46,000 lines: lower these with each move, never raise them."""
     lines = [file.read_text("utf-8").count("\n") for file in MODULES.values()]
-    assert len(lines) <= 275
-    assert sum(lines) <= 53_832
+    assert len(lines) <= 266
+    assert sum(lines) <= 53_822
     tests = [file.read_text("utf-8").count("\n") for file in (REPO / "tests").rglob("*.py")]
     assert sum(tests) <= 44_670
 

@@ -162,7 +162,6 @@ def _check_number(name: str, value: int, most: int) -> None:
 def _count(
     vault: Vault, event: str, text: str, used: list[tuple[str, float]], began: float
 ) -> None:
-    """Note in the private record what an agent was given."""
     if used:
         ms = 1000 * (time.monotonic() - began)
         given = tuple(Given(lesson, round(score, 4)) for lesson, score in used)

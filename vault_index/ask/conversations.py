@@ -83,7 +83,6 @@ def open_(vault: Vault, session_id: str = "", name: str = "", owner: str = "") -
 
 
 def _every(vault: Vault) -> list[Conversation]:
-    """Return the conversations of a vault, the one used last at the end."""
     place = state.vault_of(vault.root)
     if not vault.config[AskTable].record:
         with _lock:

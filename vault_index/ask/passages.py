@@ -167,7 +167,6 @@ def _find(
 
 
 def _divided(vault: Vault, asked: Query) -> tuple[list[Hit], list[Hit]]:
-    """Return the hits that reach the floor, and those that do not."""
     results = query.run(vault, asked)
     floors = floor.in_force(vault, text_only=bool(results.text_only))
     least = floors.line if floors else None
@@ -178,7 +177,6 @@ def _divided(vault: Vault, asked: Query) -> tuple[list[Hit], list[Hit]]:
 
 
 def _lesson(vault: Vault, asked: Query, lesson: str) -> list[Hit]:
-    """Return the hit of one lesson, which was named: it needs to reach no floor."""
     hits = query.run(vault, replace(asked, k=1)).hits
     if not hits:  # full text alone, and no word of it was asked for
         where = filters.all_of(filters.wholes_of([lesson]), filters.FOR_AGENTS)
@@ -431,7 +429,6 @@ def suggested(vault: Vault, count: int = COUNT) -> list[str]:
 
 
 def _asking(row: Mapping[str, Any]) -> list[str]:
-    """Return the questions that a lesson may answer, those of people first."""
     named = row["title"]
     if row["document"] not in ("", None, row["title"]):
         named = f"{row['title']} ({row['document']})"

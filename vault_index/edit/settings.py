@@ -40,7 +40,6 @@ def write(file: Path, name: str, typed: str) -> Any:
 
 
 def _read(name: str, typed: str) -> Any:
-    """Return the value of what was typed. Raises SettingsError."""
     try:
         value = tomllib.loads(f"value = {typed}")["value"]
     except tomllib.TOMLDecodeError:

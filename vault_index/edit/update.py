@@ -166,7 +166,6 @@ def put(vault: Vault, path: str, data: bytes, before: bytes, first: First | None
 def _refuse(
     name: str, title: str | None, text: str | None, type: str | None, confidence: int | None
 ) -> None:
-    """Raise VaultError for a value that a lesson cannot have."""
     if type and type not in TYPES:
         raise VaultError(f"no type {type!r}", f"choose one of {', '.join(TYPES)}")
     if confidence and not 1 <= confidence <= 5:

@@ -121,14 +121,12 @@ def _learn(root: str, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _say(message: str) -> None:
-    """Write lines to the log that is our output."""
     stamp = time.strftime("%Y-%m-%d %H:%M:%S")
     lines = [f"{stamp} {visible_line(line)}\n" for line in message.splitlines()]
     os.write(1, "".join(lines).encode("utf-8", "replace"))
 
 
 def _log(message: str) -> None:
-    """Write lines to the watcher's log, and go on in a new file when it is full."""
     if os.fstat(1).st_size > log.MAX_BYTES:
         _begin_new_log()
     _say(message)

@@ -161,7 +161,6 @@ def _parts(text: str) -> Iterator[_Part]:
 def _new_pattern(
     novel: Sequence[str], parts: Sequence[_Part], is_wanted: Callable[[str], bool]
 ) -> str:
-    """Return what is new in kind: a dependency, a kind of file, a module; or ""."""
     for part in filter(lambda part: _MANIFEST.search(part.path), parts):
         before = {_dependency(part.path, line) for line in part.removed}
         for name in (_dependency(part.path, line) for line in part.added):
@@ -175,7 +174,6 @@ def _new_pattern(
 
 
 def _dependency(path: str, line: str) -> str:
-    """Return the name of the dependency that a line of a manifest declares; "" if none."""
     text = line.strip()
     if _NO_DEPENDENCY.match(text):
         return ""
@@ -186,7 +184,6 @@ def _dependency(path: str, line: str) -> str:
 
 
 def _architecture(changes: Sequence[FileChange]) -> str:
-    """Return a change of the structure: a moved module, the build, CI, a schema; or ""."""
     moved = [each for each in changes if each.kind == MOVED and _CODE.search(each.path)]
     if moved:
         return f"a moved module: {moved[0].before or '?'} to {moved[0].path}"

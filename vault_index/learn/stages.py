@@ -232,7 +232,6 @@ def _system(stage: str, material: Material, config: Config) -> str:
 
 
 def _size(material: Material, config: Config, request: Request, stage: str) -> int:
-    """Return the characters of material for a stage: the budget without all else that is sent."""
     stages = names(config)
     room = config[LearnTable].tokens * CHARS_A_TOKEN - sum(range(len(stages))) * _MAX_ANSWER
     for each in stages:
@@ -318,7 +317,6 @@ class Plan:
 
 
 def _receiver(config: Config) -> tuple[str, bool]:
-    """Return who gets what is sent to a model, and whether that is another machine."""
     kind, _, model = config[LearnTable].model.partition(":")
     if kind == "ollama":
         host = config.ollama_host if "//" in config.ollama_host else f"//{config.ollama_host}"

@@ -79,7 +79,6 @@ def without(data: bytes, slug: str, path: str) -> bytes | None:
 
 
 def _check(before: bytes, after: bytes, slug: str, text: str | None, path: str) -> None:
-    """Raise LessonError if an edit changed anything but its lesson."""
     old, new = parse_file(before, path), parse_file(after, path)
     edited = [number for number, lesson in enumerate(old) if lesson.id.partition("#")[2] == slug]
     others = [
@@ -211,7 +210,6 @@ def _one_line_dumper() -> type[yaml.SafeDumper]:
 
 
 def _check_keys(metadata: Mapping[Any, Any], changes: Mapping[str, Any], path: str) -> None:
-    """Raise LessonError if an edit did not do what it should: YAML has many corners."""
     import yaml
 
     for key, value in changes.items():
@@ -253,7 +251,6 @@ def _edit(block: str, key: str, value: Any, newline: str, path: str) -> str:
 
 
 def _end_of(block: str, node: Any) -> int:
-    """Return the index after a value: without the blank lines and comments that follow it."""
     end: int = node.end_mark.index
     start: int = node.start_mark.index
     lines = lines_of(block[start:end])

@@ -145,7 +145,6 @@ def _title_of(body: str, declared: str, path: str) -> tuple[str, str]:
 
 
 def _one_line(value: Any) -> str:
-    """Return a scalar as one line of text; "" for lists and mappings."""
     if value is None or isinstance(value, (list, dict, set, tuple)):
         return ""
     try:
@@ -155,7 +154,6 @@ def _one_line(value: Any) -> str:
 
 
 def _texts(value: Any) -> tuple[str, ...]:
-    """Return a list of texts; a lone scalar counts as a list, other values are dropped."""
     values = value if isinstance(value, (list, tuple, set)) else [value]
     return tuple(text for text in map(_one_line, values) if text)
 
@@ -175,7 +173,6 @@ _OWNABLE: dict[str, Callable[[Any], Any]] = {
 
 
 def _confidence(value: Any) -> int:
-    """Return 1..5; the default for anything that is not a number."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
         return DEFAULT_CONFIDENCE
     return int(min(5, max(1, value)))

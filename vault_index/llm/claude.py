@@ -229,7 +229,6 @@ class ClaudeBackend(backend.Backend):
         return process.returncode, printed.decode("utf-8", "replace")
 
     def _reply(self, status: int, printed: str) -> backend.Reply:
-        """Return the reply that the program printed. Raises ModelCallError."""
         result = _result(printed)
         said = str(result.get("result") or "") if result else printed
         if result and not result.get("is_error") and status == 0:
@@ -283,7 +282,6 @@ def _prompt(question: backend.Question) -> str:
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End a program that still runs, with all that it started, politely first, for its files' sake."""
     if process.poll() is not None:
         return
     for order in (signal.SIGTERM, signal.SIGKILL):
@@ -294,7 +292,6 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _result(printed: str) -> dict[str, Any]:
-    """Return the record of the answer among what was printed, {} without one."""
     for line in reversed(printed.splitlines()):
         try:
             record = json.loads(line)

@@ -329,7 +329,6 @@ class HttpBackend(backend.Backend):
         return PassingError(error, answered.after) if passes(status) else error
 
     def _said(self, answered: Answered, status: int) -> str:
-        """Return the message of an error status, "" for a page of a proxy and the like."""
         message = answered.error.get("message")
         if not isinstance(message, str) or status < 400 or not message.strip():
             return ""
@@ -370,7 +369,6 @@ def _streamed(pieces: Iterator[bytes], reading: Reading) -> Answered:
 
 
 def _after(response: httpx.Response) -> float:
-    """Return the seconds of a Retry-After header, which may be a date; 0 for anything else."""
     value = response.headers.get("retry-after", "")
     try:
         seconds = float(value)

@@ -188,7 +188,6 @@ def _as_lesson(data: bytes) -> str:
 def _checked(
     proposal: Proposal, data: bytes, categories: Collection[str], failed: str, hint: str
 ) -> Proposal:
-    """Return a proposal with what the check finds in its file. Raises CheckError for an error."""
     folder = f"{proposal.category}/" if proposal.category else ""
     name = category.slugify(proposal.title) or "lesson"
     findings = []

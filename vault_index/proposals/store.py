@@ -49,7 +49,6 @@ def hold(vault: Vault) -> Iterator[Path]:
 
 
 def _place_in_repository(vault: Vault) -> str:
-    """Return the name for a vault's place in its repository."""
     top = git.top_of(vault.root)
     inside = os.path.relpath(os.path.realpath(vault.root), top) if top else "."
     if inside == ".":

@@ -108,7 +108,6 @@ def _blocks(hits: Sequence[Hit], budget: int) -> list[str]:
 
 
 def _line(hit: Hit) -> str:
-    """Return a hit as a line: its title, its first sentence where both are short, its id."""
     title = blocks.shorten_line(quote.defused_line(named(hit)), TITLED_CHARS)
     first = quote.defused_line(" ".join(next(iter(blocks.split_markdown(hit.text)), "").split()))
     says = f": {first}" if first and len(title) + len(first) + 2 <= TITLED_CHARS else ""

@@ -93,7 +93,6 @@ def _by_words(vault: Vault) -> tuple[dict[str, list[str]], dict[str, list[str]]]
 
 
 def _replaced(vault: Vault, hit: Hit, newer: Mapping[str, str], keep: Keep) -> Hit:
-    """Return what supersedes a hit, in its place; the hit itself if nothing does that may come."""
     seen: set[str] = set()
     for _ in range(MAX_STEPS):
         id = newer.get(hit.lesson_id.casefold()) or newer.get(hit.title.casefold())

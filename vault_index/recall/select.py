@@ -193,8 +193,6 @@ def _rules(vault: Vault, already: Collection[str]) -> list[Hit]:
 
 
 def _own_rules(vault: Vault) -> list[Hit]:
-    """Return the rules of a vault: the surest first, then the latest."""
-
     def order(hit: Hit) -> tuple[float, float, str]:
         when = hit.updated_at or hit.created_at
         changed = when.timestamp() if when else float("inf")  # not committed yet

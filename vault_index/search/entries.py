@@ -162,7 +162,6 @@ def entries(vault: Vault, **chosen: Unpack[Selection]) -> list[Entry]:
 
 
 def _last(entry: Entry) -> datetime:
-    """Return when a lesson was last changed; now if it is not committed and has no date."""
     times = [time for time in (entry["created_at"], entry["updated_at"]) if time]
     return max(times, default=datetime.now(UTC))
 

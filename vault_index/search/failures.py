@@ -255,7 +255,6 @@ def longest_run(line: Sequence[str], text: Sequence[str], weights: dict[str, flo
 
 
 def _names(known: evidence.Words, failed: Failure, hit: Hit) -> bool:
-    """Whether a lesson names a failed test, or quotes its message."""
     text = words_of(hit.title, hit.text)
     if failed.tests & set(text):
         return True
@@ -327,7 +326,6 @@ def _embedded(failed: Failure) -> tuple[str, ...]:
 
 
 def _vectors(vault: Vault, failed: Failure) -> dict[str, np.ndarray]:
-    """Return the vectors of the texts of a failure; none without an embedder."""
     embedder, _ = query.embedder_for(vault, vault.open_index())
     if embedder is None:
         return {}

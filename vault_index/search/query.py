@@ -138,7 +138,6 @@ def order(vault: Vault, candidates: Sequence[Hit]) -> tuple[list[Hit], list[tupl
 
 
 def _ranks(values: Sequence[float]) -> list[int]:
-    """Return the place of each value, from 1 for the highest; equal ones share the first."""
     ordered = sorted(values, reverse=True)
     place = {value: number for number, value in reversed(list(enumerate(ordered, start=1)))}
     return [place[value] for value in values]

@@ -183,7 +183,6 @@ _COPY = re.compile(
 
 
 def _changed(vault: Vault, row: Mapping[str, Any] | LessonRow) -> float:
-    """Return when a lesson was committed last, or else when its file was saved, in seconds."""
     store = vault.open_index().store
     committed = store.rows(("updated_at",), filters.any_of("path", [row["path"]]))
     if committed and (when := committed[0]["updated_at"]):
@@ -195,7 +194,6 @@ def _changed(vault: Vault, row: Mapping[str, Any] | LessonRow) -> float:
 
 
 def _titles(vault: Vault) -> dict[tuple[str, str], set[str]]:
-    """Return the paths of lessons by their titles and those of their documents, folded."""
     store = vault.open_index().store
 
     def read() -> dict[tuple[str, str], set[str]]:

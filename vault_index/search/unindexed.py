@@ -147,7 +147,6 @@ def _read(vault: Vault) -> Iterator[tuple[str, bytes]]:
 
 
 def _rows(path: str, data: bytes) -> Iterator[LessonRow]:
-    """Yield the rows of a file's lessons as wholes; none of a file that cannot be parsed."""
     with suppress(LessonError):
         lessons = parse.parse_file(data, path)
         from_root = f"lessons/{path}"
@@ -157,7 +156,6 @@ def _rows(path: str, data: bytes) -> Iterator[LessonRow]:
 
 
 def _hit(row: LessonRow, prompt: str, score: float) -> Iterator[Hit]:
-    """Yield the hit of a lesson, unless it shall be silent on this prompt."""
     same = rows.hash_of_prompt(prompt)
     fires, silent = (
         {rows.hash_of_prompt(taught): taught for taught in reversed(texts)}

@@ -175,7 +175,6 @@ class _Elsewhere:
 
 
 def _elsewhere(folder: Path, top: Path) -> _Elsewhere:
-    """Return the hooks of a folder, which another program may run from elsewhere."""
     hook = folder / "pre-commit"
     if folder.name == "_":  # of husky, which writes it anew with each install
         return _Elsewhere(hook, [folder.parent / "pre-commit"], _RUN)
@@ -220,7 +219,6 @@ def _unused(root: Path, folder: Path) -> list[Path]:
 
 
 def _content(file: Path) -> str | None:
-    """Return the text of a hook, None for no file, "" for what cannot be read."""
     try:
         data = files.read_if_any(file)
         return None if data is None else data.decode("utf-8")

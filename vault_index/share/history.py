@@ -154,7 +154,6 @@ def at(vault: Vault, revision: str) -> tuple[Vault, str]:
 
 
 def _build(vault: Vault, tree: str, root: Path) -> None:
-    """Write the files of a tree beside its place, and rename the folder there. Raises GitError."""
     unfinished = root.with_suffix(_UNFINISHED)
     ownership.remove_tree(unfinished)  # a killed process left it
     folder = unfinished / vault.lessons_dir.name

@@ -78,7 +78,6 @@ def sync(vault: Vault) -> SyncResult:
 
 
 def _fetch(top: Path, remote: str, there: str, upstream: str) -> None:
-    """Fetch the one branch, also in a clone that fetches only another one."""
     try:
         git.command(top, "fetch", "--quiet", remote, f"+refs/heads/{there}:{upstream}")
     except GitError as error:

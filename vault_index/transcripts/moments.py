@@ -299,7 +299,6 @@ class Moments:
             yield self._ended(plain, call, done)
 
     def _failed(self, plain: Moment, call: _Call, done: Event) -> Moment:
-        """Return a call whose result is an error."""
         if vocabulary.is_refusal(call.text):
             wanted = (line for edit in call.edits for line in self._changed_lines(edit))
             return replace(plain, kind=REFUSED, text=_shortened("\n".join(wanted), MAX_CHANGE))
@@ -341,7 +340,6 @@ class Moments:
         return Moment(kind, in_subagent=event.in_subagent, **same)
 
     def _changed_lines(self, edit: tools.Edit) -> list[str]:
-        """Return the lines of an edit with - and +, without those that stay."""
         sides = (events.without_own_text(text) for text in (edit.old, edit.new))
         old, new = (failure.without_escapes(text).splitlines() for text in sides)
         changed = [*(("-", line) for line in old), *(("+", line) for line in new)]

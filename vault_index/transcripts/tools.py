@@ -383,7 +383,6 @@ def edits_of(values: Mapping[str, Any]) -> list[Edit]:
 
 
 def _patched(patch: str) -> Iterator[Edit]:
-    """Yield the changes of a patch in the form of `apply_patch`."""
     path, old, new, is_whole = "", list[str](), list[str](), False
     for line in [*patch.splitlines(), "*** Update File: "]:
         if match := _FILE.match(line):

@@ -124,7 +124,6 @@ def _busy() -> BusyError:
 
 @contextlib.contextmanager
 def _opened() -> Iterator[int]:
-    """Open the watcher's folder, made if need be."""
     with files.writing(folder()):
         folder().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with ownership.opened(folder(), make=True) as handle:

@@ -119,7 +119,6 @@ class VaultWatch:
             self.ready.set()
 
     def _open(self) -> None:
-        """Open the vault and load what a search needs; from then on it answers."""
         self._current = CurrentVault(self.root, self._say, self._embedder)
         self._state = schedule.started(time.monotonic())
         self._questions = Questions(
@@ -189,7 +188,6 @@ class VaultWatch:
         )
 
     def _take_ends(self) -> bool:
-        """Take the ends of jobs. Whether a background index ended."""
         if self._fetch is not None and self._fetch.succeeded is not None:
             self._say(self._fetch.close())
             self._fetch = None

@@ -109,7 +109,6 @@ class Watcher:
                     del self._vaults[root]
 
     def _open(self, root: str, *, wanted: bool) -> tuple[VaultWatch, bool]:
-        """Return a vault, and whether it is opened by this call."""
         with self._opening:
             watch = self._vaults.get(root)
             refused = watch is not None and watch.is_unwanted and wanted

@@ -102,7 +102,6 @@ def _values(data: bytes, path: str) -> Iterator[tuple[str, int, Any]]:
 
 
 def _json(written: str, path: str, line: int) -> Any:
-    """Return the value that JSON stands for, else the LessonError against it."""
     try:
         value = json.loads(written)
         if "\\ud" in written.lower():  # half a surrogate pair is JSON, but not text

@@ -249,7 +249,6 @@ class HookSettings:
         return is_for and any(self._program(hook) is not None for hook in self._hooks_of(group))
 
     def _program(self, hook: Any) -> str | None:
-        """Return the program that a hook runs if it is ours."""
         command = hook.get("command") if isinstance(hook, dict) else None
         if not isinstance(command, str):
             return None

@@ -221,7 +221,6 @@ def named_editor() -> str:
 
 
 def _editor(root: Path) -> str:
-    """Return the command of the user's editor. Raises VaultError without one."""
     from vault_index import git
 
     chosen = named_editor() or git.editor(root)

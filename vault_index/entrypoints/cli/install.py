@@ -90,7 +90,6 @@ def _is_typed() -> bool:
 
 
 def _asked_to_record(question: str, more: str = "", agent: str = "claude") -> bool:
-    """Say what the journal is, and ask whether to keep it; Enter is yes."""
     about = f"{ABOUT.format(folder=_journal().folder)}{more}"
     output.say(" ".join(about.split()), err=True)
     is_wanted = output.confirm(question, default=True)

@@ -418,7 +418,6 @@ def last_command(named: str | None, number: int) -> options.Answers:
 
 
 def _rate(named: str | None, records: list[dict[str, Any]]) -> None:
-    """Ask for a prompt by its number, and whether what it got first was useful."""
     place = output.press("a number says whether its lesson was useful, any other key ends:")
     given = records[int(place) - 1 : int(place)] if place in tuple("123456789") else []
     if given and given[0]["lessons"]:

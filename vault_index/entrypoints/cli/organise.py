@@ -143,8 +143,8 @@ def import_command(
     """
     from vault_index.errors import VaultError
 
-    values: dict[str, Any] = {**asked, "format": asked["format"] or "", "update": update}
-    values["write"] = write
+    values: dict[str, Any] = {**asked, "update": update, "write": write}
+    values["format"] = values["format"] or ""
     if "-" in sources:
         if len(sources) > 1:
             raise VaultError("stdin is a source by itself", "name only `-`, or only files")
@@ -167,9 +167,8 @@ def import_command(
         asking.note("note: agents read this file at every prompt already; keep in it what every")
         asking.note("      session must know, and take out what is a lesson now")
     for name in plan.empty:
-        asking.note(
-            f"note: {name}: nothing to import (no text, a template, a listing, or deprecated)"
-        )
+        why = "no text, a template, a listing, or deprecated"
+        asking.note(f"note: {name}: nothing to import ({why})")
     for problem in plan.problems:
         asking.note(f"error: {problem}")
     if plan.problems:

@@ -157,7 +157,6 @@ def _decide(
 
 
 def _chosen(named: str | None, ids: Sequence[str], session: str) -> Sequence[str]:
-    """Return the ids of proposals that somebody chose. Raises VaultError if a session has none."""
     if bool(ids) == bool(session):
         raise click.UsageError("name proposals by their IDs, or a session with --session")
     if not session:

@@ -148,7 +148,6 @@ def _exit_on_errors(check: Callable[[], int], error_status: int) -> None:
 def _check(
     named: str | None, paths: tuple[str, ...], *, staged: bool, as_json: bool, form: str
 ) -> int:
-    """Check and print; return how many errors there are."""
     places = [os.path.abspath(path) for path in paths]  # noqa: PTH100  # Path.absolute keeps `..`
     findings, files = asking.ask(named, api.share.check_files(paths=places, staged=staged))
     errors = _errors(findings)
