@@ -26,7 +26,7 @@ PUBLIC = {
     "edit.update": ["delete", "write"],
     "edit.categories": ["Change", "Plan", "apply", "plan", "write"],
     "edit.import_lessons": ["Item", "Plan", "plan", "read"],
-    "index": ["Stats", "sync"],
+    "index.reconcile": ["sync"],
     "index.classifier": ["Classifier", "Proposal", "propose"],
     "index.skills": ["register"],
     "lesson.skill": ["Skill", "read"],
