@@ -65,15 +65,6 @@ def test_a_command_that_fails_and_passes_after_changes_is_a_bugfix(
     assert any("KeyError" in fact and "shop/session.py" in fact for fact in record.facts)
 
 
-def test_a_check_behind_a_pipe_fails_by_what_it_prints(talk: Talk, tmp_path: Path) -> None:
-    talk.prompt("Run the tests.")
-    talk.runs("go test ./... | tail -3", "--- FAIL: TestCart (0.01s)\nFAIL")
-    talk.runs("grep -rn FAIL src", "src/a.py:1: FAIL")
-    tests, search = only(talk, tmp_path).commands
-    assert (tests.status, tests.failed) == (0, True)
-    assert not search.failed, "only a check says by its output that it failed"
-
-
 @pytest.mark.parametrize(
     ("subject", "type_"),
     [

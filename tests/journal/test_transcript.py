@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,16 +13,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.support.transcripts import FOLDER, SESSION, Talk
-from vault_index.errors import VaultError
 from vault_index.journal import observe, transcript
-from vault_index.journal.record import OBSERVATION, PROMPT, SUMMARY, Record, Session, short_id
+from vault_index.journal.record import OBSERVATION, PROMPT, SUMMARY, Record, Session
 from vault_index.transcripts import events, moments, reading
 from vault_index.transcripts.moments import Moment
 
 
-def read(file: Path, before: Kept | None = None, agent: str = reading.CLAUDE) -> Kept:
+def read(file: Path, before: Kept | None = None) -> Kept:
     """Return a session as the journal has it after a read that goes on from an earlier one."""
-    now = transcript.read(file, agent, before.session if before else None)
+    now = transcript.read(file, reading.CLAUDE, before.session if before else None)
     there = [each for each in (before.moments if before else ()) if each.place < now.begin]
     state = json.loads(json.dumps(now.session.read.state))  # as it comes back from the database
     kept = replace(now.session, short=SESSION[:8], read=replace(now.session.read, state=state))
@@ -174,15 +172,6 @@ def test_never_itself(tmp_path: Path) -> None:
     assert session.records == ()
 
 
-def test_a_program_s_prompts_are_kept_and_marked_so(tmp_path: Path) -> None:
-    talk = Talk(entrypoint="sdk-cli")
-    talk.prompt("Review the change.")
-    talk.says("The change is good but for the name of the second function.")
-    session = read(talk.write(tmp_path / f"{SESSION}.jsonl"))
-    assert [record.origin for record in prompts(session)] == [events.AUTOMATED]
-    assert session.session.prompts == 0
-
-
 def test_subagents(tmp_path: Path) -> None:
     """A subagent's own transcript has a parent; inside a session's file it only works."""
     talk = Talk(isSidechain=True, agentId="ad79cef0")
@@ -275,47 +264,3 @@ def test_a_line_of_20_mb(tmp_path: Path) -> None:
     session = read(talk.write(tmp_path / f"{SESSION}.jsonl"))
     assert len(whole_text(session)) < 10_000
     assert session.records[1].text.startswith("The log is long")
-
-
-def test_rollouts_of_codex_come_through_the_same_door(tmp_path: Path) -> None:
-    session_id = "019f4025-2fa5-7123-8a8f-132536957a8c"
-    meta = {
-        "id": session_id,
-        "cwd": FOLDER,
-        "originator": "Codex Desktop",
-        "cli_version": "0.142.5",
-    }
-    patch = "*** Begin Patch\n*** Update File: shop/cart.py\n*** End Patch"
-    lines = [
-        ("session_meta", meta),
-        ("event_msg", {"type": "user_message", "message": "Keep the cart's cookie"}),
-        ("response_item", {"type": "function_call", "name": "exec_command", "call_id": "1",
-                           "arguments": json.dumps({"cmd": "pytest", "workdir": FOLDER})}),
-        ("response_item", {"type": "function_call_output", "call_id": "1",
-                           "output": "Process exited with code 1\nOutput:\nFAILED test_cart"}),
-        ("response_item", {"type": "custom_tool_call", "name": "apply_patch", "call_id": "2",
-                           "input": patch}),
-        ("response_item", {"type": "custom_tool_call_output", "call_id": "2", "output": "Done!"}),
-        ("event_msg", {"type": "agent_message", "message": "The cookie now lives for a week."}),
-        ("event_msg", {"type": "user_message", "message": "good"}),
-    ]  # fmt: skip
-    at = "2026-11-20T20:00:00Z"
-    text = [json.dumps({"timestamp": at, "type": kind, "payload": value}) for kind, value in lines]
-    file = tmp_path / f"rollout-2026-11-20T20-00-00-{session_id}.jsonl"
-    file.write_text("\n".join(text[:7]) + "\n")
-    before = read(file, agent=reading.CODEX)
-    file.write_text("\n".join(text) + "\n")
-    session = read(file, before, agent=reading.CODEX)
-    assert session == read(file, agent=reading.CODEX)
-    head = session.session
-    assert (head.id, head.version, head.prompts) == (session_id, "0.142.5", 2)
-    work = session.records[1]
-    assert work.files_modified == ("shop/cart.py",)
-    assert [(command.text, command.status) for command in work.commands] == [("pytest", 1)]
-    assert work.commands[0].output == "FAILED test_cart"
-    assert short_id(session_id) == session_id[-8:], "the first ones are the time"
-
-
-def test_a_transcript_that_is_gone_is_an_error_with_its_name(tmp_path: Path) -> None:
-    with pytest.raises(VaultError, match=re.escape("gone.jsonl")):
-        read(tmp_path / "gone.jsonl")

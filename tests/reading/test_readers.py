@@ -150,6 +150,9 @@ def test_codex_comes_through_the_same_door() -> None:
     assert (session[0].session, session[0].branch, session[0].text) == ("s1", "main", "fix it")
     assert session[1].input == {"cmd": "make"}
     assert session[2].is_error
+    first = codex.Reader()
+    begun = events_of(first, records[:4])
+    assert [*begun, *events_of(codex.Reader(first.state()), records[4:])] == session
     records[0]["payload"]["originator"] = "codex_exec"
     automated = events_of(codex.Reader(), records)
     assert automated[0].kind == events.AUTOMATED
