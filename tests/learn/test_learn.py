@@ -135,28 +135,6 @@ def test_the_same_material_is_learned_from_once_unless_forced(
     assert (summary["runs"], summary["proposed"], summary["usage"]["calls"]) == (2, 1, 2)
 
 
-@pytest.mark.slow
-def test_a_lesson_that_was_there_and_did_not_come_is_taught_the_prompt(
-    team: Vault, server: ModelServer
-) -> None:
-    let(server, well(an_entry()))
-    (first,) = learn(team)["proposals"]
-    accept = api.proposal.accept(id=first["id"], category="shop")
-    client.ask(team, accept)
-    prompt = "After signing in, the parameters of the cart are gone from the address"
-    first, *others = a_material().moments
-    moments = (replace(first, text=prompt), *others)
-    again = learn(team, a_material(moments=moments, session="another"))
-    (taught,) = again["proposals"]
-    (lesson,) = [each for each in client.ask(team, api.lesson.select())["entries"]
-                 if each["id"].startswith("shop/")]  # fmt: skip
-    assert (taught["changes"], taught["title"]) == (lesson["id"], lesson["title"])
-    client.ask(team, api.proposal.accept(id=taught["id"]))
-    found = client.ask(team, api.search.recall(query=prompt))
-    assert [hit.lesson_id for hit in found.hits] == [lesson["id"]]
-    assert found.hits[0].taught_prompt == prompt
-
-
 def test_a_dry_run_sends_and_writes_nothing(team: Vault, server: ModelServer) -> None:
     before = sorted(team.config.home.rglob("*"))
     answer = learn(team, dry_run=True)
@@ -175,21 +153,6 @@ def test_rubbish_ends_with_a_status_and_no_proposal(team: Vault, server: ModelSe
     assert (answer["status"], answer["proposals"]) == (record.FAILED, [])
     assert answer["trouble"].startswith("entries: ollama:small did not answer with JSON")
     assert len(server.chats) == answer["usage"]["calls"] == 2
-    assert waiting(team) == []
-
-
-def test_invented_quotes_make_no_proposal(team: Vault, server: ModelServer) -> None:
-    invented = [
-        an_entry(quotes=["The operator restarted the database at three in the morning"]),
-        an_entry(
-            title="The cart keeps its parameters over a login", quotes=["as everybody knows it is"]
-        ),
-        an_entry(title="Never touch nginx.conf for a redirect here", quotes=[]),
-    ]
-    let(server, well(*invented))
-    answer = learn(team)
-    assert answer["status"] == record.NOTHING
-    assert reasons(answer) == ["no quote of it stands in the material"] * 3
     assert waiting(team) == []
 
 

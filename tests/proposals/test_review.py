@@ -206,7 +206,7 @@ def test_each_thing_in_the_way_names_the_key_that_settles_it(
 
 def test_the_lesson_names_its_source_and_none_of_the_evidence(team: Vault) -> None:
     more: dict[str, Any] = {"type": "bug_fix", "confidence": 4, "silent_on": ("lunch",)}
-    id = learned(team, tags=["keys"], **more)
+    id = learned(team, tags=["keys"], fires_on_error=("unsigned package",), **more)
     accepted = ask(team, api.proposal.accept(id=id, commit=True))
     text = (team.root / accepted["path"]).read_text()
     assert "certificate 4711" not in text
@@ -215,6 +215,7 @@ def test_the_lesson_names_its_source_and_none_of_the_evidence(team: Vault) -> No
     written = lesson(team, "ops/rotate-the-key.md")
     assert (written.source, written.type, written.confidence) == ("session", "bug_fix", 4)
     assert (written.tags, written.silent_on) == (("keys",), ("lunch",))
+    assert written.fires_on_error == ("unsigned package",)
     assert f"session: {private_id(SESSION)}" in text
     shown = run("git", "log", "-1", "--format=%(trailers:key=Learned-From)", cwd=team.root)
     assert shown.out.strip() == "Learned-From: session"

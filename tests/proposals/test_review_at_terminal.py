@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.proposals.test_review import HEAP, ask, change_of_heap, learned, lesson, team, waiting
+from tests.proposals.test_review import HEAP, ask, learned, lesson, team, waiting
 from tests.support.commands import BIN, run
 from tests.support.files import write
 from tests.support.terminals import at_terminal
@@ -82,17 +82,6 @@ def test_a_whole_session_at_once(team: Vault) -> None:
     code, shown = reviewed(team, "w", ("all 2", "r"), "w", ("all 1", "x"), "q")
     assert (code, shown.endswith("2 rejected, 1 left\n")) == (0, True), shown
     assert len(waiting(team)) == 1
-
-
-@pytest.mark.slow
-def test_a_change_that_is_outdated_says_how_to_go_on(team: Vault) -> None:
-    change_of_heap(team)
-    heap = team.lessons_dir / "ops/heap.md"
-    heap.write_text(heap.read_text().replace("Node", "the Node process"))
-    _, shown = reviewed(team, "a", "m", (AGAIN, "y"))
-    assert "merge it into ops/heap" in shown
-    assert "merged: lessons/ops/heap.md" in shown
-    assert "the Node process" in lesson(team, "ops/heap.md").text
 
 
 @pytest.mark.slow
