@@ -251,12 +251,6 @@ def test_comments_are_never_lost(project: Path, own_world: Path, agent: str) -> 
     assert settings.read_text() == by_hand
 
 
-def test_codex_reads_no_comments(project: Path, own_world: Path) -> None:
-    settings = write(own_world / OWN["codex"], COMMENTED)
-    assert "is not JSON" in install("codex", project, check=False).err
-    assert settings.read_text() == COMMENTED
-
-
 def test_the_folders_of_the_agents_own_variables(
     project: Path, own_world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -132,18 +131,6 @@ def test_a_stdin_that_never_closes_ends_at_the_deadline(team: Vault) -> None:
 
 
 @pytest.mark.slow
-def test_an_unindexed_vault_is_indexed_in_the_background(
-    make_vault: Callable[..., Vault], with_model: Path
-) -> None:
-    vault = make_vault(FILES)
-    assert "node-heap.md" in hook(vault).out  # from the files, by their words
-    deadline = time.monotonic() + 60
-    while not list(vault.index_dir.glob("*/floor.json")) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert "node-heap.md" in hook(vault, session_id="later").out
-
-
-@pytest.mark.slow
 def test_a_damaged_index_is_not_asked_and_built_again(team: Vault, own_world: Path) -> None:
     for file in team.index_dir.rglob("*.lance"):
         if file.is_file():
@@ -178,21 +165,6 @@ def test_giant_lessons_stay_under_the_agents_limit(team: Vault) -> None:
     write(team.lessons_dir / "vault.toml", "prompt_tokens = 100000\n")
     run("lessons", "index", cwd=team.root)
     assert 1000 < len(injected(hook(team))) < 10_000
-
-
-@pytest.mark.slow
-def test_ten_hooks_at_once_all_answer(team: Vault, own_world: Path) -> None:
-    """None fails or stands in another's way; how soon they answer is measured in benchmarks/."""
-    unhurried = {"LESSONS_DEADLINE_MS": "600000"}
-
-    def ask(number: int) -> str:
-        return hook(team, env=unhurried, session_id=f"agent-{number}").out
-
-    with ThreadPoolExecutor(10) as pool:
-        answers = list(pool.map(ask, range(10)))
-    log = own_world / "hook.log"
-    complaints = log.read_text() if log.exists() else ""
-    assert ["node-heap.md" in answer for answer in answers] == [True] * 10, complaints
 
 
 def test_an_event_too_large_to_parse_is_read_to_its_end_and_dropped(

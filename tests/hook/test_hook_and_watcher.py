@@ -219,14 +219,6 @@ def test_whatever_else_listens_there_the_hook_answers_itself(team: Vault, said: 
 
 
 @pytest.mark.slow
-def test_other_settings_are_answered_by_the_hook_itself(team: Vault) -> None:
-    with watched(team):
-        hook(team, PATIENT | {"LESSONS_EMBEDDER": "none"})
-    assert by(team) == ["process"] or by(team) == []
-    assert all(one == "process" for one in by(team))
-
-
-@pytest.mark.slow
 def test_killed_at_random_moments_no_hook_fails_and_the_index_is_right(team: Vault) -> None:
     """The short form of what benchmarks/ does for a minute."""
     chance = random.Random(5)
@@ -268,23 +260,6 @@ def test_killed_at_random_moments_no_hook_fails_and_the_index_is_right(team: Vau
 
 
 # the record
-
-
-@pytest.mark.slow
-def test_status_shows_what_was_given(team: Vault) -> None:
-    assert "prompts    none searched for yet" in run("lessons", "status", cwd=team.root).out
-    with watched(team):
-        hook(team)
-        hook(team, session_id="s")
-        hook(team, prompt="what is the weather like in Lisbon next weekend")
-        said = run("lessons", "status", cwd=team.root).out
-        used = run("lessons", "status", "--json", cwd=team.root).json["injections"]
-    assert "3 searched for since 2" in said
-    assert ", 2 answered; p50 " in said
-    assert "       2x  devops/ci-cd/node-heap" in said
-    assert "never used 2 lessons, such as conventions/dates, devops/docker/layers" in said
-    assert (used["prompts"], used["answered"], used["never_used"]) == (3, 2, 2)
-    assert 0 < used["p50_ms"] <= used["p90_ms"]
 
 
 @pytest.mark.slow

@@ -98,20 +98,6 @@ def at(store: ObjectStore, patch: pytest.MonkeyPatch, place: str) -> str:
 
 
 @pytest.mark.slow
-def test_a_laptop_takes_vectors_and_makes_the_same_index(tmp_path: Path) -> None:
-    lessons = texts(40)
-    publisher = vault_at(tmp_path / "ci", lessons, tmp_path / "shared")
-    assert publish_all(publisher)["added"] == 40
-    laptop = vault_at(tmp_path / "laptop", lessons, tmp_path / "shared")
-    stats = reconcile.sync(laptop)
-    assert (stats.taken, stats.embedded, stats.shared) == (40, 0, "")
-    ours, theirs = vectors_of(publisher), vectors_of(laptop)
-    assert ours.keys() == theirs.keys()
-    assert all((ours[id] == theirs[id]).all() for id in ours)
-    assert publish_all(publisher)["added"] == 0  # again changes nothing
-
-
-@pytest.mark.slow
 def test_only_what_nobody_published_is_embedded(tmp_path: Path) -> None:
     publish_all(vault_at(tmp_path / "ci", texts(40), tmp_path / "shared"))
     laptop = vault_at(tmp_path / "laptop", texts(45), tmp_path / "shared")

@@ -7,7 +7,6 @@ import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -220,25 +219,6 @@ def test_trust_holds_in_each_vault(tmp_path: Path) -> None:
     commit(tmp_path / "team", "lessons")
     reconcile.sync(open_vault(tmp_path / "team"))
     assert told(tmp_path / "project") == ["team:ci/heap"]
-
-
-def prompt_event(project: Path) -> dict[str, Any]:
-    return {
-        "hook_event_name": "UserPromptSubmit",
-        "session_id": "several",
-        "cwd": str(project),
-        "prompt": PROMPT,
-    }
-
-
-@pytest.mark.slow
-def test_the_hook_says_so_too(tmp_path: Path) -> None:
-    vault_at(tmp_path / "project", {"db/lock.md": LOCK})
-    vault_at(tmp_path / "team", {"ci/heap.md": HEAP})
-    stand_on(tmp_path / "team")
-    event = json.dumps(prompt_event(tmp_path / "project"))
-    answer = run("lessons-hook", cwd=tmp_path / "project", stdin=event).json
-    assert "team: lessons/ci/heap.md" in answer["hookSpecificOutput"]["additionalContext"]
 
 
 RULE = HEAP.replace("---\n", "---\ntype: project_rule\n", 1)

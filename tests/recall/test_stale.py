@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -139,20 +138,6 @@ def test_no_program_of_the_repository_starts(
     assert [kind for kind, _ in found(project)] == ["file"]
     assert [each.kind for each in stale.touched(project, "HEAD~")] == ["file"]
     assert not (tmp_path / "ran").exists()
-
-
-@pytest.mark.slow
-def test_the_commands(project: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
-    learned(project, monkeypatch, "Run `deploy/staging.sh` with the VPN.")
-    assert (
-        run("lessons", "check", "--stale", cwd=project.root).out == "no lesson needs another look\n"
-    )
-    changed(project, monkeypatch, {"deploy/staging.sh": None})
-    listed = run("lessons", "check", "--stale", cwd=project.root)
-    assert listed.out.splitlines()[1] == "  lessons edit it"
-    answer = json.loads(run("lessons", "check", "--stale", "--json", cwd=project.root).out)
-    assert answer["lessons"] == 1
-    assert {"lesson", "title", "path", "kind", "why", "do"} == answer["reasons"][0].keys()
 
 
 @pytest.mark.slow

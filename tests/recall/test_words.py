@@ -7,9 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
-from mcp.client.client import Client
 
 from tests.support.commands import run
 from tests.support.embedders import WordEmbedder
@@ -18,8 +16,6 @@ from tests.support.indexed import kept_on
 from tests.support.serving import serving
 from tests.support.terminals import at_terminal
 from vault_index import api, client
-from vault_index.entrypoints.mcp.agent import Agent
-from vault_index.entrypoints.mcp.tools import build
 from vault_index.index import reconcile
 from vault_index.recall import respond, words
 from vault_index.recall.sessions import Event
@@ -130,17 +126,6 @@ def test_the_command_offers_what_a_person_may_do_next(team: Vault) -> None:
     said = run("lessons", "useful", "dates", "wrong", cwd=team.root, env={"CLAUDECODE": "1"}).out
     assert "an agent's word" in said
     assert told(team)
-
-
-def test_an_agent_says_it_over_mcp(team: Vault) -> None:
-    async def call() -> str:
-        async with Client(build(Agent(str(team.root)))) as agent:
-            answer = await agent.call_tool("useful", {"id": "dates", "word": "wrong"})
-            return json.dumps([each.model_dump() for each in answer.content])
-
-    assert "Noted: dates: wrong." in anyio.run(call)
-    assert told(team)
-    assert len(listed(team)) == 1
 
 
 @pytest.mark.slow
