@@ -98,9 +98,7 @@ def _floors(vault: Vault, *, text_only: bool) -> dict[str, Any]:
     return {
         "floor": floors.whole if floors else None,
         "line_floor": floors.line if floors else None,
-        "passed": floor.PASSING.whole
-        if found and found.titles
-        else None,  # on the subjects of the vault
+        "passed": floor.PASSING.whole if found and found.titles else None,  # on its subjects
         "least_lessons": fitted.SMALL,  # that say how many pass
         "passed_foreign": floor.PASSING_FOREIGN.whole if found else None,
     }

@@ -101,8 +101,10 @@ def _mend(vault: Vault, index: Path, some: list[str]) -> list[str]:
 
 def state(vault: Vault) -> dict[str, Any]:
     """Return how many vectors were taken and are not compared yet, for `lessons status`."""
-    index = manifest.current(vault.index_dir)
-    return {"vectors_to_compare": len(vectors.marked(index)) if index else 0}
+    with suppress(VaultError):  # `status` says what is wrong with the index
+        if index := manifest.current(vault.index_dir):
+            return {"vectors_to_compare": len(vectors.marked(index))}
+    return {"vectors_to_compare": 0}
 
 
 def publish(
