@@ -52,7 +52,7 @@ def in_a_fork(do: Callable[[], None]) -> int:
         return pid
     try:
         do()
-    except BaseException:  # noqa: BLE001
+    except BaseException:  # noqa: BLE001  # a fork ends here, and runs no other test
         os._exit(1)
     os._exit(0)
 
