@@ -283,6 +283,7 @@ def test_a_lesson_is_written_checked_and_deleted(
         page.get_by_label("What was learned").fill("Pin the version.")
         page.get_by_role("button", name="Save").click()
         page.get_by_role("heading", level=1, name="Pin it").wait_for()
+        page.locator("#lesson [data-part]", has_text="…").first.wait_for(state="hidden")
         assert "ELIFECYCLE 137" in file.read_text()
         page.once("dialog", lambda dialog: dialog.accept())
         page.get_by_role("button", name="Delete").click()
