@@ -236,10 +236,10 @@ def test_an_index_of_our_own_with_something_in_the_place_of_our_names(
     """Without the lock little is done; so there is a day with it, too."""
     root = origin(world, "none")
     run("lessons", "index", cwd=root, env=world.env)
+    current = next((root / ".vault_index").glob("2???????-??????-????/manifest.json")).parent
     every = kinds("link", "pipe", "second name", "socket", "dangling")
     ours = ("owner", "current", *free)
     hostile.names(root / ".vault_index", world.decoy, every, but=ours)
-    current = next((root / ".vault_index").glob("2???????-??????-????/manifest.json")).parent
     inside = ("floor.json", "dirty.json") if free else ("floor.json", "manifest.json")
     hostile.names(current, world.decoy / hostile.OLD_INDEX, every, some=inside)
     (current / "lessons.lance" / "data" / "more.lance").symlink_to(world.decoy / "authorized_keys")
