@@ -44,9 +44,8 @@ def test_a_save_is_heard_of_by_each_page(served: Serving) -> None:
         before = next(first)
         assert next(second) == before
         write(served.root / "lessons" / "lock.md", lesson_text("Lock", "Migrations wait."))
-        after = next(first)
-        assert after > before
-        assert next(second) == after
+        assert next(first) > before
+        assert next(second) > before  # a save may count twice, before or after this page looks
 
 
 def test_a_page_that_listens_does_not_hold_up_the_end(served: Serving) -> None:
