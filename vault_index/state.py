@@ -241,9 +241,7 @@ def _open(file: Path) -> sqlite3.Connection:
     except OSError as error:
         raise _error(file, error.strerror or str(error)) from None
     # a thread that ends leaves its connection to whoever collects it
-    db = sqlite3.connect(
-        file, WAIT_SECONDS, isolation_level=None, check_same_thread=False, factory=_Connection
-    )
+    db = sqlite3.connect(file, isolation_level=None, check_same_thread=False, factory=_Connection)
     db.execute("PRAGMA foreign_keys = ON")
     db.execute("PRAGMA secure_delete = ON")
     _choose_journal(db, "delete" if network_of(file.parent) else "wal")

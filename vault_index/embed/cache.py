@@ -121,7 +121,7 @@ class VectorCache:
 
         if not self._file.exists():
             os.close(os.open(self._file, os.O_CREAT | os.O_WRONLY, 0o600))
-        return contextlib.closing(sqlite3.connect(self._file, BUSY_SECONDS))
+        return contextlib.closing(sqlite3.connect(self._file, timeout=BUSY_SECONDS))
 
     @contextlib.contextmanager
     def _as_if_empty(self) -> Iterator[None]:
