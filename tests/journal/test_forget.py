@@ -1,4 +1,4 @@
-"""What is forgotten is gone from files, rows and vectors, for good, whatever interrupts it."""
+"""Forgotten sessions are gone from files, rows and vectors, whatever interrupts it."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def test_the_watcher_says_it_in_its_log(team: Vault, own_world: Path) -> None:
     ],
 )
 def test_on_the_python_of_the_system(team: Vault, words: tuple[str, ...]) -> None:
-    """Debian 12 has 3.11.2, whose standard library knows less than that of 3.11.4."""
+    """Debian 12 has 3.11.2; its standard library knows less than 3.11.4."""
     python = "/usr/bin/python3"
     asked = run(
         python, "-c", "import sys; print(*sys.version_info[:3])", check=False, cwd=team.root

@@ -220,7 +220,7 @@ def test_one_wrong_vector_of_120_is_found_mended_and_named(
     assert "it is not the vector of its text" in trouble.what
     lancedb_package.connect(uri).drop_table(table_name(f"words {RECIPE}"))
     publish_all(publisher)
-    assert not list(publish.troubles(laptop)), "who publishes there mended it"
+    assert not list(publish.troubles(laptop)), "the publisher corrected it"
 
 
 def test_no_other_vault_of_the_user_believes_a_vector_that_was_not_compared(tmp_path: Path) -> None:

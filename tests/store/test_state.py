@@ -134,7 +134,7 @@ def test_twelve_processes_begin_at_once(home: Path) -> None:
 
 @pytest.mark.slow
 def test_kills_at_any_moment(home: Path) -> None:
-    """What was written before a kill is there, and nothing by halves."""
+    """A kill loses no finished write and leaves no half."""
     chance = random.Random(45)
     known = 0
     for _ in range(200):

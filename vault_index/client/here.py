@@ -189,7 +189,7 @@ def search(
 ) -> list[Hit]:
     """Return up to `k` hits for a text, best first, from an index that is brought up to date first.
 
-    `categories`, `kinds` and `within` narrow as those of `Query`. Raises VaultError.
+    `categories`, `kinds` and `within` narrow as in `Query`. Raises VaultError.
     """
     up_to_date_or_stale(vault, silent, silent)
     return query.find(vault, text, k, categories, kinds=kinds, within=within)

@@ -16,7 +16,7 @@ from vault_index.lesson import category, edits, parse
 from vault_index.vault import Vault
 
 First = Callable[[Path, bytes], None]
-_UNTITLED = "new"  # the title of a text that has none, which is that of its file
+_UNTITLED = "new"  # the title that a file without one gets
 
 
 def write(
