@@ -13,6 +13,7 @@ from vault_index.lesson import category, identifiers, passages
 from vault_index.lesson.file import hash_of
 from vault_index.lesson.parse import Lesson, moment
 from vault_index.store.schema import LessonRow
+from vault_index.text.words import apart
 
 if TYPE_CHECKING:
     import numpy as np
@@ -160,7 +161,7 @@ def with_categories(row: LessonRow, filed: Sequence[str], filed_by: str = "") ->
         category_l1=second,
         category_l2=third,
         category_l3=fourth,
-        fulltext=heading if row["is_whole"] else "",
+        fulltext=apart(heading) if row["is_whole"] else "",
         identifiers=identifiers.column_of(row["title"], row["text"]) if row["is_whole"] else "",
         filed_by=filed_by or row["filed_by"],
     )

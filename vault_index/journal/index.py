@@ -27,6 +27,7 @@ from vault_index.store.reader import Reader
 from vault_index.store.schema import JOURNAL, JournalRow
 from vault_index.store.sync import ASKED_FOR, Progress, Source, Stats, Work, Writer
 from vault_index.store.table import Table
+from vault_index.text.words import apart
 
 # A session as rows of the journal's table: a row for each text that is embedded by itself.
 #
@@ -77,7 +78,7 @@ def of_session(session: Session) -> list[tuple[JournalRow, str]]:
                 position=number,
                 field=part,
                 text=text,
-                fulltext=words,
+                fulltext=apart(words),
                 content_hash=hash_of(meant),
                 uuids=list(record.uuids) if number == 0 else [],  # once is enough
             )

@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from vault_index.text.words import UNSPACED, apart, is_unspaced, small
+
 MAX_CHARS = 80  # of an identifier; a longer one is data
 MAX_IDENTIFIERS = 4000  # of a lesson
 MAX_MARKS = 8  # of a query, the first: each is a look-up
@@ -28,10 +30,12 @@ _SHAPE = re.compile(
     """,
     re.VERBOSE,
 )
-_QUOTED = re.compile(r"\"([^\"\n]{1,200})\"|“([^”\n]{1,200})”")
+_QUOTED = re.compile(
+    r"\"([^\"\n]{1,200})\"|“([^”\n]{1,200})”|「([^」\n]{1,200})」|『([^』\n]{1,200})』"
+)
 _CODE = re.compile(r"`([^`\n]{1,200})`")
 _CAPITALS = re.compile(r"\b[A-Z]{2,}(?:[ ]+[A-Z]{2,})+\b")  # ON CONFLICT DO NOTHING
-_FIRST_SENTENCE = re.compile(r"(?<=[.!?])\s|\n\s*\n")
+_FIRST_SENTENCE = re.compile(r"(?<=[.!?])\s|(?<=[\u3002\uff01\uff1f])|\n\s*\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,7 @@ class Mark:
 def column_of(title: str, text: str) -> str:
     """Return the identifiers of a lesson, folded, each once, between spaces."""
     identifiers: dict[str, None] = {}
-    for chunk in f"{title}\n{text}".split():
+    for chunk in apart(f"{title}\n{text}").split():
         word = chunk.strip(_EDGES)
         each = (word, *_BREAKS.split(word), *_FLAG.findall(chunk))
         identifiers |= dict.fromkeys(map(str.lower, filter(_is_identifier, each)))
@@ -66,7 +70,7 @@ def of_query(query: str) -> tuple[Mark, ...]:
         if not is_word:
             marks.setdefault(folded, Mark(folded, is_phrase=True))
     inside = {word for phrase in _CAPITALS.findall(query) for word in phrase.lower().split()}
-    for chunk in query.split():
+    for chunk in apart(query).split():
         word = chunk.strip(_EDGES)
         parts = [part.lower() for part in _BREAKS.split(word) if _is_identifier(part)]
         whole = word.lower()
@@ -87,7 +91,7 @@ def phrases(query: str) -> list[str]:
 
 def fold(text: str) -> str:
     """Return a text on one line in small letters, as phrases are compared."""
-    return " ".join(text.split()).lower()
+    return " ".join(small(text).split())
 
 
 def stands_in(mark: str, title: str, text: str) -> bool:
@@ -104,8 +108,11 @@ def is_about(mark: str, title: str, text: str) -> bool:
 
 
 def _times(mark: str, folded: str) -> int:
-    before = r"(?<![\w-])(?:--?)?"  # a flag may be named without its dashes
-    return len(re.findall(rf"{before}{re.escape(mark)}(?!\w)", folded))
+    letter = rf"[^\W{UNSPACED}]"
+    before = rf"(?<!-)(?<!{letter})(?:--?)?"  # a flag may be named without its dashes
+    after = f"(?!{letter})"
+    pattern = ("" if is_unspaced(mark[0]) else before) + re.escape(mark)
+    return len(re.findall(pattern + ("" if is_unspaced(mark[-1]) else after), folded))
 
 
 def _is_identifier(word: str) -> bool:

@@ -22,6 +22,7 @@ from vault_index.search import entries, evidence, floor, query, scoring, taught,
 from vault_index.search.query import Query
 from vault_index.search.scoring import PIECE_WEIGHT
 from vault_index.store import filters
+from vault_index.text.words import searched_words, stem_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -166,7 +167,7 @@ class _Draft:
     def __init__(self, vault: Vault, lesson: Lesson) -> None:
         self._vault, self._opened = vault, vault.open_index()
         made = rows.of_lesson(lesson, PATH, None)
-        self._words = Counter(map(unindexed.stem_of, unindexed.words_of(made[0]["fulltext"])))
+        self._words = Counter(map(stem_of, searched_words(made[0]["fulltext"])))
         self._length = sum(self._words.values()) / _usual_length(self._opened.store)
         self._vectors: Sequence[np.ndarray] = []
         with suppress(EmbedderError):  # the search says so, too
@@ -182,8 +183,8 @@ class _Draft:
             cosine = max([whole, *(PIECE_WEIGHT * piece for piece in pieces)])
         table, lessons = self._opened.store, self._opened.lessons + 1  # the draft is one of them
         matched = 0.0
-        for word, asked in Counter(unindexed.words_of(text)).items():
-            if times := self._words[unindexed.stem_of(word)]:
+        for word, asked in Counter(searched_words(text)).items():
+            if times := self._words[stem_of(word)]:
                 having = 1 + len(table.matches(word, scoring.MAX_SCORED)[0])
                 matched += asked * unindexed.bm25_score(times, self._length, having, lessons)
         return cosine + scoring.FULL_TEXT_WEIGHT * matched
@@ -194,4 +195,4 @@ def _usual_length(table: Reader) -> float:
     if not len(texts):
         return 1.0
     some = texts.take(list(range(0, len(texts), max(1, len(texts) // SAMPLE)))).to_pylist()
-    return max(1.0, sum(len(unindexed.words_of(text)) for text in some) / max(1, len(some)))
+    return max(1.0, sum(len(searched_words(text)) for text in some) / max(1, len(some)))

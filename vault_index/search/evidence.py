@@ -14,11 +14,12 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from vault_index.search import fitted, unindexed
+from vault_index.search import fitted
 from vault_index.search.hit import LEAD, SCORE
 from vault_index.search.scoring import STOP_WORDS
 from vault_index.store import filters
 from vault_index.text import failure
+from vault_index.text.words import says_nothing, stem_of
 
 if TYPE_CHECKING:
     from vault_index.search.hit import Hit
@@ -49,7 +50,7 @@ class Words:
 
     def weight(self, word: str) -> float:
         """Return the same for a word of a prompt: what many prompts say, says little."""
-        if word in STOP_WORDS:
+        if word in STOP_WORDS or says_nothing(word):
             return 0.0
         common = COMMON * math.log((self.prompts + 1) / (self.in_prompts.get(word, 0) + 0.5))
         return max(0.0, min(self.rarity(word), common, MAX_RARITY))
@@ -63,7 +64,7 @@ def words_of(title: str, text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def _stems_of(title: str, text: str) -> frozenset[str]:
-    return frozenset(map(unindexed.stem_of, words_of(title, text)))
+    return frozenset(map(stem_of, words_of(title, text)))
 
 
 def count(vault: Vault, prompts: Iterable[str]) -> Words:
@@ -112,7 +113,7 @@ def weigh(
     """
     weights: dict[str, float] = {}
     for word in set(failure.words(query)) if words else ():
-        stem = unindexed.stem_of(word)
+        stem = stem_of(word)
         weights[stem] = max(words.weight(word) if words else 0.0, weights.get(stem, 0.0))
     total = sum(weights.values()) or 1.0
     ranked = sorted(hits, key=lambda hit: hit.taught - hit.base)

@@ -25,6 +25,7 @@ from vault_index.search.hit import Hit
 from vault_index.search.taught import Taught
 from vault_index.store import filters
 from vault_index.store.reader import Reader
+from vault_index.text.words import INDEX_STOP_WORDS, apart, says_nothing, words_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,12 +49,12 @@ def with_texts(table: Reader, rows: list[dict[str, Any]], query: str) -> list[di
     long = [row["lesson_id"] for row in rows if row["position"] == LONG_WHOLE]
     if not long:
         return rows
-    words = set(re.findall(r"\w+", query.casefold()))
+    words = set(words_of(query))
     most: dict[str, int] = {}
     best: dict[str, dict[str, Any]] = {}
     for piece in table.rows(("lesson_id", "position", "text"), filters.pieces_of(long)):
         id = piece["lesson_id"]
-        count = len(words & set(re.findall(r"\w+", piece["text"].casefold())))
+        count = len(words & set(words_of(piece["text"])))
         if count > most.get(id, 0):
             most[id], best[id] = count, piece
     return [
@@ -362,17 +363,7 @@ REQUIRED_ROWS = 5000  # and for one that a hit must have: "one" has many lessons
 # The words of substance in a prompt: beside more of them an identifier is a smaller part of it.
 ABOUT_WORDS, PASSING_WORDS = 3, 4
 _WORD = re.compile(r"[^\W_][\w'-]*")
-# the words that LanceDB leaves out, with what prompts say besides
-INDEX_STOP_WORDS = frozenset(
-    """i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her
-    hers herself it its itself they them their theirs themselves what which who whom this that these
-    those am is are was were be been being have has had having do does did doing a an the and but if or
-    because as until while of at by for with about against between into through during before after
-    above below to from up down in out on off over under again further then once here there when where
-    why how all any both each few more most other some such no nor not only own same so than too very
-    s t can will just don should now d ll m o re ve y ain aren couldn didn doesn hadn hasn haven isn ma
-    mightn mustn needn shan shouldn wasn weren won wouldn""".split()
-)
+# with what prompts say besides
 STOP_WORDS = INDEX_STOP_WORDS | {"get", "got", "please", "use", "using"}
 
 
@@ -456,4 +447,5 @@ def _texts(table: Reader, places: np.ndarray) -> Sequence[tuple[int, dict[str, A
 
 
 def _words_of_substance(query: str) -> list[str]:
-    return [word for word in _WORD.findall(query.lower()) if word not in STOP_WORDS]
+    words = _WORD.findall(apart(query).lower())
+    return [word for word in words if word not in STOP_WORDS and not says_nothing(word)]

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -21,21 +20,18 @@ from vault_index.errors import LessonError
 from vault_index.index import diff, rows
 from vault_index.lesson import file, parse
 from vault_index.search.hit import Hit
-from vault_index.search.scoring import INDEX_STOP_WORDS, rank, weight_of
+from vault_index.search.scoring import rank, weight_of
 from vault_index.store.schema import LessonRow
-from vault_index.text.blocks import composed
+from vault_index.text.words import apart, searched_words, stem_of, words_of
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
 
 # BM25 about as LanceDB counts it, for text that is in no table: a draft, or files without an index.
 #
-# Its words and stems are nearly those of LanceDB's tokenizer: see `proposals.prompts` for how near.
+# Its words and stems (`text.words`) are nearly those of LanceDB's tokenizer.
 
 K1, B = 1.2, 0.75  # of LanceDB's BM25
-WORD = re.compile(r"[^\W_]+")
-_ENDINGS = "ations ation ings ing edly ied ies ers ed er es ly s e".split()
-_MIN_STEM = 3
 
 
 def bm25_score(times: int, length: float, having: int, every: int) -> float:
@@ -51,21 +47,6 @@ def rarity(having: int, every: int) -> float:
     return math.log(1 + (every - having + 0.5) / (having + 0.5))
 
 
-def words_of(text: str) -> list[str]:
-    """Return the words of a text that are searched for, in their order."""
-    return [word for word in WORD.findall(text.lower()) if word not in INDEX_STOP_WORDS]
-
-
-@lru_cache(maxsize=65_536)
-def stem_of(word: str) -> str:
-    """Return about what LanceDB's stemmer leaves of an English word."""
-    for ending in _ENDINGS:
-        stem = word.removesuffix(ending)
-        if stem != word and len(stem) >= _MIN_STEM:
-            return stem[:-1] if stem[-1] == stem[-2] and stem[-1] not in "lsz" else stem
-    return word
-
-
 # Where words alone are searched a lesson needs two of a prompt's own: one says little, and a small vault
 # cannot tell which words are rare. In vaults of a lesson 3.2% of the prompts that it does not answer get
 # it, not 11.5, and 67% of the others, not 72; in vaults of 10 it is 10 and 13%, 65 and 65.
@@ -79,7 +60,9 @@ _COMMON = frozenset(
 
 def only_by_own_words(prompt: str, hit: Hit) -> Hit:
     """Return a hit of full text; what it shares of a prompt is no reason if it is but a word."""
-    own, text = ({*map(stem_of, words_of(each))} for each in (prompt, f"{hit.title} {hit.text}"))
+    own, text = (
+        {*map(stem_of, searched_words(each))} for each in (prompt, f"{hit.title} {hit.text}")
+    )
     if len((own & text) - _COMMON) >= OWN_WORDS:
         return hit
     return replace(hit, no_reason=hit.no_reason + hit.full_text)
@@ -95,18 +78,17 @@ def find(vault: Vault, prompt: str, k: int) -> tuple[list[Hit], int]:
 
     Files that are not read in time are left out, and so are those that hooks leave out.
     """
-    prompt = composed(prompt)
-    stems = list(dict.fromkeys(map(stem_of, words_of(prompt))))
-    own_words = WORD.findall(prompt.lower())
+    stems = list(dict.fromkeys(map(stem_of, searched_words(prompt))))
+    own_words = words_of(prompt)
     data: dict[str, bytes] = {}
     counts: dict[str, Counter[str]] = {}
     asked: list[str] = []  # files that may have been taught this prompt
     wanted = re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, stems)) or '(?!)'})[^\W_]*")
     for path, content in _read(vault):
-        text = composed(content.decode("utf-8", "replace")).lower()
+        text = apart(content.decode("utf-8", "replace")).lower()
         data[path] = content
-        if words := wanted.findall(text):
-            counts[path] = Counter(map(stem_of, words))
+        if found := wanted.findall(text):
+            counts[path] = Counter(map(stem_of, found))
         if any(key in text for key in _TAUGHT) and all(word in text for word in own_words):
             asked.append(path)
     usual = max(1.0, sum(map(len, data.values())) / max(1, len(data)))
@@ -125,8 +107,8 @@ def find(vault: Vault, prompt: str, k: int) -> tuple[list[Hit], int]:
     hits: list[Hit] = []
     for path in dict.fromkeys([*asked, *best[: PARSED * k]]):
         for row in _rows(path, data[path]):
-            words = wanted.findall(f"{row['fulltext']}".lower())
-            score = score_of(Counter(map(stem_of, words)), len(row["fulltext"].encode()))
+            found = wanted.findall(f"{row['fulltext']}".lower())
+            score = score_of(Counter(map(stem_of, found)), len(row["fulltext"].encode()))
             hits += _hit(row, prompt, score)
     hits.sort(key=lambda hit: (-rank(hit), hit.lesson_id))
 

@@ -31,7 +31,7 @@ from vault_index.errors import IndexStateError
 from vault_index.hotpath import index_files
 from vault_index.store import ownership
 
-SCHEMA = 13  # raise it when rows, what is embedded or the rules of `check` change: it is rebuilt
+SCHEMA = 14  # raise it when rows, what is embedded or the rules of `check` change: it is rebuilt
 KEEP_OLD_SECONDS = 600  # a reader may still use the index before this one
 
 NO_EMBEDDER = "none"

@@ -14,6 +14,7 @@ from vault_index.store.filters import WHOLE
 from vault_index.store.lance import Place
 from vault_index.store.schema import LESSONS, VECTOR, Schema
 from vault_index.store.table import Table, matrix
+from vault_index.text.words import apart, says_nothing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -195,7 +196,9 @@ class Reader(Table):
         A word that a text repeats counts once: a pasted log says little more for its length. The latest
         answer is kept: one prompt is searched for several times.
         """
-        asked = " ".join(dict.fromkeys(text.lower().split())), limit, where
+        words = dict.fromkeys(apart(text).lower().split())
+        telling = " ".join(word for word in words if not says_nothing(word))
+        asked = telling or " ".join(words), limit, where
         last = self._latest  # read once: other threads may replace it
         if last is None or last[0] != asked:
             rows = self.bm25(asked[0], self.schema.full_text, limit, where)

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from vault_index.text.words import apart, is_unspaced
+
 # Characters of an output: a compiler says it first, the rest last.
 MAX_HEAD, MAX_TAIL = 16_000, 48_000
 MAX_LINE = 400  # characters of a line
@@ -238,7 +240,7 @@ def normalise(line: str) -> str:
 
 def words(text: str) -> list[str]:
     """Return the words, flags and codes of a text, folded."""
-    return _WORD.findall(text.casefold())
+    return _WORD.findall(apart(text).casefold())
 
 
 def words_of_line(line: str) -> list[str]:
@@ -281,9 +283,12 @@ def _stands_in(wanted: str, line: str) -> bool:
     while at >= 0:
         end = at + len(wanted)
         before, after = line[at - 1 : at], line[end : end + 1]
-        if not (before.isalnum() and wanted[0].isalnum()) and not (
-            after.isalnum() and wanted[-1].isalnum()
-        ):
+        if not _is_inside(before, wanted[0]) and not _is_inside(after, wanted[-1]):
             return True
         at = line.find(wanted, at + 1)
     return False
+
+
+def _is_inside(near: str, edge: str) -> bool:
+    """Whether an edge of a line is within a word, as the character beside it goes on with it."""
+    return near.isalnum() and edge.isalnum() and not (is_unspaced(near) or is_unspaced(edge))

@@ -1,0 +1,98 @@
+"""Lessons and prompts in any language: found by their words, and silent where nothing matters."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+
+from tests.support.files import MakeVault, lesson_text
+from vault_index.index import reconcile
+from vault_index.recall import select
+from vault_index.search import floor, query
+from vault_index.search.query import Query
+from vault_index.text import failure, words
+from vault_index.vault import Vault
+
+LESSONS = {
+    "store/count.md": lesson_text(
+        "盘点期间不要同步库存",
+        "盘点时同步任务会锁表,出库单会被重复扣减。先停掉inventory_sync任务。",
+    ),
+    "store/returns.md": lesson_text(
+        "返品ラベルの印刷", "検品の画面が止まる時は、返品ラベルのプリンタを再起動する。"
+    ),
+    "store/dock.md": lesson_text(
+        "하역장 경광등", "경광등이 꺼지면 하역장 배전반의 차단기를 올린다."
+    ),
+    "store/ruecknahme.md": lesson_text(
+        "Rücknahmeschein drucken", "Der Rücknahmescheindrucker braucht nach dem Start zwei Minuten."
+    ),
+    "store/istanbul.md": lesson_text("İstanbul deposu", "Kapı açılmazsa ışık düğmesine basın."),
+}
+FOUND = {
+    "盘点": "count",
+    "出库单": "count",
+    "重复扣减": "count",
+    "inventory_sync": "count",
+    "検品": "returns",
+    "プリンタ": "returns",
+    "경광등": "dock",
+    "차단기": "dock",
+    "Rücknahmescheindrucker": "ruecknahme",
+    "istanbul": "istanbul",
+    "İSTANBUL": "istanbul",
+    "ışık": "istanbul",
+}
+ASKED = {
+    "出库单重复扣了两次库存,该怎么办": "count",
+    "検品のとき画面が止まってしまいます": "returns",
+    "하역장 경광등이 안 켜져요": "dock",
+}
+SILENT = (
+    "把登录按钮换成绿色",
+    "テストをもう一つ書いてください",
+    "제목을 더 크게 해 주세요",
+    "mach den Knopf bitte grün",
+)
+
+
+@pytest.fixture
+def without_model(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    return make_vault(LESSONS)
+
+
+def test_words_of_any_language_find_their_lesson(without_model: Vault) -> None:
+    reconcile.sync(without_model)
+    for text, lesson in FOUND.items():
+        for asked in (text, f'"{text}"', unicodedata.normalize("NFD", text)):
+            hits = query.run(without_model, Query(asked, phrases=True)).hits
+            assert hits, asked
+            assert hits[0].lesson_id == f"store/{lesson}", asked
+
+
+@pytest.mark.parametrize("is_indexed", [True, False])
+def test_a_prompt_gets_the_lesson_with_its_words(without_model: Vault, is_indexed: bool) -> None:
+    give = select.for_prompt if is_indexed else select.from_files
+    if is_indexed:
+        reconcile.sync(without_model)
+        floor.fit(without_model)
+    for prompt, lesson in ASKED.items():
+        given = give(without_model, prompt).hits
+        assert [hit.lesson_id for hit in given] == [f"store/{lesson}"], prompt
+    for prompt in SILENT:
+        assert not give(without_model, prompt).hits, prompt
+
+
+def test_a_taught_line_of_a_failure_is_found_within_a_sentence() -> None:
+    failed = failure.read("载入", "错误:无法连接数据库服务器,请重试")
+    assert failed.has("连接数据库")
+    assert not failed.has("连接缓存")
+    assert failure.is_specific("连接数据库")
+
+
+def test_pairs_stay_as_they_are() -> None:
+    once = words.apart("在Docker里 重启 容器服务")
+    assert once.split() == ["在", "Docker", "里", "重启", "容器", "器服", "服务"]
+    assert words.apart(once).split() == once.split()

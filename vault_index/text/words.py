@@ -1,0 +1,91 @@
+"""The words of a text, as LanceDB's tokenizer has them, and their stems.
+
+Chinese, Japanese and Korean have no blanks between words, or endings that hide them: each pair of
+neighbours in a run of theirs is a word, in the index, in a query and wherever words are compared.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from itertools import pairwise
+
+from vault_index.text.blocks import composed
+
+WORD = re.compile(r"[^\W_]+")
+# the letters of Chinese, Japanese and Korean, for a class of a regular expression
+UNSPACED = (
+    "\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u318e"
+    "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97c\uac00-\ud7fb\uf900-\ufaff\uff66-\uffdc"
+    "\U00020000-\U0003ffff"
+)
+_RUN = re.compile(f"[{UNSPACED}]+")
+_TURKISH = str.maketrans("İı", "ii")  # whose small letters LanceDB takes apart, and leaves
+# the words that LanceDB leaves out
+INDEX_STOP_WORDS = frozenset(
+    """i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her
+    hers herself it its itself they them their theirs themselves what which who whom this that these
+    those am is are was were be been being have has had having do does did doing a an the and but if or
+    because as until while of at by for with about against between into through during before after
+    above below to from up down in out on off over under again further then once here there when where
+    why how all any both each few more most other some such no nor not only own same so than too very
+    s t can will just don should now d ll m o re ve y ain aren couldn didn doesn hadn hasn haven isn ma
+    mightn mustn needn shan shouldn wasn weren won wouldn""".split()
+)
+# pairs that are grammar, or that any request has: Kana, particles, polite endings
+_SAYS_NOTHING = re.compile(
+    r"[\u3041-\u309f]{2}|[的了吗呢吧嗎們们].|.[的了吗呢吧嗎們们]"
+    r"|什么|怎么|这个|那个|一个|可以|没有|如果|因为|所以|但是|需要|不要|帮我|一下|为什|如何|时候|现在|应该|一些"
+    r"|什麼|怎麼|這個|那個|一個|沒有|為什|時候|現在|應該|請問|请问|请把|請把"
+    r"|습니|니다|세요|주세|해주|하는|하고|에서|으로|입니|어떻|떻게|하면|있는|있습|합니|는데|해야|되는|하지|지금"
+)
+_ENDINGS = "ations ation ings ing edly ied ies ers ed er es ly s e".split()
+_MIN_STEM = 3
+
+
+def small(text: str) -> str:
+    """Return a text in small letters; the Turkish I with and without a dot are one."""
+    return text.translate(_TURKISH).lower()
+
+
+def apart(text: str) -> str:
+    """Return a text whose words stand apart: pairs in the place of each run; twice is as good as once."""
+    if text.isascii():
+        return text
+    return _RUN.sub(_pairs, composed(text).translate(_TURKISH))
+
+
+def _pairs(run: re.Match[str]) -> str:
+    whole = run[0]
+    return f" {' '.join(map(''.join, pairwise(whole))) or whole} "
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text in small letters, in their order."""
+    return WORD.findall(apart(text).lower())
+
+
+def says_nothing(word: str) -> bool:
+    """Whether a word of a query is a pair that says nothing of its subject."""
+    return not word.isascii() and _SAYS_NOTHING.fullmatch(word) is not None
+
+
+def searched_words(text: str) -> list[str]:
+    """Return the words of a text that are searched for, in their order."""
+    words = words_of(text)
+    return [word for word in words if word not in INDEX_STOP_WORDS and not says_nothing(word)]
+
+
+@lru_cache(maxsize=65_536)
+def stem_of(word: str) -> str:
+    """Return about what LanceDB's stemmer leaves of an English word."""
+    for ending in _ENDINGS:
+        stem = word.removesuffix(ending)
+        if stem != word and len(stem) >= _MIN_STEM:
+            return stem[:-1] if stem[-1] == stem[-2] and stem[-1] not in "lsz" else stem
+    return word
+
+
+def is_unspaced(char: str) -> bool:
+    """Whether a character is of a language whose words have no blanks between them."""
+    return _RUN.match(char) is not None
