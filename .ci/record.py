@@ -1,101 +1,109 @@
-"""Record the README's picture: its quick start, typed for real at a terminal, in an empty home.
+"""Make the README's pictures from this repository's lessons: a prompt with its lesson, and the page.
 
-    pip install -e '.[docs]' && python .ci/record.py docs/pictures/quick-start.svg
+    pip install -e '.[docs,test]' && python .ci/record.py docs/pictures
 
-The picture shows one line after the other and then stays.
+The lesson and its receipt are what the hook prints, and the page is looked at in Chromium. The
+agent's answer is an example.
 """
 
 from __future__ import annotations
 
 import io
+import json
 import os
-import pty
 import re
-import select
+import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 REPO = Path(__file__).parents[1]
-COLUMNS, LINE_SECONDS, TYPED_SECONDS = 100, 0.12, 1.2
-WHOLE = 22  # lines of output that a picture shows of one command
+PROMPT = "our build dies with heap out of memory"
+QUESTION, FOUND = "the build is out of memory", "Node runs out of memory"
+ANSWER = """\
+That is V8's own limit, not the runner's memory. I raise it for the build step only,
+so laptops keep their default:
+
+  .github/workflows/build.yml
+  [red]-     - run: npm run build[/]
+  [green]+     - run: npm run build[/]
+  [green]+       env: {NODE_OPTIONS: --max-old-space-size=4096}[/]"""
+COLUMNS, WIDE = 90, {"width": 1280, "height": 800}
+PORT, PATIENCE_MS = 7739, 60_000
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
-def quick_start() -> list[str]:
-    """Return the commands of the README's quick start."""
-    text = (REPO / "README.md").read_text("utf-8").partition("## Quick start")[2]
-    return re.findall(r"(?m)^\$ (.+)$", text)
+def lessons(folder: Path, *words: str, stdin: str = "") -> str:
+    """Run a command of this package in a folder, and return what it prints."""
+    program = Path(sys.executable).with_name(words[0])
+    return subprocess.run(
+        [program, *words[1:]], cwd=folder, input=stdin, text=True, check=True, capture_output=True
+    ).stdout
 
 
-def seen(command: str, folder: Path) -> str:
-    """Return what a command shows at a terminal, with its colours."""
-    ours, theirs = pty.openpty()
-    env = {**os.environ, "COLUMNS": str(COLUMNS), "TERM": "xterm-256color", "PAGER": "cat"}
-    process = subprocess.Popen(
-        command, shell=True, cwd=folder, env=env, stdin=theirs, stdout=theirs, stderr=theirs
-    )
-    os.close(theirs)
-    parts = []
-    while process.poll() is None or select.select([ours], [], [], 0)[0]:
-        if select.select([ours], [], [], 0.1)[0]:
-            try:
-                parts.append(os.read(ours, 65536))
-            except OSError:  # the other end is closed
-                break
-            if parts[-1].endswith(b"[Y/n]: "):
-                os.write(ours, b"y\n")
-    process.wait()
-    os.close(ours)
-    text = b"".join(parts).decode("utf-8", "replace").replace("\r\n", "\n").rstrip()
-    text = re.sub(r"\x1b\[(?:\?25[lh]|K)", "", text)
-    lines = (line.rpartition("\r")[2] for line in text.split("\n"))  # progress, as it ended
-    return "\n".join(lines).replace(str(Path.home()), "~")
-
-
-def draw(typed: list[tuple[str, str]]) -> str:
-    """Return the picture: lines that appear one after the other, commands after a pause."""
+def draw_prompt(folder: Path) -> str:
+    """Return the picture of a prompt, the receipt that the hook prints for it, and an answer."""
     from rich.console import Console
-    from rich.text import Text
 
+    event = {"hook_event_name": "UserPromptSubmit", "prompt": PROMPT, "cwd": str(folder)}
+    answer = json.loads(lessons(folder, "lessons-hook", stdin=json.dumps(event)))
+    assert "NODE_OPTIONS" in answer["hookSpecificOutput"]["additionalContext"]
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
-    delays, now = [], 0.0
-    for command, output in typed:
-        lines = output.splitlines()
-        lines = [*lines[:WHOLE], "..."] if len(lines) > WHOLE else lines
-        for number, line in enumerate([f"\x1b[1;32m$\x1b[0m {command}", *lines, ""]):
-            now += LINE_SECONDS if number else TYPED_SECONDS
-            rows = Text.from_ansi(line).wrap(console, COLUMNS)
-            delays += [now] * max(1, len(rows))
-            console.print(Text.from_ansi(line))
-    svg = console.export_svg(title="lessons", unique_id="quick-start")
-    svg = re.sub(r"(?s)@font-face {.*?}", "", svg)  # loads nothing from elsewhere
-    rules = "".join(
-        f'[clip-path="url(#quick-start-line-{number})"]{{animation:show 0s {delay:.2f}s both}}'
-        for number, delay in enumerate(delays)
-    )
-    return svg.replace("</style>", f"@keyframes show{{from{{opacity:0}}}}{rules}</style>", 1)
+    console.print(f"[bold]> {PROMPT}[/]\n\n  [cyan]{answer['systemMessage']}[/]\n")
+    console.print(f"● {ANSWER}".replace("\n", "\n  "), highlight=False)
+    svg = console.export_svg(title="a coding agent with lessons", unique_id="agent")
+    svg = re.sub(r' clip-path="url\(#agent-line-\d+\)"', "", svg)  # it cuts off underscores
+    return re.sub(r"(?s)@font-face {.*?}", "", svg)  # it loads nothing from another host
 
 
-def main(place: Path) -> None:
-    """Write the picture."""
+def photograph_lessons(folder: Path, pictures: Path) -> None:
+    """Write the page that searches lessons, light and dark."""
+    from playwright.sync_api import Error, sync_playwright
+
+    program = Path(sys.executable).with_name("lessons")
+    server = subprocess.Popen([program, "serve", "--port", str(PORT)], cwd=folder)
+    try:
+        with sync_playwright() as playwright:
+            named = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)))
+            browser = playwright.chromium.launch(executable_path=named, args=["--no-sandbox"])
+            for scheme in ("light", "dark"):
+                page = browser.new_page(viewport=WIDE, color_scheme=scheme)
+                page.set_default_timeout(PATIENCE_MS)
+                for _ in range(PATIENCE_MS // 500):
+                    try:
+                        page.goto(f"http://127.0.0.1:{PORT}/")
+                        break
+                    except Error:  # not listening yet
+                        page.wait_for_timeout(500)
+                page.get_by_role("link", name=re.compile("^(Lessons|Search)$")).first.click()
+                page.locator("#q").fill(QUESTION)
+                page.get_by_text(FOUND).first.wait_for()
+                page.wait_for_load_state("networkidle")
+                page.screenshot(path=pictures / f"lessons-{scheme}.png")
+            browser.close()
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def main(pictures: Path) -> None:
+    """Write the three pictures into a folder."""
+    pictures.mkdir(parents=True, exist_ok=True)
+    home = Path(os.environ.get("LESSONS_HOME", Path.home() / ".lessons"))
     with tempfile.TemporaryDirectory() as scratch:
-        home = Path(os.environ.get("LESSONS_HOME", Path.home() / ".lessons"))
         folder = Path(scratch, "team")
-        folder.mkdir()
-        os.environ.update(HOME=scratch, LESSONS_HOME=str(Path(scratch, ".lessons")))
-        Path(scratch, ".lessons").mkdir()
+        subprocess.run(["git", "clone", "--quiet", REPO, folder], check=True)
+        place = Path(scratch, ".lessons")
+        os.environ.update(LESSONS_HOME=str(place), LESSONS_DEADLINE_MS="30000")
+        os.environ["LESSONS_WATCH_AUTOSTART"] = "false"
+        place.mkdir()
         if (home / "models").is_dir():
-            Path(scratch, ".lessons", "models").symlink_to(home / "models")
-        for words in ("init -q", "config user.name Ada", "config user.email ada@example.org"):
-            subprocess.run(["git", *words.split()], cwd=folder, check=True)
-        typed = []
-        for command in quick_start():
-            typed.append((command, seen(command, folder)))
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(draw(typed), "utf-8")
-        subprocess.run(["lessons", "watch", "--stop"], cwd=folder, check=False)
+            (place / "models").symlink_to(home / "models")
+        lessons(folder, "lessons", "index")
+        (pictures / "agent.svg").write_text(draw_prompt(folder), "utf-8")
+        photograph_lessons(folder, pictures)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]).absolute())

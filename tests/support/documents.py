@@ -25,7 +25,7 @@ DOCS = REPO / "docs"
 # the last one takes all away
 _ORDER = (
     "first-hour teach edit organise share journal agents errors mcp proposals ask learn page http"
-    " python tune large how-it-works questions privacy index debug remove"
+    " python tune large measured how-it-works questions privacy index debug remove"
 ).split()
 GENERATED = ("settings", "commands")
 
