@@ -49,15 +49,6 @@ def test_silence_is_no_output_at_all(team: Vault, own_world: Path, agent: str) -
     assert not (own_world / "hook.log").exists()
 
 
-@pytest.mark.slow
-def test_plain_takes_the_prompt_itself(team: Vault) -> None:
-    assert "node-heap.md" in hook("plain", HEAP, team.root).out
-    assert "node-heap.md" in hook("plain", f"{{{HEAP}}}", team.root).out
-    # each is a session of its own, so the lesson comes again
-    assert "node-heap.md" in hook("plain", HEAP, team.root).out
-    assert "node-heap.md" not in hook("plain", HEAP, team.root.parent).out
-
-
 # one event, one answer
 
 
@@ -69,17 +60,6 @@ def test_a_lesson_comes_once_a_session_and_an_event_is_answered_once(
     asked = sent(agent, "prompt", team.root)
     assert "node-heap.md" in hook(agent, asked, team.root).out
     assert hook(agent, asked, team.root).out == ""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("agent", ["cursor", "copilot"])
-def test_in_other_agents_the_hooks_of_claude_code_are_silent(team: Vault, agent: str) -> None:
-    """They run them, too, with their own events; `lessons install AGENT` is what answers there."""
-    asked = sent(agent, "prompt", team.root)
-    for event in (asked, asked | {"hook_event_name": "UserPromptSubmit", "cwd": str(team.root)}):
-        done = run("lessons-hook", cwd=team.root, stdin=json.dumps(event))
-        assert (done.code, done.out, done.err) == (0, "", "")
-    assert "node-heap.md" in hook(agent, asked, team.root).out
 
 
 def test_a_codex_agent_that_prompts_its_subagent_gets_nothing(team: Vault) -> None:

@@ -73,14 +73,6 @@ def test_two_real_hooks_without_a_watcher_inject_once(team: Vault) -> None:
 
 
 @pytest.mark.slow
-def test_the_second_gets_no_other_lessons_either(team: Vault) -> None:
-    """Three of four lessons were given: the fourth is not the second hook's to give."""
-    assert answered(team, event(team))
-    assert not answered(team, event(team))
-    assert answered(team, event(team, prompt=f"{HEAP} again"))
-
-
-@pytest.mark.slow
 def test_a_prompt_that_is_typed_again_later_is_answered(team: Vault) -> None:
     assert answered(team, event(team))
     assert answered(team, event(team, began=time.time()))  # with the lesson that it has not had
@@ -99,10 +91,3 @@ def test_the_agents_own_id_tells_prompts_apart(team: Vault) -> None:
     assert answered(team, event(team, prompt_id="one"))
     assert not answered(team, event(team, prompt_id="one", began=time.time() + 9))
     assert answered(team, event(team, prompt_id="two"))
-
-
-def test_another_session_and_one_without_a_name_are_answered(team: Vault) -> None:
-    assert answered(team, event(team))
-    assert answered(team, event(team, session_id="t"))
-    assert answered(team, event(team, session_id=""))
-    assert answered(team, event(team, session_id=""))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,6 @@ import pytest
 from tests.support.commands import BIN, Ran, run
 from tests.support.files import write
 from vault_index.entrypoints import agents
-from vault_index.entrypoints.cli.install import HOOKED
 
 EVENTS = {"UserPromptSubmit", "SessionStart", "PostToolUseFailure", "PreToolUse", "SubagentStart"}
 OTHERS: dict[str, Any] = {
@@ -89,10 +86,6 @@ def test_claude_may_read_lessons_unasked_until_it_is_uninstalled(
     assert (json.loads(settings.read_text()) if settings.exists() else {}) == before
 
 
-def test_the_command_knows_the_agents_of_the_table() -> None:
-    assert set(HOOKED) == set(agents.AGENTS)
-
-
 @pytest.mark.parametrize("agent", ["claude", *JSON_AGENTS])
 def test_install_writes_the_hooks_in_the_agents_form(
     project: Path, own_world: Path, agent: str
@@ -157,13 +150,6 @@ def test_uninstall_leaves_what_was_there_in_its_order(
     assert settings.stat().st_mode & 0o777 == 0o640
 
 
-def test_indentation_stays(own_world: Path) -> None:
-    settings = write(own_world / OWN["claude"], FORMATS["tabs"])
-    agents.install(settings, "lessons-hook")
-    agents.uninstall(settings)
-    assert settings.read_text() == FORMATS["tabs"]
-
-
 @pytest.mark.parametrize("there", [True, False], ids=["to a file", "to nothing yet"])
 def test_settings_that_are_a_link_stay_one(own_world: Path, tmp_path: Path, there: bool) -> None:
     settings, target = own_world / OWN["claude"], tmp_path / "dotfiles" / "claude.json"
@@ -193,24 +179,6 @@ def test_a_hook_before_edits_comes_only_where_it_is_asked_for(
     assert not settings.exists()
     refused = install("codex", project, "--files", check=False)
     assert "codex has no hook that runs at edits alone" in refused.err
-
-
-@pytest.mark.parametrize("agent", ["claude", *JSON_AGENTS])
-def test_what_others_put_there_meanwhile_stays(project: Path, own_world: Path, agent: str) -> None:
-    settings = write(own_world / OWN[agent], '{"theme": "dark"}')
-    install(agent, project)
-    values = json.loads(settings.read_bytes())
-    event = next(iter(TIMEOUTS[agent]))
-    date = {"command": "date"}
-    place = values["hooks"][event][0].get("hooks", values["hooks"][event])
-    place.append(date)
-    write(settings, json.dumps(values | {"later": "ü"}))
-    uninstall(agent, project)
-    left = json.loads(settings.read_bytes())
-    assert left["theme"] == "dark"
-    assert left["later"] == "ü"
-    assert json.dumps(date) in json.dumps(left["hooks"])
-    assert "lessons-hook" not in json.dumps(left)
 
 
 BROKEN = ["{not json", "[]", "[" * 100_000, '{"hooks": []}', '{"hooks": {"X": "y"}}', b'"\xff"']
@@ -251,19 +219,6 @@ def test_comments_are_never_lost(project: Path, own_world: Path, agent: str) -> 
     assert settings.read_text() == by_hand
 
 
-def test_the_folders_of_the_agents_own_variables(
-    project: Path, own_world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
-    for agent in ("codex", "opencode", "claude"):
-        install(agent, project)
-    assert ours(tmp_path / "codex/hooks.json")
-    assert (tmp_path / "config/opencode/plugins/lessons.js").exists()
-    assert (tmp_path / "claude/settings.json").exists()
-
-
 @pytest.mark.parametrize("agent", SHARED)
 def test_a_link_that_came_with_a_repository_is_not_followed(
     project: Path, tmp_path: Path, agent: str
@@ -278,20 +233,6 @@ def test_a_link_that_came_with_a_repository_is_not_followed(
     assert ran.code == 1
     assert "is a link that the repository brought" in ran.err
     assert list(elsewhere.iterdir()) == []
-
-
-def test_a_program_in_a_folder_with_blanks(
-    project: Path, own_world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program = write(tmp_path / "my tools" / "lessons-hook", "#!/bin/sh\n")
-    program.chmod(0o755)
-    agents.AGENTS["codex"].wiring.install(own_world / OWN["codex"], str(program))
-    (hook,) = {hook["command"] for hook in ours(own_world / OWN["codex"]).values()}
-    assert shlex.split(hook) == [str(program), "--agent", "codex"]
-    assert subprocess.run(["sh", "-c", hook], check=False).returncode == 0
-    assert set(agents.AGENTS["codex"].wiring.commands(own_world / OWN["codex"]).values()) == {
-        str(program)
-    }
 
 
 # failures, of agents that do not tell them

@@ -77,11 +77,6 @@ def test_a_new_session_and_each_prompt(tmp_path: Path) -> None:
     assert [asked(part)["hook_event_name"] for part in second[1:]] == ["UserPromptSubmit"]
 
 
-def test_a_session_from_before_has_had_its_start(tmp_path: Path) -> None:
-    (parts,) = play(tmp_path, ECHO, message("s1"))
-    assert [asked(part)["hook_event_name"] for part in parts[1:]] == ["UserPromptSubmit"]
-
-
 def test_the_task_of_a_subagent_is_no_prompt(tmp_path: Path) -> None:
     (parts,) = play(tmp_path, ECHO, created("s2", parentID="s1"), message("s2"))
     assert len(parts) == 1
@@ -108,13 +103,6 @@ def test_only_a_command_that_fails_asks_and_the_answer_follows_its_output(tmp_pa
         "error": "Exit code 2\nboom",
     }
     assert others == ["boom"] * 3
-
-
-def test_only_what_was_typed_is_asked(tmp_path: Path) -> None:
-    file = {"id": "prt_2", "type": "file", "url": "file:///x"}
-    ours = {"id": "prt_3", "type": "text", "text": "read x", "synthetic": True}
-    (parts,) = play(tmp_path, ECHO, message("s1", file, ours))
-    assert asked(parts[-1])["prompt"] == "heap"
 
 
 @pytest.mark.parametrize(

@@ -32,14 +32,6 @@ def test_in_and_out_leaves_the_text(project: Path, text: str) -> None:
     assert not agents.SECTION.take_out(file)
 
 
-def test_what_others_write_above_and_below_stays(project: Path) -> None:
-    file = write(project / "AGENTS.md", "# Rules\n")
-    agents.SECTION.put(file, agents.TEXT)
-    write(file, f"first\n{file.read_text()}\nlast\n")
-    assert agents.SECTION.take_out(file)
-    assert file.read_text() == "first\n# Rules\n\nlast\n"
-
-
 def test_a_file_that_was_made_is_removed(project: Path) -> None:
     lessons(project, "install", "agents-md")
     text = (project / "AGENTS.md").read_text()
@@ -59,18 +51,6 @@ def test_a_section_that_somebody_edited_is_reported_and_left_alone(project: Path
         assert ran.code == 1
         assert "somebody edited the section" in ran.err
         assert file.read_text() == edited
-
-
-def test_a_section_of_an_older_version_is_renewed_in_its_place(project: Path) -> None:
-    file = write(project / "AGENTS.md", "# Rules\n")
-    agents.SECTION.put(file, "What an older version wrote.\n")
-    with file.open("a") as lines:
-        lines.write("\nMore rules.\n")
-    lessons(project, "install", "agents-md")
-    text = file.read_text()
-    assert "older version" not in text
-    assert text.startswith("# Rules\n\n<!-- lessons")
-    assert text.endswith("-->\n\nMore rules.\n")
 
 
 @pytest.mark.parametrize("lost", ["<!-- lessons: section", "<!-- lessons: end"])
@@ -96,12 +76,6 @@ def test_it_belongs_to_a_project_and_follows_no_link_of_it(project: Path, tmp_pa
     assert "is a link that the repository brought" in ran.err
     assert "--user" not in ran.err
     assert target.read_text() == "mine\n"
-
-
-def test_text_that_is_not_utf8_is_left_alone(project: Path) -> None:
-    file = write(project / "AGENTS.md", b"caf\xe9\n")
-    assert "is not UTF-8" in lessons(project, "install", "agents-md", check=False).err
-    assert file.read_bytes() == b"caf\xe9\n"
 
 
 def test_a_plugin_that_somebody_edited_is_left_alone(project: Path, own_world: Path) -> None:

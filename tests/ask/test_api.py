@@ -151,22 +151,6 @@ def test_a_question_of_the_agent_comes_with_what_the_person_said(
     assert answer["status"] == "answered"
 
 
-def test_a_request_in_the_journal_comes_with_what_came_of_it(vault: Vault, own_world: Path) -> None:
-    id, at = "5e5510ac-0001", datetime.now(UTC).isoformat()
-    done = "It waits for the tank, since nothing tells it that the tank is full."
-    keep(
-        a_journal(own_world),
-        id,
-        prompt(id, 1, "why does the axolotl hang in its queue?", at),
-        work(id, 1, done, at),
-    )
-    answer = asked_of_journal(
-        vault, own_world, "why did the axolotl hang?", "It waits for the tank [1]."
-    )
-    (text,) = [each["text"] for each in answer["passages"] if "axolotl" in each["text"]]
-    assert text.endswith(f"What came of it: {done}")
-
-
 def test_the_journal_is_searched_in_the_days_and_project_that_the_model_names(
     vault: Vault, own_world: Path
 ) -> None:

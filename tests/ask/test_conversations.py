@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 
 import pytest
@@ -43,17 +42,6 @@ def test_the_last_exchanges_are_kept_by_id(make_vault: MakeVault, own_world: Pat
     assert not is_written(own_world, "answer 3")
 
 
-def test_two_questions_at_once_are_both_kept(make_vault: MakeVault) -> None:
-    vault = make_vault()
-    begun = conversations.open_(vault)
-    conversations.add(vault, begun, None)
-    both = [conversations.open_(vault, begun.id) for _ in range(2)]
-    for number, each in enumerate(both):
-        conversations.add(vault, each, Exchange(f"question {number}", "answer"))
-    kept = conversations.open_(vault, begun.id)
-    assert [each.question for each in kept.exchanges] == ["question 0", "question 1"]
-
-
 @pytest.mark.parametrize("guess", ["", "nobody-knows-this-id", "../../etc/passwd", "a" * 10_000])
 def test_an_id_that_nobody_knows_begins_a_new_conversation(
     make_vault: MakeVault, guess: str
@@ -80,13 +68,6 @@ def test_an_id_that_a_client_chose_is_its_own(
         assert conversations.open_(vault, "run-7").exchanges == ()
 
 
-def test_a_vault_has_its_own(make_vault: MakeVault) -> None:
-    one, other = make_vault(name="one"), make_vault(name="other")
-    begun = conversations.open_(one)
-    conversations.add(one, begun, Exchange("q", "a"))
-    assert conversations.open_(other, begun.id).exchanges == ()
-
-
 def test_a_recorded_conversation_goes_on_in_another_process(
     make_vault: MakeVault, own_world: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,29 +81,6 @@ def test_a_recorded_conversation_goes_on_in_another_process(
     assert conversations.open_(vault, "rollback").id != begun.id  # a name is no id
     assert is_written(own_world, "rollback")
     assert not is_written(own_world, SECRET)
-
-
-def test_memory_is_bounded_and_threads_may_share_it(
-    make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    another_process(monkeypatch)
-    vault = make_vault()
-    first = conversations.open_(vault)
-    conversations.add(vault, first, Exchange("q", "a"))
-
-    def talk() -> None:
-        for _ in range(100):
-            begun = conversations.open_(vault)
-            conversations.add(vault, begun, Exchange("q", "a"))
-            assert conversations.open_(vault, begun.id).exchanges
-
-    threads = [threading.Thread(target=talk) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(conversations._in_memory) == conversations.MAX_IN_MEMORY
-    assert conversations.open_(vault, first.id).id != first.id  # the oldest made room
 
 
 def test_numbers_of_earlier_answers_are_not_sent_again() -> None:

@@ -156,33 +156,6 @@ def test_a_second_search_reads_on_in_a_long_lesson(vault: Vault) -> None:
         assert read not in further.text
 
 
-@pytest.mark.slow
-def test_a_lesson_that_was_seen_as_a_whole_makes_room_for_another(vault: Vault) -> None:
-    (heap,) = [each for each in find(vault, "platypus build").passages if each.title == "Heap"]
-    again = find(vault, "platypus build", seen=[(heap.id, *heap.span)]).passages
-    assert "Heap" not in {each.title for each in again}
-
-
-@pytest.mark.slow
-def test_a_long_lesson_comes_with_its_outline(vault: Vault) -> None:
-    passages = find(vault, "zeppelin rollback unfurl").passages
-    (outline,) = [each for each in passages if each.section == "outline"]
-    assert outline.id == passages[0].id
-    assert outline.text.split("\n")[:2] == ["## Step 1", "## Step 2"]
-    assert "## Rollback" in outline.text
-
-
-def test_a_file_that_changed_has_no_line(vault: Vault) -> None:
-    file = vault.lessons_dir / "devops/ci/heap.md"
-    before = file.read_text("utf-8")
-    write(file, before.replace("platypus", "echidna"))
-    try:
-        (only,) = find(vault, "platypus build", best=True).passages
-        assert (only.line, only.title) == (0, "Heap")
-    finally:
-        write(file, before)
-
-
 def test_a_document_that_is_withheld_is_not_named(vault: Vault) -> None:
     result = find(vault, "axolotl", document="keys of the wombats", lesson_number=1)
     assert result.place == ""

@@ -170,18 +170,6 @@ def test_what_the_search_was_narrowed_to_is_what_the_model_named() -> None:
     assert (wanted.category, wanted.kind) == ("", "lessons")
 
 
-def test_a_number_of_a_lesson_may_have_a_fraction_of_nothing() -> None:
-    vault = Vaultlike(HEAP)
-    ask(ScriptedChat(search_for("retrieval", lesson_number=3.0), "[1]"), vault)
-    assert vault.searches[0].lesson_number == 3
-
-
-def test_an_answer_that_cites_nothing_keeps_its_text_and_the_passages() -> None:
-    answer, _ = ask(ScriptedChat(search_for("heap"), "The vault does not say it."), Vaultlike(HEAP))
-    assert (answer.text, answer.sources) == ("The vault does not say it.", ())
-    assert answer.passages == (HEAP,)
-
-
 def test_where_nothing_is_there_the_model_is_not_asked_to_invent() -> None:
     model = ScriptedChat(search_for("zebras"), "Zebras are kept in the server room [1].")
     answer, streamed = ask(model, Vaultlike(), "where are the zebras?")
@@ -234,12 +222,6 @@ def test_a_model_that_writes_its_call_as_a_text_is_searched_for(fence: str) -> N
     assert answer.sources == (HEAP,)
 
 
-def test_thanks_to_a_model_without_tools_are_no_question_to_the_vault() -> None:
-    vault = Vaultlike(HEAP)
-    answer, _ = ask(ScriptedChat("You are welcome.", can_call_tools=False), vault, "thank you")
-    assert (answer.text, vault.searches) == ("You are welcome.", [])
-
-
 def test_a_short_question_goes_on_from_the_one_before() -> None:
     vault = Vaultlike(HEAP)
     before = [Exchange("how do we deploy to staging?", "By hand [1].")]
@@ -269,17 +251,6 @@ def test_without_the_model_the_passages_are_there(error: ModelCallError, comes: 
     assert len(vault.searches) == 1
 
 
-@pytest.mark.parametrize("lines", [[DOWN], [search_for("heap"), DOWN]])
-def test_a_model_that_fails_leaves_the_answer_that_comes_without_one(lines: list[Any]) -> None:
-    """Also where nothing is near enough: the nearest are shown as such, not as an answer."""
-    near = [passage(number, "Tabs. " * 200) for number in range(1, 6)]
-    failed, streamed = ask(ScriptedChat(*lines), Vaultlike(nearest=near))
-    without, _ = ask(None, Vaultlike(nearest=near))
-    assert (failed.status, failed.text, streamed) == ("unknown", without.text, without.text)
-    assert failed.passages == without.passages
-    assert (failed.trouble, failed.hint) == (DOWN.message, DOWN.hint)
-
-
 def test_regret_is_no_refusal_where_the_vault_was_searched() -> None:
     said = "Unfortunately, the passages do not answer how it is done on Windows; on Linux, see [1]."
     answer, _ = ask(ScriptedChat(search_for("heap"), said), Vaultlike(HEAP))
@@ -298,18 +269,6 @@ def test_of_a_stream_that_breaks_the_beginning_stays() -> None:
     assert (answer.status, answer.trouble) == ("failed", error.message)
     assert answer.text == streamed == "Raise the heap [1] and then ["
     assert answer.sources == (HEAP,)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("searches", [True, False])
-def test_an_answer_of_100_000_characters_is_cut_with_a_word(searches: bool) -> None:
-    first = [search_for("heap")] if searches else []
-    answer, streamed = ask(ScriptedChat(*first, "heap [1] " * 12_000), Vaultlike(HEAP))
-    assert answer.status == "failed"
-    assert "more than 100,000 characters" in answer.trouble
-    assert len(streamed) <= 100_000
-    assert answer.text == streamed
-    assert answer.passages == (HEAP,)
 
 
 @pytest.mark.parametrize("nothing", ["", " \n", "[9]"])
@@ -336,14 +295,6 @@ def test_a_bad_call_is_answered_and_may_be_made_better(call: ToolCall, result: s
     assert (answer.status, answer.text) == ("answered", "Raise it [1].")
     assert result in model.asked[1].turns[-1].text
     assert len(vault.searches) == 1
-
-
-def test_a_model_that_never_makes_a_good_call_gets_the_passages_in_the_end() -> None:
-    vault = Vaultlike(HEAP)
-    model = ScriptedChat(*[calls(ToolCall("1", NAME, None))] * 3, "Raise it [1].")
-    answer, _ = ask(model, vault)
-    assert (answer.text, len(model.asked), len(vault.searches)) == ("Raise it [1].", 4, 1)
-    assert model.asked[-1].tools == ()
 
 
 def test_a_second_search_is_not_made() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import path_with_forks, run
+from tests.support.commands import PATH, run
 from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.indexed import of_this_repository
 from tests.support.planted import AGENT_TEXTS, NO_SECRETS, SECRETS
@@ -249,7 +249,7 @@ def guarded(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
     """A vault as `lessons init` leaves it, in which git finds `lessons`."""
     vault = make_vault({"a.md": lesson_text("A", "Text.")})
     git_hooks.set_up(vault.root)
-    monkeypatch.setenv("PATH", path_with_forks())
+    monkeypatch.setenv("PATH", PATH)
     run("git", "add", "-A", cwd=vault.root)
     run("git", "commit", "-q", "--no-verify", "-m", "start", cwd=vault.root)
     return vault

@@ -6,13 +6,15 @@ Limits are of processor time and memory, held by the system: a busy machine chan
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.support.amounts import amount
-from tests.support.commands import run, run_python
+from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text, write
+from tests.support.places import REPO
 from vault_index import check
 from vault_index.errors import LessonError
 from vault_index.lesson import frontmatter, parse
@@ -96,7 +98,7 @@ FILES: dict[str, str | bytes] = {
 def test_a_hostile_file_costs_a_bounded_amount(name: str, tmp_path: Path) -> None:
     content = FILES[name]
     file = write(tmp_path / "a.md", content)
-    done = run_python(LIMITED + PROBE, file)
+    done = run(sys.executable, "-c", LIMITED + PROBE, file, cwd=REPO)
     assert done.code == 0, done.err[-2000:]
     assert all(len(line) < 1000 for line in done.out.splitlines())
 

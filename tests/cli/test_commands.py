@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -41,16 +40,6 @@ def refused(vault: Vault, *words: str | Path, stdin: str = "") -> str:
 
 
 # init
-
-
-@pytest.mark.slow
-def test_init_in_a_folder_of_a_repository_sets_up_its_vault(tmp_path: Path) -> None:
-    root, folder = tmp_path / "team", tmp_path / "team" / "src"
-    run("lessons", "init", root, cwd=tmp_path)
-    folder.mkdir()
-    assert run("lessons", "init", cwd=folder).out == f"{root} is a vault\n"
-    assert not [*folder.iterdir()]
-    assert f"{folder} is a vault" in run("lessons", "init", ".", cwd=folder).out  # a named folder
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
@@ -114,29 +103,6 @@ def test_a_lesson_without_a_title_has_its_first_sentence(
     assert entry["text"] == SENTENCE
 
 
-def test_a_second_lesson_of_a_title_is_told(make_vault: MakeVault) -> None:
-    vault = make_vault({"ops/heap.md": lesson_text("The Heap", "Raise it."), "heaps.md": "More.\n"})
-    lessons(vault, "index", env={"LESSONS_EMBEDDER": "none"})
-    ran = lessons(vault, "add", "--title", "the heap", "--text", "Lower it.", "-c", "dev")
-    said = "note: lessons/ops/heap.md has this title, too: add to that one instead?\n"
-    assert ran.err == said
-    lessons(vault, "index", env={"LESSONS_EMBEDDER": "none"})
-    again = lessons(vault, "add", "--title", "The heap", "--text", "Raise it.", "-c", "web")
-    assert again.err == f"note: lessons/dev/the-heap.md{said.partition('heap.md')[2]}{said}"
-    (vault.lessons_dir / "web/the-heap.md").unlink()
-    assert not lessons(vault, "add", "--title", "A heap", "--text", "Lower it.").err
-    titled = [
-        line
-        for line in lessons(vault, "check", env={"LESSONS_EMBEDDER": "none"}).out.splitlines()
-        if "same-title" in line
-    ]
-    assert titled == [
-        f"lessons/{one}:1: same-title: warning: it has the title of lessons/{other}, too: "
-        "say how they differ"
-        for one, other in (("dev/the-heap.md", "ops/heap.md"), ("ops/heap.md", "dev/the-heap.md"))
-    ]
-
-
 def test_new_opens_the_editor_that_is_named_outside_of_a_terminal(
     make_vault: MakeVault, tmp_path: Path
 ) -> None:
@@ -181,16 +147,6 @@ def test_show_by_a_declared_id_and_still_by_the_path(make_vault: MakeVault) -> N
 
 
 # status
-
-
-def test_status_passes_over_what_is_broken_in_the_hooks_log(
-    make_vault: MakeVault, own_world: Path
-) -> None:
-    entry = {"time": "2026-03-01T10:00:00Z", "event": "SessionStart", "message": "no vault"}
-    broken = b'{"time": "2026\n\xff\n[]\nnull\n{"time": "2026-03-01"}\n'
-    write(own_world / "hook.log", json.dumps(entry).encode() + b"\n" + broken + b'{"time": "2026')
-    vault = make_vault(FILES)
-    assert lessons(vault, "status", "--json").json["hooks"]["last_errors"] == [entry]
 
 
 # help and errors
@@ -246,16 +202,6 @@ def test_a_reader_that_leaves_early_is_no_error(make_vault: MakeVault) -> None:
     assert ran.err.removeprefix(NO_MODEL) == ""
 
 
-@pytest.mark.slow
-def test_a_hash_in_a_file_name_is_no_section(make_vault: MakeVault) -> None:
-    root = make_vault(
-        {"a.md": "## Lesson: B\nThe section.\n", "a#b.md": "# A file\nThe file.\n"}
-    ).root
-    listed = run("lessons", "list", "--json", cwd=root).json
-    assert {"a#b", "a%23b"} <= {entry["id"] for entry in listed}
-    assert all("lesson_id" not in entry for entry in listed)
-
-
 def every_command(
     command: click.Command, name: str = ""
 ) -> Iterator[tuple[str, click.Command, list[str]]]:
@@ -283,13 +229,6 @@ def test_how_many_is_n_yes_is_y_and_a_share_is_a_percentage_everywhere() -> None
         assert "-y" in commands[name][1]
     for name in ("search", "last", "list", "journal search", "journal sessions"):
         assert "-n" in commands[name][1]
-
-
-@pytest.mark.parametrize("typed", ["35", "35%", "0.35", ".35"])
-def test_a_least_score_is_a_percentage(make_vault: MakeVault, typed: str) -> None:
-    vault = make_vault(FILES)
-    ran = lessons(vault, "search", "heap", "--min-score", typed, "--explain", "--json")
-    assert "below 35.0%" in ran.out
 
 
 def test_a_mistyped_agent_or_kind_names_the_nearest(make_vault: MakeVault) -> None:

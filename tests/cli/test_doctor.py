@@ -9,15 +9,12 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.support.commands import BIN, Ran, run
 from tests.support.files import lesson_text, write
 from tests.support.indexed import copy_of, full_text_vault
-from vault_index import check
-from vault_index.check.finding import Finding
 from vault_index.entrypoints import agents, doctor
 from vault_index.share import git_hooks
 from vault_index.vault import Vault, open_vault
@@ -181,14 +178,6 @@ def test_settings_that_do_not_parse_are_all_that_is_looked_at(team: Vault) -> No
     assert "did you mean 'prompt_lessons'" in second.what
 
 
-@pytest.mark.slow
-def test_where_there_is_no_vault(team: Vault, tmp_path: Path) -> None:
-    folder = tmp_path / "nowhere"
-    folder.mkdir()
-    ran = run("lessons", "status", "--check", cwd=folder, check=False)
-    assert (ran.code, ran.out.splitlines()[1]) == (1, "   lessons init")
-
-
 def test_a_model_that_is_not_here(team: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LESSONS_EMBEDDER")
     assert ("model", "lessons model fetch") in troubles()
@@ -220,16 +209,6 @@ def test_complaints_of_hooks_of_today(team: Vault) -> None:
     write(team.config.home / "hook.log", "\n".join(map(json.dumps, lines)))
     (one,) = doctor.examine(None)
     assert one.what == "hooks failed 1 time in the last 24 hours: no answer in 2000 ms"
-
-
-def test_a_watcher_that_does_not_answer(team: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
-    from vault_index.watch import launch
-
-    def state(_root: Path) -> dict[str, Any]:
-        return {"pid": 1, "trouble": "the disk is full"}
-
-    monkeypatch.setattr(launch, "status", state)
-    assert troubles() == [("watcher", "lessons watch --stop")]
 
 
 LINE = "lessons check --staged"
@@ -281,51 +260,7 @@ def test_a_hook_in_another_language_gets_no_line_of_the_shell(team: Vault) -> No
     assert troubles() == [("git", f"run `{LINE}` in own/pre-commit")]
 
 
-def test_a_hook_that_git_does_not_start_checks_nothing(team: Vault) -> None:
-    run("git", "config", "core.hooksPath", "own", cwd=team.root)
-    file = write(team.root / "own/pre-commit", f"#!/bin/sh\n{LINE}\n")
-    assert troubles() == [("git", "chmod +x own/pre-commit")]
-    file.chmod(0o755)
-    assert troubles() == []
-
-
-def test_hooks_that_another_program_adds_and_git_does_not_run_are_named_once(team: Vault) -> None:
-    for name in ("pre-push", "commit-msg", "pre-rebase.sample"):
-        write(team.root / ".git/hooks" / name, "#!/bin/sh\nmake test\n").chmod(0o755)
-    (one,) = doctor.examine(None)
-    assert (
-        "commit-msg, pre-push in .git/hooks does not run: core.hooksPath is .githooks" in one.what
-    )
-    for name in ("pre-push", "commit-msg"):
-        write(team.root / ".githooks" / name, f'#!/bin/sh\nexec "$GIT_DIR/hooks/{name}" "$@"\n')
-    assert troubles() == []
-
-
-@pytest.mark.slow
-def test_a_vault_outside_git(team: Vault) -> None:
-    shutil.rmtree(team.root / ".git")
-    assert "git" in [about for about, _ in troubles()]
-    fix(team)
-    assert troubles() == []
-
-
 # PATH, and installing twice
-
-
-def test_what_only_an_active_environment_has_on_the_path(
-    team: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("VIRTUAL_ENV", str(BIN.parent))
-    monkeypatch.setenv("PATH", f"{BIN}:/usr/bin:/bin")
-    assert troubles() == []  # git's own settings name the program
-    run("git", "config", "lessons.program", "/nowhere/lessons", cwd=team.root)
-    (one,) = doctor.examine(None)
-    assert one.about == "path"
-    assert one.what.startswith("lessons is on the PATH only while the environment")
-    fix = f"{one.fix.partition(' && export')[0]}"
-    run("bash", "-c", fix, cwd=team.root)
-    monkeypatch.setenv("PATH", f"{BIN}:{Path.home()}/.local/bin:/usr/bin:/bin")
-    assert troubles() == []
 
 
 def install(vault: Vault, *words: str, env: dict[str, str] | None = None) -> list[str]:
@@ -344,45 +279,4 @@ def test_install_says_that_the_other_settings_have_the_hooks(team: Vault) -> Non
     assert troubles() == []
 
 
-@pytest.mark.slow
-def test_install_says_that_others_may_not_find_the_hook(team: Vault) -> None:
-    agents.uninstall(agents.claude_settings(None))
-    gone = {"PATH": "/usr/bin:/bin"}
-    note, hint, *_ = install(team, "--project", env=gone)
-    assert note.startswith("note: lessons-hook is not on the PATH, so")
-    assert "ln -sf" in hint
-    assert install(team, env=gone)[0].startswith(f"note: {team.root}/.claude/settings.json has")
-    active = {"PATH": f"{BIN}:/usr/bin:/bin", "VIRTUAL_ENV": str(BIN.parent)}
-    assert any(
-        "only while the environment" in line for line in install(team, "--project", env=active)
-    )
-
-
 # config
-
-
-def test_status_searches_only_lessons_that_the_index_has_not_searched(
-    team: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """To search the words of 1,870 lessons takes twelve seconds."""
-    indexed, later = team.lessons_dir / "key.md", team.lessons_dir / "new.md"
-    write(indexed, "# Key\n\nThe key is AKIAIOSFODNN7EXAMQLE of the account.\n")
-    broken = "---\ntags: [\n---\nThe key is AKIAIOSFODNN7EXAMQLE of the account.\n"
-    write(team.lessons_dir / "broken.md", broken)
-    run("lessons", "index", cwd=team.root, check=False)
-    write(later, "# Other\n\nThe key is AKIAIOSFODNN7EXAMQLE of the account.\n")
-    every, searched = doctor.examine(None), []
-
-    def of_text(candidate: check.Candidate, *rest: Any, words: bool = True) -> list[Finding]:
-        if words:
-            searched.append(candidate.path)
-        return check_text(candidate, *rest, words=words)
-
-    check_text = check.of_text
-    monkeypatch.setattr(check, "of_text", of_text)
-    assert doctor.examine(None, whole=False) == every
-    assert [one.what.partition(":")[0] for one in every if one.about == "lessons"] == [
-        *("lessons/broken.md", "lessons/broken.md", "lessons/key.md", "lessons/new.md")
-    ]
-    assert {"key.md", "new.md"} <= {*searched}
-    assert "heap.md" not in searched

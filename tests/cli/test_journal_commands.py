@@ -41,17 +41,6 @@ def imported(shop: Path) -> Path:
     return shop
 
 
-def test_the_home_of_no_user_is_a_project_that_is_not_there(
-    tmp_path: Path, own_world: Path
-) -> None:
-    """Python's own reader of `~name` raises for it."""
-    done = journal(tmp_path, "sessions", "--project", "~nobody-of-this-name/shop", check=False)
-    assert (done.code, done.err.splitlines()[0]) == (
-        1,
-        "Error: no project '~nobody-of-this-name/shop' in the journal",
-    )
-
-
 @pytest.mark.slow
 def test_doctor_and_status_of_a_vault_name_what_is_wrong(imported: Path, own_world: Path) -> None:
     run("lessons", "init", cwd=imported)
@@ -67,18 +56,6 @@ def test_doctor_and_status_of_a_vault_name_what_is_wrong(imported: Path, own_wor
     state = run("lessons", "status", "--json", cwd=imported).json["journal"]
     assert (state["sessions"], state["recorded"]) == (3, ["*"])
     assert "recorded: every project" in run("lessons", "status", cwd=imported).out
-
-
-@pytest.mark.slow
-def test_a_rebuild_of_a_vault_leaves_the_journal_alone(
-    make_vault: MakeVault, own_world: Path, imported: Path
-) -> None:
-    index = own_world / "journal" / ".vault_index"
-    before = (index / "current").read_bytes()
-    vault = make_vault(name="beside")
-    assert "journal" not in run("lessons", "index", "--rebuild", cwd=vault.root).out
-    assert run("lessons", "index", "--rebuild", cwd=imported, check=False).code == 1
-    assert (index / "current").read_bytes() == before
 
 
 @pytest.mark.slow

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.support.commands import run
@@ -54,11 +52,3 @@ def test_what_is_in_the_repository_stays_for_the_team(make_vault: MakeVault) -> 
         "note: .githooks, .gitattributes and .gitignore stay: your repository has them" in done.err
     )
     assert run("git", "status", "--porcelain", cwd=root).out == ""
-
-
-@pytest.mark.parametrize("words", [[], ["--all", "claude"], ["claude", "--purge"]])
-def test_either_an_agent_or_all(tmp_path: Path, words: list[str]) -> None:
-    ran = run("lessons", "uninstall", *words, cwd=tmp_path, check=False)
-    assert (ran.code, ran.err.splitlines()[-1]) == (
-        2, "Error: name an AGENT, or pass --all, with --purge if you like"
-    )  # fmt: skip

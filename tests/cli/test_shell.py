@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import shutil
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 from click.shell_completion import BashComplete
 
 from tests.support import documents
-from tests.support.commands import path_with_forks, run
+from tests.support.commands import PATH, run
 from tests.support.files import lesson_text, write
 from tests.support.terminals import at_terminal
 from vault_index import api
@@ -73,14 +72,6 @@ def test_categories_tags_and_types_are_completed(team: Vault) -> None:
 
 
 @pytest.mark.slow
-def test_without_an_index_ids_are_those_of_paths(team: Vault) -> None:
-    shutil.rmtree(team.root / ".vault_index")
-    assert values(completed(team.root, "show", "devops/docker/h")) == ["devops/docker/heap"]
-    assert "devops/docker" in values(completed(team.root, "list", "-c", "devops/d"))
-    assert not (team.root / ".vault_index").exists()
-
-
-@pytest.mark.slow
 def test_what_a_shell_would_read_as_more_than_a_name_is_not_completed(team: Vault) -> None:
     hostile = (
         "a;touch x",
@@ -105,16 +96,6 @@ def test_what_a_shell_would_read_as_more_than_a_name_is_not_completed(team: Vaul
             assert not value.startswith("-r")
 
 
-def test_completion_is_silent_where_there_is_no_vault_or_a_broken_one(
-    tmp_path: Path, team: Vault
-) -> None:
-    nowhere = tmp_path / "nowhere"
-    nowhere.mkdir()
-    assert completed(nowhere, "show", "x") == [("file", "x")]
-    write(team.lessons_dir / "vault.toml", "= broken")
-    assert completed(team.root, "list", "-c", "") == []
-
-
 @pytest.mark.skipif(not shutil.which("bash"), reason="there is no bash here")
 def test_the_real_bash_completes(team: Vault) -> None:
     (line,) = re.findall(r'eval "\$\(_LESSONS_COMPLETE=bash_source lessons\)"', page())
@@ -125,7 +106,7 @@ for words in "lessons show devops/docker/l" "lessons list -c devops/ci"; do
   _lessons_completion lessons 2>/dev/null
   printf '%s\\n' "${{COMPREPLY[@]}}"
 done"""
-    env = {"PATH": path_with_forks()}
+    env = {"PATH": PATH}
     ran = run("bash", "--norc", "-c", script, cwd=team.root, env=env)
     assert ran.out.splitlines() == ["devops/docker/layers", "devops/ci-cd"]
 
@@ -206,16 +187,6 @@ def test_a_lesson_is_picked_at_a_terminal(team: Vault) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_typed_is_searched_for_and_the_only_one_is_it(team: Vault) -> None:
-    typed = [("stop:", "dies\n")]  # of the text, so a search
-    code, shown = at_terminal("lessons", "show", cwd=team.root, typed=typed)
-    assert (code, "Raise the heap" in shown) == (0, True)
-    env = {"EDITOR": "echo opened"}
-    code, shown = at_terminal("lessons", "edit", cwd=team.root, typed=[("stop:", "UTC\n")], env=env)
-    assert re.search(r"opened .*/lessons/conventions.md", shown)
-
-
-@pytest.mark.slow
 def test_a_refused_text_stays_for_a_second_try(team: Vault, tmp_path: Path) -> None:
     key = "AKIA" + "IOSFODNN7" + "ABCDEFG"
     editor = tmp_path / "editor"
@@ -233,12 +204,6 @@ def test_a_refused_text_stays_for_a_second_try(team: Vault, tmp_path: Path) -> N
     assert (team.lessons_dir / "devops/docker/wait-for-it.md").read_text().endswith("\nWait.\n")
 
 
-def test_no_editor_opens_for_a_lesson_that_is_there(team: Vault) -> None:
-    words = ("lessons", "new", "Layers", "-c", "devops/docker")
-    code, shown = at_terminal(*words, cwd=team.root, env={"EDITOR": "echo opened"})
-    assert (code, "is there already" in shown, "opened" in shown) == (1, True, False)
-
-
 def test_a_category_that_is_nearly_another_gets_a_note(team: Vault) -> None:
     words = ("lessons", "add", "--title", "Pin it", "--text", "Pin the image.", "-c")
     made = run(*words, "devops/dokcer", cwd=team.root)
@@ -246,21 +211,6 @@ def test_a_category_that_is_nearly_another_gets_a_note(team: Vault) -> None:
     assert not run(*words, "security", cwd=team.root).err
     moved = run("lessons", "move", "security/pin-it", "devops/dockr", cwd=team.root)
     assert "there is devops/docker, too" in moved.err
-
-
-def test_a_text_that_is_not_utf_8_is_one_line(team: Vault) -> None:
-    words = ("lessons", "add", "--title", "Bad", "--text", os.fsdecode(b"\xff bad"))
-    ran = run(*words, cwd=team.root, check=False)
-    assert (ran.code, ran.err.splitlines()[0].startswith("Error: "), "Traceback" in ran.err) == (
-        1,
-        True,
-        False,
-    )
-
-
-def test_nothing_typed_picks_nothing(team: Vault) -> None:
-    code, shown = at_terminal("lessons", "show", cwd=team.root, typed=[("stop:", "\n")])
-    assert (code, shown.endswith("Aborted!\n")) == (1, True)
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import itertools
 import os
 import pty
 import re
@@ -16,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import documents
-from tests.support.commands import BIN, path_with_forks, run
+from tests.support.commands import BIN, PATH, run
 from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.terminals import at_terminal
 from vault_index import open_vault
@@ -38,7 +37,7 @@ NOT_HERE = ("install", "uninstall", "model", "sync", "index --rebuild", "watch",
 
 def typed(command: str, cwd: Path, **env: str) -> str:
     """Type a command at a terminal of 80 columns, and return all that it prints."""
-    names = {"PATH": path_with_forks(), "PAGER": "cat", "EDITOR": "true", **env}
+    names = {"PATH": PATH, "PAGER": "cat", "EDITOR": "true", **env}
     return at_terminal("bash", "-c", command, cwd=cwd, size=(500, 80), env=names)[1]
 
 
@@ -108,21 +107,6 @@ def test_no_line_is_wider_than_the_terminal(team: Vault, monkeypatch: pytest.Mon
             assert_fits(said, columns)
 
 
-@pytest.mark.parametrize("columns", [80, 40])
-def test_a_bar_fits_where_it_says_how_long_it_takes(
-    columns: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As it does from the second second on."""
-    screen, clock = Screen(), itertools.count()
-    monkeypatch.setenv("COLUMNS", str(columns))
-    monkeypatch.setattr("time.time", lambda: float(next(clock)))
-    with contextlib.redirect_stderr(screen), output.progress("fitting the error floor") as bar:
-        bar.update(0.5)
-    assert "50%" in screen.getvalue()
-    assert ("00:00:0" in screen.getvalue()) is (columns == 80)
-    assert_fits(screen.getvalue(), columns)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_no_escape_where_none_is_wanted(team: Vault, env: dict[str, str]) -> None:
@@ -142,16 +126,6 @@ def test_no_escape_where_none_is_wanted(team: Vault, env: dict[str, str]) -> Non
         assert "\x1b" not in said
         assert "Traceback" not in said
     assert "\x1b[1m" in typed("lessons show heap", team.root)
-
-
-@pytest.mark.slow
-def test_in_a_pipe_nothing_is_cut_and_nothing_escaped(team: Vault) -> None:
-    for command in ("list", "search longer", "categories", "check", "import CLAUDE.md", "status"):
-        said = run("bash", "-c", f"lessons {command}", cwd=team.root, check=False,
-                   env={"PATH": path_with_forks(), "COLUMNS": "40"})  # fmt: skip
-        assert "\x1b" not in said.out + said.err
-        if command in ("list", "search longer"):
-            assert " ".join(LONG.split()) in said.out
 
 
 # where hooks would be silent

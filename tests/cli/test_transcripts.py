@@ -18,7 +18,7 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.support.commands import BIN, path_with_forks, run
+from tests.support.commands import BIN, PATH, run
 from tests.support.conversations import about_redirects, about_retries
 from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.indexed import kept_on
@@ -94,7 +94,7 @@ def typed(command: str, vault: Vault) -> str:
     """Return what a command line prints in the vault, with what differs from run to run replaced."""
     words: list[str | Path] = list(shlex.split(command))
     if words[0] != "lessons" or re.search(r"[|<>&]", command):
-        words = ["bash", "-c", f'PATH="{path_with_forks()}:$PATH"; {command}']
+        words = ["bash", "-c", f'PATH="{PATH}:$PATH"; {command}']
     ran = run(*words, cwd=vault.root, check=False)
     lines = ran.out.splitlines() + [f"! {line}" for line in ran.err.splitlines()]
     if ran.code:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.files import MakeVault, lesson_text, write
+from tests.support.files import MakeVault, lesson_text
 from vault_index import api, client
 from vault_index.api import codec
 from vault_index.api.question import Form, Question
@@ -43,50 +43,12 @@ def test_each_is_a_documented_function(form: Form[..., Any]) -> None:
     assert (parameters[1:2] == ["caller"]) == form.commands
 
 
-def test_every_command_exists() -> None:
-    assert {form.name for form in api.forms()} >= api.COMMANDS
-
-
 @pytest.mark.slow
 def test_the_watcher_answers_no_command(team: Vault) -> None:
     with pytest.raises(VaultError, match=r"there is no 'edit\.delete_lesson' here"):
         api.answer(team, api.edit.delete_lesson(name="heap"))
     with pytest.raises(VaultError, match=r"there is no 'search\.sing' here"):
         client.ask(team, Question("search.sing"))
-
-
-@pytest.mark.slow
-def test_the_rest_answers_in_json(team: Vault) -> None:
-    assert ask(team, api.lesson.count())["counts"] == {"ops": 2}
-    assert ask(team, api.search.classify()) == []
-    assert ask(team, api.edit.accept(proposals=[])) == [[], [], []]
-    assert ask(team, api.search.recall(query="hi"))["silent"]
-    assert ask(team, api.search.compare(paths=["ops/heap.md"]))["categories"] == ["ops"]
-    findings, files = ask(team, api.share.check_files())
-    assert (findings, files >= 2) == ([], True)
-    assert ask(team, api.state.index(rebuild=True))["rebuilt"] == "asked for"
-    assert ask(team, api.state.report())["lessons"] == 2
-    assert {one["name"] for one in ask(team, api.state.settings())} >= {
-        "floor",
-        "embedder",
-    }
-
-
-@pytest.mark.slow
-def test_notes_go_to_the_callback(team: Vault, capfd: pytest.CaptureFixture[str]) -> None:
-    write(team.lessons_dir / "ops/odd.md", "---\ntitle: [\n---\nText.\n")
-    notes: list[str] = []
-    client.ask(team, api.search.find(query=Query(text="heap")), client.Options(note=notes.append))
-    assert len(notes) == 1
-    assert notes[0].startswith("warning: lessons/ops/odd.md:")
-    steps: list[str] = []
-
-    def progress(label: str, _done: int, _of: int) -> None:
-        steps.append(label)
-
-    client.ask(team, api.state.index(rebuild=True), client.Options(progress=progress))
-    assert "fitting the floor" in steps
-    assert capfd.readouterr() == ("", "")
 
 
 def test_a_query_comes_back_from_json_as_it_was() -> None:
@@ -99,11 +61,6 @@ def test_a_query_comes_back_from_json_as_it_was() -> None:
     assert not [f.name for f in fields(Query) if getattr(whole, f.name) == f.default]
     for query in (whole, Query("heap")):
         assert codec.from_json(Query, json.loads(json.dumps(codec.to_json(query)))) == query
-
-
-def test_a_query_of_another_kind_is_refused() -> None:
-    with pytest.raises(VaultError, match="nothing of kind 'b'"):
-        Query("a", kinds=("b",))
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,14 +14,13 @@ import pytest
 
 from tests.support import claude_code
 from tests.support.commands import run
-from tests.support.files import commit, lesson_text, write
+from tests.support.files import commit, lesson_text
 from tests.support.messages_api import MessagesApi
 from vault_index.vault import Vault
 from vault_index.watch import launch
 
 pytestmark = [pytest.mark.claude_code, pytest.mark.slow, pytest.mark.slow, pytest.mark.timeout(600)]
 
-HEAP = "our build dies with heap out of memory"
 FILES = {
     "devops/ci-cd/node-heap.md": lesson_text(
         "Node runs out of memory in the CI build",
@@ -60,16 +58,6 @@ def ask(claude: Path, api: MessagesApi, folder: Path, home: Path, prompt: str) -
     return "\n".join(claude_code.texts([turns[0]["messages"], turns[0].get("system", [])]))
 
 
-def test_the_right_lesson_reaches_the_model_whole(
-    claude: Path, api: MessagesApi, team: Vault, with_model: Path
-) -> None:
-    write(team.lessons_dir / "vault.toml", "session_sources = []\n")  # or it may have come before
-    sent = ask(claude, api, team.root, with_model, HEAP)
-    block = run("lessons", "recall", HEAP, cwd=team.root).out.strip()
-    assert "NODE_OPTIONS" in block
-    assert block in sent
-
-
 def test_a_session_starts_with_what_the_project_is_doing(
     claude: Path, api: MessagesApi, team: Vault, with_model: Path
 ) -> None:
@@ -78,17 +66,3 @@ def test_a_session_starts_with_what_the_project_is_doing(
     block = sent.partition("<lessons>")[2].partition("</lessons>")[0]
     assert "lessons/devops/docker/layers.md" in block
     assert "Copy the lock file and install before you copy the sources" in block
-
-
-@pytest.mark.parametrize("script", ["raise SystemExit('crashed')", "import time; time.sleep(900)"])
-def test_a_broken_hook_costs_no_more_than_its_deadline(
-    claude: Path, api: MessagesApi, tmp_path: Path, own_world: Path, script: str
-) -> None:
-    project = tmp_path / "project"
-    project.mkdir()
-    hook = {"type": "command", "command": sys.executable, "args": ["-c", script], "timeout": 2}
-    settings = {"hooks": {"UserPromptSubmit": [{"hooks": [hook]}]}}
-    write(own_world / ".claude" / "settings.json", json.dumps(settings))
-    # the agent has two minutes, and the hook that hangs a quarter of an hour
-    sent = ask(claude, api, project, own_world, "a prompt with a broken hook")
-    assert "<lessons>" not in sent

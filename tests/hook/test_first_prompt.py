@@ -8,23 +8,20 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext, suppress
-from functools import partial
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support import three_lessons
 from tests.support.commands import BIN, run
 from tests.support.files import write
 from tests.support.given import records
-from tests.support.indexed import kept_on
-from tests.support.three_lessons import FILES
 from tests.support.watchers import soon, status, watchers_of
 from vault_index import api, client
 from vault_index.entrypoints.hook.client import autostart
@@ -36,19 +33,16 @@ from vault_index.watch import launch
 HEAP = "our build dies with heap out of memory"
 PATIENT = {"LESSONS_DEADLINE_MS": "60000"}
 AUTOSTART = PATIENT | {"LESSONS_WATCH_AUTOSTART": "true"}
+FILES = three_lessons.FILES
 OLD = 600  # seconds: no watcher takes so long to start
 
 
 @pytest.fixture
-def team(
-    make_vault: Callable[..., Vault], with_model: Path, shelves: Path, tmp_path: Path
-) -> Iterator[Vault]:
+def team(team: Vault) -> Iterator[Vault]:
     """An indexed vault that nobody watches; whatever watches it at the end is ended."""
-    make = partial(make_vault, FILES, name="first")
-    vault = kept_on(shelves / "first-prompt", make, tmp_path / "team")
-    yield vault
+    yield team
     launch.stop()
-    for pid in watchers_of(vault.root):
+    for pid in watchers_of(team.root):
         os.kill(pid, signal.SIGKILL)
 
 
@@ -98,24 +92,6 @@ def starting_watcher(vault: Vault, age: float = 0) -> Iterator[int]:
         yield lock
     finally:
         os.close(lock)
-
-
-@contextmanager
-def killed_just_now() -> Iterator[None]:
-    """Keep the lock that a watcher left as new as it was, however late a hook looks at it."""
-    over = threading.Event()
-
-    def renew() -> None:
-        while not over.wait(0.1):
-            os.utime(launch.folder() / launch.LOCK)
-
-    renewing = threading.Thread(target=renew)
-    renewing.start()
-    try:
-        yield
-    finally:
-        over.set()
-        renewing.join()
 
 
 def by(vault: Vault) -> list[str]:
@@ -184,20 +160,6 @@ def test_a_watcher_that_dies_while_it_starts_is_not_waited_for(team: Vault) -> N
 
 
 @pytest.mark.slow
-def test_one_that_never_comes_to_listen_is_not_waited_for(team: Vault) -> None:
-    with starting_watcher(team, OLD):
-        assert "node-heap.md" in Hook(team, AUTOSTART).answer()
-    assert by(team) == ["process"]
-
-
-@pytest.mark.slow
-def test_the_deadline_holds_while_a_watcher_starts(team: Vault, own_world: Path) -> None:
-    with starting_watcher(team):
-        assert Hook(team, {"LESSONS_DEADLINE_MS": "300"}).answer() == ""
-    assert by(team) == []
-
-
-@pytest.mark.slow
 def test_without_an_index_a_prompt_is_answered_from_the_files_and_a_start_counts_as_missed(
     make_vault: Callable[..., Vault], own_world: Path
 ) -> None:
@@ -224,15 +186,12 @@ def test_without_an_index_a_prompt_is_answered_from_the_files_and_a_start_counts
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("age", [0, OLD], ids=["just now", "long ago"])
-def test_after_a_watcher_was_killed(team: Vault, age: float) -> None:
-    """What it leaves says nothing; just after, it is not started again with each prompt."""
+def test_what_a_watcher_that_was_killed_left_says_nothing(team: Vault) -> None:
     bound().close()
-    with starting_watcher(team, age):
+    with starting_watcher(team, OLD):
         pass
-    with killed_just_now() if not age else nullcontext():
-        assert "node-heap.md" in Hook(team, AUTOSTART).answer()
-    assert by(team) == (["watcher"] if age else ["process"])
+    assert "node-heap.md" in Hook(team, AUTOSTART).answer()
+    assert by(team) == ["watcher"]
 
 
 @pytest.mark.slow

@@ -4,40 +4,28 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support import three_lessons
 from tests.support.commands import BIN, Ran, run
 from tests.support.files import commit, lesson_text, write
-from tests.support.indexed import copy_of
-from tests.support.three_lessons import FILES
 from vault_index.vault import Vault
 
 HEAP = "our build dies with heap out of memory"
+FILES = three_lessons.FILES
 PATIENT = {"LESSONS_DEADLINE_MS": "60000"}  # these tests are not about speed
 
 
-@pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the one vault is kept that these tests copy: indexing each again takes seconds."""
-    return tmp_path_factory.mktemp("shelf") / "team"
-
-
 @pytest.fixture
-def team(make_vault: Callable[..., Vault], with_model: Path, shelf: Path, tmp_path: Path) -> Vault:
-    """An indexed vault of three lessons."""
-    if not shelf.exists():
-        vault = make_vault(FILES, name="first")
-        commit(vault.root, "docker: stop rebuilding every layer when a source file changes")
-        run("lessons", "index", cwd=vault.root)
-        shutil.copytree(vault.root, shelf)
-    return copy_of(shelf, tmp_path / "team")
+def team(team: Vault) -> Vault:
+    """An indexed vault of three lessons, in a repository."""
+    commit(team.root, "docker: stop rebuilding every layer when a source file changes")
+    return team
 
 
 def hook(vault: Vault, env: dict[str, str] | None = None, **event: Any) -> Ran:
@@ -104,13 +92,6 @@ def test_bad_input_is_silence_and_exit_0(own_world: Path, stdin: str) -> None:
     assert (done.code, done.out, done.err) == (0, "", "")
 
 
-@pytest.mark.slow
-def test_the_vault_chooses_which_session_starts_count(team: Vault) -> None:
-    write(team.lessons_dir / "vault.toml", 'session_sources = ["clear"]\n')
-    assert hook(team, hook_event_name="SessionStart", source="startup").out == ""
-    assert "layers.md" in hook(team, hook_event_name="SessionStart", source="clear").out
-
-
 def test_the_deadline_holds_and_is_logged_without_the_prompt(team: Vault, own_world: Path) -> None:
     assert hook(team, env={"LESSONS_DEADLINE_MS": "1"}).out == ""
     log = (own_world / "hook.log").read_text()
@@ -148,14 +129,6 @@ def test_a_damaged_index_is_not_asked_and_built_again(team: Vault, own_world: Pa
 
 
 @pytest.mark.slow
-def test_an_index_of_a_newer_version_is_silence_and_told_in_status(team: Vault) -> None:
-    manifest = next(team.index_dir.glob("*/manifest.json"))
-    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"schema": 999}))
-    assert hook(team).out == ""
-    assert "newer version" in run("lessons", "status", cwd=team.root).out
-
-
-@pytest.mark.slow
 def test_giant_lessons_stay_under_the_agents_limit(team: Vault) -> None:
     for number in range(4):
         text = lesson_text(
@@ -174,8 +147,3 @@ def test_an_event_too_large_to_parse_is_read_to_its_end_and_dropped(
     assert hook(team, prompt=HEAP + " x" * 10_000_000).out == ""
     assert "20000" in (own_world / "hook.log").read_text()
     assert "is not read" in (own_world / "hook.log").read_text()
-
-
-@pytest.mark.slow
-def test_a_long_prompt_is_searched_for_by_its_beginning(team: Vault) -> None:
-    assert "raise the heap" in injected(hook(team, prompt=f"{HEAP}. " * 25_000))

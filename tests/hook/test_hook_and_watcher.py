@@ -11,18 +11,15 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.hook.test_first_prompt import by
+from tests.support import three_lessons
 from tests.support.commands import Ran, run
-from tests.support.files import MakeVault, lesson_text, write
-from tests.support.given import records
-from tests.support.indexed import kept_on
-from tests.support.three_lessons import FILES
+from tests.support.files import lesson_text, write
 from tests.support.watchers import (
     assert_same_as_a_rebuild,
     soon,
@@ -34,26 +31,19 @@ from vault_index.hotpath import protocol
 from vault_index.vault import Vault
 from vault_index.watch import launch
 
-pytestmark = pytest.mark.no_arithmetic
+FILES = three_lessons.FILES
 
 HEAP = "our build dies with heap out of memory"
 PATIENT = {"LESSONS_DEADLINE_MS": "60000"}
 AUTOSTART = {"LESSONS_WATCH_AUTOSTART": "true"}
 
 
-@pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the one indexed vault is kept that these tests copy."""
-    return tmp_path_factory.mktemp("shelf") / "team"
-
-
 @pytest.fixture
-def team(make_vault: MakeVault, with_model: Path, shelf: Path, tmp_path: Path) -> Iterator[Vault]:
-    """A vault of three lessons with the real model, indexed."""
-    vault = kept_on(shelf, partial(make_vault, FILES, name="first"), tmp_path / "team")
-    yield vault
+def team(team: Vault) -> Iterator[Vault]:
+    """A vault of three lessons, indexed."""
+    yield team
     launch.stop()
-    for pid in watchers_of(vault.root):
+    for pid in watchers_of(team.root):
         os.kill(pid, signal.SIGKILL)
 
 
@@ -124,38 +114,7 @@ def test_a_lesson_comes_once_a_session_from_ten_sessions_at_once(team: Vault) ->
     assert by(team).count("watcher") > 10, "on a busy machine some may have had to do it themselves"
 
 
-@pytest.mark.slow
-def test_the_default_vault_is_asked_from_any_folder(
-    team: Vault, own_world: Path, tmp_path: Path
-) -> None:
-    (own_world / "config.toml").write_text(f'vault = "{team.root}"\n')
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    with watched(team):
-        assert "node-heap.md" in hook(team, cwd=str(elsewhere)).out
-        env = PATIENT | {"LESSONS_VAULT": str(team.root)}
-        assert "node-heap.md" in hook(team, env=env, cwd="/").out
-    assert by(team) == ["watcher", "watcher"]
-
-
 # starting it
-
-
-@pytest.mark.slow
-def test_an_unindexed_vault_is_indexed_by_the_watcher(
-    make_vault: MakeVault, with_model: Path
-) -> None:
-    vault = make_vault(FILES)
-    assert "node-heap.md" in hook(vault, PATIENT | AUTOSTART).out  # from the files
-    soon(lambda: "node-heap.md" in hook(vault).out and by(vault)[-1] == "watcher")
-    launch.stop()
-
-
-@pytest.mark.slow
-def test_where_no_lock_can_be_taken_the_hook_answers_itself(team: Vault) -> None:
-    (launch.folder() / launch.LOCK).mkdir(parents=True)  # no lock can be taken, whoever one is
-    assert "node-heap.md" in hook(team, PATIENT | AUTOSTART).out
-    (launch.folder() / launch.LOCK).rmdir()
 
 
 # when it does not answer
@@ -260,16 +219,3 @@ def test_killed_at_random_moments_no_hook_fails_and_the_index_is_right(team: Vau
 
 
 # the record
-
-
-@pytest.mark.slow
-def test_the_record_holds_no_prompt(team: Vault) -> None:
-    hook(team, session_id="abc")
-    (one,) = records(team)
-    home = team.config.home
-    assert not any(
-        b"our frontend build" in file.read_bytes() for file in home.glob("state.sqlite*")
-    )
-    assert one.session == "abc"
-    assert one.lessons == ["devops/ci-cd/node-heap"]
-    assert (one.given[0].score or 0) >= (one.floor or 1)

@@ -170,29 +170,6 @@ def test_a_worktree_of_a_recorded_project_is_recorded(
     assert not spool.is_recorded(journal, f"{shop}-2")
 
 
-def test_no_hook_is_installed_on_tool_calls_that_succeed(shop: Path, own_world: Path) -> None:
-    """500 tool calls of a session cost nothing; one that fails or starts a subagent runs a hook."""
-    hooks = json.loads((own_world / ".claude" / "settings.json").read_text())["hooks"]
-    of_tools = {"PostToolUseFailure": "Bash|PowerShell", "PreToolUse": "Agent|Task"}
-    assert set(hooks) == {
-        "UserPromptSubmit",
-        "SessionStart",
-        "SubagentStart",
-        *of_tools,
-        *TURN_ENDS,
-    }
-    assert {event: hooks[event][0]["matcher"] for event in of_tools} == of_tools
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("event", [{}, {"transcript_path": 7}, {"transcript_path": "/no/such"}])
-def test_odd_events_are_exit_0_and_silence(
-    shop: Path, own_world: Path, event: dict[str, Any]
-) -> None:
-    assert hook({"hook_event_name": "Stop", "cwd": str(shop), **event}, shop).out == ""
-    soon(lambda: settled(own_world), seconds=120)
-
-
 # the start of a session
 
 
@@ -219,16 +196,3 @@ def test_a_session_begins_with_what_was_done_here_last(shop: Path, own_world: Pa
     assert f"{talks[0].id[:8]}-o1" in text
     assert len(text) <= 8000
     assert talks[1].id[:8] not in begin(shop, session=talks[1].id)  # older than this session
-
-
-@pytest.mark.slow
-def test_other_projects_and_those_who_do_not_want_it_begin_with_nothing(
-    shop: Path, own_world: Path, tmp_path: Path
-) -> None:
-    hook(about_redirects(shop).event("Stop"), shop)
-    soon(lambda: settled(own_world), seconds=120)
-    other = tmp_path / "other"
-    other.mkdir()
-    assert begin(other) == ""
-    write(own_world / "config.toml", "[journal]\nsession_start = false\n")
-    assert begin(shop) == ""

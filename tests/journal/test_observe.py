@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.transcripts import FOLDER, SESSION, Talk
+from tests.support.conversations import FOLDER, SESSION, Talk
 from vault_index.journal import observe, transcript
 from vault_index.journal.record import CONCEPTS, FIELDS, OBSERVATION, PROMPT, SUMMARY, TYPES, Record
 from vault_index.transcripts import reading

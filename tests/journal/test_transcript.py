@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.support.transcripts import FOLDER, SESSION, Talk
+from tests.support.conversations import FOLDER, SESSION, Talk
 from vault_index.journal import observe, transcript
 from vault_index.journal.record import OBSERVATION, PROMPT, SUMMARY, Record, Session
 from vault_index.transcripts import events, moments, reading
@@ -98,7 +98,7 @@ def test_a_session(tmp_path: Path) -> None:
     kept = read(long_talk().write(tmp_path / f"{SESSION}.jsonl"))
     session = kept.session
     assert (session.id, session.agent, session.folder) == (SESSION, "claude", FOLDER)
-    assert (session.branch, session.version, session.parent) == ("main", "2.1.30", "")
+    assert (session.branch, session.version, session.parent) == ("main", "2.1.329", "")
     assert (session.began, session.ended[:10]) == ("2026-11-19T00:00:00.000Z", "2026-11-20")
     origins = [record.origin for record in prompts(kept)]
     assert sorted(origins) == [*[events.PROMPT] * 4, events.QUEUED], "a bare /compact is none"

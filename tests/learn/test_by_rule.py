@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.conversations import Conversation, about_retries
-from tests.support.transcripts import Talk
+from tests.support.conversations import Conversation, Talk, about_retries
 from vault_index.journal import transcript
 from vault_index.learn import by_rule, timeline
 from vault_index.learn.material import Entry

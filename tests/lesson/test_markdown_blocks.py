@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.check.test_hostile_files import LIMITED
-from tests.support.commands import run_python
+from tests.support.commands import run
+from tests.support.places import REPO
 from vault_index.errors import LessonError
 from vault_index.lesson.file import LessonFile
 from vault_index.text import blocks
@@ -116,5 +118,5 @@ def test_a_hostile_text_costs_a_bounded_amount(name: str) -> None:
         "data = sys.stdin.buffer.read() + b'\\n## Lesson: A\\n';"
         "print(len(LessonFile.of(data, 'a.md').code_lines))"
     )
-    done = run_python(LIMITED + code, stdin=HOSTILE[name])
+    done = run(sys.executable, "-c", LIMITED + code, cwd=REPO, stdin=HOSTILE[name])
     assert done.code == 0, done.err[-1000:]

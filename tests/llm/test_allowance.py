@@ -70,22 +70,6 @@ def test_a_day_has_its_tokens_those_of_calls_under_way_included(config: Config) 
     assert allowance.used().tokens == 250
 
 
-def test_a_call_that_ends_on_the_next_day_is_of_the_day_it_began(config: Config) -> None:
-    now = [NOON]
-    allowance = Allowance(config, lambda: now[0])
-    booking = allowance.book(900)
-    now[0] += DAY
-    allowance.book(100)
-    allowance.settle(booking, 50)
-    assert allowance.used() == Day("2026-11-21", 1, 100)
-
-
-def test_real_tokens_replace_the_estimate(config: Config) -> None:
-    ask(config)
-    used = Allowance(config).used()
-    assert (used.calls, used.tokens) == (1, 49)
-
-
 @pytest.mark.parametrize("setting", [LlmTable(calls_a_day=0), LlmTable(tokens_a_day=0)])
 def test_none_is_none(config: Config, server: ModelServer, setting: LlmTable) -> None:
     with pytest.raises(ModelBudgetError):

@@ -118,11 +118,6 @@ def test_one_question_is_one_lean_start(played: Played, model: Model, tmp_path: 
     assert (usage.calls, usage.input_tokens, usage.output_tokens, usage.cost) == (1, 42, 7, 0.002)
 
 
-def test_the_marker_is_there_once(played: Played, model: Model) -> None:
-    model.converse(Question("", f"{events.MARKER}\nWhat was it?"))
-    assert played.starts[0]["prompt"].count(events.MARKER) == 1
-
-
 def test_a_long_prompt_with_anything_in_it_is_no_argument(played: Played, model: Model) -> None:
     prompt = "--help \x00 \udcff $(id) `id` \n" + "words " * 50_000
     model.converse(Question("-- --help", prompt))
@@ -224,11 +219,6 @@ def test_what_is_no_answer(played: Played, model: Model, printed: str, status: i
         model.converse(Question("", "Hello?"))
     assert SECRET not in caught.value.message
     assert len(played.starts) == 1
-
-
-def test_words_before_the_answer_do_no_harm(played: Played, model: Model) -> None:
-    played.plays(f"(node) Warning: something\n{result()}")
-    assert model.converse(Question("", "Hello?")).text == "ok"
 
 
 @pytest.mark.slow

@@ -13,19 +13,17 @@ from tests.llm.conftest import (
     KINDS,
     PLAIN,
     QUESTION,
-    SEARCH,
     TEXT,
     WANTED,
     model_at,
 )
 from tests.support import streams
-from tests.support.model_server import ModelServer, Response
+from tests.support.model_server import ModelServer
 from vault_index.errors import (
     ModelAwayError,
     ModelCallError,
     ModelRefusedError,
 )
-from vault_index.llm.backend import ASSISTANT, USER, Question, ToolCall, Turn
 from vault_index.llm.metered import Model
 
 
@@ -46,11 +44,6 @@ def test_the_pieces_are_the_text_however_the_bytes_come(
     assert (model.usage.calls, model.usage.input_tokens) == (1, reply.input_tokens)
     assert used() == (1, model.usage.input_tokens + model.usage.output_tokens)
     assert reply.output_tokens in (1, 7)  # as the server counts them
-
-
-def test_without_a_taker_nothing_is_streamed(server: ModelServer, model: Model) -> None:
-    assert model.converse(PLAIN).text == TEXT
-    assert not any(body.get("stream") for body in server.chats)
 
 
 def test_a_server_that_does_not_stream_is_heard_all_the_same(
@@ -204,23 +197,6 @@ def test_what_a_model_thinks_is_no_text(kind: str, server: ModelServer, model: M
     assert model.converse(PLAIN, pieces.append).text == TEXT == "".join(pieces)
 
 
-@pytest.mark.parametrize("kind", ["openai"])
-@pytest.mark.parametrize(
-    ("option", "param", "requests"),
-    [("stream_options", None, 3), ("stream_options", "stream_options", 3), ("stream", "stream", 3)],
-)
-def test_a_server_that_does_not_know_an_option_of_streams(
-    server: ModelServer, model: Model, option: str, param: str | None, requests: int
-) -> None:
-    said = {"error": {"message": "Bad request", "param": param}}
-    server.judge = lambda body: Response(400, said) if option in body else None
-    for _ in range(2):
-        pieces: list[str] = []
-        assert model.converse(QUESTION, pieces.append).text == TEXT == "".join(pieces)
-    assert len(server.requests) == requests  # the second question knows it
-    assert model.usage.calls == 2
-
-
 @pytest.mark.parametrize("kind", ["anthropic", "openai"])
 def test_a_stream_of_odd_things(kind: str, server: ModelServer, model: Model) -> None:
     odd = [
@@ -238,30 +214,3 @@ def test_a_stream_of_odd_things(kind: str, server: ModelServer, model: Model) ->
     server.play = lambda events: [piece for event in events for piece in (*odd, event)]
     pieces: list[str] = []
     assert model.converse(PLAIN, pieces.append).text == TEXT == "".join(pieces)
-
-
-@pytest.mark.parametrize("kind", ["anthropic", "openai"])
-def test_the_connection_may_stay_open_after_the_end(
-    kind: str, server: ModelServer, tmp_path: Path
-) -> None:
-    model = model_at(kind, server, tmp_path, timeout=3600)  # for more, it would wait that long
-    server.play = streams.forever(b": more\n\n", pause=0.05, after=1000)
-    assert model.converse(PLAIN, lambda _: None).text == TEXT
-
-
-FINISH = b'data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}\n\n'
-
-
-@pytest.mark.parametrize("kind", ["openai"])
-@pytest.mark.parametrize("last", [b"data: [DONE]", b"data:[DONE]\r\n", FINISH])
-def test_not_every_server_marks_the_end_alike(
-    server: ModelServer, model: Model, last: bytes
-) -> None:
-    server.play = lambda events: [*events[:-3], last]  # no reason, no counts, no mark of its own
-    assert model.converse(PLAIN, lambda _: None).text == TEXT
-
-
-def test_a_question_is_as_long_as_all_that_a_model_reads() -> None:
-    call = Turn(ASSISTANT, "", (ToolCall("a", SEARCH.name, {"query": "x" * 1000}),))
-    longer = Question("", "Hi?", before=(Turn(USER, "y" * 1000),), after=(call,), tools=(SEARCH,))
-    assert 2000 + len(json.dumps(SEARCH.parameters)) < longer.chars < 2500

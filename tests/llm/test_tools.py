@@ -18,7 +18,6 @@ from tests.llm.conftest import (
 )
 from tests.support.model_server import ModelServer, Response
 from vault_index.errors import (
-    ModelCallError,
     ModelToolsError,
 )
 from vault_index.llm.backend import ASSISTANT, TOOL, USER, Question, ToolCall, Turn
@@ -117,14 +116,6 @@ def test_a_model_that_takes_no_tools_is_asked_again_without(
     assert not model.can_call_tools
     assert used() == (0, 0)
     assert model.converse(PLAIN, take).text == TEXT
-
-
-@pytest.mark.parametrize("kind", ["anthropic", "openai"])
-def test_arguments_without_an_end(server: ModelServer, model: Model) -> None:
-    server.calls = lambda _: [(SEARCH.name, json.dumps({"query": "x" * 100_000}))]
-    server.streams = False
-    with pytest.raises(ModelCallError, match="with more than 100,000 characters"):
-        model.converse(QUESTION, lambda _: None)
 
 
 ODD_CALLS: dict[str, list[Any]] = {

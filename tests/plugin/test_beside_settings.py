@@ -63,24 +63,6 @@ def test_only_the_hook_before_edits_is_added(team: Vault, settings: Path) -> Non
     assert "hooks" not in json.loads(settings.read_bytes())
 
 
-@pytest.mark.slow
-def test_hooks_from_before_the_plugin_are_named(team: Vault, own_world: Path) -> None:
-    run("lessons", "install", "claude", cwd=team.root)
-    settings = own_world / ".claude" / "settings.json"
-    values = json.loads(settings.read_text()) | {"enabledPlugins": {agents.NAME: True}}
-    settings.write_text(json.dumps(values))
-    ran = run("lessons", "install", "claude", cwd=team.root)
-    assert f"note: {settings} has them, too" in ran.err
-    assert "to have them once: lessons uninstall claude --user" in ran.err
-
-
-@pytest.mark.slow
-def test_status_and_doctor_take_the_plugin_for_hooks(team: Vault, settings: Path) -> None:
-    status = run("lessons", "status", cwd=team.root).out
-    assert f"hooks      plugin lessons@lessons-vault ({settings})" in status
-    assert not [one for one in doctor.examine(None) if one.about in ("hooks", "plugin")]
-
-
 def test_doctor_says_what_the_plugin_lacks(
     team: Vault, settings: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,15 +41,6 @@ def test_all_name_the_version_of_the_package() -> None:
     assert versions == dict.fromkeys(versions, package["version"])
 
 
-def test_the_marketplace_has_the_plugin_by_the_name_that_commands_know() -> None:
-    marketplace = values(REPO / ".claude-plugin" / "marketplace.json")
-    (listed,) = marketplace["plugins"]
-    plugin = values(PLUGIN / ".claude-plugin" / "plugin.json")
-    assert listed["name"] == plugin["name"]
-    assert f"{plugin['name']}@{marketplace['name']}" == agents.NAME
-    assert (REPO / listed["source"]).resolve() == PLUGIN
-
-
 def test_its_hooks_are_those_that_install_writes() -> None:
     hooks = values(PLUGIN / "hooks" / "hooks.json")["hooks"]
     modes = {

@@ -101,22 +101,6 @@ def test_a_missing_program_is_named_once_at_a_start_and_again_when_it_went_missi
     assert script("start", home, **data).stdout == first.stdout
 
 
-def test_where_nothing_can_be_kept_each_start_names_it(home: Path) -> None:
-    data = {"CLAUDE_PLUGIN_DATA": str(write(home / "file", "no folder") / "data")}
-    for env in ({}, data):
-        for _ in range(2):
-            ran = script("start", home, **env)
-            assert (ran.returncode, ran.stderr) == (0, "")
-            assert "systemMessage" in ran.stdout
-
-
-def test_the_server_of_a_missing_program_fails_in_one_line(home: Path) -> None:
-    ran = script("mcp", home)
-    assert (ran.returncode, ran.stdout) == (1, "")
-    assert ran.stderr.count("\n") == 1
-    assert "uv tool install ." in ran.stderr
-
-
 def test_the_end_of_a_turn_starts_a_program_only_where_sessions_are_recorded(home: Path) -> None:
     add_program(home / ".local/bin")
     assert script("end", home).stdout == ""

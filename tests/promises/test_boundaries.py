@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,6 @@ from vault_index.edit import add, categories, import_lessons, init, update
 from vault_index.errors import VaultError, WriteError
 from vault_index.index import reconcile
 from vault_index.index.classifier import Proposal
-from vault_index.search import entries
-from vault_index.share import git_hooks
 from vault_index.vault import Vault
 
 DECLARED = "---\ncategories: [devops/ci]\n---\n# {0}\n\n{0} is this.\n"
@@ -40,16 +37,6 @@ def with_repository(request: pytest.FixtureRequest, make_vault: MakeVault, tmp_p
     else:
         run("git", "clone", "-q", theirs, vault.lessons_dir / "devops/shared", cwd=tmp_path)
     return vault
-
-
-def test_a_repository_in_the_vault_is_read_and_edited_by_name(with_repository: Vault) -> None:
-    reconcile.sync(with_repository)
-    assert [one["id"] for one in entries.entries(with_repository)] == [
-        "devops/heap",
-        "devops/shared/vpn",
-    ]
-    path = update.write(with_repository, "vpn", text="Set VPN=1.")
-    assert b"Set VPN=1." in path.read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -77,14 +64,6 @@ def test_mv_moves_nothing_in_into_or_out_of_another_repository(
         "Try: change it there, with git",
     ]
     assert everything_in(with_repository.lessons_dir) == before
-
-
-def test_mv_leaves_frontmatter_in_another_repository_and_says_so(with_repository: Vault) -> None:
-    write(with_repository.lessons_dir / "top.md", DECLARED.format("Top"))
-    planned = categories.plan(with_repository, "devops/ci", "build")
-    assert [change.path for change in planned.changes] == ["top.md"]
-    (skipped,) = planned.skipped
-    assert skipped.startswith("devops/shared/vpn.md: lessons/devops/shared is a git repository")
 
 
 def test_add_import_and_classify_leave_another_repository_alone(with_repository: Vault) -> None:
@@ -180,20 +159,3 @@ def test_init_follows_no_link(tmp_path: Path, name: str) -> None:
     assert f"{name} is a link" in ran.err
     assert everything_in(out.parent) == {"secret": b"a private key\n"}
     assert (root / name).is_symlink()
-
-
-def test_init_waits_for_no_pipe(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / ".gitignore")
-    ran = run("lessons", "init", tmp_path, cwd=tmp_path, check=False)
-    assert ran.code == 1
-    assert "Traceback" not in ran.err
-
-
-def test_a_hook_that_is_a_link_is_somebody_elses(make_vault: MakeVault, tmp_path: Path) -> None:
-    vault = make_vault()
-    ours = write(tmp_path / "out", git_hooks.HOOKS["pre-commit"])
-    ours.chmod(0o600)
-    (vault.root / ".githooks").mkdir()
-    (vault.root / ".githooks/pre-commit").symlink_to(ours)
-    assert git_hooks.set_up(vault.root).chain
-    assert ours.stat().st_mode & 0o777 == 0o600

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.support.commands import run
-from tests.support.files import commit
-from tests.support.places import REPO
 from vault_index.vault import Vault
 
 pytestmark = pytest.mark.slow
@@ -64,13 +59,6 @@ def test_at_the_command_line(team: Vault, own_world: Path) -> None:
     assert is_noted(err, own_world)
 
 
-def test_where_no_log_can_be_written(team: Vault, own_world: Path) -> None:
-    (own_world / "bugs.log").mkdir()
-    process = started(team, "vault_index.share.history", "log", "log", "heap")
-    _, err = process.communicate(timeout=60)
-    assert re.fullmatch(r"Error: a bug of lessons: .* in broken:\d+\nTry: report it\n", err)
-
-
 def test_over_mcp(team: Vault, own_world: Path) -> None:
     with started(team, "vault_index.entrypoints.mcp.texts", "lesson", "mcp") as process:
         client = {"protocolVersion": "2025-06-18", "capabilities": {},
@@ -114,36 +102,3 @@ def test_the_watcher_says_it_in_its_log(team: Vault, own_world: Path) -> None:
     assert process.returncode == 1
     assert is_noted(out, own_world)
     assert err == ""
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("search", "heap", "--at", "HEAD~"),
-        ("show", "heap", "--at", "HEAD~"),
-        ("show", "heap"),
-        ("log", "heap"),
-        ("recall", "raise the heap"),
-        ("check",),
-    ],
-)
-def test_on_the_python_of_the_system(team: Vault, words: tuple[str, ...]) -> None:
-    """Debian 12 has 3.11.2; its standard library knows less than 3.11.4."""
-    python = "/usr/bin/python3"
-    asked = run(
-        python, "-c", "import sys; print(*sys.version_info[:3])", check=False, cwd=team.root
-    )
-    version = tuple(map(int, asked.out.split()))
-    if version[:2] != sys.version_info[:2] or version == sys.version_info[:3]:
-        pytest.skip(f"{python} is not another Python {sys.version_info[0]}.{sys.version_info[1]}")
-    run("git", "init", "-q", cwd=team.root)
-    commit(team.root)
-    (team.lessons_dir / "heap.md").unlink()
-    commit(team.root)
-    where = os.pathsep.join([str(REPO), sysconfig.get_paths()["purelib"]])
-    done = run(
-        *(python, "-m", "vault_index", *words),
-        cwd=team.root, check=False, env={"PYTHONPATH": where, "LESSONS_EMBEDDER": "none"},
-    )  # fmt: skip
-    assert "a bug of lessons" not in done.err
-    assert done.code == 0 or "was deleted in commit" in done.err

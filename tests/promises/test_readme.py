@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import path_with_forks, run
+from tests.support.commands import PATH, run
 from tests.support.conversations import about_retries
 from tests.support.places import REPO
 
@@ -45,7 +45,7 @@ def test_the_story_is_what_is_printed(
         block = ""
         for command in commands:
             typed = command.format(id=proposal)
-            out = run("bash", "-c", typed, cwd=shop, env={"PATH": path_with_forks()}).out.rstrip()
+            out = run("bash", "-c", typed, cwd=shop, env={"PATH": PATH}).out.rstrip()
             proposal = proposal or out[:8]
             block += f"$ {typed}\n{out}\n"
         blocks.append(block)

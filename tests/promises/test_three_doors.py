@@ -163,24 +163,6 @@ def test_an_error_of_the_journal_has_the_same_words_at_each_door(
     assert doors.refused(["journal", *words], request, tool, **given) == [error] * 3
 
 
-def test_the_journal_says_that_it_has_nothing(doors: Doors) -> None:
-    asked = "how do I bake bread with rye flour"
-    done = run("lessons", "journal", "search", "-p", "all", asked, cwd=doors.root)
-    assert (done.out, done.err) == ("", "nothing in the journal matches\n")
-    assert doors.http.ask("GET", f"/api/journal/search?query={asked}").json()["hits"] == []
-    said = doors.tool("search_sessions", query=asked, project="all")
-    assert said.startswith("Nothing in the journal matches.")
-    error = f"nothing in the journal is at '{asked}'\nname a record, a time or a text"
-    path = ("GET", f"{TIMELINE}{asked}", None)
-    words = ["journal", "timeline", "-p", "all", asked]
-    assert (
-        doors.refused(words, path, "get_context_timeline", anchor=asked, project="all")
-        == [error] * 3
-    )
-    found = doors.http.ask("GET", "/api/journal/search?query=pause").json()["hits"]
-    assert "pause" in found[0]["text"]  # a word, however little a record is like it as a whole
-
-
 def test_an_unknown_category_names_the_nearest_at_each_door(doors: Doors) -> None:
     error = "no lesson has the category 'devop'\nrun it again with devops"
     body = {"prompt": "heap", "categories": ["devop"]}
@@ -211,13 +193,6 @@ def test_a_search_finds_the_same_lessons_in_the_same_order(
     above = re.findall(r"  id: (.*)", said)  # what is below the floor is not for an agent
     assert above
     assert above == ids[: len(above)]
-
-
-def test_a_page_says_that_nothing_matches_nonsense(doors: Doors) -> None:
-    shown = doors.http.ask("GET", "/page/search?q=zxqv+flurble+gnarp").text
-    assert re.search(r"Nothing matches: what is nearest scores \d+%", shown)
-    assert shown.index('<details class="far">') < shown.index('class="title"')
-    assert "Nothing matches" not in doors.http.ask("GET", "/page/search?q=heap+of+the+build").text
 
 
 @pytest.mark.parametrize(("name", "related"), [("heap", "memory"), ("devops/memory", "heap")])
@@ -290,51 +265,6 @@ def test_sessions_are_for_whoever_has_the_token(doors: Doors) -> None:
 
 
 # lessons of a course by their numbers
-
-
-def test_a_lesson_of_a_course_is_searched_by_its_number(doors: Doors) -> None:
-    asked = "which passages are the nearest?"
-    within = ("--in", "intro to ai", "--lesson", "3", "--json")
-    typed = run("lessons", "search", *within, asked, cwd=doors.root).json["hits"]
-    body = {"prompt": asked, "document": "intro to ai", "lesson": 3}
-    answer = doors.http.ask("POST", "/api/query", json=body).json()["lessons"]
-    assert [hit["id"] for hit in typed] == [hit["id"] for hit in answer]
-    (found,) = answer
-    assert found["title"] == "Retrieval"
-    said = doors.tool("learn_search", query=asked, document="intro to ai", lesson=3)
-    assert re.findall(r"  id: (.*)", said) == [found["id"]]
-    sources = run("lessons", "ask", *within, asked, cwd=doors.root).json["passages"]
-    by_http = doors.http.ask("POST", "/api/ask", json={**body_of_ask(asked), "lesson": 3}).json()
-    assert [each["id"] for each in sources] == [each["id"] for each in by_http["passages"]]
-    assert [each["id"] for each in sources] == [found["id"]]
-
-
-def body_of_ask(query: str) -> dict[str, Any]:
-    return {"query": query, "document": "intro to ai"}
-
-
-@pytest.mark.parametrize(
-    ("words", "narrowed", "error"),
-    [
-        (
-            ["--in", "intro to ai", "--lesson", "7"],
-            {"document": "intro to ai", "lesson": 7},
-            "'Introduction to AI' has no lesson 7\nname one of 0, 1, 3",
-        ),
-        (["--lesson", "7"], {"lesson": 7}, "lesson 7 of no document\nname the document, too"),
-    ],
-)
-def test_a_number_of_no_lesson_is_an_error_that_lists_the_right_ones(
-    doors: Doors, words: list[str], narrowed: dict[str, Any], error: str
-) -> None:
-    done = doors.refused(
-        ["search", "chunks", *words],
-        ("POST", "/api/query", {"prompt": "chunks", **narrowed}),
-        "learn_search",
-        query="chunks",
-        **narrowed,
-    )
-    assert done == [error] * 3
 
 
 def test_every_suggested_question_is_answered_when_it_is_pressed(doors: Doors) -> None:

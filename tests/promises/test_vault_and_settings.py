@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -40,12 +39,6 @@ def test_it_is_found_from_any_folder_inside(make_vault: MakeVault, go_to: GoTo, 
     assert open_vault().root == vault.root
 
 
-def test_it_is_opened_by_its_folder_or_one_below(make_vault: MakeVault) -> None:
-    vault = make_vault({"devops/a.md": "text"})
-    for path in (vault.root, vault.lessons_dir, vault.lessons_dir / "devops", str(vault.root)):
-        assert open_vault(path).root == vault.root
-
-
 def test_the_nearest_vault_wins(make_vault: MakeVault, go_to: GoTo) -> None:
     make_vault(name="outer")
     inner = make_vault(name="outer/libs/inner")
@@ -66,14 +59,6 @@ def test_a_path_beats_the_environment_beats_the_folder_beats_the_default(
     environ["LESSONS_VAULT"] = str(named.root)
     assert open_vault(environ=environ).root == named.root
     assert open_vault(asked.root, environ=environ).root == asked.root
-
-
-def test_a_tilde_is_the_home_folder(own_world: Path, go_to: GoTo, tmp_path: Path) -> None:
-    write(own_world / "team" / "lessons" / "vault.toml", "")
-    go_to(tmp_path / "nowhere")
-    assert open_vault("~/team").root == own_world / "team"
-    write(own_world / "config.toml", 'vault = "~/team"')
-    assert open_vault().root == own_world / "team"
 
 
 def test_a_folder_named_lessons_without_settings_is_no_vault(go_to: GoTo, tmp_path: Path) -> None:
@@ -118,12 +103,6 @@ def load(own_world: Path, vault: str = "", user: str = "", **environ: str) -> co
     return config.load(toml, {"LESSONS_HOME": str(own_world), **environ})
 
 
-def test_defaults_without_any_file(tmp_path: Path) -> None:
-    settings = config.load(tmp_path / "none.toml", {"LESSONS_HOME": str(tmp_path)})
-    assert settings == config.Config(home=tmp_path)
-    assert (settings.embedder, settings.prompt_lessons, settings.floor) == ("minilm", 3, None)
-
-
 def test_the_user_beats_the_vault(own_world: Path) -> None:
     vault = "prompt_lessons = 7\nprompt_tokens = 70\nfloor = 1\n"
     settings = load(own_world, vault, "prompt_lessons = 2")
@@ -143,22 +122,6 @@ def test_the_environment_beats_the_user_and_flags_beat_all(own_world: Path) -> N
     assert (flagged.embedder, flagged.ollama_model) == ("minilm", "other")
 
 
-def test_a_vault_may_set_budgets_floor_taxonomy_and_keywords(own_world: Path) -> None:
-    settings = load(
-        own_world,
-        "prompt_lessons = 1\nprompt_tokens = 2\nsession_lessons = 0\ntoken_budget = 4\n"
-        'session_sources = ["startup", "clear"]\nfloor = 0.65\ntaxonomy = ["a/b", "c"]\n'
-        '[keywords]\n"docker build" = "devops/docker"\n',
-    )
-    assert (settings.prompt_lessons, settings.prompt_tokens) == (1, 2)
-    assert (settings.session_lessons, settings.token_budget) == (0, 4)
-    assert settings.session_sources == ("startup", "clear")
-    assert settings.floor == 0.65
-    assert settings.taxonomy == ("a/b", "c")
-    assert settings.keywords == {"docker build": "devops/docker"}
-    assert settings.unknown_keys == ()
-
-
 def test_a_vault_may_not_choose_endpoints_models_or_folders(own_world: Path) -> None:
     evil = (
         'embedder = "ollama"\nollama_host = "evil.example:80"\nollama_model = "x"\nvault = "/etc"\n'
@@ -172,14 +135,6 @@ def test_a_vault_may_not_choose_endpoints_models_or_folders(own_world: Path) -> 
     }
     default = config.Config(home=own_world, prompt_lessons=5, unknown_keys=settings.unknown_keys)
     assert settings == default
-
-
-def test_a_setting_that_is_gone_is_a_warning(own_world: Path) -> None:
-    settings = load(own_world, user="prompt_lessons = 2\n[measure]\nholdout = 0.1\n")
-    assert settings.prompt_lessons == 2
-    file = own_world / "config.toml"
-    (line,) = settings.warnings()
-    assert line == f"warning: {file}: ignored: the setting 'measure' is gone: remove it"
 
 
 WRONG_VALUES = [
@@ -287,17 +242,6 @@ def test_commands_go_on_with_a_warning(make_vault: MakeVault, own_world: Path) -
     assert "did you mean 'ask.model'?" in troubles
 
 
-@pytest.mark.slow
-def test_hooks_go_on_with_a_wrong_value(make_vault: MakeVault, own_world: Path) -> None:
-    vault = make_vault({"heap.md": lesson_text("Heap", "Raise the heap when a build dies.")})
-    write(vault.lessons_dir / "vault.toml", "floor = 0.0\nprompt_lessons = -1\n")
-    write(own_world / "config.toml", 'embedder = "none"\n[ask]\nmodl = 1\n')
-    run("lessons", "index", cwd=vault.root)
-    event = {"hook_event_name": "UserPromptSubmit", "prompt": "the build dies of its heap"}
-    asked = json.dumps({**event, "cwd": str(vault.root)})
-    assert "heap.md" in run("lessons-hook", cwd=vault.root, stdin=asked).out
-
-
 @pytest.mark.parametrize(
     ("user", "says"),
     [
@@ -319,16 +263,6 @@ def test_a_wrong_environment_variable_is_named(own_world: Path) -> None:
     with pytest.raises(SettingsError, match="LESSONS_EMBEDDER: no embedder 'magic'") as raised:
         load(own_world, LESSONS_EMBEDDER="magic")
     assert raised.value.hint == "choose one of minilm, ollama, none"
-
-
-def test_settings_that_are_not_text_or_not_a_file(own_world: Path) -> None:
-    write(own_world / "config.toml", b"\xff\xfe\x00")
-    with pytest.raises(SettingsError, match=r"config\.toml: not TOML"):
-        config.load(None, {"LESSONS_HOME": str(own_world)})
-    (own_world / "config.toml").unlink()
-    (own_world / "config.toml").mkdir()
-    with pytest.raises(SettingsError, match=r"config\.toml: cannot be read"):
-        config.load(None, {"LESSONS_HOME": str(own_world)})
 
 
 # which files
@@ -366,9 +300,3 @@ def test_links_are_not_followed(make_vault: MakeVault, tmp_path: Path) -> None:
     paths, skipped = listed(vault)
     assert paths == ["devops/a.md"]
     assert skipped == dict.fromkeys(links, "a link: links are not followed")
-
-
-def test_a_vault_that_is_itself_a_link_works(make_vault: MakeVault, tmp_path: Path) -> None:
-    vault = make_vault({"a.md": "x"})
-    (tmp_path / "link").symlink_to(vault.root)
-    assert listed(open_vault(tmp_path / "link")) == (["a.md"], {})

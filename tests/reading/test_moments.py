@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.transcripts import SESSION, Talk
+from tests.support.conversations import SESSION, Talk
 from vault_index.journal import transcript
 from vault_index.learn import timeline
 from vault_index.transcripts import tools

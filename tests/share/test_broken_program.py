@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import path_with_forks, run
+from tests.support.commands import PATH, run
 from tests.support.files import lesson_text, write
 from tests.support.planted import SECRETS
 from vault_index.share import git_hooks
@@ -123,7 +123,7 @@ def test_a_commit_is_checked_where_the_path_has_no_program(
 def test_what_is_found_still_stops_a_commit_and_a_merge(
     repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PATH", path_with_forks())
+    monkeypatch.setenv("PATH", PATH)
     write(repo / "lessons/b.md", lesson_text("B", SECRETS[0]))
     run("git", "add", "-A", cwd=repo)
     ran = run("git", "commit", "-q", "-m", "b", cwd=repo, check=False)

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks import git_operations
 from tests.support.clones import save, two_clones
-from tests.support.commands import path_with_forks, run
+from tests.support.commands import PATH, run
 from tests.support.files import lesson_text, write
 from tests.support.places import REPO
 from tests.support.planted import SECRETS
@@ -29,7 +29,7 @@ from vault_index.vault import open_vault
 @pytest.fixture
 def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
     """Two clones of one bare repository, each set up by `lessons init`."""
-    monkeypatch.setenv("PATH", path_with_forks())
+    monkeypatch.setenv("PATH", PATH)
     return two_clones(tmp_path)
 
 
@@ -119,7 +119,7 @@ def test_in_a_linked_worktree_the_hook_checks_lessons_only(
 def test_a_vault_in_a_folder_of_a_larger_repository(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PATH", path_with_forks())
+    monkeypatch.setenv("PATH", PATH)
     root = tmp_path / "mono" / "team"
     run("git", "init", "-q", tmp_path / "mono", cwd=tmp_path)
     run("lessons", "init", root, cwd=tmp_path)
@@ -144,7 +144,7 @@ def test_whatever_git_does_the_index_is_that_of_a_rebuild(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rebase, merge, checkout, stash, worktree, cherry-pick, reset: the benchmark's, but fewer."""
-    monkeypatch.setenv("PATH", path_with_forks())
+    monkeypatch.setenv("PATH", PATH)
     vault = git_operations.repository(tmp_path / "with" / "team", seed=11, commits=100)
     plain = tmp_path / "without" / "team"
     shutil.copytree(vault.root, plain)

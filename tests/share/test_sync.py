@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.clones import TWO_LESSONS, copies_of_clones, save, sync, two_clones
-from tests.support.commands import path_with_forks, run
+from tests.support.commands import PATH, run
 from tests.support.files import lesson_text, write
 from tests.support.planted import SECRETS
 from vault_index.share import remote as share
@@ -21,7 +21,7 @@ from vault_index.vault import open_vault
 @pytest.fixture
 def team(tmp_path: Path, shelves: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
     """Two clones of one bare repository, each set up by `lessons init`."""
-    monkeypatch.setenv("PATH", path_with_forks())
+    monkeypatch.setenv("PATH", PATH)
     shelf = shelves / "two clones"
     if not shelf.exists():
         shelf.mkdir()

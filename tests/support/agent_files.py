@@ -9,6 +9,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from tests.support.conversations import Talk
+
 DAY = (datetime.now(UTC) - timedelta(days=3)).strftime("%Y-%m-%d")  # of all turns
 _NAMES = uuid.UUID("0b3a2b91-7c4d-4e5f-8a6b-1c2d3e4f5a6b")
 
@@ -25,38 +27,14 @@ def turn(
 
     `run` may name `command`, `output`, `status` ("1" for a failure), `file`, `answer`.
     """
-    ids = [str(uuid.uuid5(_NAMES, f"{name}/{number}/{step}")) for step in range(6)]
-    file = run.get("file", "login.py")
-    result = {
-        "type": "tool_result",
-        "tool_use_id": f"t{number}a",
-        "content": run.get("output", "ok"),
-        "is_error": run.get("status", "0") != "0",
-    }
-    edit = {"file_path": f"{folder}/{file}", "old_string": "a", "new_string": "b"}
-    contents: list[tuple[str, Any]] = [
-        ("user", prompt),
-        ("assistant", [{"type": "tool_use", "id": f"t{number}a", "name": "Bash",
-                        "input": {"command": run.get("command", "make test")}}]),
-        ("user", [result]),
-        ("assistant", [{"type": "tool_use", "id": f"t{number}b", "name": "Edit", "input": edit}]),
-        ("user", [{"type": "tool_result", "tool_use_id": f"t{number}b", "content": "done"}]),
-        ("assistant", [{"type": "text", "text": run.get("answer", "The redirect works now.")}]),
-    ]  # fmt: skip
-    return [
-        {
-            "type": role,
-            "uuid": ids[step],
-            "parentUuid": ids[step - 1] if step else None,
-            "timestamp": f"{DAY}T{10 + number // 60:02}:{number % 60:02}:{step:02}.000Z",
-            "sessionId": session_id(name),
-            "cwd": folder,
-            "gitBranch": "main",
-            "version": "2.1.329",
-            "message": {"role": role, "content": content},
-        }
-        for step, (role, content) in enumerate(contents)
-    ]
+    began = datetime.fromisoformat(f"{DAY}T10:00:00+00:00") + timedelta(minutes=number)
+    talk = Talk(session_id(name), folder, began=began, uuids=f"{name}/{number}/")
+    talk.prompt(prompt)
+    command, failed = run.get("command", "make test"), run.get("status", "0") != "0"
+    talk.calls("Bash", run.get("output", "ok"), is_error=failed, command=command)
+    talk.edits(run.get("file", "login.py"))
+    talk.says(run.get("answer", "The redirect works now."))
+    return [json.loads(line) for line in talk.lines]
 
 
 def write_transcript(home: Path, name: str, *turns: list[dict[str, Any]], mtime: int = 0) -> Path:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support.places import REPO
-from tests.support.warm import WarmProcess
+import pytest
+
+from vault_index.entrypoints.cli import main
 
 BIN = Path(sys.executable).parent
-WARM = WarmProcess()
+PATH = f"{BIN}:/usr/bin:/bin"  # of shells, git and terminals: both programs are in it
+# they serve, or go on in the background
+OF_A_PROCESS = {"hook", "mcp", "open", "serve", "watch"}
 
 
 @dataclass(frozen=True)
@@ -41,50 +47,46 @@ def run(
 ) -> Ran:
     """Run a program with a clean environment; `lessons` and `lessons-hook` are the installed ones.
 
-    `lessons` is a fork of a warm process, unless what it does at its start matters to the test.
+    `lessons` runs in this process: one of its own takes a third of a second to start, and a second
+    to load LanceDB.
     """
-    words = [str(word) for word in command]
+    words, more = [str(word) for word in command], env or {}
     if words[0] in ("lessons", "lessons-hook"):
         words[0] = str(BIN / words[0])
-    environ = {**os.environ, **(env or {})}
-    if command[0] == "lessons" and not _needs_own_start(words, env or {}):
-        done = WARM.run(words, cwd=cwd, stdin=stdin, env=environ, timeout=timeout)
+    if command[0] == "lessons" and not _needs_a_process(words, more):
+        done = _run_here(words, cwd, stdin, more)
     else:
-        done = subprocess.run(
-            words,
-            cwd=cwd,
-            input=stdin,
-            env=environ,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            timeout=timeout,
-            check=False,
-        )
-    if check:
-        assert done.returncode == 0, (
-            f"{words} ended with {done.returncode}: {done.stderr or done.stdout}"
-        )
-    return Ran(done.returncode, done.stdout, done.stderr)
+        ended = subprocess.run(
+            words, cwd=cwd, input=stdin, env={**os.environ, **more}, capture_output=True,
+            text=True, encoding="utf-8", timeout=timeout, check=False,
+        )  # fmt: skip
+        done = Ran(ended.returncode, ended.stdout, ended.stderr)
+    assert not (check and done.code), f"{words} ended with {done.code}: {done.err or done.out}"
+    return done
 
 
-def run_python(code: str, *words: str | Path, stdin: str = "") -> Ran:
-    """Run code as `python -c` does, in a fork of the warm process: what it imports is there."""
-    command = [sys.executable, "-c", code, *map(str, words)]
-    done = WARM.run(command, cwd=REPO, stdin=stdin, env=os.environ, timeout=120)
-    return Ran(done.returncode, done.stdout, done.stderr)
+def _needs_a_process(words: Sequence[str], env: Mapping[str, str]) -> bool:
+    """Whether a command goes on, runs beside others, or reads something else at its start."""
+    is_beside = threading.current_thread() is not threading.main_thread()
+    reads_at_start = any(name.startswith(("PATH", "PYTHON", "LC_", "LANG")) for name in env)
+    return is_beside or reads_at_start or not OF_A_PROCESS.isdisjoint(words)
 
 
-def path_with_forks() -> str:
-    """Return a `PATH` in which `lessons` is a fork of the warm process, and `lessons-hook` the real one.
-
-    For shells, git and terminals in tests of what a command does, not of how it starts.
-    """
-    return f"{WARM.bin(BIN / 'lessons')}:{BIN}:/usr/bin:/bin"
-
-
-def _needs_own_start(words: Sequence[str], env: Mapping[str, str]) -> bool:
-    """Whether a command stays in the background, or what it reads at its start is another."""
-    return "watch" in words or any(
-        name == "PATH" or name.startswith(("PYTHON", "LC_", "LANG")) for name in env
-    )
+def _run_here(words: list[str], cwd: Path, stdin: str, env: Mapping[str, str]) -> Ran:
+    """Run `lessons` in this process, with a folder, an environment and streams of its own."""
+    given = io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8")
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    with pytest.MonkeyPatch.context() as patch, contextlib.chdir(cwd):
+        for name, value in env.items():
+            patch.setenv(name, value)
+        for name, own in (("stdin", given), ("stdout", out), ("stderr", err), ("argv", words)):
+            patch.setattr(sys, name, own)
+        patch.setattr(threading, "excepthook", threading.excepthook)  # which `main` sets
+        with pytest.raises(SystemExit) as ended:
+            main(words[1:], prog_name="lessons")
+    printed = []
+    for stream in (out, err):
+        stream.flush()
+        stream.seek(0)
+        printed.append(stream.read())
+    return Ran(int(ended.value.code or 0), *printed)

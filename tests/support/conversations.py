@@ -1,7 +1,8 @@
-"""Conversations with Claude Code, written as the agent writes them: a transcript that grows by turns."""
+"""Sessions with Claude Code, as it writes them: a `Talk` holds its lines, a `Conversation` its file."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -10,87 +11,116 @@ from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
+SESSION = "3f2a91c0-7c1e-4a53-9d0b-2f6f0f5f9a11"
+FOLDER = "/home/ada/code/shop"
+BEGAN = datetime(2026, 11, 20, 20, tzinfo=UTC)
 
-class Conversation:
-    """A session in a folder; each method appends to its transcript. Times go on by ten seconds."""
+
+class Talk:
+    """A session as its transcript. `lines` are the transcript's, each `step` seconds after another."""
 
     def __init__(
-        self, folder: Path, name: str, *, branch: str = "main", began: datetime | None = None
+        self,
+        session: str = SESSION,
+        folder: str = FOLDER,
+        *,
+        began: datetime = BEGAN,
+        step: int = 1,
+        uuids: str = "u",
+        **values: Any,
     ) -> None:
+        usual = {"sessionId": session, "cwd": folder, "gitBranch": "main", "version": "2.1.329"}
+        self.values, self._began, self._step, self._uuids = usual | values, began, step, uuids
+        self._count = itertools.count(1)
+        self.lines: list[bytes] = []
+
+    def add(self, record: dict[str, Any], **values: Any) -> str:
+        """Add a record; return its uuid."""
+        number = next(self._count)
+        at = self._began + timedelta(seconds=number * self._step)
+        own = {"uuid": f"{self._uuids}{number}", "timestamp": f"{at:%Y-%m-%dT%H:%M:%S}.000Z"}
+        record = own | self.values | record | values
+        self.lines.append(json.dumps(record, ensure_ascii=False).encode() + b"\n")
+        return str(record["uuid"])
+
+    def prompt(self, content: Any, **values: Any) -> str:
+        """Add what a person typed."""
+        return self.add({"type": "user", "message": {"role": "user", "content": content}}, **values)
+
+    def says(self, text: str, **values: Any) -> str:
+        """Add a text of the agent."""
+        return self._block({"type": "text", "text": text}, **values)
+
+    def calls(
+        self, tool: str, result: str | None = "", *, is_error: bool = False, **given: Any
+    ) -> str:
+        """Add a call of a tool with its result, none if that is None; return the uuid of the call."""
+        call = f"{self._uuids}t{len(self.lines)}"
+        uuid = self._block({"type": "tool_use", "id": call, "name": tool, "input": given})
+        if result is not None:
+            block = {"type": "tool_result", "tool_use_id": call, "content": result}
+            self.prompt([block | ({"is_error": True} if is_error else {})])
+        return uuid
+
+    def runs(self, command: str, output: str = "", *, status: int = 0) -> str:
+        """Add a command of the shell."""
+        output = f"Exit code {status}\n{output}" if status else output
+        return self.calls("Bash", output, is_error=status != 0, command=command)
+
+    def edits(self, path: str, old: str = "a", new: str = "b") -> str:
+        """Add a change of a file of the folder."""
+        file = f"{self.values['cwd']}/{path}"
+        return self.calls("Edit", "updated", file_path=file, old_string=old, new_string=new)
+
+    def write(self, file: Path) -> Path:
+        """Write the transcript."""
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"".join(self.lines))
+        return file
+
+    def _block(self, block: dict[str, Any], **values: Any) -> str:
+        return self.add({"type": "assistant", "message": {"content": [block]}}, **values)
+
+
+class Conversation:
+    """A session in a folder; each step is written to the transcript where the agent keeps it."""
+
+    def __init__(self, folder: Path, name: str, *, began: datetime | None = None) -> None:
         self.folder = folder
-        self.branch = branch
         self.id = str(uuid5(NAMESPACE_URL, f"{folder.name}/{name}"))
-        self._at = began or datetime.now(UTC) - timedelta(hours=1)
-        self._last: str | None = None
-        self._lines = 0
+        began = began or datetime.now(UTC) - timedelta(hours=1)
+        self._talk = Talk(self.id, str(folder), began=began, step=10, uuids=f"{self.id}/")
         home = os.environ.get("CLAUDE_CONFIG_DIR") or f"{os.environ['HOME']}/.claude"
         encoded = re.sub(r"[^A-Za-z0-9]", "-", str(folder))
         self.file = Path(home, "projects", encoded, f"{self.id}.jsonl")
-        self.file.parent.mkdir(parents=True, exist_ok=True)
 
     def asks(self, prompt: str) -> Conversation:
         """A person types a prompt."""
-        return self._append("user", {"role": "user", "content": prompt}, promptSource="user")
+        return self._after(self._talk.prompt(prompt, promptSource="user"))
 
     def says(self, text: str) -> Conversation:
         """The agent answers."""
-        return self._assistant({"type": "text", "text": text})
+        return self._after(self._talk.says(text))
 
     def runs(self, command: str, output: str, *, failed: bool = False) -> Conversation:
         """The agent runs a command in the shell."""
-        return self._tool("Bash", {"command": command}, output, failed)
+        return self._after(self._talk.calls("Bash", output, is_error=failed, command=command))
 
     def edits(self, path: str, old: str, new: str) -> Conversation:
         """The agent changes a file."""
-        values = {"file_path": str(self.folder / path), "old_string": old, "new_string": new}
-        return self._tool("Edit", values, f"The file {path} has been updated.", failed=False)
+        return self._after(self._talk.edits(path, old, new))
 
     def calls(self, tool: str, output: str) -> Conversation:
         """The agent calls a tool of a server, which answers with a text."""
-        return self._tool(tool, {}, output, failed=False)
+        return self._after(self._talk.calls(tool, output))
 
     def event(self, name: str, **more: Any) -> dict[str, Any]:
         """Return what a hook of the agent gets on stdin."""
-        return {
-            "hook_event_name": name,
-            "session_id": self.id,
-            "transcript_path": str(self.file),
-            "cwd": str(self.folder),
-            **more,
-        }
+        about = {"session_id": self.id, "transcript_path": str(self.file), "cwd": str(self.folder)}
+        return {"hook_event_name": name, **about, **more}
 
-    def _tool(self, name: str, values: dict[str, Any], output: str, failed: bool) -> Conversation:
-        call = f"toolu_{self._lines:04d}"
-        self._assistant({"type": "tool_use", "id": call, "name": name, "input": values})
-        result = {"type": "tool_result", "tool_use_id": call, "content": output}
-        content = [{**result, "is_error": failed}]
-        return self._append("user", {"role": "user", "content": content})
-
-    def _assistant(self, block: dict[str, Any]) -> Conversation:
-        message = {"id": f"msg_{self._lines:04d}", "role": "assistant", "content": [block]}
-        return self._append("assistant", message)
-
-    def _append(self, type: str, message: dict[str, Any], **more: Any) -> Conversation:
-        self._at += timedelta(seconds=10)
-        self._lines += 1
-        uuid = str(uuid5(NAMESPACE_URL, f"{self.id}/{self._lines}"))
-        record = {
-            "parentUuid": self._last,
-            "isSidechain": False,
-            "userType": "external",
-            "cwd": str(self.folder),
-            "sessionId": self.id,
-            "version": "2.1.329",
-            "gitBranch": self.branch,
-            "type": type,
-            "message": message,
-            "uuid": uuid,
-            "timestamp": self._at.strftime("%Y-%m-%dT%H:%M:%S.000Z"),
-            **more,
-        }
-        self._last = uuid
-        with self.file.open("a", encoding="utf-8") as lines:
-            lines.write(json.dumps(record) + "\n")
+    def _after(self, _added: str) -> Conversation:
+        self._talk.write(self.file)
         return self
 
 

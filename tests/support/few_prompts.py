@@ -1,24 +1,32 @@
-"""Fit floors to a tenth of the prompts that no lesson answers.
+"""Fit floors to a tenth of the prompts and failures that no lesson answers.
 
-Those of all take 0.2 seconds of a processor after each new index, which is most of what many tests need.
+All of them take a second of a processor after each new index, which is most of what many tests need.
 A test whose result a fitted floor decides has the marker `floor`, or asks the model: it has all of them.
 """
 
 from __future__ import annotations
 
 import os
+from functools import lru_cache
 
-from vault_index.search import floor
+from vault_index.search import failures, floor
+from vault_index.text.failure import Failure
 
 NAME = "TESTS_FEW_PROMPTS"  # in the environment, for the commands that a test runs
-_ALL = floor.foreign_prompts
+_PROMPTS, _FAILURES = floor.foreign_prompts, failures.foreign
 
 
 def fit(few: bool) -> None:
     """Let this process, and the forks that run commands for it, fit floors to few prompts or to all."""
     os.environ[NAME] = "1" if few else ""
-    floor.foreign_prompts = _tenth if few else _ALL
+    floor.foreign_prompts = _few_prompts if few else _PROMPTS
+    failures.foreign = _few_failures if few else _FAILURES
 
 
-def _tenth() -> list[str]:
-    return _ALL()[::10]
+def _few_prompts() -> list[str]:
+    return _PROMPTS()[::10]
+
+
+@lru_cache(maxsize=1)
+def _few_failures() -> tuple[Failure, ...]:
+    return _FAILURES()[::10]

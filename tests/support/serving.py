@@ -25,7 +25,7 @@ from vault_index.entrypoints.web import server
 from vault_index.entrypoints.web.vault_client import VaultClient
 from vault_index.vault import open_vault
 
-WARM = WarmProcess(serves=True)
+WARM = WarmProcess()
 START_SECONDS = 60  # of a busy machine
 
 

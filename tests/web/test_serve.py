@@ -56,16 +56,6 @@ def found(server: Serving | Answering, prompt: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_skills_of_the_user_alone_are_nobody_elses(answers: Answering, own_world: Path) -> None:
-    for folder, name in ((answers.root, "ours"), (own_world / ".claude", "mine")):
-        text = f"---\nname: {name}\ndescription: Review a pull request\n---\nRead the diff.\n"
-        write(folder / "skills" / name / "SKILL.md", text)
-    asked = {"prompt": "review a pull request", "collections": ["skills"]}
-    answer = answers.ask("POST", "/api/query", json=asked, token=False).json()
-    assert [skill["id"] for skill in answer["results"]["skills"]] == ["vault:ours"]
-
-
-@pytest.mark.slow
 def test_the_settings_say_how_many_hits_a_search_has(answers: Answering) -> None:
     """At each door, where the caller names no number."""
     for number in range(6):
@@ -162,19 +152,6 @@ def test_a_kill_loses_nothing_that_was_acknowledged(vault: Vault, own_world: Pat
             assert text.endswith(f"---\nText {name.removeprefix('kept/text-')}.\n")
         for file in (vault.lessons_dir / "kept").glob("*.md"):  # and no half of another
             assert file.read_text().endswith(f"---\nText {file.stem.removeprefix('text-')}.\n")
-
-
-@pytest.mark.slow
-def test_fifty_clients_at_once_are_all_answered(served: Serving) -> None:
-    def ask(number: int) -> int:
-        if number % 10 == 0:
-            body = {"text": f"Note {number}.", "categories": ["notes"]}
-            return served.ask("POST", "/api/ingest", json=body).status_code
-        return served.ask("POST", "/api/query", json={"prompt": f"heap {number}"}).status_code
-
-    with ThreadPoolExecutor(50) as clients:
-        assert set(clients.map(ask, range(50))) == {200}
-    assert len(list((served.root / "lessons" / "notes").glob("*.md"))) == 5
 
 
 def _write_on(server: Serving, name: str, acknowledged: list[str], enough: threading.Event) -> None:
