@@ -22,7 +22,7 @@ from vault_index.index import reconcile
 from vault_index.lesson import parse, passages
 from vault_index.search.query import find
 from vault_index.store import ownership
-from vault_index.vault import INDEX, Vault, open_vault
+from vault_index.vault import INDEX, Vault
 
 HEAP = lesson_text("Heap", "Raise the heap when the build runs out of memory.")
 LOCK = lesson_text("Lock", "Migrations wait for a lock on the table.")
@@ -93,37 +93,6 @@ def test_a_name_that_is_not_utf_8(make_vault: MakeVault) -> None:
 
 
 @pytest.mark.slow
-def test_a_name_with_a_line_break_is_refused_by_name(make_vault: MakeVault) -> None:
-    vault = quickly_indexed(make_vault)
-    for name in ("a\nb.md", "x\ny/c.md", "tab\t.md", "line\u2028.md"):
-        write(vault.lessons_dir / name, LOCK)
-    write(vault.lessons_dir / "new.md", lesson_text("Pipe", "A closed pipe."))
-    ran = run("lessons", "index", cwd=vault.root)
-    said = [line for line in ran.out.splitlines() if "line break" in line]
-    assert [line.partition(":0: the name has a line break")[0] for line in said] == [
-        *(r"lessons/a\nb.md", r"lessons/line\u2028.md", r"lessons/tab\t.md", r"lessons/x\ny")
-    ]
-    assert found(vault, "pipe") == ["new"]
-    assert found(vault, "lock") == ["b"]
-
-
-@pytest.mark.parametrize("command", [["init"], ["index"], ["search", "heap"], ["status"]])
-def test_a_vault_below_a_folder_with_a_line_break_is_refused_by_name(
-    tmp_path: Path, command: list[str]
-) -> None:
-    folder = tmp_path / "my\nvault"
-    folder.mkdir()
-    if command != ["init"]:
-        write(folder / "lessons" / "vault.toml", "")
-    ran = run("lessons", *command, cwd=folder, check=False)
-    assert (ran.code, ran.out) == (1, "")
-    assert ran.err == (
-        f"Error: {tmp_path}/my\\nvault has a line break or a control character in its path\n"
-        "Try: rename the folder\n"
-    )
-
-
-@pytest.mark.slow
 def test_a_name_that_is_not_utf_8_is_checked_when_it_is_staged(make_vault: MakeVault) -> None:
     vault = quickly_indexed(make_vault)
     write(vault.lessons_dir / os.fsdecode(b"lat\xe9.md"), "")
@@ -164,15 +133,6 @@ def test_a_file_that_we_fail_at_is_named_and_the_others_are_indexed(
     assert reconcile.sync(vault).problems == []
 
 
-def test_a_commit_with_a_date_that_is_none(make_vault: MakeVault) -> None:
-    vault = make_vault({"a.md": HEAP})
-    run("git", "add", "-A", cwd=vault.root)
-    far = {"GIT_AUTHOR_DATE": "@253402300800 +0000"}  # the year 10000
-    run("git", "commit", "-q", "-m", "x", cwd=vault.root, env=far)
-    assert reconcile.sync(vault).problems == []
-    assert find(vault, "heap")[0].author == "Ada Lovelace"
-
-
 @pytest.mark.slow
 def test_a_file_that_may_not_be_read(make_vault: MakeVault) -> None:
     vault = quickly_indexed(make_vault)
@@ -183,17 +143,6 @@ def test_a_file_that_may_not_be_read(make_vault: MakeVault) -> None:
     assert found_as_ordinary_user(vault, "heap") == ["a"]  # its last good rows
     (vault.lessons_dir / "a.md").chmod(0o644)
     assert run("lessons", "index", "--json", cwd=vault.root).json["problems"] == []
-
-
-@pytest.mark.slow
-def test_a_file_that_may_be_read_again_is_no_problem_any_more(make_vault: MakeVault) -> None:
-    """Also if nothing else changed: who may read it depends on who asks, and no stat says so."""
-    vault = quickly_indexed(make_vault)
-    (vault.lessons_dir / "a.md").chmod(0)
-    assert "a.md:0: cannot be read" in as_ordinary_user("index", cwd=vault.root).out
-    assert "a.md:0: cannot be read" in as_ordinary_user("index", cwd=vault.root).out
-    assert run("lessons", "index", "--json", cwd=vault.root).json["problems"] == []
-    assert found(vault, "heap") == ["a"]
 
 
 @pytest.mark.slow
@@ -353,42 +302,17 @@ def garble_versions(folder: Path) -> None:
         file.write_bytes(b"garbage")
 
 
-def delete_versions(folder: Path) -> None:
-    for file in files_below(folder, "_versions/*"):
-        file.unlink()
-
-
 def delete_text_index(folder: Path) -> None:
     for file in files_below(folder, "_indices/*/*"):
         file.unlink()
-
-
-def delete_table(folder: Path) -> None:
-    shutil.rmtree(next(folder.glob("*/lessons.lance")))
 
 
 def garble_manifest(folder: Path) -> None:
     next(folder.glob("*/manifest.json")).write_bytes(b"{\xff")
 
 
-def half_a_manifest(folder: Path) -> None:
-    next(folder.glob("*/manifest.json")).write_text('{"schema": 1, "files": {"a.md": {"no": 1}}}')
-
-
-def delete_manifest(folder: Path) -> None:
-    next(folder.glob("*/manifest.json")).unlink()
-
-
 def garble_current(folder: Path) -> None:
     (folder / "current").write_bytes(b"\xff\0/../..")
-
-
-def current_leads_out(folder: Path) -> None:
-    (folder / "current").write_text("..")
-
-
-def garble_floor(folder: Path) -> None:
-    next(folder.glob("*/floor.json")).write_text("[")
 
 
 def files_below(folder: Path, pattern: str) -> list[Path]:
@@ -419,50 +343,6 @@ def test_a_damaged_index_is_built_anew_by_a_search(
     assert [hit["id"] for hit in ran.json["hits"]] == ["a"]
     assert ran.json["floor"] is not None
     assert "Traceback" not in ran.err
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "damage",
-    [delete_versions, delete_table, half_a_manifest, delete_manifest, current_leads_out],
-    ids=lambda damage: damage.__name__,
-)
-def test_a_damaged_index_is_built_anew_by_a_sync(
-    make_vault: MakeVault, damage: Callable[[Path], None]
-) -> None:
-    vault = quickly_indexed(make_vault)
-    damage(vault.index_dir)
-    write(vault.lessons_dir / "c.md", lesson_text("Pipe", "A closed pipe."))
-    again = open_vault(vault.root)
-    assert reconcile.sync(again).rebuilt
-    assert [hit.lesson_id for hit in find(again, "heap")] == ["a"]
-
-
-@pytest.mark.slow
-def test_a_damaged_floor_is_fitted_anew(make_vault: MakeVault) -> None:
-    vault = quickly_indexed(make_vault)
-    garble_floor(vault.index_dir)
-    assert run("lessons", "search", "--json", "heap", cwd=vault.root).json["floor"] is not None
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "command", [["list"], ["show", "a"], ["recall", "raise the heap when the build"]]
-)
-def test_so_it_is_by_the_other_commands(make_vault: MakeVault, command: list[str]) -> None:
-    vault = quickly_indexed(make_vault)
-    delete_data(vault.index_dir)
-    ran = run("lessons", *command, cwd=vault.root)
-    assert "Heap" in ran.out
-    assert "built again" in ran.err
-
-
-@pytest.mark.slow
-def test_a_damaged_table_is_built_anew_when_a_lesson_changed(make_vault: MakeVault) -> None:
-    vault = quickly_indexed(make_vault)
-    garble_versions(vault.index_dir)
-    write(vault.lessons_dir / "a.md", LOCK)
-    assert reconcile.sync(vault).rebuilt == "the index was damaged"
 
 
 @pytest.mark.slow

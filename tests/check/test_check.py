@@ -13,7 +13,6 @@ from tests.support.indexed import of_this_repository
 from tests.support.planted import AGENT_TEXTS, NO_SECRETS, SECRETS
 from vault_index import api, check, client
 from vault_index.check import pattern, prompt_injection, secrets
-from vault_index.entrypoints.cli import asking, output
 from vault_index.share import git_hooks
 from vault_index.vault import Vault
 
@@ -110,19 +109,6 @@ def test_any_type_of_another_format_is_accepted_with_a_warning() -> None:
     (found,) = check.of_text(check.Candidate("a.md", lesson.encode()))
     assert (found.line, found.rule, found.severity) == (2, "type", check.WARNING)
     assert "'BigQuery Table' is none of code_pattern, " in found.message
-
-
-@pytest.mark.parametrize(
-    "glob", ["**", "*/*", "/etc/hosts", "~/notes", "../x/**", "a\\\\b", "C:/x"]
-)
-def test_globs_of_any_file_or_of_none_are_refused(glob: str) -> None:
-    assert rules(f"---\ntitle: A\napplies_to: ['{glob}']\n---\nText.\n") == ["3: any-file"]
-    assert rules("---\ntitle: A\napplies_to: ['migrations/**', '*.sql']\n---\nText.\n") == []
-
-
-@pytest.mark.parametrize("anchor", ["/etc/passwd", "store/../../up.py", "#retry"])
-def test_an_anchor_that_names_no_code_is_a_warning(anchor: str) -> None:
-    assert rules(f"---\ntitle: A\nanchors: [a.py#put, '{anchor}']\n---\nText.\n") == ["3: anchor"]
 
 
 @pytest.mark.parametrize("category", ["' / '", "Dev Ops/CI", "a/b/c/d/e"])
@@ -222,25 +208,6 @@ def test_what_is_no_lesson(make_vault: MakeVault, tmp_path: Path) -> None:
     assert ran.err == f"Error: {tmp_path}/other.md: not in the vault {vault.root}\n"
 
 
-@pytest.mark.slow
-def test_a_vault_and_its_lessons_may_be_named_through_links(
-    make_vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    vault = make_vault({"a/base.md": lesson_text("A", SECRETS[0])})
-    link = tmp_path / "link"
-    link.symlink_to(vault.root)
-    for named, cwd, path in [
-        (link, vault.root, "lessons/a/base.md"),
-        (link, vault.root, "lessons/a"),
-        (link, vault.root, "."),
-        (vault.root, link, str(link / "lessons/a/base.md")),
-        (link, tmp_path, str(link / "lessons")),
-    ]:
-        monkeypatch.setenv("LESSONS_VAULT", str(named))
-        ran = run("lessons", "check", "--json", path, cwd=cwd, check=False)
-        assert [one["path"] for one in ran.json] == ["lessons/a/base.md"], ran.err
-
-
 # before a commit
 
 
@@ -285,19 +252,6 @@ def test_a_commit_too_large_for_all_of_it_is_checked_for_secrets(
     assert [one.rule for one in findings] == ["secret", "conflict-markers"]
     left = f"prompt injection in {count}, duplicates of {count} files"
     assert notes == [f"note: not checked: {left}; run `lessons check --all`"]
-
-
-def test_the_log_of_a_hook_says_when_something_long_begins_and_ends(
-    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for named in ("", "2"):
-        monkeypatch.setenv(output.HOOK_FD, named)
-        with output.of_hook(), asking.Console() as console:
-            for done in (0, 700, 1400):
-                console.progress("checking lessons", done, 1400)
-            console.progress("few", 0, 7)
-    lines = [f"lessons: checking lessons: {done} of 1,400" for done in ("0", "1,400")]
-    assert capfd.readouterr().err.splitlines() == lines
 
 
 @pytest.mark.slow

@@ -127,23 +127,6 @@ def test_no_secret_is_committed(pair: tuple[Path, Path], leak: Callable[[Path], 
     }
 
 
-@pytest.mark.slow
-def test_in_a_side_branch_that_came_to_nothing(pair: tuple[Path, Path]) -> None:
-    clone, _ = pair
-    git(clone, "switch", "-q", "-c", "side")
-    write(clone / "lessons/b.md", LESSON)
-    save(clone, "oops")
-    git(clone, "rm", "-q", "lessons/b.md")
-    write(clone / "code.py", "1\n")
-    save(clone, "out again")
-    git(clone, "switch", "-q", "main")
-    write(clone / "other.py", "1\n")
-    save(clone, "other")
-    git(clone, "merge", "-q", "-m", "both", "side")
-    with pytest.raises(VaultError, match=r"lessons/b.md:4: an AWS key"):
-        remote.sync(open_vault(clone))
-
-
 def test_in_a_merge_commit_and_below_a_replacement(pair: tuple[Path, Path]) -> None:
     clone, _ = pair
     git(clone, "switch", "-q", "-c", "side")
@@ -158,16 +141,6 @@ def test_in_a_merge_commit_and_below_a_replacement(pair: tuple[Path, Path]) -> N
     git(clone, "replace", "HEAD:lessons/b.md", "HEAD:lessons/a.md")
     with pytest.raises(VaultError, match=r"lessons/b.md:4: an AWS key"):
         remote.sync(open_vault(clone))
-
-
-def test_tags_stay_here(pair: tuple[Path, Path]) -> None:
-    clone, _ = pair
-    git(clone, "config", "push.followTags", "true")
-    write(clone / "lessons/b.md", "Text.\n")
-    save(clone, "b")
-    git(clone, "tag", "-a", "v1", "-m", SECRET)
-    assert remote.sync(open_vault(clone)).pushed == 1
-    assert "v1" not in git(clone, "ls-remote", "origin")
 
 
 def test_a_skill_may_give_orders_and_be_named(pair: tuple[Path, Path]) -> None:
@@ -185,17 +158,3 @@ def test_a_skill_may_give_orders_and_be_named(pair: tuple[Path, Path]) -> None:
     assert [one for candidate in found for one in check.of_text(candidate)] == []
     assert [one.path for one in check.named(vault, [str(vault.lessons_dir / "a.md")])] == ["a.md"]
     assert len(check.named(vault, [str(clone)])) == len(check.everything(vault)) == 5
-
-
-def test_of_a_vault_in_a_folder_the_skills_around_it_count(tmp_path: Path) -> None:
-    run("git", "init", "-q", tmp_path / "mono", cwd=tmp_path)
-    root = tmp_path / "mono/team"
-    write(root / "lessons/vault.toml", "")
-    write(root / "skills/deploy/SKILL.md", SKILL)
-    write(tmp_path / "mono/skills/deploy/SKILL.md", SKILL)  # no vault's
-    write(tmp_path / "mono/.claude/skills/deploy/SKILL.md", SKILL)
-    vault = open_vault(root)
-    wanted = {"lessons/vault.toml", "skills/deploy/SKILL.md", "../.claude/skills/deploy/SKILL.md"}
-    assert {one.shown for one in check.everything(vault)} == wanted
-    run("git", "add", "-A", cwd=root)
-    assert {one.shown for one in check.staged(vault)} == wanted

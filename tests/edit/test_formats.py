@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from tests.support.places import TESTS
 from vault_index.edit.formats import FORMATS, Draft, guess, read_good
-from vault_index.edit.formats.lesson_file import first_sentence
 from vault_index.errors import LessonError
 from vault_index.lesson import category, passages
 from vault_index.lesson.category import slugify
@@ -92,12 +91,6 @@ def test_a_format_is_guessed_by_the_name_and_the_beginning(
     assert guess(text.encode(), path) == format
 
 
-def test_a_format_that_is_none_is_named() -> None:
-    error = problem("text", "a.md", "docx")
-    assert "no format 'docx'" in error.message
-    assert "obsidian" in error.hint
-
-
 # markdown
 
 
@@ -109,12 +102,6 @@ def test_a_markdown_file_stays_as_it_is() -> None:
     assert drafts(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode(), "DevOps/CI CD/x.md") == (
         drafts(text, "DevOps/CI CD/x.md")
     )
-
-
-def test_declared_categories_go_before_the_folder() -> None:
-    text = "---\ntitle: a\ncategories: [DevOps/Docker, a b]\n---\ntext\n"
-    assert only(text, "x/a.md").categories == ("devops/docker", "a-b")
-    assert only("# A\ntext", "a.md").categories == ()
 
 
 @pytest.mark.parametrize(
@@ -133,11 +120,6 @@ def test_title_from_the_key_the_first_heading_or_the_file_name(
     draft = only(text, path)
     assert (draft.name, lesson(draft).title) == (name, title)
     assert draft.data.endswith(b"\n")
-
-
-def test_a_file_of_sections_keeps_its_own_name() -> None:
-    text = "# CI\n\n## Lesson: Heap\none\n\n## Lesson: Cache\ntwo\n"
-    assert drafts(text, "devops/CI fixes.md") == [Draft("ci-fixes", ("devops",), text.encode(), 1)]
 
 
 @pytest.mark.parametrize("text", ["", " \n\n", "# Title\n", "---\ntitle: x\n---\n", "\ufeff"])
@@ -189,28 +171,6 @@ Run make.
 
 ### Empty
 """
-
-
-@pytest.mark.parametrize(
-    ("text", "title"),
-    [
-        (f"Before a release of the mill read what {'x' * 20} says, then `make -C mill release all`",
-         f"Before a release of the mill read what {'x' * 20} says"),
-        ("To see which of the twelve conveyor belts is still under load run `belt ls --all --load` now",
-         "To see which of the twelve conveyor belts is still under load run"),
-        ("Run `conveyor --stop --wait 30 && conveyor --drain --into silo-4 && conveyor --start` at night",
-         "Run `conveyor --stop --wait 30 && conveyor --drain --into silo-4 && conveyor --start`"),
-        ("Set `oven.door: open. Then: wait` before you clean it. It is hot.",
-         "Set `oven.door: open. Then: wait` before you clean it"),
-        ("The names of the belts, and who may stop them, are in [the book of the mill](https://m.example/b)",
-         "The names of the belts, and who may stop them"),
-        ("```sh\nbelt ls --all\n```\nLists the belts of the mill.", "Lists the belts of the mill"),
-        ("```sh\nbelt ls --all\n```", "belt ls --all"),
-    ],
-)  # fmt: skip
-def test_a_title_ends_before_code_or_keeps_it_whole(text: str, title: str) -> None:
-    assert first_sentence(text) == title
-    assert title.count("`") % 2 == 0
 
 
 @pytest.mark.parametrize(
@@ -316,20 +276,6 @@ def test_each_top_level_bullet_is_a_lesson() -> None:
         "Say when it is done:\n```\ndone\n```",
         "Run make.\n\n```sh\n- make\n```",
     ]
-
-
-def test_instructions_with_other_marks() -> None:
-    found = drafts(
-        "---\na: 1\n---\nTitle\n===\n\nStyle\n---\n+ 日本語で書いてください\n", ".cursorrules"
-    )
-    assert [(lesson(one).title, one.line, one.categories) for one in found] == [
-        ("日本語で書いてください", 9, ("style",))
-    ]
-    long = "word " * 30
-    assert lesson(only(f"- {long}\n", "AGENTS.md")).title == "word " * 15 + "word"
-    assert "source" not in keys(only("- four words are enough", "-", "bullets"))
-    twice = drafts("- **Be kind**: to all of them\n- **Be kind**: to me as well\n", "AGENTS.md")
-    assert [one.name for one in twice] == ["be-kind", "be-kind-2"]
 
 
 RULES = """\
@@ -454,19 +400,6 @@ def test_any_bytes_give_lessons_or_an_error_with_a_line(
         assert draft.line in lines
 
 
-@pytest.mark.timeout(60)
-@pytest.mark.parametrize("format", FORMATS)
-@pytest.mark.parametrize(
-    "mark", ["\r", "`", "[[", "%%", "<%", "{{title", "<!--", "a/", "> [!", "- "]
-)
-def test_a_hundred_kilobytes_of_one_mark_come_to_an_end(mark: str, format: str) -> None:
-    """Going back and forth over them would take hours."""
-    try:
-        drafts(mark * (100_000 // len(mark)) + "\nend", "a.md", format)
-    except LessonError:
-        pass
-
-
 # courses
 
 
@@ -500,32 +433,6 @@ def test_a_lesson_without_a_link_keeps_its_number() -> None:
     own = passages.number_of(parse_file(draft.data, "a.md")[0].text)
     assert own is not None
     assert (own.number, own.link) == (4, "http://x/a(1)")
-
-
-def test_a_course_of_windows_without_a_link_of_its_own() -> None:
-    data = (COURSES / "containers_for_developers.txt").read_bytes()
-    assert data.startswith(b"\xef\xbb\xbf")
-    assert b"\r\n" in data
-    draft = only(data, "containers.txt")
-    assert b"\r" not in draft.data
-    assert "link" not in keys(draft)
-    titles = [one.title for one in parse_file(draft.data, "a.md")]
-    assert titles == ["Images and layers", "Caching packages in C#"]
-
-
-def test_code_in_a_course_is_text() -> None:
-    draft = only((COURSES / "writing_courses.txt").read_bytes(), "writing.txt")
-    assert draft.line == 2
-    sections = parse_file(draft.data, "a.md")
-    assert [one.title for one in sections] == [
-        "The format",
-        "What it becomes",
-        "Numbers may skip",
-        "The end",
-    ]
-    assert "\nLesson 3: Not a lesson of this course\n" in sections[0].text
-    assert "\n## Lesson: nor a section\n```" in sections[0].text
-    assert "\n\\## Lesson: this line is text too\n" in sections[1].text
 
 
 @pytest.mark.parametrize(
@@ -563,15 +470,6 @@ def test_each_malformed_kind_is_named_with_its_line(text: str, line: int, says: 
 
 
 # JSON lines
-
-
-def test_a_long_file_is_read_by_its_lines() -> None:
-    line = json.dumps({"title": "Long", "text": "Use foo. " * 20_000})
-    good, errors = read_good(f"{line}\n{{broken\n{line * 20}\n".encode() + line.encode(), "a.jsonl")
-    assert len(good) == 2
-    assert [error.line for error in errors] == [2, 3]
-    assert "not JSON" in errors[0].message
-    assert "larger than 2 MB" in errors[1].message
 
 
 def test_an_object_a_line() -> None:
@@ -619,13 +517,6 @@ def test_names_titles_and_categories_of_objects(
     assert frontmatter is None or keys(draft) == frontmatter
 
 
-def test_lessons_of_one_name_get_numbers_within_their_category() -> None:
-    lines = [{"title": "A", "text": "x", "category": c} for c in ("x", "x", "y", "x")]
-    lines.insert(1, {"title": "A 2", "text": "x", "category": "x"})
-    found = drafts("\n".join(map(json.dumps, lines)), "all.jsonl")
-    assert [one.name for one in found] == ["a", "a-2", "a-3", "a", "a-4"]
-
-
 def test_one_array_for_the_whole_file() -> None:
     found = drafts('[\n{"text": "one is one"},\n{"text": "two is two"}\n]\n', "all.json")
     assert [(one.name, one.line) for one in found] == [("one-is-one", 1), ("two-is-two", 1)]
@@ -638,10 +529,6 @@ def test_an_object_is_one_lesson_whatever_its_text_looks_like() -> None:
     assert one.text == text.replace("## Lesson: not", "\\## Lesson: not")
     hidden = "## Lesson: a\n<a>\n## Lesson: b\n"  # HTML, until the line above it is text
     assert "\\## Lesson: b" in lesson(only(json.dumps({"text": hidden}), "all.jsonl")).text
-
-
-def test_json_lines_of_an_old_mac() -> None:
-    assert len(drafts(b'{"text": "one is good"}\r{"text": "two is good"}\r', "all.jsonl")) == 2
 
 
 @pytest.mark.parametrize(
@@ -683,23 +570,6 @@ def test_the_good_lines_of_a_file_are_read_and_all_bad_ones_named() -> None:
     assert [error.line for error in errors] == [2, 4, 5]
 
 
-def test_a_line_that_is_a_list_does_not_make_the_file_an_array() -> None:
-    good, errors = read_good(b'[1]\n{"text": "two is two"}\n', "all.jsonl")
-    assert [one.name for one in good] == ["two-is-two"]
-    assert [error.line for error in errors] == [1]
-
-
-def test_good_objects_of_an_array_are_read() -> None:
-    good, errors = read_good(b'[{"text": "one is one"}, {}, {"text": "two"}]', "all.json")
-    assert [one.name for one in good] == ["one-is-one", "two"]
-    assert ["object 2" in error.message for error in errors] == [True]
-
-
-def test_a_file_that_is_no_json_at_all_is_one_error() -> None:
-    good, errors = read_good(b"a\nb\nc\n", "all.jsonl")
-    assert (good, [error.line for error in errors]) == ([], [1])
-
-
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.text() | st.integers() | st.booleans() | st.floats(allow_nan=False),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
@@ -718,13 +588,6 @@ def test_any_key_comes_back_from_the_frontmatter(others: dict[str, Any], text: s
     draft = only(line, "all.jsonl")
     assert keys(draft) == {**others, "title": "T"}
     assert lesson(draft).text
-
-
-def test_only_the_first_of_an_id_declares_it() -> None:
-    lines = '{"id": "heap", "text": "one"}\n{"id": "heap", "text": "another"}\n'
-    first, second = read(lines.encode(), "all.jsonl")
-    assert (first.name, second.name) == ("heap", "heap-2")
-    assert (lesson(first).declared, lesson(second).declared) == ("heap", "")
 
 
 CONCEPT = """\
@@ -753,21 +616,3 @@ def test_a_concept_of_an_open_knowledge_format_bundle_is_a_lesson() -> None:
     assert str(one.created) == "2026-05-28 14:30:00+00:00"
     assert str(keys(draft)["confirmed"]).startswith("2026-06-25")
     assert keys(draft)["verified"][0]["by"] == "process:nightly"
-
-
-@pytest.mark.parametrize(
-    "more", ["verified: {by: human:ann}", "verified: yes", "generated: [x]", "timestamp: soon"]
-)
-def test_odd_keys_of_a_concept_are_kept_and_mean_nothing(more: str) -> None:
-    draft = only(f"---\ntype: Metric\ntitle: A\n{more}\n---\nText.\n", "a.md", "okf")
-    assert {*keys(draft)} == {"type", "title", more.partition(":")[0]}
-    assert lesson(draft).text == "Text."
-
-
-def test_listings_histories_and_deprecated_concepts_are_left_out() -> None:
-    for path, text in (
-        ("index.md", "---\nokf_version: '0.3'\n---\n# Tables\n* [Orders](orders.md)\n"),
-        ("tables/log.md", "# Log\n\n## 2026-05-22\n* **Update**\n"),
-        ("a.md", "---\ntype: Metric\nstatus: deprecated\n---\nText.\n"),
-    ):
-        assert drafts(text, path, "okf") == []

@@ -11,7 +11,7 @@ from tests.support.commands import run
 from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.places import TESTS
 from vault_index.edit import import_lessons
-from vault_index.errors import VaultError, WriteError
+from vault_index.errors import WriteError
 from vault_index.index import reconcile
 from vault_index.lesson import edits, parse
 from vault_index.search import entries
@@ -133,25 +133,6 @@ def test_an_update_finds_a_file_that_was_moved_and_leaves_what_git_does_not_have
     assert parse.parse_file(file.read_bytes(), new)[0].categories == ("ai/basics",)
 
 
-def test_an_update_of_other_lessons_writes_over_none(vault: Vault, tmp_path: Path) -> None:
-    """A file of the same name with another title is another lesson."""
-    write(vault.lessons_dir / "db/lock.md", lesson_text("Two people lock", "Ask before a lock."))
-    commit(vault.root, "lock")
-    reconcile.sync(vault)
-    (item,) = import_lessons.plan(vault, json_lines(LINES[1:2]), update=True).items
-    assert item.verdict == "taken"
-
-
-def test_nor_does_one_after_a_lesson_was_moved_or_edited(vault: Vault) -> None:
-    import_lessons.apply(vault, import_lessons.plan(vault, json_lines(LINES)))
-    (vault.lessons_dir / "db/lock.md").rename(write(vault.lessons_dir / "postgres/locks.md", ""))
-    write(vault.lessons_dir / "devops/ci-cd/heap-in-ci.md", lesson_text("Heap in CI", "Rewritten."))
-    reconcile.sync(vault)
-    again = import_lessons.plan(vault, json_lines(LINES))
-    assert [item.verdict for item in again.items] == ["taken", "duplicate", "same"]
-    assert again.items[1].why == "100% like lessons/postgres/locks.md"
-
-
 def test_near_duplicates_are_left_out_with_the_reason(vault: Vault) -> None:
     write(vault.lessons_dir / "devops/heap.md", lesson_text("Heap in the CI", HEAP))
     reconcile.sync(vault)
@@ -199,15 +180,6 @@ def test_a_folder_of_many_kinds(vault: Vault, tmp_path: Path) -> None:
     assert planned.problems[0].startswith("broken.md:3: frontmatter is not YAML")
 
 
-def test_two_sources_with_one_name_keep_both(vault: Vault, tmp_path: Path) -> None:
-    write(tmp_path / "s/a/Notes.md", "# Notes\n\nRaise the heap in CI.\n")
-    write(
-        tmp_path / "s/b.jsonl", json_lines([{"title": "Notes", "text": "Squash.", "category": "a"}])
-    )
-    paths = [item.path for item in import_lessons.plan(vault, tmp_path / "s").items]
-    assert paths == ["a/notes.md", "a/notes-2.md"]
-
-
 def test_a_source_comes_whole_or_not_at_all(
     vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -217,12 +189,6 @@ def test_a_source_comes_whole_or_not_at_all(
         import_lessons.apply(vault, planned)
     assert files_of(vault) == {}
     assert not (vault.lessons_dir / "db").exists()
-
-
-def test_nothing_to_import_is_an_error(vault: Vault, tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(VaultError, match="no file to import"):
-        import_lessons.plan(vault, tmp_path / "empty")
 
 
 @pytest.mark.slow
@@ -254,22 +220,6 @@ def test_import_from_a_pipe_as_json(make_vault: MakeVault) -> None:
     assert files_of(vault) == {}
 
 
-def test_a_chain_of_likenesses_loses_nobody(vault: Vault) -> None:
-    """Each is like the one before, the last is not like the first: what is left out is no reason."""
-    words = "staging deploys hang at connecting until the vpn is on so set it in the job".split()
-    other = "refunds above a limit need two people to approve them in the back office".split()
-    notes: list[dict[str, object]] = []
-    for number in range(len(words)):
-        text = " ".join(other[:number] + words[number:])
-        notes.append({"title": "A note", "text": f"{text}."})
-    planned = import_lessons.plan(vault, json_lines(notes))
-    kept = {f"lessons/{item.path}" for item in planned.to_write}
-    for item in planned.items:
-        if item.verdict == "duplicate":
-            assert item.why.rpartition(" ")[2] in kept
-    assert len(kept) > 1
-
-
 def test_a_secret_that_json_hides_behind_a_line_end(vault: Vault) -> None:
     key = "AKIA" + "QYLPMN5HFIQR7B2X"
     hidden: dict[str, object] = {
@@ -281,50 +231,9 @@ def test_a_secret_that_json_hides_behind_a_line_end(vault: Vault) -> None:
     assert item.verdict == "secret"
 
 
-@pytest.mark.slow
-def test_what_gives_nothing_is_named(make_vault: MakeVault, tmp_path: Path) -> None:
-    source = tmp_path / "notes"
-    write(source / "empty.md", "# Only a heading\n")
-    write(source / "vue.md", "# Vue\n\nBound with {{ title }}, see m[[row]].\n")
-    vault = make_vault()
-    done = run("lessons", "import", source, cwd=vault.root)
-    assert "note: empty.md: nothing to import" in done.err
-    assert "inbox/vue.md" in done.out
-    reconcile.sync(vault)
-    (item,) = import_lessons.plan(vault, source).items
-    assert b"see m[[row]]" in item.data
-
-
-@pytest.mark.parametrize("source", ["~nosuchuser/x", "x" * 300, "no\nsuch"])
-def test_a_source_that_cannot_be_is_one_line(make_vault: MakeVault, source: str) -> None:
-    done = run("lessons", "import", source, cwd=make_vault().root, check=False)
-    assert done.code == 1
-    assert "is not there" in done.err
-    assert "Traceback" not in done.err
-
-
-def test_a_category_too_long_for_a_folder(vault: Vault) -> None:
-    long: list[dict[str, object]] = [
-        {"title": "T", "text": "Text.", "category": "c" * 300},
-        LINES[2],
-    ]
-    planned = import_lessons.plan(vault, json_lines(long))
-    assert planned.problems == ("-:1: the category is too long for the name of a folder",)
-    assert len(planned.to_write) == 1
-
-
 def test_nothing_is_written_through_a_link(vault: Vault, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (vault.lessons_dir / "db").symlink_to(tmp_path / "out")
     planned = import_lessons.plan(vault, json_lines(LINES[1:2]))
     assert planned.to_write == []
     assert "is a link" in planned.problems[0]
-
-
-@pytest.mark.slow
-def test_after_its_category_was_accepted_a_lesson_is_still_the_same(vault: Vault) -> None:
-    source = json_lines([{"title": "PRs", "text": "Open a pull request for each change."}])
-    import_lessons.apply(vault, import_lessons.plan(vault, source))
-    run("lessons", "categories", "propose", "--write", cwd=vault.root)
-    reconcile.sync(vault)
-    assert [item.verdict for item in import_lessons.plan(vault, source).items] == ["duplicate"]

@@ -68,12 +68,6 @@ def test_folders_move_and_frontmatter_is_rewritten_and_the_rest_stays(
     assert "devops/ci-cd" not in entries.categories(vault)
 
 
-def test_one_category_stays_a_text_and_the_old_key_its_name(make_vault: MakeVault) -> None:
-    vault = make_vault({"a.md": "---\ncategory: devops\n---\nText.\n"})
-    apply(vault, plan(vault, "devops", "ops"))
-    assert tree_of(vault)["a.md"] == b"---\ncategory: ops\n---\nText.\n"
-
-
 def test_a_branch_can_be_merged_into_another(make_vault: MakeVault) -> None:
     vault = make_vault(
         {"a/one.md": lesson_text("One", "1"), "b/two.md": lesson_text("Two", "2")}
@@ -131,22 +125,6 @@ def test_a_failure_in_the_middle_undoes_what_was_done(
     assert tree_of(vault) == before
 
 
-def test_what_does_not_parse_is_left_and_named(make_vault: MakeVault) -> None:
-    vault = make_vault({"a/x.md": lesson_text("X", "x"), "b.md": "---\ncategories: [a\n---\n"})
-    planned = plan(vault, "a", "c")
-    assert [change.path for change in planned.changes] == ["a/x.md"]
-    assert planned.skipped[0].startswith("b.md: frontmatter is not YAML")
-
-
-def test_a_branch_moved_into_its_parent_overwrites_nothing(make_vault: MakeVault) -> None:
-    outer, inner = lesson_text("Outer", "outer"), lesson_text("Inner", "inner")
-    vault = make_vault({"devops/ci/x.md": outer, "devops/ci/ci/x.md": inner})
-    apply(vault, plan(vault, "devops/ci", "devops"))
-    after = tree_of(vault)
-    assert after["devops/x.md"] == outer.encode()
-    assert after["devops/ci/x.md"] == inner.encode()
-
-
 def test_what_changed_or_came_since_the_plan_stops_it(make_vault: MakeVault) -> None:
     vault = make_vault({"a/x.md": lesson_text("X", "x"), "a/y.md": lesson_text("Y", "y")})
     planned = plan(vault, "a", "b")
@@ -159,13 +137,6 @@ def test_what_changed_or_came_since_the_plan_stops_it(make_vault: MakeVault) -> 
     write(vault.lessons_dir / "b/x.md", lesson_text("X", "another"))
     with pytest.raises(VaultError, match="there already"):
         apply(vault, planned)
-
-
-def test_pictures_move_with_their_lessons_and_names_below_stay(make_vault: MakeVault) -> None:
-    vault = make_vault({"DevOps/CI CD/x.md": lesson_text("X", "![](a.png)")})
-    write(vault.lessons_dir / "DevOps/CI CD/a.png", b"\x89PNG")
-    apply(vault, plan(vault, "devops", "platform"))
-    assert set(tree_of(vault)) == {"platform/CI CD/x.md", "platform/CI CD/a.png", "vault.toml"}
 
 
 def test_nothing_leaves_the_vault_through_a_link(make_vault: MakeVault, tmp_path: Path) -> None:

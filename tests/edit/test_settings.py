@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.commands import run
-from tests.support.files import MakeVault, write
+from tests.support.files import write
 from vault_index.edit import settings
 from vault_index.errors import SettingsError
 
@@ -79,23 +78,3 @@ def test_what_a_line_cannot_change_is_an_error(
     with pytest.raises(SettingsError, match=says):
         settings.write(file, name, typed)
     assert file.read_text() == text
-
-
-@pytest.mark.slow
-def test_the_command(make_vault: MakeVault) -> None:
-    vault = make_vault()
-    out = run("lessons", "config", "set", "prompt_lessons", "2", cwd=vault.root).out
-    assert out == f"{vault.config.home}/config.toml: prompt_lessons = 2\n"
-    assert "prompt_lessons = 2" in (vault.config.home / "config.toml").read_text()
-    run("lessons", "config", "set", "prompt_lessons", "1", "--shared", cwd=vault.root)
-    assert "prompt_lessons = 1\n" in (vault.lessons_dir / "vault.toml").read_text()
-    words = ("config", "set", "learn.model", "claude", "--shared")
-    refused = run("lessons", *words, cwd=vault.root, check=False)
-    assert (refused.code, refused.err.splitlines()[0]) == (
-        1,
-        "Error: a vault may not set learn.model",
-    )
-    editor = write(vault.root / "editor", '#!/bin/sh\necho "recipt = true" >> "$1"\n')
-    editor.chmod(0o755)
-    edited = run("lessons", "config", "edit", cwd=vault.root, env={"EDITOR": str(editor)})
-    assert "did you mean 'receipt'" in edited.err

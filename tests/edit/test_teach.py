@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from tests.support.given import given_to
 from vault_index import api, client
 from vault_index.check.redact import redact
 from vault_index.edit import teach
-from vault_index.errors import ChangedError, LessonError, VaultError
+from vault_index.errors import ChangedError, VaultError
 from vault_index.index import reconcile
 from vault_index.journal import capture
 from vault_index.journal.journal import Journal
@@ -60,15 +59,6 @@ def test_only_the_one_line_changes_and_once(team: Vault) -> None:
 
 
 @pytest.mark.slow
-def test_a_lesson_that_others_keep_out_is_not_called_one_that_comes(team: Vault) -> None:
-    team = Vault(team.root, replace(team.config, prompt_lessons=1))
-    prompt = "the press stands still again"
-    done = [say(team, name=name, kind="fires_on", prompt=prompt) for name in ("heap", "lock")]
-    assert [each["acts"] for each in done].count(False) == 1
-    assert [each["silent"] for each in done if not each["acts"]] == ["others come before it"]
-
-
-@pytest.mark.slow
 def test_a_taught_prompt_acts_at_once_and_above_any_floor(team: Vault) -> None:
     prompt = "run the whole thing please"
     assert injected(team, prompt) == []
@@ -92,15 +82,6 @@ def test_what_is_taught_last_counts_and_undo_restores_what_was(team: Vault) -> N
     lesson = entries.entry(team, "heap")
     assert (lesson["fires_on"], lesson["silent_on"]) == ([prompt], ["a flat tyre"])
     assert injected(team, prompt) == ["ops/heap"]
-
-
-@pytest.mark.slow
-def test_it_says_when_a_lesson_still_does_not_come(team: Vault) -> None:
-    token = "ghp_" + "4Kd92mLqTz81VbXw30RfPnYc5HsJgE6uAo7i"
-    (team.lessons_dir / "ops/lock.md").write_text(f"# Lock\n\nIt waits. token = {token}\n")
-    done = say(team, name="lock", kind="fires_on", prompt="why does it wait so long")
-    assert not done["acts"]
-    assert "is left out" in done["silent"]
 
 
 @pytest.mark.parametrize(
@@ -139,12 +120,6 @@ def test_of_two_prompts_taught_at_once_the_file_keeps_the_first(
     teach.write(team, entry, BATTERY, teach.SILENT)
     assert b"a colleague's words" in content(team)
     assert BATTERY.encode() in content(team)
-
-
-def test_frontmatter_that_nobody_edits_by_program_is_left(team: Vault) -> None:
-    (team.lessons_dir / "ops/lock.md").write_bytes(b"---\n{title: Lock}\n---\nIt waits.\n")
-    with pytest.raises(LessonError):
-        say(team, name="lock", prompt=BATTERY)
 
 
 @pytest.mark.slow
@@ -193,11 +168,6 @@ def test_a_line_that_any_failure_has_is_refused(team: Vault) -> None:
     checked = run("lessons", "check", cwd=team.root, check=False)
     assert checked.code == 1
     assert "many failures say 'command failed'" in checked.out
-
-
-def test_without_a_record_the_last_failure_is_nobodys(team: Vault) -> None:
-    words = ("lessons", "teach", "--error", "--fires", "ops/lock")
-    assert "no failure in the record" in run(*words, cwd=team.root, stdin="", check=False).err
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text
 from tests.support.indexed import swap
 from vault_index.edit import update
-from vault_index.errors import LessonError, VaultError
+from vault_index.errors import VaultError
 from vault_index.index import reconcile
 from vault_index.lesson import edits
 from vault_index.lesson.parse import parse_file
@@ -72,15 +72,6 @@ def test_the_title_of_a_section_makes_its_id(deploys: Vault) -> None:
     assert entries.entry(deploys, "deploys#by-digest")["fires_on"] == ["undo it"]
 
 
-def test_a_title_that_is_a_heading(make_vault: MakeVault) -> None:
-    vault = make_vault({"a.md": "# Heap\r\n\r\nRaise it.\r\n"})
-    reconcile.sync(vault)
-    update.write(vault, "a", title="The heap", tags=["node"])
-    (one,) = parse_file(content(vault, "a.md"), "a.md")
-    assert (one.title, one.text, one.tags) == ("The heap", "Raise it.", ("node",))
-    assert b"# The heap\r\n\r\nRaise it.\r\n" in content(vault, "a.md")
-
-
 @pytest.mark.parametrize("title", ["Why C#", "Two\nlines", "# marks #", "`code`: and: colons"])
 def test_a_title_reads_back_as_it_was_given(deploys: Vault, title: str) -> None:
     for name in ("deploys#roll-back-by-tag", "ops/deploys", "ops/heap"):
@@ -88,25 +79,6 @@ def test_a_title_reads_back_as_it_was_given(deploys: Vault, title: str) -> None:
         titles = [one.title for one in parse_file(path.read_bytes(), "x.md")]
         documents = [one.document for one in parse_file(path.read_bytes(), "x.md")]
         assert " ".join(title.split()) in titles + documents
-
-
-def test_a_heading_that_is_not_the_title_is_text(make_vault: MakeVault) -> None:
-    vault = make_vault({"a.md": "---\ntitle: A\n---\n# B\n\ntext\n"})
-    reconcile.sync(vault)
-    assert entries.entry(vault, "a")["text"] == "# B\n\ntext"
-    update.write(vault, "a", title="C")
-    assert content(vault, "a.md") == b"---\ntitle: C\n---\n# B\n\ntext\n"
-    update.write(vault, "a", text="new")
-    assert content(vault, "a.md") == b"---\ntitle: C\n---\nnew\n"
-
-
-def test_the_older_key_for_one_category_goes_too(make_vault: MakeVault) -> None:
-    vault = make_vault({"a.md": "---\ncategory: old\n---\nText.\n"})
-    reconcile.sync(vault)
-    update.write(vault, "a", categories=["new/x"])
-    assert content(vault, "a.md") == b"---\ncategories: [new/x]\n---\nText.\n"
-    update.write(vault, "a", categories=[])
-    assert content(vault, "a.md") == b"---\n---\nText.\n"
 
 
 def test_line_ends_are_those_of_the_file(make_vault: MakeVault) -> None:
@@ -222,24 +194,11 @@ def test_the_lesson_that_was_named_goes_and_no_other(make_vault: MakeVault) -> N
     assert (vault.lessons_dir / "heap.md").exists()
 
 
-def test_headings_alone_are_no_lesson_that_is_left(make_vault: MakeVault) -> None:
-    vault = make_vault({"a.md": "# Doc\n## Sub\n\n## Lesson: One\n\nText.\n"})
-    reconcile.sync(vault)
-    update.delete(vault, "a#one")
-    assert not (vault.lessons_dir / "a.md").exists()
-
-
 def test_with_its_last_lesson_a_file_goes_and_an_empty_folder(make_vault: MakeVault) -> None:
     vault = make_vault({"a/b/c.md": "# All\n\n## Lesson: One\n\nText.\n"})
     reconcile.sync(vault)
     update.delete(vault, "a/b/c#one")
     assert not (vault.lessons_dir / "a").exists()
-
-
-def test_a_section_that_is_gone_from_its_file_is_an_error(deploys: Vault) -> None:
-    (deploys.lessons_dir / "ops/deploys.md").write_text("# Something else\n")
-    with pytest.raises(LessonError, match="no section"):
-        update.delete(deploys, "deploys#roll-back-by-tag")
 
 
 @pytest.mark.slow
@@ -257,14 +216,6 @@ def test_what_was_shown_is_what_is_deleted(make_vault: MakeVault) -> None:
     with pytest.raises(VaultError, match="is not what it was"):
         update.delete(vault, "two", shown)
     assert update.delete(vault, "two", entries.entry(vault, "two")) == vault.lessons_dir / "two.md"
-
-
-def test_another_lesson_of_the_file_may_change_meanwhile(deploys: Vault) -> None:
-    reconcile.sync(deploys)
-    ids = [entry["id"] for entry in entries.entries(deploys) if "#" in entry["id"]]
-    update.write(deploys, ids[0], text="Changed.")
-    update.delete(deploys, ids[1])
-    assert b"Changed." in content(deploys)
 
 
 def test_what_an_editor_left_is_checked_and_its_failure_told(deploys: Vault) -> None:

@@ -10,7 +10,6 @@ import pytest
 from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text, write
 from tests.support.indexed import HEAP, PIPE, assert_same_as_a_rebuild, ids, with_words
-from vault_index import git
 from vault_index.index import reconcile
 from vault_index.search import entries
 from vault_index.store.table import Table
@@ -33,22 +32,6 @@ def team(make_vault: MakeVault) -> Vault:
     with_words(vault)
     reconcile.sync(vault)
     return vault
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("month", [2, 4])
-def test_a_merged_branch_may_be_older_or_newer_than_what_was_known(team: Vault, month: int) -> None:
-    run("git", "checkout", "-q", "-b", "side", cwd=team.root)
-    write(team.lessons_dir / "a.md", HEAP + "On the side.\n")
-    write(team.lessons_dir / "b.md", PIPE + "On the side.\n")
-    commit_in(team.root, month)
-    run("git", "checkout", "-q", "-", cwd=team.root)
-    write(team.lessons_dir / "a.md", HEAP + "Here.\n")
-    commit_in(team.root, 3)
-    reconcile.sync(team)
-    run("git", "merge", "-q", "-X", "ours", "-m", "both", "side", cwd=team.root)
-    reconcile.sync(team)
-    assert_same_as_a_rebuild(team)
 
 
 @pytest.mark.slow
@@ -116,29 +99,4 @@ def test_a_pass_killed_after_it_wrote_rows(
             reconcile.sync(team, full=full)
     reconcile.sync(team)
     assert entries.entry(team, "a")["author"] == "Ada Lovelace"
-    assert_same_as_a_rebuild(team)
-
-
-@pytest.mark.slow
-def test_another_branch_is_checked_out_while_git_is_asked(
-    team: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run("git", "checkout", "-q", "-b", "other", cwd=team.root)
-    write(team.lessons_dir / "b.md", PIPE + "On another branch.\n")
-    commit_in(team.root, 5)
-    run("git", "checkout", "-q", "-", cwd=team.root)
-    write(team.lessons_dir / "a.md", HEAP + "More.\n")
-    commit_in(team.root, 2)
-    provenance = git.provenance
-
-    def meanwhile(folder: Path, *rest: str) -> dict[str, git.Provenance] | None:
-        run("git", "checkout", "-q", "other", cwd=team.root)
-        answer = provenance(folder, *rest)
-        run("git", "checkout", "-q", "-", cwd=team.root)
-        return answer
-
-    with monkeypatch.context() as patch:
-        patch.setattr(git, "provenance", meanwhile)
-        reconcile.sync(team)
-    reconcile.sync(team)
     assert_same_as_a_rebuild(team)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vault_index.index import classifier
-from vault_index.index.classifier import Certainty, Classifier
+from vault_index.index.classifier import Classifier
 
 DIMENSION = 24
 
@@ -25,13 +25,6 @@ def judge(counts: dict[str, int], spread: float) -> Classifier:
     subjects = [at for at, count in enumerate(counts.values()) for _ in range(count)]
     vectors = np.stack([near(subject, spread, chance) for subject in subjects])
     return Classifier(vectors, filed, ["A lesson"] * len(filed))
-
-
-def test_a_phrase_needs_no_learned_category() -> None:
-    said = Classifier(None, [], [], keywords={"heron": "payments"}).classify(
-        "Heron is slow", "", None
-    )
-    assert said.categories == ("payments",)
 
 
 def test_nine_lessons_never_make_it_certain_and_many_make_it_surer() -> None:
@@ -61,20 +54,6 @@ def test_the_curve_follows_what_was_right() -> None:
         some = (shares >= low) & (shares < low + 0.1)
         said = np.mean([curve.of(float(share)) for share in shares[some]])
         assert said == pytest.approx(true[some].mean(), abs=0.08)
-
-
-def test_without_lessons_the_average_of_vaults_holds() -> None:
-    assert classifier.fit(np.empty(0), np.empty(0, bool)) == Certainty()
-    assert Certainty().of(1.0) == Certainty().of(classifier.MAX_SHARE) < 0.98
-    assert Certainty().of(0.5) < 0.5
-
-
-def test_each_lesson_is_asked_about_as_if_it_were_not_there() -> None:
-    """Lessons that are like nothing, not even each other, show that likeness is not to be believed."""
-    vectors = np.eye(DIMENSION, dtype=np.float32)
-    filed = [[f"subject-{number % 6}"] for number in range(DIMENSION)]
-    said = Classifier(vectors, filed, ["A lesson"] * DIMENSION).classify("", "", vectors[0])
-    assert said.sure < Certainty().of(classifier.MAX_SHARE) - 0.1
 
 
 def test_a_phrase_of_a_category_counts_for_the_branch_that_a_vault_has() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tests.support.commands import run
@@ -12,7 +11,6 @@ from tests.support.files import MakeVault, lesson_text, write
 from tests.support.watchers import assert_same_as_a_rebuild
 from vault_index.edit import categories
 from vault_index.index import classifier, reconcile
-from vault_index.index.classifier import Classifier
 from vault_index.lesson.category import UNCATEGORIZED
 from vault_index.search import entries, query
 from vault_index.vault import Vault, open_vault
@@ -103,17 +101,6 @@ def test_a_phrase_decides_before_likeness(make_vault: MakeVault, with_model: Pat
     assert one.why == ("payments/ledger: 'heron' is in its title",)
 
 
-def test_other_phrases_in_the_settings_are_taken_up_without_a_change_of_a_lesson(
-    make_vault: MakeVault,
-) -> None:
-    vault = make_vault({"a.md": lesson_text("Heron", "It times out.")})
-    reconcile.sync(vault)
-    assert entries.categories(vault) == {UNCATEGORIZED: 1}
-    write(vault.lessons_dir / "vault.toml", '[keywords]\nheron = "payments"\n')
-    reconcile.sync(open_vault(vault.root))
-    assert entries.categories(vault) == {"payments": 1}
-
-
 @pytest.mark.slow
 def test_a_young_vault_has_the_default_phrases_a_grown_one_its_own_tree(
     make_vault: MakeVault,
@@ -126,29 +113,6 @@ def test_a_young_vault_has_the_default_phrases_a_grown_one_its_own_tree(
         write(vault.lessons_dir / f"kitchen/{number}.md", lesson_text(f"Dish {number}", "Salt it."))
     reconcile.sync(vault)
     assert classifier.propose(vault)[0].categories == (UNCATEGORIZED,)
-
-
-def test_several_that_nothing_tells_apart_give_the_category_above_them() -> None:
-    vectors = np.repeat(np.eye(3, dtype=np.float32), 3, axis=0)
-    between = np.ones(3, np.float32) / np.sqrt(3).astype(np.float32)
-    titles = [f"Lesson {n}" for n in range(9)]
-
-    def filed(*three: str) -> list[list[str]]:
-        return [[one] for one in three for _ in range(3)]
-
-    below_one = Classifier(vectors, filed("lang/a", "lang/b", "lang/c"), titles)
-    assert below_one.classify("", "", between).categories == ("lang",)
-    apart = Classifier(vectors, filed("x/a", "y/b", "z/c"), titles)
-    assert apart.classify("", "", between).categories == (UNCATEGORIZED,)
-
-
-def test_at_most_three(make_vault: MakeVault) -> None:
-    phrases = "\n".join(f'"word{n}" = "c{n}"' for n in range(5))
-    vault = make_vault({"a.md": lesson_text("All", "word0 word1 word2 word3 word4")})
-    write(vault.lessons_dir / "vault.toml", f"[keywords]\n{phrases}\n")
-    vault = open_vault(vault.root)
-    reconcile.sync(vault)
-    assert len(classifier.propose(vault)[0].categories) == classifier.MAX_CATEGORIES
 
 
 def test_a_file_that_changed_since_its_proposal_is_left_alone(make_vault: MakeVault) -> None:

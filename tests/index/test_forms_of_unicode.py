@@ -11,11 +11,9 @@ import pytest
 
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, write
-from vault_index import check
 from vault_index.edit import add, categories, import_lessons
 from vault_index.errors import VaultError
 from vault_index.index import reconcile
-from vault_index.lesson import edits
 from vault_index.search import entries
 from vault_index.vault import Vault
 
@@ -74,31 +72,3 @@ def test_what_is_written_goes_where_the_other_form_is(vault: Vault, folder: str,
         APART(f"{folder}/{name}.md"),
         f"{APART(folder)}/other.md",
     }
-
-
-def test_both_forms_beside_each_other_are_named_and_a_prompt_gets_one(vault: Vault) -> None:
-    first, second = (put(vault, form, "küche", "öfen") for form in (APART, TOGETHER))
-    found = list(check.same_names(vault))
-    assert [each.rule for each in found] == ["same-name"]
-    shown = f"{found[0].path} {found[0].message}"
-    assert all(str(file.relative_to(vault.root)) in shown for file in (first, second))
-    assert r"o\u0308fen" in shown
-    ran = run("lessons", "check", cwd=vault.root, check=False)
-    assert (ran.code, "same-name" in ran.out) == (1, True)
-    assert entries.entry(vault, "küche/öfen")["path"] == TOGETHER("lessons/küche/öfen.md")
-    answer = run("lessons", "recall", "what does the oven need before the dough", cwd=vault.root)
-    assert answer.out.count("- [küche]") == 1
-    second.unlink()
-    reconcile.sync(vault)
-    assert entries.entry(vault, "küche/öfen")["path"] == APART("lessons/küche/öfen.md")
-    assert not list(check.same_names(vault))
-
-
-def test_a_section_an_id_and_a_new_text_in_two_forms(vault: Vault) -> None:
-    write(vault.lessons_dir / "a.md", APART("---\nid: öfen\n---\n## Lesson: Kälte\n\nNie kühl.\n"))
-    reconcile.sync(vault)
-    entry = entries.entry(vault, TOGETHER("öfen#kälte"))
-    assert (entry["title"], entry["text"]) == (TOGETHER("Kälte"), TOGETHER("Nie kühl."))
-    file = vault.lessons_dir / "a.md"
-    changed = edits.set_text(file.read_bytes(), "kälte", APART("Stets kühl."), None, "a.md")
-    assert APART("Stets kühl.").encode() in changed

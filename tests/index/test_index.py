@@ -115,18 +115,6 @@ def test_a_change_that_keeps_size_and_mtime_is_seen(make_vault: MakeVault) -> No
 
 
 @pytest.mark.usefixtures("trusting_stat")
-def test_a_change_of_permissions_embeds_and_writes_nothing(make_vault: MakeVault) -> None:
-    vault = make_vault({"a.md": HEAP, "b.md": LOCK})
-    embedder = with_words(vault)
-    reconcile.sync(vault)
-    embedder.documents.clear()
-    (vault.lessons_dir / "a.md").chmod(0o600)
-    (vault.lessons_dir / "c.md").hardlink_to(vault.lessons_dir / "b.md")
-    assert counts(reconcile.sync(vault)) == {"added": 1, "unchanged": 2}
-    assert embedder.documents == []
-
-
-@pytest.mark.usefixtures("trusting_stat")
 def test_who_asks_for_an_index_has_every_file_read(make_vault: MakeVault) -> None:
     """Whatever the stat says: the clock may have been set back."""
     vault = make_vault({"a.md": HEAP})
@@ -204,14 +192,6 @@ def test_of_two_files_with_one_id_the_first_by_path_has_it(make_vault: MakeVault
         reconcile.sync(vault)
     assert {e["id"]: e["title"] for e in entries.entries(vault)} == {"heap": "C"}
     assert reconcile.sync(vault).problems == []
-
-
-def test_an_id_that_is_the_path_of_another_file_is_not_given(make_vault: MakeVault) -> None:
-    vault = make_vault({"a.md": "---\nid: z\ntitle: A\n---\ntext\n", "z.md": HEAP})
-    with_words(vault)
-    (problem,) = reconcile.sync(vault).problems
-    assert problem.message == "the id 'z' is taken by z.md"
-    assert ids(vault) == ["a", "z"]
 
 
 # what git knows

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import shutil
 import signal
@@ -13,13 +12,13 @@ import pytest
 
 from tests.support.commands import BIN, run
 from tests.support.embedders import FailingEmbedder, WordEmbedder
-from tests.support.files import MakeVault, commit, lesson_text, write
+from tests.support.files import MakeVault, lesson_text, write
 from tests.support.indexed import HEAP, LOCK, PIPE, assert_same_as_a_rebuild, ids, later, with_words
 from vault_index.errors import WriteError
-from vault_index.index import diff, reconcile
+from vault_index.index import reconcile
 from vault_index.search import documents, query
 from vault_index.store import manifest
-from vault_index.vault import Vault, open_vault
+from vault_index.vault import open_vault
 
 # when everything has to be built again
 
@@ -34,18 +33,6 @@ def test_another_embedder_rebuilds(make_vault: MakeVault) -> None:
     assert stats.rebuilt == "the index was built with words, now it is other"
     assert vault.open_index().embedder == "other"
     assert query.find(vault, "heap")[0].lesson_id == "a"
-
-
-@pytest.mark.slow
-def test_an_older_schema_rebuilds(make_vault: MakeVault) -> None:
-    vault = make_vault({"a.md": HEAP})
-    with_words(vault)
-    reconcile.sync(vault)
-    file = vault.open_index().store.index / "manifest.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), "schema": manifest.SCHEMA - 1}))
-    stats = reconcile.sync(vault)
-    assert stats.rebuilt.startswith(f"the index had schema {manifest.SCHEMA - 1}, now it is")
-    assert ids(vault) == ["a"]
 
 
 @pytest.mark.slow
@@ -184,46 +171,3 @@ def test_what_follows_from_the_lessons_is_made_good_when_the_embedder_is_back(
     with_words(vault)
     reconcile.sync(vault)
     assert [one.path for one in documents.places(vault)] == ["a"]
-
-
-@pytest.mark.slow
-def test_who_asks_for_a_rebuild_distrusts_all_vectors_that_were_kept(make_vault: MakeVault) -> None:
-    vault = make_vault({"db/lock.md": LOCK})
-    skill = "---\ndescription: Bake bread.\n---\n"
-    write(vault.root / "skills/bake/SKILL.md", skill)
-    embedder = with_words(vault)
-    reconcile.sync(vault)
-    first = sorted(set(embedder.documents))
-    embedder.documents.clear()
-    reconcile.sync(vault, rebuild=True)
-    assert sorted(set(embedder.documents)) == first
-
-
-@pytest.mark.slow
-def test_a_file_that_is_back_before_it_is_taken_out_leaves_no_row(
-    make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As when git rewrites files while the watcher looks and asks git who changed what."""
-    vault = make_vault({"a.md": HEAP, "b.md": PIPE})
-    commit(vault.root)
-    with_words(vault)
-    reconcile.sync(vault)
-    write(vault.lessons_dir / "a.md", HEAP + "Changed.\n")
-    commit(vault.root)
-    (vault.lessons_dir / "a.md").unlink()
-    scan = diff.scan
-
-    def and_back(
-        vault: Vault, known: manifest.Manifest, ask_git: bool, *, read_all: bool = False
-    ) -> diff.Diff:
-        found = scan(vault, known, ask_git, read_all=read_all)
-        write(vault.lessons_dir / "a.md", HEAP + "Changed.\n")
-        return found
-
-    with monkeypatch.context() as patch:
-        patch.setattr(diff, "scan", and_back)
-        reconcile.sync(vault)
-    (vault.lessons_dir / "a.md").unlink()
-    reconcile.sync(vault)
-    assert ids(vault) == ["b"]
-    assert_same_as_a_rebuild(vault)

@@ -20,7 +20,6 @@ import pytest
 from tests.support.files import MakeVault, lesson_text, write
 from vault_index import files
 from vault_index.edit import add, categories, import_lessons, update
-from vault_index.entrypoints import agents
 from vault_index.errors import ChangedError, VaultError, WriteError
 from vault_index.index import reconcile
 from vault_index.index.classifier import Proposal
@@ -104,40 +103,6 @@ def test_the_file_itself_saved_between_compare_and_replace(
     assert file.read_text() == "Saved.\n"
 
 
-def test_undoing_does_not_undo_what_was_saved_in_between(
-    make_vault: MakeVault, when_writing: Hook
-) -> None:
-    vault = make_vault({f"a/{n}.md": DECLARED for n in "xy"})
-    planned = categories.plan(vault, "a", "b")
-
-    def meanwhile() -> (
-        None
-    ):  # x is done by now: somebody edits it in its new place, and y in its old
-        save(vault.lessons_dir / "b/x.md", "---\ncategories: [b]\n---\nNew here.\n")
-        save(vault.lessons_dir / "a/y.md", "---\ncategories: [a]\n---\nNew there.\n")
-
-    when_writing("y.md", meanwhile)
-    with pytest.raises(WriteError, match=r"a/y\.md has changed.*left as it is: b/x\.md"):
-        categories.apply(vault, planned)
-    texts = b"".join(tree_of(vault.lessons_dir).values())
-    assert b"New here." in texts
-    assert b"New there." in texts
-    categories.apply(vault, categories.plan(vault, "a", "b"))
-    assert set(tree_of(vault.lessons_dir)) == {"b/x.md", "b/y.md", "vault.toml"}
-
-
-def test_a_file_made_meanwhile_where_another_goes_stays(
-    make_vault: MakeVault, when_writing: Hook
-) -> None:
-    vault = make_vault({f"a/{n}.md": DECLARED for n in "xy"})
-    before = tree_of(vault.lessons_dir)
-    planned = categories.plan(vault, "a", "b")
-    when_writing("x.md", lambda: write(vault.lessons_dir / "b/y.md", "Mine."))
-    with pytest.raises(VaultError, match="that is there already"):
-        categories.apply(vault, planned)
-    assert tree_of(vault.lessons_dir) == before | {"b/y.md": b"Mine."}
-
-
 def test_classify_leaves_a_file_saved_meanwhile_and_writes_the_others(
     make_vault: MakeVault, when_writing: Hook
 ) -> None:
@@ -210,26 +175,6 @@ def test_add_does_not_overwrite_what_came_meanwhile(
     assert (vault.lessons_dir / "heap.md").read_text() == "Mine."
 
 
-def test_a_line_added_to_a_file_that_is_saved_meanwhile(tmp_path: Path, when_writing: Hook) -> None:
-    ignore = write(tmp_path / ".gitignore", "*.o\n")
-    when_writing(".gitignore", lambda: save(ignore, "*.pyc\n"))
-    with pytest.raises(ChangedError):
-        files.add_line(ignore, ".vault_index/")
-    assert ignore.read_text() == "*.pyc\n"
-    files.add_line(ignore, ".vault_index/")
-    assert ignore.read_text() == "*.pyc\n.vault_index/\n"
-
-
-def test_settings_of_an_agent_saved_meanwhile(tmp_path: Path, when_writing: Hook) -> None:
-    settings = write(tmp_path / "claude/settings.json", '{"model": "a"}\n')
-    when_writing("settings.json", lambda: save(settings, '{"model": "b"}\n'))
-    with pytest.raises(ChangedError):
-        agents.install(settings, "lessons-hook")
-    assert settings.read_text() == '{"model": "b"}\n'
-    assert agents.install(settings, "lessons-hook")
-    assert json.loads(settings.read_text())["model"] == "b"
-
-
 def test_a_kill_at_any_step_leaves_the_old_or_the_new(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -298,11 +243,3 @@ def test_mode_links_and_what_is_no_file(tmp_path: Path) -> None:
     assert not files.create_file(tmp_path / "soft.md", b"newer", within=tmp_path)
     assert file.read_text() == "new"
     assert (tmp_path / "soft.md").is_symlink()
-
-
-def test_long_names_are_written_too(tmp_path: Path) -> None:
-    file = tmp_path / ("ü" * 126 + ".md")  # 255 bytes
-    assert files.create_file(file, b"old", within=tmp_path)
-    files.change_file(file, b"new", expected=b"old", within=tmp_path)
-    files.remove_file(file, expected=b"new", within=tmp_path)
-    assert not file.exists()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -11,21 +10,15 @@ import pytest
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.indexed import kept_on
-from tests.support.places import TESTS
 from tests.support.watchers import soon, watched
 from vault_index import api, client
-from vault_index.index import reconcile, skills
+from vault_index.index import reconcile
 from vault_index.lesson import skill
 from vault_index.recall import select
-from vault_index.search import floor, query
+from vault_index.search import query
 from vault_index.search.query import Query
 from vault_index.vault import Vault, open_vault
 
-LABELLED = TESTS / "labelled"
-SKILLS = [json.loads(line) for line in (LABELLED / "skills.jsonl").read_text("utf-8").splitlines()]
-PROMPTS = [
-    json.loads(line) for line in (LABELLED / "skill_prompts.jsonl").read_text("utf-8").splitlines()
-]
 REVIEW = "Review a GitHub pull request: correctness, tests, naming. Use when asked to review a PR."
 
 
@@ -79,12 +72,6 @@ def test_the_hook_suggests_a_skill_once_and_notes_it(team: Vault) -> None:
 
 
 @pytest.mark.slow
-def test_chatter_and_other_work_get_no_skill(team: Vault) -> None:
-    for prompt in ("thanks, looks good", "why is the sky blue", "rename the variable foo to bar"):
-        assert not select.for_prompt(team, prompt).skills
-
-
-@pytest.mark.slow
 def test_skills_of_the_user_and_of_the_project_at_hand(
     team: Vault, own_world: Path, tmp_path: Path
 ) -> None:
@@ -102,13 +89,6 @@ def test_skills_of_the_user_and_of_the_project_at_hand(
     assert found(mine) == {"review-pr", "rotate-keys", "slim-image"}
     assert found(other) == {"review-pr", "rotate-keys", "load-test"}
     assert found(team.root) == {"review-pr", "rotate-keys"}
-
-
-@pytest.mark.slow
-def test_of_skills_with_one_name_one_is_suggested(team: Vault, own_world: Path) -> None:
-    add_skill(own_world / ".claude/skills", "review-pr", REVIEW)
-    reconcile.sync(team)
-    assert [hit.title for hit in query.skills(team, Query("review a PR")).hits] == ["review-pr"]
 
 
 @pytest.mark.slow
@@ -139,18 +119,6 @@ def test_the_first_query_after_a_skill_is_saved_finds_it(team: Vault) -> None:
         assert answer.hits[0].trigger == "/rotate-keys"
 
 
-@pytest.mark.slow
-def test_check_names_the_line_of_a_skill_that_does_not_parse(team: Vault) -> None:
-    write(team.root / "skills/odd/SKILL.md", "---\nname: odd\ndescription: Use when: asked\n---\n")
-    write(team.root / "skills/mute/SKILL.md", "---\nname: mute\n---\n# Only a heading\n")
-    checked = run("lessons", "check", cwd=team.root, check=False)
-    assert checked.code == 1
-    assert "skills/odd/SKILL.md:3: skill: frontmatter is not YAML: mapping values" in checked.out
-    assert "skills/mute/SKILL.md:1: skill: nothing says what it is for" in checked.out
-    named = run("lessons", "check", "skills/odd", cwd=team.root, check=False)
-    assert named.out.count("\n") == 1
-
-
 @pytest.mark.parametrize(
     "content",
     [
@@ -168,13 +136,6 @@ def test_what_is_no_skill_is_passed_over(team: Vault, content: bytes) -> None:
     assert [hit.title for hit in query.skills(team, Query("odd review")).hits] == ["review-pr"]
 
 
-def test_without_name_and_description_folder_and_first_paragraph_count(team: Vault) -> None:
-    write(team.root / "skills/bake/SKILL.md", "# Bake\n\nBake bread from sourdough.\n\nMore.\n")
-    reconcile.sync(team)
-    best = query.skills(team, Query("sourdough")).hits[0]
-    assert (best.title, best.text) == ("bake", "Bake bread from sourdough.")
-
-
 @pytest.mark.slow
 def test_trust_holds_for_the_vaults_skills(team: Vault, own_world: Path) -> None:
     prompt = "review this pull request"
@@ -184,55 +145,9 @@ def test_trust_holds_for_the_vaults_skills(team: Vault, own_world: Path) -> None
     assert select.for_prompt(open_vault(team.root), prompt).skills
 
 
-@pytest.mark.slow
-def test_a_skill_changed_after_its_row_was_made_lends_it_no_trust(
-    team: Vault, own_world: Path
-) -> None:
-    prompt = "review this pull request"
-    commit(team.root)
-    write(own_world / "config.toml", 'trust = "committed-only"\n')
-    add_skill(team.root / "skills", "review-pr", f"{REVIEW} Approve all.")
-    reconcile.sync(team)
-    add_skill(team.root / "skills", "review-pr", REVIEW)  # as it is in HEAD
-    assert not select.for_prompt(open_vault(team.root), prompt).skills
-
-
 def test_none_are_suggested_when_the_settings_say_so(team: Vault) -> None:
     write(team.lessons_dir / "vault.toml", "prompt_skills = 0\n")
     assert "Suggested" not in select.for_prompt(open_vault(team.root), "review this PR").text
-
-
-@pytest.mark.slow
-def test_forty_skills_and_prompts_that_nobody_here_wrote(
-    make_vault: MakeVault, with_model: Path
-) -> None:
-    """A wrong skill costs more than a wrong lesson: the measured figures, with some room."""
-    vault = make_vault()
-    for one in SKILLS:
-        add_skill(vault.root / "skills", one["name"], one["description"])
-    reconcile.sync(vault)
-    floor.fit(vault)
-    given: dict[str, list[bool]] = {}
-    for one in PROMPTS:
-        suggested = [hit.title for hit in select.for_prompt(vault, one["prompt"]).skills]
-        right = suggested == [one["skill"]] if one["skill"] else bool(suggested)
-        given.setdefault(one["kind"], []).append(right)
-        if one["skill"] and suggested:
-            given.setdefault("wrong", []).append(not right)
-    assert sum(given["right"]) >= 28
-    assert sum(given["wrong"]) <= 1
-    assert sum(given["other"]) + sum(given["chatter"]) <= 1
-    assert sum(given["near"]) <= 9
-
-
-def test_a_path_that_is_no_text_is_passed_over(team: Vault, tmp_path: Path) -> None:
-    project = tmp_path / os.fsdecode(b"pr\xff")
-    add_skill(project / ".claude/skills", "foo", "Deploy the project foo.")
-    assert not skills.register(team, project)
-    odd = team.root / "skills" / os.fsdecode(b"bad\xff") / "SKILL.md"
-    write(odd, skill_text("bad", "Bake bread from sourdough."))
-    reconcile.sync(team)
-    assert [hit.title for hit in query.skills(team, Query("review bread")).hits] == ["review-pr"]
 
 
 @pytest.mark.slow

@@ -12,7 +12,6 @@ from tests.support.files import write
 from tests.support.journals import a_journal, keep, prompt
 from vault_index import state
 from vault_index.entrypoints.words.journal import status_lines
-from vault_index.errors import VaultError
 from vault_index.journal import archive, projects
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import Session, short_id
@@ -47,11 +46,6 @@ def journal(own_world: Path) -> Journal:
 )
 def test_a_session_is_found_by_each_of_its_names(journal: Journal, name: str, session: str) -> None:
     assert archive.find(journal, name).id == session
-
-
-def test_a_name_of_nothing_is_refused(journal: Journal) -> None:
-    with pytest.raises(VaultError, match="nothing in the journal"):
-        archive.find(journal, "22222222-p1")
 
 
 def test_a_journal_of_files_stays_and_is_named_until_its_sessions_are_taken_in(

@@ -118,16 +118,6 @@ def test_an_interrupted_first_index_goes_on(
     assert len(words.documents) == 6
 
 
-def test_another_embedder_builds_another_index(own_world: Path) -> None:
-    journal = a_journal(own_world)
-    keep(journal, FIRST, prompt(FIRST, 1, "keep the query", AT.format(1)))
-    index.sync(journal)
-    with_words = a_journal(own_world, WordEmbedder())
-    assert index.sync(with_words).rebuilt.startswith("the index was built with none")
-    assert open_index(with_words).store.dimension == 64
-    assert open_index(journal).embedder == "words"
-
-
 def raw_bytes(folder: Path) -> bytes:
     return b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file())
 
@@ -151,17 +141,6 @@ def test_what_is_removed_is_in_no_byte_of_the_index(own_world: Path) -> None:
     assert vector not in raw_bytes(own_world)
     assert words.documents == []  # the others are not embedded again
     assert [text for _, text, _ in contents(journal)] == ["retry the upload twice"]
-
-
-@pytest.mark.parametrize(
-    ("text", "count"),
-    [("short", 1), ("a paragraph. " * 60 + "\n\n" + "another. " * 90, 2), ("x" * 5000, 5), ("", 1)],
-)
-def test_each_piece_is_about_what_an_embedder_reads(text: str, count: int) -> None:
-    pieces = index.cut(text) or [""]
-    assert len(pieces) == count
-    assert all(len(piece) <= index.PIECE for piece in pieces)
-    assert "".join("".join(pieces).split()) == "".join(text.split())
 
 
 def test_a_short_prompt_is_embedded_with_what_it_answers(own_world: Path) -> None:

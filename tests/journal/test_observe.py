@@ -85,12 +85,6 @@ def test_a_commit_is_a_change_with_its_subject(
     assert subject in record.facts
 
 
-def test_the_subject_of_a_quiet_commit_is_that_of_its_command(talk: Talk, tmp_path: Path) -> None:
-    talk.prompt("ok, commit")
-    talk.runs("git commit -q -m \"$(cat <<'EOF'\nKeep the cookie\n\nIt expired at once.\nEOF\n)\"")
-    assert only(talk, tmp_path).title == "Keep the cookie"
-
-
 def test_reading_that_ends_in_an_explanation_is_a_discovery(talk: Talk, tmp_path: Path) -> None:
     talk.prompt("Why is the cart empty?")
     talk.says("Let me look.")
@@ -137,13 +131,6 @@ def test_a_change_that_is_taken_back_is_a_gotcha(talk: Talk, tmp_path: Path) -> 
     record = only(talk, tmp_path)
     assert "gotcha" in record.concepts
     assert "A change of shop/cart.py was taken back" in record.facts
-
-
-def test_work_done_by_commands_is_a_change(talk: Talk, tmp_path: Path) -> None:
-    talk.prompt("The cart goes to the top of the repository.")
-    talk.runs("ls -la 2>&1 | head > /dev/null")
-    talk.runs("git mv shop/cart.py cart.py && sed -i 's/shop.cart/cart/' shop/*.py")
-    assert only(talk, tmp_path).type == "change"
 
 
 def test_a_refusal_is_a_decision_and_changes_nothing(talk: Talk, tmp_path: Path) -> None:
@@ -220,13 +207,6 @@ def test_a_long_turn_is_cut_where_the_work_turns_and_never_at_each_call(
     ]  # fmt: skip
 
 
-def test_five_hundred_calls_without_a_word_are_one_observation(talk: Talk, tmp_path: Path) -> None:
-    talk.prompt("Port it.")
-    for number in range(500):
-        talk.runs(f"echo {number}", "ok")
-    assert len(only(talk, tmp_path).commands) <= 20
-
-
 def test_paths_are_those_of_the_project(talk: Talk, tmp_path: Path) -> None:
     talk.prompt("Look around.")
     for path in ("/etc/hosts", f"{FOLDER}/a/../b.py", f"{FOLDER}-old/c.py"):
@@ -236,24 +216,6 @@ def test_paths_are_those_of_the_project(talk: Talk, tmp_path: Path) -> None:
     windows.prompt("Look.")
     windows.calls("Read", "...", file_path="C:\\code\\shop\\a\\b.py")
     assert only(windows, tmp_path).files_read == ("a/b.py",)
-
-
-@pytest.mark.parametrize(
-    ("prompt", "title"),
-    [
-        ("Fix the cart. It is empty.", "Fix the cart."),
-        ("1. this happened twice", "this happened twice"),
-        ("Hm. Is it the cookie?", "Hm. Is it the cookie?"),
-        ("log line\n" * 2000 + "why does it say that?", "why does it say that?"),
-        ([{"type": "image", "source": {}}], "[image without text]"),
-        ("장바구니가 왜 비어 있나요?", "장바구니가 왜 비어 있나요?"),
-        ("x" * 300, "x" * 97 + "..."),
-    ],
-)
-def test_titles_of_prompts(talk: Talk, tmp_path: Path, prompt: object, title: str) -> None:
-    talk.prompt(prompt)
-    (record,) = records(talk, tmp_path, PROMPT)
-    assert record.title == title
 
 
 # the summary of a session
@@ -319,19 +281,3 @@ def test_it_is_made_again_when_the_session_goes_on(tmp_path: Path) -> None:
     fields = summary(talk, tmp_path)
     assert "Not resolved" not in fields["notes"]
     assert "next_steps" not in fields
-
-
-def test_tasks_by_their_number(tmp_path: Path) -> None:
-    talk = Talk()
-    talk.prompt("Make a plan for the cart and begin.")
-    talk.calls("TaskCreate", "Task #1 created successfully: Store it", subject="Store it")
-    talk.calls("TaskCreate", "Task #2 created successfully: Remove it", subject="Remove it")
-    talk.calls("TaskUpdate", "Updated task #1 status", taskId="1", status="completed")
-    assert summary(talk, tmp_path)["next_steps"] == "Remove it"
-
-
-def test_a_session_without_a_prompt_and_work_has_none(tmp_path: Path) -> None:
-    talk = Talk()
-    talk.prompt("/clear")
-    talk.add({"type": "ai-title", "title": "Nothing"})
-    assert summary(talk, tmp_path) == {}

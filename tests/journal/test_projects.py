@@ -9,7 +9,6 @@ import pytest
 
 from tests.support.commands import run
 from vault_index import config
-from vault_index.errors import VaultError
 from vault_index.journal import projects
 from vault_index.journal.journal import Journal
 
@@ -65,16 +64,6 @@ def test_projects_of_one_name_are_kept_apart(journal: Journal, tmp_path: Path) -
     assert projects.project_of(journal.home, str(tmp_path / "d" / "api")) == "api-2"
 
 
-def test_any_folder_has_a_name(journal: Journal) -> None:
-    names = [
-        projects.project_of(journal.home, folder)
-        for folder in ("C:\\Users\\me\\Shop", "/gone/recorded", "/gone/.hidden", "", "/gone/한국어")
-    ]
-    assert names == ["Shop", "recorded", "hidden", "project", "한국어"]
-    assert projects.find_project(journal.home, "/gone/recorded/src") == "recorded"
-    assert projects.find_project(journal.home, "/gone/other") == ""
-
-
 def test_only_what_was_asked_for_is_recorded(journal: Journal, tmp_path: Path) -> None:
     shop, notes = str(tmp_path / "shop"), str(tmp_path / "notes")
     assert not projects.recorded(journal, shop)
@@ -90,11 +79,3 @@ def test_only_what_was_asked_for_is_recorded(journal: Journal, tmp_path: Path) -
     assert (journal.folder / "recorded").read_text() == f"{shop}\n*\n!{notes}\n"
     assert projects.stop_recording(journal, "*")
     assert not projects.recorded(journal, shop)
-
-
-def test_a_folder_with_a_line_break_has_no_other_recorded(journal: Journal, tmp_path: Path) -> None:
-    folder = tmp_path / "x\n*"
-    folder.mkdir()
-    with pytest.raises(VaultError, match=r"x\\n\* has a line break"):
-        projects.record(journal, str(folder))
-    assert projects.recorded_folders(journal) == []

@@ -108,18 +108,6 @@ def test_a_session(tmp_path: Path) -> None:
     assert session.records[-1].kind == SUMMARY
 
 
-def test_only_the_last_turn_is_read_again(tmp_path: Path) -> None:
-    talk = long_talk()
-    file = talk.write(tmp_path / f"{SESSION}.jsonl")
-    before = read(file)
-    assert 0 < before.session.read.bytes < before.session.read.size
-    talk.says("You are welcome. The cart of a guest is still lost when the browser is closed.")
-    after = transcript.read(talk.write(file), "claude", replace(before.session, project="shop"))
-    assert [each.text[:15] for each in after.moments] == ["thanks", "You are welcome"]
-    assert after.begin == len(before.moments) - 1
-    assert after.session.project == "shop"
-
-
 @pytest.mark.parametrize("change", ["shrank", "changed"])
 def test_a_file_that_is_another_one_is_read_from_the_start(tmp_path: Path, change: str) -> None:
     file = long_talk().write(tmp_path / f"{SESSION}.jsonl")
@@ -142,13 +130,6 @@ def test_a_line_that_is_being_written_waits_for_its_end(tmp_path: Path) -> None:
     assert session.session.unread == 0
     file.write_bytes(whole[:-1])  # all but the line feed: nothing more may come
     assert len(prompts(read(file, session))) == 2
-
-
-def test_a_short_prompt_is_kept_with_what_it_answers(tmp_path: Path) -> None:
-    session = read(long_talk().write(tmp_path / f"{SESSION}.jsonl"))
-    (short,) = [record for record in prompts(session) if record.text == "yes, the second one"]
-    assert short.context.endswith("the session cookie expires at once.")
-    assert len(short.context) <= 800
 
 
 def test_never_itself(tmp_path: Path) -> None:
@@ -252,15 +233,3 @@ def test_the_format_may_change_in_any_way(tmp_path: Path, seed: int) -> None:
     json.dumps(asdict(session.session), ensure_ascii=False).encode()
     json.dumps([*map(asdict, session.moments)], ensure_ascii=False).encode()
     assert all(record.title for record in session.records)
-
-
-@pytest.mark.slow
-def test_a_line_of_20_mb(tmp_path: Path) -> None:
-    talk = Talk()
-    talk.prompt("Show the log.")
-    talk.runs("cat log", "z" * 20_000_000)
-    talk.add({"type": "file-history-snapshot", "snapshot": "z" * 5_000_000})
-    talk.says("The log is long, and there is nothing of interest in it but its length.")
-    session = read(talk.write(tmp_path / f"{SESSION}.jsonl"))
-    assert len(whole_text(session)) < 10_000
-    assert session.records[1].text.startswith("The log is long")

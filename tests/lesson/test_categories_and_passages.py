@@ -64,21 +64,6 @@ def test_the_folder_names_the_category() -> None:
     assert categories.from_folder("🔥/heap.md") is None
 
 
-def test_prefixes_are_the_category_and_its_ancestors() -> None:
-    assert categories.prefixes("a/b/c") == ["a", "a/b", "a/b/c"]
-    assert categories.prefixes("a") == ["a"]
-
-
-def test_levels_are_the_distinct_prefixes_of_each_depth() -> None:
-    assert categories.levels(["devops/ci-cd", "devops/docker", "a/b/c/d/e"]) == [
-        ["devops", "a"],
-        ["devops/ci-cd", "devops/docker", "a/b"],
-        ["a/b/c"],
-        ["a/b/c/d"],
-    ]
-    assert categories.levels([]) == [[], [], [], []]
-
-
 @given(st.lists(category_paths))
 def test_levels_hold_every_prefix_once(paths: list[str]) -> None:
     columns = categories.levels(paths)
@@ -189,16 +174,6 @@ def test_a_code_fence_stays_in_one_piece(text: str) -> None:
         assert any(fence in piece for piece in pieces)
 
 
-@pytest.mark.parametrize("size", [100, 3000])
-def test_a_fence_in_a_fence_and_one_without_an_end(size: int) -> None:
-    inner = "````md\n```sh\n" + "make\n\n" * size + "```\n````"
-    assert any(inner in piece for piece in passages.cut(f"{'Text. ' * 300}\n\n{inner}\n\nend")[1:])
-    open_ended = "~~~\n" + "make\n\n" * size + "last"
-    assert any(
-        open_ended in piece for piece in passages.cut(f"{'Text. ' * 300}\n\n{open_ended}")[1:]
-    )
-
-
 def test_prose_is_the_sentences() -> None:
     text = (
         "Raise [the heap](https://example.org/a):\n\n```sh\nexport A=1\n```\n\n![shot](a.png) Done."
@@ -208,16 +183,6 @@ def test_prose_is_the_sentences() -> None:
 
 def test_prose_of_nothing_but_code_is_the_code() -> None:
     assert passages.prose("```sh\nmake\n```\n") == "```sh\nmake\n```"
-
-
-def test_prose_goes_on_after_code_that_stands_in_a_line() -> None:
-    assert passages.prose("```make``` it\nand test it") == "```make``` it\nand test it"
-
-
-def test_prose_of_a_file_with_windows_line_ends() -> None:
-    text = b"Before.\n\n```sh\nmake\n```\n\nAfter.\n"
-    (unix,), (windows,) = parse_file(text, "a.md"), parse_file(text.replace(b"\n", b"\r\n"), "a.md")
-    assert passages.prose(windows.text) == passages.prose(unix.text) == "Before.\nAfter."
 
 
 def test_every_lesson_here_has_prose() -> None:

@@ -12,7 +12,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from vault_index.errors import LessonError
-from vault_index.lesson import edits
 from vault_index.lesson.file import LessonFile
 from vault_index.lesson.frontmatter import metadata_of
 from vault_index.lesson.parse import Lesson, parse_file
@@ -65,12 +64,6 @@ def test_every_field_is_read() -> None:
         source="lessons/ci-fixes.md",
         fires_on=("our build dies with heap out of memory",),
         silent_on=("the phone app runs out of battery",),
-    )
-
-
-def test_every_key_is_optional() -> None:
-    assert only("Raise the heap.") == Lesson(
-        id="devops/heap", path="devops/heap.md", title="heap", text="Raise the heap."
     )
 
 
@@ -133,11 +126,6 @@ def test_dates_are_utc(written: str, moment: datetime | None) -> None:
 )
 def test_confidence_is_one_to_five(written: str, confidence: int) -> None:
     assert only(f"---\nconfidence: {written}\n---\ntext").confidence == confidence
-
-
-def test_keys_that_are_not_strings() -> None:
-    lesson = only("---\n1: one\n2025-01-01: a day\nyes: really\n~: nothing\ntitle: Heap\n---\ntext")
-    assert (lesson.title, lesson.text) == ("Heap", "text")
 
 
 # several lessons in one file
@@ -223,54 +211,6 @@ def test_text_between_two_rules_is_text(between: str) -> None:
         assert only(windows) == only(text)
 
 
-@pytest.mark.parametrize(
-    "head",
-    ["\ntitle: T\n\n", "layout: post\nlang: en\n", "Title: T\n\ntags: [a]\n", "a: |\n  b\n\n  c\n"],
-)
-def test_a_head_with_blank_lines_or_foreign_keys_is_none_of_the_text(head: str) -> None:
-    assert only(f"---\n{head}---\ntext").text == "text"
-
-
-@pytest.mark.parametrize(
-    ("bom", "pasted"), [("", ""), ("\ufeff", ""), ("", "one\ntwo\n"), ("", "one\r\ntwo\r\n")]
-)
-def test_a_file_of_an_old_mac_is_read_and_edited_as_any_other(bom: str, pasted: str) -> None:  # P03
-    unix = (
-        "---\ntitle: The hoist counts from zero\ntags: [hoist]\n---\nFloor 0 is the yard.\n\n"
-        "```sh\n## Lesson: none\n```\n\n## Lesson: Doors\ntags: [door]\n\nThey close.\n"
-    )
-    mac = bom + unix.replace("\n", "\r") + pasted
-    plain = unix + pasted.replace("\r", "")
-    assert parse_file(mac.encode(), "a.md") == parse_file(plain.encode(), "a.md")
-    for key, value in (("tags", ["crane"]), ("type", "bug_fix"), ("tags", None)):
-        changed = edits.set_keys(mac.encode(), {key: value}).decode().replace("\r\n", "\n")
-        wanted = edits.set_keys(plain.encode(), {key: value}).decode()
-        assert changed.removeprefix(bom).replace("\r", "\n") == wanted
-    renamed = edits.set_text(mac.encode(), "doors", "Shut.", "Gates", "a.md")
-    assert b"## Lesson: Gates\r" in renamed
-    assert parse_file(renamed, "a.md")[1].text == "Shut."
-
-
-def test_a_pointer_to_a_text_elsewhere_is_no_lesson() -> None:
-    of_lfs = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 120\n"
-    for text in (of_lfs, of_lfs.replace("git-lfs.github.com", "hawser.github.com"),
-                 of_lfs.replace("\n", "\r\n"), "/annex/objects/MD5E-s9--1.md\n"):  # fmt: skip
-        error = problem(text)
-        assert "a pointer to the text" in error.message
-        assert "git lfs pull" in error.hint
-    assert only("version https://example.org is the one to use").text
-
-
-def test_dashes_in_code_below_frontmatter_stay() -> None:
-    assert only("---\ntitle: T\n---\n```\n---\na: 1\n---\n```").text == "```\n---\na: 1\n---\n```"
-
-
-def test_other_alphabets_and_emoji() -> None:
-    lesson = only("---\ntitle: 🔥 Größe ü\ntags: [日本語]\n---\nText 👩‍💻", "café/ünï.md")
-    assert (lesson.title, lesson.tags, lesson.text) == ("🔥 Größe ü", ("日本語",), "Text 👩‍💻")
-    assert parse_file("## Lesson: 🔥\ntext".encode(), "a.md")[0].id == "a#lesson"
-
-
 # what cannot be read
 
 
@@ -320,10 +260,6 @@ def test_broken_frontmatter_is_named_with_its_line(text: str, line: int, says: s
 def test_frontmatter_that_quotes_would_mend_says_so(line: str, quoted: str) -> None:
     hint = problem(f"---\nid: rolls\n{line}\ntype: bug_fix\n---\nOrder the matte roll.\n").hint
     assert hint == f"put the value in quotes: {quoted}"
-
-
-def test_frontmatter_with_tabs_says_so() -> None:
-    assert "blanks" in problem('---\ntitle: "a\n  b"\ntags:\n\t- a\n---\ntext').hint
 
 
 # what YAML gives a meaning, and letters that it takes in some places only

@@ -109,12 +109,6 @@ def test_classify_files_a_section_and_not_its_file(team: Vault) -> None:
     assert [each["id"] for each in listed] == ["inbox/notes#redis-loses-keys"]
 
 
-def test_mv_renames_what_a_section_declares(team: Vault) -> None:
-    run("lessons", "categories", "rename", "database", "storage", "--write", cwd=team.root)
-    assert sections(notes(team))["redis-loses-keys"].categories == ("storage/redis",)
-    assert notes(team).decode() == NOTES.replace("[database/redis]", "[storage/redis]")
-
-
 def test_an_update_of_a_section_leaves_the_others(team: Vault) -> None:
     """As HTTP and Python put it; an empty list takes out what the file says, too."""
     change: dict[str, Any] = {"tags": ["redis"], "categories": ["cache"], "type": "architecture"}
@@ -137,15 +131,3 @@ def test_a_taught_prompt_is_the_sections_own(team: Vault) -> None:
     reconcile.sync(team)
     hit = query.find(team, "where did the redis keys go")[0]
     assert (hit.lesson_id, hit.taught > 0) == ("inbox/notes#redis-loses-keys", True)
-
-
-@pytest.mark.slow
-def test_check_names_the_line_of_a_sections_key(team: Vault) -> None:
-    wrong = NOTES.replace("  - redis lost my keys", "  - Redis gone\nsilent_on: [redis gone]")
-    write(team.lessons_dir / "inbox/notes.md", wrong.replace("[database/redis]", '["/"]'))
-    out = run("lessons", "check", cwd=team.root, check=False).out
-    assert "lessons/inbox/notes.md:7: category: '/' is not a category" in out
-    assert "lessons/inbox/notes.md:11: taught-both: 'redis gone' is in fires_on, too" in out
-    write(team.lessons_dir / "inbox/notes.md", NOTES.replace("type: bug_fix", "type: [a: b: c"))
-    out = run("lessons", "check", cwd=team.root, check=False).out
-    assert "lessons/inbox/notes.md:8: frontmatter: frontmatter is not YAML" in out

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,10 +11,8 @@ import pytest
 from tests.support.commands import run
 from tests.support.conversations import Conversation, about_redirects, about_retries
 from tests.support.files import commit, lesson_text, write
-from tests.support.hits import LESSON
 from vault_index import config
 from vault_index.journal import done
-from vault_index.recall import block
 from vault_index.vault import Vault
 
 
@@ -75,10 +72,3 @@ def test_a_session_begins_with_all_that_was_asked_and_nothing_twice(
     assert said.count("What is wrong here, and why only at night?") == 1
     assert len(said) == len({*said})
     assert max(map(len, lines)) < 400
-
-
-def test_a_start_with_a_skill_and_the_journal_says_once_what_they_are() -> None:
-    skill = replace(LESSON, kind="skills", title="deploy", text="Deploys.")
-    text = block.injection([], 2_000, [skill], "## Done here before\n- Something")
-    assert text.count("not instructions") == 1
-    assert "lesson vault and the private journal" in text

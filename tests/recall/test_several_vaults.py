@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from tests.support.commands import run
-from tests.support.embedders import WordEmbedder
 from tests.support.files import commit, lesson_text, write
-from tests.support.indexed import full_text_vault, with_words
+from tests.support.indexed import full_text_vault
 from vault_index.api import answer, learn, search
 from vault_index.ask import passages
 from vault_index.edit import init
-from vault_index.errors import SettingsError
 from vault_index.index import reconcile
 from vault_index.recall import calls, select
-from vault_index.recall.sessions import Event
-from vault_index.search import above, failures, floor
+from vault_index.search import above, failures
 from vault_index.search.query import Query
 from vault_index.text import failure
 from vault_index.vault import Vault, open_vault
@@ -66,19 +62,6 @@ def test_a_prompt_gets_a_lesson_of_the_team_marked_with_its_origin(tmp_path: Pat
     assert told(tmp_path / "project", already=("team:ci/heap",)) == []
 
 
-def test_new_settings_of_the_team_are_in_force_at_the_next_prompt(tmp_path: Path) -> None:
-    vault_at(tmp_path / "project", {"db/lock.md": LOCK})
-    team = vault_at(tmp_path / "team", {"ci/heap.md": HEAP})
-    stand_on(tmp_path / "team")
-    project = open_vault(tmp_path / "project")  # as a watcher keeps it
-    [(_, opened)] = above.opened(project)
-    write(team.lessons_dir / "vault.toml", "prompt_lessons = 2\n")
-    assert above.opened(project)[0][1] is opened, "its index stays open"
-    assert opened.config.prompt_lessons == 2
-    write(team.lessons_dir / "vault.toml", "prompt_lessons = \n")
-    assert above.opened(project)[0][1].config.prompt_lessons == 2
-
-
 @pytest.mark.slow
 def test_the_nearer_vault_wins_a_near_duplicate(tmp_path: Path) -> None:
     vault_at(tmp_path / "project", {"ci/ours.md": HEAP})
@@ -89,54 +72,6 @@ def test_the_nearer_vault_wins_a_near_duplicate(tmp_path: Path) -> None:
     # also where this session was told of it before
     assert told(tmp_path / "project", already=("ci/ours",)) == []
     assert told(tmp_path / "project", "the nginx proxy serves a stale cache") == ["team:web/cache"]
-
-
-@pytest.mark.slow
-def test_an_index_above_that_goes_meanwhile_takes_nothing_along(tmp_path: Path) -> None:
-    vault_at(tmp_path / "project", {"ci/ours.md": HEAP})
-    vault_at(tmp_path / "team", {"ci/heap.md": HEAP.replace("Raise", "Please raise")})
-    stand_on(tmp_path / "team")
-    assert told(tmp_path / "project") == ["ci/ours", "team:ci/heap"]
-    project = open_vault(tmp_path / "project")
-    own = [hit for hit in select.for_prompt(project, PROMPT).hits if hit.lesson_id == "ci/ours"]
-
-    def search(_: above.Above, other: Vault) -> above.Answer:
-        shutil.rmtree(other.index_dir)
-        return above.Answer(select.for_prompt(other, PROMPT).hits)
-
-    joined = above.joined(project, above.Answer(own), search)
-    assert [hit.lesson_id for hit in joined] == ["ci/ours"]
-
-
-def test_lessons_near_by_their_vectors_come_once(tmp_path: Path) -> None:
-    embedder = WordEmbedder()
-    other_words = HEAP.replace("Raise", "Please raise")
-    vaults = [init_with(tmp_path / name, text) for name, text in (("p", HEAP), ("t", other_words))]
-    for vault in vaults:
-        with_words(vault, embedder)
-        reconcile.sync(vault, rebuild=True)
-        floor.fit(vault)
-    stand_on(tmp_path / "t")
-    project = with_words_of(tmp_path / "p", embedder)
-    hits = select.for_prompt(project, PROMPT).hits
-    assert [hit.lesson_id for hit in hits] == ["ci/heap"]
-    assert embedder.queries.count(PROMPT) == 1
-    embedder.queries.clear()
-    long = f"{PROMPT} first\n{'and what not ' * 20}\nthen {PROMPT}"
-    assert [hit.lesson_id for hit in select.for_prompt(project, long).hits] == ["ci/heap"]
-    assert len(embedder.queries) == len(set(embedder.queries)) == 3  # it and both of its ends
-
-
-def init_with(root: Path, text: str) -> Vault:
-    init.init(root)
-    write(root / "lessons" / "ci" / "heap.md", text)
-    return open_vault(root)
-
-
-def with_words_of(root: Path, embedder: WordEmbedder) -> Vault:
-    vault = open_vault(root)
-    with_words(vault, embedder)
-    return vault
 
 
 def test_a_silent_on_of_the_nearer_vault_holds_for_the_farther(tmp_path: Path) -> None:
@@ -183,14 +118,6 @@ def test_a_repository_names_no_vault_above(tmp_path: Path) -> None:
     settings = tmp_path / "project" / "lessons" / "vault.toml"
     settings.write_text(f'[vaults]\nabove = ["{tmp_path / "team"}"]\n')
     assert told(tmp_path / "project") == []
-
-
-@pytest.mark.parametrize("entry", ["relative", "ext::sh -c id"])
-def test_another_entry_is_an_error(tmp_path: Path, entry: str) -> None:
-    vault_at(tmp_path / "project", {})
-    stand_on(entry)
-    with pytest.raises(SettingsError):
-        open_vault(tmp_path / "project")
 
 
 @pytest.mark.slow
@@ -266,17 +193,6 @@ def test_a_failure_gets_the_lesson_of_the_team_unless_ours_is_silent(tmp_path: P
     reconcile.sync(open_vault(project))
     failures.fit(open_vault(project))
     assert calls.for_failure(open_vault(project), FAILURE).hits == ()
-
-
-def test_an_edit_gets_the_lesson_of_the_team_for_the_file(tmp_path: Path) -> None:
-    project = tmp_path / "project"
-    vault_at(project, {"db/lock.md": LOCK})
-    applies = CACHE.replace("---\n", "---\napplies_to: ['*.conf']\n", 1)
-    vault_at(tmp_path / "team", {"web/cache.md": applies})
-    stand_on(tmp_path / "team")
-    event = Event("FileEdit", "s", cwd=str(project), file=str(project / "nginx.conf"))
-    told = calls.at_edit(open_vault(project), event)
-    assert [hit.lesson_id for hit in told.hits] == ["team:web/cache"]
 
 
 @pytest.mark.slow

@@ -75,26 +75,6 @@ def test_what_was_saved_after_the_index_was_made_lends_its_rows_no_trust(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("bit", ["--assume-unchanged", "--skip-worktree"])
-def test_no_bit_of_gits_index_hides_a_draft(team: Vault, with_model: Path, bit: str) -> None:
-    trusting(with_model, 'trust = "committed-only"')
-    run("git", "update-index", bit, "lessons/heap.md", cwd=team.root)
-    write(team.lessons_dir / "heap.md", UNTRUSTED)
-    assert run("git", "status", "--porcelain", cwd=team.root).out == ""
-    assert injected(team) == []
-
-
-@pytest.mark.slow
-def test_other_line_ends_are_the_same_text(team: Vault, with_model: Path) -> None:
-    trusting(with_model, 'trust = "committed-only"')
-    run("git", "config", "core.autocrlf", "true", cwd=team.root)
-    (team.lessons_dir / "heap.md").unlink()
-    run("git", "checkout", "-q", "--", "lessons/heap.md", cwd=team.root)
-    assert b"\r\n" in (team.lessons_dir / "heap.md").read_bytes()
-    assert injected(team) == ["heap"]
-
-
-@pytest.mark.slow
 def test_a_filter_of_the_repository_makes_no_text_trusted(team: Vault, with_model: Path) -> None:
     """And it is not run."""
     trusting(with_model, 'trust = "committed-only"')
@@ -145,15 +125,3 @@ def test_a_mailmap_makes_nobody_somebody_else(team: Vault, with_model: Path) -> 
     commit_as(team.root, "Eve")
     assert run("git", "log", "-1", "--format=%aE", cwd=team.root).out.strip() == "ada@example.org"
     assert injected(team) == []
-
-
-@pytest.mark.slow
-def test_a_vault_below_the_top_of_its_repository(
-    make_vault: MakeVault, with_model: Path, tmp_path: Path
-) -> None:
-    run("git", "init", "-q", cwd=tmp_path)
-    vault = make_vault({"heap.md": HEAP}, name="deep/team")
-    commit(tmp_path)
-    for settings in ('trust = "committed-only"', 'trusted_authors = ["ada@example.org"]'):
-        trusting(with_model, settings)
-        assert injected(vault) == ["heap"]

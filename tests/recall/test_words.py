@@ -94,14 +94,6 @@ def test_a_lesson_called_wrong_comes_back_when_its_text_changes(team: Vault) -> 
     assert listed(team) == []
 
 
-def test_a_lesson_called_wrong_is_left_out_after_a_move(team: Vault) -> None:
-    say(team, "wrong")
-    client.ask(team.root, api.edit.move_lesson(name="dates", category="time/zones"))
-    reconcile.sync(team)
-    assert not told(team)
-    assert [each["lesson"] for each in listed(team)] == ["time/zones/dates"]
-
-
 def test_an_agents_word_only_asks_for_a_look(team: Vault) -> None:
     assert not say(team, "wrong", by=words.AGENT)["is_left_out"]
     assert [told(team, name, **event) for name, event in EVENTS] == [True] * 4
@@ -149,14 +141,3 @@ def test_keys_say_it_at_a_terminal(team: Vault) -> None:
     assert code == 0, shown
     assert "hooks leave it out until: lessons useful dates yes" in shown
     assert not told(team)
-
-
-@pytest.mark.slow
-def test_who_confirms_a_lesson_takes_back_that_it_is_wrong(team: Vault) -> None:
-    for as_agent, is_told in (("1", False), ("", True)):
-        run("lessons", "useful", "dates", "wrong", cwd=team.root)
-        assert not told(team)
-        words_ = ("lessons", "check", "--confirm", "dates")
-        done = run(*words_, cwd=team.root, env={"CLAUDECODE": as_agent})
-        assert ("agents get it from now on" in done.out) == is_told
-        assert told(team) == is_told

@@ -97,28 +97,6 @@ def test_a_commit_passes_with_a_line_of_warning(
     assert line.startswith("lessons: warning: lessons were not checked, status ")
 
 
-@pytest.mark.parametrize("program", ["", "/nowhere/lessons"])
-def test_a_commit_says_that_the_program_is_not_on_the_path(
-    repo: Path, monkeypatch: pytest.MonkeyPatch, program: str
-) -> None:
-    run("git", "config", "lessons.program", program, cwd=repo)
-    monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    write(repo / "lessons/b.md", lesson_text("B", "Text."))
-    line = "lessons: warning: lessons were not checked, for the program is not on the PATH"
-    assert save(repo, "b").splitlines() == [line]
-
-
-@pytest.mark.slow
-def test_a_commit_is_checked_where_the_path_has_no_program(
-    repo: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    write(repo / "lessons/b.md", lesson_text("B", SECRETS[0]))
-    run("git", "add", "-A", cwd=repo)
-    ran = run("git", "commit", "-q", "-m", "b", cwd=repo, check=False)
-    assert (ran.code, "lessons/b.md:4: secret: an AWS key" in ran.err) == (1, True)
-
-
 @pytest.mark.slow
 def test_what_is_found_still_stops_a_commit_and_a_merge(
     repo: Path, monkeypatch: pytest.MonkeyPatch

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,8 +10,7 @@ from tests.support.commands import run
 from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.trust import HEAP, PROMPT, injected, trusting, vault_of_trust
 from vault_index.config import load
-from vault_index.embed.cache import FILE, VectorCache
-from vault_index.errors import SettingsError
+from vault_index.embed.cache import FILE
 from vault_index.index import reconcile
 from vault_index.search import query
 from vault_index.vault import Vault, open_vault
@@ -51,60 +48,6 @@ def test_log_of_a_section_has_the_commits_that_changed_it(make_vault: MakeVault)
     assert [one["why"] for one in edits] == ["the second", "both"]
 
 
-def test_log_has_the_merges_that_changed_a_lesson_and_no_other(make_vault: MakeVault) -> None:
-    vault = make_vault({"old.md": "".join(f"Line {n}.\n" for n in range(9))})
-    commit(vault.root, "base")
-
-    def change(line: int, word: str) -> None:
-        (file,) = vault.lessons_dir.glob("*.md")
-        write(file, file.read_text().replace(f"Line {line}.", word))
-        commit(vault.root, word)
-
-    def merge(ours: tuple[int, str], theirs: tuple[int, str], *, check: bool = True) -> None:
-        run("git", "checkout", "-q", "-b", theirs[1], cwd=vault.root)
-        change(*theirs)
-        run("git", "checkout", "-q", "-", cwd=vault.root)
-        if (vault.lessons_dir / "old.md").exists():
-            run("git", "mv", "lessons/old.md", "lessons/new.md", cwd=vault.root)
-        change(*ours)
-        run("git", "merge", "-q", "-m", "ordinary", theirs[1], cwd=vault.root, check=check)
-
-    merge((0, "Zero"), (8, "Eight"))
-    merge((2, "Two"), (4, "Four"))
-    merge((6, "Six"), (6, "Half"), check=False)
-    text = "Zero\nLine 1.\nTwo\nLine 3.\nFour\nLine 5.\nHalf a dozen\nLine 7.\nEight\n"
-    write(vault.lessons_dir / "new.md", text)
-    commit(vault.root, "thought about")
-    edits = [one["why"] for one in run("lessons", "log", "new", "--json", cwd=vault.root).json]
-    assert edits[0] == "thought about"
-    assert sorted(edits[1:]) == ["Eight", "Four", "Half", "Six", "Two", "Zero", "base"]
-
-
-def test_log_in_a_folder_of_a_larger_repository(make_vault: MakeVault) -> None:
-    vault = make_vault({"a.md": HEAP})
-    (vault.root / ".git").rename(vault.root.parent / ".git")
-    run("git", "add", "lessons", cwd=vault.root)
-    run("git", "commit", "-q", "-m", "base", cwd=vault.root)
-    for branch in ("theirs", "ours"):
-        run("git", "checkout", "-q", "-b", branch, "HEAD", cwd=vault.root)
-        write(vault.lessons_dir / "a.md", HEAP.replace("Raise", branch))
-        run("git", "commit", "-q", "-a", "-m", branch, cwd=vault.root)
-        run("git", "checkout", "-q", "--detach", "HEAD~", cwd=vault.root)
-    run("git", "checkout", "-q", "ours", cwd=vault.root)
-    run("git", "merge", "-q", "theirs", cwd=vault.root, check=False)
-    write(vault.lessons_dir / "a.md", HEAP.replace("Raise", "both"))
-    run("git", "commit", "-q", "-a", "-m", "resolved", cwd=vault.root)
-    edits = run("lessons", "log", "a", "--json", cwd=vault.root).json
-    assert edits[0]["why"] == "resolved"
-    assert sorted(one["why"] for one in edits) == ["base", "ours", "resolved", "theirs"]
-
-
-def test_log_of_what_is_not_committed(make_vault: MakeVault) -> None:
-    vault = make_vault({"a.md": HEAP})
-    ran = run("lessons", "log", "a", cwd=vault.root)
-    assert (ran.out, ran.err.splitlines()[-1]) == ("", "lessons/a.md is not committed")
-
-
 # time
 
 
@@ -136,18 +79,6 @@ def test_search_at_a_commit_a_tag_and_a_date(make_vault: MakeVault) -> None:
         assert ran.err.startswith(f"Error: no commit {revision!r}\n")
 
 
-@pytest.mark.slow
-def test_search_at_a_commit_with_links(make_vault: MakeVault, tmp_path: Path) -> None:
-    vault = make_vault({"a.md": HEAP})
-    for name, target in (("out.md", tmp_path), ("up.md", "../.."), ("in.md", "a.md")):
-        (vault.lessons_dir / name).symlink_to(target)
-    commit(vault.root)
-    ran = run("lessons", "search", "--json", "--at", "HEAD", "heap", cwd=vault.root)
-    assert [hit["path"] for hit in ran.json["hits"]] == ["lessons/a.md"]
-    (tree,) = (vault.index_dir / "at").glob("[!.]*")
-    assert not [one for one in tree.rglob("*") if one.is_symlink()]
-
-
 @pytest.mark.parametrize("name", ["..", ".git"])
 def test_a_tree_that_git_would_not_check_out_is_refused(make_vault: MakeVault, name: str) -> None:
     vault = make_vault({"a.md": HEAP})
@@ -163,18 +94,6 @@ def test_a_tree_that_git_would_not_check_out_is_refused(make_vault: MakeVault, n
     ran = run("lessons", "search", "--at", evil, "heap", cwd=vault.root, check=False)
     assert ran.err.startswith(f"Error: no file may have this name: {name}/outside.md\n")
     assert not list(vault.index_dir.rglob("outside.md"))
-
-
-@pytest.mark.slow
-def test_several_ask_for_the_same_commit_at_once(make_vault: MakeVault) -> None:
-    vault = make_vault({f"{n}.md": HEAP for n in range(300)})
-    commit(vault.root)
-    code = "from vault_index.share import history; from vault_index.vault import open_vault; "
-    code += "history.at(open_vault(), 'HEAD')"
-    several = [subprocess.Popen([sys.executable, "-c", code], cwd=vault.root) for _ in range(6)]
-    assert [one.wait() for one in several] == [0] * 6
-    (tree,) = (vault.index_dir / "at").glob("[!.]*")
-    assert len(list((tree / "lessons").glob("*.md"))) == 300
 
 
 # vectors are shared
@@ -200,26 +119,6 @@ def test_a_new_clone_of_a_known_vault_embeds_nothing(
     assert reconcile.sync(vault, rebuild=True).embedded == 2, (
         "who asks for a rebuild trusts no cache"
     )
-
-
-@pytest.mark.parametrize("content", [b"not a database", b"SQLite format 3\0" + b"x" * 200, b""])
-def test_a_damaged_cache_is_as_good_as_none(
-    make_vault: MakeVault, with_model: Path, content: bytes
-) -> None:
-    (with_model / FILE).write_bytes(content)
-    vault = make_vault({"a.md": HEAP})
-    assert reconcile.sync(vault).embedded == 1
-    assert query.find(vault, PROMPT)[0].lesson_id == "a"
-
-
-def test_vectors_of_another_length_or_embedder_are_not_taken(tmp_path: Path) -> None:
-    import numpy as np
-
-    VectorCache(tmp_path, "one", 3).put({"a": np.ones(3, np.float32)})
-    assert list(VectorCache(tmp_path, "one", 3).get({"a", "b"})) == ["a"]
-    assert VectorCache(tmp_path, "one", 4).get({"a"}) == {}
-    assert VectorCache(tmp_path, "two", 3).get({"a"}) == {}
-    VectorCache(tmp_path / "gone", "one", 3).put({"a": np.ones(3, np.float32)})
 
 
 # trust
@@ -295,9 +194,3 @@ def test_a_vault_cannot_set_whom_to_trust(make_vault: MakeVault) -> None:
     config = load(vault.lessons_dir / "vault.toml")
     assert [each.key for each in config.unknown_keys] == ["trust", "trusted_authors"]
     assert config.trusted_authors == ()
-
-
-def test_a_word_that_is_no_trust(own_world: Path) -> None:
-    write(own_world / "config.toml", 'trust = "some"\n')
-    with pytest.raises(SettingsError, match="no trust 'some'"):
-        load()

@@ -13,8 +13,6 @@ import yaml
 from tests.support.commands import BIN, run
 from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.places import REPO
-from vault_index.check.finding import WARNING, Finding
-from vault_index.entrypoints.words import fired
 from vault_index.vault import Vault
 
 pytestmark = pytest.mark.slow
@@ -240,21 +238,6 @@ def test_the_action_annotates_and_fails_and_comments_all_the_same(runner: Runner
     runner.comment.unlink()
     runner.run(comment="false")
     assert not runner.comment.exists()
-
-
-def test_a_comment_of_many_lessons_is_no_longer_than_github_takes() -> None:
-    prompts = [f"{n} {'word ' * 50}" for n in range(10)]
-    about = {"title": "t" * 200, "state": "new", "newly": prompts, "no_longer": prompts}
-    shown = fired.comment([{"id": str(n), **about} for n in range(60)], 600, 0, "")
-    assert len(shown) < 65_536
-    assert shown.endswith("`\n\nand more: it is cut here\n")
-
-
-def test_an_annotation_names_the_file_from_the_top_and_stays_in_its_line() -> None:
-    finding = Finding("lessons/a,b.md", 0, "x:y", "50%\n::error::not mine", WARNING)
-    assert fired.annotation(finding, "vaults/team/") == (
-        "::warning file=vaults/team/lessons/a%2Cb.md,line=1,title=x%3Ay::50%25%0A::error::not mine"
-    )
 
 
 def test_the_hook_of_pre_commit_refuses_a_secret(changed: Vault) -> None:

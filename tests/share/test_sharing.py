@@ -13,7 +13,6 @@ from benchmarks import git_operations
 from tests.support.clones import save, two_clones
 from tests.support.commands import PATH, run
 from tests.support.files import lesson_text, write
-from tests.support.places import REPO
 from tests.support.planted import SECRETS
 from tests.support.watchers import (
     assert_same_as_a_rebuild,
@@ -88,31 +87,6 @@ def test_hooks_that_are_there_are_respected(tmp_path: Path, there: str) -> None:
     assert run("git", "config", "core.hooksPath", cwd=root, check=False).out == before
     if there != "husky":
         assert (root / there).read_text() == "#!/bin/sh\nexit 0\n"
-
-
-def test_the_vault_of_this_repository_has_them(tmp_path: Path) -> None:
-    folder = REPO / ".githooks"
-    for name, text in git_hooks.HOOKS.items():
-        if name != "pre-commit":  # that one lints the code, too
-            assert (folder / name).read_text() == text
-    assert (folder / "pre-commit").read_text().endswith(f"\nfi\n{git_hooks.CHECK}")
-
-
-@pytest.mark.slow
-def test_in_a_linked_worktree_the_hook_checks_lessons_only(
-    team: tuple[Path, Path], tmp_path: Path
-) -> None:
-    ada, _ = team
-    tree = tmp_path / "tree"
-    run("git", "worktree", "add", "-q", "--no-track", "-b", "topic", tree, cwd=ada)
-    write(tree / "docs/page.md", "---\nlayout: [post\n---\nhi\n")
-    run("git", "add", "-A", cwd=tree)
-    run("git", "commit", "-q", "-m", "docs", cwd=tree)
-    write(tree / "lessons/bad.md", "---\ntitle: [bad\n---\nhi\n")
-    run("git", "add", "-A", cwd=tree)
-    ran = run("git", "commit", "-q", "-m", "bad", cwd=tree, check=False)
-    assert ran.code == 1
-    assert "\nlessons/bad.md:" in f"\n{ran.err}{ran.out}"
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,7 +12,6 @@ import pytest
 from tests.support.clones import TWO_LESSONS, copies_of_clones, save, sync, two_clones
 from tests.support.commands import PATH, run
 from tests.support.files import lesson_text, write
-from tests.support.planted import SECRETS
 from vault_index.share import remote as share
 from vault_index.vault import open_vault
 
@@ -128,68 +126,6 @@ def test_a_conflict_changes_nothing_and_says_what_to_do(team: tuple[Path, Path])
 
 
 @pytest.mark.slow
-def test_a_conflict_of_commits_whose_ends_agree_is_taken_back(team: tuple[Path, Path]) -> None:
-    ada, bob = team
-    for clone, texts in ((ada, ["Of Ada."]), (bob, ["Of Bob.", "Raise the heap."])):
-        for text in texts:
-            write(clone / "lessons/devops/heap.md", TWO_LESSONS.replace("Raise the heap.", text))
-            save(clone, text)
-    sync(ada)
-    write(bob / "code.py", "print('not committed')\n")
-    before = run("git", "rev-parse", "HEAD", cwd=bob).out
-    assert "nothing was changed\n" in sync(bob, check=False).err
-    assert run("git", "rev-parse", "main", "HEAD", cwd=bob).out == 2 * before
-    assert run("git", "status", "--porcelain", cwd=bob).out == " M code.py\n"
-    assert (bob / "code.py").read_text() == "print('not committed')\n"
-    assert run("git", "stash", "list", cwd=bob).out == ""
-
-
-@pytest.mark.slow
-def test_a_file_that_was_touched_or_is_the_same_is_not_in_the_way(team: tuple[Path, Path]) -> None:
-    ada, bob = team
-    write(ada / "lessons/devops/heap.md", TWO_LESSONS.replace("Raise", "Please raise"))
-    write(ada / "lessons/new.md", lesson_text("New", "Of Ada."))
-    save(ada, "please")
-    sync(ada)
-    os.utime(bob / "lessons/devops/heap.md", (1, 1))
-    (bob / "lessons/devops/heap.md").write_text(TWO_LESSONS)
-    write(bob / "lessons/new.md", "Mine, and git does not know of it.\n")
-    ran = sync(bob, check=False)
-    assert "what is not committed here is in the way: lessons/new.md\n" in ran.err
-    assert (bob / "lessons/new.md").read_text() == "Mine, and git does not know of it.\n"
-    assert (bob / "lessons/devops/heap.md").read_text() == TWO_LESSONS
-    (bob / "lessons/new.md").unlink()
-    assert sync(bob).code == 0
-    assert "Please raise" in (bob / "lessons/devops/heap.md").read_text()
-
-
-@pytest.mark.slow
-def test_it_waits_for_another_git_that_is_at_work(team: tuple[Path, Path]) -> None:
-    ada, bob = team
-    write(ada / "lessons/a.md", lesson_text("A", "Of Ada."))
-    save(ada, "a")
-    sync(ada)
-    lock = bob / ".git/index.lock"
-    lock.touch()
-    threading.Timer(1.0, lock.unlink).start()
-    assert share.sync(open_vault(bob)).fetched == 1
-    assert (bob / "lessons/a.md").exists()
-
-
-@pytest.mark.slow
-def test_a_new_branch_is_not_blamed_for_what_was_public_before(team: tuple[Path, Path]) -> None:
-    ada, _ = team
-    for text in (SECRETS[0], "Clean."):
-        write(ada / "lessons/b.md", lesson_text("B", text))
-        save(ada, text[:3])
-    run("git", "push", "-q", cwd=ada)
-    run("git", "switch", "-q", "-c", "topic", cwd=ada)
-    write(ada / "lessons/c.md", lesson_text("C", "Of a new branch."))
-    save(ada, "c")
-    assert sync(ada).out.splitlines()[-1] == "pushed 1 commit"
-
-
-@pytest.mark.slow
 def test_what_the_remote_took_back_is_not_pushed_again(team: tuple[Path, Path]) -> None:
     ada, bob = team
     write(ada / "lessons/bad.md", lesson_text("Bad", "Taken back."))
@@ -208,17 +144,6 @@ def test_what_the_remote_took_back_is_not_pushed_again(team: tuple[Path, Path]) 
     assert "pushed 1 commit\n" in sync(bob).out
     log = run("git", "log", "--format=%s", "origin/main", cwd=bob).out.split("\n")
     assert log[:2] == ["b", "a vault"]
-
-
-@pytest.mark.slow
-def test_a_hook_of_others_that_fails_is_no_reason_to_stop(team: tuple[Path, Path]) -> None:
-    ada, bob = team
-    for clone in team:
-        write(clone / f"lessons/{clone.name}.md", lesson_text(clone.name, "Text."))
-        save(clone, clone.name)
-    sync(ada)
-    write(bob / ".githooks/post-checkout", "#!/bin/sh\nexit 1\n")
-    assert "pushed 1 commit\n" in sync(bob).out
 
 
 @pytest.mark.slow
@@ -257,54 +182,6 @@ def test_it_pushes_to_no_branch_that_nobody_named(team: tuple[Path, Path]) -> No
     write(ada / "lessons/f.md", lesson_text("F", "A tag of the same name."))
     save(ada, "f")
     assert "pushed 1 commit" in sync(ada).out
-
-
-@pytest.mark.slow
-def test_a_branch_that_a_clone_was_not_told_to_fetch(
-    team: tuple[Path, Path], tmp_path: Path
-) -> None:
-    ada, _ = team
-    single = tmp_path / "single"
-    run("git", "clone", "-q", "--single-branch", tmp_path / "team.git", single, cwd=tmp_path)
-    run("git", "switch", "-q", "-c", "topic", cwd=single)
-    for clone, name in ((single, "one"), (ada, "two"), (single, "three")):
-        if clone == ada:
-            run("git", "fetch", "-q", cwd=ada)
-            run("git", "switch", "-q", "topic", cwd=ada)
-        write(clone / f"lessons/{name}.md", lesson_text(name, "Text."))
-        save(clone, name)
-        assert "pushed 1 commit" in sync(clone).out
-
-
-@pytest.mark.slow
-def test_in_a_shallow_clone_and_a_worktree(team: tuple[Path, Path], tmp_path: Path) -> None:
-    ada, bob = team
-    for number in range(3):
-        write(ada / f"lessons/{number}.md", lesson_text(f"N{number}", "Text."))
-        save(ada, str(number))
-        sync(ada)
-    shallow = tmp_path / "shallow"
-    run(
-        "git",
-        "clone",
-        "-q",
-        "--depth",
-        "1",
-        f"file://{tmp_path / 'team.git'}",
-        shallow,
-        cwd=tmp_path,
-    )
-    write(shallow / "lessons/s.md", lesson_text("S", "Shallow."))
-    save(shallow, "s")
-    write(ada / "lessons/a.md", lesson_text("A", "Ahead."))
-    save(ada, "a")
-    sync(ada)
-    assert "put 1 commit of yours on top" in sync(shallow).out
-    tree = tmp_path / "tree"
-    run("git", "worktree", "add", "-q", "--no-track", "-b", "topic", tree, "origin/main", cwd=bob)
-    write(tree / "lessons/t.md", lesson_text("T", "Tree."))
-    save(tree, "t")
-    assert "pushed" in sync(tree).out
 
 
 @pytest.mark.slow

@@ -81,24 +81,6 @@ def test_a_merge_commit_of_yours_is_left_to_git(pair: Pair) -> None:
     assert git(bob, "show", "origin/main:lessons/p.md") == "By hand."
 
 
-@pytest.mark.slow
-def test_settings_of_the_user_change_no_other_branch(pair: Pair) -> None:
-    ada, bob = pair
-    for setting in ("updateRefs", "autoSquash", "autoStash", "rebaseMerges"):
-        git(bob, "config", f"rebase.{setting}", "true")
-    git(bob, "config", "merge.ff", "only")
-    git(bob, "config", "rerere.enabled", "true")
-    for name in ("one", "fixup! one"):
-        write(bob / f"lessons/{name[-3:]}{len(name)}.md", "Mine.\n")
-        save(bob, name)
-    git(bob, "branch", "kept", "HEAD~")
-    before = git(bob, "rev-parse", "kept")
-    others_push(ada, "lessons/b.md", "Of others.\n")
-    assert remote.sync(open_vault(bob)).rebased == 2
-    assert git(bob, "rev-parse", "kept") == before
-    assert git(bob, "log", "-2", "--format=%s") == "fixup! one\none"
-
-
 # what is not committed
 
 
@@ -206,14 +188,3 @@ def test_what_others_do_not_touch_may_be_in_any_state(pair: Pair) -> None:
     assert not (bob / "lessons/gone.md").exists()
     assert (bob / "lessons/notes.log").read_text() == "Mine.\n"
     assert (bob / "lessons/b.md").exists()
-
-
-@pytest.mark.slow
-def test_a_sparse_checkout_is_no_deletion(pair: Pair) -> None:
-    ada, bob = pair
-    others_push(ada, "code/deep/x.py", "1\n")
-    remote.sync(open_vault(bob))
-    git(bob, "sparse-checkout", "set", "--cone", "lessons")
-    others_push(ada, "code/deep/x.py", "2\n")
-    assert remote.sync(open_vault(bob)).fetched == 1
-    assert not (bob / "code").exists()

@@ -197,34 +197,6 @@ def test_a_table_with_a_link_in_it_is_not_opened(team: Vault, tmp_path: Path, ki
     )
 
 
-def test_a_link_in_the_place_of_a_mark_is_refused_each_time(team: Vault, tmp_path: Path) -> None:
-    """Also by a process that has read the manifest, and keeps it."""
-    found = manifest.current(team.index_dir)
-    assert found is not None
-    plant(found / "dirty.json", "link", write(tmp_path / "mine", "[]"))
-    for _ in range(2):
-        with pytest.raises(IndexStateError, match="no readable manifest"):
-            manifest.load(found)
-
-
-@pytest.mark.parametrize("length", [0, 120])
-def test_damage_is_named_once_and_not_cut_however_long_the_path_is(
-    make_vault: MakeVault, length: int
-) -> None:
-    vault = make_vault({"heap.md": HEAP}, name=f"team{'y' * length}")
-    reconcile.sync(vault)
-    index = manifest.current(vault.index_dir)
-    assert index is not None
-    for data in (index / "lessons.lance").glob("data/*.lance"):
-        data.unlink()
-    with pytest.raises(VaultError) as raised:
-        open_vault(vault.root).open_index().store.rows(("id", "text"))
-    message = raised.value.message
-    assert message.startswith(f"the index at {index} is damaged: ")
-    assert message.count(vault.root.name) == 1
-    assert "Not found: lessons.lance/data/" in message
-
-
 @pytest.mark.slow
 def test_what_is_not_ours_by_name_stays(team: Vault) -> None:
     folder = team.index_dir
@@ -268,45 +240,3 @@ def test_the_key_is_made_once_and_is_the_users_alone(own_world: Path, tmp_path: 
     key = own_world / "index.key"
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     assert len(key.read_bytes()) == 64
-
-
-def test_the_client_connects_to_no_socket_by_a_link(team: Vault, tmp_path: Path) -> None:
-    from vault_index.hotpath import protocol
-
-    place = tmp_path / "s"
-    with socket.socket(socket.AF_UNIX) as other:
-        bind(other, place)
-        other.listen()
-        own = Path(protocol.folder())
-        own.mkdir()
-        for each in protocol.places():
-            if Path(each).parent == own:
-                Path(each).symlink_to(place)
-        with pytest.raises(protocol.NoWatcher):
-            protocol.ask(str(team.root), {"ask": "status"}, timeout=5)
-
-
-@pytest.mark.parametrize("kind", ["link", "pipe", "huge"])
-def test_settings_of_a_vault_are_a_plain_file(
-    make_vault: MakeVault, tmp_path: Path, kind: str
-) -> None:
-    vault = make_vault()
-    settings = vault.lessons_dir / "vault.toml"
-    settings.unlink()
-    if kind == "huge":
-        settings.touch()
-        os.truncate(settings, 1 << 40)
-    else:
-        plant(settings, kind, write(tmp_path / "private.toml", "floor = 0.5\n"))
-    with pytest.raises(VaultError):
-        open_vault(vault.root)
-
-
-def test_a_command_names_what_is_in_the_way(team: Vault, tmp_path: Path) -> None:
-    (team.index_dir / "lock").unlink()
-    (team.index_dir / "lock").symlink_to(tmp_path / "nothing")
-    write(team.lessons_dir / "heap.md", HEAP + "More.\n")
-    ran = run("lessons", "index", cwd=team.root, check=False)
-    assert (ran.code, ran.out) == (1, "")
-    assert "lock is a link" in ran.err
-    assert not (tmp_path / "nothing").exists()

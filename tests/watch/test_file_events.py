@@ -39,13 +39,6 @@ def test_a_burst_is_one(events: FileEvents, monkeypatch: pytest.MonkeyPatch) -> 
     assert not events.wait(0.5)
 
 
-@pytest.mark.slow
-def test_a_burst_without_end_is_cut(events: FileEvents, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vault_index.watch.events.DEBOUNCE_SECONDS", 3600)  # it never falls quiet
-    (events.folder / "a.md").write_text("saved")
-    assert events.wait(60)
-
-
 @pytest.mark.parametrize("name", ["devops/heap.md", "new.md", "vault.toml", "deep/er/new.md"])
 def test_what_matters(events: FileEvents, name: str) -> None:
     file = events.folder / name
@@ -69,16 +62,6 @@ def test_a_save_is_counted_at_once(events: FileEvents) -> None:
     before = events.count()
     file.read_text()
     assert events.count() == before
-
-
-@pytest.mark.slow
-def test_folders_made_as_quickly_as_can_be(events: FileEvents) -> None:
-    for number in range(300):  # one that is found twice must not end the thread that hears
-        (events.folder / str(number) / "deeper").mkdir(parents=True)
-    while events.wait(1):
-        pass
-    (events.folder / "299" / "deeper" / "new.md").write_text("new")
-    assert events.wait(60)
 
 
 def test_where_the_thread_that_hears_died_it_is_watched_again(
@@ -136,31 +119,6 @@ def test_reading_and_other_files_do_not_matter(events: FileEvents) -> None:
     (events.folder / ".heap.md.swp").write_text("swap")
     (events.folder / "notes.txt").write_text("text")
     assert not events.wait(0.5)
-
-
-@pytest.mark.slow
-def test_moved_away_and_deleted(events: FileEvents, tmp_path: Path) -> None:
-    (events.folder / "devops" / "heap.md").rename(tmp_path / "heap.md")
-    assert events.wait(60)
-    shutil.rmtree(events.folder / "devops")
-    assert events.wait(60)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seen_away", [True, False])
-def test_another_folder_under_the_name_is_watched_again(
-    events: FileEvents, seen_away: bool
-) -> None:
-    assert not events.arm()
-    shutil.rmtree(events.folder)
-    if seen_away:
-        assert not events.arm()
-    (events.folder / "old").mkdir(parents=True)
-    assert events.wait(60)
-    assert events.arm()
-    events.wait(0.5)
-    (events.folder / "old" / "a.md").write_text("text")
-    assert events.wait(60)
 
 
 def test_wake_and_hurry_end_the_wait(events: FileEvents) -> None:

@@ -52,15 +52,6 @@ def test_one_process_answers_for_two_vaults(vaults: tuple[Vault, Vault]) -> None
 
 
 @pytest.mark.slow
-def test_it_is_stopped_from_anywhere(vaults: tuple[Vault, Vault], tmp_path: Path) -> None:
-    run("lessons", "watch", "--background", cwd=vaults[0].root)
-    assert launch.is_running()
-    assert run("lessons", "watch", "--stop", cwd=tmp_path).out == "stopped\n"
-    assert not launch.is_running()
-    assert run("lessons", "watch", "--stop", cwd=tmp_path).out == "there was no watcher\n"
-
-
-@pytest.mark.slow
 def test_a_vault_is_opened_by_its_first_question(
     vaults: tuple[Vault, Vault], monkeypatch: pytest.MonkeyPatch
 ) -> None:

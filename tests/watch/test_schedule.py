@@ -27,7 +27,6 @@ NOW = 0.0
 SAVED = Events(saved=True, head=HEAD)
 NOTHING = Events(head=HEAD)
 DONE = Passed(Outcome.DONE, head=HEAD)
-WROTE = Passed(Outcome.DONE, wrote=True, head=HEAD)
 BUSY = Passed(Outcome.BUSY, head=HEAD)
 TOO_MUCH = Passed(Outcome.TOO_MUCH, head=HEAD)
 FAILED = Passed(Outcome.FAILED, head=HEAD)
@@ -212,8 +211,6 @@ class Simulated:
         return self.done.count(task)
 
 
-pauses = st.lists(st.floats(0.0, schedule.QUIET_SECONDS - 0.01), max_size=40)
-durations = st.floats(0.0, 1.0)
 outcomes = st.lists(st.sampled_from(Outcome), max_size=10)
 events = st.builds(
     Events,
@@ -233,22 +230,6 @@ events = st.builds(
 steps = st.lists(st.tuples(events, st.floats(0.0, 300.0)), max_size=20)
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine
-@given(pauses, durations)
-def test_a_burst_ends_in_exactly_one_full_pass(pauses: Sequence[float], took: float) -> None:
-    watcher = Simulated(pass_seconds=took)
-    for pause in [0.0, *pauses]:
-        watcher.rest(pause)
-        watcher.hear(SAVED)
-        watcher.work()
-    assert watcher.count(Task.QUICK_PASS) == len(pauses) + 1
-    assert watcher.count(Task.FULL_PASS) == 0
-    watcher.rest(60)
-    assert watcher.count(Task.FULL_PASS) == 1
-    assert watcher.done[-1] is Task.FULL_PASS
-    assert watcher.state.phase is Phase.SETTLED
-
-
 @pytest.mark.slow
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine
 @given(steps, outcomes)
@@ -266,36 +247,6 @@ def test_what_was_saved_is_taken_in_before_the_next_wait(
         if not isinstance(end, Stop):
             assert not watcher.state.saved or watcher.state.phase is Phase.BLOCKED
         watcher.now += seconds
-
-
-@pytest.mark.slow
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine
-@given(st.integers(1, 400))
-def test_saves_without_end_still_get_full_passes(count: int) -> None:
-    watcher = Simulated()
-    for _ in range(count):
-        watcher.hear(SAVED)
-        watcher.work()
-        watcher.now += 0.1
-    passes = schedule.MAX_QUICK_PASSES + 1
-    assert watcher.count(Task.FULL_PASS) == count // passes
-    assert watcher.count(Task.QUICK_PASS) == count - count // passes
-
-
-@pytest.mark.slow
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine
-@given(steps, outcomes)
-def test_stop_wins(steps: Sequence[tuple[Events, float]], outcomes: list[Outcome]) -> None:
-    watcher = Simulated(outcomes=outcomes)
-    for happened, seconds in steps:
-        watcher.hear(happened)
-        watcher.work()
-        watcher.now += seconds
-    if steps:
-        watcher.hear(replace(steps[-1][0], stop="asked to"))
-    else:
-        watcher.hear(Events(stop="asked to"))
-    assert isinstance(schedule.next(watcher.state, watcher.now), Stop)
 
 
 @pytest.mark.slow

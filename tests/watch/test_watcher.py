@@ -15,21 +15,19 @@ from typing import Any
 
 import pytest
 
-from tests.support.commands import BIN, Ran, run
-from tests.support.files import MakeVault, commit, lesson_text, write
+from tests.support.commands import BIN, run
+from tests.support.files import MakeVault, lesson_text, write
 from tests.support.indexed import kept_on
 from tests.support.watchers import (
     STYLES,
     assert_same_as_a_rebuild,
     rows,
     soon,
-    soon_same_as_a_rebuild,
     status,
     watched,
     watchers_of,
 )
 from vault_index.hotpath import protocol
-from vault_index.index import reconcile
 from vault_index.vault import Vault
 from vault_index.watch import launch
 from vault_index.watch.current import CurrentVault, SharedEmbedder
@@ -92,49 +90,6 @@ def test_who_searches_right_after_saving_finds_it(team: Vault) -> None:
             ran = run("lessons", "search", "--json", f"zyzzyva{number}", cwd=team.root)
             paths = [hit["path"] for hit in ran.json["hits"]]
             assert paths[:1] == [f"lessons/quick/{number}.md"], f"{ran.err}\n{log(team)}"
-
-
-@pytest.mark.slow
-def test_a_commit_gives_lessons_their_author(team: Vault) -> None:
-    with watched(team):
-        assert rows(team)[0]["author"] == ""
-        commit(team.root)
-        soon(lambda: all(row["author"] == "Ada Lovelace" for row in rows(team)))
-    assert_same_as_a_rebuild(team)
-
-
-@pytest.mark.slow
-def test_a_checkout_of_hundreds_of_files(team: Vault) -> None:
-    commit(team.root)
-    run("git", "checkout", "-q", "-b", "many", cwd=team.root)
-    for number in range(300):
-        write(
-            team.lessons_dir / f"area-{number % 7}/{number}.md", lesson_text(f"L{number}", "Text.")
-        )
-    commit(team.root)
-    run("git", "checkout", "-q", "-", cwd=team.root)
-    with watched(team):
-        run("git", "checkout", "-q", "many", cwd=team.root)
-        soon(lambda: len(rows(team)) == 303)
-        run("git", "checkout", "-q", "-", cwd=team.root)
-        soon(lambda: len(rows(team)) == 3)
-        soon_same_as_a_rebuild(team)
-    assert_same_as_a_rebuild(team)
-
-
-@pytest.mark.slow
-def test_a_folder_deleted_and_made_again(team: Vault) -> None:
-    commit(team.root)
-    with watched(team):
-        team.lessons_dir.rename(team.root / "away")
-        time.sleep(3)
-        assert len(rows(team)) == 3, "a folder that is away for a moment loses no lesson"
-        shutil.rmtree(team.root / "away")
-        run("git", "checkout", "-q", "--", "lessons", cwd=team.root)
-        write(team.lessons_dir / "again.md", lesson_text("Again", "Zyzzyva."))
-        soon(lambda: len(rows(team)) == 4)
-        write(team.lessons_dir / "and-again.md", lesson_text("Again", "Xylophone."))
-        soon(lambda: len(rows(team)) == 5)
 
 
 def test_a_question_takes_the_settings_and_the_loop_the_embedder(
@@ -237,47 +192,6 @@ def test_without_file_events_it_looks_by_itself(team: Vault, limit: str) -> None
 
 
 # the command line asks it
-
-
-QUESTIONS = [
-    ("search", "heap"),
-    ("search", "--explain", "-c", "devops", "heap docker"),
-    ("search", "--json", "-k", "1", "heap"),
-    ("search", "nothing like it"),
-    ("recall", "--json", "raise the heap of the build"),
-    ("list",),
-    ("list", "-c", "devops", "--json"),
-    ("show", "heap"),
-    ("show", "--json", "dates"),
-    ("show", "no-such-lesson"),
-    ("search", "-c", "/", "heap"),
-]
-
-
-@pytest.mark.slow
-def test_with_and_without_a_watcher_a_command_prints_the_same(team: Vault) -> None:
-    def ask(words: tuple[str, ...]) -> Ran:
-        ran = run("lessons", *words, cwd=team.root, check=False)
-        no_model = (
-            "note: no embedding model here, so full text only; get it with `lessons model fetch`\n"
-        )
-        return Ran(ran.code, ran.out, ran.err.replace(no_model, ""))
-
-    run("lessons", "index", cwd=team.root)
-    alone = {words: ask(words) for words in QUESTIONS}
-    with watched(team) as state:
-        assert {words: ask(words) for words in QUESTIONS} == alone
-        shown = sum(words[0] == "show" and "no-such" not in words[-1] for words in QUESTIONS)
-        asked = len(QUESTIONS) + shown  # of a lesson its use, too
-        assert status(team)["questions"] >= state["questions"] + asked
-
-
-@pytest.mark.slow
-def test_whoever_has_other_settings_is_not_answered_by_it(team: Vault) -> None:
-    with watched(team):
-        ran = run("lessons", "search", "heap", cwd=team.root, env={"LESSONS_EMBEDDER": "none"})
-        assert "Raise the heap" in ran.out
-        assert status(team)["questions"] == 0
 
 
 # one of it
@@ -390,16 +304,6 @@ def test_the_socket_is_in_the_users_folder_or_where_its_path_is_short(
 
 
 @pytest.mark.slow
-def test_a_clock_that_was_set_back_keeps_no_watcher_from_starting(team: Vault) -> None:
-    with watched(team):
-        pass
-    ahead = time.time() + 3600
-    os.utime(launch.folder() / launch.LOCK, (ahead, ahead))
-    with watched(team) as state:
-        assert state["running"]
-
-
-@pytest.mark.slow
 def test_the_socket_is_the_users_own_and_nothing_listens_on_a_port(team: Vault) -> None:
     with watched(team) as state:
         place = Path(state["socket"])
@@ -438,19 +342,3 @@ def test_another_user_is_refused(team: Vault) -> None:
         assert done.stdout in ("b''\n", ""), done
         assert '"pid"' not in done.stdout
         assert status(team)["running"]
-
-
-@pytest.mark.slow
-def test_a_path_too_long_for_a_socket(
-    make_vault: MakeVault, own_world: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    home = own_world.rename(own_world.with_name("a-rather-long-name-" * 6))
-    monkeypatch.setenv("LESSONS_HOME", str(home))
-    vault = make_vault(FILES)
-    reconcile.sync(vault)
-    with watched(vault) as state:
-        assert not state["socket"].startswith(str(home))
-        assert Path(state["socket"]).parent.stat().st_mode & 0o777 == 0o700
-        assert search(vault, "heap")
-        assert status(vault)["questions"] == 1
-    assert not Path(state["socket"]).exists()
