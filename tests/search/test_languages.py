@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
+from pathlib import Path
 
 import pytest
 
 from tests.support.files import MakeVault, lesson_text
+from vault_index.embed import download
+from vault_index.embed.minilm import MiniLM
 from vault_index.index import reconcile
 from vault_index.recall import select
 from vault_index.search import floor, query
@@ -96,3 +99,29 @@ def test_pairs_stay_as_they_are() -> None:
     once = words.apart("在Docker里 重启 容器服务")
     assert once.split() == ["在", "Docker", "里", "重启", "容器", "器服", "服务"]
     assert words.apart(once).split() == once.split()
+
+
+@pytest.mark.slow
+def test_the_model_says_what_it_does_not_know(with_model: Path) -> None:
+    model = MiniLM(download.folder(with_model))
+    for text in ("staging deploy hangs", "kubectl rollout stuck", "why is repl_co_names empty"):
+        assert model.knows(text), text
+    for text in (*ASKED, *SILENT, "Почему падает сборка?", "¿por qué no arranca el contenedor?"):
+        assert not model.knows(text), text
+
+
+@pytest.mark.slow
+@pytest.mark.floor
+def test_where_the_model_does_not_know_the_language_words_decide(
+    make_vault: MakeVault, with_model: Path
+) -> None:
+    vault = make_vault(LESSONS)
+    reconcile.sync(vault)
+    floor.fit(vault)
+    for prompt, lesson in ASKED.items():
+        given = select.for_prompt(vault, prompt).hits
+        assert [hit.lesson_id for hit in given] == [f"store/{lesson}"], prompt
+    for prompt in (*SILENT, "Сделай кнопку зелёной", "Düğmeyi yeşil yap"):
+        assert not select.for_prompt(vault, prompt).hits, prompt
+    for text, lesson in FOUND.items():
+        assert query.find(vault, text)[0].lesson_id == f"store/{lesson}", text

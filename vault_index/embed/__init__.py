@@ -28,6 +28,9 @@ class Embedder(Protocol):
     def embed_query(self, text: str) -> np.ndarray:
         """Return the unit vector of a query, float32[dimension]. Raises EmbedderError."""
 
+    def knows(self, text: str) -> bool:
+        """Whether it was trained on the language of a query, so that its vector means something."""
+
 
 def open_embedder(config: Config) -> Embedder | None:
     """Open the embedder of the user's choice; None without one: full text has to do.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 import sys
 from collections.abc import Sequence
 from functools import cached_property
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import native
 from vault_index.errors import ModelError
+from vault_index.text.words import INDEX_STOP_WORDS, SMALL_WORDS
 
 if TYPE_CHECKING:
     import ctranslate2
@@ -28,6 +30,15 @@ NAME = "minilm-l6-v2-int8"
 DIMENSION = 384
 MAX_TOKENS = 256  # what the model was trained on; the rest of a text is not read
 MAX_WORKERS = 8  # texts embedded at once, if there are so many processors
+# What tells another language from English: how many words its tokenizer cuts up, less of the commonest
+# English words, small words of other languages and letters with accents; of a few plain words nothing is
+# said. Of 3,144 English prompts, headings and titles 5 are taken for another language's, of 653 prompts
+# in twenty others 16 for English, half of them Spanish of a few words that English has, too.
+MOST_FOREIGN = 0.3  # of the letters: another script
+CUT_UP, FOR_FEW = 1.25, 1.0
+SMALL, ACCENTS = 2.0, 3.0
+FEW_WORDS = 5
+_PLAIN = re.compile(r"(?<![\w./:@#\\-])[^\W\d_]{2,}(?![\w/@#\\])(?![.:-]\w)")
 
 _LAYERS, _HEADS, _EPSILON = 6, 12, 1e-12
 _SAFETENSORS_TYPES = {"F32": "float32", "I64": "int64"}
@@ -67,6 +78,22 @@ class MiniLM:
         """Return the unit vector of a query, float32[384]: the model makes no difference."""
         vector: np.ndarray = self.embed_documents([text])[0]
         return vector
+
+    def knows(self, text: str) -> bool:
+        """Whether a text is English: its tokenizer has most English words whole, and cuts others up."""
+        letters = [char for char in text if char.isalpha()]
+        accents = sum(not char.isascii() for char in letters) / max(1, len(letters))
+        if accents >= MOST_FOREIGN:
+            return False
+        words = [word.lower() for word in _PLAIN.findall(text) if word[1:].islower()]
+        small = sum(word in SMALL_WORDS for word in words)
+        if not words or (len(words) < FEW_WORDS and not accents and not small):
+            return True
+        pieces = self._tokenizer.encode_batch(words, add_special_tokens=False)
+        cut_up = sum(min(2, len(each.ids)) for each in pieces)
+        common = sum(word in INDEX_STOP_WORDS for word in words)
+        share = (cut_up + SMALL * small - common - FOR_FEW) / len(words)
+        return share + ACCENTS * accents < CUT_UP
 
     @cached_property
     def _tokenizer(self) -> tokenizers.Tokenizer:

@@ -67,6 +67,9 @@ class OllamaEmbedder:
             raise EmbedderError(f"{self.name} refuses the text", "ask in other words")
         return vector
 
+    def knows(self, _text: str) -> bool:
+        return True  # whoever chose a model knows its languages
+
     def _by_parts(self, prefix: str, texts: Sequence[str]) -> list[Sequence[float]]:
         """Embed texts; one that the model refuses by its first part, half as long each time."""
         try:

@@ -89,12 +89,13 @@ def fit_of(vault: Vault) -> Fitted | None:
 def lessons_above(vault: Vault, asked: Query) -> tuple[query.Results, Floors]:
     """Search the lessons above the lower floor; those below the upper one are marked as lines.
 
-    The floors of full text decide if there are no vectors, and until a floor of theirs is fitted. Beside
-    a line come the next ones that score nearly as much: which of some siblings answers a prompt, its
+    The floors of full text decide if there are no vectors, until a floor of theirs is fitted, and for a
+    prompt in a language that the model does not know: to it any two texts of one are alike. Beside a
+    line come the next ones that score nearly as much: which of some siblings answers a prompt, its
     reader sees better than any score.
     """
     floors = None if asked.text_only else in_force(vault)
-    if floors is not None:
+    if floors is not None and query.is_understood(vault, asked.text):
         results = query.run(vault, asked)
         if not results.text_only:
             return _divided(results, floors), floors

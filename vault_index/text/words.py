@@ -32,6 +32,17 @@ INDEX_STOP_WORDS = frozenset(
     s t can will just don should now d ll m o re ve y ain aren couldn didn doesn hadn hasn haven isn ma
     mightn mustn needn shan shouldn wasn weren won wouldn""".split()
 )
+# small words of German, Spanish, French, Italian, Portuguese and Dutch that are no English
+SMALL_WORDS = frozenset(
+    """aber als auch auf aus bei bitte das dass dem den der des ein eine einem einen einer für ich
+    im ist kann mit nach nicht noch nur oder sich sie sind und uns vom von warum wenn wie wir wird
+    zu zum zur como con cuando de del desde en esta este esto hay la las lo los más mi muy para pero
+    por porque que qué su sus también un una unas unos ya au aux avec ce ces cette comme dans du
+    elle est et il ils je le les leur mais ne nous ou où par pas plus pour pourquoi qu qui sa sans
+    ses si sont sur une vous che ci come da dal dei della delle di gli ha ho nel nella non perché
+    più sono uno ao aos em isso na não nas nos os pela pelo quando sem ser um uma aan bij dat deze
+    dit een er het hoe ik met naar niet nog om ook op te uit van voor waar wat wij ze zijn""".split()
+)
 # pairs that are grammar, or that any request has: Kana, particles, polite endings
 _SAYS_NOTHING = re.compile(
     r"[\u3041-\u309f]{2}|[的了吗呢吧嗎們们].|.[的了吗呢吧嗎們们]"
