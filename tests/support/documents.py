@@ -24,8 +24,8 @@ from vault_index.entrypoints.web.app import described
 DOCS = REPO / "docs"
 # the last one takes all away
 _ORDER = (
-    "first-hour teach edit organise share journal agents errors mcp proposals ask learn page http"
-    " python tune large measured how-it-works questions privacy index debug remove"
+    "first-hour teach edit organise share journal agents mcp learn ask page http python models"
+    " large measured how-it-works questions privacy index debug remove"
 ).split()
 GENERATED = ("settings", "commands")
 
