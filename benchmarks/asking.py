@@ -33,9 +33,9 @@ from typing import Any, cast
 
 from benchmarks import instruments
 from benchmarks.instruments import Row
+from tests.learn.projects import taken
 from tests.support.conversations import about_redirects, about_retries
 from tests.support.model_server import ModelServer
-from tests.support.projects import taken
 from vault_index import api, client
 from vault_index.api import codec
 from vault_index.ask import respond

@@ -31,9 +31,9 @@ from typing import Any
 
 from benchmarks import instruments
 from benchmarks.instruments import Row
+from tests.learn.projects import a_project, a_vault, taken
 from tests.support.conversations import Conversation
 from tests.support.files import write
-from tests.support.projects import a_project, a_vault, taken
 from vault_index.config import Config
 from vault_index.errors import VaultError
 from vault_index.features import LearnTable

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from benchmarks import instruments
 from benchmarks.instruments import Row
-from tests.support.llama_server import llama_server
+from tests.llm.llama_server import llama_server
 from vault_index import api, client, llm
 from vault_index.api.learn import lessons_by
 from vault_index.ask import respond

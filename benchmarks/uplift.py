@@ -239,7 +239,7 @@ def scripted_claude(tasks: Sequence[Mapping[str, str]]) -> Iterator[dict[str, st
 @contextlib.contextmanager
 def scripted_codex(tasks: Sequence[Mapping[str, str]]) -> Iterator[dict[str, str]]:
     """Serve a model for Codex, see `typed`."""
-    from tests.support.model_apis import ModelApis
+    from tests.agents.model_apis import ModelApis
 
     with ModelApis() as api:
         api.command = lambda request: typed(tasks, request["input"], '"function_call_output"')

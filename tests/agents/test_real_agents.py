@@ -22,11 +22,11 @@ import jsonschema
 import pytest
 
 from tests.agents.conftest import HEAP, PACKAGES, sent
+from tests.agents.model_apis import ModelApis
 from tests.support import documents
 from tests.support.claude_code import texts
 from tests.support.commands import Ran, run
 from tests.support.files import write
-from tests.support.model_apis import ModelApis
 from tests.support.watchers import watched
 from vault_index.hotpath import agents
 from vault_index.vault import Vault

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.embed.ollama_server import DIMENSION, LONG, OllamaServer, vector
 from tests.support.commands import run
 from tests.support.files import lesson_text, write
-from tests.support.ollama_server import DIMENSION, LONG, OllamaServer, vector
 from vault_index.embed.ollama import OllamaEmbedder
 from vault_index.errors import EmbedderError
 from vault_index.vault import Vault

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.agent_files import session_id, turn, write_transcript
+from tests.journal.agent_files import session_id, turn, write_transcript
 from tests.support.commands import run
 from tests.support.journals import sessions
 from tests.support.planted import SECRETS

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.agent_files import turn, write_transcript
+from tests.journal.agent_files import turn, write_transcript
 from tests.support.commands import run
 from tests.support.journals import keep, prompt, sessions
 from vault_index import config, state

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.agent_files import DAY, bytes_below, session_id, turn, write_transcript
+from tests.journal.agent_files import DAY, bytes_below, session_id, turn, write_transcript
 from tests.support.commands import run
 from tests.support.given import note
 from tests.support.journals import drop, sessions

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.agent_files import DAY, turn, write_transcript
+from tests.journal.agent_files import DAY, turn, write_transcript
 from tests.support.journals import sessions
 from vault_index import config, state
 from vault_index.journal import importing

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
+from tests.learn.materials import an_entry, good_answer
+from tests.learn.projects import taken
 from tests.support.commands import run
 from tests.support.conversations import Conversation
 from tests.support.files import lesson_text, write
-from tests.support.materials import an_entry, good_answer
 from tests.support.model_server import ModelServer
 from tests.support.places import REPO
-from tests.support.projects import taken
 from vault_index import api, client
 from vault_index.learn import gate
 from vault_index.vault import Vault, open_vault

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.materials import CORRECTION, ScriptedModel, a_material, an_entry
+from tests.learn.materials import CORRECTION, ScriptedModel, a_material, an_entry
 from tests.support.planted import SECRETS
 from vault_index.config import Config, home_folder
 from vault_index.errors import VaultError

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
+from tests.learn.materials import a_material, an_entry, good_answer, stage_of
 from tests.support.commands import run as run_command
 from tests.support.conversations import about_redirects
 from tests.support.files import MakeVault, commit, lesson_text
-from tests.support.materials import a_material, an_entry, good_answer, stage_of
 from tests.support.model_server import ModelServer
 from vault_index import api, client
 from vault_index.api import codec

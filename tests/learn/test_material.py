@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from tests.git.test_git_door import SETTINGS
+from tests.learn.projects import a_project, a_vault, commit, taken
 from tests.support.commands import run
 from tests.support.conversations import Conversation, about_redirects, about_retries
 from tests.support.files import write
 from tests.support.given import given_to
 from tests.support.planted import SECRETS
-from tests.support.projects import a_project, a_vault, commit, taken
 from vault_index.check.redact import redact
 from vault_index.config import load
 from vault_index.errors import VaultError

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.learn.materials import an_entry, good_answer, stage_of
 from tests.support.commands import run
 from tests.support.conversations import Conversation
 from tests.support.files import MakeVault, commit, write
-from tests.support.materials import an_entry, good_answer, stage_of
 from tests.support.model_server import ModelServer
 from tests.support.planted import SECRETS
 from vault_index.check import secrets

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from tests.learn.projects import a_project, commit
 from tests.support.commands import run
 from tests.support.files import write
-from tests.support.projects import a_project, commit
 from vault_index.config import load
 from vault_index.features import LearnTable
 from vault_index.learn import gather, significance

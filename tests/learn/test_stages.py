@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.materials import ScriptedModel, a_material, an_entry, good_answer
+from tests.learn.materials import ScriptedModel, a_material, an_entry, good_answer
 from vault_index.config import Config
 from vault_index.errors import ModelAnswerError, ModelRefusedError
 from vault_index.features import LearnTable

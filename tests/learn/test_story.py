@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
+from tests.learn.materials import an_entry, good_answer
 from tests.support.claude_code import OpenSession, environment
 from tests.support.commands import run
 from tests.support.files import commit, lesson_text, write
-from tests.support.materials import an_entry, good_answer
 from tests.support.messages_api import Blocks, MessagesApi, last_text, text, tool_use
 from tests.support.model_server import ModelServer
 from tests.support.terminals import at_terminal

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.learn.materials import MOMENTS
 from tests.support.conversations import Conversation
-from tests.support.materials import MOMENTS
 from vault_index.journal import transcript
 from vault_index.learn import timeline
 from vault_index.learn.timeline import COMMIT

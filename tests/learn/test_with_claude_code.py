@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from tests.learn.materials import a_material, an_entry, good_answer, stage_of
 from tests.support.claude_code import environment
 from tests.support.files import MakeVault, commit, write
-from tests.support.materials import a_material, an_entry, good_answer, stage_of
 from tests.support.messages_api import Blocks, MessagesApi, last_text, text
 from vault_index import client
 from vault_index.api.learn import lessons_by

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
+from tests.llm.llama_server import shared_model
 from tests.support.amounts import amount
 from tests.support.commands import run
 from tests.support.conversations import about_redirects
 from tests.support.files import MakeVault, commit, lesson_text
 from tests.support.homes import shared_folder
-from tests.support.llama_server import shared_model
 from vault_index.learn import evidence, record
 from vault_index.vault import Vault
 

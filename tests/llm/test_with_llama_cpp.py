@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.llm.llama_server import shared_model
 from tests.support.homes import shared_folder
-from tests.support.llama_server import shared_model
 from vault_index import llm
 from vault_index.config import Config, LlmTable
 from vault_index.llm.backend import ASSISTANT, TOOL, Question, ToolCall, Turn, schema_of

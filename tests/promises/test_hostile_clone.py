@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import hostile
+from tests.promises import hostile
 from tests.support.commands import run
 from tests.support.files import write
 

@@ -19,13 +19,13 @@ import httpx
 import numpy as np
 import pytest
 
-from tests.support import lancedb_package
+from tests.publish.object_store import URI, ObjectStore, object_store
+from tests.store import lancedb_package
 from tests.support.amounts import amount
 from tests.support.commands import BIN, run
 from tests.support.embedders import WordEmbedder
 from tests.support.files import lesson_text, write
 from tests.support.indexed import with_words
-from tests.support.object_store import URI, ObjectStore, object_store
 from tests.support.watchers import soon, watched
 from vault_index import publish
 from vault_index.client import silent

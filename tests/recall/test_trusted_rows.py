@@ -14,15 +14,13 @@ from vault_index.recall import select
 from vault_index.search import query
 from vault_index.vault import Vault, open_vault
 
-pytestmark = pytest.mark.no_arithmetic
-
 BROKEN = "---\ntitle: fine\ntags: one: two\n---\ntext\n"
 UNTRUSTED = HEAP.replace("Raise", "Never mind, raise")
 
 
 @pytest.fixture
-def team(make_vault: MakeVault, with_model: Path) -> Vault:
-    return vault_of_trust(make_vault, with_model)
+def team(make_vault: MakeVault, own_world: Path) -> Vault:
+    return vault_of_trust(make_vault, own_world)
 
 
 def commit_as(root: Path, name: str) -> None:
@@ -34,10 +32,10 @@ def commit_as(root: Path, name: str) -> None:
 
 @pytest.mark.slow
 def test_rows_of_an_untrusted_version_are_not_those_of_a_trusted_file(
-    team: Vault, with_model: Path
+    team: Vault, own_world: Path
 ) -> None:
     """A trusted author replaces text with what does not parse: its last good rows stay."""
-    trusting(with_model, 'trusted_authors = ["ada@example.org"]')
+    trusting(own_world, 'trusted_authors = ["ada@example.org"]')
     write(team.lessons_dir / "heap.md", UNTRUSTED)
     commit_as(team.root, "Eve")
     assert injected(team) == []
@@ -48,8 +46,8 @@ def test_rows_of_an_untrusted_version_are_not_those_of_a_trusted_file(
 
 
 @pytest.mark.slow
-def test_rows_of_a_draft_are_not_those_of_a_committed_file(team: Vault, with_model: Path) -> None:
-    trusting(with_model, 'trust = "committed-only"')
+def test_rows_of_a_draft_are_not_those_of_a_committed_file(team: Vault, own_world: Path) -> None:
+    trusting(own_world, 'trust = "committed-only"')
     write(team.lessons_dir / "heap.md", UNTRUSTED)
     assert injected(team) == []
     write(team.lessons_dir / "heap.md", BROKEN)
@@ -64,9 +62,9 @@ def test_rows_of_a_draft_are_not_those_of_a_committed_file(team: Vault, with_mod
 
 @pytest.mark.slow
 def test_what_was_saved_after_the_index_was_made_lends_its_rows_no_trust(
-    team: Vault, with_model: Path
+    team: Vault, own_world: Path
 ) -> None:
-    trusting(with_model, 'trust = "committed-only"')
+    trusting(own_world, 'trust = "committed-only"')
     write(team.lessons_dir / "heap.md", UNTRUSTED)
     again = open_vault(team.root)
     reconcile.sync(again)
@@ -75,9 +73,9 @@ def test_what_was_saved_after_the_index_was_made_lends_its_rows_no_trust(
 
 
 @pytest.mark.slow
-def test_a_filter_of_the_repository_makes_no_text_trusted(team: Vault, with_model: Path) -> None:
+def test_a_filter_of_the_repository_makes_no_text_trusted(team: Vault, own_world: Path) -> None:
     """And it is not run."""
-    trusting(with_model, 'trust = "committed-only"')
+    trusting(own_world, 'trust = "committed-only"')
     ran = team.root / "ran"
     write(team.root / ".gitattributes", "*.md filter=clean\n")
     clean = f"sh -c 'touch {ran}; git cat-file blob HEAD:lessons/heap.md'"
@@ -88,8 +86,8 @@ def test_a_filter_of_the_repository_makes_no_text_trusted(team: Vault, with_mode
 
 
 @pytest.mark.slow
-def test_a_rename_vouches_for_no_text(team: Vault, with_model: Path) -> None:
-    trusting(with_model, 'trusted_authors = ["ada@example.org"]')
+def test_a_rename_vouches_for_no_text(team: Vault, own_world: Path) -> None:
+    trusting(own_world, 'trusted_authors = ["ada@example.org"]')
     write(team.lessons_dir / "heap.md", UNTRUSTED)
     commit_as(team.root, "Eve")
     (team.lessons_dir / "heap.md").rename(team.lessons_dir / "raised.md")
@@ -105,9 +103,9 @@ def test_a_rename_vouches_for_no_text(team: Vault, with_model: Path) -> None:
 
 @pytest.mark.slow
 def test_a_shallow_clone_makes_nobody_the_author_of_all(
-    team: Vault, with_model: Path, tmp_path: Path
+    team: Vault, own_world: Path, tmp_path: Path
 ) -> None:
-    trusting(with_model, 'trusted_authors = ["ada@example.org"]')
+    trusting(own_world, 'trusted_authors = ["ada@example.org"]')
     write(team.lessons_dir / "heap.md", UNTRUSTED)
     commit_as(team.root, "Eve")
     write(team.lessons_dir / "other/1.md", lesson_text("T1", "Of something else, by Ada."))
@@ -118,8 +116,8 @@ def test_a_shallow_clone_makes_nobody_the_author_of_all(
 
 
 @pytest.mark.slow
-def test_a_mailmap_makes_nobody_somebody_else(team: Vault, with_model: Path) -> None:
-    trusting(with_model, 'trusted_authors = ["ada@example.org"]')
+def test_a_mailmap_makes_nobody_somebody_else(team: Vault, own_world: Path) -> None:
+    trusting(own_world, 'trusted_authors = ["ada@example.org"]')
     write(team.lessons_dir / "heap.md", UNTRUSTED)
     write(team.root / ".mailmap", "Ada <ada@example.org> <eve@example.org>\n")
     commit_as(team.root, "Eve")

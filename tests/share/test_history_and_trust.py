@@ -125,14 +125,14 @@ def test_a_new_clone_of_a_known_vault_embeds_nothing(
 
 
 @pytest.fixture
-def team(make_vault: MakeVault, with_model: Path) -> Vault:
-    return vault_of_trust(make_vault, with_model)
+def team(make_vault: MakeVault, own_world: Path) -> Vault:
+    return vault_of_trust(make_vault, own_world)
 
 
 @pytest.mark.slow
-def test_committed_only(team: Vault, with_model: Path) -> None:
+def test_committed_only(team: Vault, own_world: Path) -> None:
     assert injected(team) == ["heap"]
-    trusting(with_model, 'trust = "committed-only"')
+    trusting(own_world, 'trust = "committed-only"')
     assert injected(team) == ["heap"]
     write(team.lessons_dir / "mine.md", HEAP.replace("Raise", "Please raise"))
     assert injected(team) == ["heap"]
@@ -149,10 +149,10 @@ def test_committed_only(team: Vault, with_model: Path) -> None:
 
 
 @pytest.mark.slow
-def test_only_of_authors_on_the_list(team: Vault, with_model: Path) -> None:
-    trusting(with_model, 'trusted_authors = ["ada@example.org"]')
+def test_only_of_authors_on_the_list(team: Vault, own_world: Path) -> None:
+    trusting(own_world, 'trusted_authors = ["ada@example.org"]')
     assert injected(team) == ["heap"]
-    trusting(with_model, 'trusted_authors = ["ADA lovelace"]')
+    trusting(own_world, 'trusted_authors = ["ADA lovelace"]')
     assert injected(team) == ["heap"]
     write(team.lessons_dir / "heap.md", HEAP + "And more.\n")
     run("git", "add", "-A", cwd=team.root)
@@ -162,10 +162,10 @@ def test_only_of_authors_on_the_list(team: Vault, with_model: Path) -> None:
 
 @pytest.mark.slow
 def test_an_author_counts_only_with_a_committer_on_the_list(
-    team: Vault, with_model: Path, monkeypatch: pytest.MonkeyPatch
+    team: Vault, own_world: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever commits may name any author: `git commit --author "Ada <ada@example.org>"`."""
-    trusting(with_model, 'trusted_authors = ["ada@example.org"]')
+    trusting(own_world, 'trusted_authors = ["ada@example.org"]')
     write(team.lessons_dir / "heap.md", HEAP + "And more.\n")
     run("git", "add", "-A", cwd=team.root)
     with monkeypatch.context() as patch:
@@ -173,13 +173,13 @@ def test_an_author_counts_only_with_a_committer_on_the_list(
         patch.setenv("GIT_COMMITTER_EMAIL", "eve@example.org")
         run("git", "commit", "-q", "-m", "x", cwd=team.root)
     assert injected(team) == []
-    trusting(with_model, 'trusted_authors = ["ada@example.org", "EVE"]')
+    trusting(own_world, 'trusted_authors = ["ada@example.org", "EVE"]')
     assert injected(team) == ["heap"]
 
 
 @pytest.mark.slow
-def test_a_file_name_that_is_a_pattern_borrows_nobodys_trust(team: Vault, with_model: Path) -> None:
-    trusting(with_model, 'trusted_authors = ["ada@example.org"]')
+def test_a_file_name_that_is_a_pattern_borrows_nobodys_trust(team: Vault, own_world: Path) -> None:
+    trusting(own_world, 'trusted_authors = ["ada@example.org"]')
     (team.lessons_dir / "heap.md").rename(team.lessons_dir / "*.md")
     run("git", "add", "-A", cwd=team.root)
     run("git", "commit", "-q", "-m", "x", "--author", "Eve <eve@example.org>", cwd=team.root)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import git_operations
-from tests.support.clones import save, two_clones
+from tests.share.clones import save, two_clones
 from tests.support.commands import PATH, run
 from tests.support.files import lesson_text, write
 from tests.support.planted import SECRETS

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.clones import TWO_LESSONS, copies_of_clones, save, sync, two_clones
+from tests.share.clones import TWO_LESSONS, copies_of_clones, save, sync, two_clones
 from tests.support.commands import PATH, run
 from tests.support.files import lesson_text, write
 from vault_index.share import remote as share

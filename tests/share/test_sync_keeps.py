@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.clones import copies_of_clones
+from tests.share.clones import copies_of_clones
 from tests.support.commands import run
 from tests.support.files import write
 from vault_index.errors import VaultError

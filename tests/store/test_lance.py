@@ -18,11 +18,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.support import lancedb_package
+from tests.store import lancedb_package
+from tests.store.tables import DIMENSION, WORDS, some_rows
 from tests.support.commands import BIN, run
 from tests.support.files import lesson_text
 from tests.support.places import REPO
-from tests.support.tables import DIMENSION, WORDS, some_rows
 from vault_index.errors import IndexStateError
 from vault_index.store.filters import any_of, below
 from vault_index.store.lance import LanceTable
@@ -202,7 +202,7 @@ def test_a_pinned_reader_reads_what_was_there_and_others_what_is(store: Table) -
     shown = pinned.take(places[::-1])
     code = f"""
         from pathlib import Path
-        from tests.support.tables import DIMENSION, some_rows
+        from tests.store.tables import DIMENSION, some_rows
         from vault_index.store.table import Table
         store = Table(Path({str(store.index)!r}), DIMENSION)
         store.merge(some_rows(4, 5), delete=True)
@@ -256,7 +256,7 @@ def test_threads_ask_side_by_side(store: Table) -> None:
 USE = """
 from vault_index.store.reader import Reader
 from vault_index.store.table import Table
-from tests.support.tables import DIMENSION, some_rows
+from tests.store.tables import DIMENSION, some_rows
 store = Table(Path(sys.argv[1]), DIMENSION)
 store.create()
 store.replace(some_rows(30, 1), [])

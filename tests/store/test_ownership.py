@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.promises.hostile import bind
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, lesson_text, write
-from tests.support.hostile import bind
 from vault_index import files
 from vault_index.errors import ForeignIndexError, IndexStateError, VaultError
 from vault_index.index import reconcile

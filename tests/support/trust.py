@@ -18,9 +18,9 @@ PROMPT = "our frontend build dies with heap out of memory"
 def vault_of_trust(make_vault: MakeVault, home: Path) -> Vault:
     """Make a committed and indexed vault of nine lessons, one of them `HEAP`."""
     files = {f"other/{n}.md": lesson_text(f"T{n}", f"Of something else, {n}.") for n in range(8)}
+    trusting(home, "")
     vault = make_vault({"heap.md": HEAP} | files)
     commit(vault.root)
-    trusting(home, "")
     reconcile.sync(vault)
     return vault
 
@@ -34,4 +34,4 @@ def injected(vault: Vault) -> list[str]:
 
 def trusting(home: Path, settings: str) -> None:
     """Write the user's settings."""
-    write(home / "config.toml", f"floor = 0.3\n{settings}\n")
+    write(home / "config.toml", f'embedder = "none"\nfloor = 0.05\n{settings}\n')

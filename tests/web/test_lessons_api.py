@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from tests.embed.ollama_server import OllamaServer
 from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text
-from tests.support.ollama_server import OllamaServer
 from tests.support.serving import Answering, answering
 from vault_index.store import moments
 
