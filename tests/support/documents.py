@@ -49,14 +49,14 @@ def commands() -> list[str]:
 
 
 def settings_table() -> str:
-    """Return a row for each setting: its name, default, the files that may set it, and its comment."""
-    rows = ["| setting | default | in a vault | |", "|---|---|---|---|"]
+    """Return a row for each setting: its name, with a star if a vault may set it, default, comment."""
+    rows = ["| setting | default | |", "|---|---|---|"]
     comments = _comments()
     for name in filter(comments.get, config.SETTINGS):
         default = config.SETTINGS[name].default
         shown = "" if default in (None, MISSING) else _spelled(default)
-        of_vault = "yes" if name in config.VAULT_KEYS else ""
-        rows.append(f"| `{name}` | {shown} | {of_vault} | {comments[name].replace('|', 'or')} |")
+        star = " *" if name in config.VAULT_KEYS else ""
+        rows.append(f"| `{name}`{star} | {shown} | {comments[name].replace('|', 'or')} |")
     return "\n".join(rows)
 
 
@@ -69,10 +69,10 @@ def commands_table() -> str:
             for name in names.split():
                 command = main.get_command(context, name)
                 assert command, name
-                lines += [f"| `lessons {name}` | {command.get_short_help_str(1000)} |"]
+                lines += [f"| `{name}` | {command.get_short_help_str(1000)} |"]
                 if isinstance(command, click.Group):
                     lines += [
-                        f"| `lessons {name} {each}` | {own.get_short_help_str(1000)} |"
+                        f"| `{name} {each}` | {own.get_short_help_str(1000)} |"
                         for each in command.list_commands(context)
                         if (own := command.get_command(context, each))
                     ]
@@ -81,26 +81,24 @@ def commands_table() -> str:
 
 
 def tools_table() -> str:
-    """Return a row for each MCP tool with its parameters, and one for each of these."""
-    rows = ["| tool, parameter | |", "|---|---|"]
+    """Return a row for each MCP tool, with its parameters."""
+    rows = ["| tool | | parameters |", "|---|---|---|"]
     with mock.patch("vault_index.hotpath.spool.is_on", return_value=True):
         tools = anyio.run(build(Agent("/")).list_tools)
     for tool in tools:
-        rows.append(f"| **`{tool.name}`** | {(tool.description or '').split('. ')[0]}. |")
-        for name, schema in tool.input_schema["properties"].items():
-            rows.append(f"| `{name}` | {schema['description'].replace('|', 'or')} |")
-    return "\n".join(rows).replace(".. |", ". |")
+        about = (tool.description or "").split(". ")[0].rstrip(".")
+        names = ", ".join(f"`{name}`" for name in tool.input_schema["properties"])
+        rows.append(f"| `{tool.name}` | {about}. | {names} |")
+    return "\n".join(rows)
 
 
 def routes_table() -> str:
-    """Return a row for each HTTP route, with the fields that it takes."""
+    """Return a row for each HTTP route."""
     app = FastAPI()
     for routes in (lessons.query_routes, lessons.routes, ask.routes, journal.routes):
         app.include_router(routes)
-    rows = ["| route | | fields |", "|---|---|---|"]
-    for route, about, fields in described(app):
-        rows.append(f"| `{route}` | {about} | {', '.join(f'`{field}`' for field in fields)} |")
-    return "\n".join(rows)
+    rows = [f"| `{route}` | {about} |" for route, about, _ in described(app)]
+    return "\n".join(["| route | |", "|---|---|", *rows])
 
 
 def _spelled(value: object) -> str:
