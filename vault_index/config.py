@@ -73,7 +73,6 @@ class UnknownKey:
 
     @property
     def is_gone(self) -> bool:
-        """Whether it was a setting once: that is worth a warning, and stops no commit."""
         return self.key in _GONE
 
     def __str__(self) -> str:
@@ -148,7 +147,6 @@ class Config:
         return settings
 
     def having(self, *tables: object) -> Config:
-        """Return a copy with these settings of features."""
         return replace(self, tables={**self.tables, **{type(each): each for each in tables}})
 
     def warnings(self) -> list[str]:

@@ -88,7 +88,6 @@ class Vault:
 
     @property
     def lessons_dir(self) -> Path:
-        """The folder with the lessons."""
         return self.root / FOLDER
 
     def place(self, path: str) -> Path:

@@ -147,7 +147,6 @@ class _Texts:
         self._known = functools.cache(self._prompts)
 
     def of(self, session: str, key: str) -> str:
-        """Return the text of a prompt, redacted; "" where nothing has it."""
         return self._known(session).get(key, "") if session and key else ""
 
     def _in_journal(self, id: str) -> Session | None:

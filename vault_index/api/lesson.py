@@ -147,7 +147,6 @@ def _path(caller: Caller, id: str) -> str:
 
 
 def _metadata(vault: Vault, path: str) -> list[tuple[str, list[str]]]:
-    """Return the frontmatter of a file as it is on the disk; nothing of a file that does not parse."""
     try:
         files.refuse_links(vault.root / path, vault.root)
         metadata = metadata_of(LessonFile.of(files.read_file(vault.root / path), path))

@@ -41,7 +41,6 @@ class Question(Generic[AnswerOut]):
 
     @property
     def is_about_journal(self) -> bool:
-        """Whether it is about the journal, and not about a vault."""
         return self.name.startswith("journal.")
 
 

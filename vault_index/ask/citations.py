@@ -81,7 +81,6 @@ class Citations:
         return shown
 
     def end(self) -> str:
-        """Return the rest, after the last piece."""
         self._is_whole = True
         return self.feed("") + self._space.strip()
 

@@ -68,7 +68,6 @@ class Passage:
     best: tuple[str, ...] = ()  # the sentences of it that answer the question, best first
 
     def as_json(self) -> dict[str, Any]:
-        """Return the passage as JSON values."""
         values = {**asdict(self), "best": list(self.best)}
         del values["span"]  # of interest to the next search alone
         return values

@@ -73,7 +73,6 @@ class Answer:
     hint: str = ""  # what to do about it, or how to get a written answer
 
     def as_json(self) -> dict[str, Any]:
-        """Return the answer as JSON values; its text is `answer`."""
         values = asdict(self)
         for name in ("sources", "passages"):
             values[name] = [each.as_json() for each in getattr(self, name)]
@@ -99,7 +98,6 @@ class _Course:
     citations: Citations = field(default_factory=lambda: Citations(()))
 
     def show(self, text: str) -> None:
-        """Pass on a piece of the answer."""
         if text:
             self.shown += text
             self.event({"event": "piece", "text": text})
@@ -119,7 +117,6 @@ class _Course:
         self.show(self.citations.feed(piece))
 
     def end(self) -> None:
-        """Pass on the rest of a model's text. Raises ModelCallError if nothing of it is shown."""
         self.show(self.citations.end())
         if not self.shown.strip():
             raise ModelCallError(f"{self.name} answered with nothing", "choose another model")

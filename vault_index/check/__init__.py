@@ -49,7 +49,6 @@ class Candidate:
 
     @property
     def shown(self) -> str:
-        """The path as people see it, from the vault's root."""
         return shown(self.path) if self.is_lesson else self.path
 
 
@@ -70,7 +69,6 @@ class Selection:
         return (candidate for batch in self.batches() for candidate in batch)
 
     def batches(self) -> Iterator[list[Candidate]]:
-        """Yield the files, some at a time."""
         for start in range(0, len(self.files), FILES_AT_ONCE):
             yield list(self.read(self.files[start : start + FILES_AT_ONCE]))
 

@@ -85,11 +85,9 @@ class Pattern:
             yield from self.find_all(text, lowered, whole=whole)
 
     def is_in(self, text: str, *, whole: bool = False) -> bool:
-        """Whether a text has a match: see `find`."""
         return next(self.find(text, in_lower_case(text), whole=whole), None) is not None
 
     def find_all(self, text: str, lowered: str, *, whole: bool = False) -> Iterator[re.Match[str]]:
-        """Yield the matches in a text, keywords or not."""
         for regex in self.regex:
             if not all(words.owners(lowered) for words in _needed(regex)):
                 continue

@@ -107,7 +107,6 @@ def _put(
 
 
 def _finish_forgetting(on_note: Note) -> None:
-    """Take out of the journal what an earlier command noted and did not finish."""
     if os.path.lexists(f"{index_files.home_folder(os.environ)}/{spool.JOURNAL}/{spool.FORGETTING}"):
         _loaded("client.journal").finish_forgetting(on_note)
 

@@ -60,7 +60,6 @@ def finish_forgetting(on_note: Note) -> None:
 
 
 def _bring_up_to_date(journal: Journal, on_note: Note, on_progress: api.Progress) -> None:
-    """Bring the journal's index up to date, as far as that can be done now."""
     progress = partial(on_progress, "indexing the journal")
     try:
         stats = index.sync(journal, wait=False, progress=progress)

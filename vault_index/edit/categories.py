@@ -140,7 +140,6 @@ def apply(vault: Vault, planned: Plan) -> None:
 
 
 def _beside(vault: Vault) -> Iterator[str]:
-    """Yield the files that are not lessons but may belong to some, such as pictures."""
     for folder, folders, names in os.walk(vault.lessons_dir):
         folders[:] = [name for name in folders if not name.startswith(".")]
         inside = os.path.relpath(folder, vault.lessons_dir)
@@ -194,7 +193,6 @@ def _renamed(category: CategoryPath, old: CategoryPath, new: CategoryPath) -> Ca
 
 
 def _moved(folder: str, old: CategoryPath, new: CategoryPath) -> str | None:
-    """Return the new name of a folder, with the part below the old name as it is written."""
     if _renamed(normalise(folder), old, new) is None:
         return None
     parts = folder.split("/")

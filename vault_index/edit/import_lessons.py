@@ -69,7 +69,6 @@ class Plan:
 
     @property
     def to_write(self) -> list[Item]:
-        """The items that would be written."""
         return [item for item in self.items if item.verdict in (WRITE, UPDATE)]
 
 

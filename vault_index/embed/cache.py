@@ -91,7 +91,6 @@ class VectorCache:
         return vectors
 
     def put(self, vectors: Mapping[str, np.ndarray]) -> None:
-        """Keep vectors, as far as that is possible."""
         blobs = {key: vector.astype("<f4").tobytes() for key, vector in vectors.items()}
         rows = [(self.embedder, key, blob) for key, blob in blobs.items()]
         with self._as_if_empty(), self._opened() as database, database:

@@ -75,7 +75,6 @@ class MiniLM:
         return np.array(vectors, np.float32).reshape(-1, DIMENSION)
 
     def embed_query(self, text: str) -> np.ndarray:
-        """Return the unit vector of a query, float32[384]: the model makes no difference."""
         vector: np.ndarray = self.embed_documents([text])[0]
         return vector
 

@@ -64,6 +64,5 @@ class Handler(logging.Handler):
         self._say = say
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Say what a library logs."""
         error = record.exc_info[1] if record.exc_info else None
         self._say(f"error: {line(error)}" if error else record.getMessage())

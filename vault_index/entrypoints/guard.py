@@ -100,7 +100,6 @@ class Guard:
         self._rules = rules
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on to the application, or refuse it."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
@@ -116,7 +115,6 @@ class Guard:
         await self._app(scope, replay, send)
 
     def _refusal(self, scope: Scope) -> JSONResponse | None:
-        """Return the answer to a request that does not pass by its headers."""
         headers, rules = Headers(scope=scope), self._rules
         host, origin = headers.get("host", "").lower(), headers.get("origin", "").lower()
         if not host or (rules.hosts and host not in rules.hosts):

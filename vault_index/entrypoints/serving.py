@@ -192,7 +192,6 @@ class LoginFile:
     disable: tuple[str, ...]
 
     def write(self) -> None:
-        """Write it in place of one of before. Raises WriteError."""
         with files.writing(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             files.replace_file(self.path, self.text.encode())
@@ -271,8 +270,6 @@ def _unit(words: list[str], environ: dict[str, str], port: int) -> str:
 
 
 def _quoted(word: str) -> str:
-    """Quote a word, all that is not plain as the escapes of its bytes."""
-
     def escaped(found: re.Match[str]) -> str:
         return "".join(f"\\x{byte:02x}" for byte in os.fsencode(found[0]))
 

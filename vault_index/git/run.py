@@ -45,7 +45,6 @@ class Setting:
 
     @property
     def is_of_repository(self) -> bool:
-        """Whether the repository's own files make it."""
         return self.scope in _REPOSITORY
 
 
@@ -275,7 +274,6 @@ def _verb(arguments: Sequence[str]) -> str:
 
 
 def _settings(folder: Path) -> list[Setting]:
-    """Return all settings of git, and where each is from; git 2.26 or newer tells."""
     _, listed, _ = _run(folder, top_of(folder), ["config", "--list", "-z", "--show-scope"])
     fields = os.fsdecode(listed).split("\0")
     return [

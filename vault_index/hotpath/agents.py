@@ -109,7 +109,6 @@ def _ended_in_codex(event: dict[str, object]) -> tuple[object, object]:
 
 
 def _ended_in_gemini(event: dict[str, object]) -> tuple[object, object]:
-    """Return the output of a command and its status, which follows the output for the model."""
     response = event.get("tool_response")
     output, told = _item(response, "returnDisplay"), str(_item(response, "llmContent"))
     if not isinstance(output, str):
@@ -120,14 +119,12 @@ def _ended_in_gemini(event: dict[str, object]) -> tuple[object, object]:
 
 
 def _ended_in_cursor(event: dict[str, object]) -> tuple[object, object]:
-    """Return the output of a command and its status, which are JSON in a text."""
     values = protocol.loads(str(event.get("tool_output")))
     texts = [_item(values, name) for name in ("stdout", "stderr")]
     return "\n".join(text for text in texts if isinstance(text, str)), _item(values, "exitCode")
 
 
 def _ended_in_copilot(event: dict[str, object]) -> tuple[object, object]:
-    """Return the output of a command and its status, which is the last line for the model."""
     told = str(_item(event, "tool_result", "text_result_for_llm")).rstrip()
     output, _, ended = told.rpartition("<shellId: ")
     status = ended.partition(" completed with exit code ")[2].removesuffix(">")

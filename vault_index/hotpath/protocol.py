@@ -198,7 +198,6 @@ class _Context:
 
     @staticmethod
     def parse_constant(name: str) -> float:
-        """Return the value of `NaN`, `Infinity` or `-Infinity`."""
         return float(name.replace("Infinity", "inf"))
 
 

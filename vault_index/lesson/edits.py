@@ -339,7 +339,6 @@ def _with_merged(
 
 
 def _union(ours: list[Any], theirs: list[Any], base: list[Any]) -> list[Any]:
-    """Merge lists as sets, in the order of the base, then of each side."""
     by_text = {repr(item): item for item in (*base, *ours, *theirs)}
     old, mine, yours = ({repr(item) for item in side} for side in (base, ours, theirs))
     return [item for text, item in by_text.items() if text not in old or text in mine & yours]

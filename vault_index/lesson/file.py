@@ -84,7 +84,6 @@ class LessonFile:
 
     @classmethod
     def of_text(cls, text: str, path: str, bom: str = "") -> LessonFile:
-        """Take a file's text apart."""
         return cls.of_lines(lines_of(text), path, bom)
 
     @classmethod
@@ -112,19 +111,16 @@ class LessonFile:
 
     @property
     def frontmatter(self) -> range:
-        """The lines between the dashes."""
         if self.opening is None or self.closing is None:
             return range(0)
         return range(self.opening + 1, self.closing)
 
     @property
     def body(self) -> range:
-        """The lines below the frontmatter."""
         return range(0 if self.closing is None else self.closing + 1, len(self.lines))
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
-        """The code and HTML of the body, by lines of the file."""
         start = self.body.start
         of_body = blocks.of_text(self.text(self.body))
         return tuple(block.moved(start) for block in of_body) if start else tuple(of_body)
@@ -176,17 +172,14 @@ class LessonFile:
 
     @property
     def preamble(self) -> range:
-        """The lines of the body above the first section."""
         first = self.sections[0].heading if self.sections else len(self.lines)
         return range(self.body.start, first)
 
     def text(self, span: range) -> str:
-        """Return lines as one text, with line feeds only."""
         text = "".join(self.lines[span.start : span.stop]).replace("\r\n", "\n")
         return text.replace("\r", "\n") if self.newline == "\r" else text
 
     def to_bytes(self) -> bytes:
-        """Return the file's bytes: those that it was made of."""
         return (self.bom + "".join(self.lines)).encode()
 
 

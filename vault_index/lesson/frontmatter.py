@@ -218,7 +218,6 @@ def _line_that_fails(block: str) -> int:
 
 
 def _failure(line: str) -> Exception | None:
-    """Return why a line does not load by itself; None if it does."""
     try:
         refuse_expensive(line)
         _load(line.strip())

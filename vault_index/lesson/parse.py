@@ -134,7 +134,6 @@ def id_of(path: str) -> LessonId:
 
 
 def _title_of(body: str, declared: str, path: str) -> tuple[str, str]:
-    """Choose a title (frontmatter, else the first heading, else the file name) and the text."""
     body = body.strip()
     first, _, rest = body.partition("\n")
     heading = heading_of(first)
@@ -208,7 +207,6 @@ class Anchor:
 
     @property
     def shown(self) -> str:
-        """The anchor for people, without its hash."""
         return self.path + (f"#{self.name}" if self.name else "")
 
 

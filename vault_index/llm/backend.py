@@ -68,7 +68,6 @@ class Question:
 
     @property
     def chars(self) -> int:
-        """The characters of all that a model reads."""
         texts = [self.system, *(turn.text for turn in self.turns)]
         texts += [json.dumps(call.arguments) for turn in self.turns for call in turn.calls]
         for tool in self.tools:

@@ -37,7 +37,6 @@ class Connection:
         self._is_ended = False
 
     def follow(self, request: httpx.Request) -> None:
-        """Follow the connection of a request: a hook of the client."""
         self._is_ended = False
         request.extensions["trace"] = self._trace
 

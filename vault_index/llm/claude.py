@@ -155,7 +155,6 @@ class ClaudeBackend(backend.Backend):
         self._is_ended = False
 
     def end(self) -> None:
-        """End the program that runs, from another thread."""
         self._is_ended = True
         if self._process is not None:
             _stop(self._process)

@@ -83,7 +83,6 @@ class Allowance:
             )
 
     def used(self) -> Day:
-        """Return what was used of today."""
         today = datetime.fromtimestamp(self._now(), UTC).date().isoformat()
         with state.reading(self._home) as db:
             days = state.select(db, "usage", Day, "WHERE day = ?", [today])

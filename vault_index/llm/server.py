@@ -188,7 +188,6 @@ class Answered:
 
     @property
     def error(self) -> dict[str, Any]:
-        """The error that the server names, else {}."""
         error = self.value.get("error")
         if isinstance(error, dict):
             return error

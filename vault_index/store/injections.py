@@ -75,12 +75,10 @@ class Record:
 
     @property
     def lessons(self) -> list[str]:
-        """The ids of the lessons that were given, whole or as a line."""
         return [each.lesson for each in self.given if each.form in (WHOLE, LINE)]
 
     @property
     def near(self) -> Given | None:
-        """The lesson that came nearest to the floor."""
         return next((each for each in self.given if each.form == NEAR), None)
 
 

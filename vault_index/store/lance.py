@@ -69,7 +69,6 @@ class Remote:
         }
 
     def refuse_missing(self) -> None:
-        """Raise StoreError for a folder that is not there."""
         if "://" not in self.uri and not Path(self.uri).is_dir():
             raise StoreError(f"{self.uri}: {NOT_PUBLISHED}", "lessons index --publish")
 
@@ -221,12 +220,10 @@ class LanceTable:
 
     @_with_our_errors
     def version(self) -> int:
-        """Return the version that this handle reads."""
         return int(self._wait(self._table.version))
 
     @_with_our_errors
     def count(self, where: str | None = None) -> int:
-        """Count the rows, or those that a filter names."""
         return int(self._wait(self._table.count_rows, where))
 
     @_with_our_errors
@@ -237,7 +234,6 @@ class LanceTable:
         return self._read(self._run(_chosen(self._table.query(), columns, where, ids=ids)))
 
     def batches(self, columns: Sequence[str], where: str | None = None) -> Iterator[pa.RecordBatch]:
-        """Yield columns and `_rowid` of the rows that match, some thousands at a time."""
         with lance_errors(self.folder):
             yield from self._stream(self._run(_chosen(self._table.query(), columns, where)))
 
@@ -287,7 +283,6 @@ class LanceTable:
 
     @_with_our_errors
     def delete(self, where: str) -> None:
-        """Take out the rows that a filter names, in one commit."""
         self._wait(self._table.delete, where)
 
     @_with_our_errors
@@ -298,7 +293,6 @@ class LanceTable:
 
     @_with_our_errors
     def count_versions(self) -> int:
-        """Return the number of versions that are kept."""
         return len(self._wait(self._table.list_versions))
 
     def _again(self, call: Callable[..., Any], *args: Any, **named: Any) -> Any:
@@ -382,7 +376,6 @@ class MatchQuery:
         self.query, self.column = text, column
 
     def query_type(self) -> SimpleNamespace:
-        """Return its kind."""
         return SimpleNamespace(value="match")
 
 

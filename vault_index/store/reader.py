@@ -136,7 +136,6 @@ class Reader(Table):
     # what a search asks
 
     def cosines(self, vector: np.ndarray) -> np.ndarray:
-        """Return the cosine of each row with a unit vector, float32[n]."""
         cosines: np.ndarray = self._vectors @ vector
         return cosines
 
@@ -249,7 +248,6 @@ class Reader(Table):
         return order
 
     def column(self, name: str, where: str | None = None) -> pa.ChunkedArray:
-        """Return a column of all rows, or of those a filter names."""
         return self.scan([name], where)[name]
 
     def tally(self, column: str, where: str | None = None) -> dict[str, int]:

@@ -173,7 +173,6 @@ class Schema:
         return pa.schema(fields)
 
     def columns(self) -> Mapping[str, str]:
-        """Return the names of the columns with their types as the row's class writes them."""
         return {name: kind.__forward_arg__ for name, kind in self.row.__annotations__.items()}
 
 

@@ -79,7 +79,6 @@ class Stats:
 
     @property
     def wrote(self) -> bool:
-        """Whether the index is not what it was."""
         some = self.added or self.changed or self.moved or self.removed or self.refiled
         return bool(some or self.rebuilt or self.skills is not None)
 
@@ -203,15 +202,12 @@ class Source(ABC, Generic[Changes, Result]):
 
     @property
     def embedder(self) -> str:
-        """The name of its embedder. Raises EmbedderError."""
         return self.owner.embedder.name if self.owner.embedder else manifest.NO_EMBEDDER
 
     def table(self, index: Path, dimension: int) -> Table:
-        """Return the table in the folder of an index."""
         return Table(index, dimension, self.columns)
 
     def load(self, index: Path) -> Manifest:
-        """Read the manifest of an index; see `manifest.load`."""
         return manifest.load(index, self.schema)
 
     def _look(self) -> tuple[files.Stamp | None, str, Work[Changes] | None]:

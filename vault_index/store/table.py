@@ -77,12 +77,10 @@ class Table(LanceTable):
         return self.count_versions() <= 1
 
     def rows(self, columns: Sequence[str], where: str | None = None) -> list[dict[str, Any]]:
-        """Return columns of all rows, or of those a filter names."""
         rows: list[dict[str, Any]] = self.scan(columns, where).to_pylist()
         return rows
 
     def rows_of_lessons(self, lesson_ids: Sequence[str]) -> list[LessonRow]:
-        """Return all rows of these lessons, with all columns."""
         tables = (self.scan(None, where) for where in some_of("lesson_id", lesson_ids))
         return [row for table in tables for row in table.to_pylist()]
 

@@ -52,7 +52,6 @@ class Block(NamedTuple):
     is_closed: bool = True
 
     def moved(self, lines: int) -> Block:
-        """Return the block as it is in a text with so many more lines above."""
         return self._replace(start=self.start + lines, end=self.end + lines)
 
 

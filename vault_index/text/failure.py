@@ -145,14 +145,12 @@ class Failure:
 
     @property
     def queries(self) -> tuple[str, str, str]:
-        """Return the texts to search for: command and lines, the lines, and the whole output."""
         command, lines = self.command[:MAX_COMMAND], "\n".join(self.lines)
         whole = "\n".join([self.command[: 2 * MAX_COMMAND], *self.output])
         return f"{command}\n{lines}".strip(), lines or command, whole[:MAX_QUERY]
 
     @cached_property
     def normal(self) -> tuple[str, ...]:
-        """Return the lines of the output without what changes from run to run."""
         return tuple(dict.fromkeys(map(normalise, self.output)))
 
     @cached_property
@@ -163,18 +161,15 @@ class Failure:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the errors' own names and codes in the lines: `KeyError`, `EACCES`, `TS2307`."""
         names = (name for line in self.lines for name in _NAME.findall(line))
         return tuple(dict.fromkeys(name for name in names if name not in _NO_NAMES))
 
     @property
     def is_assertion(self) -> bool:
-        """Whether a test of the user's own says that the code is wrong."""
         return any(map(_ASSERTION.search, self.lines))
 
     @property
     def tests(self) -> frozenset[str]:
-        """Return the names of tests in the output, folded."""
         return frozenset(name.casefold() for line in self.output for name in _TEST.findall(line))
 
     @property

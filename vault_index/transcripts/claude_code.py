@@ -62,11 +62,9 @@ class Reader(events.Reader):
 
     @property
     def is_quiet(self) -> bool:
-        """Whether no prompt is in the queue: all else is in the lines that follow."""
         return self._queue.is_empty
 
     def events(self, line: bytes) -> Iterator[Event]:
-        """Yield the events of a line."""
         if _is_silent(line):
             return
         for record in self.records(line):
@@ -91,7 +89,6 @@ class Reader(events.Reader):
                 self.unread += 1
 
     def end(self) -> Iterator[Event]:
-        """Yield what only the end of the transcript decides."""
         yield from self._queue.untraced(at_end=True)
 
 
@@ -123,7 +120,6 @@ class _Queue:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is waiting or taken."""
         return not self._waiting and not self._taken
 
     def typed(self, recorded: Iterable[Event]) -> None:
@@ -229,7 +225,6 @@ def _class_of(text: str, *, of_program: bool = False) -> str:
 
 
 def _typed_text(kind: str, text: str) -> str:
-    """Return what the person typed, without the tags that wrap it."""
     if kind == events.SHELL_COMMAND and (command := _SHELL_COMMAND.search(text)):
         return command[1]
     if kind == events.SLASH_COMMAND and (name := _SLASH_COMMAND.search(text)):

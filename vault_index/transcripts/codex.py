@@ -38,7 +38,6 @@ class Reader(events.Reader):
         self.parent = str(state.get("parent", ""))  # the session that started this one
 
     def state(self) -> dict[str, Any]:
-        """Return what another reader needs to go on: JSON, without anything that was typed."""
         return {
             "number": self._number,
             "of_program": self._is_of_program,
@@ -47,7 +46,6 @@ class Reader(events.Reader):
         }
 
     def events(self, line: bytes) -> Iterator[Event]:
-        """Yield the events of a line."""
         for record in self.records(line):
             self._number += 1
             payload = record.get("payload")

@@ -80,12 +80,10 @@ class Moment:
 
     @property
     def is_call(self) -> bool:
-        """Whether the agent called a tool."""
         return bool(self.tool)
 
     @property
     def command(self) -> str:
-        """The command of a shell, "" of another tool."""
         return self.about if tools.kind_of(self.tool) == tools.SHELL else ""
 
     @property
@@ -112,11 +110,9 @@ class Moment:
 
     @property
     def commits(self) -> list[str]:
-        """The subjects of the commits that it made."""
         return self.text.splitlines() if self.kind == RAN else []
 
     def sides(self) -> tuple[str, str]:
-        """Return the lines that a change takes away, and those that it adds."""
         lines = self.text.splitlines()
         taken, added = ([line[1:] for line in lines if line[:1] == sign] for sign in "-+")
         return "\n".join(taken), "\n".join(added)

@@ -73,7 +73,6 @@ def _folder(environ: Mapping[str, str], variable: str, default: str) -> Path:
 
 
 def _transcripts_in(top: Path, agent: str, form: re.Pattern[str]) -> Iterator[Transcript]:
-    """Yield an agent's files whose paths below a folder have a form; no links."""
     for folder, _, names in os.walk(top):
         for path in (Path(folder, name) for name in names if name.endswith(".jsonl")):
             with contextlib.suppress(OSError):  # removed meanwhile

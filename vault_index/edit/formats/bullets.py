@@ -99,7 +99,6 @@ def read_bullets(data: bytes, path: str) -> list[Draft]:
 
 
 def _without_comments(text: str) -> str:
-    """Remove HTML comments; a comment that is never closed is text."""
     parts: list[str] = []
     end = 0
     while (start := text.find("<!--", end)) >= 0 and (close := text.find("-->", start)) >= 0:
@@ -140,7 +139,6 @@ def _why_no_lesson(item: _Item) -> str:
 
 
 def _why_none(text: str) -> str:
-    """Return why a text says nothing by itself, "" if it does."""
     if _ONLY_A_POINTER.fullmatch(text):
         return "a pointer"
     if text.startswith("~~") and text.endswith("~~"):

@@ -100,7 +100,6 @@ class HookSettings:
     reading: str = ""  # the permission by which the agent reads a lesson without asking the user
 
     def events(self, when: str = ALWAYS) -> list[str]:
-        """Return the events at which our hook runs always, or where it is asked for."""
         return [hook.event for hook in self.hooks.get(when, ())]
 
     def install(self, settings: Path, command: str, wanted: Sequence[str] = (ALWAYS,)) -> bool:
@@ -166,11 +165,9 @@ class HookSettings:
         return True
 
     def may_read(self, settings: Path) -> bool:
-        """Whether the agent reads a lesson without asking. Raises SettingsError."""
         return self.reading in _allowed(self.read(settings)[1])
 
     def let_read(self, settings: Path) -> None:
-        """Let the agent read a lesson without asking. Raises SettingsError."""
         before, values, has_comments = self.read(settings)
         permissions = values.setdefault("permissions", {})
         if has_comments or not isinstance(permissions, dict):
@@ -334,11 +331,9 @@ class Agent:
         return (Path(named) if named else Path.home() / folder) / file
 
     def runs_hooks(self, place: Path) -> bool:
-        """Whether a file runs our hook on prompts."""
         return self.wiring.events()[0] in self.events_in(place)
 
     def events_in(self, place: Path) -> set[str]:
-        """Return the events at which a file runs our hook; none of a file that cannot be read."""
         try:
             return set(self.wiring.commands(place))
         except SettingsError:

@@ -36,21 +36,17 @@ class Plugin:
         return ["chat.message"] if when == ALWAYS else []
 
     def install(self, settings: Path, command: str, _wanted: Sequence[str] = ()) -> bool:
-        """Write the plugin. False if it is there already. Raises SettingsError."""
         code = resources.files("vault_index.entrypoints.agents").joinpath("opencode.js")
         line = f"const COMMAND = {json.dumps(command)};"
         return OPENCODE_SECTION.put(settings, _COMMAND.sub(lambda _: line, code.read_text("utf-8")))
 
     def uninstall(self, settings: Path) -> bool:
-        """Remove the plugin. False if it is not there. Raises SettingsError."""
         return OPENCODE_SECTION.take_out(settings)
 
     def fatal_keys(self, _settings: Path) -> list[str]:
-        """Return nothing: the file is JavaScript."""
         return []
 
     def commands(self, settings: Path) -> dict[str, str]:
-        """Return the program that the plugin asks, by event. Raises SettingsError."""
         line = _COMMAND.search(OPENCODE_SECTION.text_in(settings) or "")
         return {"chat.message": json.loads(line[1])} if line else {}
 

@@ -58,7 +58,6 @@ class Section:
         return True
 
     def text_in(self, file: Path) -> str | None:
-        """Return the section of a file, without its markers; None without one. Raises SettingsError."""
         text = read(file) or ""
         span = self._span(file, text, as_written=False)
         return None if span is None else _inner(text[span[0] : span[1]])

@@ -81,7 +81,6 @@ class _Group(click.Group):
     """Commands, a module each, that end in one line on stderr and exit 1 when a verb raises."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
-        """Return the names of all commands, as they follow each other in the sections."""
         return " ".join([*SECTIONS.values(), *MORE.values()]).split() + HIDDEN
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
@@ -122,7 +121,6 @@ class _Group(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands that a person meets."""
         self.format_sections(ctx, formatter)
         formatter.write_paragraph()
         formatter.write_text("`lessons help --all` lists all others.")

@@ -21,7 +21,6 @@ class Choice(click.Choice[str]):
     """One of some words; a mistyped one is told which was meant."""
 
     def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:
-        """Return the error for any other word."""
         from difflib import get_close_matches
 
         near = get_close_matches(str(value), list(self.choices), 1, 0.6)
@@ -33,7 +32,6 @@ class InOrder(click.Group):
     """Commands below a command, listed as they are declared: the most used first."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
-        """Return the names of the commands."""
         return list(self.commands)
 
 
@@ -50,13 +48,11 @@ class WithDefault(InOrder):
         return super().parse_args(ctx, args)
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the usage of the first command, then that of the others."""
         words = next(iter(self.commands.values())).collect_usage_pieces(ctx)
         formatter.write_usage(ctx.command_path, " ".join(words))
         formatter.write_usage(ctx.command_path, "COMMAND [ARGS]...", "   or: ")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options of the first command, then the other commands."""
         next(iter(self.commands.values())).format_options(ctx, formatter)
         _default, *others = self.commands
         with formatter.section("Commands"):

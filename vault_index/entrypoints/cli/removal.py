@@ -57,7 +57,6 @@ def run(named: str | None, *, purge: bool, yes: bool) -> None:
 
 
 def _agents() -> Iterator[Step]:
-    """Yield the hooks in the settings of each agent, the user's and those of this project."""
     for name, agent in agents.AGENTS.items():
         for place in dict.fromkeys((agent.place(None), agent.place(Path.cwd()))):
             try:
@@ -70,7 +69,6 @@ def _agents() -> Iterator[Step]:
 
 
 def _machine() -> Iterator[Step]:
-    """Yield what runs, the watcher and the server, and the file that serves at a login."""
     file = serving.login_file(Path.home(), 1)
     if file.path.is_file():
         yield Step(f"{file.path}: the page at each login", file.remove)
@@ -81,7 +79,6 @@ def _machine() -> Iterator[Step]:
 
 
 def _vaults(named: str | None) -> Iterator[Step]:
-    """Yield what is in the clone around this folder: git hooks, settings of git, the index."""
     try:
         root = open_vault(named).root
     except NoVaultError:

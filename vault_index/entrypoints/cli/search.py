@@ -150,7 +150,6 @@ def _silent_from(answer: HitList) -> int | None:
 
 
 def _is_injected(hit: Hit, answer: HitList) -> bool:
-    """Whether a hook injects a hit, or its line: its evidence reaches the floor of its kind."""
     floor = answer.floor if hit.kind == "lessons" else answer.skills_floor
     return floor is not None and hit.reason >= floor
 

@@ -165,7 +165,6 @@ def _errors(findings: list[Finding]) -> int:
 
 
 def _print_findings(named: str | None, findings: list[Finding], files: int, form: str) -> None:
-    """Print the findings of a check, then how many there are."""
     from vault_index import git
     from vault_index.entrypoints.words import fired
 

@@ -161,7 +161,6 @@ def _needed(event: dict[str, object]) -> dict[str, object]:
 
 
 def _cut(event: dict[str, object], names: tuple[str, ...]) -> dict[str, object]:
-    """Return the texts of an event that have these names, each cut to the length that is looked at."""
     texts = {name: event[name] for name in names if isinstance(event.get(name), str)}
     return {name: str(text)[:MAX_FIELD_CHARS] for name, text in texts.items()}
 
@@ -225,7 +224,6 @@ def _after_git(folder: str, started: float) -> None:
 
 
 def _after_turn(event: dict[str, object]) -> None:
-    """Note that the transcript grew; the watcher takes it in or, without one, a process of its own."""
     from vault_index.hotpath import spool
 
     folder = str(event.get("cwd") or os.getcwd())
@@ -287,7 +285,6 @@ def _answer(event: dict[str, object], started: float) -> object:
 
 
 def _without_vault(event: dict[str, object]) -> object:
-    """Answer the start of a session from the journal, if the user has one."""
     from vault_index.hotpath import spool
 
     if event["hook_event_name"] != "SessionStart" or not os.path.isdir(spool.place_of()):

@@ -91,7 +91,6 @@ def _bring_up_to_date(vault: Vault) -> bool:
 
 
 def _index_in_background(vault: Vault, *options: str) -> None:
-    """Leave the index to a process of its own, unless there is a watcher."""
     if not vault.config.watch.autostart:
         with contextlib.suppress(WriteError):  # nothing can be written
             background_index.start(vault, *options)

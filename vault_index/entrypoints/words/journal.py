@@ -110,7 +110,6 @@ def lines(state: Values) -> Iterator[str]:
 
 
 def _contents(state: Values) -> Iterator[str]:
-    """Yield what the journal has, and of which projects."""
     if not state["sessions"]:
         there = state["before"] and f" (files of another version stay in {state['before']})"
         yield f"journal    {state['folder']}: empty; run `lessons journal import`{there}"

@@ -159,7 +159,6 @@ def into(card: Card) -> str:
 
 
 def _prompt(prompt: Values) -> Iterator[tuple[str, str]]:
-    """Yield what a prompt finds today, and would find with the proposal."""
     now, then = prompt["now"], prompt["then"]
     yield "silent" if prompt["is_silent"] else "fires", f"“{prompt['prompt']}”"
     today = f"{now['title']}, {_score(now)}" if now else "nothing"
