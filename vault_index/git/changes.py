@@ -1,8 +1,7 @@
 """Changes between two states of a repository: files, their lines, the patch.
 
-The answers are those of git alone: no filter, no external diff, no program that the repository names.
-A file above BIG_FILE_BYTES counts as binary, so neither ten thousand files nor one of 100 MB are held in
-memory.
+No external diff and no text conversion runs. A file above BIG_FILE_BYTES counts as binary, so neither
+ten thousand files nor one of 100 MB are held in memory.
 """
 
 from __future__ import annotations
@@ -14,7 +13,8 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
 
-from vault_index.git.run import Repo, ask, ask_bytes, repository
+from vault_index.git.dotgit import top_of
+from vault_index.git.run import ask, ask_bytes
 from vault_index.hotpath import index_files
 
 _DIFF = (
@@ -70,14 +70,14 @@ def base_at(folder: Path, when: float) -> str:
     By the reflog of HEAD, which knows what was here; where it does not go back so far, by the dates of
     commits.
     """
-    repo = repository(folder)
+    top = top_of(folder)
     how = ("-g", f"-{MAX_REFLOG}", "--date=unix", "--format=%gd %H")
-    for line in ask(repo, "log", *how, "HEAD", "--").splitlines():
+    for line in ask(top, "log", *how, "HEAD", "--").splitlines():
         entry, _, commit = line.partition(" ")
         at = _REFLOG.fullmatch(entry)
         if at and int(at[1]) <= when:
             return commit
-    return ask(repo, "rev-list", "-1", "--first-parent", f"--before={int(when)}", "HEAD", "--")
+    return ask(top, "rev-list", "-1", "--first-parent", f"--before={int(when)}", "HEAD", "--")
 
 
 def difference(
@@ -88,41 +88,41 @@ def difference(
     `wanted` says of a path whether it counts. The patch is of the smallest changes first, until there
     are `max_chars`. None without a repository.
     """
-    repo = repository(folder)
-    if repo is None:
+    top = top_of(folder)
+    if top is None:
         return None
-    result = Difference(repo.top)
-    base = base or _EMPTY[64 if len(ask(repo, "rev-parse", "HEAD")) == 64 else 40]
+    result = Difference(top)
+    base = base or _EMPTY[64 if len(ask(top, "rev-parse", "HEAD")) == 64 else 40]
     revisions = [base, until] if until else [base]
-    result.files = [each for each in _files(repo, revisions) if wanted(each.path)]
+    result.files = [each for each in _files(top, revisions) if wanted(each.path)]
     if base not in _EMPTY.values():
-        result.before = ask(repo, "ls-tree", "-r", "--name-only", "-z", base).split("\0")
+        result.before = ask(top, "ls-tree", "-r", "--name-only", "-z", base).split("\0")
     span = (until or "HEAD") if base in _EMPTY.values() else f"{base}..{until or 'HEAD'}"
-    log = ask(repo, "log", f"-{MAX_COMMITS}", "--no-merges", "--format=%B%x00", span, "--")
+    log = ask(top, "log", f"-{MAX_COMMITS}", "--no-merges", "--format=%B%x00", span, "--")
     result.messages = [each.strip() for each in log.split("\0") if each.strip()][::-1]
     result.files = result.files[:MAX_FILES]
     untracked = (
-        [] if until else ask(repo, "ls-files", "--others", "--exclude-standard", "-z").split("\0")
+        [] if until else ask(top, "ls-files", "--others", "--exclude-standard", "-z").split("\0")
     )
     paths = [path for path in untracked if path and not path.endswith("/") and wanted(path)]
     room = _read_untracked(result, paths, max_chars)
-    _read_patch(repo, result, revisions, room)
+    _read_patch(top, result, revisions, room)
     return result
 
 
 def between(folder: Path, before: str, after: str) -> str:
     """Return the patch from a file to another, each `commit:path`; "" without a repository."""
-    printed = ask_bytes(repository(folder), *_CHANGES, "-U3", before, after, "--")
+    printed = ask_bytes(top_of(folder), *_CHANGES, "-U3", before, after, "--")
     return printed.decode("utf-8", "replace")
 
 
 def parent(folder: Path, commit: str) -> str:
     """Return the first parent of a commit, "" for the first commit."""
-    return ask(repository(folder), "rev-parse", "--verify", "--quiet", f"{commit}^")
+    return ask(top_of(folder), "rev-parse", "--verify", "--quiet", f"{commit}^")
 
 
-def _files(repo: Repo, revisions: Sequence[str]) -> Iterator[ChangedFile]:
-    fields = iter(ask(repo, *_CHANGES, "--raw", "--numstat", "-z", *revisions, "--").split("\0"))
+def _files(top: Path, revisions: Sequence[str]) -> Iterator[ChangedFile]:
+    fields = iter(ask(top, *_CHANGES, "--raw", "--numstat", "-z", *revisions, "--").split("\0"))
     kinds: dict[str, tuple[str, str]] = {}  # path -> status and path before
     for entry in fields:
         if entry.startswith(":"):
@@ -161,7 +161,7 @@ def _read_untracked(result: Difference, paths: Sequence[str], room: int) -> int:
     return room
 
 
-def _read_patch(repo: Repo, result: Difference, revisions: Sequence[str], room: int) -> None:
+def _read_patch(top: Path, result: Difference, revisions: Sequence[str], room: int) -> None:
     """Add the patches of files, those with the fewest lines first, as long as there is room."""
     there = [file for file in result.files if file.lines and file.path not in result.patch]
     there.sort(key=attrgetter("lines"))
@@ -170,7 +170,7 @@ def _read_patch(repo: Repo, result: Difference, revisions: Sequence[str], room: 
         if room <= 0:
             break
         paths = [path for file in some for path in (file.before, file.path) if path]
-        printed = ask_bytes(repo, *_CHANGES, "-U3", *revisions, "--", *paths)
+        printed = ask_bytes(top, *_CHANGES, "-U3", *revisions, "--", *paths)
         for part in re.split(r"(?m)^(?=diff --git )", printed.decode("utf-8", "replace")):
             begin = part.find("\n--- ") + 1
             if not begin:  # a mode, a rename alone, a binary file

@@ -12,9 +12,9 @@ from itertools import islice
 from pathlib import Path
 
 from vault_index.errors import GitError, WriteError
-from vault_index.git.dotgit import is_bare
+from vault_index.git.dotgit import is_bare, top_of
 from vault_index.git.history import name_changes
-from vault_index.git.run import SUBMODULE, ask, ask_bytes, command, repository, user_setting
+from vault_index.git.run import SUBMODULE, ask, ask_bytes, command
 from vault_index.hotpath import index_files
 
 RECENT_COMMITS, COMMITS = 10, 20  # subjects at most, and commits that are looked at
@@ -46,9 +46,9 @@ class Worktree:
 
 def reflog(folder: Path) -> Path | None:
     """Return the file that each commit, checkout and reset appends to; None without a repository."""
-    repo = repository(folder)
-    path = ask(repo, "rev-parse", "--git-path", "logs/HEAD")
-    return repo.top / path if repo and path else None
+    top = top_of(folder)
+    path = ask(top, "rev-parse", "--git-path", "logs/HEAD")
+    return top / path if top and path else None
 
 
 def activity(folder: Path, besides: Path) -> Activity:
@@ -56,21 +56,21 @@ def activity(folder: Path, besides: Path) -> Activity:
 
     Changes below the folder `besides` are not its work.
     """
-    repo = repository(folder)
-    if repo is None:
+    top = top_of(folder)
+    if top is None:
         return Activity(folder.name)
-    inside = os.path.relpath(os.path.realpath(besides), os.path.realpath(repo.top)) + "/"
+    inside = os.path.relpath(os.path.realpath(besides), os.path.realpath(top)) + "/"
     subjects = []
     log = ("log", f"-{COMMITS}", "--format=%x01%s", "--name-only", "-z")
-    for commit in ask(repo, *log).split("\1")[1:]:
+    for commit in ask(top, *log).split("\1")[1:]:
         subject, *names = (part.strip("\n") for part in commit.split("\0"))
         paths = [name for name in names if name]
         if not paths or not all(path.startswith(inside) for path in paths):
             subjects.append(subject)
-    changed = (path for path in _changed(ask(repo, *_STATUS)) if not path.startswith(inside))
+    changed = (path for path in _changed(ask(top, *_STATUS)) if not path.startswith(inside))
     return Activity(
-        name=repo.top.name,
-        branch=ask(repo, "branch", "--show-current"),
+        name=top.name,
+        branch=ask(top, "branch", "--show-current"),
         subjects=tuple(subjects[:RECENT_COMMITS]),
         changed=tuple(islice(changed, CHANGED_FILES)),
     )
@@ -78,13 +78,13 @@ def activity(folder: Path, besides: Path) -> Activity:
 
 def worktree(folder: Path) -> Worktree | None:
     """Return branch, commit and uncommitted files of the repository around a folder, if there is one."""
-    repo = repository(folder)
-    if repo is None:
+    top = top_of(folder)
+    if top is None:
         return None
     return Worktree(
-        branch=ask(repo, "branch", "--show-current") or "detached",
-        head=ask(repo, "rev-parse", "--short", "-q", "--verify", "HEAD"),
-        uncommitted=_changed(ask(repo, *_STATUS, "--untracked-files=all", "--", str(folder))),
+        branch=ask(top, "branch", "--show-current") or "detached",
+        head=ask(top, "rev-parse", "--short", "-q", "--verify", "HEAD"),
+        uncommitted=_changed(ask(top, *_STATUS, "--untracked-files=all", "--", str(folder))),
     )
 
 
@@ -94,10 +94,9 @@ def _changed(status: str) -> tuple[str, ...]:
 
 def top(folder: Path) -> Path:
     """Return the top folder of the repository around a folder. Raises GitError without one."""
-    repo = repository(folder)
-    if repo is None:
-        raise GitError(f"{folder} is in no git repository", "git init, or lessons init")
-    return repo.top
+    if found := top_of(folder):
+        return found
+    raise GitError(f"{folder} is in no git repository", "git init, or lessons init")
 
 
 def setting(folder: Path, key: str) -> str:
@@ -111,7 +110,9 @@ def editor(folder: Path) -> str:
     A `GIT_EDITOR` that does nothing is not an editor: programs that run git unattended set it.
     """
     named = os.environ.get("GIT_EDITOR", "").strip()
-    return (named if named not in _NO_EDITOR else "") or user_setting(folder, "core.editor").strip()
+    if named and named not in _NO_EDITOR:
+        return named
+    return command(folder, "config", "--global", "--get", "core.editor", check=False).strip()
 
 
 def configure(folder: Path, key: str, value: str) -> bool:
@@ -141,7 +142,7 @@ def files(folder: Path) -> list[str]:
     Those that it does not track are not asked for: git reads each `.gitignore` then, and would wait
     for ever for a pipe of that name.
     """
-    listed = ask(repository(folder), "ls-files", "-z", folder=folder).split("\0")
+    listed = ask(top_of(folder), "ls-files", "-z", folder=folder).split("\0")
     return sorted(set(filter(None, listed)))
 
 
@@ -152,7 +153,7 @@ def staged(folder: Path) -> dict[str, str]:
     """
     how = ("--cached", "--raw", "--no-abbrev", "-z", "--no-renames", "--no-ext-diff")
     only = ("--diff-filter=AMT", "--relative", "--", ".")
-    changes = name_changes(ask(repository(folder), "diff", *how, *only, folder=folder))
+    changes = name_changes(ask(top_of(folder), "diff", *how, *only, folder=folder))
     return {change.path: change.blob for change in changes}
 
 
@@ -162,25 +163,24 @@ def changed_since(folder: Path, commit: str, kinds: str = "AMT") -> list[str]:
     `kinds` are git's letters: A for added, M and T for changed, D for deleted.
     """
     how = ("--name-only", "-z", "--no-renames", "--no-ext-diff", f"--diff-filter={kinds}", commit)
-    names = ask(repository(folder), "diff", *how, "--relative", "--", ".", folder=folder)
+    names = ask(top_of(folder), "diff", *how, "--relative", "--", ".", folder=folder)
     return list(filter(None, names.split("\0")))
 
 
 def root_commit(folder: Path) -> str:
     """Return the first commit of the history here, of several the smallest; "" without a commit."""
-    roots = ask(repository(folder), "rev-list", "--max-parents=0", "HEAD").split()
+    roots = ask(top_of(folder), "rev-list", "--max-parents=0", "HEAD").split()
     return min(roots, default="")
 
 
 def ignored(top: Path, paths: Collection[str]) -> set[str]:
     """Return which paths, relative to the top of a repository, git does not track and ignores."""
-    repo = repository(top)
     pending, names = [sorted(paths)], set()
-    while repo and pending:
+    while pending:
         some = pending.pop()
         # each path is answered as <source> <line> <pattern> <path>, without a source if not ignored
         told = ask_bytes(
-            repo,
+            top,
             "--no-literal-pathspecs",  # which it knows nothing of
             *("check-ignore", "--stdin", "-z", "--verbose", "--non-matching"),
             stdin="".join(f"./{path}\0" for path in some),
@@ -253,7 +253,7 @@ def start_repository(folder: Path) -> bool:
 
     Raises WriteError, and GitError for a bare repository: it has no place for files.
     """
-    if repository(folder) is not None:
+    if top_of(folder) is not None:
         return False
     if is_bare(folder):
         raise GitError(f"{folder} is a bare repository", "clone it, and lessons init in the clone")
@@ -274,7 +274,7 @@ def in_the_way(top: Path, old: str, new: str) -> str:
 
     Also of a file that git ignores, which it would overwrite without a word.
     """
-    changed = _changed(ask(repository(top), *_STATUS, "--untracked-files=no"))
+    changed = _changed(ask(top_of(top), *_STATUS, "--untracked-files=no"))
     printed = command(top, "diff-tree", "-r", "-z", "--raw", "--no-renames", old, new)
     changes = list(name_changes(printed))
     removed = [change.path for change in changes if change.mode == _ABSENT]
@@ -295,11 +295,11 @@ def in_the_way(top: Path, old: str, new: str) -> str:
 def conflicts(top: Path, ours: str, theirs: str) -> list[str]:
     """Return the paths at which a merge of two commits is a conflict; before git 2.38 none."""
     how = ("--write-tree", "--name-only", "--no-messages", "-z", ours, theirs)
-    told = ask_bytes(repository(top), "merge-tree", *how, answers=(1,))
+    told = ask_bytes(top_of(top), "merge-tree", *how, answers=(1,))
     return list(filter(None, os.fsdecode(told).split("\0")))[1:]
 
 
 def unmerged(top: Path) -> list[str]:
     """Return the paths that a rebase under way has in conflict."""
-    listed = ask(repository(top), "diff", "--name-only", "--diff-filter=U", "-z")
+    listed = ask(top_of(top), "diff", "--name-only", "--diff-filter=U", "-z")
     return list(filter(None, listed.split("\0")))

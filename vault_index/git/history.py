@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vault_index.errors import GitError
-from vault_index.git.dotgit import cut_of
-from vault_index.git.run import SUBMODULE, Repo, ask, ask_bytes, command, repository
+from vault_index.git.dotgit import cut_of, top_of
+from vault_index.git.run import SUBMODULE, ask, ask_bytes, command
 
 _ORDINARY = "100"  # how the mode of a file begins that is no link
 _AS_PUSHED = "--no-replace-objects"  # a push sends the object that another one replaces here
@@ -49,18 +49,18 @@ def provenance(
     touched are returned, their `first` being the first after it. None if that cannot tell what a
     whole walk would: `since` is no ancestor, or what came after it has merges or renames.
     """
-    repo = repository(folder)
-    if repo is None:
+    top = top_of(folder)
+    if top is None:
         return {}
     span = f"{since}..{head}" if since else head
     if since and (
-        ask(repo, "merge-base", since, head) != since
-        or ask(repo, "rev-list", "--min-parents=2", "-1", span)
+        ask(top, "merge-base", since, head) != since
+        or ask(top, "rev-list", "--min-parents=2", "-1", span)
     ):
         return None
     how = ("--name-status", "-z", "--relative", "--format=%x01%H%x02%aN%x02%aI")
-    changes = list(name_changes(_log(repo, *how, span, "--", ".", folder=folder)))
-    cut = cut_of(repo.top)
+    changes = list(name_changes(_log(top, *how, span, "--", ".", folder=folder)))
+    cut = cut_of(top)
     if since and any(change.status[0] == "R" for change in changes):
         return None
     by_name: dict[str, Provenance] = {}
@@ -72,10 +72,10 @@ def provenance(
     return by_name
 
 
-def _log(repo: Repo | None, *how: str, folder: Path) -> str:
+def _log(top: Path | None, *how: str, folder: Path) -> str:
     """Print a log with renames; of a clone without old contents with those alone that changed nothing."""
-    return ask(repo, "log", "-M", *how, folder=folder) or ask(
-        repo, "log", "-M100%", *how, folder=folder
+    return ask(top, "log", "-M", *how, folder=folder) or ask(
+        top, "log", "-M100%", *how, folder=folder
     )
 
 
@@ -122,7 +122,7 @@ def name_changes(log: str) -> Iterator[NameChange]:
 def last_change(folder: Path, path: str, revision: str) -> tuple[str, str] | None:
     """Return who last changed a file in the commits of a revision, and when (ISO 8601)."""
     how = ("-1", "--format=%aN%x00%aI", revision, "--", path)
-    name, _, when = ask(repository(folder), "log", *how, folder=folder).partition("\0")
+    name, _, when = ask(top_of(folder), "log", *how, folder=folder).partition("\0")
     return (name, when) if when else None
 
 
@@ -131,11 +131,11 @@ def versions(folder: Path, path: str) -> Iterator[Version]:
 
     A merge counts if somebody had to think about it: it has lines that no side had so.
     """
-    repo = repository(folder)
+    top = top_of(folder)
     form = "--format=%x01%H%x02%P%x02%aN%x02%aI%x02%s"
     options = ("-c", "--follow", "--name-only", "-z", form, "--no-ext-diff")
-    log = _log(repo, *options, "--", path, folder=folder)
-    cut = cut_of(repo.top) if repo else ()
+    log = _log(top, *options, "--", path, folder=folder)
+    cut = cut_of(top) if top else ()
     commits: list[tuple[list[str], str]] = []  # what is said of a commit, the file's path there
     fields: list[str] = []
     for entry in log.split("\0"):
@@ -146,9 +146,9 @@ def versions(folder: Path, path: str) -> Iterator[Version]:
     paths = sorted({path_then for _, path_then in commits})
     how = ("--cc", "-M", "-U0", "--no-ext-diff", "--no-textconv", "--no-commit-id", "-p")
     for (commit, parents, name, when, subject), path_then in commits:
-        if " " in parents and not ask(repo, "diff-tree", *how, commit, "--", *paths):
+        if " " in parents and not ask(top, "diff-tree", *how, commit, "--", *paths):
             continue
-        content = ask_bytes(repo, "cat-file", "blob", f"{commit}:{path_then}")
+        content = ask_bytes(top, "cat-file", "blob", f"{commit}:{path_then}")
         if commit in cut:
             name, subject = "", "here, or before this shallow clone begins"
         yield Version(commit, name, when, subject.strip(), path_then, content)
@@ -161,10 +161,10 @@ def deleted(folder: Path) -> Iterator[tuple[str, str]]:
     commit does not count as a deletion.
     """
     here = ("--no-renames", "--no-ext-diff", "--diff-filter=D", "--relative", "HEAD", "--", ".")
-    left = ask(repository(folder), "diff", "--name-only", "-z", *here, folder=folder)
+    left = ask(top_of(folder), "diff", "--name-only", "-z", *here, folder=folder)
     yield from (("", path) for path in left.split("\0") if path)
     how = ("-M", "--diff-filter=D", "--name-status", "-z", "--relative", "--format=%x01%H")
-    log = ask(repository(folder), "log", *how, "--", ".", folder=folder)
+    log = ask(top_of(folder), "log", *how, "--", ".", folder=folder)
     yield from ((change.said, change.path) for change in name_changes(log))
 
 
@@ -195,7 +195,7 @@ def _moments(folder: Path, counts: Callable[[NameChange], bool], *how: str) -> d
     """Return the last change that counts of each file, by the name that the file has now."""
     how = (*how, "--no-ext-diff", "--name-status", "-z", "--relative", "--format=%x01%H %ct")
     moments: dict[str, Moment] = {}
-    for change in name_changes(_log(repository(folder), *how, "--", ".", folder=folder)):
+    for change in name_changes(_log(top_of(folder), *how, "--", ".", folder=folder)):
         if counts(change) and change.today not in moments:
             commit, seconds = change.said.split()
             moments[change.today] = Moment(commit, int(seconds))
@@ -242,7 +242,7 @@ def tree(folder: Path, commit: str) -> str:
 
 def tree_files(folder: Path, tree: str) -> Iterator[tuple[str, bytes]]:
     """Yield the path and content of each ordinary file of a tree; links are left out."""
-    listed = ask(repository(folder), "ls-tree", "-r", "-z", tree).split("\0")
+    listed = ask(top_of(folder), "ls-tree", "-r", "-z", tree).split("\0")
     entries = [entry.partition("\t")[::2] for entry in listed if entry.startswith(_ORDINARY)]
     blobs = _blobs(folder, [said.split()[2] for said, _ in entries])
     for (_, path), data in zip(entries, blobs, strict=True):
@@ -259,23 +259,23 @@ def outgoing(
     As (commit, path from the repository's top, content); what a path holds is yielded once. Nothing
     of this may be missed: raises GitError where git does not answer.
     """
-    repo = repository(folder)
+    top = top_of(folder)
     # no path is named: git would leave out side branches that came to nothing in the end
     log = ask(
-        repo,
+        top,
         *(_AS_PUSHED, "-c", "log.showRoot=true", "-c", "log.diffMerges=separate"),
         *("log", "--raw", "-z", "--no-abbrev", "--no-renames", "--diff-filter=AMT", "-m"),
         *("--format=%x01%H", *commits, "--"),
     )
-    if repo and not log and count(folder, *commits):
+    if top and not log and count(folder, *commits):
         raise GitError("git log: the commits to push could not be read", "git fsck")
     seen: set[tuple[str, str]] = set()
     for change in name_changes(log):
         path, blob = change.path, change.blob
         if wanted(path) and change.mode != SUBMODULE and (path, blob) not in seen:
             seen.add((path, blob))
-            content = ask_bytes(repo, _AS_PUSHED, "cat-file", "blob", blob)
-            if not content and ask(repo, _AS_PUSHED, "cat-file", "-s", blob) != "0":
+            content = ask_bytes(top, _AS_PUSHED, "cat-file", "blob", blob)
+            if not content and ask(top, _AS_PUSHED, "cat-file", "-s", blob) != "0":
                 raise GitError(f"git cat-file: {blob[:10]} could not be read", "git fsck")
             yield change.said, path, content
 
@@ -327,7 +327,7 @@ def staged_contents(folder: Path, blobs: Sequence[str], limit: int) -> list[byte
     """
     form = "--batch-check=%(objectsize)"
     lines = "".join(f"{blob}\n" for blob in blobs)
-    told = ask_bytes(repository(folder), "cat-file", form, folder=folder, stdin=lines)
+    told = ask_bytes(top_of(folder), "cat-file", form, folder=folder, stdin=lines)
     is_long = [size.isdigit() and int(size) > limit for size in told.splitlines()]
     is_long += [False] * (len(blobs) - len(is_long))
     read = _blobs(folder, [blob for blob, long in zip(blobs, is_long, strict=True) if not long])
@@ -340,7 +340,7 @@ def _blobs(folder: Path, names: Sequence[str]) -> list[bytes | None]:
     if not names:
         return []
     lines = "".join(f"{name}\n" for name in names)
-    out = ask_bytes(repository(folder), "cat-file", "--batch", folder=folder, stdin=lines)
+    out = ask_bytes(top_of(folder), "cat-file", "--batch", folder=folder, stdin=lines)
     blobs: list[bytes | None] = []
     at = 0
     for _ in names:
@@ -362,15 +362,15 @@ def vouchers(folder: Path, path: str) -> list[Voucher]:
     oldest commit of a shallow clone, which seems to have written every file, vouches for none.
     """
     chain: list[Voucher] = []
-    repo = repository(folder)
-    if repo is None:
+    top = top_of(folder)
+    if top is None:
         return []
-    path = (folder.resolve().relative_to(repo.top.resolve()) / path).as_posix()
+    path = (folder.resolve().relative_to(top.resolve()) / path).as_posix()
     form = "--format=%H%x00%D%x00%an%x00%ae%x00%cn%x00%ce%x00"
     how = ("-1", "--decorate=full", "--no-ext-diff", "--full-diff", "-M100%", "--name-status")
     revision = "HEAD"
     for _ in range(MAX_RENAMES):
-        record = ask(repo, "log", *how, "-z", form, revision, "--", path, folder=repo.top)
+        record = ask(top, "log", *how, "-z", form, revision, "--", path, folder=top)
         if not record:
             return []
         commit, names, *people, changed = record.split("\0", 6)

@@ -1,124 +1,24 @@
-"""The one door to git: it starts no program that a repository names.
+"""The one door to git, which is as safe as git itself: a clone brings no settings and no hooks.
 
-Git runs what a repository's settings and attributes say, as soon as git is asked the wrong way. So every
-git that we start gets a fixed list of settings that overrule the repository's, the overruling of those
-whose names are free (see `programs`), its work tree by name, and no network outside `fetch` and `push`. A
-folder inside the work tree that looks like a bare repository is not taken for one: its `config` would
-come with any clone.
+Beyond that each git that we start gets what is an option or a variable: its work tree by name, no
+hooks but those of a `push`, no program that watches files, no network outside `fetch` and `push`, no
+question to anybody. A folder inside the work tree that looks like a bare repository is not taken for
+one: its `config` would come with any clone.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import re
-import shlex
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from vault_index.errors import GitError
 from vault_index.git.dotgit import head_of, top_of, tracks_nothing_named
 
-# The settings of git that name a program, and what to put in the place of a repository's own.
-#
-# A repository that somebody copied or unpacked brings its `.git/config` along, and git starts the
-# programs that it names: filters, gpg, credential helpers, merge drivers... Names of filters and
-# drivers are free, so the list cannot be fixed: git is asked which settings there are, and from
-# which file, and each one that the repository itself makes is set to the user's own value, or to one
-# that starts nothing.
-
-_REPOSITORY = ("local", "worktree")  # the scopes of git's settings that come with a folder
 SUBMODULE = "160000"  # the mode of a path that is a commit of another repository
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """A setting of git: `scope` is system, global, local, worktree or command."""
-
-    scope: str
-    key: str
-    value: str
-
-    @property
-    def is_of_repository(self) -> bool:
-        return self.scope in _REPOSITORY
-
-
-MERGE_FILE = "git merge-file --marker-size=%L -L ours -L base -L theirs %A %O %B || exit 1"
-# -P: in the work tree of others nothing is imported from the current folder
-_OUR_DRIVER = (
-    f"{shlex.quote(sys.executable)} -P -m vault_index merge-driver %A %B %O 2>/dev/null;"
-    f" {MERGE_FILE}"
-)
-# What starts nothing, by the form of the key. Where "" would be started as a program, or taken for
-# success, git's own program is named.
-_INSTEAD = [
-    (re.compile(form, re.IGNORECASE), value)
-    for form, value in (
-        (r"filter\..*\.(clean|smudge|process)", ""),
-        (r"filter\..*\.required", "false"),
-        (r"merge\.lessons\.driver", _OUR_DRIVER),
-        (r"merge\.(?!lessons\.driver).*\.driver", "git merge-file %A %O %B"),
-        (r"gpg\.(openpgp\.)?program", "gpg"),
-        (r"gpg\.x509\.program", "gpgsm"),
-        (r"gpg\.ssh\.program", "ssh-keygen"),
-        (r"gpg\.ssh\.defaultkeycommand", ""),
-        (r"core\.askpass", ""),
-        (r"(core|sequence)\.editor", ":"),
-        (r"core\.sshcommand", "ssh"),
-        (r"protocol\.allow", "user"),
-        (r"hook\..*\.enabled", "false"),
-        (r"http\.(.*\.)?savecookies", "false"),
-    )
-]
-_HOOK = re.compile(r"(hook\..*)\.command", re.IGNORECASE)
-_FILTER = re.compile(r"(filter\..*)\.(clean|smudge|process)", re.IGNORECASE)
-_HELPER = re.compile(r"credential\.(.*\.)?helper", re.IGNORECASE)
-# No value starts nothing, or git takes the first value: a command that would use it is refused.
-_REFUSED = re.compile(
-    r"core\.(gitproxy|alternaterefscommand)|remote\..*\.(vcs|uploadpack|receivepack)",
-    re.IGNORECASE,
-)
-
-
-def instead(settings: Sequence[Setting], *, filters: bool) -> list[tuple[str, str]]:
-    """Return settings that overrule those with which a repository names a program.
-
-    With `filters`, the filters of the user and the system stay; without, none runs: what only reads
-    needs none.
-    """
-    own = {setting.key: setting.value for setting in settings if not setting.is_of_repository}
-    overruled: list[tuple[str, str]] = []
-    for key in dict.fromkeys(
-        setting.key
-        for setting in settings
-        if setting.is_of_repository or (not filters and _FILTER.fullmatch(setting.key))
-    ):
-        driver, hook = _FILTER.fullmatch(key), _HOOK.fullmatch(key)
-        wanted = {} if driver and not filters else own
-        instead_of = (value for form, value in _INSTEAD if form.fullmatch(key))
-        overruled += [(key, wanted.get(key, value)) for value in instead_of]
-        if driver and key not in wanted:
-            overruled.append((f"{driver[1]}.required", "false"))
-        if hook:
-            overruled.append((f"{hook[1]}.enabled", "false"))
-    helpers = [setting for setting in settings if _HELPER.fullmatch(setting.key)]
-    if any(setting.is_of_repository for setting in helpers):
-        # an empty helper takes all back; then come the user's own
-        overruled.append(("credential.helper", ""))
-        overruled += [(each.key, each.value) for each in helpers if not each.is_of_repository]
-    return overruled
-
-
-def _of_user(settings: Iterable[Setting], key: str) -> str:
-    values = [each.value for each in settings if each.key == key and not each.is_of_repository]
-    return values[-1] if values else ""
-
-
 # On the command line, where it overrules every file.
 ALWAYS = (
     *("--no-pager", "-c", "core.quotePath=false", "-c", "core.fsmonitor=false"),
@@ -130,41 +30,21 @@ ALWAYS = (
 READING_SECONDS = 60.0  # git that only reads and takes longer waits for a pipe in a file's place
 _TO_READ = ("--no-optional-locks", "--literal-pathspecs")
 _NETWORK = ("fetch", "push")
-_TELLS = ("config", "rev-parse")  # of settings and hooks as they are, and start nothing
+_WITH_HOOKS = ("push", "config", "rev-parse")  # the last two tell where hooks are, and start none
 # of a git that runs us as its hook: git itself finds the repository of the folder that we name
 _OF_A_HOOK = ("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_NAMESPACE", "GIT_PREFIX")
 
 
-@dataclass(frozen=True, slots=True)
-class Repo:
-    """A repository with a work tree. `top` is the folder that holds `.git`.
-
-    `overrules` are settings in the place of those with which it names a program.
-    """
-
-    top: Path
-    overrules: Sequence[tuple[str, str]]
-
-
-def repository(folder: Path) -> Repo | None:
-    """Return the repository around a folder; None without one, or without git."""
-    top = top_of(folder)
-    try:
-        return Repo(top, instead(_settings(top), filters=False)) if top else None
-    except OSError:
-        return None
-
-
-def ask(repo: Repo | None, *arguments: str, folder: Path | None = None) -> str:
-    """Run a git command that only reads, in a folder or else at the top.
+def ask(top: Path | None, *arguments: str, folder: Path | None = None) -> str:
+    """Run a git command that only reads, in a folder or else at the top of a repository.
 
     "" when it fails (no repository, no commit yet, dubious ownership...).
     """
-    return _text(ask_bytes(repo, *arguments, folder=folder))
+    return _text(ask_bytes(top, *arguments, folder=folder))
 
 
 def ask_bytes(
-    repo: Repo | None,
+    top: Path | None,
     *arguments: str,
     folder: Path | None = None,
     stdin: str | None = None,
@@ -174,14 +54,13 @@ def ask_bytes(
 
     `answers` are the exit statuses that mean no failure.
     """
-    if repo is None:
+    if top is None:
         return b""
     inside = ("-C", str(folder)) if folder else ()
     try:
         with _file_of(stdin) as opened:
             words = [*_TO_READ, *inside, *arguments]
-            where, seconds = (repo.top, repo.top), READING_SECONDS
-            status, output, _ = _run(*where, words, repo.overrules, (), opened, seconds)
+            status, output, _ = _run(top, top, words, opened, READING_SECONDS)
     except OSError:
         return b""
     return output if status in answers else b""
@@ -189,7 +68,6 @@ def ask_bytes(
 
 @contextmanager
 def _file_of(text: str | None) -> Iterator[BinaryIO | None]:
-    """Yield a file with this text; None for None."""
     if text is None:
         yield None
         return
@@ -204,27 +82,12 @@ def _file_of(text: str | None) -> Iterator[BinaryIO | None]:
 def command(folder: Path, *arguments: str, check: bool = True) -> str:
     """Run git in a folder and return what it printed, without the last line end.
 
-    For what changes something. Nobody is asked anything; no hook runs, but for the user's own at a
-    `push`. Raises GitError with git's own words; without `check` a failure returns "".
+    For what changes something. Nobody is asked anything. Raises GitError with git's own words; without
+    `check` a failure returns "".
     """
     verb = _verb(arguments)
-    top = top_of(folder)
-    settings = _settings_if_any(top) if top else []
-    named = (each.key for each in settings if each.is_of_repository)
-    key = next(filter(_REFUSED.fullmatch, named), "") if verb in _NETWORK else ""
-    if key:
-        raise GitError(
-            f"git {verb}: this repository's own settings name a program ({key})",
-            f"git config --unset-all {key}",
-        )
-    if verb == "push" and top and not _hooks_of_user(settings):
-        _, hook, _ = _run(top, top, ["rev-parse", "--git-path", "hooks/pre-push"])
-        if os.access(top / _text(hook), os.X_OK):
-            message = "this repository has a pre-push hook, and `lessons` runs none of its programs"
-            raise GitError(f"git push: {message}", "git push")
-    overrules = () if verb in _TELLS else instead(settings, filters=True)
     try:
-        status, output, said = _run(folder, top, arguments, overrules, settings)
+        status, output, said = _run(folder, top_of(folder), arguments)
     except OSError as error:
         if isinstance(error, FileNotFoundError) and folder.is_dir():
             raise GitError("there is no git command here", "install git") from None
@@ -250,13 +113,9 @@ def author_name(folder: Path) -> str:
     """Return the name that commits of the user have in a repository; "" without one."""
     if name := os.environ.get("GIT_AUTHOR_NAME", "").strip():  # git asks it first, too
         return name
-    values = {each.key: each.value for each in _settings_if_any(top_of(folder) or folder)}
-    return values.get("author.name") or values.get("user.name", "")
-
-
-def user_setting(folder: Path, key: str) -> str:
-    """Return a setting that the user or the system made, not the repository; "" without one."""
-    return _of_user(_settings_if_any(top_of(folder) or folder), key)
+    keys = ("author.name", "user.name")
+    values = (command(folder, "config", "--get", key, check=False) for key in keys)
+    return next(filter(None, values), "")
 
 
 def _text(output: bytes) -> str:
@@ -273,50 +132,25 @@ def _verb(arguments: Sequence[str]) -> str:
     return ""
 
 
-def _settings(folder: Path) -> list[Setting]:
-    _, listed, _ = _run(folder, top_of(folder), ["config", "--list", "-z", "--show-scope"])
-    fields = os.fsdecode(listed).split("\0")
-    return [
-        Setting(scope, *entry.partition("\n")[::2])
-        for scope, entry in zip(fields[::2], fields[1::2], strict=False)
-    ]
-
-
-def _settings_if_any(folder: Path) -> list[Setting]:
-    try:
-        return _settings(folder)
-    except OSError:  # without git or the folder, as is said of what is asked next
-        return []
-
-
-def _hooks_of_user(settings: Sequence[Setting]) -> str:
-    hooks = _of_user(settings, "core.hookspath")
-    # a relative one is in the repository
-    return hooks if hooks.startswith(("/", "~")) else ""
-
-
 def _run(
     folder: Path,
     top: Path | None,
     arguments: Sequence[str],
-    overrules: Sequence[tuple[str, str]] = (),
-    settings: Sequence[Setting] = (),
     stdin: BinaryIO | None = None,
     seconds: float | None = None,
 ) -> tuple[int, bytes, str]:
     """Run git and return its status, its output and what it said on stderr.
-
-    `settings` are those in which a `push` looks for the user's own hooks.
 
     GitPython is the way to the command only: no object database of it is opened, so no `git cat-file`
     child is left behind. Raises OSError without the folder or git.
     """
     verb = _verb(arguments)
     words = ["git", *ALWAYS, *arguments]
-    if verb not in _TELLS:
-        hooks = _hooks_of_user(settings) if verb == "push" else ""
-        words[1:1] = ["-c", f"core.hooksPath={hooks or os.devnull}"]
-    env = _environment(top, overrules)
+    if verb not in _WITH_HOOKS:
+        words[1:1] = ["-c", f"core.hooksPath={os.devnull}"]
+    env = {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": ":", "LC_ALL": "C", "LANGUAGE": "C"}
+    if top is not None:  # core.worktree may name any folder
+        env["GIT_WORK_TREE"] = str(top)
     if verb not in _NETWORK:  # a repository may say that it lacks objects, and name who has them
         env |= {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
     lent = [name for name in _OF_A_HOOK if top and name in os.environ and name not in env]
@@ -344,21 +178,6 @@ def _run(
     return ended
 
 
-def _environment(top: Path | None, overrules: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Return what to add to our environment: git finds the work tree and never prompts.
-
-    Settings that overrule others go here: a key may hold any character, `-c` splits at the first "=".
-    """
-    env = {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": ":", "LC_ALL": "C", "LANGUAGE": "C"}
-    if top is not None:  # core.worktree may name any folder
-        env["GIT_WORK_TREE"] = str(top)
-    count = os.environ.get("GIT_CONFIG_COUNT", "")
-    start = int(count) if count.isdigit() else 0
-    for number, (key, value) in enumerate(overrules, start=start):
-        env[f"GIT_CONFIG_KEY_{number}"], env[f"GIT_CONFIG_VALUE_{number}"] = key, value
-    return env | ({"GIT_CONFIG_COUNT": str(start + len(overrules))} if overrules else {})
-
-
 # Questions that plain files answer where that is certain, and git, which takes longer, elsewhere.
 
 
@@ -382,4 +201,4 @@ def head(folder: Path) -> str | None:
     """Return the commit that is checked out (40 hexadecimal digits); None without one."""
     top = top_of(folder)
     commit = head_of(top) if top else None
-    return commit or ask(repository(folder), "rev-parse", "--verify", "-q", "HEAD") or None
+    return commit or ask(top, "rev-parse", "--verify", "-q", "HEAD") or None

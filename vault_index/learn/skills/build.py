@@ -162,8 +162,8 @@ def _made(
 
 
 def _is_committed(file: Path, data: bytes) -> bool:
-    repo, blob = git.repository(file.parent), f"HEAD:./{file.name}"
-    committed = git.ask_bytes(repo, "cat-file", "blob", blob, folder=file.parent)
+    top, blob = git.top_of(file.parent), f"HEAD:./{file.name}"
+    committed = git.ask_bytes(top, "cat-file", "blob", blob, folder=file.parent)
     return bool(committed) and render.plain(committed) == render.plain(data)
 
 
