@@ -7,104 +7,45 @@ a process without a clone searches the rows. The rest of the package calls these
 
 from __future__ import annotations
 
+import logging
+import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, replace
-from random import SystemRandom
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from vault_index import git
 from vault_index.check.finding import Trouble
-from vault_index.config import checked, load
-from vault_index.embed.cache import VectorCache
-from vault_index.errors import EmbedderError, SettingsError, StoreError, VaultError
+from vault_index.config import Config, checked, home_folder, load
+from vault_index.embed import Embedder, download, open_embedder
+from vault_index.errors import EmbedderError, SettingsError, StoreError
 from vault_index.features import IndexTable
-from vault_index.index import rows
 from vault_index.lesson.file import hash_of
 from vault_index.publish import vectors
 from vault_index.publish.vectors import SharedVectors
-from vault_index.store import filters, manifest, ownership
+from vault_index.store import filters
 from vault_index.store.lance import Remote
 from vault_index.store.reader import Reader
 from vault_index.store.schema import DOCUMENTS, LESSONS, RECIPE, SKILLS, VECTOR, Schema
-from vault_index.store.table import Table
 from vault_index.vault import OpenIndex, Vault
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    import numpy as np
 
-    from vault_index.config import Config
-    from vault_index.store.schema import LessonRow
     from vault_index.store.sync import Progress
 
 _EVERY = [name for name in LESSONS.columns() if name != VECTOR]
-COMPARED_AT_ONCE = 32  # vectors of a quiet turn: half a second of two processors
 FOLDER = "published"  # in the user's folder; nothing is kept there
 LOOK_SECONDS = 5.0  # between two looks for a new version
 
 
-def taking(vault: Vault, index: Path | None = None) -> SharedVectors:
-    """Return the vectors at `[index] shared` of the vault's embedder. Raises EmbedderError.
-
-    Vectors that are taken are marked in the folder of an `index`.
-    """
+def taking(vault: Vault) -> SharedVectors:
+    """Return the vectors at `[index] shared` of the vault's embedder. Raises EmbedderError."""
     config, embedder = vault.config, vault.embedder
     assert embedder is not None
     recipe = f"{embedder.name} {RECIPE}"
-    return SharedVectors(config[IndexTable].shared, recipe, embedder.dimension, config.home, index)
-
-
-def compare_some(vault: Vault) -> bool:
-    """Embed some vectors that were taken, compare them, and mend the wrong ones. Whether more are left.
-
-    The watcher does it when it is quiet, until all were compared. The right ones are then kept for all of
-    the user's vaults.
-    """
-    with suppress(VaultError):  # the next sweep tries again
-        index, embedder = manifest.current(vault.index_dir), vault.embedder
-        left = vectors.marked(index) if index else set()
-        if not index or not left or not embedder or embedder.name != manifest.load(index).embedder:
-            return False
-        with ownership.held(vault.index_dir, wait=False) as is_free:
-            if is_free and index == manifest.current(vault.index_dir):
-                some = SystemRandom().sample(sorted(left), min(COMPARED_AT_ONCE, len(left)))
-                if wrong := _mend(vault, index, some):
-                    taking(vault).note_refused(dict.fromkeys(wrong, vectors.WRONG))
-                left -= {*some}
-                vectors.mark(index, left)
-        return bool(left)
-    return False
-
-
-def _mend(vault: Vault, index: Path, some: list[str]) -> list[str]:
-    """Put vectors that are made here in the place of wrong ones; return whose. Raises VaultError."""
-    known, embedder = manifest.load(index), vault.embedder
-    assert embedder is not None
-    table = Table(index, known.dimension)
-    there, taken = table.rows_and_vectors(_EVERY, filters.any_of("content_hash", some))
-    assert taken is not None
-    texts = {row["content_hash"]: cast("LessonRow", row) for row in there}
-    made = dict(zip(texts, rows.embed(embedder, [*texts.values()]), strict=True))
-    VectorCache(vault.config.home, f"{known.embedder} {RECIPE}", known.dimension).put(made)
-    wrong = [
-        {**row, VECTOR: made[row["content_hash"]]}
-        for row, vector in zip(there, taken, strict=True)
-        if float(vector @ made[row["content_hash"]]) < vectors.MIN_COSINE
-    ]
-    if wrong:
-        manifest.mark_dirty(index, [])
-        table.replace(wrong, ())
-        manifest.save(index, replace(known, derived={}))  # all that follows is made again
-    return sorted({row["content_hash"] for row in wrong})
-
-
-def state(vault: Vault) -> dict[str, Any]:
-    """Return how many vectors were taken and are not compared yet, for `lessons status`."""
-    with suppress(VaultError):  # `status` says what is wrong with the index
-        if index := manifest.current(vault.index_dir):
-            return {"vectors_to_compare": len(vectors.marked(index))}
-    return {"vectors_to_compare": 0}
+    return SharedVectors(config[IndexTable].shared, recipe, embedder.dimension, config.home)
 
 
 def publish(
@@ -115,9 +56,7 @@ def publish(
     The `engine` embeds: this process for "", `ray` or the address of a cluster. Return `uri`, vectors
     `added`, `vectors` in all, `rows` written, `stats`. Raises SettingsError, StoreError, EmbedderError.
     """
-    from vault_index.publish import on_ray
-
-    with on_ray.embedding(vault, engine) if engine else nullcontext():
+    with _on_ray(vault, engine) if engine else nullcontext():
         stats = index()
     uri = vault.config[IndexTable].shared
     if not uri:
@@ -214,3 +153,100 @@ def troubles(vault: Vault) -> Iterator[Trouble]:
     for row in refused:
         what = f"{uri}: refused row {row}"
         yield Trouble("index", what, "ask who publishes there; it was embedded here")
+
+
+# An embedder whose documents go to the workers of Ray: on this machine, or on a cluster.
+#
+# This process alone writes the published tables: workers need no access to the store. Ray starts a worker
+# that was killed again, and repeats what it had not answered.
+
+_TEXTS = 32  # that a worker is asked for at once: half a second
+_QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",  # no report to its makers
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # its new default, of which it warns otherwise
+    "RAY_DEDUP_LOGS_SKIP_REGEX": ".",  # nothing of its own between the lines of this program
+}
+
+
+class RayEmbedder:
+    """An embedder whose documents are embedded by workers, queries by this process."""
+
+    def __init__(self, here: Embedder, workers: Sequence[Any]) -> None:
+        self.name = here.name
+        self.dimension = here.dimension
+        self.embed_query = here.embed_query
+        self._workers = list(workers)
+
+    def embed_documents(self, texts: Sequence[str]) -> np.ndarray:
+        import numpy as np
+        from ray.util import ActorPool
+
+        parts = [list(texts[start : start + _TEXTS]) for start in range(0, len(texts), _TEXTS)]
+        pool = ActorPool(self._workers)
+        made = list(pool.map(lambda worker, part: worker.embed.remote(part), parts))
+        return np.concatenate([np.empty((0, self.dimension), np.float32), *made])
+
+
+class _Worker:
+    """A process of Ray with the embedder of whoever asks."""
+
+    def __init__(self, config: Config, name: str) -> None:
+        self._embedder = _open(replace(config, home=home_folder()))
+        if self._embedder.name != name:
+            raise EmbedderError(f"a worker has the embedder {self._embedder.name}, not {name}")
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        return self._embedder.embed_documents(texts)
+
+
+def _open(config: Config) -> Embedder:
+    if config.embedder == "minilm" and not download.is_ready(config.home):
+        download.fetch(config.home)
+    if embedder := open_embedder(config):
+        return embedder
+    raise EmbedderError("the settings name no embedder", "lessons config set embedder minilm")
+
+
+@contextmanager
+def _on_ray(vault: Vault, engine: str) -> Iterator[None]:
+    """Embed a vault's documents by workers, one for each processor, and stop them.
+
+    The engine `ray` is the cluster of RAY_ADDRESS, else this machine. Raises EmbedderError.
+    """
+    for name, value in _QUIET.items():
+        os.environ.setdefault(name, value)
+    try:
+        import ray
+    except ImportError:
+        message = "the engine ray is not installed"
+        raise EmbedderError(message, "install the package again with its extra: `.[ray]`") from None
+    here = _open(vault.config)
+    workers: list[Any] = []
+    try:
+        _start(vault.config, engine)
+        worker = ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=-1)(_Worker)
+        count = max(1, int(ray.cluster_resources().get("CPU", 1)))
+        workers += [worker.remote(vault.config, here.name) for _ in range(count)]
+        vault.embedder = RayEmbedder(here, workers)
+        yield
+    except (ConnectionError, ray.exceptions.RayError) as error:
+        line = (str(error).strip().splitlines() or [type(error).__name__])[-1][:160]
+        hint = "look at `ray status` there, or publish without --engine"
+        raise EmbedderError(f"ray: {line}", hint) from None
+    finally:
+        for each in workers:
+            ray.kill(each)
+
+
+def _start(config: Config, engine: str) -> None:
+    """Start Ray, or reach its cluster, for this process; the vault before this one may have."""
+    import ray
+
+    address = engine if "://" in engine else os.environ.get("RAY_ADDRESS", "")
+    options: dict[str, Any] = {"address": address} if address else {"include_dashboard": False}
+    if not address:  # workers of this machine have this user's folder
+        options["runtime_env"] = {"env_vars": {"LESSONS_HOME": str(config.home)}}
+        # of its sockets, whose paths have 107 bytes at most
+        os.environ.setdefault("RAY_TMPDIR", "/tmp")
+    if not ray.is_initialized():
+        ray.init(log_to_driver=False, logging_level=logging.ERROR, **options)
