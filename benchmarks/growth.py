@@ -39,7 +39,7 @@ from vault_index.lesson import parse
 from vault_index.lesson.file import hash_of, hash_of_file
 from vault_index.search import floor, query
 from vault_index.store import manifest
-from vault_index.store.table import Table
+from vault_index.store.lance import Table
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import current
 

@@ -19,7 +19,7 @@ from vault_index.hotpath import protocol
 from vault_index.index import reconcile
 from vault_index.search import evaluate, floor
 from vault_index.store import manifest
-from vault_index.store.table import Table
+from vault_index.store.lance import Table
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch
 

@@ -37,7 +37,7 @@ from tests.support.files import write
 from vault_index.config import Config
 from vault_index.errors import VaultError
 from vault_index.features import LearnTable
-from vault_index.journal import transcript
+from vault_index.journal import capture
 from vault_index.learn import evidence, gate, stages, timeline
 from vault_index.learn.material import SESSION, Entry, Material
 from vault_index.learn.stages import Request
@@ -100,7 +100,7 @@ def points_sent(folder: Path) -> Iterator[Row]:
     sessions = {}
     for name in points:
         file = next(file for stem, file in files.items() if stem.startswith(name))
-        moments = timeline.of_session(transcript.read(file, reading.agent_of(file)).moments)
+        moments = timeline.of_session(capture.read(file, reading.agent_of(file)).moments)
         seen, _ = timeline.without_orders(moments)
         sessions[name] = Material(SESSION, name, moments=seen)
     yield "points", sum(map(len, points.values())), f"of {len(points)} sessions"

@@ -39,8 +39,8 @@ from vault_index.lesson.file import hash_of, hash_of_file
 from vault_index.search import evaluate, fitted, floor
 from vault_index.store import injections, manifest
 from vault_index.store.injections import Given, Record
+from vault_index.store.lance import Table
 from vault_index.store.schema import LESSONS, LessonRow
-from vault_index.store.table import Table
 from vault_index.vault import Vault, open_vault
 
 CLIENTS = 10

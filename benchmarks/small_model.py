@@ -28,7 +28,7 @@ from vault_index.ask.respond import Answer
 from vault_index.config import Config, LlmTable
 from vault_index.embed import download
 from vault_index.features import LearnTable
-from vault_index.journal import transcript
+from vault_index.journal import capture
 from vault_index.learn import evidence, run, stages, timeline
 from vault_index.learn.material import SESSION, Material
 from vault_index.llm.backend import Question, Reply, Take
@@ -101,7 +101,7 @@ def learned(vault: Vault, folder: Path, most: int) -> Iterator[Row]:
 def _materials(folder: Path) -> Iterator[Material]:
     for file in sorted(folder.rglob("*.jsonl")):
         agent = reading.agent_of(file) if file.parent.name != "subagents" else ""
-        there = transcript.read(file, agent).moments if agent == "claude" else ()
+        there = capture.read(file, agent).moments if agent == "claude" else ()
         if any(each.kind == FAILED for each in there):
             seen, _ = timeline.without_orders(timeline.of_session(there))
             yield Material(SESSION, file.stem, moments=seen, session=file.stem)

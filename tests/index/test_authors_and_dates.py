@@ -12,7 +12,7 @@ from tests.support.files import MakeVault, lesson_text, write
 from tests.support.indexed import HEAP, PIPE, assert_same_as_a_rebuild, ids, with_words
 from vault_index.index import reconcile
 from vault_index.search import entries
-from vault_index.store.table import Table
+from vault_index.store.lance import Table
 from vault_index.vault import Vault
 
 

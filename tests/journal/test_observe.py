@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.conversations import FOLDER, SESSION, Talk
-from vault_index.journal import observe, transcript
+from vault_index.journal import capture, observe
 from vault_index.journal.record import CONCEPTS, FIELDS, OBSERVATION, PROMPT, SUMMARY, TYPES, Record
 from vault_index.transcripts import reading
 
@@ -21,7 +21,7 @@ EXPLANATION = (
 
 def records(talk: Talk, tmp_path: Path, kind: str = OBSERVATION) -> list[Record]:
     file = talk.write(tmp_path / f"{SESSION}.jsonl")
-    read = transcript.read(file, reading.CLAUDE)
+    read = capture.read(file, reading.CLAUDE)
     session = replace(read.session, short=SESSION[:8])
     made = [each for each in observe.seen(session, read.moments).records if each.kind == kind]
     for record in made:

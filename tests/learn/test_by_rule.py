@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.conversations import Conversation, Talk, about_retries
-from vault_index.journal import transcript
+from vault_index.journal import capture
 from vault_index.learn import by_rule, timeline
 from vault_index.learn.material import Entry
 
@@ -24,7 +24,7 @@ REFUSED = (
 
 def drafts(talk: Talk | Conversation, tmp_path: Path) -> list[Entry]:
     file = talk.write(tmp_path / "talk.jsonl") if isinstance(talk, Talk) else talk.file
-    there = [*timeline.of_session(transcript.read(file, "claude").moments)]
+    there = [*timeline.of_session(capture.read(file, "claude").moments)]
     entries = by_rule.read(there)
     for entry in entries:
         assert (entry.by_rule, entry.type, entry.confidence) == (True, "", 2)

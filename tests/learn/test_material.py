@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.git.test_git_door import SETTINGS
 from tests.learn.projects import a_project, a_vault, commit, taken
 from tests.support.commands import run
 from tests.support.conversations import Conversation, about_redirects, about_retries
@@ -313,9 +312,8 @@ def test_nothing_that_a_repository_names_is_started(project: Path, tmp_path: Pat
     write(project / ".gitattributes", "* filter=evil diff=evil merge=evil\n")
     write(project / "store/login.py", "redirect(path + query)\n")
     os.utime(project / "store/old.py", (1_800_000_000, 1_800_000_000))
-    for key in SETTINGS:
-        value = SETTINGS[key].format(mark=program, hooks=tmp_path / "bin")
-        run("git", "config", "--local", key, value, cwd=project)
+    for key in ("diff.external", "diff.evil.command", "diff.evil.textconv", "core.fsmonitor"):
+        run("git", "config", "--local", key, program, cwd=project)
     os.mkfifo(project / "pipe.py")
     (project / "link.py").symlink_to("/etc/passwd")
     material = gather.session(vault, session)

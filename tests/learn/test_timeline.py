@@ -8,7 +8,7 @@ import pytest
 
 from tests.learn.materials import MOMENTS
 from tests.support.conversations import Conversation
-from vault_index.journal import transcript
+from vault_index.journal import capture
 from vault_index.learn import timeline
 from vault_index.learn.timeline import COMMIT
 from vault_index.transcripts.moments import (
@@ -28,7 +28,7 @@ def lines(*moments: Moment, size: int = 20_000) -> list[str]:
 
 
 def of(talk: Conversation) -> list[Moment]:
-    return [*timeline.of_session(transcript.read(talk.file, "claude").moments)]
+    return [*timeline.of_session(capture.read(talk.file, "claude").moments)]
 
 
 def test_all_stands_in_the_order_of_time_with_who_it_is_from() -> None:

@@ -8,8 +8,7 @@ import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.git.test_git_door import HOOKS, SETTINGS
-from tests.support.commands import run
+from tests.git.test_git_door import HOOKS
 from tests.support.files import lesson_text, write
 
 HEAP = "our build dies with heap out of memory"
@@ -22,7 +21,6 @@ NAMES = (
 )
 FOLDERS = ("building", "at", OLD_INDEX)
 # what the test itself needs, and what makes `sync` refuse before it has done anything
-LEFT_OUT = ("remote.origin.", "core.gitProxy", "core.alternateRefsCommand", "filter.evil.required")
 
 
 def decoy(folder: Path) -> Path:
@@ -158,18 +156,3 @@ _KINDS: dict[str, Callable[[Path, Path], None]] = {
     "pipe": _pipe,
     "socket": _socket,
 }
-
-
-def git_folder(root: Path, program: Path) -> list[str]:
-    """Have git's own folder of a copied repository name programs; return the tricks."""
-    done = []
-    for key, value in SETTINGS.items():
-        if not key.startswith(LEFT_OUT):
-            text = value.format(mark=program, hooks=root / ".git/hooks")
-            run("git", "config", "--local", key, text, cwd=root)
-            done.append(key)
-    run("git", "config", "--local", "core.worktree", program.parent, cwd=root)
-    for name in HOOKS:
-        if name != "pre-push":  # with it `sync` refuses to push
-            write(root / ".git/hooks" / name, f"#!/bin/sh\nexec {program} {name}\n").chmod(0o755)
-    return [*done, "core.worktree", "hooks"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.conversations import SESSION, Talk
-from vault_index.journal import transcript
+from vault_index.journal import capture
 from vault_index.learn import timeline
 from vault_index.transcripts import tools
 from vault_index.transcripts.moments import EDIT, FAILED, OPEN, PERSON, RAN, Moment
@@ -16,7 +16,7 @@ FRAMES = 'Traceback (most recent call last):\n  File "a.py", line 1\n    x\nKeyE
 
 
 def read(talk: Talk, tmp_path: Path) -> tuple[Moment, ...]:
-    return transcript.read(talk.write(tmp_path / f"{SESSION}.jsonl"), "claude").moments
+    return capture.read(talk.write(tmp_path / f"{SESSION}.jsonl"), "claude").moments
 
 
 @pytest.mark.parametrize(

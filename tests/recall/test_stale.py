@@ -11,7 +11,7 @@ import pytest
 from tests.support.commands import run
 from tests.support.files import commit, lesson_text, write
 from vault_index.index import reconcile
-from vault_index.recall import stale
+from vault_index.recall import anchors
 from vault_index.vault import Vault, open_vault
 
 JANUARY, MARCH, JUNE = "2026-01-10", "2026-03-10", "2026-06-10"
@@ -55,7 +55,7 @@ def changed(
 
 def found(vault: Vault) -> list[tuple[str, str]]:
     reconcile.sync(vault)
-    return [(reason.kind, reason.why) for reason in stale.reasons(vault)]
+    return [(reason.kind, reason.why) for reason in anchors.reasons(vault)]
 
 
 def test_a_file_that_is_gone(project: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,7 +136,7 @@ def test_no_program_of_the_repository_starts(
     run("git", "config", "diff.noprefix", "true", cwd=project.root)
     (tmp_path / "ran").unlink(missing_ok=True)
     assert [kind for kind, _ in found(project)] == ["file"]
-    assert [each.kind for each in stale.touched(project, "HEAD~")] == ["file"]
+    assert [each.kind for each in anchors.touched(project, "HEAD~")] == ["file"]
     assert not (tmp_path / "ran").exists()
 
 
@@ -175,7 +175,7 @@ def test_a_date_that_is_none(project: Vault) -> None:
 
 
 def test_the_paths_that_a_text_cites() -> None:
-    cited = stale.cited_in(
+    cited = anchors.cited_in(
         "See ./src/shop/pool.py:12 and https://example.org/a/b.html, not `<name>/x.py`.\n"
         "Run `deploy/staging.sh`; the README.md says so.\n"
     )
@@ -184,7 +184,7 @@ def test_the_paths_that_a_text_cites() -> None:
 
 @pytest.mark.parametrize("piece", ["a/", "a.", "./", "a@", "-."])
 def test_a_hostile_text_takes_no_longer_than_another(piece: str) -> None:
-    assert stale.cited_in(piece * 50_000 + "*") is not None
+    assert anchors.cited_in(piece * 50_000 + "*") is not None
 
 
 def test_a_lesson_written_right_before_its_file_is_removed(project: Vault) -> None:
@@ -211,7 +211,7 @@ def anchored(project: Vault) -> Vault:
 
 
 def touched(vault: Vault) -> list[tuple[str, str]]:
-    return [(each.lesson, each.why) for each in stale.touched(vault, "HEAD")]
+    return [(each.lesson, each.why) for each in anchors.touched(vault, "HEAD")]
 
 
 def test_a_change_names_the_lessons_about_what_it_touches(anchored: Vault) -> None:

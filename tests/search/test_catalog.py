@@ -13,7 +13,7 @@ from tests.support.places import TESTS
 from vault_index import api, client
 from vault_index.errors import VaultError
 from vault_index.index import reconcile
-from vault_index.index.documents import DOCUMENT
+from vault_index.index.derived import DOCUMENT
 from vault_index.lesson.category import slugify
 from vault_index.search.documents import MIN_LIKENESS, near, places, resolve
 from vault_index.vault import open_vault

@@ -25,7 +25,7 @@ from tests.support.files import lesson_text
 from tests.support.places import REPO
 from vault_index.errors import IndexStateError
 from vault_index.store.filters import any_of, below
-from vault_index.store.lance import LanceTable
+from vault_index.store.lance import COMPACT_AFTER, LanceTable, Table
 from vault_index.store.reader import Reader
 from vault_index.store.schema import (
     DOCUMENTS,
@@ -36,7 +36,6 @@ from vault_index.store.schema import (
     SKILLS,
     Schema,
 )
-from vault_index.store.table import COMPACT_AFTER, Table
 from vault_index.vault import Vault
 
 
@@ -203,7 +202,7 @@ def test_a_pinned_reader_reads_what_was_there_and_others_what_is(store: Table) -
     code = f"""
         from pathlib import Path
         from tests.store.tables import DIMENSION, some_rows
-        from vault_index.store.table import Table
+        from vault_index.store.lance import Table
         store = Table(Path({str(store.index)!r}), DIMENSION)
         store.merge(some_rows(4, 5), delete=True)
         store.fold()
@@ -255,7 +254,7 @@ def test_threads_ask_side_by_side(store: Table) -> None:
 
 USE = """
 from vault_index.store.reader import Reader
-from vault_index.store.table import Table
+from vault_index.store.lance import Table
 from tests.store.tables import DIMENSION, some_rows
 store = Table(Path(sys.argv[1]), DIMENSION)
 store.create()
@@ -322,7 +321,7 @@ from vault_index import errors, native
 native.CALL_SECONDS = 0.1
 module = native.load("lancedb", "_lancedb")
 {CHANGES[change]}
-from vault_index.store.table import Table
+from vault_index.store.lance import Table
 try:
     Table(Path(sys.argv[1]), 4).create()
 except errors.VaultError as error:

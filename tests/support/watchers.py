@@ -15,8 +15,8 @@ from tests.support.commands import run
 from tests.support.indexed import assert_alike, unlike
 from vault_index.index import reconcile
 from vault_index.store import manifest
+from vault_index.store.lance import Table
 from vault_index.store.schema import DOCUMENTS, LESSONS, SKILLS, VECTOR, Schema
-from vault_index.store.table import Table
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch
 

@@ -13,8 +13,8 @@ from tests.support.files import MakeVault, lesson_text, write
 from tests.support.watchers import rows, soon
 from vault_index.index import reconcile
 from vault_index.vault import Vault
-from vault_index.watch import background_index
-from vault_index.watch.background_index import Job
+from vault_index.watch import launch
+from vault_index.watch.launch import Job
 
 
 @pytest.fixture
@@ -34,12 +34,12 @@ def ended(job: Job | None) -> Job:
 
 
 def log(vault: Vault) -> Path:
-    return vault.index_dir / background_index.LOG
+    return vault.index_dir / launch.INDEX_LOG
 
 
 @pytest.mark.slow
 def test_it_indexes_and_logs_that(team: Vault) -> None:
-    job = ended(background_index.start(team))
+    job = ended(launch.start_index(team))
     assert job.succeeded
     assert len(rows(team)) == 2
     assert "1 added" in job.close()
@@ -51,44 +51,44 @@ def test_it_indexes_and_logs_that(team: Vault) -> None:
 @pytest.mark.slow
 def test_ten_that_want_one_start_one(team: Vault) -> None:
     with ThreadPoolExecutor(10) as pool:
-        jobs = list(pool.map(lambda _: background_index.start(team), range(10)))
+        jobs = list(pool.map(lambda _: launch.start_index(team), range(10)))
     started = [job for job in jobs if job is not None]
     assert len(started) == 1
     ended(started[0])
-    assert background_index.start(team) is None, "nobody took its end, so it may have failed"
+    assert launch.start_index(team) is None, "nobody took its end, so it may have failed"
 
 
 @pytest.mark.slow
 def test_after_one_that_succeeded_the_next_starts_at_once(team: Vault) -> None:
-    ended(background_index.start(team)).close()
-    ended(background_index.start(team)).close()
+    ended(launch.start_index(team)).close()
+    ended(launch.start_index(team)).close()
     assert log(team).read_text().count(" lessons index ") == 2
 
 
 @pytest.mark.slow
 def test_after_one_that_failed_the_next_waits(team: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
-    job = ended(background_index.start(team, "--no-such-option"))
+    job = ended(launch.start_index(team, "--no-such-option"))
     assert not job.succeeded
     assert "--no-such-option" in job.close()
-    assert background_index.start(team) is None
-    then = time.time() - background_index.RESTART_SECONDS
+    assert launch.start_index(team) is None
+    then = time.time() - launch.INDEX_PAUSE_SECONDS
     os.utime(log(team), (then, then))
-    ended(background_index.start(team)).close()
+    ended(launch.start_index(team)).close()
 
 
 @pytest.mark.slow
 def test_one_that_was_stopped_is_no_reason_to_wait(team: Vault) -> None:
-    job = background_index.start(team)
+    job = launch.start_index(team)
     assert job is not None
     job.stop()
     ended(job).close()
-    ended(background_index.start(team)).close()
+    ended(launch.start_index(team)).close()
 
 
 @pytest.mark.slow
 def test_its_end_is_reported(team: Vault) -> None:
     reported: list[bool] = []
-    job = background_index.start(team)
+    job = launch.start_index(team)
     assert job is not None
     job.call_at_end(lambda: reported.append(True))
     soon(lambda: reported == [True])

@@ -16,10 +16,10 @@ from vault_index.edit import teach, update
 from vault_index.errors import VaultError, WriteError
 from vault_index.hotpath import spool
 from vault_index.hotpath.log import MAX_SESSION_CHARS
-from vault_index.journal import archive, transcript
+from vault_index.journal import archive, capture
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import Session
-from vault_index.recall import stale, words
+from vault_index.recall import anchors, words
 from vault_index.search import above
 from vault_index.store import filters, injections
 from vault_index.store.injections import LINE, SKILL, WHOLE, Chosen, Record
@@ -166,7 +166,7 @@ class _Texts:
         for each in reading.transcripts():
             if each.path.stem.endswith(id):
                 with suppress(VaultError):
-                    return transcript.read(each.path, each.agent).moments
+                    return capture.read(each.path, each.agent).moments
         return ()
 
 
@@ -264,7 +264,7 @@ def stale_lessons(vault: Vault, caller: Caller) -> dict[str, Any]:
     Each has `lesson`, `title`, `path`, `why` and `kind` (wrong | anchor | file).
     """
     caller.index(vault)
-    reasons = [*words.reasons(vault), *stale.reasons(vault)]
+    reasons = [*words.reasons(vault), *anchors.reasons(vault)]
     return {
         "reasons": [asdict(reason) for reason in reasons],
         "lessons": len({reason.lesson for reason in reasons}),

@@ -13,7 +13,7 @@ from vault_index.api.question import Caller, command
 from vault_index.check import Finding, Selection, pattern
 from vault_index.errors import VaultError
 from vault_index.learn.skills import render
-from vault_index.recall import stale
+from vault_index.recall import anchors
 from vault_index.search import above
 from vault_index.share import history, remote
 from vault_index.store import ownership
@@ -46,7 +46,7 @@ def check_files(
 def touched(vault: Vault, caller: Caller, since: str) -> list[dict[str, Any]]:
     """List why lessons are about what changed since a commit, as `injection.stale_lessons` does."""
     caller.index(vault)
-    return [asdict(reason) for reason in stale.touched(vault, since)]
+    return [asdict(reason) for reason in anchors.touched(vault, since)]
 
 
 @command

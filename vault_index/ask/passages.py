@@ -19,7 +19,7 @@ from vault_index.ask.citations import words_of
 from vault_index.check.redact import redact
 from vault_index.errors import VaultError
 from vault_index.hotpath import chatter
-from vault_index.index.documents import CATEGORY
+from vault_index.index.derived import CATEGORY
 from vault_index.lesson import category
 from vault_index.lesson.category import heading_of
 from vault_index.lesson.passages import number_of

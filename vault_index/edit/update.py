@@ -16,7 +16,7 @@ from vault_index.lesson import category, edits
 from vault_index.lesson.file import OWN_KEYS, LessonFile
 from vault_index.lesson.parse import TYPES, parse_file
 from vault_index.recall import anchors
-from vault_index.recall.stale import CONFIRMED
+from vault_index.recall.anchors import CONFIRMED
 from vault_index.search import entries
 from vault_index.store import ownership
 from vault_index.vault import Vault

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from vault_index.config import Config
-    from vault_index.store.table import Table
+    from vault_index.store.lance import Table
     from vault_index.vault import Vault
 
     Embed = Callable[[Sequence[str]], np.ndarray]

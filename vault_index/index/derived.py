@@ -8,15 +8,20 @@ whoever writes rows empties it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from vault_index.embed.cache import Shared, VectorCache
-from vault_index.index import classifier, documents, skills
+from vault_index.index import classifier, skills
+from vault_index.lesson import category
 from vault_index.lesson.file import hash_of
+from vault_index.store import filters
+from vault_index.store.lance import Table
 from vault_index.store.manifest import Manifest
-from vault_index.store.schema import RECIPE
-from vault_index.store.table import Table
+from vault_index.store.schema import DOCUMENTS, RECIPE, DocumentRow
+from vault_index.store.sync import fill
 from vault_index.vault import Vault
 
 _TITLES = "titles"  # the recipe under which vectors of titles alone are kept
@@ -103,15 +108,72 @@ def _write_skills(sources: Sources) -> Refreshed:
     return Refreshed(after, skills=count)
 
 
+# The places to search in: a row per document and per category.
+#
+# A document is a file that holds more than one passage, or a lesson under a title that is not its own: a
+# long lesson, a course, a collection.
+
+DOCUMENT, CATEGORY = "document", "category"
+_SOURCE = (
+    *("id", "path", "document", "title", "description", "link", "written_by", "author", "is_whole"),
+    "categories",
+)
+
+
+def _write_places(sources: Sources) -> None:
+    lessons, embedder = sources.lessons, sources.vault.embedder
+    table = Table(lessons.index, lessons.dimension, DOCUMENTS)
+    passages = lessons.rows(_SOURCE, filters.PASSAGES)
+    rows = _documents(passages)
+    for path in category.counts(row["categories"] for row in passages):
+        rows.append(_row(CATEGORY, path, path.replace("/", " ").replace("-", " ")))
+    last = table.rows(("id", "content_hash")) if table.exists() else []
+    before, after = ({row["id"]: row["content_hash"] for row in each} for each in (last, rows))
+    if before == after:
+        return
+    if table.dimension and embedder is not None:
+        titles = {hash_of(row["title"]): row["title"] for row in rows}
+        vectors = sources.cache(_TITLES).get_or_make(embedder.embed_documents, titles)
+        rows = [{**row, "vector": vectors[hash_of(row["title"])]} for row in rows]
+    fill(table, rows)
+
+
+def _documents(lessons: Sequence[dict[str, Any]]) -> list[DocumentRow]:
+    by_path: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in lessons:
+        by_path[row["path"]].append(row)
+    documents: list[DocumentRow] = []
+    for path, rows in by_path.items():
+        if len(rows) > 1 or rows[0]["document"] not in (None, "", rows[0]["title"]):
+            rows.sort(key=lambda row: str(row["id"]))
+            first = rows[0]
+            sections = [row["title"] for row in rows if row["is_whole"]]
+            about = first["description"] or "; ".join(sections if len(sections) > 1 else ())
+            author = first["written_by"] or first["author"] or ""
+            title, link = first["document"], first["link"]
+            documents.append(_row(DOCUMENT, path, title, about, link, author))
+    return documents
+
+
+def _row(
+    kind: str, path: str, title: str, about: str = "", link: str = "", author: str = ""
+) -> DocumentRow:
+    return DocumentRow(
+        id=f"{kind}:{path}",
+        kind=kind,
+        path=path,
+        title=title,
+        description=about,
+        link=link,
+        author=author,
+        content_hash=hash_of(title, about, link, author),
+    )
+
+
 DERIVED = (
     Derived(CATEGORIES, _categories_are_stale, _classify),
     # have full text count words of old and new rows together
     _of_rows("text index", lambda sources: sources.lessons.fold()),
-    _of_rows(
-        "places",
-        lambda sources: documents.refresh(
-            sources.lessons, sources.vault.embedder, sources.cache(_TITLES)
-        ),
-    ),
+    _of_rows("places", _write_places),
     Derived("skills", _skills_changed, _write_skills, is_quick=True),
 )

@@ -25,10 +25,10 @@ from vault_index.index.derived import DERIVED, Derived, Sources
 from vault_index.index.diff import Diff, Reading
 from vault_index.lesson.parse import id_of
 from vault_index.store import injections, manifest, ownership
+from vault_index.store.lance import Table
 from vault_index.store.manifest import Manifest, Problem, ReadFile
 from vault_index.store.schema import LESSONS, RECIPE
 from vault_index.store.sync import ASKED_FOR, Progress, Source, Stats, Work, Writer
-from vault_index.store.table import Table
 from vault_index.vault import Vault
 
 if TYPE_CHECKING:

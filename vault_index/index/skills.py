@@ -23,10 +23,10 @@ from vault_index.index import rows
 from vault_index.lesson import passages
 from vault_index.lesson.file import hash_of
 from vault_index.lesson.skill import FILE, MAX_BYTES, Skill, project_folder, read, user_folder
+from vault_index.store.lance import Table
 from vault_index.store.manifest import Manifest, Problem
 from vault_index.store.schema import SKILLS, SkillRow
 from vault_index.store.sync import fill
-from vault_index.store.table import Table
 from vault_index.text.words import apart
 from vault_index.vault import Vault
 

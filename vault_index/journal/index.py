@@ -22,11 +22,11 @@ from vault_index.journal.record import FIELDS, OBSERVATION, PROMPT, SUMMARY, Rec
 from vault_index.lesson.file import hash_of
 from vault_index.lesson.parse import moment
 from vault_index.store import filters, manifest, ownership
+from vault_index.store.lance import Table
 from vault_index.store.manifest import FileEntry, Manifest, ReadFile
 from vault_index.store.reader import Reader
 from vault_index.store.schema import JOURNAL, JournalRow
 from vault_index.store.sync import ASKED_FOR, Progress, Source, Stats, Work, Writer
-from vault_index.store.table import Table
 from vault_index.text.words import apart
 
 # A session as rows of the journal's table: a row for each text that is embedded by itself.

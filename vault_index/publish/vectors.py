@@ -20,9 +20,8 @@ from vault_index import files, state
 from vault_index.errors import StoreError, VaultError
 from vault_index.lesson.file import hash_of
 from vault_index.store import filters
-from vault_index.store.lance import STORE_HINT, Remote
+from vault_index.store.lance import STORE_HINT, Remote, Table, matrix
 from vault_index.store.schema import VECTOR, VECTORS, Schema
-from vault_index.store.table import Table, matrix
 
 if TYPE_CHECKING:
     import numpy as np

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from vault_index import state
 from vault_index.errors import VaultError
 from vault_index.recall import anchors
-from vault_index.recall.stale import Reason
+from vault_index.recall.anchors import Reason
 from vault_index.store import filters
 
 if TYPE_CHECKING:

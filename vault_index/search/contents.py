@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
-from vault_index.index.documents import DOCUMENT
+from vault_index.index.derived import DOCUMENT
 from vault_index.lesson import category
 from vault_index.lesson.category import COURSES
 from vault_index.search import documents, query, taught

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import EmbedderError, VaultError
-from vault_index.index.documents import CATEGORY, DOCUMENT
+from vault_index.index.derived import CATEGORY, DOCUMENT
 from vault_index.lesson import category, passages
 from vault_index.store import filters
 

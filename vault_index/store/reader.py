@@ -11,9 +11,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from vault_index.store.filters import WHOLE
-from vault_index.store.lance import Place
+from vault_index.store.lance import Place, Table, matrix
 from vault_index.store.schema import LESSONS, VECTOR, Schema
-from vault_index.store.table import Table, matrix
 from vault_index.text.words import apart, says_nothing
 
 if TYPE_CHECKING:

@@ -41,9 +41,9 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from vault_index import files
 from vault_index.errors import IndexStateError
 from vault_index.store import filters, manifest, ownership
+from vault_index.store.lance import Table
 from vault_index.store.manifest import Manifest, Problem, ReadFile
 from vault_index.store.schema import VECTOR, Schema
-from vault_index.store.table import Table
 
 if TYPE_CHECKING:
     import numpy as np

@@ -22,7 +22,7 @@ from vault_index.index import reconcile, skills
 from vault_index.journal.journal import Journal
 from vault_index.search import above, failures, floor, query
 from vault_index.vault import Vault, open_vault, stamp_settings
-from vault_index.watch import background_index
+from vault_index.watch import launch
 
 Place = TypeVar("Place", Vault, Journal)
 
@@ -193,9 +193,9 @@ def take_in_above(vault: Vault) -> None:
     """Bring the indexes of the vaults above up to date, and keep them loaded."""
     for _, other in above.opened(vault):
         with contextlib.suppress(VaultError):
-            stats = reconcile.sync(other, at_most=background_index.FILES_AT_ONCE, wait=False)
+            stats = reconcile.sync(other, at_most=launch.FILES_AT_ONCE, wait=False)
             if stats.pending or floor.is_stale(other) or failures.is_stale(other):
-                background_index.start(other)
+                launch.start_index(other)
             loaded = other.open_index().store
             if _loaded_above.get(other) is not loaded:
                 load_tables(other)

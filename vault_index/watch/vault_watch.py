@@ -28,10 +28,10 @@ from vault_index.search import failures, floor
 from vault_index.store import injections, ownership
 from vault_index.store.sync import Stats
 from vault_index.vault import open_vault
-from vault_index.watch import background_index, launch, schedule
-from vault_index.watch.background_index import Job
+from vault_index.watch import launch, schedule
 from vault_index.watch.current import CurrentVault, SharedEmbedder, load_tables
 from vault_index.watch.events import FileEvents
+from vault_index.watch.launch import Job
 from vault_index.watch.schedule import Due, Outcome, Passed
 
 MAX_WAITING = 128  # questions to one vault: more are declined, and other vaults are answered
@@ -260,9 +260,7 @@ class VaultWatch:
     def _reconcile(self, *, full: bool) -> Passed:
         vault = self._current.vault
         try:
-            stats = reconcile.sync(
-                vault, at_most=background_index.FILES_AT_ONCE, wait=False, full=full
-            )
+            stats = reconcile.sync(vault, at_most=launch.FILES_AT_ONCE, wait=False, full=full)
             self._progress.take(stats)
             if stats.busy:
                 return Passed(Outcome.BUSY)
@@ -288,7 +286,7 @@ class VaultWatch:
     def _start_index(self, *options: str) -> None:
         if self._index is not None:
             return
-        self._index = background_index.start(self._current.vault, *options, wait=True)
+        self._index = launch.start_index(self._current.vault, *options, wait=True)
         if self._index is None:
             self._progress.finish()  # no use in waiting for it
         else:

@@ -19,7 +19,7 @@ from vault_index.recall.sessions import Event
 from vault_index.search import floor, query
 from vault_index.store import injections
 from vault_index.vault import Vault, open_vault
-from vault_index.watch import background_index, launch
+from vault_index.watch import launch
 
 FILES_AT_ONCE = 8  # changed files that a hook embeds itself: about 0.1 s
 NO_INDEX = "the index is not built yet"
@@ -93,7 +93,7 @@ def _bring_up_to_date(vault: Vault) -> bool:
 def _index_in_background(vault: Vault, *options: str) -> None:
     if not vault.config.watch.autostart:
         with contextlib.suppress(WriteError):  # nothing can be written
-            background_index.start(vault, *options)
+            launch.start_index(vault, *options)
 
 
 # The start of a session in a project without a vault: what the journal has of it, in this process.
