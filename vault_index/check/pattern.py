@@ -34,7 +34,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import FrameType
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from vault_index.check.finding import WARNING
 
@@ -49,7 +49,6 @@ _SAME_LETTER = str.maketrans(
     "si\u03c3\u03b5\u03ba\u0432\u0434\u043e\u0441\u0442\u0442\u044a",
 )
 _IGNORE_CASE = "(?i)"
-_RUN = 3  # letters by which words are looked up: nearly every text has all pairs
 # where the parts are of a piece of an expression that every match has
 _PARTS = {"SUBPATTERN": 3, "MAX_REPEAT": 2, "MIN_REPEAT": 2, "POSSESSIVE_REPEAT": 2, "ASSERT": 1}
 _REGEXES = ("regex", "near", "unless", "unless_near", "not_after")
@@ -81,19 +80,18 @@ class Pattern:
 
         With `whole`, the text is one piece: `near` and `unless` look at all of it.
         """
-        if not self.keywords or any(map(lowered.__contains__, self.keywords)):
-            yield from self.find_all(text, lowered, whole=whole)
-
-    def is_in(self, text: str, *, whole: bool = False) -> bool:
-        return next(self.find(text, in_lower_case(text), whole=whole), None) is not None
-
-    def find_all(self, text: str, lowered: str, *, whole: bool = False) -> Iterator[re.Match[str]]:
+        if self.keywords and not any(map(lowered.__contains__, self.keywords)):
+            return
         for regex in self.regex:
-            if not all(words.owners(lowered) for words in _needed(regex)):
+            if not all(any(map(lowered.__contains__, words)) for words in _needed(regex)):
                 continue
             for match in compiled(regex).finditer(text):
                 if self._fits(text, match, whole=whole):
                     yield match
+
+    def is_in(self, text: str, *, whole: bool = False) -> bool:
+        """Whether a text has a match: see `find`."""
+        return next(self.find(text, in_lower_case(text), whole=whole), None) is not None
 
     def _fits(self, text: str, match: re.Match[str], *, whole: bool) -> bool:
         if self.near or self.unless_near:
@@ -139,40 +137,14 @@ def compiled(regex: str) -> re.Pattern[str]:
     return re.compile(regex, re.MULTILINE)
 
 
-class Words(Generic[T]):
-    """Words in lower case, each with an owner, that are looked up in a text all at once."""
-
-    def __init__(self, words: Iterable[tuple[str, T]]) -> None:
-        self._short: list[tuple[str, T]] = []
-        self._by_start: dict[str, list[tuple[str, T]]] = {}
-        for word, owner in words:
-            alike = self._by_start.setdefault(word[:_RUN], []) if len(word) >= _RUN else self._short
-            alike.append((word, owner))
-        self._starts = frozenset(self._by_start)
-
-    def owners(self, lowered: str) -> set[T]:
-        """Return the owners of the words that a text in lower case has."""
-        owners = {owner for word, owner in self._short if word in lowered}
-        for start in self._starts & _runs(lowered):
-            for word, owner in self._by_start[start]:
-                if owner not in owners and word in lowered:
-                    owners.add(owner)
-        return owners
-
-
-@functools.lru_cache(maxsize=8)  # the views of a text
-def _runs(lowered: str) -> frozenset[str]:
-    return frozenset(map("".join, zip(lowered, lowered[1:], lowered[2:], strict=False)))
-
-
 @functools.cache
-def _needed(regex: str) -> tuple[Words[None], ...]:
+def _needed(regex: str) -> tuple[frozenset[str], ...]:
     """Return words of which any match has one each; a text without them need not be searched."""
     try:
         tree = importlib.import_module("re._parser").parse(regex, re.MULTILINE)
     except (ImportError, AttributeError):  # private to Python: without it, every text is searched
         return ()
-    return tuple(Words((word, None) for word in words) for words in _needed_in(tree))
+    return tuple(_needed_in(tree))
 
 
 def _needed_in(tree: Iterable[tuple[object, Any]]) -> Iterator[frozenset[str]]:
@@ -197,23 +169,10 @@ def _rarity(words: frozenset[str]) -> tuple[int, int]:
     return min(len(word.encode()) for word in words), -len(words)
 
 
-class Rules:
-    """The patterns of a file for one view of a text."""
-
-    def __init__(self, patterns: Iterable[Pattern]) -> None:
-        self.patterns = tuple(patterns)
-        self._words = Words((word, rule.id) for rule in self.patterns for word in rule.keywords)
-
-    def possible(self, lowered: str) -> list[Pattern]:
-        """Return the patterns of which a text in lower case has a keyword, or that need none."""
-        ids = self._words.owners(lowered)
-        return [rule for rule in self.patterns if not rule.keywords or rule.id in ids]
-
-
 @functools.cache
-def rules(name: str, where: str | None = None) -> Rules:
+def rules(name: str, where: str | None = None) -> tuple[Pattern, ...]:
     """Return the patterns of `patterns/NAME.toml`, of a view of the text if it is named."""
-    return Rules(rule for rule in load(name) if where in (None, rule.where))
+    return tuple(rule for rule in load(name) if where in (None, rule.where))
 
 
 @functools.cache

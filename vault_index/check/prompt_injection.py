@@ -259,9 +259,9 @@ def _prose(plain: str) -> Iterator[_Found]:
     lowered = pattern.in_lower_case(joined)
     views = {joined: lowered, plain: pattern.in_lower_case(plain)}  # lines begin in the second only
     line, care = line_counter(plain), pattern.by_id(_FILE, _CARE)
-    for rule in pattern.rules(_FILE, "").possible(lowered):
+    for rule in pattern.rules(_FILE, ""):
         for view, low in views.items():
-            for match in rule.find_all(view, low):
+            for match in rule.find(view, low):
                 severity = _severity(rule, plain, match)
                 # the text around speaks about such texts, or asks for care
                 if rule.severity == WARNING and care.is_in(pattern.paragraph(joined, match)):
@@ -321,8 +321,7 @@ def _signs(plain: str) -> Iterator[_Found]:
 def _matching(where: str, paragraph: str) -> list[Pattern]:
     joined = _joined(paragraph)
     lowered = pattern.in_lower_case(joined)
-    possible = pattern.rules(_FILE, where).possible(lowered)
-    return [rule for rule in possible if next(rule.find_all(joined, lowered), None)]
+    return [rule for rule in pattern.rules(_FILE, where) if next(rule.find(joined, lowered), None)]
 
 
 def _paragraphs(text: str) -> Iterator[tuple[int, str]]:
@@ -340,12 +339,8 @@ def _marks(text: str) -> Iterator[_Found]:
     lowered = pattern.in_lower_case(text)
     line = line_counter(text)
     file = LessonFile.of_text(text, "")
-    rules = [
-        *pattern.rules(_FILE, "mark").possible(lowered),
-        *pattern.rules(_FILE, "turn").possible(lowered),
-    ]
-    for rule in rules:
-        for match in rule.find_all(text, lowered):
+    for rule in (*pattern.rules(_FILE, "mark"), *pattern.rules(_FILE, "turn")):
+        for match in rule.find(text, lowered):
             number, severity = line(match.start()), rule.severity
             start = match.start()
             _, newline, before = text[max(0, start - _INDENT) : start].rpartition("\n")
@@ -360,7 +355,7 @@ def _marks(text: str) -> Iterator[_Found]:
 def _hidden(text: str) -> Iterator[_Found]:
     line = line_counter(text)
     for start, hidden in hidden_texts(text):
-        for rule in pattern.rules(_FILE, "hidden").patterns:
+        for rule in pattern.rules(_FILE, "hidden"):
             if rule.is_in(hidden, whole=True):
                 yield line(start), rule, rule.why, rule.severity
 
@@ -379,7 +374,7 @@ def _characters(text: str, unreported: str) -> Iterator[_Found]:
     line = line_counter(text)
     if text.isascii() and not _ASCII_CONTROL.search(text):
         return
-    for rule in pattern.rules(_FILE, "character").patterns:
+    for rule in pattern.rules(_FILE, "character"):
         for match in rule.find(text, pattern.in_lower_case(text)):
             message = f"{rule.why} (U+{ord(match[0]):04X})"
             if unreported[match.start()] == match[0] or rule.id == _HIDDEN_LETTER:

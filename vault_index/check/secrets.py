@@ -141,8 +141,8 @@ def spans(text: str) -> Iterator[tuple[int, int, Pattern]]:
 
 def _matches(text: str) -> Iterator[tuple[Pattern, re.Match[str]]]:
     lowered = pattern.in_lower_case(text)
-    for rule in pattern.rules("secrets").possible(lowered):
-        for match in rule.find_all(text, lowered):
+    for rule in pattern.rules("secrets"):
+        for match in rule.find(text, lowered):
             if is_secret(rule, match):
                 yield rule, match
 
