@@ -128,10 +128,9 @@ def git_path(folder: Path, name: str) -> Path:
     return folder / command(folder, "rev-parse", "--git-path", name)
 
 
-def active_hooks(folder: Path, own: str = "") -> list[str]:
-    """List the hooks that git would run; with `own`, those in the repository's own folder."""
-    where = Path(command(folder, "rev-parse", "--git-common-dir"), "hooks") if own else None
-    hooks = folder / where if where else git_path(folder, "hooks")
+def active_hooks(folder: Path) -> list[str]:
+    """List the hooks that git would run."""
+    hooks = git_path(folder, "hooks")
     listed = sorted(hooks.iterdir()) if hooks.is_dir() else []
     return [str(hook) for hook in listed if hook.suffix != ".sample" and os.access(hook, os.X_OK)]
 

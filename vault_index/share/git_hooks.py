@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -112,78 +111,28 @@ def set_up(root: Path) -> HooksResult:
     return HooksResult(bool(missing) or not configured, driver)
 
 
-# Programs that write the hooks of a repository from a file of their own: what their hook says, the
-# names of that file, and what to put there.
+# Hooks of others, and the files in which programs that write such hooks keep what they run.
 _RUN = "lessons check --staged"
-_MANAGERS = (
-    (
-        re.compile("lefthook"),
-        [
-            f"{dot}lefthook{end}"
-            for dot in ("", ".", ".config/")
-            for end in (".yml", ".yaml", ".toml")
-        ]
-        + ["lefthook-local.yml"],
-        f"pre-commit: {{commands: {{lessons: {{run: {_RUN}}}}}}}",
+_MANAGED = (
+    *(
+        "lefthook.yml",
+        ".lefthook.yml",
+        "lefthook.toml",
+        ".pre-commit-config.yaml",
+        ".overcommit.yml",
     ),
-    (
-        re.compile(r"pre-commit\.com|pre_commit|\bprek\b"),
-        [".pre-commit-config.yaml"],
-        f"{{repo: local, hooks: [{{id: lessons, name: lessons, entry: {_RUN}, language: system,"
-        " always_run: true, pass_filenames: false}]}",
-    ),
-    (
-        re.compile("(?i)overcommit"),
-        [".overcommit.yml"],
-        f"PreCommit: {{Lessons: {{enabled: true, command: [{', '.join(_RUN.split())}]}}}}",
-    ),
+    ".husky/pre-commit",
 )
-_NO_SHELL = re.compile(r"#!(?!.*sh\b)")
 _CALLS = re.compile(r"^[^#\n]*\blessons\b[^#\n]*\bcheck\b", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class _Elsewhere:
-    """Hooks that are not ours: the file that git runs before a commit, and those that it reads."""
-
-    hook: Path
-    files: list[Path]  # the first is the one to add a line to
-    line: str
-
-    @property
-    def checks(self) -> bool:
-        """Whether git runs the hook, and it checks lessons."""
-        texts = (_content(file) or "" for file in (self.hook, *self.files))
-        return os.access(self.hook, os.X_OK) and any(map(_CALLS.search, texts))
-
-    @property
-    def command(self) -> str:
-        """The command that adds the line, or what to add to a file that is no script."""
-        file = shlex.quote(from_here(self.files[0]))
-        if self.line != _RUN:
-            return f"add to {file}: {self.line}"
-        if _NO_SHELL.match(_content(self.files[0]) or ""):
-            return f"run `{_RUN}` in {file}"
-        line = f"echo '{_RUN} || exit 1' >> {file}"
-        if self.hook != self.files[0]:  # husky starts it by `sh`
-            return "npx husky" if _CALLS.search(_content(self.files[0]) or "") else line
-        folder = shlex.quote(from_here(self.hook.parent))
-        start = f"mkdir -p {folder} && echo '#!/bin/sh' > {file} && "
-        first = "" if self.hook.is_file() else start
-        is_called = _CALLS.search(_content(self.hook) or "")
-        return f"{first}{'' if is_called else line + ' && '}chmod +x {file}"
-
-
-def _elsewhere(folder: Path, top: Path) -> _Elsewhere:
+def _to_add(folder: Path, top: Path) -> str:
+    """Return what to do so that the hooks in a folder check lessons, "" if they do."""
     hook = folder / "pre-commit"
-    if folder.name == "_":  # of husky, which writes it anew with each install
-        return _Elsewhere(hook, [folder.parent / "pre-commit"], _RUN)
-    text = _content(hook) or ""
-    for says, names, line in _MANAGERS:
-        if says.search(text):
-            every = sorted((top / name for name in names), key=lambda file: not file.is_file())
-            return _Elsewhere(hook, every, line)
-    return _Elsewhere(hook, [hook], _RUN)
+    managed = [file for name in _MANAGED if (file := top / name).is_file()]
+    if any(_CALLS.search(_content(file) or "") for file in (hook, *managed)):
+        return "" if os.access(hook, os.X_OK) else f"chmod +x {from_here(hook)}"
+    return f"have {from_here(managed[0] if managed else hook)} run `{_RUN}`"
 
 
 def troubles(root: Path) -> Iterator[tuple[str, str]]:
@@ -194,28 +143,14 @@ def troubles(root: Path) -> Iterator[tuple[str, str]]:
     folder, configured = git.git_path(root, "hooks"), git.setting(root, "core.hooksPath")
     is_ours = os.path.realpath(folder) == os.path.realpath(root / FOLDER)
     missing = [name for name in HOOKS if is_ours and _content(folder / name) is None]
-    there = _elsewhere(folder, git.top(root))
     if not configured and not git.active_hooks(root):
         yield "the git hooks are not switched on", "lessons init"
     elif missing:
         yield f"{FOLDER} has no {', '.join(missing)}", "lessons init"
-    elif not there.checks:
-        yield f"the git hooks in {from_here(folder)} check no lessons", there.command
+    elif to_add := _to_add(folder, git.top(root)):
+        yield f"the git hooks in {from_here(folder)} check no lessons", to_add
     elif git.setting(root, "merge.lessons.driver") != DRIVER:
         yield "the merge driver is not set up, or that of another version", "lessons init"
-    if unused := _unused(root, folder) if configured else []:
-        names = ", ".join(file.name for file in unused)
-        what = (
-            f"{names} in {from_here(unused[0].parent)} does not run: core.hooksPath is {configured}"
-        )
-        yield what, f"move it to {from_here(folder)}, or call it from there"
-
-
-def _unused(root: Path, folder: Path) -> list[Path]:
-    """Return the hooks in git's own folder that no hook in the folder of hooks calls."""
-    texts = [_content(file) or "" for file in folder.glob("*") if file.is_file()]
-    hooks = [Path(hook) for hook in git.active_hooks(root, ".git")]
-    return [hook for hook in hooks if not any(f"hooks/{hook.name}" in text for text in texts)]
 
 
 def _content(file: Path) -> str | None:
@@ -227,8 +162,8 @@ def _content(file: Path) -> str | None:
 
 
 def _chain(folder: Path, top: Path) -> str:
-    there = _elsewhere(folder, top)
-    ours = " and check lessons" if there.checks else f"; to add ours: {there.command}"
+    to_add = _to_add(folder, top)
+    ours = f"; to add ours: {to_add}" if to_add else " and check lessons"
     return (
         f"git hooks are in {from_here(folder)} already{ours}; and call"
         " `lessons-hook git . &` in post-commit, post-merge, post-checkout and post-rewrite there"
