@@ -178,7 +178,7 @@ _WHY = {
     GONE: "is gone: hooks leave the lesson out",
     CHANGED: "changed since it was confirmed",
 }
-_PATH = re.compile(
+_CITED_PATH = re.compile(
     r"(?<![\w/.:@~$*<{-])(?:\./)?((?:[\w.@+-]+/)+[\w.@+-]*[\w+-]|[\w-][\w.-]*\.[A-Za-z]\w{0,7})"
     r"(?![\w/*<{$]|\.\w)"
 )
@@ -253,7 +253,7 @@ def touched(vault: Vault, commit: str) -> list[Reason]:
 
 def cited_in(text: str) -> frozenset[str]:
     """Return the paths of files that a text cites."""
-    every = frozenset(_PATH.findall(text[:MAX_CHARS]))
+    every = frozenset(_CITED_PATH.findall(text[:MAX_CHARS]))
     cited = frozenset(path for path in every if path.lower() not in _COMMON_FILES)
     return cited if len(cited) <= MAX_CITED else frozenset()
 
