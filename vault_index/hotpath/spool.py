@@ -59,10 +59,7 @@ def note_end(event: Mapping[str, object], folder: str) -> bool:
 
 
 def is_recorded(journal: str, folder: str) -> bool:
-    """Whether the sessions of a folder may be recorded, by its path and that of its main worktree.
-
-    Capture looks more closely.
-    """
+    """Whether the sessions of a folder are recorded, by its path and that of its main worktree."""
     recorded = recorded_folders(journal)
     if recorded in ([], [EVERYTHING]):
         return bool(recorded)

@@ -24,16 +24,12 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PureWindowsPath
-from typing import TYPE_CHECKING
 
 from vault_index import files, git, state
 from vault_index.errors import VaultError
 from vault_index.hotpath import spool
 from vault_index.journal.journal import Journal, held
 from vault_index.vault import refuse_breaks
-
-if TYPE_CHECKING:
-    pass
 
 RECORDED, ALL, _NOT = spool.RECORDED, spool.EVERYTHING, spool.NEVER  # hooks read the file, too
 PROPOSALS = "proposals"  # the folder of drafts in that of the user
@@ -103,15 +99,7 @@ def name_for(journal: Journal, folder: str) -> str:
 
 def recorded(journal: Journal, folder: str) -> bool:
     """Whether the sessions of a folder are recorded, itself or one above or its main work tree."""
-    lines = recorded_folders(journal)
-    places_of_it = {_clean(folder), _place_of(folder)}
-    above = {str(up) for place in places_of_it for up in (Path(place), *Path(place).parents)}
-    longest = max(
-        (line for line in lines if line.removeprefix(_NOT) in above),
-        key=lambda line: len(line.removeprefix(_NOT)),
-        default=ALL if ALL in lines else _NOT,
-    )
-    return not longest.startswith(_NOT)
+    return spool.is_recorded(str(journal.folder), folder)
 
 
 def recorded_folders(journal: Journal) -> list[str]:

@@ -166,9 +166,3 @@ def signed(author: str, hit: Hit) -> str:
 def no_author(updated_at: object) -> str:
     """Return why a lesson has no author, by when it was last committed."""
     return "author unknown" if updated_at else "not committed"
-
-
-# The journal's part of a session's start: what was done here last.
-#
-# It comes from the files of the journal, without its index. It is data like a lesson: quoted and
-# defused, whatever a prompt or an agent said.

@@ -37,14 +37,13 @@ class Transcript:
     mtime: int
 
 
-def transcripts(environ: Mapping[str, str] | None = None) -> list[Transcript]:
+def transcripts() -> list[Transcript]:
     """Return the transcripts of all agents on this machine, those changed last at the end.
 
     A folder that cannot be read has none.
     """
-    environ = os.environ if environ is None else environ
-    claude = _folder(environ, "CLAUDE_CONFIG_DIR", ".claude") / "projects"
-    codex = _folder(environ, "CODEX_HOME", ".codex") / "sessions"
+    claude = _folder("CLAUDE_CONFIG_DIR", ".claude") / "projects"
+    codex = _folder("CODEX_HOME", ".codex") / "sessions"
     files = [
         *_transcripts_in(claude, CLAUDE, _OF_CLAUDE),
         *_transcripts_in(codex, CODEX, _OF_CODEX),
@@ -67,9 +66,9 @@ def folder_of(file: Path) -> str:
         return ""
 
 
-def _folder(environ: Mapping[str, str], variable: str, default: str) -> Path:
-    named = environ.get(variable) or f"{environ.get('HOME') or '~'}/{default}"
-    return files.expanded(named)
+def _folder(variable: str, default: str) -> Path:
+    home = os.environ.get("HOME") or "~"
+    return files.expanded(os.environ.get(variable) or f"{home}/{default}")
 
 
 def _transcripts_in(top: Path, agent: str, form: re.Pattern[str]) -> Iterator[Transcript]:
