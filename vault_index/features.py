@@ -128,7 +128,7 @@ FEATURES = (
         "Sessions are recorded on this machine and can be searched.",
         "journal.archive journal.backlog journal.capture journal.done journal.exclude "
         "journal.forget journal.importing journal.index journal.observe journal.record "
-        "journal.export journal.transcript search.journal client.journal entrypoints.recording "
+        "journal.export search.journal client.journal entrypoints.recording "
         "entrypoints.cli.journal entrypoints.words.journal",
         table="journal",
         settings=JournalTable,

@@ -129,8 +129,8 @@ def test_no_program_of_the_repository_starts(
     learned(project, monkeypatch, "Use `open_pool(url)` of src/shop/pool.py.")
     changed(project, monkeypatch, {"src/shop/pool.py": None})
     trap = f"touch {tmp_path}/ran; cat"
-    write(project.root / ".git/info/attributes", "* diff=trap filter=trap\n")
-    for key in ("diff.external", "diff.trap.command", "diff.trap.textconv", "filter.trap.clean"):
+    write(project.root / ".git/info/attributes", "* diff=trap\n")
+    for key in ("diff.external", "diff.trap.command", "diff.trap.textconv"):
         run("git", "config", key, trap, cwd=project.root)
     run("git", "config", "core.fsmonitor", trap, cwd=project.root)
     run("git", "config", "diff.noprefix", "true", cwd=project.root)
