@@ -219,7 +219,6 @@ LINE = "lessons check --staged"
     [
         ("own", ""),
         (".husky/_", ".husky/pre-commit"),
-        ("", ".pre-commit-config.yaml"),
         ("", "lefthook.yml"),
     ],
 )
@@ -227,14 +226,8 @@ def test_beside_hooks_of_others_the_line_to_add_and_its_file_are_named(
     team: Vault, path: str, managed: str
 ) -> None:
     root = team.root
-    run(
-        "git",
-        "config",
-        *([] if path else ["--unset"]),
-        "core.hooksPath",
-        *[path][: bool(path)],
-        cwd=root,
-    )
+    words = ["core.hooksPath", path] if path else ["--unset", "core.hooksPath"]
+    run("git", "config", *words, cwd=root)
     folder = path or ".git/hooks"
     hook = write(root / folder / "pre-commit", "#!/bin/sh\nmake lint\n")
     hook.chmod(0o755)
@@ -249,7 +242,6 @@ def test_beside_hooks_of_others_the_line_to_add_and_its_file_are_named(
     hook.chmod(0o644)
     (trouble,) = troubles()
     assert trouble == ("git", "lessons init" if not path else f"chmod +x {folder}/pre-commit")
-
 
 
 # PATH, and installing twice

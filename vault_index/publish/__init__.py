@@ -174,7 +174,7 @@ class RayEmbedder:
     def __init__(self, here: Embedder, workers: Sequence[Any]) -> None:
         self.name = here.name
         self.dimension = here.dimension
-        self.embed_query = here.embed_query
+        self.embed_query, self.knows = here.embed_query, here.knows
         self._workers = list(workers)
 
     def embed_documents(self, texts: Sequence[str]) -> np.ndarray:
