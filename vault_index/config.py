@@ -2,10 +2,9 @@
 
 Later wins: defaults < the vault's `vault.toml` < the user's `config.toml` < environment < flags.
 
-A vault comes from a repository someone cloned, so `vault.toml` is not trusted: it may set budgets,
-the floor, the taxonomy and keywords. Endpoints, models and anything outside the vault come from the
-user alone. Other keys and wrong values in `vault.toml`, and unknown keys of the user, stop nothing:
-they are ignored, and `Config.unknown_keys` lists them.
+`vault.toml` comes with a clone and is not trusted: it may set budgets, the floor, the taxonomy and
+keywords. Endpoints, models and anything outside the vault come from the user alone. Unknown keys and
+wrong values are ignored, and `Config.unknown_keys` lists them.
 """
 
 from __future__ import annotations
@@ -315,7 +314,7 @@ def _brief(value: object) -> str:
 
 
 def _read(path: Path, *, follow: bool = True) -> dict[str, Any]:
-    """Read a TOML file; one of a clone may be a link out of it, a pipe, or larger than memory."""
+    """Read a TOML file, which in a clone may be a link, a pipe, or larger than memory."""
     flags = os.O_RDONLY | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
     try:
         with open(path, "rb", opener=lambda name, _flags: os.open(name, flags)) as file:

@@ -88,7 +88,7 @@ class ModelBudgetError(ModelCallError):
 
 
 class CheckError(VaultError):
-    """A draft has what `check` calls an error. `rule` is that of the finding."""
+    """A draft has what `check` calls an error, by the `rule` of a finding."""
 
     def __init__(self, message: str, hint: str = "", rule: str = "") -> None:
         super().__init__(message, hint)

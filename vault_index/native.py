@@ -1,9 +1,8 @@
 """Compiled modules of other packages, without the Python around them, and the memory they take.
 
-`import lancedb` takes 1 to 2.5 seconds, most of it for a REST client that no local table needs, and
-`import ctranslate2` loads asyncio; their compiled modules load in some 10 ms. `load` brings in such a
-module by itself, and `wait` drives what LanceDB's calls return without asyncio (five times the start of
-Python). A later import of one of those packages gets all of it, around this module.
+`import lancedb` takes 1 to 2.5 seconds, and `import ctranslate2` loads asyncio; their compiled modules
+load in 10 ms. `load` brings in such a module, and `wait` drives LanceDB's calls without asyncio. A later
+import of one of these packages gets all of it, around this module.
 """
 
 from __future__ import annotations

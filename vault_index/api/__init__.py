@@ -3,9 +3,8 @@
     client.ask(vault, api.search.find(query=Query("heap")))  ->  an answer with its hits
 
 The command line, the hook, MCP and HTTP only translate to these. A question reads the index as it
-is, and the watcher may answer it; a command changes files, or reads what no watcher keeps. The
-modules load by name, as a list of lessons needs nothing of what a search needs. Nothing here
-prints; errors are VaultError.
+is, and the watcher may answer it; a command changes files, or reads what no watcher keeps. Modules
+load by name, when they are needed. Nothing here prints; errors are VaultError.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ def _in_journal(vault: Vault, caller: Caller, wanted: Wanted, *, is_open: bool) 
             text=wanted.query, k=MAX_PASSAGES, project=wanted.project, **window
         )
         answered = caller.ask(asked)
-    except VaultError as error:  # a project or a day that is none
+    except VaultError as error:  # an unknown project or day
         return SearchResult((), notes=(": ".join(filter(None, [error.message, error.hint])),))
     note = f"{answered.older} older records match, too: search with an earlier `since`"
     return SearchResult(

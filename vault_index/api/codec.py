@@ -133,7 +133,7 @@ def _decoder(kind: Any) -> Decode | None:
 
 
 def _of_dataclass(kind: Any) -> Decode:
-    """Return the decoder of a dataclass; unknown fields are those of a newer version, and dropped."""
+    """Return the decoder of a dataclass, which drops the unknown fields of a newer version."""
     decoders: dict[str, Decode | None] = {}
 
     def decode(value: Mapping[str, Any]) -> Any:

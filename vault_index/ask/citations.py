@@ -228,7 +228,7 @@ def words_of(text: str) -> set[str]:
 def runs(text: str, sentences: Iterable[str]) -> list[tuple[str, bool]]:
     """Return a text in pieces that make it up, each with whether it is one of the sentences.
 
-    Line breaks and spaces in a sentence need not be those of the text.
+    Line breaks and spaces may differ from the text.
     """
     wanted = [r"\s+".join(map(re.escape, sentence.split())) for sentence in sentences]
     # the longest first: one may begin as another does

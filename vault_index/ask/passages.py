@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 LESSONS, JOURNAL = "lessons", "journal"  # kinds of passages
 MAX_PASSAGES = 6
-MAX_WEAK = 3  # below the floor: that of hooks is for silence, and here a judge may decline
+MAX_WEAK = 3  # below the floor, which is for hooks: here a judge may decline
 MAX_CHARS = 2_000  # of a passage
 MAX_BESIDE_OUTLINES = 3  # passages where the outline of a long lesson takes the place of the others
 MIN_HEADINGS = 3  # of an outline

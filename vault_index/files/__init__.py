@@ -1,19 +1,12 @@
-"""Reading and writing files so that nobody sees half of one, and every failure names its place.
+"""Read and write files so that nobody sees half of one, and every failure names its place.
 
-Two doors. `replace_file` is for files that only this program writes. `change_file`, `create_file`,
-`move_file` and `remove_file` are for files that somebody may be saving at the same moment: they follow
-no link below `within`, overwrite nothing but what the caller has read, and otherwise raise ChangedError.
+`replace_file` is for files that only this program writes. `change_file`, `create_file`, `move_file` and
+`remove_file` are for files that somebody may be saving: they follow no link below `within`, overwrite
+only what the caller has read, and otherwise raise ChangedError.
 
-A change writes the new file beside the old one, compares the old one with what was read, and renames the
-new one into its place. There is always a whole file, for readers and after a kill. A save in the
-microseconds between the comparison and the rename is lost.
-
-The name of the hidden file that is written first says which process writes it. The next process that
-writes in that folder, or lists it, removes what a killed one left, and `IGNORED` in a .gitignore keeps
-git from taking it.
-
-A change keeps the mode. It breaks a hard link, as git and most editors do: the other name, which may be
-outside the vault, keeps the old text.
+A change writes a hidden file beside the old one, compares the old one with what was read, and renames
+the new one into its place. The hidden name says which process writes it, so the next one removes what
+a kill left. The mode stays; a hard link is broken, as git and most editors do.
 """
 
 from __future__ import annotations
@@ -202,7 +195,7 @@ def create_file(file: Path, data: bytes, *, within: Path, mode: int = 0o644) -> 
 
 
 def move_file(old: Path, new: Path, *, within: Path) -> bool:
-    """Rename a file, with the folders above its new name; False if there is one of that name.
+    """Rename a file, with the folders above its new name; False if that name is taken.
 
     Raises WriteError.
     """

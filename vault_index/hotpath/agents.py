@@ -8,12 +8,10 @@
     opencode  sent by our plugin, named as Claude Code's     the block itself
     plain     JSON, or the prompt itself                     the block itself
 
-None of the four says after a command that it failed: Codex notes the status in the file of the session,
-Gemini CLI and Copilot CLI add it to the output, Cursor has it beside the output. Without a status nothing
-failed.
+Codex notes the status of a command in the session's file, Gemini CLI and Copilot CLI add it to the
+output, Cursor has it beside the output. Without a status nothing failed.
 
-An answer that an agent cannot use may block its prompt, so each gets exactly its form or nothing. The
-hook loads this only with `--agent`.
+An answer that an agent cannot use may block its prompt, so each gets exactly its form or nothing.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
 """Start the watcher from a hook, and wait for it while it starts.
 
 A starting watcher holds a lock that was written to a moment ago, and does not listen yet. A hook then
-waits for it rather than load the same model and tables itself: on two busy cores both would be late,
-and of ten hooks at once nine would. On an idle machine the first prompt takes a tenth longer than it
-would without a watcher (0.55 and 0.50 s, where Python takes 16 ms).
-
-Standard library only, and no more of it than needed: a first prompt waits for it.
+waits for it rather than load the same model and tables: on two busy cores both would be late. On an
+idle machine the first prompt takes a tenth longer than without a watcher. Standard library only.
 """
 
 from __future__ import annotations

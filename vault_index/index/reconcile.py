@@ -58,7 +58,7 @@ def sync(
     `rebuild` builds a new index beside the old one and swaps. `at_most` is for callers in a hurry:
     if more files than that differ nothing is done and `Stats.pending` counts them. Without `wait`,
     if another process is writing, nothing is done. Without `full` new lessons are found, but their
-    scores are a little off, and proposals and documents are of before, until a full pass.
+    scores are a little off, and proposals and documents stay stale until a full pass.
     With `ask_git=False`, as in a pass that is not full, authors and dates of commits are filled in
     by the next sync that asks. `read_all` compares the content of every file, whatever its stat.
     Only a caller without `at_most` takes vectors from `[index] shared`: a hook waits for no network.

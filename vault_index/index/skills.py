@@ -1,10 +1,8 @@
-"""SKILL.md files as rows of the table `skills`: those of the vault, of the user, of projects.
+"""SKILL.md files of the vault, the user and projects, as rows of the table `skills`.
 
-A skill is found by its name and description: an agent chooses by the same. One that was built of
-lessons also by the prompts that these carry, a row each without words of its own: a description of
-six patterns is as far from each as from none (11 of 24 prompts find their skill, with the rows 24).
-The prompts that it is not for have rows, too: what is nearer to one of these does not find it.
-There are few, so after any change the whole table is written; their vectors are kept by content.
+A skill is found by its name and description, as an agent chooses it. A skill built from lessons also
+has a row for each of their prompts: with these rows 24 of 24 prompts find their skill, without 11.
+Prompts that it is not for have rows, too. There are few, so any change writes the whole table.
 """
 
 from __future__ import annotations

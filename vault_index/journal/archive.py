@@ -65,7 +65,7 @@ def _moment(place: int, kind: str, number: int, uuid: str, data: str) -> Moment:
 
 
 def add_moments(db: sqlite3.Connection, short: str, some: Iterable[Moment]) -> None:
-    """Add moments to those of a session."""
+    """Add moments to a session."""
     marks = ", ".join("?" * len(_ROW))
     into = f"INSERT INTO moment (session, {', '.join(_ROW)}, data) VALUES (?, {marks}, ?)"
     db.executemany(into, ((short, *map(each.__getattribute__, _ROW), _rest(each)) for each in some))
@@ -78,7 +78,7 @@ def _rest(moment: Moment) -> str:
 
 
 def write(db: sqlite3.Connection, session: Session) -> None:
-    """Write a session and its records in place of those of its name."""
+    """Write a session and its records, in place of earlier ones."""
     values = {name: getattr(session, name) for name in _COLUMNS}
     values["read"] = json.dumps(asdict(session.read))
     named = ", ".join(f":{name}" for name in _COLUMNS)

@@ -73,7 +73,7 @@ def _says_something(record: Record) -> bool:
 
 
 def _summaries(sessions: list[Session], branch: str) -> Iterator[str]:
-    """Yield the summaries of a branch, the latest first; of a new branch those of the others."""
+    """Yield the summaries of a branch, the latest first; for a new branch, of all others."""
     of_branch = [
         each
         for each in sessions

@@ -1,8 +1,7 @@
 """Capture the transcripts that are on this machine already, as many as there are.
 
-They are taken in the order in which they were changed last: however often it is interrupted, a finished
-import leaves the same sessions. The table `transcript` says which have nothing new, by a hash of the
-path, which has the id of the session: it may be one that was forgotten.
+They are taken in the order of their last change, so an interrupted import ends with the same sessions.
+The table `transcript` says which have nothing new, by a hash of the path.
 """
 
 from __future__ import annotations

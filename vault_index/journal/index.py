@@ -1,6 +1,6 @@
 """Make the journal's table equal to the sessions of the user's database, which are the truth.
 
-The index is a cache, made and repaired as that of a vault: see `store.sync`.
+The index is a cache, made and repaired as a vault's is: see `store.sync`.
 """
 
 from __future__ import annotations

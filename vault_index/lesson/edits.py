@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class _Place(NamedTuple):
-    """The lines of a lesson in its file: that of its heading, if it has one, and those of its text."""
+    """The lines of a lesson in its file: its heading, if it has one, and its text."""
 
     heading: int | None
     text: range
@@ -54,7 +54,7 @@ def set_text(data: bytes, slug: str, text: str | None, title: str | None, path: 
 
 
 def id_after(id: str, before: bytes, after: bytes) -> str:
-    """Return the id that a section has after an edit: that of the section in its place."""
+    """Return the id that a section has after an edit, by its place."""
     path, _, slug = id.partition("#")
     old, new = (
         [name for name, _ in slugs_of(LessonFile.of(data, path))] for data in (before, after)
@@ -290,7 +290,7 @@ def _flow(value: Any) -> str:
 
 
 def with_merged_lists(ours: bytes, theirs: bytes, base: bytes) -> list[bytes]:
-    """Return three versions of a file with the merged lists of its keys, and those of its sections.
+    """Return three versions of a file with the merged lists of its keys and its sections' keys.
 
     An item that a side added is there, one that a side removed is not. Unchanged are lists with
     comments, lists that a side does not have, and files that do not parse.

@@ -1,7 +1,7 @@
 """Exact words of a text: identifiers, error names, flags, paths, versions, and quoted phrases.
 
 Full text splits `repl_co_names` into common words and stems them; here it stays whole. A lesson's
-identifiers are a column of its row, and those of a query are looked up in it.
+identifiers are a column of its row, in which a query's identifiers are looked up.
 """
 
 from __future__ import annotations

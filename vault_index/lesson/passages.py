@@ -1,10 +1,8 @@
 """A lesson cut into passages, the pieces that are embedded.
 
-The first passage is the whole lesson. A long lesson has further passages, cut at the ends of
-sentences and never inside a code fence, so that text beyond the reach of the embedder is found too.
-Each begins with the end of the passage before it, to which its first sentence often refers.
-
-Only fences count as code here: of 1,870 notes one has indented code, and loose lists look like it.
+The first passage is the whole lesson. A long lesson has more, cut at the ends of sentences and never
+inside a code fence, so that text beyond the embedder's reach is found too. Each begins with the end of
+the one before it. Only fences count as code: loose lists look like indented code.
 """
 
 from __future__ import annotations

@@ -5,13 +5,12 @@
     anthropic:MODEL   the Messages API, [llm] anthropic_key_variable
     openai:MODEL      any server with OpenAI's chat completions, [llm] openai_url
 
-A model is asked in one call and has no memory and no files; the call of a tool is a wish, which whoever
-asks the model may fulfil. The caller decides what a model may see: secrets are taken out before, and
-what it says is checked after. Models and addresses come from the user's own settings and environment,
-keys from the environment alone; a vault chooses none of them.
+A model has no memory, no files and no tools, unless the caller answers its calls. The caller removes
+secrets before, and checks the answer after. Models and addresses come from the user's settings and
+environment, keys from the environment alone.
 
-A backend is a module with a class that extends `backend.Backend`, and its place in `BACKENDS`. Attempts,
-the day's allowance, the form of answers and what calls took are the same for all: `metered.Model`.
+A backend is a class that extends `backend.Backend`, named in `BACKENDS`. `metered.Model` adds attempts,
+the day's allowance and the form of answers to each.
 """
 
 from __future__ import annotations

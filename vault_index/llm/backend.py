@@ -29,7 +29,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A model's wish to have a tool called. `arguments` is None where they are no JSON object."""
+    """A model's wish to have a tool called. `arguments` is None unless they are a JSON object."""
 
     id: str
     name: str

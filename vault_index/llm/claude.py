@@ -1,16 +1,11 @@
 """The user's own, signed-in `claude`, as a program: `claude` or `claude:MODEL`.
 
-It starts lean, so that no hook fires, no tool runs, no CLAUDE.md is read and no transcript is written;
-one question is one request. Only hooks that an administrator manages fire all the same. The prompt goes
-through a pipe: arguments can be seen by other users of the machine, and hold instructions only. The
-program reads its own login; nothing here does.
+It works in the empty folder `~/.lessons/llm/empty/`: no hook fires, except an administrator's, no tool
+runs, no CLAUDE.md is read and no transcript is written. One question is one request; a conversation
+is part of the prompt. The prompt goes through a pipe, since other users can see arguments. The program
+reads its login by itself.
 
-    ~/.lessons/llm/empty/         the folder it works in
-
-It takes one prompt and no tools: what was said before in a conversation is a part of the prompt.
-
-Other guards against watching oneself: `LESSONS_INTERNAL` in its environment and the marker line at the
-top of the prompt, so that no session of it is recorded by whatever hook fires all the same.
+`LESSONS_INTERNAL` in its environment and a marker line in the prompt keep the session out of the journal.
 """
 
 from __future__ import annotations

@@ -1,15 +1,13 @@
 """A server that speaks JSON over HTTP: one POST, bounded in time and size, each failure in clear words.
 
-An answer comes whole, or as server-sent events where it is asked for and the server does it.
+An answer comes whole or as server-sent events. A broken network, an overloaded server and a rate limit
+are tried again three times, after pauses that double. A wrong key, a refused question and a time-out
+are not: the call may have been paid for.
 
-A failure that may pass is tried again three times, after pauses that double: a network that breaks, a
-server that is overloaded, restarts, or limits the rate. A wrong key, a question that the server refuses
-and a time-out are not: the call may have been paid for, and the next one would wait as long.
-
-The key goes to the address that the user named and to no other (see `model_http`), and in the clear to
-this machine only. Nothing that a server answered is in an error, but for the message of an error status,
-cut short. The SDKs of OpenAI and Anthropic promise less: they take a stream that breaks for whole, lose
-an answer of a server that does not stream, and send headers that the environment names to any address.
+The key goes only to the address that the user named (see `model_http`), and in the clear only to this
+machine. An error quotes a server only by the message of an error status, cut short. The SDKs of OpenAI
+and Anthropic promise less: they take a broken stream for whole, and send headers from the environment
+to any address.
 """
 
 from __future__ import annotations
@@ -146,7 +144,7 @@ class PassingError(ModelCallError):
 
 
 def call_repeatedly(attempt: Callable[[], _T], sleep: Sleep) -> _T:
-    """Return what an attempt returns, the first or one of three more. Raises ModelCallError."""
+    """Return the result of up to four attempts. Raises ModelCallError."""
     pause = FIRST_SECONDS
     for left in range(RETRIES, -1, -1):
         try:
@@ -310,7 +308,7 @@ class HttpBackend(backend.Backend):
             ) from None
 
     def _failure(self, answered: Answered) -> ModelCallError:
-        """Return the error for an answer that is not one of a model."""
+        """Return the error for an answer that no model gave."""
         status, server = answered.status, f"{self.name}: {self.server}"
         code = answered.error.get("code")
         if status == 200 and isinstance(code, int) and 400 <= code <= 599:

@@ -148,7 +148,7 @@ def _titles(hits: Sequence[Hit]) -> str:
 
 
 def named(hit: Hit) -> str:
-    """Return the title, after that of the document whose part it is."""
+    """Return the title, after the title of its document."""
     if hit.trigger:
         return hit.trigger
     return f"{hit.document}: {hit.title}" if hit.document not in ("", hit.title) else hit.title

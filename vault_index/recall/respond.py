@@ -22,7 +22,7 @@ from vault_index.store import injections
 from vault_index.store.injections import LINE, NEAR, SKILL, WHOLE, Given, Record
 from vault_index.vault import Vault
 
-COMPACT = "compact"  # the source of a start after which the agent has lost what it was given
+COMPACT = "compact"  # a session that restarts after compaction
 _WITH_RECEIPT = (injections.PROMPT, injections.FAILURE, injections.EDIT)
 
 

@@ -197,7 +197,7 @@ def parts(vault: Vault, paths: Sequence[str]) -> dict[str, list[Part]]:
     wholes: dict[str, list[Mapping[str, Any]]] = {path: [] for path in paths}
     for row in rows:
         id = row["lesson_id"]
-        if row["position"] >= 0:  # that of a whole with pieces is none
+        if row["position"] >= 0:
             first[id] = min(row["position"], first.get(id, row["position"]))
         if row["is_whole"]:
             wholes[row["path"]].append(row)

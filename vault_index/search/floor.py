@@ -279,7 +279,7 @@ def _reported(prompts: Sequence[str], progress: Progress) -> Iterable[str]:
 
 
 def _of_skills(vault: Vault, progress: Progress) -> tuple[float, float]:
-    """Return the floor of skills, and that of full text alone."""
+    """Return the floor of skills, and the floor of full text alone."""
     opened = vault.open_index()
     opened.skills.load(rows=True)
     prompts = [prompt for prompt in foreign_prompts() if not chatter.why_skipped(prompt)]

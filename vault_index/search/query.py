@@ -355,7 +355,7 @@ def query_vector(
 
 
 def embed(vault: Vault | Journal, embedder: Embedder, query: str) -> np.ndarray:
-    """Return the vector of a query; those of the last few are kept. Raises EmbedderError."""
+    """Return the vector of a query; the last few are kept. Raises EmbedderError."""
     key = embedder.name, query
     vector = vault.query_vectors.get(key)
     if vector is None:

@@ -35,7 +35,7 @@ K1, B = 1.2, 0.75  # of LanceDB's BM25
 
 
 def bm25_score(times: int, length: float, having: int, every: int) -> float:
-    """Return what a word adds that stands so many `times` in a text.
+    """Return the BM25 weight of one word that occurs so many `times` in a text.
 
     `length` is that of the text as a share of the usual, `having` of `every` text have the word.
     """

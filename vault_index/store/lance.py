@@ -1,9 +1,8 @@
 """LanceDB: tables through its compiled module, called as LanceDB 0.40's own Python calls it.
 
-The module loads in 10 ms, the package around it in 1 to 2.5 s. On 1,870 lessons a first prompt without
-a watcher takes 0.65 s of processor time, through the package 1.86, and on two busy cores the package
-alone takes longer than a hook may. The module is not documented, so `pyproject.toml` names the
-releases that it is of, and tests compare its answers with those of the package.
+The module loads in 10 ms, the package around it in 1 to 2.5 s: longer than a hook may take on two busy
+cores. The module is not documented, so `pyproject.toml` pins its releases, and tests compare its answers
+with the package's.
 """
 
 from __future__ import annotations

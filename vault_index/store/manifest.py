@@ -68,7 +68,7 @@ _VALUES = attrgetter(*_KEYS)
 
 @dataclass(frozen=True, slots=True)
 class ReadFile:
-    """A file as it was just read. `rows` are None where those in the table stay."""
+    """A file as it was just read. `rows` are None where the table's rows stay."""
 
     path: str
     entry: FileEntry

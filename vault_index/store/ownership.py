@@ -1,11 +1,10 @@
 """Whose `.vault_index` it is: ours only if this user made it, on this machine, for this checkout.
 
-A clone may bring a folder of that name, with links in it or an index of other texts. So an
-index is believed only if `.vault_index/owner` holds a mark that is made of a random key, `index.key`
-in the user's folder, and of the checkout's path. Nothing is done with it if `.vault_index` is a
-link, is tracked by git, or belongs to somebody else. A folder of this user without the mark is of an
-older version, or was copied or moved with its checkout: what has one of our names is removed from it
-unread, and the index is built again.
+A clone may bring a folder of that name, with links in it or an index of other texts. So an index is
+believed only if `.vault_index/owner` holds a mark made from a random key, `index.key` in the user's
+folder, and the checkout's path. A link, a folder that git tracks and one of another user are left
+alone. In this user's folder without the mark, copied or moved, our files are removed unread, and the
+index is built again.
 
 Files below it are opened through `open_file`: no link, no pipe, no second name of another file.
 """
@@ -228,7 +227,7 @@ _CONFIRMED = re.compile(rb"(?m)^confirmed: *['\"]?\d{4}-\d\d-\d\d['\"]? *(?:\r?\
 
 
 def name_of(data: bytes) -> str:
-    """Return the hash by which a text is released: that of the file without the day of `confirmed`."""
+    """Return the hash by which a text is released: of the file without the day of `confirmed`."""
     return file.hash_of_file(_CONFIRMED.sub(b"", data))
 
 

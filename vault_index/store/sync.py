@@ -272,7 +272,7 @@ class Source(ABC, Generic[Changes, Result]):
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Writes the rows of files that were read. `vectors` makes those of rows; None for none."""
+    """Writes the rows of files that were read. `vectors` embeds rows, unless it is None."""
 
     table: Table
     vectors: Vectors | None

@@ -1,4 +1,4 @@
-"""A text from elsewhere, safe to show: to an agent as a quotation, on a terminal, in JSON.
+"""Untrusted text, safe to show: to an agent as a quotation, on a terminal, in JSON.
 
 Three rules hold for any text, without a list of names:
 - No tag: each `<`, or wide look-alike of it, that could open a tag becomes `‹`, in prose and in

@@ -1,8 +1,8 @@
 """Transcripts of Claude Code: JSON lines, one record per line and content block.
 
 The format is internal and changes (2.1.x here; 1.0.x and 2.0.x in the tests): unknown records are
-counted, never fatal. Order is that of the file; timestamps go backwards in most files. Half of the
-bytes are records that hold no event: where a line begins with its type, they are not parsed.
+counted, never fatal. Records keep the file's order: timestamps go backwards in most files. Half of the
+bytes hold no event; where a line begins with its type, it is not parsed.
 """
 
 from __future__ import annotations

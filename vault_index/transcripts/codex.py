@@ -1,8 +1,7 @@
 """Rollouts of the Codex CLI: `~/.codex/sessions/**/rollout-*.jsonl` (0.139 and 0.142 seen).
 
-Each line is `{timestamp, type, payload}`. `event_msg` has the conversation, `response_item` the same
-once more with the calls of tools; prompts come from the former, since the latter also holds the
-instructions that the agent puts in front.
+Each line is `{timestamp, type, payload}`. `event_msg` has the conversation, `response_item` repeats it
+with the calls of tools. Prompts come from `event_msg`: `response_item` also has the agent's instructions.
 """
 
 from __future__ import annotations
@@ -120,7 +119,7 @@ def _item(base: Event, payload: dict[str, Any]) -> Iterator[Event]:
 
 
 def _input(payload: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a call; those of a tool without named arguments under `input`."""
+    """Return the arguments of a call; a single unnamed one under `input`."""
     arguments = payload.get("arguments") or payload.get("input") or payload.get("action")
     if isinstance(arguments, str):
         try:

@@ -142,7 +142,7 @@ def _sound(text: str) -> str:
 
 
 def map_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """Return a JSON value with each of its texts changed, those of names too."""
+    """Return a JSON value with each of its texts changed, names too."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, list):

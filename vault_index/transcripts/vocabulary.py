@@ -50,7 +50,7 @@ def plain_lines(text: str) -> list[tuple[str, str]]:
 
 @lru_cache(maxsize=64)
 def sentences(text: str) -> tuple[str, ...]:
-    """Return the sentences of a markdown text: those of its prose, then those of its lists."""
+    """Return the sentences of a markdown text: first of its prose, then of its lists."""
     lines = plain_lines(text)
     return tuple(
         sentence

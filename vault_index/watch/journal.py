@@ -49,7 +49,7 @@ class Growth:
         self._next = 0.0
 
     def look(self, journal: Journal) -> list[Path]:
-        """Return the transcripts that changed since the last look, at the first those of two days."""
+        """Return the transcripts that changed since the last look, at first within two days."""
         began = time.monotonic()
         if began < self._next:
             return []

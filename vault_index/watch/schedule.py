@@ -112,7 +112,7 @@ class Events:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """The result of a pass. `head` is that of the repository before it; `seconds` is what it took."""
+    """The result of a pass, with the repository's `head` before it and the `seconds` it took."""
 
     outcome: Outcome
     wrote: bool = False

@@ -3,7 +3,7 @@
 A loop in a thread of its own: gather what happened, ask `schedule` what is due, do it. Questions are
 answered beside it (`Questions`). Small changes are indexed here. Many at once, a rebuild and the floor
 are left to a `lessons index` of lower priority: the embedder's use of all processors and LanceDB's
-memory are then not those of the process that answers.
+memory then belong to another process than the one that answers.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Foreign files read as drafts of lesson files: bytes in, bytes out, nothing is written.
 
 Each reader takes a file's bytes and its path, and returns drafts. It raises LessonError, with the
-line, if a part is malformed: no file is half imported. Only JSON lines, each of which is a lesson by
-itself, are imported without the malformed ones, each of which is an error.
+line, if a part is malformed: no file is half imported. Only of JSON lines the good ones come in.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ _LINK = re.compile(r"Lesson Link:(?P<link>.*)")
 
 @dataclass(slots=True)
 class _Part:
-    """A lesson of the course while it is read; `line` is that of its heading."""
+    """A lesson of the course while it is read; `line` is its heading's."""
 
     number: int
     title: str

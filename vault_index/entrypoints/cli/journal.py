@@ -269,7 +269,7 @@ def status_command(named: str | None) -> options.Answers:
 @click.option("--matching", metavar="TEXT", default="", help="The records with this text.")
 @options.yes
 def forget_command(named: str | None, /, yes: bool, **values: str) -> options.Answers:
-    """Take out files, rows and vectors, and prove it.
+    """Delete sessions, and check that nothing is left.
 
     With several options, what all of them name. The agent's own transcripts stay: they are its.
     """

@@ -57,7 +57,7 @@ def new_command(
     """Write a lesson in your editor, from a title and a category.
 
     Without TITLE and category it asks for them. With --text it opens no editor; outside a terminal it
-    opens that of $VISUAL or $EDITOR, and asks for nothing.
+    opens $VISUAL or $EDITOR, and asks for nothing.
     """
     head["title"] = " ".join(title)
     if text:

@@ -88,7 +88,7 @@ def search_command(
 def _query(
     named: str | None, text: str, *, kinds: tuple[str, ...], **options: Any
 ) -> tuple[Query, dict[str, Any]]:
-    """Return the search that options ask for, and those of them that narrow it to some lessons."""
+    """Return the search that options ask for, and the options that narrow it to some lessons."""
     from vault_index.search.query import Query
     from vault_index.store.filters import Filter
 

@@ -72,7 +72,7 @@ def mcp_command(
 
 
 def _secret(token_file: Path | None, host: str, home: Path) -> str:
-    """Return the token in the user's file, else for this machine that of `home`, else ""."""
+    """Return the token in the user's file, else in `home` for this machine, else ""."""
     from vault_index.entrypoints import guard
 
     if token_file and (token := guard.read_token(token_file)):

@@ -3,11 +3,9 @@
 It speaks as Claude Code does; `--agent NAME` translates for another (`hotpath.agents`). At the end of a
 turn it only notes that the transcript grew (`hotpath.spool`).
 
-It imports only what Python's own start has loaded. It decides itself that a prompt needs no search
-(chatter, slash commands, prompts that no person typed); it asks the watcher all others, starts one and
-waits for it if none runs (`hotpath.start`), and answers in this process where none may run (`fallback`).
-A thread ends the process at the deadline, whatever the rest is doing: of any failure the agent sees exit
-status 0 and no output.
+It imports only what Python's start has loaded. Chatter and slash commands need no search. For the rest
+it asks the watcher, or starts one (`hotpath.start`), or answers in this process (`fallback`). A thread
+ends the process at the deadline: after any failure the agent sees exit status 0 and no output.
 """
 
 from __future__ import annotations
@@ -175,7 +173,7 @@ def _edit(event: dict[str, object], values: dict[str, object]) -> dict[str, obje
 
 
 def _starting(event: dict[str, object], values: dict[str, object]) -> dict[str, object]:
-    """Return the call that starts a subagent, with its prompt as that of a person; {} for others."""
+    """Return the call that starts a subagent, its prompt taken for a person's; {} for others."""
     prompt = values.get("prompt")
     if event.get("tool_name") not in STARTING_TOOLS or not isinstance(prompt, str):
         return {}

@@ -176,7 +176,7 @@ def fenced(blocks: Iterable[str], intro: str = block.INTRO) -> str:
 
 
 def line(text: object) -> str:
-    """Return a name, title or message of elsewhere on one short line, defused."""
+    """Return untrusted text on one short line, defused."""
     return quote.defused_line(str(text))[:LINE_CHARS]
 
 
