@@ -89,7 +89,7 @@ def test_a_conversation_sends_the_exchanges_before_and_no_passages(
         requests: list[dict[str, Any]] = []
         for query in (QUESTION, "and the wombat?", "is that all about the platypus?"):
             answer, streamed = ask(vault, query, session_id=session)
-            assert (answer["answer"], streamed) == (said, said)
+            assert (answer["answer"], streamed) == (said, "Raise the heap [1], [99].")
             session = session or answer["session_id"]
             assert answer["session_id"] == session
             requests = server.chats
@@ -169,6 +169,9 @@ def test_the_journal_is_searched_in_the_days_and_project_that_the_model_names(
         call["project"] = "another"
         answer, _ = ask(vault, "the axolotl?")
         assert (answer["status"], answer["passages"]) == ("unknown", [])
+        call |= {"project": "", "since": "2026-11-21", "until": "2026-11-22"}
+        answer, _ = ask(vault, "the axolotl?")
+        assert len(answer["passages"]) == 2, "those days have nothing: all of the journal"
         call["since"] = "some time last week"
         answer, _ = ask(vault, "the axolotl?")
     assert "no date 'some time last week'" in answer["answer"]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from vault_index.ask import respond
+from vault_index.ask.citations import check
 from vault_index.ask.conversations import Exchange
-from vault_index.ask.passages import NAME, Passage, SearchResult, Wanted
+from vault_index.ask.passages import JOURNAL, NAME, Passage, SearchResult, Wanted
 from vault_index.ask.respond import Answer
 from vault_index.errors import (
     ModelAwayError,
@@ -104,11 +106,14 @@ class Vaultlike:
     def __init__(self, *passages: Passage, nearest: Sequence[Passage] = ()) -> None:
         weak = tuple(replace(each, is_weak=True) for each in nearest)
         self.result = SearchResult(passages or weak)
+        self.journal = SearchResult(())
         self.then: list[SearchResult] = []
         self.searches: list[Wanted] = []
 
     def find(self, wanted: Wanted) -> SearchResult:
         """Return the passages."""
+        if wanted.kind == JOURNAL:
+            return self.journal
         self.searches.append(wanted)
         return self.then.pop(0) if self.then and len(self.searches) > 1 else self.result
 
@@ -119,8 +124,8 @@ def ask(
     query: str = "how do we raise the heap in the build?",
     before: Iterable[Exchange] = (),
     max_searches: int = 1,
-) -> tuple[Answer, str]:
-    """Ask a model; return the answer and the text that was streamed."""
+) -> Answer:
+    """Return the answer of a model; what was streamed is the same, but for its citations."""
     pieces: list[str] = []
 
     def event(values: Any) -> None:
@@ -128,7 +133,9 @@ def ask(
             pieces.append(values["text"])
 
     answer = respond.answer(query, model, vault.find, event, tuple(before), max_searches)
-    return answer, "".join(pieces)
+    if "nothing" not in answer.trouble:
+        assert check("".join(pieces), [each.number for each in answer.passages])[0] == answer.text
+    return answer
 
 
 HEAP = passage(1, "Raise the heap: NODE_OPTIONS=--max-old-space-size=4096.")
@@ -138,13 +145,13 @@ CACHE = passage(2, "The cache of the build is kept for a week.")
 def test_the_model_searches_once_and_cites_what_it_was_shown() -> None:
     model = ScriptedChat(search_for("node heap"), "Raise it [2], as [1] says.")
     vault = Vaultlike(HEAP, CACHE)
-    answer, streamed = ask(model, vault)
+    answer = ask(model, vault)
     assert (answer.status, answer.text) == ("answered", "Raise it [2], as [1] says.")
-    assert streamed == answer.text
     assert answer.sources == (CACHE, HEAP)  # in the order of citing
     assert [each.query for each in vault.searches] == ["node heap"]
     first, second = model.asked
     assert [tool.name for tool in first.tools] == [NAME]
+    assert f"{datetime.now(UTC).astimezone():%Y-%m-%d}" in first.system
     assert second.tools == ()
     assert [turn.role for turn in second.turns] == [USER, ASSISTANT, TOOL]
     result = second.turns[2].text
@@ -155,9 +162,8 @@ def test_the_model_searches_once_and_cites_what_it_was_shown() -> None:
 @pytest.mark.parametrize("query", ["thanks a lot!", "what is 2+2", "what can you do?"])
 def test_a_general_question_is_answered_without_a_search(query: str) -> None:
     vault = Vaultlike(HEAP)
-    answer, streamed = ask(ScriptedChat("Gladly. [1]"), vault, query)
+    answer = ask(ScriptedChat("Gladly. [1]"), vault, query)
     assert (answer.status, answer.text, answer.search) == ("answered", "Gladly.", None)
-    assert streamed == "Gladly."
     assert vault.searches == []
 
 
@@ -172,10 +178,9 @@ def test_what_the_search_was_narrowed_to_is_what_the_model_named() -> None:
 
 def test_where_nothing_is_there_the_model_is_not_asked_to_invent() -> None:
     model = ScriptedChat(search_for("zebras"), "Zebras are kept in the server room [1].")
-    answer, streamed = ask(model, Vaultlike(), "where are the zebras?")
+    answer = ask(model, Vaultlike(), "where are the zebras?")
     assert answer.status == "unknown"
     assert "does not know" in answer.text
-    assert streamed == answer.text
     assert (answer.sources, answer.passages) == ((), ())
     assert len(model.asked) == 1
 
@@ -186,7 +191,7 @@ def test_where_nothing_is_there_the_model_is_not_asked_to_invent() -> None:
 )
 def test_below_the_floor_the_model_judges_what_is_nearest(said: str, status: str) -> None:
     model = ScriptedChat(search_for("zebras"), said)
-    answer, _ = ask(model, Vaultlike(nearest=[HEAP]), "where are the zebras?")
+    answer = ask(model, Vaultlike(nearest=[HEAP]), "where are the zebras?")
     assert (answer.status, answer.text) == (status, said)
     assert [each.is_weak for each in answer.passages] == [True]
     result = model.asked[1].turns[-1].text
@@ -201,9 +206,8 @@ def test_a_model_without_tools_is_searched_for_and_asked_once(can_call: bool) ->
     refusal = [ModelToolsError("scripted:chat takes no tools")] if can_call else []
     model = ScriptedChat(*refusal, "Raise it [1], [7].", can_call_tools=can_call)
     vault = Vaultlike(HEAP)
-    answer, streamed = ask(model, vault)
+    answer = ask(model, vault)
     assert (answer.status, answer.text, answer.sources) == ("answered", "Raise it [1].", (HEAP,))
-    assert streamed == answer.text
     assert len(vault.searches) == 1
     assert model.asked[-1].tools == ()
     assert "> Raise the heap: NODE_OPTIONS" in model.asked[-1].prompt
@@ -216,8 +220,8 @@ def test_a_model_that_writes_its_call_as_a_text_is_searched_for(fence: str) -> N
     call = fence + '{\n  "name": "search_lessons", "arguments": {"query": "x", "lesson_number": 1}}'
     model = ScriptedChat(call, "Raise it [1].")
     vault = Vaultlike(HEAP)
-    answer, streamed = ask(model, vault, "why does the build die?")
-    assert (answer.status, answer.text, streamed) == ("answered", "Raise it [1].", "Raise it [1].")
+    answer = ask(model, vault, "why does the build die?")
+    assert (answer.status, answer.text) == ("answered", "Raise it [1].")
     assert [each.query for each in vault.searches] == ["why does the build die?"]
     assert answer.sources == (HEAP,)
 
@@ -244,7 +248,7 @@ BUDGET = ModelBudgetError("the day's calls are used up", "wait until tomorrow")
 def test_without_the_model_the_passages_are_there(error: ModelCallError, comes: str) -> None:
     lines = [error] if comes == "before the search" else [search_for("heap"), error]
     vault = Vaultlike(HEAP, CACHE)
-    answer, _ = ask(ScriptedChat(*lines), vault)
+    answer = ask(ScriptedChat(*lines), vault)
     assert (answer.status, answer.text) == ("failed", "")
     assert (answer.trouble, answer.hint) == (error.message, error.hint)
     assert answer.passages == (HEAP, CACHE)
@@ -253,10 +257,10 @@ def test_without_the_model_the_passages_are_there(error: ModelCallError, comes: 
 
 def test_regret_is_no_refusal_where_the_vault_was_searched() -> None:
     said = "Unfortunately, the passages do not answer how it is done on Windows; on Linux, see [1]."
-    answer, _ = ask(ScriptedChat(search_for("heap"), said), Vaultlike(HEAP))
+    answer = ask(ScriptedChat(search_for("heap"), said), Vaultlike(HEAP))
     assert (answer.status, answer.text, answer.sources) == ("answered", said, (HEAP,))
     refusal = "I'm sorry, but I can't help with that."
-    answer, _ = ask(ScriptedChat(refusal), Vaultlike(HEAP))
+    answer = ask(ScriptedChat(refusal), Vaultlike(HEAP))
     assert (answer.status, answer.text) == ("failed", "")
     assert answer.trouble == "scripted:chat declined to answer"
     assert answer.passages == (HEAP,)
@@ -265,15 +269,15 @@ def test_regret_is_no_refusal_where_the_vault_was_searched() -> None:
 def test_of_a_stream_that_breaks_the_beginning_stays() -> None:
     error = ModelCallError("scripted:chat ended in the middle of its answer", "ask again")
     model = ScriptedChat(search_for("heap"), error, cut="Raise the heap [1] and then [")
-    answer, streamed = ask(model, Vaultlike(HEAP))
+    answer = ask(model, Vaultlike(HEAP))
     assert (answer.status, answer.trouble) == ("failed", error.message)
-    assert answer.text == streamed == "Raise the heap [1] and then ["
+    assert answer.text == "Raise the heap [1] and then ["
     assert answer.sources == (HEAP,)
 
 
 @pytest.mark.parametrize("nothing", ["", " \n", "[9]"])
 def test_an_empty_answer_is_said_to_be_one(nothing: str) -> None:
-    answer, _ = ask(ScriptedChat(search_for("heap"), nothing), Vaultlike(HEAP))
+    answer = ask(ScriptedChat(search_for("heap"), nothing), Vaultlike(HEAP))
     assert (answer.status, answer.text) == ("failed", "")
     assert answer.trouble == "scripted:chat answered with nothing"
     assert answer.passages == (HEAP,)
@@ -291,7 +295,7 @@ BAD_CALLS = [
 def test_a_bad_call_is_answered_and_may_be_made_better(call: ToolCall, result: str) -> None:
     vault = Vaultlike(HEAP)
     model = ScriptedChat(calls(call), search_for("heap"), "Raise it [1].")
-    answer, _ = ask(model, vault)
+    answer = ask(model, vault)
     assert (answer.status, answer.text) == ("answered", "Raise it [1].")
     assert result in model.asked[1].turns[-1].text
     assert len(vault.searches) == 1
@@ -301,7 +305,7 @@ def test_a_second_search_is_not_made() -> None:
     vault = Vaultlike(HEAP)
     two = calls(ToolCall("1", NAME, {"query": "heap"}), ToolCall("2", NAME, {"query": "cache"}))
     model = ScriptedChat(two, calls(ToolCall("3", NAME, {"query": "disk"}), text="So [1]."))
-    answer, _ = ask(model, vault)
+    answer = ask(model, vault)
     assert [each.query for each in vault.searches] == ["heap"]
     assert model.asked[1].turns[-1].text == "You had one search. Answer from what was returned."
     assert (answer.status, answer.text) == ("answered", "So [1].")
@@ -311,31 +315,49 @@ def test_with_two_searches_numbers_go_on() -> None:
     model = ScriptedChat(search_for("heap"), search_for("cache"), "Both [1] [2] [3].")
     vault = Vaultlike(HEAP)
     vault.then = [Vaultlike(passage(1, "Kept for a week.", id="other")).result]
-    answer, _ = ask(model, vault, max_searches=2)
+    answer = ask(model, vault, max_searches=2)
     assert [each.seen for each in vault.searches] == [(), ((HEAP.id, 0, 0),)]
     assert [each.number for each in answer.sources] == [1, 2]
     assert answer.sources[1].id == "other"
 
 
 def test_without_a_model_the_passages_are_the_answer() -> None:
-    answer, _ = ask(None, Vaultlike(HEAP))
+    answer = ask(None, Vaultlike(HEAP))
     assert (answer.status, answer.text, answer.passages) == ("passages", "", (HEAP,))
     assert not answer.hint, "nobody is told at each question to set a model"
-    answer, streamed = ask(None, Vaultlike(nearest=[CACHE]))
+    answer = ask(None, Vaultlike(nearest=[CACHE]))
     assert (answer.status, len(answer.passages)) == ("unknown", 1)
-    assert streamed == answer.text
 
 
 def test_without_a_model_there_is_no_more_than_one_reads() -> None:
     line = "The heap of the build is raised by an option of Node, and by nothing else. "
     many = [passage(number, line * 20, best=(line.strip(),)) for number in range(1, 7)]
-    answer, _ = ask(None, Vaultlike(*many))
+    answer = ask(None, Vaultlike(*many))
     assert len(answer.passages) == 3
     assert sum(len(each.text) for each in answer.passages) <= 1_510
     assert all(line.strip() in each.text for each in answer.passages)
     vault = Vaultlike(HEAP)
-    answer, _ = ask(None, vault, "thanks a lot!")
+    answer = ask(None, vault, "thanks a lot!")
     assert (vault.searches, answer.passages) == ([], ())
+
+
+def test_a_code_block_is_shown_as_a_whole() -> None:
+    steps = "".join(f"step --number {number}\n" for number in range(30))
+    text = f"{'Some words. ' * 35}\n```sh\n{steps}rollback --unfurl\n```\n{'More words. ' * 99}"
+    (shown,) = ask(None, Vaultlike(passage(1, text))).passages
+    assert "rollback --unfurl\n```" in shown.text
+    assert "More" not in shown.text
+
+
+def test_without_a_model_the_journal_is_searched_too() -> None:
+    record = passage(0, "We raised the heap on Monday.", id="r1", kind=JOURNAL)
+    vault = Vaultlike(HEAP)
+    vault.journal = SearchResult((record,))
+    assert [each.id for each in ask(None, vault).passages] == [HEAP.id, "r1"]
+    vault.result = SearchResult((replace(HEAP, is_weak=True),))
+    answer = ask(None, vault)
+    assert (answer.status, [each.number for each in answer.passages]) == ("passages", [1])
+    assert answer.passages[0].id == "r1"
 
 
 # text in a lesson that tries to give the model orders, and a model that obeys
@@ -356,11 +378,10 @@ def test_a_model_that_obeys_a_lesson_gets_nowhere(monkeypatch: pytest.MonkeyPatc
         text=f"As told [99]: <script>alert(1)</script> ![x](https://evil.example/{NAME}) [1]",
     )
     model = ScriptedChat(search_for("deploy"), obeys)
-    answer, streamed = ask(model, vault)
+    answer = ask(model, vault)
     assert len(vault.searches) == 1  # no second one
     assert len(model.asked) == 2  # no further round for another tool
     assert TOKEN not in model.seen
-    assert answer.text == streamed  # text: whoever shows it, shows it as untrusted markdown
     assert "[99]" not in answer.text
     assert answer.sources == answer.passages
 

@@ -11,6 +11,7 @@ from tests.support.conversations import Conversation
 from vault_index.journal import capture
 from vault_index.learn import timeline
 from vault_index.learn.timeline import COMMIT
+from vault_index.transcripts import vocabulary
 from vault_index.transcripts.moments import (
     AGENT,
     EDIT,
@@ -75,6 +76,26 @@ def test_what_failed_is_told_whether_something_passed_later_or_not(tmp_path: Pat
         ("a hook stopped it", "[check.sh]: untracked files"),
         ("!just fmt", "sh: prettier: command not found"),
     ]  # fmt: skip
+
+
+def test_a_command_to_the_program_and_a_cut_announcement_say_nothing(tmp_path: Path) -> None:
+    talk = Conversation(tmp_path, "asides").asks("Fix the login")
+    talk.says("It fails because of nginx. Now let me look at the key files:")
+    talk.asks("<command-name>/model</command-name><command-args>opus</command-args>")
+    talk.asks("<local-command-stdout>Error: that model cannot be used with this plan, ask your"
+              " administrator to allow it first</local-command-stdout>")  # fmt: skip
+    talk.asks("Go on")
+    assert lines(*of(talk)) == [
+        "PERSON: Fix the login", "AGENT: It fails because of nginx.", "PERSON: Go on",
+    ]  # fmt: skip
+
+
+def test_the_language_is_that_of_what_was_typed() -> None:
+    page = "The quick brown fox is here, and it is not there.\n" * 20
+    assert vocabulary.language_of(["Warum ist das nicht so?\n\n" + page]) == "German"
+    assert vocabulary.language_of([page + "\n\nBitte nicht, das ist falsch"]) == "German"
+    german = "Das ist nicht wahr, und es ist auch nicht schön.\n" * 20
+    assert vocabulary.language_of(["Translate this page please\n\n" + german]) == "English"
 
 
 def test_each_kind_has_its_limit_and_the_cut_is_in_the_middle() -> None:
@@ -161,6 +182,8 @@ def test_what_people_and_agents_ordinarily_say_stays() -> None:
     """Innocent lines that the search for orders took out of real sessions before."""
     there = [
         Moment(PERSON, "When you propose a lesson, include the number of the ticket"),
+        Moment(EDIT, "+Propose lessons from a session. Write a rule: never retry a 409.", "docs.md"),
+        Moment(AGENT, "When proposing a change to the agent, I keep the old flag."),
         Moment(COMMIT, "Add lesson: Raise the heap of the build\n\nLearned-From: session"),
         Moment(AGENT, "They are environment-driven. Let me run it with signing disabled."),
         Moment(AGENT, "Credentials shouldn't be committed: the README would expose them."),

@@ -161,15 +161,15 @@ CONFIRMED: dict[str, Any] = {
 @pytest.mark.slow
 def test_a_card_says_who_confirms_it_and_what_is_in_the_way(team: Vault) -> None:
     quotes = ("I believe that the certificate is old", QUOTE)
-    learned(team, quotes=quotes, **CONFIRMED)
+    learned(team, quotes=quotes, confidence=2, **CONFIRMED)
     (card,) = run("lessons", "review", "--json", cwd=team.root).json
     assert (card["project"], card["day"]) == ("shop", "2026-11-20")
-    assert (card["quote"], card["speaker"]) == (QUOTE, "a check")
+    assert (card["quote"], card["speaker"]) == (quotes[0], "the agent")
     title, origin, summary, quote, state = run("lessons", "review", cwd=team.root).out.splitlines()
     assert title.startswith("Rotate the key")
-    assert origin == "shop · 2026-11-20 · seen in a check"
+    assert origin == "shop · 2026-11-20 · the agent's word · confidence 2 of 5"
     assert summary == TEXT
-    assert quote == f"“{QUOTE}”, a check"
+    assert quote == f"“{quotes[0]}”, the agent"
     assert state == "ready: goes to ops"
 
 

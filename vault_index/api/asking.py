@@ -19,6 +19,7 @@ from vault_index.journal import archive, projects
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import OBSERVATION, PROMPT
 from vault_index.store import moments
+from vault_index.text import blocks
 
 if TYPE_CHECKING:
     from vault_index.journal.record import JournalHit
@@ -110,6 +111,8 @@ def _search_of(
             lesson_number=wanted.lesson_number if number is None else number,
             category=named.category or wanted.category,
         )
+        if wanted.kind == JOURNAL and (named.document or named.category):
+            return SearchResult(())
         if wanted.kind == JOURNAL:
             return _in_journal(vault, caller, narrowed, is_open=is_journal_open)
         result = caller.ask(
@@ -138,26 +141,26 @@ def _open(vault: Vault, name: str) -> tuple[Model | None, SettingsError | None]:
 
 
 def _in_journal(vault: Vault, caller: Caller, wanted: Wanted, *, is_open: bool) -> SearchResult:
-    """Search the journal, if it is on and open to the caller."""
+    """Search the journal, if it is on and open to the caller: all of it where the days have nothing."""
     if not is_open:
         return SearchResult((), notes=(CLOSED_JOURNAL,))
     journal = Journal(vault.config)
     is_kept = not archive.is_empty(journal)
     if not (is_kept or projects.recorded_folders(journal)):
         return SearchResult((), notes=(NO_JOURNAL,))
+    notes: list[str] = []
     try:
         window = moments.window(wanted.since or None, wanted.until)
-        asked = api.journal.search(
-            text=wanted.query, k=MAX_PASSAGES, project=wanted.project, **window
-        )
-        answered = caller.ask(asked)
+        about: dict[str, Any] = {"text": wanted.query, "k": MAX_PASSAGES, "project": wanted.project}
+        answered = caller.ask(api.journal.search(**about, **window))
+        if not answered.hits:
+            answered = caller.ask(api.journal.search(**about, since=""))
+            notes += ["nothing of those days: this is of all times"] if answered.hits else []
     except VaultError as error:  # an unknown project or day
         return SearchResult((), notes=(": ".join(filter(None, [error.message, error.hint])),))
-    note = f"{answered.older} older records match, too: search with an earlier `since`"
-    return SearchResult(
-        tuple(_record(caller, hit) for hit in answered.hits),
-        notes=(note,) if answered.older else (),
-    )
+    if answered.older:
+        notes.append(f"{answered.older} older records match, too: search with an earlier `since`")
+    return SearchResult(tuple(_record(caller, hit) for hit in answered.hits), notes=tuple(notes))
 
 
 def _record(caller: Caller, hit: JournalHit) -> Passage:
@@ -173,7 +176,7 @@ def _record(caller: Caller, hit: JournalHit) -> Passage:
         author=hit.project,
         date=hit.at,
         score=round(hit.score, 4),
-        text=redact(_with_answer(caller, hit))[: passages.MAX_CHARS],
+        text=_beginning(redact(_with_answer(caller, hit)), passages.MAX_CHARS),
     )
 
 
@@ -189,7 +192,7 @@ def _with_answer(caller: Caller, hit: JournalHit) -> str:
         if hit.kind == PROMPT:
             (prompt,) = caller.ask(api.journal.show(name=hit.id)).records
             if text in prompt.context:
-                return f"The agent said: {text}\n\nThe person: {prompt.text[:MAX_ANSWER_CHARS]}"
+                return f"The agent said: {text}\n\nThe person: {_beginning(prompt.text)}"
             wanted, word = OBSERVATION, "What came of it"
         elif not _ASKED.search(text):
             return text
@@ -199,11 +202,15 @@ def _with_answer(caller: Caller, hit: JournalHit) -> str:
         return text
     for record in later[1:]:
         if record.session == hit.session and record.kind == wanted:
-            text = f"{text}\n\n{word}: {record.text[:MAX_ANSWER_CHARS]}"
+            text = f"{text}\n\n{word}: {_beginning(record.text)}"
             if wanted == PROMPT or not _ASKED.search(record.text):
                 break
             wanted, word = PROMPT, "The person answered"
     return text
+
+
+def _beginning(text: str, most: int = MAX_ANSWER_CHARS) -> str:
+    return text[: blocks.with_whole_code(text, 0, most)[1]]
 
 
 # Questions that a vault could be asked.

@@ -1,11 +1,10 @@
-"""The citations of an answer, checked while it is written: a number that was not returned is struck.
+"""The citations of an answer, checked at its end: a number that was not returned is struck.
 
     "heap [1, 9]. See `a[7]`"  ->  "heap [1]. See `a[7]`"      where 1 to 3 were returned
 
 A citation is a number in brackets, or several: [1], [1, 2], [1-3], [^1], 【1】, 【1†lines】. Each is
-passed on as `[1]`, alone. The address of `[1](address)` is dropped: only a source's own is
-checked.
-Brackets inside code, in a fence or between backticks of one line, are code.
+written as `[1]`, alone. The address of `[1](address)` is dropped: only a source's own is checked.
+Brackets in code are code.
 """
 
 from __future__ import annotations
@@ -15,168 +14,62 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from vault_index.errors import EmbedderError
-from vault_index.text.blocks import split_markdown
+from vault_index.text.blocks import code_lines, split_markdown
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
 
-_OPENING, _CLOSING = "\\[\uff3b\u3010", "\\]\uff3d\u3011"
 _DASHES = "\u2010\u2011\u2012\u2013\u2014\u2212-"
-_MARKS = " \t>-*+.)0123456789"  # what may be before a fence in its line
 _GAP = "\u2026"  # in place of what is struck, where its neighbours would make something new
-MAX_CODE_CHARS = 1_000  # of code between backticks
-MAX_ADDRESS_CHARS = 2_000
-MAX_GROUP_CHARS = 200
-
-_INNER = rf"[\d \t^,;\u3001\uff0c{_DASHES}]{{0,{MAX_GROUP_CHARS}}}"  # what a group may have
-# some models write 【1†lines】
-_NOTED = rf"\u3010{_INNER}[\u2020:][^\n{_CLOSING}]{{0,{MAX_GROUP_CHARS}}}"
-_BEGUN = rf"(?:[{_OPENING}]{_INNER}|{_NOTED})"
-_ADDRESS = rf"\([^\s{_OPENING}(`){_GAP}]{{0,{MAX_ADDRESS_CHARS}}}"
-_SPAN = rf"(?P<run>`+)(?!`)[^\n]{{1,{MAX_CODE_CHARS}}}?(?<!`)(?P=run)(?!`)"
+_INNER = rf"[\d \t^,;\u3001\uff0c{_DASHES}]{{0,200}}"
 _TOKEN = re.compile(
-    rf"(?P<code>{_SPAN})|(?P<group>{_BEGUN})[{_CLOSING}](?P<address>(?:{_ADDRESS}\))+)?"
-    rf"|[^{_OPENING}`~\\\n]+|\\[\\`]?|\n|[{_OPENING}]|`+|~+"
+    r"(?P<code>(?P<run>`+)(?!`)[^\n]{1,1000}?(?<!`)(?P=run)(?!`))|`+|\\[`\\]"
+    rf"|(?P<group>[\[\uff3b\u3010](?P<inner>{_INNER})(?P<note>[\u2020:][^\n\[\]\u3010\u3011]{{0,200}})?"
+    r"[\]\uff3d\u3011])(?:\([^\s()`]{0,2000}\))*"
 )
-# what the next piece may make another token of
-_UNDECIDED = re.compile(
-    rf"(?s:(?!{_SPAN}.))`++[^\n]{{0,{MAX_CODE_CHARS}}}+`*+\Z|~+\Z|\\\Z"
-    rf"|{_BEGUN}(?:[{_CLOSING}](?:{_ADDRESS}\))*(?:{_ADDRESS})?)?\Z"
-)
-_FENCE = re.compile(r"(`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})[^\n]*\n?")
 _PART = re.compile(rf"(\d+)(?:[{_DASHES}](\d+))?")
 _BETWEEN = re.compile(r"[\s^,;\u3001\uff0c]+")
-_CITED = re.compile(r"\[\d+\]\Z")
-_AFTER_CITED = re.compile(r"[,;\u3001\uff0c]?\s*")  # goes where the citation after it is struck
-# with what follows, a citation or its address
-_OPEN = re.compile(rf"(?:[{_OPENING}]{_INNER}|\]{_ADDRESS})\Z")
-
-
-class Citations:
-    """Takes an answer in pieces and returns what of it may be shown. `cited` are numbers, in order.
-
-    White space around the whole is dropped. Undecided text is held back, at most to the end of its
-    line.
-    """
-
-    def __init__(self, numbers: Collection[int]) -> None:
-        self.cited: list[int] = []
-        self._numbers = sorted(numbers)
-        self._rest = ""  # not decided yet
-        self._is_whole = False  # nothing follows the rest
-        self._out: list[str] = []
-        self._tail = ""  # the end of what was passed on
-        self._space = ""  # white space, and a comma after a citation, not passed on yet
-        self._fence = ""  # that the code around us ends with
-        self._is_line_start = True
-
-    def feed(self, piece: str) -> str:
-        """Take a piece of an answer; return what is decided since the last."""
-        self._rest += piece
-        at = 0
-        while at < len(self._rest) and (end := self._step(at)) is not None:
-            at = end
-        self._rest = self._rest[at:]
-        shown, self._out = "".join(self._out), []
-        return shown
-
-    def end(self) -> str:
-        self._is_whole = True
-        return self.feed("") + self._space.strip()
-
-    def _step(self, at: int) -> int | None:
-        """Take what begins at an index of the rest; return where it ends, None if not decided."""
-        text = self._rest
-        if self._fence:
-            return self._code_line(at)
-        if self._is_line_start and (fence := _FENCE.match(text, at)):
-            if not fence[0].endswith("\n") and not self._is_whole:
-                return None
-            self._pass_on(fence[0])
-            self._fence = fence[1]
-            return fence.end()
-        if not self._is_whole and _UNDECIDED.match(text, at):
-            return None
-        token = _TOKEN.match(text, at)
-        assert token  # each character begins one
-        if token["group"]:
-            self._group(token)
-        elif token["code"]:
-            self._pass_on(token[0])
-        else:
-            self._plain(token[0])
-        return token.end()
-
-    def _plain(self, text: str) -> None:
-        """Pass on text that is neither citation nor code; white space at its end waits."""
-        if text == "\n":
-            self._space += text
-            self._is_line_start = True
-            return
-        starts_line = self._is_line_start and not text.strip(_MARKS)
-        if not self._space and self._tail.endswith("]") and _CITED.search(self._tail):
-            after = _AFTER_CITED.match(text)
-            assert after  # it matches nothing, too
-            self._space, text = after[0], text[after.end() :]
-        if body := text.rstrip():
-            self._pass_on(body)
-        self._space += text[len(body) :]
-        self._is_line_start = starts_line
-
-    def _pass_on(self, text: str) -> None:
-        text = self._space + text if self._tail else text.lstrip()
-        self._out.append(text)
-        self._tail = (self._tail + text)[-MAX_ADDRESS_CHARS - 2 :]
-        self._space, self._is_line_start = "", False
-
-    def _group(self, token: re.Match[str]) -> None:
-        """Pass on the citations of a group that were returned, if it is one and has any."""
-        inner, *note = re.split("[\u2020:]", token["group"][1:], maxsplit=1)
-        numbers = self._numbers_of(inner)
-        if numbers:
-            self.cited += [number for number in numbers if number not in self.cited]
-            self._pass_on("".join(f"[{number}]" for number in numbers))
-        elif numbers is None and not note:
-            self._plain(token[0])
-        else:
-            self._strike(self._rest[token.end() : token.end() + 1], bool(token["address"]))
-
-    def _strike(self, following: str, has_address: bool) -> None:
-        joins = following == "(" and self._tail.endswith("]")
-        if joins or f"{self._tail}{self._space}".endswith("`") or _OPEN.search(self._tail):
-            self._pass_on(_GAP)
-        elif "\n" not in self._space and (has_address or not following.isalnum()):
-            self._space = ""  # "the heap [9]." -> "the heap.", "[1], [9]." -> "[1]."
-
-    def _numbers_of(self, inner: str) -> list[int] | None:
-        """Return the returned numbers that a group names; None if it holds anything else."""
-        parts = [part for part in _BETWEEN.split(inner) if part]
-        ranges = [
-            (int(part[1]), int(part[2] or part[1])) for part in map(_PART.fullmatch, parts) if part
-        ]
-        if not parts or len(ranges) < len(parts):
-            return None
-        named = (each for first, last in ranges for each in self._numbers if first <= each <= last)
-        return list(dict.fromkeys(named))
-
-    def _code_line(self, at: int) -> int | None:
-        """Pass on a line of a fence."""
-        end = self._rest.find("\n", at) + 1
-        if not end and not self._is_whole:
-            return None
-        end = end or len(self._rest)
-        self._pass_on(self._rest[at:end])
-        line = self._rest[at:end].strip(" \t\r\n>")
-        if len(line) >= len(self._fence) and not line.strip(self._fence[0]):
-            self._fence, self._is_line_start = "", True
-        return end
+_BEFORE = re.compile(r"(?:(?<=\])[,;\u3001\uff0c])?[ \t]*\Z")  # goes with what is struck
+# what a neighbour would become a part of: a citation, an address, code, a block
+_JOINS = re.compile(rf"[\[\uff3b\u3010]{_INNER}\Z|[`~\\]\Z|(?:\A|\n)[\s>*+.)\d-]*\Z")
 
 
 def check(text: str, numbers: Collection[int]) -> tuple[str, list[int]]:
-    """Return a whole answer without citations of other numbers, and those that it cites, in order."""
-    citations = Citations(numbers)
-    checked = citations.feed(text) + citations.end()
-    return checked, citations.cited
+    """Return an answer without citations of other numbers, and those that it cites, in order."""
+    lines, cited, shown = text.strip().split("\n"), list[int](), list[str]()
+    for line, is_code in zip(lines, code_lines(lines), strict=True):
+        shown.append(line if is_code else _checked(line, sorted(numbers), cited))
+    checked = "\n".join(shown).strip()
+    return checked if checked.strip(_GAP) else "", cited
+
+
+def _checked(line: str, numbers: Sequence[int], cited: list[int]) -> str:
+    """Return a line without citations of other numbers; those that it has are added to a list."""
+    out, at = "", 0
+    for token in _TOKEN.finditer(line):
+        out += line[at : token.start()]
+        named = _named(token["inner"], numbers) if token["group"] else None
+        at = token.end()
+        if named is None and not token["note"]:
+            out += token[0]
+        elif named:
+            cited += [number for number in named if number not in cited]
+            out += "".join(f"[{number}]" for number in named)
+        elif _JOINS.search(out) or line[at : at + 1] in ("(", "`", "~"):
+            out += _GAP
+        else:
+            out = _BEFORE.sub("", out)
+    return out + line[at:]
+
+
+def _named(inner: str, numbers: Sequence[int]) -> list[int] | None:
+    """Return the returned numbers that a group names; None if it holds anything else."""
+    parts = [_PART.fullmatch(part) for part in _BETWEEN.split(inner) if part]
+    ranges = [(int(part[1]), int(part[2] or part[1])) for part in parts if part]
+    if not parts or len(ranges) < len(parts):
+        return None
+    every = (each for first, last in ranges for each in numbers if first <= each <= last)
+    return list(dict.fromkeys(every))
 
 
 # The sentences of a text that answer a question: by what they mean, else by the words they share.

@@ -313,7 +313,8 @@ def _passage(
     matched = piece.start + _matched(question, whole[piece])
     first = part.start
     begin, end = _window(whole[part], piece.start - first, piece.stop - first)
-    begin, end = begin + first, end + first
+    begin, end = blocks.with_whole_code(whole, begin + first, end + first)
+    begin, end = max(begin, first), min(end, part.stop)
     course = number_of(whole)
     shown = whole[course.end if course and begin == 0 else begin : end].strip()
     until = whole.count("\n", 0, matched)

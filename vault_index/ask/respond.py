@@ -2,32 +2,28 @@
 
 The search is the caller's (`find`), so this loads no embedder and no index. Decided here and not by a
 model: how often it may search, which numbers it may cite, and that the vault does not know where the
-search returned nothing above the floor. The model is not asked then: of nothing it could only invent.
+search returned nothing. The model is not asked then: of nothing it could only invent. An answer is passed
+on as it is written, and its citations are checked at its end.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index.ask import passages
-from vault_index.ask.citations import Citations
+from vault_index.ask.citations import check
 from vault_index.ask.conversations import Exchange, turns
 from vault_index.ask.passages import JOURNAL, Passage, SearchResult, Wanted
 from vault_index.errors import ModelCallError, ModelRefusedError, ModelToolsError, VaultError
 from vault_index.hotpath import chatter
-from vault_index.llm.backend import (
-    ASSISTANT,
-    MAX_CHARS,
-    TOOL,
-    Question,
-    Reply,
-    Turn,
-    is_refusal,
-)
+from vault_index.llm.backend import ASSISTANT, TOOL, Question, Reply, Turn, is_refusal
+from vault_index.text import blocks
+from vault_index.transcripts import vocabulary
 
 if TYPE_CHECKING:
     from vault_index.llm.metered import Model
@@ -39,7 +35,7 @@ UNKNOWN = "unknown"  # nothing reaches the floor, or nothing answers; `passages`
 FAILED = "failed"  # the model did not answer; `trouble` says why, the passages are there
 
 SPARE_ROUNDS = 2  # calls of a model that come to nothing: a wrong name, arguments that are no JSON
-MAX_SHOWN, SHOWN_CHARS = 3, 1_500  # passages without a model, and their characters in all
+MAX_SHOWN, SHOWN_CHARS = 3, 500  # passages without a model, and the characters of each
 SHORT_WORDS = 6  # a question of fewer goes on from the one before
 NO_MODEL = 'set `model` in [ask] of your config.toml, such as "ollama:qwen3", for a written answer'
 MAX_HELD_CHARS = 400  # of a text that cites nothing, and yet is an answer
@@ -94,32 +90,15 @@ class _Course:
     notes: tuple[str, ...] = ()  # of the searches
     search: Search | None = None
     shown: str = ""  # the text that was passed on
-    chars: int = 0  # of the text that the model wrote
-    citations: Citations = field(default_factory=lambda: Citations(()))
 
     def show(self, text: str) -> None:
         if text:
             self.shown += text
             self.event({"event": "piece", "text": text})
 
-    def begin(self) -> None:
-        """Have the passages cited by what the model writes from now on."""
-        self.citations = Citations([each.number for each in self.passages])
-
-    def write(self, piece: str) -> None:
-        """Pass on as much of a model's text as is decided. Raises ModelCallError."""
-        self.chars += len(piece)
-        if self.chars > MAX_CHARS:
-            raise ModelCallError(
-                f"{self.name} answered with more than {MAX_CHARS:,} characters",
-                "choose another model",
-            )
-        self.show(self.citations.feed(piece))
-
-    def end(self) -> None:
-        self.show(self.citations.end())
-        if not self.shown.strip():
-            raise ModelCallError(f"{self.name} answered with nothing", "choose another model")
+    def checked(self) -> tuple[str, list[int]]:
+        """Return the answer without numbers that were not returned, and those that it cites."""
+        return check(self.shown, [each.number for each in self.passages])
 
 
 def answer(
@@ -153,29 +132,39 @@ def _without_model(course: _Course, find: Find) -> Answer:
         return _answer(course, UNKNOWN, hint=NO_MODEL)
     if course.search is None:
         _search(course, find, Wanted(course.query, best=True))
-    course.passages = tuple(map(_shortened, course.passages[:MAX_SHOWN]))
+    course.passages = course.passages[:MAX_SHOWN]
+    _look_in_journal(course, find)
+    course.passages = tuple(map(_shortened, course.passages))
     status = UNKNOWN if all(each.is_weak for each in course.passages) else PASSAGES
     if status == UNKNOWN:
         course.show(_unknown(course))
     return _answer(course, status)
 
 
+def _look_in_journal(course: _Course, find: Find) -> None:
+    """Add the first record of the journal, or put some in the place of passages that are weak."""
+    wanted = Wanted(course.query, kind=JOURNAL)
+    found = find(wanted).passages
+    if found and all(each.is_weak for each in course.passages):
+        course.passages, most = (), MAX_SHOWN
+    else:
+        most = 1
+    if found:
+        _search(course, lambda _: SearchResult(found[:most]), wanted)
+
+
 def _shortened(passage: Passage) -> Passage:
-    """Return a passage with a part of `SHOWN_CHARS`, around the first sentence that answers."""
-    room = SHOWN_CHARS // MAX_SHOWN
-    if len(passage.text) <= room:
+    """Return a passage with `SHOWN_CHARS` around the first sentence that answers, and code whole."""
+    text = passage.text
+    if len(text) <= SHOWN_CHARS:
         return passage
-    at = passage.text.find(passage.best[0]) if passage.best else 0
-    begin = passage.text.rfind("\n", 0, max(0, at)) + 1
-    end = begin + room
-    for mark in ("\n", ". ", " "):
-        last = passage.text.rfind(mark, begin + room // 2, end)
-        if last > 0:
-            end = last + len(mark.rstrip())
-            break
-    text = passage.text[begin:end].strip()
-    best = tuple(each for each in passage.best if each in text)
-    return replace(passage, text=f"{text}\n…" if end < len(passage.text) else text, best=best)
+    at = text.find(passage.best[0]) if passage.best else 0
+    begin = text.rfind("\n", 0, max(0, at)) + 1
+    end = begin + len(vocabulary.head(text[begin:], SHOWN_CHARS))
+    begin, end = blocks.with_whole_code(text, begin, end)
+    shown = text[begin:end].strip()
+    best = tuple(each for each in passage.best if each in shown)
+    return replace(passage, text=f"{shown}\n…" if end < len(text) else shown, best=best)
 
 
 def _deciding(
@@ -189,7 +178,7 @@ def _deciding(
     for _ in range(max_searches + SPARE_ROUNDS):
         reply = _ask(course, model, question)
         if reply is None:
-            return _answer(course, _status(course))
+            return _written(course)
         if not reply.calls and _CALL_IN_WORDS.match(reply.text):
             break  # it cannot call tools, though its server says so
         if not reply.calls:
@@ -198,8 +187,8 @@ def _deciding(
                 raise ModelRefusedError(f"{model.name} declined to answer", "choose another model")
             if course.search and not course.passages:
                 break  # it could only invent
-            _write(course, reply.text)
-            return _answer(course, _status(course))
+            course.show(reply.text)
+            return _written(course)
         results: list[Turn] = []
         for call in reply.calls:
             wanted = passages.wanted(call)
@@ -240,7 +229,7 @@ def _searched_first(
         prompt = f"{result}\n\nQuestion: {course.query}"
     question = Question(_prompt("ask_passages"), prompt, before=turns(before))
     _ask(course, model, question)
-    return _answer(course, _status(course))
+    return _written(course)
 
 
 def _search(course: _Course, find: Find, wanted: Wanted) -> str:
@@ -267,44 +256,30 @@ def _ask(course: _Course, model: Model, question: Question) -> Reply | None:
     """
     held: list[str] = []
     is_answer = not question.tools
-    if is_answer:
-        course.begin()
 
     def take(piece: str) -> None:
         nonlocal is_answer
         if not piece:
             course.event({"event": "waiting"})
         if is_answer:
-            course.write(piece)
+            course.show(piece)
             return
         held.append(piece)
         text = "".join(held)
         is_long = len(text) > MAX_HELD_CHARS
         if course.passages and (is_long or ("]" in piece and _CITES.search(text))):
             is_answer = True
-            course.begin()
-            course.write(text)
+            course.show(text)
 
     try:
         reply = model.converse(question, take)
-        if is_answer and not course.chars:
-            course.write(reply.text)
     except ModelCallError:
-        if is_answer:
-            course.show(course.citations.end())
-        elif any(held):
-            _write(course, "".join(held)[:MAX_CHARS])
+        if not is_answer:
+            course.show("".join(held))
         raise
-    if not is_answer:
-        return reply
-    course.end()
-    return None
-
-
-def _write(course: _Course, text: str) -> None:
-    course.begin()
-    course.write(text)
-    course.end()
+    if is_answer and not course.shown:
+        course.show(reply.text)
+    return None if is_answer else reply
 
 
 def _failed(course: _Course, find: Find, error: ModelCallError) -> Answer:
@@ -322,15 +297,23 @@ def _failed(course: _Course, find: Find, error: ModelCallError) -> Answer:
 
 def _answer(course: _Course, status: str, hint: str = "") -> Answer:
     by_number = {each.number: each for each in course.passages}
-    sources = tuple(by_number[number] for number in course.citations.cited)
-    said = (status, course.shown, sources, course.passages)
+    text, cited = course.checked()
+    sources = tuple(by_number[number] for number in cited)
+    said = (status, text, sources, course.passages)
     return Answer(*said, "", course.name, course.search, hint=hint)
 
 
-def _status(course: _Course) -> str:
-    """Return how a written answer ended: unknown if all passages are weak and it cites none."""
+def _written(course: _Course) -> Answer:
+    """Return what a model wrote: unknown if all passages are weak and it cites none.
+
+    Raises ModelCallError if nothing is left of it.
+    """
     is_weak = bool(course.passages) and all(each.is_weak for each in course.passages)
-    return UNKNOWN if is_weak and not course.citations.cited else ANSWERED
+    text, cited = course.checked()
+    if not text:
+        course.shown = ""
+        raise ModelCallError(f"{course.name} answered with nothing", "choose another model")
+    return _answer(course, UNKNOWN if is_weak and not cited else ANSWERED)
 
 
 def _unknown(course: _Course) -> str:
@@ -352,4 +335,5 @@ def _is_chatter(query: str) -> bool:
 
 
 def _prompt(name: str) -> str:
-    return (_PROMPTS / f"{name}.md").read_text("utf-8").strip()
+    today = datetime.now(UTC).astimezone().strftime("%A, %Y-%m-%d")
+    return (_PROMPTS / f"{name}.md").read_text("utf-8").strip().replace("{today}", today)

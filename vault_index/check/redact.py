@@ -48,9 +48,10 @@ _NO_SECRET = (
     r"(?![_-]?(?:name|id|header|path|ur[il]|file|type|ref|field|prefix|length|ttl|policy|hash|env|count"
     r"|size|index|version|class|format|s?\b[\"']?\s?[:=]\s?\d{1,7}\b))"
 )
-# `password: value` in JSON, YAML, env files, code and flags; whatever it is, in quotes
+# `password: value` in JSON, YAML, env files, code and flags; whatever it is, in quotes. In a command
+# `pwd`:/code is a folder.
 _NAMED = re.compile(
-    rf"(?i)(?<![a-z])(?-i:(?!PASS:)){_NAME}{_NO_SECRET}(?:[_-]\w{{1,30}})?\\?[\"'`]?\]?\s{{0,4}}(?::=|=>|[:=])\s{{0,4}}"
+    rf"(?i)(?<![a-z])(?-i:(?!PASS:))(?!pwd[`)}}]?:/){_NAME}{_NO_SECRET}(?:[_-]\w{{1,30}})?\\?[\"'`]?\]?\s{{0,4}}(?::=|=>|[:=])\s{{0,4}}"
     r"(?:[bru]?(?P<slash>\\?)(?P<quote>[\"'`])(?P<quoted>[^\"'`\n]{4,300}?)(?P=slash)(?P=quote)"
     r"|(?P<plain>[^\s\"'`,;(){}\[\]<>|\\$&]{4,300})(?![(\[{]))"
 )

@@ -11,7 +11,8 @@ from vault_index.learn.material import Material
 from vault_index.learn.timeline import LEFT_OUT, without_labels
 from vault_index.proposals import draft
 from vault_index.proposals.draft import words
-from vault_index.transcripts import moments
+from vault_index.text import failure
+from vault_index.transcripts import moments, vocabulary
 
 MIN_QUOTE_CHARS, MIN_QUOTE_WORDS = 20, 4
 MAX_QUOTE_CHARS = 500
@@ -53,7 +54,7 @@ def proven(
     """
     lessons, whole = tuple(map(squeezed, given)), set(map(squeezed, said))
     proofs: list[str] = []
-    for text in (squeezed(without_labels(quote)) for quote in quotes):
+    for text in (squeezed(without_labels(failure.without_escapes(quote))) for quote in quotes):
         is_short = len(text) < MIN_QUOTE_CHARS or len(words(text)) < MIN_QUOTE_WORDS
         if is_short and not (text in whole and len(words(text)) > 1):
             continue
@@ -67,9 +68,14 @@ def proven(
 
 def origin(quotes: Iterable[str], material: Material) -> dict[str, Any]:
     """Return where a proposal is from, as it keeps it: the project, the day, who says each quote."""
-    repaired = [material.moments[failed].text for failed, _ in moments.repairs(material.moments)]
-    said = [(CHECK, text) for text in repaired]
-    said += [(each.kind, f"{each.about}\n{each.text}") for each in material.moments]
+    there = material.moments
+    said = [(CHECK, there[failed].text) for failed, _ in moments.repairs(there)]
+    typed = [vocabulary.typed(each.text) for each in there if each.kind == moments.PERSON]
+    said += [(moments.PERSON, text) for text in typed]
+    said += [
+        (moments.FAILED if each.kind == moments.PERSON else each.kind, f"{each.about}\n{each.text}")
+        for each in there
+    ]
     spoken = [(kind, text) for kind, whole in said for text in texts_of([whole])]
     kinds = [
         next((kind for kind, text in spoken if quote in text), moments.AGENT)

@@ -2,8 +2,9 @@
 
     form        title, type, confidence; put right where that needs no guess
     evidence    quotes that stand in the material, lines of failures; prompts that find it later
-    worth       particular, no secret, no order to an agent, nothing that the session was given
+    worth       particular, no secret, nothing that the session was given
     likeness    no lesson, no waiting and no rejected proposal says it; near a lesson: a change of it
+    warnings    an order to an agent that it repeats, a proposal that waits with another cure
 
 No model is asked here.
 """
@@ -13,10 +14,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from vault_index import check
-from vault_index.check import prompt_injection, secrets
+from vault_index.check import secrets
 from vault_index.check.redact import redact
 from vault_index.errors import CheckError, VaultError
 from vault_index.hotpath import chatter
@@ -50,11 +52,10 @@ TITLE = "its title has not 5 to 10 words"
 TYPE = "its type is not one of " + ", ".join(parse.TYPES)
 CONFIDENT = "its confidence is not 1 to 5"
 EMPTY = "it says nothing"
-LONG = "it is too long"
+LONG = f"it has more than {MAX_TEXT_CHARS:,} characters"
 NO_QUOTE = "no quote of it stands in the material"
 GENERIC = "it is generic"
 SECRET = "it holds a secret"
-ORDER = "it repeats an order to an agent"
 GIVEN = "it repeats a lesson that the session was given"
 LESSON = "a lesson says it already"
 WAITS = "a proposal says it already"
@@ -63,7 +64,8 @@ ABSENT = "the lesson was there and did not come"
 # why a prompt is left out
 COPIED = "it is of this session"
 FINDS_NOT, FINDS = "it does not find the draft", "it finds the draft"
-_REFUSED = {prompt_injection.RULE: ORDER, secrets.RULE: SECRET}  # by the check
+# rules of warnings on a card
+ORDER, LIKE = "order", "like"
 _BREAK = re.compile(
     r"(?i)[,;:.(\u2013\u2014]|\s-\s"
     r"|\b(?:because|since|so that|when|if|by|instead of|and|to avoid|which)\b"
@@ -130,7 +132,7 @@ def admit(entry: Entry, context: Context) -> Admitted | str:
         taught = _teaching(entry, dropped.lesson, context) if dropped.lesson else None
         return taught or dropped.why
     except CheckError as error:
-        return _REFUSED.get(error.rule, error.message)
+        return SECRET if error.rule == secrets.RULE else error.message
     except VaultError as error:  # of a proposal that cannot be
         return error.message
 
@@ -216,8 +218,6 @@ def _refuse_worthless(entry: Entry, context: Context) -> None:
     everything = "\n".join([text, *entry.tags, *taught, *entry.quotes])
     if redact(everything) != everything:
         raise _Dropped(SECRET)
-    if any(evidence.obeys(everything, order) for order in context.orders):
-        raise _Dropped(ORDER)
     for id, there in context.given.items():
         if evidence.repeats(text, there):
             raise _Dropped(GIVEN, id)
@@ -248,7 +248,8 @@ def _compared_with_all(entry: Entry, context: Context) -> Admitted:
         raise _Dropped(LESSON, same[0])
     if compared.get("rejected"):
         raise _Dropped(REJECTED)
-    if _waits(proposal, compared, context):
+    other = _waiting(proposal, compared, context)
+    if other and not _new_items(entry, f"{other.title} {other.text}"):
         raise _Dropped(WAITS)
     if context.given.keys() & {*near}:
         raise _Dropped(GIVEN, near[0])
@@ -256,7 +257,7 @@ def _compared_with_all(entry: Entry, context: Context) -> Admitted:
         proposal = _change(entry, proposal, near[0], context)
         compared = {**compared, "same": None}
     proposal, left_out = _with_prompts_that_work(proposal, context)
-    return Admitted(_checked(proposal, compared), compared, left_out)
+    return Admitted(_checked(proposal, compared, context, other), compared, left_out)
 
 
 def _origin(entry: Entry, context: Context) -> dict[str, Any]:
@@ -308,18 +309,36 @@ def _compare(context: Context, proposal: Proposal) -> Mapping[str, Any]:
         return {}
 
 
-def _checked(proposal: Proposal, compared: Mapping[str, Any]) -> Proposal:
-    """Return a proposal with the warnings of its check. Raises CheckError for an error.
+def _checked(
+    proposal: Proposal,
+    compared: Mapping[str, Any],
+    context: Context,
+    other: Proposal | None = None,
+) -> Proposal:
+    """Return a proposal with its warnings, also of another that waits. Raises CheckError for an error.
 
-    Our own ids are not checked: a hash behind "login:" reads like a password.
+    An order that it repeats is one: a person sees whether it is. Our own ids are not checked: a hash
+    behind "login:" reads like a password.
     """
     bare = replace(proposal, session="", changes="", base="", background=())
-    checked = review.checked(bare, compared.get("categories", ()))
-    return replace(proposal, findings=checked.findings)
+    findings = list(review.checked(bare, compared.get("categories", ())).findings)
+    lists = (proposal.tags, proposal.fires_on, proposal.fires_on_error, proposal.quotes)
+    said = "\n".join([proposal.title, proposal.text, *chain.from_iterable(lists)])
+    if order := next((each for each in context.orders if evidence.obeys(said, each)), ""):
+        quoted = blocks.one_line(order.strip("+- \t"))
+        findings.append(_warning(ORDER, f"the session read this as an order to an agent: {quoted}"))
+    if other:
+        also = f"{other.id} waits, too, and has another cure: accept one, then [m] adds the other"
+        findings.append(_warning(LIKE, also))
+    return replace(proposal, findings=tuple(findings))
 
 
-def _waits(proposal: Proposal, compared: Mapping[str, Any], context: Context) -> bool:
-    """Whether a proposal that waits says the same, by its words or its vector."""
+def _warning(rule: str, message: str) -> dict[str, str]:
+    return {"level": check.WARNING, "rule": rule, "message": message}
+
+
+def _waiting(proposal: Proposal, compared: Mapping[str, Any], context: Context) -> Proposal | None:
+    """Return the proposal that waits and is about the same, by its words or its vector."""
     own = fingerprint.create(proposal, {}).words
     alike = [
         (fingerprint.words_in_common(own, fingerprint.create(each, {}).words), each)
@@ -327,7 +346,7 @@ def _waits(proposal: Proposal, compared: Mapping[str, Any], context: Context) ->
     ]
     alike.sort(key=lambda pair: -pair[0])
     if alike and alike[0][0] >= fingerprint.SAME_WORDS:
-        return True
+        return alike[0][1]
     vector = fingerprint.unpack(compared.get("vector", ""))
     for common, each in alike[:MAX_COMPARED] if vector is not None else ():
         if common < MIN_WORDS_IN_COMMON:
@@ -335,8 +354,8 @@ def _waits(proposal: Proposal, compared: Mapping[str, Any], context: Context) ->
         bare = replace(each, session="", fires_on=(), quotes=())
         other = fingerprint.unpack(_compare(context, bare).get("vector", ""))
         if fingerprint.cosine(vector, other) >= fingerprint.SAME_COSINE:
-            return True
-    return False
+            return each
+    return None
 
 
 def _teaching(entry: Entry, id: str, context: Context) -> Admitted | None:
@@ -360,7 +379,7 @@ def _teaching(entry: Entry, id: str, context: Context) -> Admitted | None:
             changes=lesson["id"],
             base=proposal.id,
         )
-        return Admitted(_checked(proposal, {}), {})
+        return Admitted(_checked(proposal, {}, context), {})
     except VaultError:  # it was deleted since
         return None
 

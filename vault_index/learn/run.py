@@ -46,8 +46,8 @@ from vault_index.learn.significance import Significance
 from vault_index.learn.stages import Plan, Request
 from vault_index.llm.backend import Usage
 from vault_index.proposals import draft, review
-from vault_index.transcripts import vocabulary
-from vault_index.transcripts.moments import PERSON
+from vault_index.transcripts import events, vocabulary
+from vault_index.transcripts.moments import PERSON, Moment
 from vault_index.vault import Vault
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 SCOPES = (SESSION, COMMITS, FILES)
 RULES = "rules"  # what a run is by, without a model
-MANY = f"more than may be proposed of a session (learn.max_entries, at most {stages.MAX_ENTRIES})"
+MANY = "more than the {most} that may be proposed of it (learn.max_entries)"
 _FULL = {
     "status": record.FULL,
     "trouble": f"{review.MAX_WAITING} proposals wait already, as many as may",
@@ -222,10 +222,14 @@ def _request(material: Material, caller: Caller) -> Request:
     return Request(
         project=material.project,
         date=material.began[:10],
-        language=vocabulary.language(said),
+        language=vocabulary.language_of(each.text for each in material.moments if _is_typed(each)),
         categories=compared.get("categories", ()),
         lessons=[each[1] for each in compared.get("closest", ())],
     )
+
+
+def _is_typed(moment: Moment) -> bool:
+    return moment.kind == PERSON and moment.origin in events.TYPED
 
 
 def _analyse(work: _Work) -> dict[str, Any]:
@@ -260,7 +264,8 @@ def _propose(
     proposals: list[dict[str, Any]] = []
     dropped: list[dict[str, str]] = []
     for entry in sorted(entries, key=lambda entry: -entry.confidence):
-        admitted = gate.admit(entry, context) if len(proposals) < most else MANY
+        is_room = len(proposals) < most
+        admitted = gate.admit(entry, context) if is_room else MANY.format(most=most)
         made = admitted if isinstance(admitted, str) else _store(work.vault, admitted)
         if isinstance(made, str):
             dropped.append({"title": entry.title[:200], "reason": made})

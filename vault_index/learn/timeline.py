@@ -55,6 +55,7 @@ _GAP = "[...]"
 _FENCE = re.compile(r"<(/?)(?=material\s*>)", re.IGNORECASE)
 _DASH = re.compile(r"\s(?:-|\u2013|\u2014)\s")
 _MIN_REST = 30  # characters behind a courtesy that say something
+_CUT_OFF = (":", "...", "\u2026")  # "Now I need to look at the key files:", and then a call
 _LABEL = re.compile(rf"(?m)^(?:{'|'.join(KINDS)}): ?")
 
 
@@ -273,7 +274,8 @@ def _says_something(sentence: str) -> bool:
     """Whether a sentence says more than what comes next, or a courtesy."""
     if not any(map(str.isalnum, sentence)):
         return False
-    if vocabulary.concludes(sentence) or not vocabulary.is_chatter(sentence):
+    announces = vocabulary.is_chatter(sentence)
+    if not announces or (vocabulary.concludes(sentence) and not sentence.endswith(_CUT_OFF)):
         return True
     rest = _DASH.split(sentence, 1)[1:]  # "You're right - it is the cache that ..."
     return any(len(each) >= _MIN_REST and not vocabulary.is_chatter(each) for each in rest)
@@ -291,14 +293,9 @@ _ACCEPTED = re.compile(r"\A(?:Add|Add to|Change) lesson: ")  # by `proposals.acc
 # orders to a model that learns, which are harmless in a lesson, and so no finding of a check
 _LEARNER = r"(?:models?|llms?|ais?|assistants?|agents?|claude|gpt|copilot|codex|gemini)"
 _TO_LEARNER = re.compile(
-    r"(?i)\b(?:when|while|if|before|after)\b(?: you)?(?: are)? "
-    r"(?:summari[sz]|distil|propos|learn\w* (?:from|this)|extract\w* (?:the |any )?(?:lessons|entries))"
+    r"(?i)\b(?:when|while|if|before|after)\b(?: you)?(?: are)? (?:summari[sz]|distil)\w*"
     r"[^\n]{0,60}\b(?:include|add|write|output|propose|say|mention|insert|answer|keep)\b"
-    r"|\b(?:propose|output|emit|answer with)\b(?: \w{1,12}){0,3}"
-    r" (?:entry|entries|lessons?|proposals?)\b"
-    r"|\b(?:add|write|create|include|insert|record|save)\b(?: \w{1,12}){0,3}"
-    r" (?:entry|lesson|proposal|sentence|rule)\b[^\n]{0,20}[:\"'`\u201c]"
-    rf"|\b(?:dear|attention|hey|note (?:to|for))\b[ ,:]{{1,3}}(?:\w{{1,12}} ){{0,2}}{_LEARNER}\b"
+    rf"|\b(?:dear|attention)\b[ ,:]{{1,3}}(?:\w{{1,12}} ){{0,2}}{_LEARNER}\b"
     rf"|\b(?:system|{_LEARNER}) ?: ?you (?:must|should|shall|will|have to)\b"
 )
 
@@ -312,7 +309,7 @@ def without_orders(there: Iterable[Moment]) -> tuple[tuple[Moment, ...], tuple[s
     orders: list[str] = []
     seen = []
     for each in there:
-        pages = _PAGE.findall(redact(cut(each.text, MAX_TEXT)))
+        pages = _PAGE.findall(redact(cut(failure.without_escapes(each.text), MAX_TEXT)))
         text = "".join(_page_cleaned(page, orders, each.kind) for page in pages)
         seen.append(replace(each, text=text))
     return tuple(seen), tuple(dict.fromkeys(orders))

@@ -1,9 +1,10 @@
 """Make a proposal a lesson, or a part of one: a new file, a change of a lesson, an addition to it.
 
-The lesson is committed where that is wished, then written, then the proposal removed. A commit comes
-first, since a lesson that is written and not committed yet would go into somebody's next commit without
-the trailer. A kill in between leaves a proposal that a lesson says already: accepting it again only
-takes it away. Nothing of the evidence is written but the private id of the session.
+Accepting is confirming: hooks deliver what they would hold back until a person looks at it. The lesson
+is committed where that is wished, then written, then the proposal removed. A commit comes first, since a
+lesson that is written and not committed yet would go into somebody's next commit without the trailer. A
+kill in between leaves a proposal that a lesson says already: accepting it again only takes it away.
+Nothing of the evidence is written but the private id of the session.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vault_index import git
+from vault_index import check, git
 from vault_index.edit import add, update
 from vault_index.errors import ChangedError, GitError, VaultError
 from vault_index.lesson import edits, passages
@@ -25,6 +26,7 @@ from vault_index.lesson.file import LessonFile, hash_of
 from vault_index.lesson.parse import anchor_of, parse_file
 from vault_index.proposals import draft, store
 from vault_index.recall import anchors
+from vault_index.store import ownership
 
 if TYPE_CHECKING:
     from vault_index.proposals.draft import Proposal
@@ -77,7 +79,7 @@ def write_lesson(
         proposal = draft.from_bytes(id, data)
         verb = "Add" if entry is None else "Change" if seen is None else "Add to"
         subject = f"{verb} lesson: {entry['title'] if entry else proposal.title}"
-        first = _committing(vault, subject, proposal) if commit else None
+        first = _before_writing(vault, proposal, entry, subject if commit else "")
         if entry:
             path = _update(vault, proposal, entry, seen, first)
         else:
@@ -153,7 +155,7 @@ def _united(own: Sequence[str] | None, more: Sequence[str]) -> tuple[str, ...]:
 
 
 def _update(
-    vault: Vault, proposal: Proposal, entry: Entry, seen: str | None, first: add.First | None
+    vault: Vault, proposal: Proposal, entry: Entry, seen: str | None, first: add.First
 ) -> Path:
     """Write a change into its lesson."""
     change = (change_of if seen is None else addition_of)(proposal, entry)
@@ -175,9 +177,7 @@ def _update(
     )
 
 
-def _write(
-    vault: Vault, proposal: Proposal, data: bytes, category: str, first: add.First | None
-) -> Path:
+def _write(vault: Vault, proposal: Proposal, data: bytes, category: str, first: add.First) -> Path:
     """Write the lesson of a proposal."""
     session = proposal.session
     learned: dict[str, Any] = {"source": SOURCE, "session": session} if session else {}
@@ -205,22 +205,34 @@ def _lowered(text: str) -> str:
     return "".join(lines).strip()
 
 
-def _committing(vault: Vault, subject: str, proposal: Proposal) -> add.First:
-    """Return what commits a lesson before it is written. It raises GitError, with nothing done."""
-    message = ["-m", subject, *(["-m", TRAILER] if proposal.session else [])]
+def _before_writing(
+    vault: Vault, proposal: Proposal, entry: Entry | None, subject: str
+) -> add.First:
+    """Return what releases a lesson for agents and, with a `subject`, commits it, before it is written.
 
-    def commit(path: Path, data: bytes) -> None:
-        inside = str(path.relative_to(vault.root))
-        if git.contents(vault.root, {inside: ("HEAD", inside)}).get(inside) == data:
-            return  # by an acceptance that was ended before it wrote it
-        status = ("status", "--porcelain", "--untracked-files=all", "--", inside)
-        if git.command(vault.root, "--literal-pathspecs", *status):
-            hint = "commit those first, or decide without --commit"
-            raise VaultError(f"{inside} has changes that are not committed", hint)
-        try:
-            git.commit_file(vault.root, inside, data, message)
-        except GitError as error:
-            hint = error.hint or "run `lessons review accept` again after that, or without --commit"
-            raise GitError(f"not accepted: {error.message}", hint) from None
+    A lesson that was held back before its change stays so. It raises VaultError, with nothing written.
+    """
 
-    return commit
+    def first(path: Path, data: bytes) -> None:
+        until = check.withheld(str(path.relative_to(vault.lessons_dir)), data).until
+        if until and not (entry and entry["withheld"]):
+            ownership.add(vault.config.home, until)
+        if subject:
+            _commit(vault, str(path.relative_to(vault.root)), data, subject, proposal)
+
+    return first
+
+
+def _commit(vault: Vault, inside: str, data: bytes, subject: str, proposal: Proposal) -> None:
+    if git.contents(vault.root, {inside: ("HEAD", inside)}).get(inside) == data:
+        return  # by an acceptance that was ended before it wrote it
+    status = ("status", "--porcelain", "--untracked-files=all", "--", inside)
+    if git.command(vault.root, "--literal-pathspecs", *status):
+        hint = "commit those first, or decide without --commit"
+        raise VaultError(f"{inside} has changes that are not committed", hint)
+    try:
+        message = ["-m", subject, *(["-m", TRAILER] if proposal.session else [])]
+        git.commit_file(vault.root, inside, data, message)
+    except GitError as error:
+        hint = error.hint or "run `lessons review accept` again after that, or without --commit"
+        raise GitError(f"not accepted: {error.message}", hint) from None

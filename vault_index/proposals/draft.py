@@ -26,6 +26,7 @@ from vault_index.errors import VaultError
 from vault_index.lesson import category, edits
 from vault_index.lesson.category import DEFAULT_CONFIDENCE
 from vault_index.lesson.parse import parse_file
+from vault_index.text import failure
 
 KEY = "proposal"
 MAX_TITLE_CHARS = 200
@@ -39,10 +40,10 @@ ID_BYTES = 4
 _KEYS = ("tags", "type", "confidence", "fires_on", "silent_on", "fires_on_error", "applies_to")
 _TEXTS = ("why", "session", "project", "day", "changes", "base", "added")
 _ABOUT = ("by", "findings", "near", "quotes", "speakers", *_TEXTS, "background", "is_draft")
-# Who says a quote. What confirms a proposal is the first of these that says one.
+# Who says a quote. A card shows that of the first of these: words before what was printed.
 CHECK, PERSON, PROGRAM = "a check", "a person", "a program"
 COMMIT, AGENT = "a commit", "the agent"
-SPEAKERS = (CHECK, PERSON, PROGRAM, COMMIT, AGENT)
+SPEAKERS = (PERSON, AGENT, CHECK, PROGRAM, COMMIT)
 
 Json = Mapping[str, Any]
 _EDIT_IT = "give it both, without `## Lesson:` headings, or reject it: see `lessons review`"
@@ -218,7 +219,8 @@ def _text(value: Any) -> str:
     if len(value) > MAX_TEXT_CHARS:
         hint = f"shorten it to {MAX_TEXT_CHARS:,} characters, or split it"
         raise VaultError(f"the text has {len(value):,} characters", hint)
-    lines = value.replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "replace").decode()
+    lines = failure.without_escapes(value).replace("\r\n", "\n").replace("\r", "\n")
+    lines = lines.encode("utf-8", "replace").decode()
     if "\0" in lines:
         raise VaultError("the text holds NUL characters", "write plain text")
     return lines.strip()
@@ -227,7 +229,8 @@ def _text(value: Any) -> str:
 def _line(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise VaultError(f"the {name} is no text", "write plain text")
-    return " ".join(value.encode("utf-8", "replace").decode().replace("\0", " ").split())
+    plain = failure.without_escapes(value).encode("utf-8", "replace").decode()
+    return " ".join(plain.replace("\0", " ").split())
 
 
 def _members(name: str, values: Any) -> tuple[str, ...]:

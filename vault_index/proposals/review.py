@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import check
+from vault_index.check import prompt_injection
 from vault_index.errors import ChangedError, CheckError, ProposalsFullError
 from vault_index.features import LearnTable
 from vault_index.lesson import category, edits
@@ -192,7 +193,9 @@ def _checked(
     name = category.slugify(proposal.title) or "lesson"
     findings = []
     for each in check.of_text(check.Candidate(f"{folder}{name}.md", data), categories):
-        if each.severity == check.ERROR:
+        is_order = each.rule == prompt_injection.RULE  # a person decides whether it is one
+        if each.severity == check.ERROR and not is_order:
             raise CheckError(f"{failed}: {each.rule}: {each.message}", hint, each.rule)
-        findings.append({"level": each.severity, "rule": each.rule, "message": each.message})
+        level = check.WARNING if is_order else each.severity
+        findings.append({"level": level, "rule": each.rule, "message": each.message})
     return replace(proposal, findings=tuple(findings))

@@ -7,6 +7,7 @@ begin such a block, or all blocks are fences at the left margin. A test compares
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
@@ -76,6 +77,25 @@ def flags(blocks: Iterable[Block], lines: int, kinds: Collection[str] = KINDS) -
 def code_lines(lines: Sequence[str]) -> list[bool]:
     """Return for each of a text's lines, without their ends, whether it is code: see `CODE`."""
     return flags(of_text("\n".join(lines)), len(lines), CODE)
+
+
+def with_whole_code(text: str, begin: int, end: int, room: int = 1_500) -> tuple[int, int]:
+    """Return a piece of a text, longer or shorter, that cuts no block of code.
+
+    A block that an end of it cuts is in it as a whole, if that adds at most `room` characters.
+    """
+    starts = [0, *itertools.accumulate(len(line) + 1 for line in text.split("\n"))]
+    for block in of_text(text):
+        first, last = starts[block.start], min(starts[block.end], len(text))
+        if block.kind not in CODE:
+            continue
+        if first < begin < last:
+            begin = first if begin - first <= room else begin
+        if first < end < last and last - end <= room:
+            end = last
+        elif begin < first < end < last:
+            end = first
+    return begin, end
 
 
 def _at_margin(text: str) -> tuple[list[Block], bool]:

@@ -46,6 +46,11 @@ MIN_ANSWER = 60  # characters of an answer without work that say something
 GO_ON = 20  # characters; after an interruption a shorter prompt ("continue") corrects nothing
 _OWN = ("/.claude/plans/", "/.claude/projects/")  # files of the agent
 _MARKS = re.compile(r"</?tool_use_error>")
+_OF_PROGRAM = re.compile(  # commands to the agent's program, not to the agent
+    r"/(?:add-dir|agents|clear|compact|config|context|cost|doctor|effort|exit|export|fast|help|hooks|ide"
+    r"|login|logout|mcp|memory|model|output-style|permissions|plugin|quit|release-notes|rename|resume"
+    r"|rewind|status(?:line)?|terminal-setup|theme|upgrade|usage|vim)(?:\s|\Z)"
+)
 _CREATED = re.compile(r"Task #(\w+) created")
 _CUT = "\n[...]\n"
 
@@ -207,7 +212,9 @@ class Moments:
         prompt, steps = turn.prompt, turn.steps
         if prompt and events.is_internal(prompt.text):
             return []
-        if prompt and prompt.origin == events.SLASH_COMMAND and " " not in prompt.text:
+        if prompt and prompt.origin == events.SLASH_COMMAND and _OF_PROGRAM.match(prompt.text):
+            prompt, steps = None, [step for step in steps if isinstance(step, _Call)]
+        elif prompt and prompt.origin == events.SLASH_COMMAND and " " not in prompt.text:
             said = sum(len(step.text) for step in steps if isinstance(step, Moment))
             if said < MIN_ANSWER and not any(isinstance(step, _Call) for step in steps):
                 return []  # a bare command that led to nothing

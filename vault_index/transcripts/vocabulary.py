@@ -9,6 +9,8 @@ Corrections are known in several languages; the rest is English, as most session
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterable
 from functools import lru_cache
 
 # Prose cut into what a list can show: lines, sentences, paragraphs, the last words of a text.
@@ -335,6 +337,33 @@ def language(text: str) -> str:
     shares = {name: len(form.findall(text)) for name, form in _LANGUAGES.items()}
     best = max(shares, key=lambda name: shares[name])
     return best if shares[best] > words / 12 else "English"
+
+
+# the beginning of a line that a program printed
+_OUTPUT = re.compile(
+    r"(?im)^[ \t]*(?:\W{0,3}(?:[\w.-]+\W{1,3})?(?:error|fatal|panic|exception|warning|failed|failure)"
+    r"(?:\[\w+\])?:|[\w.]+(?:Error|Exception)\b:?|Traceback \(|File \"|at \S+ ?\(|[$%] |>>> |E   "
+    r"|npm ERR|make(?:\[\d+\])?: |\[?\d{4}-\d\d-\d\d[T ]\d|\d\d:\d\d:\d\d)"
+)
+
+
+def language_of(prompts: Iterable[str]) -> str:
+    """Return the language in which a person typed most prompts, whatever is pasted in them."""
+    votes = Counter(language(text) for text in map(_shortest_end, prompts) if text)
+    return max(votes, key=lambda name: votes[name], default="English")
+
+
+def _shortest_end(prompt: str) -> str:
+    """Return a prompt's first or last paragraph, whichever is shorter: a long one is pasted."""
+    own = [each for each in re.split(r"\n\s*\n", typed(prompt)) if word_count(each) > 2]
+    return min(own[:1] + own[-1:], key=len, default=prompt)
+
+
+def typed(prompt: str) -> str:
+    """Return a prompt without the code and the output of programs that a person pasted."""
+    paragraphs = re.split(r"\n[ \t]*\n", _CODE.sub("\n\n", prompt))
+    own = (_OUTPUT.split(each, maxsplit=1)[0] for each in paragraphs)
+    return "\n\n".join(own).strip()
 
 
 def word_count(text: str) -> int:

@@ -60,6 +60,8 @@ def ask_command(
     else:
         if answer["answer"] and not pieces:
             output.text(answer["answer"].rstrip())
+        elif answer["model"] and "".join(pieces).strip() != answer["answer"]:
+            asking.note("note: a number without a source below was not found, and is none")
         _show_sources(answer)
     if answer["trouble"]:
         asking.note(f"warning: {answer['trouble']}")
@@ -70,11 +72,9 @@ def ask_command(
 
 
 def _show_sources(answer: Mapping[str, Any]) -> None:
-    """Print what an answer rests on; without an answer, the passages, in full without a model's word."""
-    is_written = bool(answer["sources"]) or answer["status"] == "answered"
-    has_said = answer["model"] and not answer["trouble"] and answer["status"] == "unknown"
-    in_full = not is_written and not has_said
-    shown = answer["sources"] if is_written else answer["passages"]
+    """Print what an answer cites; where no model wrote one, the passages in full."""
+    in_full = not answer["sources"] and (not answer["model"] or bool(answer["trouble"]))
+    shown = answer["passages"] if in_full else answer["sources"]
     is_apart = bool(answer["answer"])
     for passage in shown:
         if is_apart:

@@ -205,8 +205,8 @@ async def _as_html(events: Events) -> Events:
 
 def html_of_answer(answer: Mapping[str, Any]) -> str:
     """Return an answer with what it rests on, as HTML in which nothing acts."""
-    is_written = answer["status"] == "answered"
-    shown = answer["sources"] if is_written else answer["sources"] or answer["passages"]
+    is_open = not answer["sources"] and (not answer["model"] or bool(answer["trouble"]))
+    shown = answer["passages"] if is_open else answer["sources"]
     numbers = {each["number"] for each in shown}
 
     def button(citation: re.Match[str]) -> str:
@@ -215,7 +215,6 @@ def html_of_answer(answer: Mapping[str, Any]) -> str:
         return cited if number in numbers else citation[0]
 
     text = html_of(answer["answer"], marked=_CITATION, mark=button)
-    is_open = not answer["sources"] and answer["status"] != "answered"
     sources = [
         {**each, "runs": citations.runs(each["text"], each["best"]), "host": _host(each["link"])}
         for each in shown

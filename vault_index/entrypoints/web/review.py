@@ -45,6 +45,7 @@ def listed(
     return fragment(
         "review_list.html",
         proposals=waiting[:limit],
+        words=proposals,
         count=len(waiting),
         notes=notes,
         next_limit=limit + AT_ONCE if len(waiting) > limit else 0,

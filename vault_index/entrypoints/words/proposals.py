@@ -14,6 +14,7 @@ from vault_index.text import blocks
 if TYPE_CHECKING:
     from vault_index.api.proposal import Card
 
+MAX_UNSURE = 2  # of the five steps of confidence
 MAX_PLACE = 3  # as many as a hook injects
 MAX_SUMMARY, MAX_QUOTE = 240, 160  # characters on the card
 SHOULD_BE_SILENT, SHOULD_BE_FOUND = "it should stay silent", "it should be found"
@@ -34,13 +35,15 @@ def line(proposal: Card) -> str:
 
 
 def origin(card: Card) -> str:
-    """Return the project, the day, and whose words a proposal rests on."""
+    """Return the project, the day, whose words a proposal rests on, and whether it is unsure."""
     if card.speaker:
         words = {AGENT: "the agent's word", CHECK: "seen in a check"}
         word = words.get(card.speaker, f"in the words of {card.speaker}")
     else:  # it was proposed as it is, with no session to look at
         word = f"proposed by {card.by}" if card.by else ""
-    return " · ".join(filter(None, (card.project, card.day, word)))
+    unsure = card.confidence <= MAX_UNSURE and not card.is_draft
+    sure = f"confidence {card.confidence} of 5" if unsure else ""
+    return " · ".join(filter(None, (card.project, card.day, word, sure)))
 
 
 def summary(card: Card) -> str:
