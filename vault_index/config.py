@@ -25,7 +25,6 @@ from vault_index.features import (
     Feature,
     Folders,
     Positive,
-    Prices,
     Temperature,
     Texts,
     Variable,
@@ -97,9 +96,6 @@ class LlmTable:
     temperature: Temperature = None  # 0..2; unset: 0, and the server's own for Anthropic and claude
     openai_key_variable: Variable = "OPENAI_API_KEY"  # the variable that holds the key
     anthropic_key_variable: Variable = "ANTHROPIC_API_KEY"  # the same for the Messages API
-    prices: Prices = field(
-        default_factory=dict
-    )  # model -> { input, output }: dollars per million tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,12 +413,6 @@ def _each(convert: Callable[[Any], Any], value: Any) -> dict[str, Any]:
     return {name: convert(each) for name, each in _is_a(Mapping, value).items()}
 
 
-def _price(value: Any) -> dict[str, float]:
-    if {*_is_a(Mapping, value)} != {"input", "output"}:
-        raise ValueError
-    return _each(_number, value)
-
-
 def _is_a(kind: type | tuple[type, ...], value: Any) -> Any:
     if not isinstance(value, kind):
         raise TypeError
@@ -456,11 +446,6 @@ _KINDS: dict[str, tuple[Callable[[Any], Any], str, str]] = {
         'write it like "60/30/5/5": vector, full text, confidence, use; "" for none',
     ),
     "Texts": (_texts, "a list of strings", ""),
-    "Prices": (
-        lambda value: _each(_price, value),
-        "a table of prices",
-        '[llm.prices] with a line a model: "openai:gpt-x" = { input = 2.5, output = 10 }',
-    ),
     "Mapping[str, str]": (
         lambda value: _each(lambda category: _is_a(str, category), value),
         'a table of phrase = "category"',

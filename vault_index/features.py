@@ -23,7 +23,6 @@ Temperature = float | None
 Uri = str
 Texts = tuple[str, ...]
 Folders = Texts
-Prices = Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +43,9 @@ class LearnTable:
     auto: bool = False  # learn from a session when it ends
     stages: int = 1  # calls for an analysis; 4 for a model that needs small steps
     significance: int = 5  # points from which a session without any failure is worth an analysis
-    min_files: Positive = 5  # changed files that give a session points
-    min_lines: Positive = 150  # changed lines that give it points
     max_entries: int = 0  # proposals from a session, at most 20; 0: 3 to 6 by its length
     tokens: int = 12_000  # tokens that a model is sent of a session, in all calls together
     exclude: Texts = ()  # globs of paths that nothing is learned from
-    expire_days: int = 0  # days that a proposal waits for its review; 0: for ever
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +149,7 @@ FEATURES = (
         needs="journal",
         table="learn",
         settings=LearnTable,
-        shared="significance min_files min_lines exclude",
+        shared="significance exclude",
         at_day="proposals.review:expire",
         state="learn.record:in_status",
         lines="entrypoints.words.proposals:status_lines",

@@ -229,9 +229,8 @@ def test_a_lesson_that_was_there_and_did_not_come_is_taught_the_prompt() -> None
     same = {"same": [lesson["id"], lesson["title"]]}
     there = answers(compare=same, show=lesson)
     taught = kept(entry_of(), around(lessons=there))
-    assert (taught.changes, taught.title, taught.text) == ("shop/login", lesson["title"], LOGIN)
-    assert (taught.fires_on, taught.added) == ((PROMPT,), "")
-    assert taught.base == draft.id_of(str(lesson["title"]), LOGIN)
+    assert (taught.changes, taught.title) == ("shop/login", lesson["title"])
+    assert (taught.fires_on, taught.only_prompts) == ((PROMPT,), True)
     assert taught.why.startswith("the lesson was there and did not come; ")
     assert taught.quotes
 
@@ -281,18 +280,15 @@ def test_a_waiting_proposal_in_other_words_is_known_by_its_vector() -> None:
         assert rules_of(kept(entry_of(), there)) == rules
 
 
-def test_what_is_near_a_lesson_becomes_a_change_that_keeps_its_text() -> None:
+def test_what_is_near_a_lesson_becomes_a_change_that_adds_to_it() -> None:
     lesson = {"id": "shop/login", "title": "Redirects after a login", "text": LOGIN, **TOLD}
     lesson |= {"fires_on": [PROMPT]}
     compared = {"near": [["shop/login", lesson["title"], 0.93]], "categories": ["shop"]}
     there = around(lessons=answers(compare=compared, show=lesson))
     change = kept(entry_of(), there)
     assert (change.changes, change.title) == ("shop/login", "Redirects after a login")
-    assert change.base == draft.id_of(str(lesson["title"]), LOGIN)
-    before, after = LOGIN.split("\n\n## Related")
-    assert change.text.startswith(f"{before}\n\n- ")
-    assert change.text.endswith(f"## Related{after}")
-    assert change.added == change.text[len(before) : -len(f"## Related{after}")].strip()
+    assert change.text.startswith("- ")
+    assert LOGIN.splitlines()[0] not in change.text
     assert "nginx.conf is not the cause" in change.text
     says_all = {**lesson, "text": kept(entry_of()).text}
     there = around(lessons=answers(compare=compared, show=says_all))

@@ -1,4 +1,4 @@
-"""The runs of learning summed up: those that failed, and what they took in the user's prices."""
+"""The runs of learning summed up: those that failed, and what they took."""
 
 from __future__ import annotations
 
@@ -6,16 +6,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.support.commands import run
 from tests.support.files import MakeVault
 from vault_index import state
 from vault_index.config import load
 from vault_index.learn import record
 from vault_index.llm.backend import Usage
-
-PRICES = '[llm.prices]\n"openai:large" = { input = 2.5, output = 10 }\n'
 
 
 def ran(status: str, by: str = "openai:large", cost: float | None = None, **more: Any) -> None:
@@ -32,13 +28,9 @@ def ran(status: str, by: str = "openai:large", cost: float | None = None, **more
 def test_failed_runs_and_money_are_counted(own_world: Path) -> None:
     for status in (record.PROPOSED, record.AWAY, record.FAILED, record.NOTHING):
         ran(status)
-    ran(record.PROPOSED, "rules")
-    before = record.summary(load(), "/team")
-    assert (before["runs"], before["failed"], before["usage"]["cost"]) == (5, 2, None)
-    (own_world / "config.toml").write_text(PRICES)
-    assert record.summary(load(), "/team")["usage"]["cost"] == pytest.approx(4 * 0.35)
-    ran(record.PROPOSED, "openai:large", cost=0.5)  # the server's own word comes first
-    assert record.summary(load(), "/team")["usage"]["cost"] == pytest.approx(4 * 0.35 + 0.5)
+    ran(record.PROPOSED, "claude:haiku", cost=0.5)
+    there = record.summary(load(), "/team")
+    assert (there["runs"], there["failed"], there["usage"]["cost"]) == (5, 2, 0.5)
 
 
 def test_a_run_whose_process_died_has_failed(own_world: Path) -> None:
@@ -49,9 +41,8 @@ def test_a_run_whose_process_died_has_failed(own_world: Path) -> None:
     assert record.summary(load())["failed"] == 1
 
 
-def test_status_says_it(make_vault: MakeVault, own_world: Path) -> None:
+def test_status_says_it(make_vault: MakeVault) -> None:
     vault = make_vault({"ops.md": "Restart the worker."})
-    (own_world / "config.toml").write_text(PRICES)
     config = load()
     for status in (record.PROPOSED, record.FAILED):
         usage = asdict(Usage(1, 100_000, 10_000, 2.0))
@@ -60,13 +51,4 @@ def test_status_says_it(make_vault: MakeVault, own_world: Path) -> None:
         assert begun
         record.end(config, replace(begun, status=status))
     said = run("lessons", "status", cwd=vault.root).out
-    assert "learning   2 runs, 1 failed, 0 proposals; 220,000 tokens, 4 s, 0.70 dollars" in said
-
-
-@pytest.mark.parametrize("wrong", ["3", "{ input = 1 }", '{ input = "x", output = 1 }'])
-def test_a_price_that_is_none_names_the_form(wrong: str, own_world: Path) -> None:
-    (own_world / "config.toml").write_text(f'[llm.prices]\n"openai:large" = {wrong}\n')
-    done = run("lessons", "config", cwd=own_world, check=False)
-    assert done.code == 1
-    assert "llm.prices must be a table of prices" in done.err
-    assert '"openai:gpt-x" = { input = 2.5, output = 10 }' in done.err
+    assert "learning   2 runs, 1 failed, 0 proposals; 220,000 tokens, 4 s" in said

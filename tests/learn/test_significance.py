@@ -13,7 +13,6 @@ import pytest
 from tests.learn.projects import a_project, commit
 from tests.support.commands import run
 from tests.support.files import write
-from vault_index.config import load
 from vault_index.features import LearnTable
 from vault_index.learn import gather, significance
 from vault_index.learn.material import Material
@@ -129,19 +128,6 @@ def test_worked_cases(
     assert {addend.name: addend.points for addend in result.addends} == case.addends
     assert result.points == sum(case.addends.values())
     assert all(addend.why for addend in result.addends)
-
-
-def test_the_settings_say_how_many_files_and_lines_count(
-    origin: Path, tmp_path: Path, make_vault: Callable[..., Vault]
-) -> None:
-    """Read a vault through the settings in force."""
-    write(tmp_path / "vault.toml", "[learn]\nmin_files = 1\nmin_lines = 1\n")
-    settings = load(tmp_path / "vault.toml", {"LESSONS_HOME": str(tmp_path)})[LearnTable]
-    made = material(CASES[0], origin, tmp_path / "shop", make_vault())
-    before, after = significance.score(made), significance.score(made, settings)
-    new = {each.name for each in after.addends} - {each.name for each in before.addends}
-    assert {"files", "lines"} >= new > set()
-    assert {"files", "lines"} <= {each.name for each in after.addends}
 
 
 def test_ignored_paths_do_not_count(

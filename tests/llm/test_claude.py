@@ -24,15 +24,10 @@ from vault_index.transcripts import events
 
 KEYS = {"title": {"type": "string"}}
 SECRET = "the words of an answer"
-HELP = "--tools --system-prompt --strict-mcp-config --no-session-persistence --setting-sources"
-# prints its help; else notes how it was started, and plays the lines of `plays`, the last one on
+# notes how it was started, and plays the lines of `plays`, the last one on
 PROGRAM = """#!{python}
 import json, os, subprocess, sys, time
 here = os.path.dirname(os.path.realpath(__file__))
-if "--help" in sys.argv:
-    open(here + "/helps", "a").write("x")
-    print(open(here + "/help").read())
-    sys.exit()
 start = dict(argv=sys.argv[1:], env=dict(os.environ), cwd=os.getcwd(), prompt=sys.stdin.read())
 starts = open(here + "/starts", "a")
 starts.write(json.dumps(start) + "\\n")
@@ -63,12 +58,7 @@ class Played:
         folder.mkdir()
         self.program.write_text(PROGRAM.replace("{python}", sys.executable))
         self.program.chmod(0o755)
-        self.helps(f"{HELP} --safe-mode")
         self.plays(result())
-
-    def helps(self, options: str) -> None:
-        (self.folder / "help").write_text(options)
-        os.utime(self.program, ns=(0, hash(options) % 10**18))  # an update
 
     def plays(self, *printed: str, status: int = 0) -> None:
         plays = [{"prints": text, "status": status} for text in printed]
@@ -126,14 +116,11 @@ def test_a_long_prompt_with_anything_in_it_is_no_argument(played: Played, model:
     assert start["prompt"].count("words") == 50_000
 
 
-@pytest.mark.parametrize("options", ["--safe-mode", HELP.replace("--setting-sources", ""), "x"])
-def test_a_version_that_cannot_be_lean_is_not_asked(
-    played: Played, model: Model, options: str
-) -> None:
-    played.helps(options)
-    with pytest.raises(ModelAwayError, match=r"claude (is too old: it lacks --|does not start)"):
+def test_a_version_that_cannot_be_lean_is_to_be_updated(played: Played, model: Model) -> None:
+    played.plays("error: unknown option '--safe-mode'", status=1)
+    with pytest.raises(ModelAwayError, match="claude is too old: it lacks --safe-mode") as caught:
         model.converse(Question("", "Hello?"))
-    assert not played.starts
+    assert caught.value.hint == "run `claude update`"
 
 
 def test_it_is_no_part_of_the_session_it_is_started_in(played: Played, tmp_path: Path) -> None:

@@ -17,10 +17,9 @@ import pytest
 from tests.support.claude_code import environment
 from tests.support.files import write
 from tests.support.messages_api import MessagesApi, text
-from vault_index import llm, state
+from vault_index import llm
 from vault_index.config import Config
 from vault_index.errors import ModelAwayError
-from vault_index.llm import claude
 from vault_index.llm.backend import Question
 from vault_index.transcripts import events
 
@@ -83,14 +82,10 @@ def test_the_hooks_do_fire_where_nothing_is_left_out(
     assert list(home.rglob("*.jsonl"))
 
 
-@pytest.mark.parametrize("switch", ["--safe-mode", "--setting-sources="])
 def test_a_question_is_one_lean_request_and_leaves_no_trace(
-    home: Path, api: MessagesApi, fired: Path, switch: str
+    home: Path, api: MessagesApi, fired: Path
 ) -> None:
     model = llm.open_model("claude", Config(home=home))
-    if switch != "--safe-mode":  # as for a version that has no safe mode
-        claude.lean_options(claude_in(home), os.environ, home / "llm")
-        state.keep_fact(home, claude.FACT, [state.fact(home, claude.FACT)[0], switch])
     assert model.complete_json(SYSTEM, PROMPT, KEYS) == GOOD
     (request,) = api.requests
     asked = json.dumps(request)
@@ -104,13 +99,6 @@ def test_a_question_is_one_lean_request_and_leaves_no_trace(
     assert not list((home / "llm" / "empty").iterdir())
     assert model.usage.calls == 1
     assert model.usage.cost is not None
-
-
-def claude_in(home: Path) -> Path:
-    program = claude.find_program(os.environ)
-    assert program is not None
-    (home / "llm").mkdir(mode=0o700, exist_ok=True)
-    return program
 
 
 def test_its_errors_are_in_our_words(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,9 +15,10 @@ from vault_index.learn import gather
 from vault_index.lesson.category import UNCATEGORIZED
 from vault_index.lesson.parse import Lesson, id_of
 from vault_index.proposals import draft, fingerprint, review, similarity
-from vault_index.proposals.accept import addition_of, change_of, is_outdated, write_lesson
+from vault_index.proposals.accept import change_of, write_lesson
 from vault_index.proposals.draft import Proposal
 from vault_index.recall import anchors
+from vault_index.search import entries
 from vault_index.vault import Vault
 
 
@@ -48,8 +49,6 @@ def remember(
         compared = {"findings": findings}
         caller.note(f"warning: not compared with the lessons: {error.message}")
     proposal = replace(proposal, findings=tuple(compared["findings"]))
-    if went := review.expire(vault):
-        caller.note(f"note: {went}")
     return review.propose(vault, proposal, compared)
 
 
@@ -59,7 +58,6 @@ class Target:
 
     id: str
     diff: str = ""
-    is_outdated: bool = True
     is_done: bool = False
     problem: str = ""
 
@@ -68,14 +66,13 @@ class Target:
 class Card(Proposal):
     """A proposal as a reviewer sees it.
 
-    `quote` proves most, with its `speaker`; `expires` is the day on which it goes, or "". Only `cards`
-    has the rest: `same` and `nearest` are lessons as [id, title, likeness], `prompts` what `outlook` says
-    of them, `suggested` the classifier's category, and `source` the file as an editor gets it.
+    `quote` proves most, with its `speaker`. Only `cards` has the rest: `same` and `nearest` are lessons
+    as [id, title, likeness], `prompts` what `outlook` says of them, `suggested` the category of the
+    classifier, and `source` the file as an editor gets it.
     """
 
     quote: str = ""
     speaker: str = ""
-    expires: str = ""
     same: Sequence[Any] | None = None
     nearest: Sequence[Any] | None = None
     prompts: tuple[Mapping[str, Any], ...] = ()
@@ -89,12 +86,11 @@ class Card(Proposal):
 def select(vault: Vault, caller: Caller, id: str = "", session: str = "") -> tuple[Card, ...]:
     """List the proposals that wait, oldest first; with `id` that one, also by its beginning.
 
-    `session` is the private id of one, or its beginning. One that has expired stays until a command
-    that writes lets it go.
+    `session` is the private id of one, or its beginning.
     """
     del caller
     listed = [review.find(vault, id, broken=True)] if id else review.waiting(vault)
-    return tuple(_card(vault, each) for each in listed if each.session.startswith(session))
+    return tuple(_card(each) for each in listed if each.session.startswith(session))
 
 
 @command
@@ -108,19 +104,14 @@ def cards(vault: Vault, caller: Caller, id: str = "", session: str = "") -> tupl
 def edit(vault: Vault, caller: Caller, id: str, text: str, seen: str) -> Card:
     """Write the edited `source` of a proposal, of which the editor got `seen`: the proposal.
 
-    It is checked again: what `check` calls an error is refused, and the proposal stays as it was. An
-    edited change is one of the lesson as it is now, which a reviewer sees as its diff.
+    It is checked again: what `check` calls an error is refused, and the proposal stays as it was.
     """
     categories: Sequence[str] = ()
     try:
         categories = list(caller.ask(api.lesson.count(), fetch=False)["counts"])
     except VaultError as error:
         caller.note(f"warning: its category is not compared with the others: {error.message}")
-    changes, lesson = review.find(vault, id, broken=True).changes, None
-    if changes:
-        with suppress(VaultError):  # the lesson is gone: it stays a change of what was there
-            lesson = caller.ask(api.lesson.show(name=changes))["entry"]
-    return _card(vault, review.edit(vault, id, text, seen, categories, lesson))
+    return _card(review.edit(vault, id, text, seen, categories))
 
 
 @command
@@ -140,7 +131,7 @@ def merge(
     """
     proposal = review.find(vault, id)
     entry = caller.ask(api.lesson.show(name=into))["entry"]
-    change = addition_of(proposal, entry)
+    change = change_of(proposal, entry)
     if write:
         write_lesson(vault, id, entry, seen, commit=commit)
     about = {"id": entry["id"], "path": entry["path"], "title": entry["title"]}
@@ -184,11 +175,11 @@ def reject(vault: Vault, caller: Caller, id: str) -> dict[str, Any]:
     return {"id": rejected.id, "title": rejected.title}
 
 
-def _card(vault: Vault, proposal: Proposal) -> Card:
+def _card(proposal: Proposal) -> Card:
     values = {name: getattr(proposal, name) for name in Proposal.__dataclass_fields__}
     values["day"] = proposal.day or proposal.created[:10]
     quote, speaker = proposal.witness
-    return Card(**values, quote=quote, speaker=speaker, expires=review.expires(vault, proposal))
+    return Card(**values, quote=quote, speaker=speaker)
 
 
 def _compared(vault: Vault, caller: Caller, card: Card) -> Card:
@@ -206,8 +197,7 @@ def _target(caller: Caller, proposal: Proposal) -> Target:
     except VaultError as error:
         return Target(id=proposal.changes, problem=error.message)
     diff = change_of(proposal, entry).diff
-    outdated = is_outdated(proposal, entry)
-    return Target(id=entry["id"], diff=diff, is_outdated=outdated, is_done=not diff)
+    return Target(id=entry["id"], diff=diff, is_done=not diff)
 
 
 # Questions about a draft lesson, for the commands about proposals: the watcher has what they need.
@@ -240,6 +230,8 @@ def preview(vault: Vault, proposal: Proposal) -> dict[str, Any]:
     """Return what a reviewer wants to know of a draft, by the names of a `Card`."""
     title, text, changes = proposal.title, proposal.text, proposal.changes
     compared = similarity.compare(vault, proposal, without=changes)
+    if changes and (entry := entries.entry_or_near(vault, changes)[0]):
+        text = change_of(proposal, entry).text
     filed = (proposal.category,) if proposal.category else ()
     lesson = Lesson(
         *("proposal", similarity.PATH, title, text, filed, proposal.tags),

@@ -35,7 +35,7 @@ UNKNOWN = "unknown"  # nothing reaches the floor, or nothing answers; `passages`
 FAILED = "failed"  # the model did not answer; `trouble` says why, the passages are there
 
 SPARE_ROUNDS = 2  # calls of a model that come to nothing: a wrong name, arguments that are no JSON
-MAX_SHOWN, SHOWN_CHARS = 3, 500  # passages without a model, and the characters of each
+MAX_SHOWN, SHOWN_CHARS = 4, 2_000  # passages without a model, and their characters in all
 SHORT_WORDS = 6  # a question of fewer goes on from the one before
 NO_MODEL = 'set `model` in [ask] of your config.toml, such as "ollama:qwen3", for a written answer'
 MAX_HELD_CHARS = 400  # of a text that cites nothing, and yet is an answer
@@ -134,7 +134,8 @@ def _without_model(course: _Course, find: Find) -> Answer:
         _search(course, find, Wanted(course.query, best=True))
     course.passages = course.passages[:MAX_SHOWN]
     _look_in_journal(course, find)
-    course.passages = tuple(map(_shortened, course.passages))
+    room = SHOWN_CHARS // max(1, len(course.passages))
+    course.passages = tuple(_shortened(each, room) for each in course.passages)
     status = UNKNOWN if all(each.is_weak for each in course.passages) else PASSAGES
     if status == UNKNOWN:
         course.show(_unknown(course))
@@ -153,14 +154,19 @@ def _look_in_journal(course: _Course, find: Find) -> None:
         _search(course, lambda _: SearchResult(found[:most]), wanted)
 
 
-def _shortened(passage: Passage) -> Passage:
-    """Return a passage with `SHOWN_CHARS` around the first sentence that answers, and code whole."""
+def _shortened(passage: Passage, room: int) -> Passage:
+    """Return a passage around the sentences that answer, or the first of them, and code whole."""
     text = passage.text
-    if len(text) <= SHOWN_CHARS:
+    if len(text) <= room:
         return passage
-    at = text.find(passage.best[0]) if passage.best else 0
-    begin = text.rfind("\n", 0, max(0, at)) + 1
-    end = begin + len(vocabulary.head(text[begin:], SHOWN_CHARS))
+    spans = [(at, at + len(each)) for each in passage.best if (at := text.find(each)) >= 0]
+    first, last = min(spans, default=(0, 0))[0], max((end for _, end in spans), default=0)
+    if last - first > room:
+        first, last = spans[0]
+    begin = max(0, (first + last - room) // 2)
+    line = text.find("\n", begin - 1, first) if begin else -1
+    begin = line + 1 if line >= 0 else text.rfind("\n", 0, first) + 1 if begin else 0
+    end = begin + len(vocabulary.head(text[begin:], room))
     begin, end = blocks.with_whole_code(text, begin, end)
     shown = text[begin:end].strip()
     best = tuple(each for each in passage.best if each in shown)

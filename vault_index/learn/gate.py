@@ -320,7 +320,7 @@ def _checked(
     An order that it repeats is one: a person sees whether it is. Our own ids are not checked: a hash
     behind "login:" reads like a password.
     """
-    bare = replace(proposal, session="", changes="", base="", background=())
+    bare = replace(proposal, session="", changes="", background=())
     findings = list(review.checked(bare, compared.get("categories", ())).findings)
     lists = (proposal.tags, proposal.fires_on, proposal.fires_on_error, proposal.quotes)
     said = "\n".join([proposal.title, proposal.text, *chain.from_iterable(lists)])
@@ -370,14 +370,15 @@ def _teaching(entry: Entry, id: str, context: Context) -> Admitted | None:
         is_new = prompt and hash_of_prompt(prompt) not in taught and not chatter.why_skipped(prompt)
         if not is_new or lesson["withheld"] or _came(id, prompt, context.material):
             return None
-        proposal = draft.create(lesson["title"], lesson["text"], "", (), [prompt], context.by)
+        said = f"It fires at this prompt from now on: {prompt}"
+        proposal = draft.create(lesson["title"], said, "", (), [prompt], context.by)
         proposal = replace(
             proposal,
             quotes=entry.quotes,
             **_origin(entry, context),
             why=f"{ABSENT}; {context.why}",
             changes=lesson["id"],
-            base=proposal.id,
+            only_prompts=True,
         )
         return Admitted(_checked(proposal, {}, context), {})
     except VaultError:  # it was deleted since
@@ -406,17 +407,8 @@ def _change(entry: Entry, proposal: Proposal, id: str, context: Context) -> Prop
     if not added:
         raise _Dropped(LESSON, id)
     items = "\n".join(f"- {item}" for item in added)
-    whole = passages.with_items(lesson["text"], items)
-    changed = draft.create(lesson["title"], whole)
-    return replace(
-        proposal,
-        id=changed.id,
-        title=changed.title,
-        text=changed.text,
-        changes=lesson["id"],
-        base=draft.id_of(lesson["title"], lesson["text"]),
-        added=items,
-    )
+    changed = draft.create(lesson["title"], items)
+    return replace(proposal, id=changed.id, title=changed.title, text=items, changes=lesson["id"])
 
 
 def _new_items(entry: Entry, text: str) -> list[str]:

@@ -129,10 +129,10 @@ def summary(config: Config, vault: str = "") -> dict[str, Any]:
     """Sum up the runs, of one vault or all: how many, `by_status`, what they made and took.
 
     `last` is the time of the last one, `trouble` what went wrong in it; `failed` counts those in which
-    something did, or that died. The cost is what models said it was, else by the user's `[llm.prices]`.
+    something did, or that died. The cost is what models said it was.
     """
     there = runs(config, vault)
-    usage = sum((_priced(config, each) for each in there), Usage())
+    usage = sum((_usage(each) for each in there), Usage())
     last = there[-1] if there else None
     return {
         "runs": len(there),
@@ -151,12 +151,6 @@ def summary(config: Config, vault: str = "") -> dict[str, Any]:
     }
 
 
-def _priced(config: Config, run: Run) -> Usage:
-    """Return what a run took; without a cost of its own, at the price of its model, if that is set."""
+def _usage(run: Run) -> Usage:
     names = Usage.__dataclass_fields__
-    usage = Usage(**{name: value for name, value in run.usage.items() if name in names})
-    price = config.llm.prices.get(run.by)
-    if usage.cost is not None or price is None:
-        return usage
-    dollars = usage.input_tokens * price["input"] + usage.output_tokens * price["output"]
-    return replace(usage, cost=dollars / 1e6)
+    return Usage(**{name: value for name, value in run.usage.items() if name in names})

@@ -179,8 +179,6 @@ def learn_from(
     is_over = is_unasked and run.session and record.was_analysed(config, run.vault, run.session)
     if not force and (is_over or record.is_learned(config, run)):
         return work.answer(status=record.LEARNED)
-    if went := review.expire(vault):
-        caller.note(f"note: {went}")
     if len(review.waiting(vault)) >= review.MAX_WAITING:
         return work.answer(**_FULL)
     begun = record.begin(config, run)

@@ -21,7 +21,7 @@ from vault_index.text import blocks
 from vault_index.transcripts.moments import FAILED, HOOK, REFUSED
 
 USUAL = LearnTable()
-MIN_CORRECTIONS = 2
+MIN_FILES, MIN_LINES, MIN_CORRECTIONS = 5, 150, 2
 _SUBJECT = re.compile(
     r"(?i)\b(?:refactor(?:s|ed|ings?)?|(?:bug|hot)?fix(?:e[sd]|ing)?|bugs?|security"
     r"|optimi[sz](?:e[sd]?|ing|ations?)|improv(?:e[sd]?|ing|ements?))\b"
@@ -119,8 +119,8 @@ def score(material: Material, settings: LearnTable = USUAL) -> Significance:
     subject = next(filter(_SUBJECT.search, material.subjects), "")
     corrections = sum(each.is_correction for each in material.moments)
     candidates = (
-        ("files", 3, f"{len(changes)} files" if len(changes) >= settings.min_files else ""),
-        ("lines", 2, f"{lines} lines" if lines >= settings.min_lines else ""),
+        ("files", 3, f"{len(changes)} files" if len(changes) >= MIN_FILES else ""),
+        ("lines", 2, f"{lines} lines" if lines >= MIN_LINES else ""),
         ("new pattern", 5, _new_pattern(material.novel, parts, is_wanted)),
         ("subject", 2, subject),
         ("architecture", 4, _architecture(changes)),

@@ -21,7 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from vault_index import files, state
+from vault_index import files
 from vault_index.config import Config
 from vault_index.errors import ModelAwayError, ModelCallError, WriteError
 from vault_index.hotpath import spool
@@ -30,14 +30,10 @@ from vault_index.llm.anthropic import INPUT_COUNTS
 from vault_index.llm.cancel import Ended
 from vault_index.llm.server import PassingError, passes, tokens_of
 
-FACT = "how claude is started"
-HELP_SECONDS = 30.0
 # where its installers put it: programs of a desktop have a short PATH
 _PLACES = (".local/bin/claude", ".claude/local/claude")
-_ALWAYS = ("--tools", "--system-prompt", "--strict-mcp-config", "--no-session-persistence")
-_LEAN = ("--tools=", "--strict-mcp-config", "--no-session-persistence")
-# The first keeps a login that the user's settings name; both leave out hooks and CLAUDE.md.
-_WITHOUT_HOOKS = {"--safe-mode": "--safe-mode", "--setting-sources": "--setting-sources="}
+# the last leaves out hooks and CLAUDE.md, and keeps a login that the user's settings name
+_LEAN = ("--tools=", "--strict-mcp-config", "--no-session-persistence", "--safe-mode")
 
 
 def find_program(environ: Mapping[str, str]) -> Path | None:
@@ -52,55 +48,6 @@ def find_program(environ: Mapping[str, str]) -> Path | None:
         return Path(named)
     home = Path(environ.get("HOME") or Path.home())
     return next((home / place for place in _PLACES if os.access(home / place, os.X_OK)), None)
-
-
-def lean_options(program: Path, environ: Mapping[str, str], folder: Path) -> list[str]:
-    """Return the options that leave only a question and its answer, by the program's own help.
-
-    They are kept, since asking for help takes as long as a start. Raises
-    ModelAwayError for a version that lacks one.
-    """
-    try:
-        whole = program.resolve()
-        now = whole.stat()
-    except OSError:
-        raise _unusable("cannot be started", "reinstall Claude Code") from None
-    version = [str(whole), now.st_size, now.st_mtime_ns]  # another one after an update
-    known, switch = state.fact(folder.parent, FACT) or [None, None]
-    if known != version or switch not in _WITHOUT_HOOKS.values():
-        switch = _switch(program, environ, folder)
-        with suppress(WriteError):  # unwritten, the help is read each time
-            state.keep_fact(folder.parent, FACT, [version, switch])
-    return [*_LEAN, switch]
-
-
-def _switch(program: Path, environ: Mapping[str, str], folder: Path) -> str:
-    """Return the option that leaves out hooks. Raises ModelAwayError."""
-    try:
-        done = subprocess.run(
-            [program, "--help"],
-            cwd=folder,
-            env=environ,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=HELP_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        raise _unusable("cannot be started", "reinstall Claude Code") from None
-    options = set(re.findall(r"--[a-z][a-z-]+", done.stdout.decode("utf-8", "replace")))
-    if done.returncode or not options:
-        raise _unusable("does not start", "run `claude --help` to see why")
-    missing = [option for option in _ALWAYS if option not in options]
-    switches = [switch for option, switch in _WITHOUT_HOOKS.items() if option in options]
-    if missing or not switches:
-        lacks = missing[0] if missing else "--safe-mode"
-        raise _unusable(f"is too old: it lacks {lacks}", "run `claude update`")
-    return switches[0]
-
-
-def _unusable(problem: str, hint: str) -> ModelAwayError:
-    return ModelAwayError(f"claude {problem}", hint)
 
 
 DEFAULT_MODEL = "haiku"  # the least of a plan
@@ -124,6 +71,7 @@ _NO_LOGIN = re.compile(
 _LIMIT = re.compile(
     r"(?i)\blimit (?:is )?reached\b|\bhit your\b.{0,40}\blimit\b|\bcredit balance\b"
 )
+_TOO_OLD = re.compile(r"unknown option '(--[\w-]+)")
 _REFUSAL = re.compile(r"(?i)\busage policy\b|/legal/aup\b|can't help with this")
 _CONVERSATION = (
     "A conversation so far, each message below its label. Write the assistant's next message."
@@ -173,9 +121,8 @@ class ClaudeBackend(backend.Backend):
             if not name.startswith("CLAUDE") or _KEPT.fullmatch(name)
         }
         environ |= _OURS | {"CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(self.answer_tokens)}
-        lean = lean_options(program, environ, self._folder)
         command = [
-            *(str(program), "-p", *lean, f"--model={self.model}", "--output-format=json"),
+            *(str(program), "-p", *_LEAN, f"--model={self.model}", "--output-format=json"),
             f"--system-prompt={question.system or 'Answer the prompt.'}",
         ]
         prompt = _prompt(question)
@@ -240,6 +187,8 @@ class ClaudeBackend(backend.Backend):
             return ModelAwayError(
                 f"{name}: claude is not logged in", "run `claude` and type /login"
             )
+        if old := _TOO_OLD.search(said):
+            return ModelAwayError(f"claude is too old: it lacks {old[1]}", "run `claude update`")
         if _LIMIT.search(said):
             return ModelAwayError(
                 f"{name}: the limit of your plan or account is reached",

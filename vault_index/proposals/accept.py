@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 TRAILER = "Learned-From: session"
 SOURCE = "session"
 _HEADING = re.compile(r"#{1,5} ")
-_OUTDATED = "that lesson says something else now than when the change was proposed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,6 @@ class Change:
     `before` is a hash of the title and text that it has.
     """
 
-    title: str
     text: str
     lists: Mapping[str, Any]
     before: str
@@ -89,39 +87,19 @@ def write_lesson(
 
 
 def change_of(proposal: Proposal, entry: Entry) -> Change:
-    """Return the change that a proposal makes to the lesson it is a change of."""
-    return _change(proposal, entry, proposal.title, proposal.text)
+    """Return the change that adds a proposal to a lesson; what that has already is not added.
 
-
-def addition_of(proposal: Proposal, entry: Entry) -> Change:
-    """Return the change that adds a proposal to the end of a lesson.
-
-    Its text goes below its title, and its headings one level down; what the lesson has already is not
-    added. A change of that lesson adds only its new items, before the sections that a learned lesson
-    ends with.
+    What was made for this lesson goes before the sections that a learned one ends with, anything else
+    to its end: its text below its title, its headings one level down.
     """
+    text, title = entry["text"], entry["title"]
     if proposal.changes == entry["id"]:
-        added = proposal.added or draft.added_lines(proposal.text, entry["text"])
-        return _change(proposal, entry, entry["title"], passages.with_items(entry["text"], added))
-    is_other = draft.words(proposal.title) != draft.words(entry["title"])
-    title = f"## {proposal.title}\n\n" if is_other else ""
-    more = f"{title}{_lowered(proposal.added or proposal.text)}"
-    is_there = more in entry["text"]
-    text = entry["text"] if is_there else f"{entry['text'].rstrip()}\n\n{more}".strip()
-    return _change(proposal, entry, entry["title"], text)
-
-
-def is_outdated(proposal: Proposal, entry: Entry) -> bool:
-    """Whether a lesson says something else than when a change of it was proposed, nor what that says."""
-    is_other = proposal.base != draft.id_of(entry["title"], entry["text"])
-    return is_other and bool(change_of(proposal, entry).diff)
-
-
-def _change(proposal: Proposal, entry: Entry, title: str, text: str) -> Change:
-    before, after = (
-        f"# {name}\n\n{body}\n".splitlines(keepends=True)
-        for name, body in ((entry["title"], entry["text"]), (title, text))
-    )
+        is_there = proposal.only_prompts or proposal.text in text
+        after = text if is_there else passages.with_items(text, proposal.text)
+    else:
+        is_other = draft.words(proposal.title) != draft.words(title)
+        more = f"{f'## {proposal.title}' if is_other else ''}\n\n{_lowered(proposal.text)}".strip()
+        after = text if more in text else f"{text.rstrip()}\n\n{more}".strip()
     fires_on = _united(entry["fires_on"], _without(proposal.fires_on, entry.get("silent_on")))
     silent_on = _without(proposal.silent_on, fires_on)
     errors = _without(proposal.fires_on_error, entry.get("silent_on_error"))
@@ -134,12 +112,12 @@ def _change(proposal: Proposal, entry: Entry, title: str, text: str) -> Change:
     had: Mapping[str, Any] = entry
     new = {name: texts[len(had.get(name) or ()) :] for name, texts in lists.items()}
     shown = [f"{name}: {each}\n" for name, texts in new.items() for each in texts]
-    diff = difflib.unified_diff(before, [*shown, *after], entry["path"], entry["path"])
+    old, now = (f"# {title}\n\n{each}\n".splitlines(keepends=True) for each in (text, after))
+    diff = difflib.unified_diff(old, [*shown, *now], entry["path"], entry["path"])
     return Change(
-        title=title,
-        text=text,
+        text=after,
         lists={name: lists[name] for name in lists if new[name]},
-        before=hash_of(entry["title"], entry["text"]),
+        before=hash_of(title, text),
         diff="".join(diff),
     )
 
@@ -158,17 +136,13 @@ def _update(
     vault: Vault, proposal: Proposal, entry: Entry, seen: str | None, first: add.First
 ) -> Path:
     """Write a change into its lesson."""
-    change = (change_of if seen is None else addition_of)(proposal, entry)
+    change = change_of(proposal, entry)
     if seen is not None and change.before != seen:
         message = f"{entry['id']} was saved since its change was shown; it was left as it is"
         raise ChangedError(message, "look at it again, and then merge")
-    if seen is None and is_outdated(proposal, entry):
-        hint = f"lessons review: merge it into {entry['id']}, or edit it"
-        raise ChangedError(f"{proposal.id} is a change of {entry['id']}, and {_OUTDATED}", hint)
     return update.write(
         vault,
         entry["id"],
-        title=change.title if change.title != entry["title"] else None,
         text=change.text,
         **change.lists,
         shown=entry,

@@ -37,9 +37,10 @@ MAX_BY_CHARS = 80
 MIN_IDENTITY_WORDS = 8  # of a text: a shorter one may be said under many titles
 ID_BYTES = 4
 # in the frontmatter as a lesson has them, and in the key `proposal`
+_FLAGS = ("is_draft", "only_prompts")
 _KEYS = ("tags", "type", "confidence", "fires_on", "silent_on", "fires_on_error", "applies_to")
-_TEXTS = ("why", "session", "project", "day", "changes", "base", "added")
-_ABOUT = ("by", "findings", "near", "quotes", "speakers", *_TEXTS, "background", "is_draft")
+_TEXTS = ("why", "session", "project", "day", "changes")
+_ABOUT = ("by", "findings", "near", "quotes", "speakers", *_TEXTS, "background", *_FLAGS)
 # Who says a quote. A card shows that of the first of these: words before what was printed.
 CHECK, PERSON, PROGRAM = "a check", "a person", "a program"
 COMMIT, AGENT = "a commit", "the agent"
@@ -55,8 +56,8 @@ class Proposal:
 
     A finding has `level`, `rule` and `message`; a near lesson is [id, title, likeness]. A proposal
     from a session has `quotes` as evidence, each with one of SPEAKERS, `why` it was worth it, and the
-    private id of the `session`, with its `project` and `day`; its `text` may be that of the lesson that
-    it `changes`, of which `base` is the id of the text it was made from.
+    private id of the `session`, with its `project` and `day`. One that `changes` a lesson has as its
+    `text` what it adds to that; with `only_prompts` it adds prompts, and its text is for the reviewer.
     """
 
     id: str
@@ -82,8 +83,7 @@ class Proposal:
     project: str = ""
     day: str = ""  # ISO 8601
     changes: str = ""  # the id of a lesson
-    base: str = ""  # `id_of` its title and text
-    added: str = ""  # what a change adds to that text
+    only_prompts: bool = False
     background: tuple[Sequence[str], ...] = ()  # (label, text) of the work that it is from
     is_draft: bool = False  # made by rule: no model and no person wrote it
 
@@ -178,6 +178,7 @@ def from_bytes(id: str, data: bytes) -> Proposal:
     filed = [path for path in map(category.normalise, lesson.categories) if path]
     values: dict[str, Any] = {name: getattr(lesson, name) for name in ("title", "text", *_KEYS)}
     values |= {name: str(about.get(name) or "") for name in ("by", *_TEXTS)}
+    values["text"] = str(about.get("added") or lesson.text)  # a change had the whole lesson once
     return Proposal(
         id,
         **values,
@@ -191,7 +192,7 @@ def from_bytes(id: str, data: bytes) -> Proposal:
         background=tuple(
             (row[0], row[1]) for row in map(_texts, _list(about.get("background"))) if len(row) == 2
         ),
-        is_draft=about.get("is_draft") is True,
+        **{name: about.get(name) is True for name in _FLAGS},
     )
 
 
@@ -200,12 +201,6 @@ def id_of(title: str, text: str) -> str:
     own = words(text)
     whole = own if len(set(own)) >= MIN_IDENTITY_WORDS else [*words(title), "", *own]
     return blake2b(" ".join(whole).encode(), digest_size=ID_BYTES).hexdigest()
-
-
-def added_lines(text: str, before: str) -> str:
-    """Return the lines of a text that another has not."""
-    there = {line.strip() for line in before.splitlines()}
-    return "\n".join(line for line in text.splitlines() if line.strip() not in there).strip()
 
 
 def words(text: str) -> list[str]:

@@ -1,24 +1,20 @@
 """Propose a lesson; list what waits; edit or reject it. `accept` makes it a lesson.
 
-A proposal is checked like a commit before any byte of it is kept. A proposal that waits for longer than
-`learn.expire_days` goes, and may be proposed again.
+A proposal is checked like a commit before any byte of it is kept.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from vault_index import check
 from vault_index.check import prompt_injection
 from vault_index.errors import ChangedError, CheckError, ProposalsFullError
-from vault_index.features import LearnTable
 from vault_index.lesson import category, edits
 from vault_index.proposals import draft, fingerprint, store
 from vault_index.proposals.draft import Proposal
-from vault_index.store import moments
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -77,43 +73,6 @@ def count(vault: Vault) -> int:
     return len(store.ids(store.folder_of(vault)))
 
 
-def expire(vault: Vault) -> str:
-    """Remove what has waited for too long, and return a line that says so; "" if nothing went.
-
-    For commands that write. Raises WriteError.
-    """
-    days = vault.config[LearnTable].expire_days
-    oldest = moments.days_ago(days) if count(vault) else None
-    if oldest is None:
-        return ""
-    with store.hold(vault) as held:
-        old = [id for id in store.ids(held) if _created(held, id) < oldest]
-        for id in old:
-            store.remove(held, id)
-    return (
-        f"{moments.count_of(len(old), 'proposal')} not reviewed in {days} days went" if old else ""
-    )
-
-
-def _created(folder: Path, id: str) -> datetime:
-    try:
-        moment = datetime.fromisoformat(store.load(folder, id).created)
-    except ValueError:
-        return datetime.fromtimestamp(store.file_of(folder, id).lstat().st_mtime, UTC)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def expires(vault: Vault, proposal: Proposal) -> str:
-    """Return the day on which a proposal goes, as ISO 8601; "" if never."""
-    days = vault.config[LearnTable].expire_days
-    if not days or not proposal.created:
-        return ""
-    try:
-        return (datetime.fromisoformat(proposal.created) + timedelta(days)).date().isoformat()
-    except OverflowError:  # after the year 9999
-        return ""
-
-
 def find(vault: Vault, name: str, *, broken: bool = False) -> Proposal:
     """Return the proposal of an id, or of a beginning that only one has. Raises VaultError.
 
@@ -136,11 +95,9 @@ def edit(
     text: str,
     seen: str,
     categories: Collection[str] = (),
-    lesson: Mapping[str, Any] | None = None,
 ) -> Proposal:
     """Write an edited proposal, of which the editor got `seen`; its age counts from now.
 
-    `lesson` is the entry of the one it changes: from now on it is a change of that text.
     Raises CheckError for what `check` calls an error, ChangedError if it is not what was seen.
     """
     with store.hold(vault) as folder:
@@ -153,10 +110,6 @@ def edit(
         data = edits.set_keys(text.encode("utf-8", "surrogateescape"), keys)
         proposal = draft.from_bytes(id, data)
         proposal = _checked(proposal, data, categories, "not kept", "edit it again without that")
-        if lesson is not None:
-            base = draft.id_of(lesson["title"], lesson["text"])
-            added = draft.added_lines(proposal.text, lesson["text"])
-            proposal = replace(proposal, base=base, added=added)
         store.write(folder, id, edits.set_keys(data, {draft.KEY: draft.about(proposal)}))
     return proposal
 

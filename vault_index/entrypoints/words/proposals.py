@@ -18,7 +18,6 @@ MAX_UNSURE = 2  # of the five steps of confidence
 MAX_PLACE = 3  # as many as a hook injects
 MAX_SUMMARY, MAX_QUOTE = 240, 160  # characters on the card
 SHOULD_BE_SILENT, SHOULD_BE_FOUND = "it should stay silent", "it should be found"
-OUTDATED = "it says something else now than when this was proposed: merge, edit or reject"
 
 Values = Mapping[str, Any]
 
@@ -30,7 +29,6 @@ def line(proposal: Card) -> str:
     notes = ["a draft by rule"] if proposal.is_draft else []
     notes += [f"changes {proposal.changes}"] if proposal.changes else []
     notes += [f"{len(proposal.findings)} to look at"] if proposal.findings else []
-    notes += [f"expires {proposal.expires}"] if proposal.expires else []
     return "  ".join(filter(None, [*about, f"({', '.join(notes)})" if notes else ""]))
 
 
@@ -48,7 +46,7 @@ def origin(card: Card) -> str:
 
 def summary(card: Card) -> str:
     """Return what a proposal says, in a sentence or two; of a change what it adds."""
-    text = str(card.added or passages.parts_of(card.text).summary)
+    text = card.text if card.changes else str(passages.parts_of(card.text).summary)
     return blocks.shorten_line(" ".join(text.split()), MAX_SUMMARY)
 
 
@@ -76,8 +74,6 @@ def state(card: Card) -> tuple[bool, str]:
         return False, f"{there} says this already: [r] takes it away"
     if target and target.problem:
         return False, f"{target.problem}: [r] rejects it"
-    if target and target.is_outdated:
-        return False, f"{target.id} says something else now: [m] adds this to it"
     if card.findings:
         more = len(card.findings) - 1
         others = f", and {more} more" if more else ""
@@ -96,7 +92,7 @@ def state(card: Card) -> tuple[bool, str]:
 
 
 def about(card: Card) -> str:
-    """Return what a proposal is: its category, id, type, author, day, session, end."""
+    """Return what a proposal is: its category, id, type, author, day, session."""
     suggested = f"{card.suggested}?" if card.suggested else ""
     parts = [f"[{card.category or suggested or 'no category'}] {card.id}"]
     parts += [card.type] if card.type else []
@@ -105,7 +101,6 @@ def about(card: Card) -> str:
     by = f"by {card.by}, " if card.by else ""
     parts.append(f"{by}{card.created[:10]}")
     parts += [f"session {card.session}"] if card.session else []
-    parts += [f"expires {card.expires}"] if card.expires else []
     return " · ".join(parts)
 
 
@@ -119,8 +114,6 @@ def rows(card: Card) -> Iterator[tuple[str, str]]:
         yield label, text
     if target := card.target:
         yield "changes", target.problem or target.id
-        if target.is_outdated:
-            yield "", OUTDATED
     for near in card.near[:1] if card.nearest is None else [card.nearest]:
         yield "nearest", like(near)
     for each in card.findings:
