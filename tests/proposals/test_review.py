@@ -141,15 +141,6 @@ def test_a_draft_without_a_category_is_classified(team: Vault) -> None:
     assert "pull request" in card["why_suggested"]
 
 
-@pytest.mark.slow
-def test_a_vault_without_lessons_has_a_review_too(team: Vault) -> None:
-    for file in (team.lessons_dir / "ops").iterdir():
-        file.unlink()
-    learned(team)
-    (prompt,) = run("lessons", "review", "--json", cwd=team.root).json[0]["prompts"]
-    assert (prompt["now"], prompt["then"]["place"]) == (None, 1)
-
-
 CONFIRMED: dict[str, Any] = {
     "project": "shop",
     "day": "2026-11-20",

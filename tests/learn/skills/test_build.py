@@ -62,10 +62,9 @@ def use(vault: Vault, *ids: str, times: int = 1) -> None:
         given_to(vault, ids)
 
 
-def built(vault: Vault, *tags: str, force: bool = False, dry_run: bool = False) -> dict[str, Built]:
+def built(vault: Vault, *tags: str, dry_run: bool = False) -> dict[str, Built]:
     reconcile.sync(vault)
-    done = build(vault, tags, force=force, dry_run=dry_run)
-    return {each.tag: each for each in done}
+    return {each.tag: each for each in build(vault, tags, dry_run=dry_run)}
 
 
 def folder(vault: Vault, name: str = NAME) -> Path:
@@ -130,8 +129,6 @@ def test_of_two_tags_with_the_same_lessons_one_is_built(make_vault: MakeVault) -
     vault = make_vault({f"{n}.md": lesson(f"L {n}", ["retry", "again"]) for n in range(5)})
     reconcile.sync(vault)
     use(vault, "0", times=10)
-    same = [(each.tag, each.same_as) for each in cluster.collect(vault)]
-    assert same == [("again", ""), ("retry", "again")]
     assert list(built(vault)) == ["again"]
 
 
@@ -269,35 +266,21 @@ def test_a_skill_follows_its_lessons_below_the_threshold_and_is_never_deleted(te
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["SKILL.md", "reference.md"])
-def test_an_edit_is_kept_and_overwritten_only_by_force_once_git_has_it(
-    team: Vault, name: str
-) -> None:
+def test_an_edit_is_kept_until_its_folder_is_removed(team: Vault, name: str) -> None:
     built(team)
-    commit(team.root, "the skills")
     file = folder(team) / name
     mine = file.read_bytes() + b"\nAsk Ada first.\n"
     file.write_bytes(mine)
     change(team)
     assert rules(team) == ["skill-edited"]
     assert built(team)[TAG].state == EDITED
-    refused = built(team, force=True)[TAG]
-    assert (refused.state, refused.why.partition(":")[0]) == (
-        FAILED,
-        f"{name} has changes that git does not have",
-    )
     assert file.read_bytes() == mine
-    commit(team.root, "what Ada says")
-    assert built(team)[TAG].state == EDITED
-    assert built(team, force=True)[TAG].state == CHANGED
-    assert b"Ada" not in file.read_bytes()
-    assert rules(team) == []
 
 
 @pytest.mark.slow
 def test_somebody_elses_skill_is_kept(team: Vault) -> None:
     foreign = write(folder(team) / "SKILL.md", "# My own\n\nText.\n")
     assert built(team)[TAG].state == EDITED
-    assert built(team, force=True)[TAG].state == FAILED
     assert foreign.read_text() == "# My own\n\nText.\n"
 
 

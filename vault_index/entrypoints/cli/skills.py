@@ -41,14 +41,12 @@ def candidates_command(named: str | None) -> options.Answers:
 @options.command("build", "lessons skills build retries", of=command)
 @click.argument("tags", nargs=-1, metavar="[TAG]...")
 @click.option("--dry-run", is_flag=True, help="Show what would be written.")
-@click.option("--force", is_flag=True, help="Build also over edits that git has.")
 @click.option("--to", "agent", type=options.Choice(["claude"]), help="Copy all to this agent, too.")
 @in_project
 def build_command(
     named: str | None,
     tags: tuple[str, ...],
     dry_run: bool,
-    force: bool,
     agent: str | None,
     project: bool,
     as_json: bool,
@@ -59,7 +57,7 @@ def build_command(
     not change stays byte for byte, and changes made by hand are kept. --to claude copies all that were
     built to where Claude Code loads skills, in your own folder or in this project's.
     """
-    built = asking.ask(named, api.skill.build_ready(tags=list(tags), dry_run=dry_run, force=force))
+    built = asking.ask(named, api.skill.build_ready(tags=list(tags), dry_run=dry_run))
     if as_json:
         output.json(list(map(codec.to_json, built)))
     else:
@@ -114,8 +112,6 @@ def _line(candidate: dict[str, Any]) -> str:
     ]
     if candidate["built"]:
         counts.append("built")
-    elif candidate["same_as"]:
-        counts.append(f"the lessons of {candidate['same_as']}")
     elif candidate["ready"]:
         counts.append("ready")
     return ", ".join(counts)

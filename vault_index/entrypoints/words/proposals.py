@@ -74,12 +74,12 @@ def state(card: Card) -> tuple[bool, str]:
         return False, f"{there} says this already: [r] takes it away"
     if target and target.problem:
         return False, f"{target.problem}: [r] rejects it"
+    if card.near and not target:
+        return False, f"{like(card.near[0])}: [m] adds it there"
     if card.findings:
         more = len(card.findings) - 1
         others = f", and {more} more" if more else ""
         return False, f"{finding(card.findings[0])}{others}: [e] edits it"
-    if card.near and not target:
-        return False, f"{like(card.near[0])}: [m] adds it there"
     if silenced:
         return False, f"“{silenced['prompt']}” would find it, and should not: [e] edits it"
     if card.is_draft:

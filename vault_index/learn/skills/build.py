@@ -1,9 +1,9 @@
 """Building skills, `skills/learned-<tag>/` of the vault, two files each, and copying them to agents.
 
-A file holds its hash as it was built. One that has it still is written again when its lessons
-change; one that somebody changed is kept, and with `force` written again if git has what it says.
-Which lessons are new is in the difference that git shows. A skill that was built once follows its
-lessons also when they become fewer; it is never deleted.
+A file holds its hash as it was built. One that has it still is written again when its lessons change;
+one that somebody changed is kept until its folder is removed. Which lessons are new is in the difference
+that git shows. A skill that was built once follows its lessons also when they become fewer; it is never
+deleted.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vault_index import check, files, git
+from vault_index import check, files
 from vault_index.check.finding import WARNING, Finding, Trouble, to_edit
 from vault_index.errors import VaultError
 from vault_index.index import skills
@@ -34,8 +34,7 @@ BEHIND, EDITED_RULE = "skill-behind", "skill-edited"  # rules of findings
 NEW, CHANGED, UNCHANGED = "new", "changed", "unchanged"
 EDITED, GONE, SKIPPED, FAILED = "edited", "gone", "skipped", "failed"
 _NO_LESSONS = "its lessons are gone, or have another type or tag: remove its folder"
-_KEPT = "it was changed by hand, so it is kept; commit it, and `--force` builds it again"
-_NOT_IN_GIT = "has changes that git does not have: commit it or remove it, then build again"
+_KEPT = "it was changed by hand, so it is kept: remove its folder to have it built again"
 _CANDIDATES = "see how near each is: `lessons skills candidates`"
 
 
@@ -100,9 +99,7 @@ class Built:
     left_out: Mapping[str, str] = field(default_factory=dict)
 
 
-def build(
-    vault: Vault, tags: Sequence[str] = (), *, dry_run: bool = False, force: bool = False
-) -> list[Built]:
+def build(vault: Vault, tags: Sequence[str] = (), *, dry_run: bool = False) -> list[Built]:
     """Build the skills of the clusters that are ready, or of these tags, and return each, by tag.
 
     A skill that fails has that as its state, and the others are built. Raises VaultError, before
@@ -119,7 +116,7 @@ def build(
     for tag in sorted(named or wanted):
         now, left_out = cluster.safe(clusters.get(tag) or Cluster(tag, ()))
         try:
-            state, why = _made(vault, now, tag in before, dry_run=dry_run, force=force)
+            state, why = _made(vault, now, tag in before, dry_run=dry_run)
         except VaultError as error:
             state, why = FAILED, error.message
         path = f"{FOLDER}/{now.name}/{FILE}"
@@ -127,16 +124,12 @@ def build(
     return built
 
 
-def _made(
-    vault: Vault, now: Cluster, is_built: bool, *, dry_run: bool, force: bool
-) -> tuple[str, str]:
+def _made(vault: Vault, now: Cluster, is_built: bool, *, dry_run: bool) -> tuple[str, str]:
     """Build a skill; return its state, and why. Raises VaultError."""
     if not is_built and not now.is_ready:  # without what it must not repeat
         return SKIPPED, "too little is left of it"
     if not now.patterns:
         return GONE, _NO_LESSONS
-    if now.same_as:
-        return SKIPPED, f"it has the lessons of {PREFIX}{now.same_as}: remove one"
     made, folder = render.files_of(now), vault.root / FOLDER / now.name
     # hooks may withhold it as a whole, whatever each lesson of it says alone
     withheld = check.withheld(f"{FOLDER}/{now.name}/{FILE}", made[FILE], is_lesson=False).why
@@ -148,23 +141,15 @@ def _made(
     present = {name: data for name, data in read.items() if data is not None}
     if {name: render.plain(data) for name, data in present.items()} == made:
         return UNCHANGED, ""
-    for name, data in present.items():
-        if render.is_as_built(data) or render.plain(data) == made[name]:
-            continue
-        if not force:
-            return EDITED, _KEPT
-        if not _is_committed(folder / name, data):
-            return FAILED, f"{name} {_NOT_IN_GIT}"
+    if any(
+        not render.is_as_built(data) and render.plain(data) != made[name]
+        for name, data in present.items()
+    ):
+        return EDITED, _KEPT
     for name in () if dry_run else made:
         if read[name] != made[name]:
             files.put_file(folder / name, made[name], expected=read[name], within=vault.root)
     return CHANGED if is_built else NEW, ""
-
-
-def _is_committed(file: Path, data: bytes) -> bool:
-    top, blob = git.top_of(file.parent), f"HEAD:./{file.name}"
-    committed = git.ask_bytes(top, "cat-file", "blob", blob, folder=file.parent)
-    return bool(committed) and render.plain(committed) == render.plain(data)
 
 
 def findings(vault: Vault) -> Iterator[Finding]:

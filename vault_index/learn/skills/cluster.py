@@ -1,8 +1,7 @@
 """Accepted lessons that belong together: those of one tag, with what a skill takes from each.
 
 A tag is compared as its skill's name writes it: `C++` and `c` are one. A lesson may be in several
-clusters. Only the first of clusters with the same lessons counts: that of a skill there is, else the
-first by name; the others say which it is in `same_as`.
+clusters; of several with the same lessons one counts: that of a skill there is, else the first by name.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, field, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from vault_index.check import prompt_injection
@@ -52,7 +50,6 @@ class Cluster:
     tag: str  # as in the skill's name
     patterns: tuple[Pattern, ...]
     least: SkillsTable = field(default_factory=SkillsTable)
-    same_as: str = ""  # the tag of the cluster with the same lessons that counts
 
     @property
     def name(self) -> str:
@@ -82,7 +79,7 @@ class Cluster:
     @property
     def is_ready(self) -> bool:
         """Whether a skill is made of it."""
-        return bool(self.patterns) and self.nearness >= 1.0 and not self.same_as
+        return bool(self.patterns) and self.nearness >= 1.0
 
     def as_json(self) -> dict[str, Any]:
         """Return how near it is, as JSON values."""
@@ -95,7 +92,6 @@ class Cluster:
             **asdict(self.least),
             "nearness": round(self.nearness, 3),
             "ready": self.is_ready,
-            "same_as": self.same_as,
             "ids": [each.id for each in self.patterns],
         }
 
@@ -110,13 +106,13 @@ def collect(vault: Vault, built: Collection[str] = ()) -> list[Cluster]:
     for pattern in sorted(_patterns(vault), key=lambda each: each.id):
         for tag in filter(None, map(tag_name, pattern.tags)):
             by_tag.setdefault(tag, {})[pattern.id] = pattern
-    clusters: list[Cluster] = []
-    first: dict[tuple[str, ...], str] = {}
+    clusters: dict[tuple[str, ...], Cluster] = {}
     for tag in sorted(by_tag, key=lambda name: (name not in built, name)):
-        same = first.setdefault(tuple(by_tag[tag]), tag)
-        same_as, lessons = "" if same == tag else same, tuple(by_tag[tag].values())
-        clusters.append(Cluster(tag, lessons, vault.config[SkillsTable], same_as))
-    return sorted(clusters, key=lambda each: (-each.nearness, -len(each.patterns), each.tag))
+        made = Cluster(tag, tuple(by_tag[tag].values()), vault.config[SkillsTable])
+        clusters.setdefault(tuple(by_tag[tag]), made)
+    return sorted(
+        clusters.values(), key=lambda each: (-each.nearness, -len(each.patterns), each.tag)
+    )
 
 
 def _patterns(vault: Vault) -> Iterator[Pattern]:
@@ -140,15 +136,14 @@ def tag_name(tag: str) -> str:
 
 
 def safe(cluster: Cluster) -> tuple[Cluster, dict[str, str]]:
-    """Return a cluster without the lessons that a skill must not repeat, and why, by id."""
-    refused = {each.id: why for each in cluster.patterns if (why := _refused(each))}
+    """Return a cluster without the lessons that a skill must not repeat, and why, by id.
+
+    An agent does as a skill says, so a warning is a reason.
+    """
+    refused: dict[str, str] = {}
+    for each in cluster.patterns:
+        text = "\n\n".join([each.title, each.text, *each.fires_on, *each.silent_on])
+        if first := min(prompt_injection.findings(each.path, text), default=None):
+            refused[each.id] = f"{first.rule}: {first.message}"
     left = tuple(each for each in cluster.patterns if each.id not in refused)
     return replace(cluster, patterns=left), refused
-
-
-@lru_cache(maxsize=256)  # a lesson may be in several clusters
-def _refused(pattern: Pattern) -> str:
-    """Return why no skill may repeat a lesson: an agent does as it says, so a warning is a reason."""
-    text = "\n\n".join([pattern.title, pattern.text, *pattern.fires_on, *pattern.silent_on])
-    first = min(prompt_injection.findings(pattern.path, text), default=None)
-    return f"{first.rule}: {first.message}" if first else ""
