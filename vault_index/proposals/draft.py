@@ -178,6 +178,7 @@ def from_bytes(id: str, data: bytes) -> Proposal:
     filed = [path for path in map(category.normalise, lesson.categories) if path]
     values: dict[str, Any] = {name: getattr(lesson, name) for name in ("title", "text", *_KEYS)}
     values |= {name: str(about.get(name) or "") for name in ("by", *_TEXTS)}
+    values |= {name: about.get(name) is True for name in _FLAGS}
     values["text"] = str(about.get("added") or lesson.text)  # a change had the whole lesson once
     return Proposal(
         id,
@@ -192,7 +193,6 @@ def from_bytes(id: str, data: bytes) -> Proposal:
         background=tuple(
             (row[0], row[1]) for row in map(_texts, _list(about.get("background"))) if len(row) == 2
         ),
-        **{name: about.get(name) is True for name in _FLAGS},
     )
 
 
