@@ -28,16 +28,17 @@ def sync_command(named: str | None) -> options.Answers:
     """
     done = asking.ask(named, api.share.sync())
     yield done
-    output.say(f"fetched {count(done.fetched, 'commit')} of {done.remote}")
-    if done.rebased:
-        output.say(f"put {count(done.rebased, 'commit')} of yours on top")
-    if done.dropped:
-        output.say(f"dropped {count(done.dropped, 'commit')} that {done.remote} took back")
-    output.say(f"indexed {count(done.lessons, 'lesson')}")
-    output.say(f"pushed {count(done.pushed, 'commit')}" if done.pushed else "nothing to push")
+    steps = {
+        "fetched {}": done.fetched,
+        "put {} of yours on top": done.rebased,
+        f"dropped {{}} that {done.remote} took back": done.dropped,
+        "pushed {}": done.pushed,
+    }
+    did = [step.format(count(many, "commit")) for step, many in steps.items() if many]
+    output.say(f"{done.remote}: {', '.join(did) or 'nothing new'}; {count(done.lessons, 'lesson')}")
     if done.uncommitted:
-        were = "was" if done.uncommitted == 1 else "were"
-        output.say(f"{count(done.uncommitted, 'uncommitted file')} {were} not shared")
+        files_left = count(done.uncommitted, "uncommitted file")
+        output.say(f"not shared: {files_left}; git add lessons && git commit, then lessons sync")
 
 
 @options.command("vaults", "lessons vaults --json")
