@@ -79,8 +79,8 @@ def test_a_damaged_index_of_the_journal_is_named_with_what_mends_it(
 @pytest.mark.parametrize(
     ("words", "answer"),
     [
-        *((("init",), answer) for answer in ("", "y", "n")),
-        *((("install", "claude"), answer) for answer in ("", "n")),
+        *((("init",), answer) for answer in ("", "n")),
+        (("install", "claude"), ""),
         (("install", "codex"), "n"),
     ],
 )

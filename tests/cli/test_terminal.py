@@ -10,14 +10,12 @@ import re
 import shlex
 import signal
 import subprocess
-from pathlib import Path
 
 import pytest
 
 from tests.support import documents
-from tests.support.commands import BIN, PATH, run
+from tests.support.commands import BIN, run
 from tests.support.files import MakeVault, commit, lesson_text, write
-from tests.support.terminals import at_terminal
 from vault_index import open_vault
 from vault_index.entrypoints.cli import main, output
 from vault_index.index import reconcile
@@ -33,12 +31,6 @@ BODIES = (
 NOT_HERE = ("install", "uninstall", "model", "sync", "index --rebuild", "watch", "git", "eval",
             "init", "journal forget", "review",  # these ask
             "mcp --tools", "serve")  # an agent, or a client, speaks with these  # fmt: skip
-
-
-def typed(command: str, cwd: Path, **env: str) -> str:
-    """Type a command at a terminal of 80 columns, and return all that it prints."""
-    names = {"PATH": PATH, "PAGER": "cat", "EDITOR": "true", **env}
-    return at_terminal("bash", "-c", command, cwd=cwd, size=(500, 80), env=names)[1]
 
 
 def assert_fits(said: str, columns: int) -> None:
@@ -108,24 +100,19 @@ def test_no_line_is_wider_than_the_terminal(team: Vault, monkeypatch: pytest.Mon
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
-def test_no_escape_where_none_is_wanted(team: Vault, env: dict[str, str]) -> None:
-    words = (
-        "list",
-        "categories",
-        "search deploy",
-        "show heap",
-        "check",
-        "index",
-        "status",
-        "log heap",
-    )
-    for command in (f"lessons {one}" for one in words):
+@pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
+def test_no_escape_where_none_is_wanted(
+    team: Vault, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.chdir(team.root)
+    assert "\x1b[1m" in rendered("lessons show heap", 80, monkeypatch)
+    monkeypatch.setenv(name, value)
+    words = "list|categories|search deploy|show heap|check|index|status|log heap"
+    for command in words.split("|"):
         write(team.lessons_dir / "ops/new.md", lesson_text("New", command))  # so that a bar is due
-        said = typed(command, team.root, **env)
+        said = rendered(f"lessons {command}", 80, monkeypatch)
         assert "\x1b" not in said
         assert "Traceback" not in said
-    assert "\x1b[1m" in typed("lessons show heap", team.root)
 
 
 # where hooks would be silent
@@ -133,7 +120,10 @@ def test_no_escape_where_none_is_wanted(team: Vault, env: dict[str, str]) -> Non
 
 @pytest.mark.floor
 @pytest.mark.slow
-def test_search_marks_where_hooks_would_be_silent(team: Vault) -> None:
+def test_search_marks_where_hooks_would_be_silent(
+    team: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(team.root)
     (team.lessons_dir / "bad.md").unlink()
     asked = "zebra quota giraffe tariff walrus ledger"
     for number, words in enumerate([asked, "zebra quota", "zebra"]):
@@ -141,7 +131,7 @@ def test_search_marks_where_hooks_would_be_silent(team: Vault) -> None:
         write(team.lessons_dir / f"ops/z{number}.md", lesson_text(f"Z {number}", text))
     answer = run("lessons", "search", asked, "--json", cwd=team.root).json
     assert [hit["injected"] for hit in answer["hits"]] == [True, False, False]
-    lines = ESCAPE.sub("", typed(f"lessons search {asked}", team.root)).splitlines()
+    lines = ESCAPE.sub("", rendered(f"lessons search {asked}", 80, monkeypatch)).splitlines()
     at = [line.startswith("--- below the floor (") for line in lines].index(True)
     assert [line[:2] for line in lines[:at] if line[:1].isdigit()] == ["1."]
     assert [line[:2] for line in lines[at:] if line[:1].isdigit()] == ["2.", "3."]

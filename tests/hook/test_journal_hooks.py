@@ -19,8 +19,6 @@ from tests.support.files import write
 from tests.support.watchers import soon
 from vault_index.hotpath import index_files, spool, start
 
-TURN_ENDS = ("Stop", "SubagentStop", "PreCompact", "SessionEnd")
-
 
 @pytest.fixture
 def shop(tmp_path: Path, own_world: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -63,7 +61,7 @@ def settled(home: Path) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", TURN_ENDS)
+@pytest.mark.parametrize("name", ["Stop", "SessionEnd"])
 def test_a_turn_that_ended_is_in_the_journal_a_moment_later(
     shop: Path, own_world: Path, name: str
 ) -> None:

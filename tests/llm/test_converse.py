@@ -14,7 +14,6 @@ from tests.llm.conftest import (
     PLAIN,
     QUESTION,
     TEXT,
-    WANTED,
     model_at,
 )
 from tests.support import streams
@@ -44,17 +43,6 @@ def test_the_pieces_are_the_text_however_the_bytes_come(
     assert (model.usage.calls, model.usage.input_tokens) == (1, reply.input_tokens)
     assert used() == (1, model.usage.input_tokens + model.usage.output_tokens)
     assert reply.output_tokens in (1, 7)  # as the server counts them
-
-
-def test_a_server_that_does_not_stream_is_heard_all_the_same(
-    server: ModelServer, model: Model
-) -> None:
-    server.streams = False
-    server.calls = lambda _: [CALL]
-    pieces: list[str] = []
-    reply = model.converse(QUESTION, pieces.append)
-    assert [*filter(None, pieces)] == [TEXT] == [reply.text]
-    assert [call.arguments for call in reply.calls] == [WANTED]
 
 
 def test_a_stream_that_breaks_after_words_is_not_tried_again(

@@ -262,24 +262,6 @@ def test_an_answer_that_was_cut_off_on_its_way(
     assert len(pauses) == 6
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("", "answered with nothing"),
-        (" \n", "answered with nothing"),
-        (SECRET, "did not answer with JSON"),
-        ("x" * 100_001, "more than 100,000 characters"),
-        (json.dumps({"title": SECRET}), "has no 'parts'"),
-    ],
-)
-def test_words_that_are_of_no_use(
-    server: ModelServer, model: Model, text: str, problem: str
-) -> None:
-    server.answer = lambda _: text
-    assert problem in caught_from(model).message
-    assert len(server.requests) == 1
-
-
 @pytest.mark.slow
 def test_a_server_that_dawdles_is_asked_once(
     kind: str, server: ModelServer, tmp_path: Path, pauses: list[float]

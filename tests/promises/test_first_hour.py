@@ -22,7 +22,7 @@ from vault_index.entrypoints.cli import main
 from vault_index.errors import VaultError
 from vault_index.index import reconcile
 from vault_index.recall import block, select
-from vault_index.search import evaluate, query
+from vault_index.search import query
 from vault_index.search.entries import withheld
 from vault_index.search.query import Query
 from vault_index.vault import Vault, open_vault
@@ -164,34 +164,6 @@ def test_conflict_markers(text: str, found: list[tuple[int, str]]) -> None:
 # eval
 
 
-@pytest.mark.slow
-def test_eval_names_unknown_ids_and_missed_prompts_and_explains_its_figures(
-    team: Vault, tmp_path: Path
-) -> None:
-    (team.lessons_dir / "vault.toml").write_text("floor = 0.001\n", "utf-8")
-    queries = [
-        {"query": "raise the heap of the build", "relevant": ["ops/heap"], "kind": "mine"},
-        {"query": "where do the whales go", "relevant": ["ops/heep"], "kind": "mine"},
-        {"query": "raise your hand in the meeting", "relevant": []},
-    ]
-    source = write(tmp_path / "q.jsonl", "\n".join(map(json.dumps, queries)))
-    ended = lessons("eval", source)
-    assert f"warning: {source}:2: no lesson 'ops/heep': counted as missed\n" in ended.stderr
-    lines = ended.stdout.splitlines()
-    (recall_at_3,) = [one for one in lines if one.startswith("recall@3 ")]
-    assert recall_at_3.split(maxsplit=2)[1:] == [
-        "50.0%",
-        "among the first 3, as many as a hook injects",
-    ]
-    at = lines.index("missed: no right lesson among the first 3 (1)")
-    assert lines[at + 1].startswith("  2: 'where do the whales go' (")
-    figures = json.loads(lessons("eval", source, "--json").stdout)
-    assert figures["unknown"] == [{"line": 2, "id": "ops/heep"}]
-    assert [one["line"] for one in figures["missed"]] == [2]
-    figures_only = {*figures} - {"unknown", "missed", "injected_falsely"}
-    assert figures_only == set(evaluate.EXPLAINED)
-
-
 # paths
 
 
@@ -229,48 +201,10 @@ def test_add_prints_a_path_that_is_right_from_here(
 # status
 
 
-def test_status_shows_hook_errors_of_its_own_vault_only(
-    team: Vault, make_vault: MakeVault, own_world: Path
-) -> None:
-    other = make_vault(name="other")
-    entries = [
-        {"cwd": str(team.lessons_dir), "message": "mine"},
-        {"cwd": str(other.root), "message": "of another"},
-        {"cwd": str(other.root), "vault": str(team.root), "message": "named by LESSONS_VAULT"},
-        {"cwd": "/gone", "message": "of no vault"},
-        {"cwd": "", "message": "of an unnamed vault"},
-    ]
-    shared = {"time": "2026-03-01T10:00:00Z", "event": "UserPromptSubmit"}
-    write(own_world / "hook.log", "".join(json.dumps(shared | one) + "\n" for one in entries))
-    hooks = json.loads(lessons("status", "--json").stdout)["hooks"]
-    assert [one["message"] for one in hooks["last_errors"]] == [
-        "mine",
-        "named by LESSONS_VAULT",
-        "of an unnamed vault",
-    ]
-
-
 # the hook at a terminal
 
 
 # classify
-
-
-@pytest.mark.slow
-def test_classify_announces_what_write_writes(team: Vault) -> None:
-    terraform = "## Lesson: {}\nTerraform state is locked.\n\n"
-    sections = "".join(terraform.format(name) for name in ("One", "Two"))
-    write(team.lessons_dir / "several.md", sections)
-    odd = "---\ncategories: ['/']\n---\n# Odd\n\nTerraform state is locked.\n"
-    write(team.lessons_dir / "odd.md", odd)
-    announced = lessons("categories", "propose")
-    reason = "warning: lessons/odd.md has categories already: ['/']: left as it is\n"
-    assert reason in announced.stderr
-    assert announced.stdout.endswith("2 proposals for 1 file; nothing is written without --write\n")
-    written = lessons("categories", "propose", "--write")
-    assert reason in written.stderr
-    assert written.stdout.endswith("1 file written\n")
-    assert (team.lessons_dir / "several.md").read_text().count("\ncategories: [devops/") == 2
 
 
 # settings

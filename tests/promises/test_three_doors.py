@@ -116,35 +116,11 @@ SEARCH, TIMELINE = "/api/journal/search?query=retry", "/api/journal/timeline?anc
             "no type 'bug'\nchoose one of bugfix, feature, refactor, change, discovery, decision",
         ),
         (
-            ["search", "retry", "--concept", "quokka"],
-            f"{SEARCH}&concept=quokka",
-            "search_observations",
-            {"query": "retry", "concept": "quokka"},
-            "no concept 'quokka'\nchoose one of how-it-works, why-it-exists, what-changed,"
-            " problem-solution, gotcha, pattern, trade-off",
-        ),
-        (
             ["search", "retry", "-p", "maler"],
             f"{SEARCH}&project=maler",
             "search_sessions",
             {"query": "retry", "project": "maler"},
             "no project 'maler' in the journal\nname one of mailer, team, or all",
-        ),
-        (
-            ["search", "retry", "--since", "next friday"],
-            f"{SEARCH}&since=next friday",
-            "search_sessions",
-            {"query": "retry", "since": "next friday"},
-            "no date 'next friday'\nwrite it like 2026-03-31, 30d, 8w, yesterday, last tuesday or"
-            " 2 days ago",
-        ),
-        (
-            ["timeline", "next friday"],
-            f"{TIMELINE}next friday",
-            "get_context_timeline",
-            {"anchor": "next friday"},
-            "no date 'next friday'\nwrite it like 2026-03-31, 30d, 8w, yesterday, last tuesday or"
-            " 2 days ago",
         ),
         (
             ["timeline", "99999999-p1"],

@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -387,26 +386,6 @@ def test_the_command_publishes_and_says_what(
         check=False,
     )
     assert f"{URI}/command: access denied" in wrong.out
-
-
-@pytest.mark.slow
-def test_a_table_is_made_once_however_many_publish_at_once(
-    tmp_path: Path, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made: list[int] = []
-    for place in (at(store, monkeypatch, "once"), str(tmp_path / "shared")):
-        made.clear()
-
-        def create() -> None:
-            time.sleep(0.2)  # so that the others meet a table that is not there yet
-            made.append(1)
-
-        with ThreadPoolExecutor(4) as pool:
-            every = [
-                pool.submit(make_once, place, "table", lambda: bool(made), create) for _ in range(4)
-            ]
-        assert [each.result() for each in every] == [None] * 4
-        assert made == [1]
 
 
 @pytest.mark.slow

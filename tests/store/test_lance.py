@@ -281,27 +281,6 @@ def test_the_lancedb_that_is_installed_fits(tmp_path: Path) -> None:
     assert not {"lancedb", "asyncio", "lance_namespace", "pyarrow.compute"} & set(said)
 
 
-@pytest.mark.slow
-def test_the_package_can_be_imported_beside_its_module(tmp_path: Path) -> None:
-    """Before it or after it, called by asyncio or not: there is one compiled module."""
-    package = """
-import lancedb, asyncio
-async def count():
-    there = await lancedb.connect_async(sys.argv[1])
-    return await (await there.open_table("lessons")).count_rows()
-def both_count(expected):
-    assert lancedb.connect(sys.argv[1]).open_table("lessons").count_rows() == expected
-    assert asyncio.run(count()) == expected
-"""
-    after = (
-        USE + package + "both_count(30); store.merge(some_rows(3, 1), delete=True); both_count(3)"
-    )
-    ask = "; print(store.count())"
-    assert python(after + ask, tmp_path / "after") == "3"
-    before = package + USE + "both_count(30)"
-    assert python(before + ask, tmp_path / "before") == "30"
-
-
 CHANGES = {
     "the first call takes other arguments": "module.connect = lambda uri: None",
     "the first call answers at once": "module.connect = lambda *all: module",
@@ -357,29 +336,6 @@ def test_cold_processes_load_neither_the_package_nor_asyncio(
         if words[0] == "lessons-hook":
             assert not {"asyncio", "click", "git", "yaml", "urllib.request", "numpy.ma"} & loaded
             assert "heap" in json.loads(ran.out)["hookSpecificOutput"]["additionalContext"]
-
-
-def test_asyncio_can_be_imported_while_a_compiled_module_looks_for_it() -> None:
-    """In a process of its own: nobody has imported it."""
-    code = """
-import sys, threading
-from vault_index import native
-def call():
-    import asyncio
-    import asyncio.subprocess
-    from asyncio import Queue
-    loop = ours.get_running_loop()
-    future = loop.create_future()
-    loop.call_soon_threadsafe(future.set_result, Queue.__name__)
-    return future
-def look():
-    global ours
-    ours = sys.modules["asyncio"]
-    return call()
-print(native.introduce(look), sys.modules["asyncio"].__file__ is not None)
-"""
-    done = run(sys.executable, "-c", code, cwd=REPO)
-    assert done.out.split() == ["Queue", "True"]
 
 
 def test_a_server_goes_on_while_a_compiled_module_looks_for_asyncio() -> None:

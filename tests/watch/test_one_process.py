@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from tests.support.watchers import soon, status, watched
 from vault_index.hotpath import protocol
 from vault_index.index import reconcile
 from vault_index.vault import Vault
-from vault_index.watch import launch, vault_watch, watcher
+from vault_index.watch import launch
 
 
 @pytest.fixture
@@ -90,46 +89,3 @@ def test_a_broken_vault_keeps_no_other_from_an_answer(vaults: tuple[Vault, Vault
         write(first.lessons_dir / "vault.toml", "")
         soon(lambda: run("lessons", "watch", "--background", cwd=first.root).code == 0)
         assert status(first)["pid"] == state["pid"]
-
-
-@pytest.mark.slow
-def test_a_vault_that_hangs_delays_no_other(
-    vaults: tuple[Vault, Vault], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its questions wait, as many as it may have; more are declined, and the other is answered."""
-    first, second = vaults
-    over, entered = threading.Event(), threading.Event()
-
-    class Hanging(vault_watch.VaultWatch):
-        def _open(self) -> None:
-            if self.root == first.root:
-                entered.set()
-                over.wait()
-            super()._open()
-
-    monkeypatch.setattr(watcher, "VaultWatch", Hanging)
-    monkeypatch.setattr(vault_watch, "MAX_WAITING", 2)
-    monkeypatch.setattr(vault_watch, "OPEN_SECONDS", 600.0)
-    watching = watcher.Watcher(first.root, print)
-
-    def ask(vault: Vault, name: str) -> dict[str, Any]:
-        query = {"query": {"text": "sand"}}
-        asked = {"ask": name, "with": query, "vault": str(vault.root)}
-        known = {"protocol": protocol.PROTOCOL, "settings": watching.settings}
-        return dict(watching._answer({**known, **asked}))
-
-    answers: list[dict[str, Any]] = []
-    waiting = [
-        threading.Thread(target=lambda: answers.append(ask(first, "open"))) for _ in range(3)
-    ]
-    for thread in waiting:
-        thread.start()
-    entered.wait()
-    soon(lambda: any("2 questions" in answer.get("declined", "") for answer in answers))
-    ask(second, "open")
-    assert [hit["title"] for hit in ask(second, "search.find")["answer"]["hits"]] == ["Sand"]
-    over.set()
-    for thread in waiting:
-        thread.join()
-    for watch in watching._open_vaults():
-        watch.end("done", 60)

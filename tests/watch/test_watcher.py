@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -30,7 +29,6 @@ from tests.support.watchers import (
 from vault_index.hotpath import protocol
 from vault_index.vault import Vault
 from vault_index.watch import launch
-from vault_index.watch.current import CurrentVault, SharedEmbedder
 
 FILES = {
     "devops/ci-cd/heap.md": lesson_text("Raise the heap", "When the build dies, raise the heap."),
@@ -90,67 +88,6 @@ def test_who_searches_right_after_saving_finds_it(team: Vault) -> None:
             ran = run("lessons", "search", "--json", f"zyzzyva{number}", cwd=team.root)
             paths = [hit["path"] for hit in ran.json["hits"]]
             assert paths[:1] == [f"lessons/quick/{number}.md"], f"{ran.err}\n{log(team)}"
-
-
-def test_a_question_takes_the_settings_and_the_loop_the_embedder(
-    make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
-    vault = make_vault()
-    run("lessons", "index", cwd=vault.root)
-    current = CurrentVault(vault.root, print, SharedEmbedder())
-    opened = current.vault.open_index()
-    settings = vault.lessons_dir / "vault.toml"
-    write(settings, "floor = 0.5\n")
-    current.take_settings()
-    assert (current.vault.config.floor, current.settings_changed()) == (0.5, True)
-    assert current.vault.open_index() is opened, "what is warm stays warm"
-    current.reopen()
-    assert (current.vault.config.floor, current.settings_changed()) == (0.5, False)
-    assert current.vault.open_index() is opened
-    write(settings, "floor = \n")
-    current.take_settings()
-    assert (current.vault.config.floor, current.unusable is None) == (0.5, False)
-    write(settings, "floor = 0.25\n")
-    current.take_settings()
-    assert (current.vault.config.floor, current.unusable) == (0.25, None)
-    monkeypatch.setenv("LESSONS_EMBEDDER", "minilm")
-    write(settings, "floor = 0.125\n")
-    current.take_settings()
-    assert current.changes_embedder
-    current.reopen()
-    assert (current.vault.config.floor, current.changes_embedder) == (0.125, False)
-
-
-@pytest.mark.slow
-def test_broken_settings_are_an_error_with_a_watcher_as_without(
-    team: Vault, own_world: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
-    run("lessons", "index", cwd=team.root)
-    settings = team.lessons_dir / "vault.toml"
-    with watched(team):
-        write(settings, "floor = \n")
-        asked = {"ask": "search.recall", "with": {"query": "raise the heap"}, "fresh": True}
-
-        def answer() -> dict[str, Any]:
-            try:
-                return protocol.ask(str(team.root), asked, 60)
-            except protocol.DeclinedForNow as error:  # it has not read them yet
-                return {"refused": str(error)}
-
-        soon(lambda: "not TOML" in answer().get("refused", ""))
-        ran = run("lessons", "search", "heap", cwd=team.root, check=False)
-        assert (ran.code, ran.out) == (1, "")
-        assert ran.err.startswith(f"Error: {settings}: not TOML")
-        event = {"hook_event_name": "UserPromptSubmit", "prompt": "when the build dies, raise it"}
-        question = {"ask": "search.hook", "with": {"event": event, "ms": 0.0, "until": 1e9}}
-        assert "not TOML" in protocol.ask(str(team.root), question, 60)["problem"]
-        state = launch.status(team.root)
-        assert state is not None
-        assert "not TOML" in state["trouble"]
-        write(settings, "floor = 0.5\n")
-        soon(lambda: "refused" not in answer())
 
 
 @pytest.mark.slow

@@ -20,7 +20,6 @@ from tests.support.commands import BIN, run
 from tests.support.files import MakeVault, lesson_text, write
 from tests.support.serving import Answering, Serving, answering, serving, serving_by_itself
 from tests.support.watchers import soon
-from vault_index import api, client
 from vault_index.vault import Vault
 from vault_index.watch import launch
 
@@ -53,24 +52,6 @@ def found(server: Serving | Answering, prompt: str) -> list[str]:
     answer = server.ask("POST", "/api/query", json={"prompt": prompt}, token=False)
     assert answer.status_code == 200, answer.text
     return [lesson["id"] for lesson in answer.json()["lessons"]]
-
-
-@pytest.mark.slow
-def test_the_settings_say_how_many_hits_a_search_has(answers: Answering) -> None:
-    """At each door, where the caller names no number."""
-    for number in range(6):
-        write(answers.root / f"lessons/heap-{number}.md", lesson_text(f"Heap {number}", "Heap."))
-    write(answers.root / "lessons/vault.toml", "[search]\nhits = 3\n")
-    assert len(found(answers, "heap")) == 3
-    assert len(run("lessons", "search", "heap", "--json", cwd=answers.root).json["hits"]) == 3
-    assert len(client.ask(answers.root, api.learn.search(query="heap")).hits) == 3
-    asked = {"prompt": "heap", "top_k": 4}
-    answer = answers.ask("POST", "/api/query", json=asked, token=False).json()
-    assert len(answer["lessons"]) == 4
-    assert (
-        len(run("lessons", "search", "-k", "4", "heap", "--json", cwd=answers.root).json["hits"])
-        == 4
-    )
 
 
 @pytest.mark.slow
