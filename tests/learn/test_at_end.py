@@ -17,7 +17,6 @@ from tests.support.files import MakeVault, commit
 from tests.support.watchers import soon, watched
 from vault_index import api, client
 from vault_index.config import Config, load
-from vault_index.errors import ModelCallError
 from vault_index.hotpath import spool
 from vault_index.journal import backlog, capture
 from vault_index.journal.journal import Journal
@@ -91,18 +90,6 @@ def test_nothing_is_learned_where_nobody_wants_it(team: Vault, own_world: Path) 
     assert not (own_world / "learn").exists()
 
 
-def test_what_the_journal_does_not_have_is_let_go(team: Vault, tmp_path: Path) -> None:
-    learner = Learner()
-    unknown = ended(about_redirects(team.root), taken=False)  # a session of this product, forgotten
-    run_at_end(unknown, learner)
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    without_vault = ended(about_redirects(elsewhere))
-    run_at_end(without_vault, learner)
-    assert learner.values == []
-    assert backlog.ended(unknown) == []
-
-
 def test_a_model_that_is_away_is_tried_at_the_next_end(team: Vault) -> None:
     learner = Learner(record.AWAY)
     journal = ended(about_redirects(team.root))
@@ -113,15 +100,6 @@ def test_a_model_that_is_away_is_tried_at_the_next_end(team: Vault) -> None:
     run_at_end(journal, learner)
     assert len(learner.values) == 2
     assert backlog.ended(journal) == []  # after two days nobody waits any more
-
-
-@pytest.mark.parametrize("error", [ModelCallError("no such door"), ValueError("a bug")])
-def test_an_error_is_said_and_the_note_is_gone(team: Vault, error: Exception) -> None:
-    journal = ended(about_redirects(team.root))
-    (said,) = run_at_end(journal, Learner(error=error))
-    assert said.startswith("error: learning from session ")
-    assert str(error) in said
-    assert backlog.ended(journal) == []
 
 
 def test_one_process_does_it_at_a_time(team: Vault, own_world: Path) -> None:

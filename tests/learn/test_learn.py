@@ -22,7 +22,7 @@ from tests.support.model_server import ModelServer
 from vault_index import api, client
 from vault_index.api import codec
 from vault_index.api.learn import lessons_by
-from vault_index.errors import SettingsError, VaultError
+from vault_index.errors import VaultError
 from vault_index.learn import record, run, stages
 from vault_index.learn.material import Material
 from vault_index.proposals import review
@@ -364,13 +364,3 @@ def test_where_no_more_may_wait_no_model_is_asked_and_it_may_be_done_again(
     monkeypatch.setenv("OLLAMA_HOST", server.url)
     monkeypatch.setenv("LESSONS_EMBEDDER", "none")
     assert learn(team)["status"] == record.PROPOSED
-
-
-@pytest.mark.parametrize("setting", ["stages = 3", "tokens = 10"])
-def test_settings_that_no_analysis_can_obey_are_refused(
-    team: Vault, server: ModelServer, own_world: Path, setting: str
-) -> None:
-    (own_world / "config.toml").write_text(f'[learn]\nmodel = "ollama:small"\n{setting}\n')
-    with pytest.raises(SettingsError, match=r"learn\.(stages|tokens)"):
-        learn(open_vault(team.root))
-    assert server.chats == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable
@@ -15,7 +14,6 @@ from tests.learn.projects import a_project, a_vault, commit, taken
 from tests.support.commands import run
 from tests.support.conversations import Conversation, about_redirects, about_retries
 from tests.support.files import write
-from tests.support.given import given_to
 from tests.support.planted import SECRETS
 from vault_index.check.redact import redact
 from vault_index.config import load
@@ -108,15 +106,6 @@ def test_a_session_that_is_not_recorded_is_not_taken_in(project: Path) -> None:
         gather.session(vault, talk.id)
 
 
-def test_without_its_transcript_the_journal_is_enough(project: Path) -> None:
-    vault = a_vault(project)
-    talk = about_redirects(project)
-    session = taken(talk)
-    before = gather.session(vault, session)
-    talk.file.unlink()
-    assert gather.session(vault, session) == before
-
-
 def test_what_is_excluded_later_is_not_learned_from(project: Path) -> None:
     vault = a_vault(project)
     talk = about_redirects(project)
@@ -152,15 +141,6 @@ def test_what_a_person_forgot_is_not_learned_from(project: Path) -> None:
     material = gather.session(vault, session)
     assert said(material) == ["How many times should the uploader retry?"]
     assert not [each for each in material.moments if "RETRIES" in each.text or "five" in each.text]
-
-
-def test_a_prompt_of_a_program_is_marked(project: Path) -> None:
-    vault = a_vault(project)
-    talk = about_redirects(project)
-    lines = [json.loads(line) for line in talk.file.read_text().splitlines()]
-    talk.file.write_text("".join(json.dumps(x | {"entrypoint": "sdk-cli"}) + "\n" for x in lines))
-    (asked,) = said(gather.session(vault, taken(talk)))
-    assert asked.startswith("(a program) The login redirect")
 
 
 def test_the_diff_is_since_the_session_began(project: Path) -> None:
@@ -249,14 +229,6 @@ def test_what_we_injected_does_not_come_back(project: Path) -> None:
     assert events.without_own_text(material.diff) == material.diff
 
 
-def test_which_lessons_a_session_was_given(project: Path) -> None:
-    vault = a_vault(project)
-    session = taken(about_redirects(project))
-    for name, lessons in ((session, ["heap", "layers"]), ("other", ["x"]), (session, ["heap"])):
-        given_to(vault, (*lessons,), session=name)
-    assert gather.session(vault, session).injected.keys() == {"heap", "layers"}
-
-
 def test_nothing_that_a_repository_names_is_started(project: Path, tmp_path: Path) -> None:
     vault = a_vault(project)
     marks = tmp_path / "marks"
@@ -276,25 +248,6 @@ def test_nothing_that_a_repository_names_is_started(project: Path, tmp_path: Pat
     assert "root:" not in material.diff
     assert gather.commits(vault, "HEAD").changes
     assert not marks.exists()
-
-
-@pytest.mark.slow
-def test_ten_thousand_files_and_one_of_a_hundred_megabytes(project: Path) -> None:
-    vault = a_vault(project)
-    for number in range(10_000):  # half of them the project's, half of them new
-        if number % 100 == 0:
-            (project / f"many{number // 100}").mkdir()
-        (project / f"many{number // 100}" / f"f{number}.py").write_text(f"x = {number}\n")
-        if number == 5_000:
-            commit(project, "Many")
-    talk = about_redirects(project, began=datetime.now(UTC) + timedelta(seconds=1))
-    for number in range(5_000):
-        (project / f"many{number // 100}" / f"f{number}.py").write_text(f"x = {number + 1}\n")
-    write(project / "large.py", "y = 1  # a line of some length, as they are\n" * 2_400_000)
-    session, began = taken(talk), sum(os.times()[:4])
-    material = gather.session(vault, session)
-    assert sum(os.times()[:4]) - began < 60  # of a processor, git's too: ten times what it takes
-    assert len(material.diff) < 200_000
 
 
 def test_commits(project: Path) -> None:
@@ -332,18 +285,3 @@ def test_files(project: Path, tmp_path: Path) -> None:
             gather.files(vault, [name])
     with pytest.raises(VaultError):
         gather.files(vault, [])
-
-
-@pytest.mark.parametrize(
-    "name",
-    [".env", "node_modules/x/index.js", "private/plan.md", "package-lock.json", "secret/x.py"],
-)
-def test_a_file_that_nothing_is_learned_from_is_refused(
-    project: Path, own_world: Path, name: str
-) -> None:
-    (own_world / "config.toml").write_text('[journal]\nexclude = ["private/*"]\n')
-    write(project / ".gitignore", ".env\nsecret/\n")
-    write(project / name, "limit = 4096\n")
-    vault = a_vault(project)
-    with pytest.raises(VaultError, match="nothing is learned from"):
-        gather.files(vault, ["store/login.py", name])

@@ -15,7 +15,7 @@ from vault_index.errors import ModelAnswerError, ModelRefusedError
 from vault_index.features import LearnTable
 from vault_index.learn import stages
 from vault_index.learn.stages import Request
-from vault_index.transcripts.moments import AGENT, PERSON, Moment
+from vault_index.transcripts.moments import AGENT, Moment
 
 TITLE = "after_login() must pass the query string on"
 
@@ -107,15 +107,6 @@ def test_one_call_is_made_unless_the_settings_want_four(tmp_path: Path) -> None:
     assert stages.names(set_to(tmp_path, stages=4)) == stages.FOUR
 
 
-def test_a_long_session_may_teach_more_than_a_short_one(tmp_path: Path) -> None:
-    def most(chars: int, **values: int) -> int:
-        material = a_material(moments=(Moment(PERSON, "x" * chars),))
-        return stages.max_entries(set_to(tmp_path, **values), material)
-
-    assert [most(chars) for chars in (100, 13_000, 30_000, 200_000)] == [3, 4, 5, 6]
-    assert most(200_000, max_entries=2) == 2
-
-
 def test_an_answer_that_does_not_fit_is_asked_for_once_more(tmp_path: Path) -> None:
     answers = iter(["no idea", json.dumps(good_answer("entries"))])
     model = ScriptedModel(lambda _: next(answers))
@@ -145,13 +136,3 @@ def test_a_refusal_is_not_asked_again(tmp_path: Path) -> None:
     with pytest.raises(ModelRefusedError, match="what: "):
         run(model, set_to(tmp_path, stages=4))
     assert len(model.asked) == 1
-
-
-def test_headings_in_an_answer_begin_no_other_lesson(tmp_path: Path) -> None:
-    model = ScriptedModel.that_says(
-        an_entry(explanation="## Lesson: Two\nText.\n\n## Problem\nNo.")
-    )
-    config = set_to(tmp_path)
-    (entry,) = stages.run(model, a_material(), config, Request(), lambda _done, _of: None)
-    assert entry.parts.explanation.startswith("### Lesson: Two")
-    assert "\n## " not in entry.parts.explanation

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.support.embedders import WordEmbedder
-from tests.support.files import MakeVault, commit, lesson_text, write
+from tests.support.files import MakeVault, lesson_text
 from tests.support.indexed import with_words
-from vault_index import api, client
+from vault_index import api
 from vault_index.api import codec
 from vault_index.index import reconcile
 from vault_index.vault import Vault
@@ -74,28 +74,3 @@ def test_each_prompt_of_a_lesson_passes_or_fails(vault: Vault) -> None:
         passed["raise the heap of the build", False] != passed["raise the heap of the build", True]
     )
     assert passed["zebra one, mole three, migrations wait for a lock", True]
-
-
-@pytest.mark.slow
-def test_the_past_of_a_lesson_follows_its_file_through_a_rename(
-    make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
-    text = lesson_text("Heap", "Raise the heap.\n" * 5 + "To two gigabytes.")
-    vault = make_vault({"a.md": text})
-    commit(vault.root, "first")
-    (vault.lessons_dir / "a.md").unlink()
-    write(vault.lessons_dir / "b/heap.md", text)
-    commit(vault.root, "moved")
-    write(vault.lessons_dir / "b/heap.md", text.replace("two", "four"))
-    commit(vault.root, "more")
-    edits = client.ask(vault, api.lesson.history(id="b/heap"))["edits"]
-    assert [edit["why"] for edit in edits] == ["more", "moved", "first"]
-    patches = [
-        client.ask(vault, api.lesson.diff(id="b/heap", commit=edit["commit"]))["patch"]
-        for edit in edits
-    ]
-    assert "-To two gigabytes." in patches[0]
-    assert "+To four gigabytes." in patches[0]
-    assert patches[1] == ""
-    assert "+To two gigabytes." in patches[2]

@@ -84,14 +84,6 @@ def test_a_place_tells_title_description_link_and_author(make_vault: MakeVault) 
     assert "chunking" in place.description  # the titles of its parts, when it has none
 
 
-def test_a_category_is_a_place_too(make_vault: MakeVault) -> None:
-    vault = make_vault({"devops/ci-cd/a.md": lesson_text("Cache", "Cache the packages.")})
-    reconcile.sync(vault)
-    assert resolve(vault, "devops/ci-cd").path == "devops/ci-cd"
-    assert resolve(vault, "CI CD").path == "devops/ci-cd"
-    assert [one.path for one in places(vault)] == ["devops", "devops/ci-cd"]
-
-
 def test_a_short_lesson_is_no_document_and_a_long_one_is(make_vault: MakeVault) -> None:
     long = " ".join(f"This is what was learned about step {n}." for n in range(100))
     vault = make_vault(
@@ -134,22 +126,6 @@ def test_the_catalog_follows_the_files(make_vault: MakeVault) -> None:
     (vault.lessons_dir / "talks/b.md").unlink()
     reconcile.sync(vault)
     assert {one.path for one in places(vault)} == {"lessons/a.md", "uncategorized"}
-
-
-def test_two_documents_of_one_title_are_told_apart_by_path(make_vault: MakeVault) -> None:
-    vault = make_vault({"a.md": document("Runbook"), "b.md": document("Runbook")})
-    reconcile.sync(vault)
-    with pytest.raises(VaultError, match="2 documents are called 'Runbook'"):
-        resolve(vault, "runbook")
-    assert resolve(vault, "lessons/b.md").path == "lessons/b.md"
-
-
-def test_small_words_are_no_initials(make_vault: MakeVault) -> None:
-    vault = make_vault({"a.md": document("Travel Office"), "b.md": document("Machine Learning")})
-    reconcile.sync(vault)
-    with pytest.raises(VaultError, match="no document"):
-        resolve(vault, "what to do")
-    assert resolve(vault, "the ML one").title == "Machine Learning"
 
 
 @pytest.mark.slow

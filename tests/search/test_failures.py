@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from tests.support.files import lesson_text, write
 from vault_index.index import reconcile
 from vault_index.recall import block
-from vault_index.search import evaluate, failures, floor
+from vault_index.search import failures
 from vault_index.text import failure
 from vault_index.vault import Vault
 
@@ -146,62 +144,3 @@ def test_the_floor_is_a_quantile_over_foreign_failures(vault: Vault) -> None:
     above = sum(failures.find(vault, each).is_above for each in failures.foreign())
     assert above <= failures.PASSING_FOREIGN.whole * len(failures.foreign()) + 1
     assert failures.load(vault) == failures.fit(vault)
-
-
-@pytest.mark.slow
-def test_failures_are_measured(vault: Vault, tmp_path: Path) -> None:
-    lines = [
-        {
-            "command": "pytest",
-            "error": f"E   {GREENLET}",
-            "relevant": ["development/greenlet"],
-            "kind": "p",
-        },
-        {
-            "command": "cat a",
-            "error": "cat: a: No such file or directory",
-            "relevant": [],
-            "kind": "n",
-        },
-    ]
-    write(tmp_path / "failures.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
-    figures = evaluate.measure_failures(vault, tmp_path / "failures.jsonl")
-    assert (figures["failures"], figures["hit@1"], figures["hit@3"]) == (1, 1.0, 1.0)
-    at_floor = {name: figures["at_floor"][name] for name in ("hit", "found", "wrong", "false")}
-    assert at_floor == {"hit": 1.0, "found": 1.0, "wrong": 0.0, "false": 0.0}
-    assert set(evaluate.ERRORS_EXPLAINED) <= set(figures)
-    assert floor.in_force(vault) is None  # one floor says nothing of the other
-
-
-@pytest.mark.slow
-def test_a_failed_assertion_whose_message_a_lesson_quotes_is_answered(
-    make_vault: Callable[..., Vault],
-) -> None:
-    message = "AssertionError: 409 Conflict: tenant quota was computed before the ledger was closed"
-    quoting = lesson_text("Quotas before closing", f"`{message}` means that the fixture is stale.")
-    about = lesson_text("Tenant quotas", "The tenant quota is computed at night, see the ledger.")
-    output = f"E   {message}\n1 failed"
-    vault = make_vault(FILES | {"billing/quota.md": about})
-    reconcile.sync(vault)
-    failures.fit(vault)
-    found = failures.find(vault, failure.read("pytest tests/billing", output))
-    assert found.hits[0].lesson_id == "billing/quota"
-    assert not found.is_above
-    assert found.why_silent == "a test says that the code is wrong"
-
-    write(vault.lessons_dir / "billing/stale.md", quoting)
-    reconcile.sync(vault)
-    found = failures.find(vault, failure.read("pytest tests/billing", output))
-    assert found.hits[0].lesson_id == "billing/stale"
-    assert not found.why_silent
-
-
-def test_the_heaviest_run_is_found_wherever_it_begins() -> None:
-    weights = {"port": 1.0, "lock": 2.0, "heap": 4.0}
-    runs = (
-        ("make port lock heap", "lock heap | port lock", 6.0),
-        ("port lock port lock heap", "port lock heap", 7.0),
-        ("port heap", "heap port", 0.0),
-    )
-    for line, text, weight in runs:
-        assert failures.longest_run(line.split(), text.split(), weights) == weight

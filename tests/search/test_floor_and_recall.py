@@ -18,16 +18,14 @@ from tests.support.embedders import WordEmbedder
 from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.hits import LESSON
 from tests.support.indexed import with_words
-from vault_index import git
 from vault_index.errors import VaultError
 from vault_index.hotpath import chatter
 from vault_index.index import reconcile
 from vault_index.recall import block, select
-from vault_index.search import evaluate, fitted, floor, query
+from vault_index.search import evaluate, floor, query
 from vault_index.search.evaluate import LabelledPrompt
 from vault_index.search.fitted import Floors
 from vault_index.search.hit import Hit
-from vault_index.search.query import Query
 from vault_index.text import quote
 from vault_index.vault import Vault, open_vault
 
@@ -141,14 +139,6 @@ def test_few_of_the_foreign_prompts_pass_the_floors(make_vault: MakeVault) -> No
     assert sum(map(bool, given)) <= floor.PASSING_FOREIGN.line * len(prompts) + 1
 
 
-@pytest.mark.parametrize(
-    ("values", "share", "expected"),
-    [([], 0.5, 0.0), ([3.0], 0.9, 3.0), ([4.0, 1.0, 3.0, 2.0], 0.5, 2.5), ([0.0, 1.0], 0.95, 0.95)],
-)
-def test_quantiles(values: list[float], share: float, expected: float) -> None:
-    assert fitted.quantile(values, share) == pytest.approx(expected)
-
-
 @pytest.mark.slow
 def test_the_floor_is_fitted_again_when_a_tenth_of_the_lessons_came(make_vault: MakeVault) -> None:
     more = {f"more/{n}.md": lesson_text(f"n{n}", f"number {n}") for n in range(15)}  # 20 in all
@@ -242,19 +232,6 @@ def test_a_long_prompt_is_searched_by_its_ends_too(make_vault: MakeVault, prompt
     assert not select.for_prompt(vault, prompt).hits
 
 
-def test_what_a_long_paste_shares_with_a_lesson_by_chance_is_no_reason(
-    make_vault: MakeVault,
-) -> None:
-    """BM25 adds up: a page has some words of every lesson, and the sum would pass any floor."""
-    vault = with_topics(make_vault)
-    vault.embedder = None
-    chance = f"{PASTE[:300]} block table {PASTE[300:600]} statements {PASTE[600:]} and so on"
-    (once,) = query.run(vault, Query("block table statements", k=1)).hits
-    (hit,) = query.run(vault, Query(chance, k=1)).hits
-    assert hit.lesson_id == once.lesson_id == "lock"
-    assert hit.full_text < once.full_text / 4
-
-
 def test_at_most_three_lessons_and_none_twice(make_vault: MakeVault) -> None:
     texts = (" ".join(f"word{n}of{i}" for i in range(9)) for n in range(9))
     same = {
@@ -279,21 +256,6 @@ def test_the_start_of_a_session_looks_at_the_project(make_vault: MakeVault) -> N
     run("git", "init", "-q", cwd=project)
     commit(project, "Postgres migrations: set lock_timeout before alter table")
     assert select.for_session(vault, project).hits[0].lesson_id == "lock"
-
-
-def test_lessons_that_somebody_writes_are_not_the_work_of_a_session(make_vault: MakeVault) -> None:
-    vault = with_a_floor(with_topics(make_vault), 0.4)
-    subject = "Postgres migrations: set lock_timeout before alter table"
-    run("git", "init", "-q", cwd=vault.root)
-    commit(vault.root, "Begin")
-    write(vault.lessons_dir / "more.md", lesson_text("More", "Text."))
-    commit(vault.root, subject)
-    write(vault.lessons_dir / f"{subject.lower().replace(' ', '-')}.md", lesson_text("L", "Text."))
-    assert not select.for_session(vault, vault.root).hits
-    write(vault.root / "db.py", "x = 1\n")
-    assert git.activity(vault.root, vault.lessons_dir).changed == ("db.py",)
-    commit(vault.root, subject)
-    assert select.for_session(vault, vault.root).hits[0].lesson_id == "lock"
 
 
 @pytest.mark.parametrize(("most", "rules"), [(0, 0), (3, 3), (12, 10)])
@@ -357,11 +319,6 @@ def test_control_direction_and_invisible_characters_are_gone() -> None:
     assert "> a[31mbcdefghi    j" in text
 
 
-def test_a_lesson_that_was_never_committed_says_so() -> None:
-    text = block.injection([a_hit(author="", updated_at=None)], 600)
-    assert "\n  lessons/devops/heap.md · not committed\n" in text
-
-
 # figures
 
 
@@ -398,24 +355,6 @@ def test_figures_of_a_set_that_can_be_worked_out_by_hand(make_vault: MakeVault) 
     assert figures["by_kind"]["chatter"] == {"prompts": 1, "false": 0.0, "false_line": 0.0}
     assert figures["by_kind"]["foreign"] == {"prompts": 2, "false": 0.5, "false_line": 0.0}
     assert figures["by_kind"]["exact"]["hit"] == 1.0
-
-
-def test_figures_of_no_prompts(make_vault: MakeVault) -> None:
-    figures = evaluate.measure(with_topics(make_vault), [])
-    assert (figures["prompts"], figures["recall@3"], figures["auc"]) == (0, None, None)
-
-
-@pytest.mark.slow
-def test_eval_leaves_out_lessons_on_demand(make_vault: MakeVault, tmp_path: Path) -> None:
-    lessons = [{"id": n, "title": n, "text": t, "category": "devops"} for n, t in TOPICS.items()]
-    queries = [{"query": "postgres migrations block", "relevant": ["lock"], "kind": "easy"}]
-    for name, lines in (("lessons", lessons), ("queries", queries)):
-        write(tmp_path / f"{name}.jsonl", "\n".join(map(json.dumps, lines)))
-    words = ("lessons", "eval", "queries.jsonl", "--lessons", "lessons.jsonl", "--json")
-    vault = ("--vault", make_vault().root)
-    assert run(*words, *vault, cwd=tmp_path).json["recall@1"] == 1.0
-    halved = run(*words, *vault, "--leave-out", ".95", cwd=tmp_path).json
-    assert (halved["prompts"], halved["at_floor"]["orphan"]) == (0, 0.0)
 
 
 @pytest.mark.parametrize("line", ["{", "[]", '{"query": 1}', '{"query": "x", "relevant": "y"}'])

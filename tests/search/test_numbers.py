@@ -59,12 +59,6 @@ def test_lessons_and_documents_are_counted_in_and_below_each_category(
     assert ("bug_fix", 1) in [tuple(each) for each in counted["types"]]
 
 
-def test_an_empty_vault_has_numbers_too(make_vault: MakeVault) -> None:
-    counted = contents.count(made(make_vault), TODAY)
-    assert (counted["lessons"], counted["categories"]) == (0, [])
-    assert counted["lately"] == 0
-
-
 def test_only_what_has_several_passages_counts_as_a_document(make_vault: MakeVault) -> None:
     long = lesson_text("Long", "A sentence of some words. " * 400)
     vault = make_vault({"devops/long.md": long, "short.md": lesson_text("Short", "A word.")})

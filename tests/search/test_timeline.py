@@ -141,11 +141,6 @@ def test_a_day_or_a_week_is_known_by_its_words(text: str, begins: int, ends: int
     assert {moment.astimezone().hour for moment in span} == {0}
 
 
-@pytest.mark.parametrize("text", ["last quarter of the year", "meet Tuesday about march", "may I"])
-def test_a_text_that_says_more_than_a_time_is_a_query(text: str) -> None:
-    assert not moments.is_time(text)
-
-
 @pytest.mark.parametrize("text", ["next friday", "3 months ago", "tomorrow morning", "9am today"])
 def test_words_of_a_time_that_nobody_understands_are_an_error_everywhere(
     journal: Journal, text: str
@@ -154,18 +149,3 @@ def test_words_of_a_time_that_nobody_understands_are_an_error_everywhere(
         around(journal, text)
     with pytest.raises(VaultError, match=f"no date '{text}'"):
         moments.since(text)
-
-
-@pytest.mark.parametrize("anchor", ["99999999-p1", "11111111-o7.3", "3f2a91c0", "9f" * 16])
-def test_what_looks_like_an_id_and_is_none_is_an_error(journal: Journal, anchor: str) -> None:
-    with pytest.raises(VaultError, match=f"no record or session '{anchor}' in the journal$"):
-        around(journal, anchor)
-    with pytest.raises(VaultError, match="in the journal of files"):
-        around(journal, "11111111-p1", project="files")
-
-
-def test_a_folder_without_sessions_has_a_timeline_of_named_records_alone(journal: Journal) -> None:
-    assert around(journal, "2026-11-20T11:00:00Z", project=None, anywhere=True).records == ()
-    assert around(journal, "deploy it", project=None, anywhere=True).records == ()
-    named = around(journal, "11111111-p1", project=None, anywhere=True)
-    assert {record.project for record in named.records} == {"shop"}

@@ -57,12 +57,6 @@ def test_weights_that_are_none_are_a_clear_error(text: str, tmp_path: Path) -> N
     assert vault_problems(file.read_bytes())[0].key == "search.weights"
 
 
-def test_a_similarity_above_one_is_a_clear_error(tmp_path: Path) -> None:
-    write(tmp_path / "config.toml", "[search]\nmin_similarity = 60\n")
-    with pytest.raises(SettingsError, match=r"search\.min_similarity must be a cosine, 0 to 1"):
-        load(None, {"LESSONS_HOME": str(tmp_path)})
-
-
 def test_the_weights_are_shares(tmp_path: Path) -> None:
     config = Config(home=tmp_path, search=SearchTable(weights="60/30/5/5"))
     assert query.weights_of(config) == [0.6, 0.3, 0.05, 0.05]
@@ -117,30 +111,8 @@ def test_hooks_and_floors_go_by_the_sum_of_evidence(make_vault: MakeVault) -> No
     assert (floor.fit(vault), query.find(vault, "build memory heap", 2)) == before
 
 
-def test_pages_and_a_least_score(make_vault: MakeVault) -> None:
-    vault = vault_with(make_vault, weights("60/30/5/5"))
-    pages, cursor = [], ""
-    for _ in range(3):
-        asked = api.learn.search(
-            query="build memory heap", limit=1, min_confidence=1, cursor=cursor
-        )
-        answer = api.answer(vault, asked)
-        pages += [hit.lesson_id for hit in answer.hits]
-        cursor = answer.following
-    assert sorted(pages) == ["a", "b", "c"]
-    assert cursor == ""
-    least = min(hit.score for hit in searched(vault))
-    assert len(searched(vault, min_score=least + 0.01)) == 2
-
-
 @pytest.mark.slow
 def test_explain_shows_the_terms(make_vault: MakeVault, with_model: Path) -> None:
     vault = make_vault({**FILES, "vault.toml": weights("60/30/5/5")})
     out = run("lessons", "search", "--explain", "the build is out of memory", cwd=vault.root).out
     assert "93.0% = 60.0% vector + 30.0% full text + 3.0% confidence + 0.0% use; " in out
-
-
-def test_without_vectors_the_weights_rest(make_vault: MakeVault) -> None:
-    vault = vault_with(make_vault, weights("60/30/5/5", 0.9))
-    asked = Query("heap", weighted=True, text_only=True)
-    assert [hit.lesson_id for hit in query.run(vault, asked).hits][:2] == ["a", "b"]

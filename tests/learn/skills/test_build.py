@@ -125,13 +125,6 @@ def test_the_settings_of_the_vault_say_what_is_enough(make_vault: MakeVault) -> 
     assert list(built(open_vault(vault.root))) == ["few"]
 
 
-def test_of_two_tags_with_the_same_lessons_one_is_built(make_vault: MakeVault) -> None:
-    vault = make_vault({f"{n}.md": lesson(f"L {n}", ["retry", "again"]) for n in range(5)})
-    reconcile.sync(vault)
-    use(vault, "0", times=10)
-    assert list(built(vault)) == ["again"]
-
-
 @pytest.mark.parametrize(
     ("tag", "name"),
     [
@@ -285,16 +278,6 @@ def test_somebody_elses_skill_is_kept(team: Vault) -> None:
 
 
 @pytest.mark.slow
-def test_line_ends_of_git_are_no_edit(team: Vault) -> None:
-    built(team)
-    for file in folder(team).iterdir():
-        file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
-    assert built(team)[TAG].state == UNCHANGED
-    change(team)
-    assert built(team)[TAG].state == CHANGED
-
-
-@pytest.mark.slow
 def test_a_build_that_was_killed_between_two_files_goes_on(team: Vault) -> None:
     built(team)
     old = (folder(team) / "SKILL.md").read_bytes()
@@ -310,20 +293,6 @@ def test_a_build_that_was_killed_between_two_files_goes_on(team: Vault) -> None:
 
 
 # what goes wrong
-
-
-@pytest.mark.slow
-def test_a_file_that_cannot_be_written_loses_nothing_and_stops_no_other(team: Vault) -> None:
-    built(team)
-    change(team)
-    change(team, f"backend/{OTHER}/down", "CI goes", "the CI goes")
-    before = (folder(team) / "SKILL.md").read_bytes()
-    (folder(team) / "reference.md").unlink()
-    (folder(team) / "reference.md").mkdir()
-    done = run("lessons", "skills", "build", TAG, OTHER, cwd=team.root, check=False)
-    assert done.code == 1
-    assert f"skills/learned-{OTHER}/SKILL.md  changed" in done.out
-    assert (folder(team) / "SKILL.md").read_bytes() == before
 
 
 @pytest.mark.parametrize("what", ["skills", f"skills/{NAME}", f"skills/{NAME}/SKILL.md"])
