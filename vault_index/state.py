@@ -314,7 +314,6 @@ def _is_damage(error: sqlite3.Error) -> bool:
 
 
 def _set_aside(file: Path) -> None:
-    """Rename a damaged database, unless another process did so meanwhile."""
     with contextlib.suppress(OSError), file.open("rb") as damaged:
         fcntl.flock(damaged, fcntl.LOCK_EX)
         seen = os.fstat(damaged.fileno())

@@ -199,7 +199,6 @@ def as_read(text: str) -> str:
 
 
 def _without_emphasis(mark: re.Match[str]) -> str:
-    """Remove emphasis from words; `id_rsa` keeps what belongs to it."""
     text, start, end = mark.string, mark.start(), mark.end()
     around = (text[max(0, start - 1) : start], text[end : end + 1])
     inside = [bool(re.match(r"\w", neighbour)) for neighbour in around]

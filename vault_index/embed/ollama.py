@@ -96,7 +96,6 @@ class OllamaEmbedder:
 
     @cached_property
     def _client(self) -> ollama.Client:
-        """The client of the server. Raises EmbedderError for a wrong host."""
         import httpx
 
         try:
@@ -111,7 +110,6 @@ class OllamaEmbedder:
             ) from None
 
     def _answer(self, texts: list[str]) -> ollama.EmbedResponse:
-        """Ask the server; each way in which it can fail becomes an error that says what to do."""
         client = self._client
         import httpx
         import ollama
@@ -143,7 +141,6 @@ class OllamaEmbedder:
         raise EmbedderError(f"Ollama at {without_key(self.host)}{problem}", hint)
 
     def _checked(self, vectors: list[Sequence[float]]) -> np.ndarray:
-        """Make an array of unit vectors of the one right length."""
         import numpy as np
 
         if any(len(vector) != self.dimension for vector in vectors):

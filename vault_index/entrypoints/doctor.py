@@ -207,7 +207,6 @@ def _degraded(vault: Vault, missing: str) -> str:
 
 
 def _agent(vault: Vault) -> Iterator[Trouble]:
-    """Look at the hooks in the settings of agents, and whether what they name can be run."""
     claude = agents.AGENTS["claude"]
     places = [claude.place(folder) for folder in (None, vault.root)]
     for place in places:

@@ -236,7 +236,6 @@ def _commit_from(above: Path, aside: str, inside: str, message: Sequence[str]) -
 
 
 def _remove_asides() -> None:
-    """Remove the temporary folders of this user's processes that were killed. Raises OSError."""
     import shutil
     import tempfile
 

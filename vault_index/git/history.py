@@ -196,7 +196,6 @@ def removals(folder: Path, since: int) -> dict[str, Moment]:
 
 
 def _moments(folder: Path, counts: Callable[[NameChange], bool], *how: str) -> dict[str, Moment]:
-    """Return the last change that counts of each file, by the name that the file has now."""
     how = (*how, "--no-ext-diff", "--name-status", "-z", "--relative", "--format=%x01%H %ct")
     moments: dict[str, Moment] = {}
     for change in name_changes(_log(top_of(folder), *how, "--", ".", folder=folder)):

@@ -107,7 +107,6 @@ class Diff:
 
     @property
     def unchanged(self) -> int:
-        """The number of files whose stamp is the manifest's."""
         return len(self.listed) - len(self.touched)
 
     def is_empty(self, manifest: Manifest) -> bool:
@@ -256,7 +255,6 @@ class _Reader:
         return entry, lessons
 
     def _entry(self, source: SourceFile, before: FileEntry | None) -> FileEntry:
-        """Return the entry of a file before its content is looked at."""
         stamp = [] if files.is_racy(source.stamp) else list(source.stamp)
         entry = replace(before, stamp=stamp) if before else FileEntry("", stamp)
         author = self.authors.get(source.path)

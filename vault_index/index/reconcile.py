@@ -119,14 +119,12 @@ class Lessons(Source[Diff, Stats]):
         return diff.scan(self.vault, known, ask_git, read_all=read_all)
 
     def is_current(self, work: Work[Diff]) -> bool:
-        """Whether neither a file nor a derived table is to be written."""
         due = self._due(work)
         return work.changes.is_empty(work.manifest) and not any(
             table.is_stale(self.vault, work.manifest) for table in due
         )
 
     def nothing(self, work: Work[Diff] | None) -> Stats:
-        """Return the result where nothing was done."""
         if work is None:
             return Stats()
         problems = diff.problems(work.manifest, work.changes.skipped)

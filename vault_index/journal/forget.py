@@ -59,14 +59,12 @@ class Forgotten:
     lessons: tuple[str, ...] = ()
 
     def went(self, journal: Journal) -> str:
-        """Return a line about the sessions that expired; "" if none did."""
         days = journal.config[JournalTable].retention_days
         which = count_of(self.sessions, "session")
         return f"{which} older than {days} days went" if self.sessions else ""
 
     @property
     def proof(self) -> str:
-        """The result of the search of the raw bytes, in words."""
         where = f"{self.bytes_searched:,} bytes of {self.files_searched} files"
         stays = f"; accepted lessons keep it: {', '.join(self.lessons)}" if self.lessons else ""
         if self.left:

@@ -266,13 +266,11 @@ class Sessions(Source[Changes, JournalStats]):
         self.vectors_in: Table | None = None  # an index before this one, whose vectors still hold
 
     def cache(self, *, trusted: bool = True) -> VectorCache:
-        """Return the vectors that are kept for the user; see `VectorCache` for `trusted`."""
         dimension = self.journal.embedder.dimension if self.journal.embedder else 0
         name = f"{self.embedder} {RECIPE}"
         return VectorCache(self.journal.config.home, name, dimension, trusted=trusted)
 
     def load(self, index: Path) -> Manifest:
-        """Read the manifest of an index."""
         return load_manifest(self.journal, index)
 
     def compare(self, known: Manifest, *, rebuild: bool = False) -> Changes:
@@ -289,11 +287,9 @@ class Sessions(Source[Changes, JournalStats]):
         return Changes(other, removed, len(there) - len(other))
 
     def is_current(self, work: Work[Changes]) -> bool:
-        """Whether no session differs."""
         return not len(work.changes) and not manifest.is_dirty(work.index)
 
     def nothing(self, work: Work[Changes] | None) -> JournalStats:
-        """Return the result where nothing was done."""
         if work is None:
             return JournalStats()
         return JournalStats(unchanged=work.changes.unchanged)

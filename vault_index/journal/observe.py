@@ -187,7 +187,6 @@ class _Part:
 
     @property
     def is_choice(self) -> bool:
-        """Whether the prompt chooses among what the agent offered."""
         if self.prompt.origin not in events.TYPED or not self.said:
             return False
         return self.prompt.origin == events.ANSWER or vocabulary.chooses(self.prompt.text)
@@ -498,7 +497,6 @@ def _completed(observations: Sequence[Record]) -> list[str]:
 
 
 def _next_steps(observations: Sequence[Record], todos: Mapping[str, tuple[str, str]]) -> list[str]:
-    """Return the open todos, and what the last message says remains."""
     lines = [text for text, status in todos.values() if status not in ("completed", "deleted")]
     said = [record.text for record in observations[-2:] if record.text]
     if said:
@@ -525,7 +523,6 @@ def _notes(observations: Sequence[Record]) -> list[str]:
 
 
 def _last_checks(observations: Sequence[Record]) -> dict[str, Command]:
-    """Return the last run of each check, in the order of these runs."""
     last: dict[str, Command] = {}
     for command in (command for record in observations for command in record.commands):
         if tools.is_check(command.text):

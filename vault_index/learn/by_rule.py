@@ -101,7 +101,6 @@ def _title(sentence: str) -> str:
 
 
 def _capital(text: str) -> str:
-    """Return a text with a capital, unless its first word is a name in code."""
     first = text.split(" ")[0].replace("'", "")
     return text[:1].upper() + text[1:] if first.isalpha() and first.islower() else text
 

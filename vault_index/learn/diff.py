@@ -57,7 +57,6 @@ class Diff:
 
     @property
     def of_material(self) -> dict[str, Any]:
-        """Return the fields of a material that it has."""
         return {"changes": self.changes, "diff": self.text, "novel": self.novel}
 
 

@@ -97,7 +97,6 @@ class Significance:
     sign: str = ""
 
     def is_worth(self, threshold: int) -> bool:
-        """Whether it is worth an analysis that nobody asked for."""
         return bool(self.sign) or self.points >= threshold
 
 

@@ -141,7 +141,6 @@ class Planned:
 
     @property
     def tokens(self) -> int:
-        """Return about how many tokens that is."""
         return -(-self.chars // CHARS_A_TOKEN)
 
 
@@ -298,7 +297,6 @@ class Plan:
     calls: tuple[Planned, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain values."""
         names = ("stage", "chars", "tokens")
         stages = [{name: getattr(call, name) for name in names} for call in self.calls]
         sums = {name: sum(each[name] for each in stages) for name in names[1:]}

@@ -125,7 +125,6 @@ class _Piece(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Return how many characters it takes, with its label and the end of its line."""
         return len(self.label) + len(self.text) + 1
 
 

@@ -219,7 +219,6 @@ def _check_keys(metadata: Mapping[Any, Any], changes: Mapping[str, Any], path: s
 
 
 def _edit(block: str, key: str, value: Any, newline: str, path: str) -> str:
-    """Return the YAML lines with one key set, added or removed."""
     import yaml
 
     try:

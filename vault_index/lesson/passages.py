@@ -58,7 +58,6 @@ def cut(text: str) -> list[str]:
 
 
 def _pack(units: list[str], room: int, tail: str = "") -> list[_Piece]:
-    """Fill pieces with units; the first piece repeats `tail`."""
     pieces: list[_Piece] = []
     start, text = 0, tail
     for number, unit in enumerate(units):
@@ -98,7 +97,6 @@ def _fences(text: str) -> list[tuple[int, int]]:
 
 
 def _units(text: str) -> list[str]:
-    """Split into sentences and code fences; a sentence longer than a piece is split at words."""
     units: list[str] = []
     position = 0
     for start, end in _fences(text):

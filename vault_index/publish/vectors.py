@@ -115,13 +115,11 @@ class SharedVectors:
         return self._taken, self._trouble or first
 
     def note_refused(self, refused: Mapping[str, str]) -> None:
-        """Keep refused rows, by id with the reason. Raises WriteError."""
         rows = self._noted()
         rows |= {key: [why, self._said(key)] for key, why in [*refused.items()][:MAX_REFUSED]}
         state.keep_fact(self.home, self._noted_as, dict([*rows.items()][-MAX_REFUSED:]))
 
     def refused(self) -> list[str]:
-        """Return the rows that were refused and are as they were."""
         noted = self._noted().items()
         return [f"{key}: {why}" for key, (why, said) in noted if said in ("", self._said(key))]
 
@@ -136,7 +134,6 @@ class SharedVectors:
         return ""
 
     def count(self) -> int:
-        """Count the vectors. Raises StoreError."""
         return self._table.count()
 
     def publish(self, source: Table, progress: Progress) -> int:

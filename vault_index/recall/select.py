@@ -244,7 +244,6 @@ class _Wanted:
     pointed: Collection[str] = ()
 
     def is_new(self, hit: Hit) -> bool:
-        """Whether the session has not received it: whole, or as the line that it is."""
         return hit.lesson_id not in self.given and not (
             hit.as_line and hit.lesson_id in self.pointed
         )
@@ -329,7 +328,6 @@ def _fresh(hits: Collection[Hit], wanted: _Wanted) -> list[Hit]:
 
 
 def _first(hits: Sequence[Hit], wanted: _Wanted) -> list[Hit]:
-    """Return what comes of some hits, best first: whole lessons, then the lines among the first few."""
     first = hits[: max(wanted.lessons, wanted.lines)]
     whole = [hit for hit in first if not hit.as_line][: wanted.lessons]
     return [*whole, *[hit for hit in first if hit.as_line][: wanted.lines]]

@@ -32,7 +32,6 @@ class Above:
 
     @property
     def is_there(self) -> bool:
-        """Whether a vault is in the folder."""
         return (self.root / FOLDER / SETTINGS).is_file()
 
     def marked(self, id: str, path: str) -> tuple[str, str]:

@@ -84,13 +84,11 @@ class Answer:
 
     @property
     def is_above(self) -> bool:
-        """Whether the first hit may be injected."""
         is_strong = bool(self.taught) or self.strength > self.floors.whole
         return bool(self.hits) and not self.why_silent and is_strong
 
     @property
     def is_line(self) -> bool:
-        """Whether the line of the first hit may be injected."""
         is_near = self.floors.line < self.strength <= self.floors.whole
         return bool(self.hits) and not (self.why_silent or self.taught) and is_near
 
@@ -207,18 +205,15 @@ class Message:
         self.total = sum(self._weights.values())
 
     def coverage(self, hit: Hit) -> float:
-        """Return the share of its words, by rarity, that a lesson has: 0..1."""
         there = {*words_of(hit.title, hit.text)}
         own = sum(value for word, value in self._rarity.items() if word in there)
         return own / (sum(self._rarity.values()) or 1.0)
 
     def rare_words(self, hit: Hit) -> float:
-        """Return the weight of its words that a lesson has."""
         there = {*words_of(hit.title, hit.text)}
         return sum(value for word, value in self._weights.items() if word in there)
 
     def command_run(self, hit: Hit) -> float:
-        """Return the weight of the heaviest run that the command shares with a lesson."""
         return min(MAX_RUN, longest_run(self._command, words_of(hit.title, hit.text), self._runs))
 
     def output_run(self, hit: Hit) -> float:

@@ -134,7 +134,6 @@ class OfIndex:
     lessons: int
 
     def floors(self, *, text_only: bool = False) -> Floors:
-        """Return those for a search with vectors or without."""
         if text_only:
             return Floors(self.whole_text, self.line_text)
         return Floors(self.whole, self.line)

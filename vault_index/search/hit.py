@@ -67,7 +67,6 @@ class Hit:
 
     @property
     def id(self) -> str:
-        """The id of the lesson or skill."""
         return self.lesson_id
 
     @property
@@ -89,7 +88,6 @@ class Hit:
         return self.base if self.lead is None else sum(term for _, term in self.evidence)
 
     def is_above(self, floor: float | None) -> bool:
-        """Whether the score is reason enough for a floor; True without one."""
         return floor is None or self.reason >= floor
 
     @property

@@ -165,7 +165,6 @@ class Results:
 
     @property
     def silenced(self) -> list[Hit]:
-        """The lessons that a prompt of their `silent_on` keeps out."""
         return [hit for hit, why in self.dropped if why.startswith("silent_on")]
 
 

@@ -126,7 +126,6 @@ def _followed(top: Path, branch: str) -> tuple[str, str]:
 
 
 def _take_in(top: Path, branch: str, remote: str, there: str, done: SyncResult) -> None:
-    """Put the commits of the branch, and what is not committed, on top of what was fetched."""
     upstream = f"refs/remotes/{remote}/{there}"
     old, new = git.resolve(top, f"refs/heads/{branch}"), git.resolve(top, upstream)
     if not old:

@@ -353,7 +353,6 @@ def take_in_misses(home: Path, root: Path) -> None:
 
 
 def _span(at: str, ms: float | None) -> tuple[float, float]:
-    """Return when a search began and ended, in seconds since 1970; a record has whole seconds."""
     try:
         ended = datetime.fromisoformat(at).timestamp()
     except ValueError:

@@ -123,7 +123,6 @@ class _Queue:
         return not self._waiting and not self._taken
 
     def typed(self, recorded: Iterable[Event]) -> None:
-        """Note prompts that have a record, so that they do not count twice."""
         if self.is_empty:
             return
         texts = {event.text.strip() for event in recorded if event.kind in events.TYPED}

@@ -114,7 +114,6 @@ class Reader:
         return {}
 
     def events(self, line: bytes) -> Iterator[Event]:
-        """Yield the events of a line."""
         raise NotImplementedError
 
     def records(self, line: bytes) -> Iterator[dict[str, Any]]:

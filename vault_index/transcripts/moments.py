@@ -190,7 +190,6 @@ class Moments:
         }
 
     def take(self, event: Event) -> list[Moment]:
-        """Add an event; return the moments of the turn that it ends, if it begins another."""
         self._folder = self._folder or event.folder
         if event.kind in events.PROMPTS:
             return self._begin(event)
@@ -207,7 +206,6 @@ class Moments:
         return []
 
     def end(self) -> list[Moment]:
-        """Return the moments of the turn so far."""
         turn, self._turn = self._turn, _Turn()
         prompt, steps = turn.prompt, turn.steps
         if prompt and events.is_internal(prompt.text):

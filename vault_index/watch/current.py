@@ -72,7 +72,6 @@ class CurrentVault:
             self._in_force = now
 
     def reopen(self) -> None:
-        """Take the settings as they are now, and open and warm up the embedder if it is another."""
         self._seen = stamp_settings(self.root)
         self.take_settings()
         if not self.changes_embedder and not self._lacks_model():
@@ -88,7 +87,6 @@ class CurrentVault:
 
     @property
     def changes_embedder(self) -> bool:
-        """Whether the settings name another embedder than the one that is open."""
         return _embedding(self.vault) != self._embedding
 
     def _warn(self) -> None:
@@ -96,15 +94,12 @@ class CurrentVault:
             self._say(line)
 
     def settings_changed(self) -> bool:
-        """Whether a settings file is not the one that the loop took."""
         return stamp_settings(self.root) != self._seen
 
     def model_came(self) -> bool:
-        """Whether the built-in model is on disk, but was not when the vault was opened."""
         return self._lacks_model() and download.is_ready(self.vault.config.home)
 
     def model_is_due(self) -> bool:
-        """Whether the built-in model is missing and may be fetched now."""
         return self._lacks_model() and download.is_due(self.vault.config)
 
     def skills_changed(self) -> bool:

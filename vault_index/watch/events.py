@@ -184,7 +184,6 @@ class FileEvents:
             inotify.stop()
 
     def hear(self, name: str, is_folder: bool) -> None:
-        """Note a change of a file that matters, or of a folder."""
         if is_folder or name.endswith((".md", ".toml")):
             self.happened()
 
@@ -212,7 +211,6 @@ class FileEvents:
         return any(waiting) or getattr(inotify, "is_reading", False)
 
     def lost(self, failed: str) -> None:
-        """Note why the thread that hears died."""
         self._failed = failed
         self.happened()
 
@@ -225,7 +223,6 @@ class FileEvents:
             return float("inf")
 
     def happened(self) -> None:
-        """Note that something changed."""
         with self._condition:
             self._count += 1
             self._last = time.monotonic()
@@ -240,7 +237,6 @@ class FileEvents:
             self._condition.notify()
 
     def wake(self) -> None:
-        """End `wait` for another reason than a burst."""
         with self._condition:
             self._woken = True
             self._condition.notify()
@@ -263,7 +259,6 @@ class FileEvents:
                 self._condition.wait(min(over, until) - now)
 
     def close(self) -> None:
-        """Stop watching."""
         self._stop_observing()
 
 

@@ -88,7 +88,6 @@ class JournalWatch:
         self._expired = -EXPIRE_SECONDS  # when sessions that are too old were looked for
 
     def start(self) -> None:
-        """Begin to take in what is noted from now on, and what was noted before."""
         threading.Thread(target=self._work, daemon=True, name="journal").start()
         with contextlib.suppress(VaultError):  # broken settings: each question says so
             if backlog.waiting(self.journal):
@@ -104,7 +103,6 @@ class JournalWatch:
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is being taken in, or is about to be."""
         return self._done < self._called
 
     def look(self) -> None:
@@ -123,13 +121,11 @@ class JournalWatch:
             self.call()
 
     def call(self) -> None:
-        """Have what is noted taken in now."""
         with self._changed:
             self._called += 1
             self._changed.notify_all()
 
     def answers(self, name: str) -> bool:
-        """Whether a question is for the journal."""
         return name == "grown" or name.startswith("journal.")
 
     def answer(self, question: Mapping[str, Any]) -> dict[str, Any]:

@@ -76,18 +76,15 @@ class VaultWatch:
         self._thread = threading.Thread(target=self._run, daemon=True, name=f"vault {root.name}")
 
     def start(self) -> None:
-        """Begin to open the vault, in its thread."""
         self._thread.start()
 
     def end(self, reason: str, seconds: float = 0.0) -> None:
-        """Have the vault closed, and wait for that for so long at most."""
         self._stop = self._stop or reason
         self.events.wake()
         self.ended.wait(seconds)
 
     @property
     def may_open_again(self) -> bool:
-        """Whether it is closed, and the next question may open it again."""
         waits = self.failure and time.monotonic() - self._failed_at < REOPEN_SECONDS
         return self.ended.is_set() and not waits
 
@@ -376,7 +373,6 @@ class Progress:
         self._changed = threading.Condition()
 
     def begin(self, heard: int) -> None:
-        """Note that a pass begins, after so many events."""
         with self._changed:
             self._begun += 1
             self._heard = heard
@@ -408,7 +404,6 @@ class Progress:
         return True
 
     def take(self, stats: Stats) -> None:
-        """Keep and log what a pass came to."""
         problems = [f"{each.path}:{each.line}: {each.message}" for each in stats.problems]
         if not stats.busy and not stats.pending:
             self.trouble = ""
@@ -418,19 +413,16 @@ class Progress:
             self._say("\n".join([self.last, *problems]))
 
     def take_printed(self, printed: str, *, succeeded: bool) -> None:
-        """Keep and log what a background index printed."""
         self._say(printed)
         self.last = printed.rpartition("\n")[2] or self.last
         self.trouble = "" if succeeded else self.last
 
     def complain(self, message: str) -> None:
-        """Keep and log why something failed, once."""
         if message != self.trouble:
             self._say(f"error: {message}")
         self.trouble = message
 
     def as_json(self) -> dict[str, Any]:
-        """Return what `lessons watch --status` shows of it."""
         seconds = round(time.monotonic() - self._started)
         return {"seconds": seconds, "last": self.last, "trouble": self.trouble}
 

@@ -162,7 +162,6 @@ def _string(values: dict[str, Any], key: str, line: int) -> str:
 
 
 def _filed(values: dict[str, Any], line: int) -> tuple[str, ...]:
-    """Return the categories, normalised: from a string (`a, b` has two) or a list of strings."""
     named: list[str] = []
     for key in _FILED:
         value = values.get(key, [])

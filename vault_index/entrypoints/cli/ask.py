@@ -72,7 +72,6 @@ def ask_command(
 
 
 def _show_sources(answer: Mapping[str, Any]) -> None:
-    """Print what an answer cites; where no model wrote one, the passages in full."""
     in_full = not answer["sources"] and (not answer["model"] or bool(answer["trouble"]))
     shown = answer["passages"] if in_full else answer["sources"]
     is_apart = bool(answer["answer"])

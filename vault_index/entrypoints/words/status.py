@@ -60,7 +60,6 @@ def _index(state: Values) -> Iterator[str]:
 
 
 def _floors(index: Values) -> str:
-    """Return the floors, and how often a lesson may come that answers nothing."""
     whole, line = index["floor"], index["line_floor"]
     if whole is None:
         return "not fitted yet: run `lessons index`"

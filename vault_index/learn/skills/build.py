@@ -47,7 +47,6 @@ class Existing:
 
     @property
     def is_edited(self) -> bool:
-        """Whether a file is not as it was built."""
         return not all(map(render.is_as_built, self.files.values()))
 
 

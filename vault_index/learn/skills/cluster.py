@@ -53,17 +53,14 @@ class Cluster:
 
     @property
     def name(self) -> str:
-        """The name of its skill."""
         return PREFIX + self.tag
 
     @property
     def confidence(self) -> float:
-        """The mean of its lessons, 1..5; 0 without any."""
         return sum(each.confidence for each in self.patterns) / max(1, len(self.patterns))
 
     @property
     def uses(self) -> int:
-        """Return how often agents got its lessons, together."""
         return sum(each.uses for each in self.patterns)
 
     @property
@@ -78,7 +75,6 @@ class Cluster:
 
     @property
     def is_ready(self) -> bool:
-        """Whether a skill is made of it."""
         return bool(self.patterns) and self.nearness >= 1.0
 
     def as_json(self) -> dict[str, Any]:

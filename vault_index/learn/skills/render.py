@@ -71,7 +71,6 @@ def description(cluster: Cluster) -> str:
 
 
 def _metadata(patterns: Sequence[Pattern]) -> Iterator[str]:
-    """Yield the lines of a skill's metadata that the index reads: prompts and categories."""
     for key, name in ((PROMPTS, "fires_on"), (SILENT, "silent_on")):
         if prompts := [line(text) for each in patterns for text in getattr(each, name)]:
             yield f"  {key}: {quoted(chr(10).join(prompts))}\n"
