@@ -1,11 +1,9 @@
 """The database of what this machine remembers about its user: SQLite, `~/.lessons/state.sqlite`.
 
-Standard library only. A thread keeps its connection open, as a record then costs a millisecond. Readers
-never wait for the writer (WAL), except on a network file system, where SQLite has no WAL. A file that
-cannot be opened reads as if it were empty. A damaged one is set aside and a new one begins.
-
-Nothing else in this process may open the file while a connection has it: closing it there takes away
-the locks of SQLite.
+Standard library only. A thread keeps its connection open, so a record costs a millisecond. Readers never
+wait for the writer (WAL), except on a network file system. A file that cannot be opened reads as empty.
+A damaged one is set aside and a new one begins. Nothing else in this process may open the file: closing
+it there takes away SQLite's locks.
 """
 
 from __future__ import annotations

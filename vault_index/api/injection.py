@@ -47,9 +47,7 @@ def select(
 
     `session` is the beginning of an id and `lesson` a part of one; `only` is "answered" or "silent",
     `since` ISO 8601; `only_prompts` leaves out the starts of sessions. A record's `text` is the prompt if
-    a file still has it; the `near` of a silence is the lesson that came nearest to the `floor`. `lessons`
-    have `score`, the list they were `taught` it in, and `is_taught`: whether a taught prompt
-    fired them. `totals` are of all that is wanted, and `more` is whether records follow.
+    a file still has it; the `near` of a silence is the lesson nearest to the `floor`.
     """
     if only not in ("", injections.ANSWERED, injections.SILENT):
         raise VaultError(f"no kind of record {only!r:.40}", "choose answered or silent")
@@ -277,10 +275,8 @@ def confirm(
 ) -> dict[str, Any]:
     """Write into lessons that they hold as of today: `confirmed`: `id`, `path`, `changed`, `released`.
 
-    A lesson that `check` holds back is `released` to this user's agents, also if its file says already
-    that it was confirmed: the next prompt finds it. So is one that was called wrong, unless an agent
-    confirms what a person called so. All names are looked up before a file is written; what then cannot
-    be written is in `failed`.
+    A lesson that `check` holds back is `released` to this user's agents. So is one that was called wrong,
+    unless an agent confirms what a person called so. `failed` has what could not be written.
     """
     today = datetime.now(UTC).date()
     asked = [caller.ask(api.lesson.show(name=name)) for name in names]

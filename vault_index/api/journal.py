@@ -55,10 +55,9 @@ def search(
 ) -> JournalHits:
     """Find records.
 
-    `project` is a name or `all`, `folder` one of a project's; with neither all projects are searched.
-    `since` is None for the usual window, "" for all times, `k` 0 for as many hits as the settings
-    say. The others are those of `search.Query`. Raises VaultError for an unknown type, concept or
-    project.
+    `project` is a name or `all`, `folder` a folder of a project; with neither all projects are searched.
+    `since` is None for the usual window, "" for all times; `k` 0 for as many hits as the settings say.
+    Raises VaultError for an unknown type, concept or project.
     """
     _require("type", type, TYPES)
     _require("concept", concept, CONCEPTS)

@@ -1,10 +1,8 @@
 """Conversations by id: the last exchanges of each, in memory or, where the user wants it, kept.
 
-No passage is kept, only questions and answers, in the database without their secrets. A conversation
-goes as sessions of the journal do, `journal.retention_days` after the last question. An id is random, so
-that nobody goes on with a conversation whose id was not returned to them. An id that a client chose is
-kept as a hash with what only this client has. A name, which a user chooses on the command line, is never
-an id.
+Only questions and answers are kept, without their secrets, until `journal.retention_days` after the last
+question. An id is random, so nobody else goes on with a conversation. An id that a client chose is kept
+as a hash with what only this client has. A name from the command line is never an id.
 """
 
 from __future__ import annotations

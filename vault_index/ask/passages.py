@@ -112,10 +112,9 @@ def find(
 ) -> SearchResult:
     """Search the lessons for a question; names of places may be misspelt or in part.
 
-    A name that nothing has narrows nothing, and a note says so. `seen` are passages that the asker has
-    already, by lesson and span: the search reads on beside them. With `best` each passage has the
-    sentences that answer. The vaults above are searched as well, unless a document is named. Raises
-    IndexStateError without an index.
+    An unknown name narrows nothing, and a note says so. `seen` are passages that the asker has already:
+    the search reads on beside them. With `best` each passage has the sentences that answer. The vaults
+    above are searched, too, unless a document is named. Raises IndexStateError without an index.
     """
     here = _find(vault, text, _place(vault, document, lesson_number, category), seen, best)
     farther: list[Passage] = []

@@ -151,10 +151,9 @@ def of_text(
 ) -> list[Finding]:
     """Check what a file says; `known` are the categories of other lessons, against which to compare.
 
-    A file that is not a lesson addresses the agent or a program: of prompt injection only errors count.
-    Each rule has that many seconds of processor time. A rule that takes longer is a finding of its
-    own, and an error: nothing is shared unchecked. Without `orders`, prompt injection is left out: five
-    sixths of the time, and the index asks for it again. Without `words`, only the form is checked.
+    In a file that is not a lesson, only errors of prompt injection count. A rule that takes more than
+    `seconds` of processor time is itself an error: nothing is shared unchecked. Without `orders`, prompt
+    injection is left out, five sixths of the time. Without `words`, only the form is checked.
     """
     where = candidate.shown
     findings: list[Finding] = []

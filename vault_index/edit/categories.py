@@ -50,10 +50,9 @@ class Plan:
 def plan(vault: Vault, old: str, new: str) -> Plan:
     """List the files that a rename of a category would touch, and what would happen to each.
 
-    Whatever is in a folder of that name moves with it, pictures too; what frontmatter declares is
-    rewritten, the rest of a file stays as it is. Raises VaultError for names that are no
-    categories, a category below itself, nothing to move, a file that is in the way, and files that
-    would move within, into or out of a git repository below the vault's folder.
+    Whatever is in a folder of that name moves with it, pictures too; frontmatter is rewritten. Raises
+    VaultError for names that are no categories, a category below itself, nothing to move, a file in
+    the way, and a move that touches a git repository below the vault's folder.
     """
     before, after = checked(old), checked_folder(new)
     if before == after:
@@ -113,11 +112,8 @@ def move(vault: Vault, path: str, category: str) -> Change:
 def apply(vault: Vault, planned: Plan) -> None:
     """Apply a plan. If a file cannot be changed, all changes are undone.
 
-    Each file is compared with the plan again right before it is changed, and a save in between
-    stays: a file saved since it moved is not moved back, and the error names it.
-
-    Raises ChangedError if a file is not as it was for the plan, VaultError if another one is in its
-    way, WriteError.
+    Each file is compared with the plan right before it is changed, so a save in between stays. Raises
+    ChangedError for such a file, VaultError if another is in its way, WriteError.
     """
     for change in planned.changes:
         if change.before is not None:

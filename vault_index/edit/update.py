@@ -211,12 +211,9 @@ def confirm(vault: Vault, entry: entries.Entry, day: date) -> Confirmed:
 def delete(vault: Vault, name: str, shown: entries.Entry | None = None) -> Path:
     """Delete a lesson and return the path of its file. git still has what was committed.
 
-    `name` is its id, its path, or the end of either. A section goes out of its file, and so does
-    the text before the first one; with the last lesson goes the file, and a folder that is empty
-    then. The index knows at its next sync. `shown` is the entry that somebody saw who agreed to it.
-
-    Raises VaultError for a name of no lesson, of several, or of another lesson than before;
-    LessonError, WriteError.
+    `name` is its id, its path, or the end of either. With the last lesson of a file goes the file, and
+    its folder if that is empty then. `shown` is the entry that a person agreed to delete. Raises
+    VaultError for a name of no lesson, of several, or of another than `shown`; LessonError, WriteError.
     """
     entry = shown or entries.entry(vault, name)
     file = vault.root / entry["path"]

@@ -54,9 +54,8 @@ def why_skipped(prompt: str) -> str:
     """Return why a prompt gets no search; "" if it deserves one.
 
     No search for: prompts under 10 characters, slash commands, lines for the shell, messages of the
-    agent's own machinery, and acknowledgements - up to 14 words that open like one and hold no word of
-    substance. Words of work (undo, push, commit) count as substance unless such an opening precedes
-    them, so "undo the last commit" is searched for and "no, undo that" is not.
+    agent's machinery, and acknowledgements: up to 14 words that open like one and hold no word of
+    substance. "undo the last commit" is searched for, "no, undo that" is not.
     """
     text = prompt.strip()
     if len(text) < MIN_CHARS:

@@ -141,10 +141,9 @@ SETTINGS = "vault.toml"
 def find(named: str | None, folder: str, environ: Mapping[str, str]) -> str | None:
     """Return the root of a vault, the folder that holds `lessons/`; None without one.
 
-    `named` is a path in or below it, else `$LESSONS_VAULT` is; a path that does not exist is a typo and
-    not the vault around it. Without either it is the nearest vault from `folder` upwards, else the
-    `vault` of the user's settings. Raises ValueError if those are not TOML, OSError if they cannot be
-    read.
+    `named`, else `$LESSONS_VAULT`, is a path in or below it. Without either it is the nearest vault from
+    `folder` upwards, else the `vault` of the user's settings. Raises ValueError if those are not TOML,
+    OSError if they cannot be read.
     """
     named = named or environ.get("LESSONS_VAULT")
     if named:

@@ -37,9 +37,8 @@ def ask(
     """Start the watcher unless one is starting, wait until it listens, and return its answer.
 
     None if no watcher will answer: hooks may not start one, it died, it takes too long, or the index
-    folder is not ours yet. A hook does not wait for a vault that has no index yet. `until` is a time
-    of the monotonic clock. `autostart` reads the setting of that name from the settings file of a
-    vault, and is called only where a file mentions it. Raises protocol.NoAnswer.
+    folder is not ours yet. `until` is a time of the monotonic clock. `autostart` reads the setting from
+    a vault's settings file. Raises protocol.NoAnswer.
     """
     path = f"{root}/.vault_index"
     try:

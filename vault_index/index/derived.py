@@ -1,9 +1,7 @@
 """The derived tables, which follow from lessons and skills: a list.
 
-Each says whether it is stale, by what the manifest says, and can be made again from what is already
-in the index or on disk. They are refreshed in the order of the list, as a later one may read what an
-earlier one wrote. `Manifest.derived` has an entry for each that follows the lessons' rows as they are;
-whoever writes rows empties it.
+Each says whether it is stale, and is made from what is in the index or on disk, in the order of the
+list. `Manifest.derived` has an entry for each that is up to date; whoever writes rows empties it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Make the index equal to the lesson files on disk, and what follows from lessons and skills.
 
-`sync` is the only way into the index, whoever asks. It compares by stat, then by content, embeds only
-passages whose vector is not kept, and writes in batches: see `store.sync`. A *full pass* does all of
-it; a *quick pass* (after a save) leaves out git and most derived tables, which take longer than the
-rest of a small change.
+`sync` is the only way into the index. It compares by stat, then by content, embeds only new passages,
+and writes in batches: see `store.sync`. A *full pass* does all of it; a *quick pass* (after a save)
+leaves out git and most derived tables.
 """
 
 from __future__ import annotations

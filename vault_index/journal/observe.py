@@ -1,9 +1,8 @@
 """The records of a session, a view over its moments: prompts, observations of each turn, a summary.
 
 By rule, without a model. An observation is a unit of work. A turn has at least one if it led to work or
-to an answer that says something; a long one is cut where the work turns: after a commit, after a check
-that failed and passes, before a text that follows much work. Its narrative is all that the agent said
-there, word for word.
+to an answer that says something; a long one is cut after a commit, after a check that failed and passes,
+before a text that follows much work. Its narrative is what the agent said, word for word.
 """
 
 from __future__ import annotations

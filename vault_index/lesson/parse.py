@@ -63,11 +63,9 @@ class Lesson:
 def parse_file(data: bytes, path: str) -> list[Lesson]:
     """Parse one file of a vault into its lessons, in their order.
 
-    `path` is relative to the vault's folder. Ids come from the frontmatter key `id`, else from the
-    path; making them unique across files is the index's job. An empty file holds no lesson.
-
-    Raises LessonError, with the line, for text that is not UTF-8 and frontmatter that is not a
-    YAML mapping.
+    `path` is relative to the vault's folder. Ids come from the frontmatter key `id`, else from the path;
+    the index makes them unique. Raises LessonError, with the line, for text that is not UTF-8 and
+    frontmatter that is not a YAML mapping.
     """
     file = LessonFile.of(data, path)
     return lessons_of(file, metadata_of(file))

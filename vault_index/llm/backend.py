@@ -211,10 +211,9 @@ def is_refusal(text: str) -> bool:
 def parse_json(text: str, keys: Mapping[str, Mapping[str, Any]], name: str) -> dict[str, Any]:
     """Return the JSON object of an answer, with exactly the keys asked for.
 
-    `keys` is name -> JSON schema, of which `type` (one), `enum`, `items` and `properties` count; every
-    property that is named is required. Other keys are left out, at every depth. A code fence and words
-    around the object do no harm. Raises ModelRefusedError, and ModelAnswerError naming the first key
-    that does not fit; the answer is in neither, since it may hold anything.
+    `keys` is name -> JSON schema, of which `type` (one), `enum`, `items` and `properties` count; each
+    property is required. Other keys, a code fence and words around the object are left out. Raises
+    ModelRefusedError, and ModelAnswerError naming the first key that does not fit, without the answer.
     """
     if is_refusal(text):
         raise ModelRefusedError(f"{name} declined to answer", _CHOOSE)

@@ -40,10 +40,9 @@ def injection(
 ) -> str:
     """Return the block for an agent: at most `max_tokens` x 4 characters, "" if nothing fits.
 
-    A hit that comes as its line has its title, and its first sentence if that fits. Another lesson is a
-    line with categories, title and score, one with path, author and date, then the text as
-    a quotation, cut at a sentence. The room that one does not need goes to the next. A skill is one line.
-    `journal` is a section of its own, defused already.
+    A hit that comes as its line has its title, and its first sentence if that fits. Another lesson has
+    categories, title and score, path, author and date, then the text as a quotation, cut at a sentence.
+    The room that one does not need goes to the next. `journal` is a section, defused already.
     """
     intro = INTRO if hits or skills else JOURNAL_INTRO
     if (hits or skills) and journal:

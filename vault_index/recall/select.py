@@ -123,12 +123,9 @@ def for_session(
 ) -> Injection:
     """Return what the start of a session in a project should get, by what the project is doing.
 
-    Before the lessons comes what was done here last, older than this session.
-
-    Rules of the project come first, whatever it is doing, as an agent needs them before the work
-    begins. Each of the last commits' subjects is a query, and so are the branch and the changed files
-    with the project's name: a subject found among ten others in one query would be lost. Changes of the
-    vault's own lessons are no such work.
+    First comes what was done here last, then the project's rules, then lessons for the work: each subject
+    of the last commits is a query, and so are the branch and the changed files with the project's name.
+    Changes of lessons do not count as work.
     """
     activity = git.activity(project, vault.lessons_dir)
     branch = [] if activity.branch in _MAIN else re.findall(r"[^\s/_-]+", activity.branch)

@@ -1,11 +1,9 @@
 """A failed command -> lessons: ranked by what command and message say, silent below a floor of its own.
 
-Three texts are searched as one: the command with the lines that say why, these lines, and the whole
-output, of which only the words count. Raw scores grow with the length of an output, so what decides
-whether a lesson is injected is how far it stands out from the next four, with what message and command
-share with it in rare words.
-The floor is a high quantile of that over failures that no lesson answers (`foreign_failures.txt`),
-in the vault at hand. Lines of a lesson's `fires_on_error` and `silent_on_error` act by themselves.
+Three texts are searched as one: the command with the lines that say why, these lines, and the words of
+the whole output. Raw scores grow with an output's length, so a lesson is injected if it stands out from
+the next four and shares rare words with message and command. The floor is a high quantile over failures
+that no lesson answers (`foreign_failures.txt`). Taught lines act by themselves.
 """
 
 from __future__ import annotations

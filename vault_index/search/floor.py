@@ -1,11 +1,9 @@
 """When to be silent: two floors, fitted to a vault and an embedder without any labels.
 
-Above the upper one an agent gets the whole lesson, between the two its line. A constant does not carry
-from one vault to another: BM25 and the best of n cosines grow with the vault. So the titles of the
-vault's own lessons are searched, each without its lesson: what the others then have of evidence is what a
-prompt of the vault's subject has that no lesson answers. Prompts on other subjects, shipped with the
-package, are the second condition. A vault's own `fires_on` and `silent_on` prompts do not move a floor:
-they act by themselves (`search.taught`).
+Above the upper floor an agent gets the whole lesson, between the two its line. A constant does not carry
+from one vault to another: BM25 and the best of n cosines grow with the vault. So each title of the vault
+is searched without its lesson, as a prompt that no lesson answers. Prompts on other subjects, shipped
+with the package, are the second condition. Taught prompts do not move a floor (`search.taught`).
 """
 
 from __future__ import annotations

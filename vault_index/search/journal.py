@@ -1,9 +1,8 @@
 """A query -> records of the journal, with the evidence for each.
 
-The score is that of lessons: `cosine + 0.01 x BM25`, of the best of a record's rows. A prompt and the
-observations of its turn are one hit, the best of them, with the uuids of all that were found: without
-that a turn takes several of the first places (.80 of right answers among the first five, with it .82).
-Recency is a window and no decay: what lies outside is counted.
+The score is `cosine + 0.01 x BM25`, as for lessons, of a record's best row. A prompt and the observations
+of its turn are one hit, the best of them (.82 of right answers among the first five, else .80). Recency
+is a window and no decay: older records are counted.
 """
 
 from __future__ import annotations

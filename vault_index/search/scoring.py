@@ -1,9 +1,8 @@
 """Score the rows of a table for a query, and return the best as hits with their evidence.
 
-The score is `cosine + 0.01 x BM25`, and what exact words and a taught prompt add (`search.exact`,
-`search.taught`): a plain sum of evidence in absolute units. On the evaluation set it ranks better
-than either alone and than reciprocal rank fusion, which also throws away the magnitude that the
-floor needs.
+The score is `cosine + 0.01 x BM25`, and what exact words and a taught prompt add: a plain sum of
+evidence in absolute units. On the evaluation set it ranks better than either alone and than reciprocal
+rank fusion, which loses the magnitude that the floor needs.
 """
 
 from __future__ import annotations

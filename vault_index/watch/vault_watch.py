@@ -1,6 +1,6 @@
 """One vault in the watcher: it reindexes on save and keeps everything that a search needs loaded.
 
-A loop in a thread of its own: gather what happened, ask `schedule` what is due, do it. Questions are
+A loop in a thread: gather what happened, ask `schedule` what is due, do it. Questions are
 answered beside it (`Questions`). Small changes are indexed here. Many at once, a rebuild and the floor
 are left to a `lessons index` of lower priority: the embedder's use of all processors and LanceDB's
 memory then belong to another process than the one that answers.
