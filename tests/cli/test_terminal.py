@@ -132,7 +132,7 @@ def test_search_marks_where_hooks_would_be_silent(
     answer = run("lessons", "search", asked, "--json", cwd=team.root).json
     assert [hit["injected"] for hit in answer["hits"]] == [True, False, False]
     lines = ESCAPE.sub("", rendered(f"lessons search {asked}", 80, monkeypatch)).splitlines()
-    at = [line.startswith("--- below the floor (") for line in lines].index(True)
+    at = [line.startswith("--- below the floor:") for line in lines].index(True)
     assert [line[:2] for line in lines[:at] if line[:1].isdigit()] == ["1."]
     assert [line[:2] for line in lines[at:] if line[:1].isdigit()] == ["2.", "3."]
     assert "below the floor" not in run("lessons", "search", asked, cwd=team.root).out

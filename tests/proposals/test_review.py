@@ -124,10 +124,11 @@ def test_with_vectors_too(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
     with_words(vault)
     reconcile.sync(vault)
     drafted = Lesson("key", "proposal.md", "Rotate the key", TEXT, ("ops",))
-    (found,) = similarity.outlook(vault, drafted, ["the signing key of a release"], [])
+    asked = "rotate the signing key of a release before it is built"
+    (found,) = similarity.outlook(vault, drafted, [asked], [])
     write(vault.lessons_dir / "key.md", lesson_text("Rotate the key", TEXT))
     reconcile.sync(vault)
-    (hit, *_) = query.find(vault, "the signing key of a release")
+    (hit, *_) = query.find(vault, asked)
     assert (found["then"]["place"], hit.lesson_id) == (1, "key")
     assert abs(hit.score - found["then"]["score"]) < 0.1 * hit.score
 

@@ -16,7 +16,7 @@ from tests.support.indexed import kept_on
 from vault_index.index import reconcile
 from vault_index.lesson import identifiers
 from vault_index.recall import select
-from vault_index.search import query, scoring
+from vault_index.search import entries, query
 from vault_index.search.query import Query
 from vault_index.vault import Vault
 
@@ -60,9 +60,9 @@ def test_only_a_lesson_about_it_is_injected_for_it(vault: Vault) -> None:
 
 
 def test_an_identifier_that_no_lesson_has_speaks_against_all(vault: Vault) -> None:
-    known = query.find(vault, "the tuple of the names")[0]
-    unknown = query.find(vault, "the tuple of the names xyz_unheard_of")[0]
-    assert unknown.no_reason == pytest.approx(scoring.UNKNOWN)
+    known = query.find(vault, "the tuple of the names that a function keeps")[0]
+    unknown = query.find(vault, "the tuple of the names that a function keeps xyz_unheard_of")[0]
+    assert unknown.no_reason > known.no_reason
     assert unknown.reason < known.reason
 
 
@@ -142,3 +142,38 @@ def test_any_text_has_bounded_marks_and_a_column_without_odd_spaces(text: str) -
     assert len(identifiers.of_query(text)) <= identifiers.MAX_MARKS
     words = identifiers.column_of("", text).split(" ")
     assert all(not word or word == "".join(word.split()) for word in words)
+
+
+NAMED = {
+    "disk.md": "---\ntitle: Logs fill the disk\ntags: [quokkafish]\n---\nRotate them each day.\n",
+    "cert.md": "---\ntitle: The wildcard certificate\naliases: [star rotation]\n---\nAsk for it.\n",
+    "codes.md": lesson_text(
+        "Codes", "| code | do |\n|---|---|\n| 250003 | log in |\n| Z9 | set it |"
+    ),
+    "people/ask.md": lesson_text("Whom to ask", "Two of the guild look at each change."),
+    "pods.md": lesson_text("Pods flap", "We set `stabilizationWindowSeconds: 600` and it stopped."),
+} | {f"other-{n}.md": lesson_text(f"Other {n}", f"Water the plants of room {n}.") for n in range(5)}
+NAMES = {
+    "quokkafish": "disk", "star rotation": "cert", "250003": "codes", "Z9": "codes",
+    "people": "people/ask", "stabilizationWindowSeconds": "pods",
+}  # fmt: skip
+
+
+def test_a_tag_an_alias_a_code_and_a_category_find_their_lesson(make_vault: MakeVault) -> None:
+    vault = make_vault(NAMED)
+    reconcile.sync(vault)
+    for asked, wanted in NAMES.items():
+        assert query.find(vault, asked)[0].lesson_id == wanted, asked
+        assert [hit.lesson_id for hit in select.for_prompt(vault, asked).hits] == [wanted], asked
+    assert query.find(vault, "what does Z9 say?")[0].lesson_id == "codes"
+    assert entries.entry(vault, "star rotation")["id"] == "cert"
+    for unknown in ("250004", "wombatfish", "Z8"):
+        assert not select.for_prompt(vault, unknown).hits, unknown
+
+
+def test_a_shown_score_is_between_0_and_1_in_the_order_of_the_list(vault: Vault) -> None:
+    hits = query.find(vault, "What repl_co_names holds", k=20)
+    shown = [hit.as_json()["score"] for hit in hits]
+    assert shown == sorted(shown, reverse=True)
+    assert all(0 <= score < 1 for score in shown)
+    assert hits[0].as_json()["sum"] == round(hits[0].score, 4) > 1

@@ -18,7 +18,7 @@ from vault_index.edit import init
 from vault_index.errors import IndexStateError, VaultError
 from vault_index.index import reconcile
 from vault_index.lesson.category import normalise, prefixes
-from vault_index.search import entries, floor, scoring
+from vault_index.search import entries, floor
 from vault_index.search import query as search
 from vault_index.search.hit import Hit, parts_of
 from vault_index.search.query import Query
@@ -134,7 +134,7 @@ def test_a_score_is_cosine_and_a_hundredth_of_bm25(many: Vault) -> None:
     asked = WordEmbedder().embed_query(query)
     cosines = {row["lesson_id"]: float(np.dot(row["vector"], asked)) for row in rows}
     bm25 = dict.fromkeys(cosines, 0.0)
-    places, scores = opened.store.matches(query, 1000)
+    places, scores = opened.store.matches(query)
     for row, score in zip(opened.store.take(places), scores, strict=True):
         bm25[row["lesson_id"]] = float(score)
     hits = search.find(many, query, k=1000)
@@ -143,7 +143,7 @@ def test_a_score_is_cosine_and_a_hundredth_of_bm25(many: Vault) -> None:
         assert hit.cosine == pytest.approx(cosines[hit.lesson_id], abs=1e-5)
         assert hit.full_text == pytest.approx(0.01 * bm25[hit.lesson_id], abs=1e-6)
         assert hit.score == hit.cosine + hit.full_text + hit.exact
-    assert hits == sorted(hits, key=scoring.rank, reverse=True)
+    assert hits == sorted(hits, key=lambda hit: hit.rank, reverse=True)
 
 
 @pytest.mark.parametrize("k", [1, 3, 70])
@@ -181,7 +181,7 @@ def test_confidence_orders_what_is_alike_and_is_not_in_the_score(make_vault: Mak
     hits = search.find(vault, "raise the heap")
     assert [hit.lesson_id for hit in hits] == ["b", "c", "a", "d"]
     assert len({round(hit.score, 6) for hit in hits[:3]}) == 1
-    assert scoring.rank(hits[0]) == pytest.approx(1.05 * hits[0].score)
+    assert hits[0].rank == pytest.approx(1.05 * hits[0].score)
 
 
 # queries
@@ -232,7 +232,7 @@ def test_an_empty_query_finds_nothing(many: Vault, query: str) -> None:
 def test_any_query_is_answered_in_order(many: Vault, query: str) -> None:
     hits = search.find(many, query, k=5)
     assert len(hits) == (5 if query.strip() else 0)
-    assert hits == sorted(hits, key=scoring.rank, reverse=True)
+    assert hits == sorted(hits, key=lambda hit: hit.rank, reverse=True)
 
 
 def test_an_unknown_kind_is_an_error(many: Vault) -> None:

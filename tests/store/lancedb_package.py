@@ -60,12 +60,12 @@ class Opened:
         query = self._table.search().limit(None).select(list(columns)).with_row_id(True)
         yield from query.to_batches()
 
-    def bm25(self, text: str, column: str, limit: int, where: str | None) -> pa.Table:
+    def bm25(self, text: str, column: str, limit: int) -> pa.Table:
         """Return `_score` (BM25) and `_rowid` of the rows that match any word of a text."""
         from lancedb.query import MatchQuery
 
         query = self._table.search(MatchQuery(text, column), query_type="fts").limit(limit)
-        return _rows(query.with_row_id(True).select(["_score"]), where)
+        return _rows(query.with_row_id(True).select(["_score"]), None)
 
     def rows_by_id(self, row_ids: Sequence[int], columns: Sequence[str]) -> pa.Table:
         """Return columns and `_rowid` of these rows, in the order of the table."""

@@ -25,7 +25,7 @@ from tests.support.files import lesson_text
 from tests.support.places import REPO
 from vault_index.errors import IndexStateError
 from vault_index.store.filters import any_of, below
-from vault_index.store.lance import COMPACT_AFTER, LanceTable, Table
+from vault_index.store.lance import COMPACT_AFTER, LanceTable, Table, matrix
 from vault_index.store.reader import Reader
 from vault_index.store.schema import (
     DOCUMENTS,
@@ -97,21 +97,31 @@ def test_both_read_the_same(filled: Path, where: str | None) -> None:
     assert in_order(taken) == in_order(other.rows_by_id(some, taken.column_names[:-1]))
 
 
-@pytest.mark.parametrize("where", FILTERS)
 @pytest.mark.parametrize(
     "text",
     ["heap", "Heap LOCK the", '"heap lock"', "größe café", "snake_case v1.2.3", "don't", "zyzzyva",
      "the and of", "heap^2 AND (lock OR *)", "staging " * 200],
 )  # fmt: skip
-def test_both_match_the_same_words(filled: Path, text: str, where: str | None) -> None:
+def test_both_match_the_same_words(filled: Path, text: str) -> None:
     one, other = both(filled)
     for limit in (3, 1000):
-        mine = one.bm25(text, FULL_TEXT, limit, where)
-        theirs = other.bm25(text, FULL_TEXT, limit, where)
+        mine = one.bm25(text, FULL_TEXT, limit)
+        theirs = other.bm25(text, FULL_TEXT, limit)
         if limit == 3:  # equal scores: any of them may be left out
             assert sorted(mine["_score"].to_pylist()) == sorted(theirs["_score"].to_pylist())
         else:
             assert in_order(mine) == in_order(theirs)
+
+
+def test_the_nearest_rows_are_those_of_all_vectors(filled: Path) -> None:
+    reader = Reader(filled, DIMENSION)
+    asked = some_rows(1, 7)[0]["vector"]
+    rows = reader.scan(["vector"], ids=True)
+    every = dict(zip(rows["_rowid"].to_pylist(), matrix(rows, DIMENSION) @ asked, strict=True))
+    places, cosines = reader.nearest(asked, 5)
+    assert list(cosines) == sorted(cosines, reverse=True)
+    assert np.allclose([every[id] for id in reader.ids[places].tolist()], cosines, atol=1e-5)
+    assert np.allclose([every[id] for id in reader.ids.tolist()], reader.cosines(asked), atol=1e-5)
 
 
 @pytest.mark.slow
@@ -146,7 +156,7 @@ def test_both_make_the_same_table(tmp_path: Path) -> None:
     # the key of ours is there from the first version on
     assert one.count_versions() == other.count_versions() - 1
     for word in WORDS:
-        scores = [door.bm25(word, FULL_TEXT, 100, None)["_score"].to_pylist() for door in made]
+        scores = [door.bm25(word, FULL_TEXT, 100)["_score"].to_pylist() for door in made]
         assert sorted(scores[0]) == sorted(scores[1])
     for door in made:
         door.merge_arrow(rows.slice(0, 3), delete=True)
@@ -197,7 +207,7 @@ def test_a_pinned_reader_reads_what_was_there_and_others_what_is(store: Table) -
     follower = Table(store.index, DIMENSION)
     before = pinned.count()
     assert follower.count() == before
-    places, _ = pinned.matches("heap", 1000)
+    places, _ = pinned.matches("heap")
     shown = pinned.take(places[::-1])
     code = f"""
         from pathlib import Path
@@ -237,12 +247,12 @@ def test_old_versions_are_counted_and_dropped_alike(store: Table) -> None:
 
 def test_threads_ask_side_by_side(store: Table) -> None:
     pinned = Reader(store.index, DIMENSION)
-    expected = sorted(pinned.matches("heap lock", 1000)[1].tolist())
+    expected = sorted(pinned.matches("heap lock")[1].tolist())
     found: list[list[float]] = []
 
     def ask() -> None:
         for _ in range(20):
-            found.append(sorted(pinned.matches("heap lock", 1000)[1].tolist()))
+            found.append(sorted(pinned.matches("heap lock")[1].tolist()))
 
     threads = [threading.Thread(target=ask) for _ in range(8)]
     for thread in threads:
@@ -261,7 +271,7 @@ store.create()
 store.replace(some_rows(30, 1), [])
 store.fold()
 pinned = Reader(store.index, DIMENSION)
-places, _ = pinned.matches("heap", 100)
+places, _ = pinned.matches("heap")
 assert len(places) == len(pinned.take(places)) > 0
 assert len(pinned.nearest(some_rows(1, 2)[0]["vector"], 5)[0]) == 5
 assert len(pinned.rows(["id"])) == pinned.count() == 30

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 
-MIN_CHARS = 10
+MIN_CHARS = 10  # of a prompt that says what it is about
+MIN_DIGITS = 3  # of a code: fewer choose an answer
 MAX_CHATTER_WORDS = 14
 MAX_CHARS = 10_000  # a longer prompt is no acknowledgement
 
@@ -50,15 +51,20 @@ _WORK = frozenset(
 )
 
 
+def _is_name(prompt: str) -> bool:
+    """Whether a short prompt is one word, or has a code: a lesson may have just that."""
+    return len(prompt.split()) == 1 or any(map(str.isdigit, prompt))
+
+
 def why_skipped(prompt: str) -> str:
     """Return why a prompt gets no search; "" if it deserves one.
 
-    No search for: prompts under 10 characters, slash commands, lines for the shell, messages of the
-    agent's machinery, and acknowledgements: up to 14 words that open like one and hold no word of
-    substance. "undo the last commit" is searched for, "no, undo that" is not.
+    No search for: prompts under 10 characters but for a lone name or code, slash commands, lines for
+    the shell, messages of the agent's machinery, and acknowledgements: up to 14 words that open like
+    one and hold no word of substance. "undo the last commit" is searched for, "no, undo that" is not.
     """
     text = prompt.strip()
-    if len(text) < MIN_CHARS:
+    if len(text) < MIN_CHARS and not _is_name(text):
         return f"fewer than {MIN_CHARS} characters"
     if _SLASH_COMMAND.match(text):
         return "a slash command"
@@ -71,7 +77,9 @@ def why_skipped(prompt: str) -> str:
     words = _WORD.findall(text.lower().replace("\u2019", "'"))
     if not words:
         return "no words"
-    is_chatter = all(word in _CHATTER or word.isdigit() for word in words)
+    is_chatter = all(
+        word in _CHATTER or (word.isdigit() and len(word) < MIN_DIGITS) for word in words
+    )
     opens = words[0] in _OPENERS
     if is_chatter and len(words) <= MAX_CHATTER_WORDS and (opens or not _WORK & set(words)):
         return "an acknowledgement"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from vault_index.embed.cache import VectorCache
 from vault_index.lesson import category, identifiers, passages
@@ -63,6 +63,7 @@ def of_lesson(
         written_by=lesson.written_by[:MAX_FIELD_CHARS],
         filed_by=AUTHOR if declared else FOLDER if branch else NOBODY,
         tags=list(lesson.tags),
+        aliases=[alias[:MAX_FIELD_CHARS] for alias in lesson.aliases][:MAX_TAUGHT],
         fires_on=list(lesson.fires_on),
         silent_on=list(lesson.silent_on),
         fires_on_error=list(lesson.fires_on_error)[:MAX_TAUGHT],
@@ -154,7 +155,8 @@ def of_file(
 def with_categories(row: LessonRow, filed: Sequence[str], filed_by: str = "") -> LessonRow:
     """Return a copy of a row with other categories, in all columns that depend on them."""
     first, second, third, fourth = category.levels(filed)
-    heading = "\n".join([" ".join(filed), *_titles(row), row["title"], row["text"]])
+    names = [" ".join([*filed, *row["tags"]]), *row["aliases"], *_titles(row), row["title"]]
+    heading = "\n".join([*filter(None, names), row["text"]])
     return row | LessonRow(
         categories=list(filed),
         category_l0=first,
@@ -162,9 +164,14 @@ def with_categories(row: LessonRow, filed: Sequence[str], filed_by: str = "") ->
         category_l2=third,
         category_l3=fourth,
         fulltext=apart(heading) if row["is_whole"] else "",
-        identifiers=identifiers.column_of(row["title"], row["text"]) if row["is_whole"] else "",
+        identifiers=identifiers.column_of(names_of(row), row["text"]) if row["is_whole"] else "",
         filed_by=filed_by or row["filed_by"],
     )
+
+
+def names_of(row: Mapping[str, Any]) -> str:
+    """Return the names of a lesson, a line each: its title, its aliases and its tags."""
+    return "\n".join([row["title"], *(row["aliases"] or ()), *(row["tags"] or ())])
 
 
 def _titles(row: LessonRow) -> list[str]:

@@ -42,12 +42,12 @@ _FETCH = (
 _LINE_END = re.compile(r"(?<!\r)\r++(?:\n|\Z)")
 _BOUNDARY = re.compile(r"-{3,}\s*")
 OWN_KEYS = (  # that a section may have of its own
-    *("categories", "category", "tags", "type"),
+    *("categories", "category", "tags", "aliases", "type"),
     *("fires_on", "silent_on", "fires_on_error", "silent_on_error"),
 )
 KEYS = frozenset(  # of frontmatter, and `name` and `description` of a skill
     (*OWN_KEYS, *"id title confidence created confirmed source applies_to anchors".split())
-    + tuple("description link author aliases date name".split())
+    + tuple("description link author date name".split())
 )
 _KEY = re.compile(r"[\s{]*(?P<quote>['\"]?)(?P<key>[^\s:'\"#{][^:]*?)(?P=quote)\s*:(?:\s|$)")
 _OWN = re.compile(rf"(?:{'|'.join(OWN_KEYS)})[ \t]*:(?:\s|$)")

@@ -35,6 +35,7 @@ _QUOTED = re.compile(
 )
 _CODE = re.compile(r"`([^`\n]{1,200})`")
 _CAPITALS = re.compile(r"\b[A-Z]{2,}(?:[ ]+[A-Z]{2,})+\b")  # ON CONFLICT DO NOTHING
+_NUMBER = re.compile(r"(?<![\w.,:-])\d{3,}(?![\w,:-]|\.\d)")  # 250003
 _FIRST_SENTENCE = re.compile(r"(?<=[.!?])\s|(?<=[\u3002\uff01\uff1f])|\n\s*\n")
 
 
@@ -45,6 +46,11 @@ class Mark:
     text: str  # folded
     parts: tuple[str, ...] = ()
     is_phrase: bool = False
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is a code of digits alone: that no lesson has it says nothing."""
+        return self.text.isdigit()
 
 
 def column_of(title: str, text: str) -> str:
@@ -69,6 +75,8 @@ def of_query(query: str) -> tuple[Mark, ...]:
         is_word = " " not in folded and _is_identifier(phrase.strip())
         if not is_word:
             marks.setdefault(folded, Mark(folded, is_phrase=True))
+    for number in _NUMBER.findall(query):
+        marks.setdefault(number, Mark(number, is_phrase=True))
     inside = {word for phrase in _CAPITALS.findall(query) for word in phrase.lower().split()}
     for chunk in apart(query).split():
         word = chunk.strip(_EDGES)

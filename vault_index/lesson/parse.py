@@ -43,6 +43,7 @@ class Lesson:
     text: str
     categories: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()  # other titles
     type: str = ""
     confidence: int = DEFAULT_CONFIDENCE
     created: datetime | None = None
@@ -165,6 +166,7 @@ def words(value: Any) -> tuple[str, ...]:
 _OWNABLE: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("categories", "tags"), words),
     "type": _one_line,
+    "aliases": _texts,
     **dict.fromkeys(("fires_on", "silent_on", "fires_on_error", "silent_on_error"), _texts),
 }
 

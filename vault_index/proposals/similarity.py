@@ -19,6 +19,7 @@ from vault_index.lesson.category import prefixes
 from vault_index.lesson.parse import Lesson
 from vault_index.proposals import draft, fingerprint, store
 from vault_index.search import entries, evidence, floor, query, scoring, taught, unindexed
+from vault_index.search.hit import rank_of, unit
 from vault_index.search.query import Query
 from vault_index.search.scoring import PIECE_WEIGHT
 from vault_index.store import filters
@@ -98,7 +99,7 @@ def _candidates(
     import numpy as np
 
     table = vault.open_index().store
-    listed = table.matches(query.searched(text), CANDIDATES)[0].tolist()
+    listed = table.matches(query.searched(text))[0][:CANDIDATES].tolist()
     if vector is not None:
         listed += table.nearest(vector, NEAREST_ROWS)[0].tolist()
     places = np.array(list(dict.fromkeys(listed)), int)
@@ -142,12 +143,12 @@ def outlook(
         with_itself = (
             0.0 if is_silent else 1.0
         )  # the cosine of a taught prompt: see `search.taught`
-        ranked = scoring.rank_of(own + with_itself, lesson.confidence)
+        ranked = rank_of(own + with_itself, lesson.confidence)
         reason = evidence.reason_of(own, [hit.base for hit in others])
         now = _as_json(results.hits[0], least) if results.hits else None
         then = {
-            "place": 1 + sum(scoring.rank(hit) > ranked for hit in others),
-            "score": round(own, 3),
+            "place": 1 + sum(hit.rank > ranked for hit in others),
+            "score": round(unit(own), 3),
             "is_above": not is_silent,  # the prompt is a taught one then
             "finds": least is None or reason >= least,
         }
@@ -156,7 +157,7 @@ def outlook(
 
 
 def _as_json(hit: Hit, least: float | None) -> dict[str, Any]:
-    score = round(hit.score, 3)
+    score = round(hit.relevance, 3)
     values = {"id": hit.lesson_id, "title": hit.title, "score": score}
     return values | {"is_above": hit.is_above(least)}
 
@@ -185,7 +186,7 @@ class _Draft:
         matched = 0.0
         for word, asked in Counter(searched_words(text)).items():
             if times := self._words[stem_of(word)]:
-                having = 1 + len(table.matches(word, scoring.MAX_SCORED)[0])
+                having = 1 + len(table.matches(word)[0])
                 matched += asked * unindexed.bm25_score(times, self._length, having, lessons)
         return cosine + scoring.FULL_TEXT_WEIGHT * matched
 

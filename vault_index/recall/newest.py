@@ -40,6 +40,8 @@ def only(vault: Vault, hits: Iterable[Hit], keep: Keep) -> list[Hit]:
 
 def _one_of_each(vault: Vault, hits: list[Hit]) -> list[Hit]:
     """Return hits without those that are nearly equal to a better one; the newest is in its place."""
+    if len(hits) < 2:
+        return hits
     vectors = vault.open_index().store.of_lessons([hit.lesson_id for hit in hits])
     kept: list[Hit] = []
     for hit in hits:

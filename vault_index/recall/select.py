@@ -15,7 +15,7 @@ from vault_index import features, git
 from vault_index.hotpath import chatter
 from vault_index.lesson import file
 from vault_index.recall import block, newest, words
-from vault_index.search import above, floor, scoring, unindexed
+from vault_index.search import above, floor, unindexed
 from vault_index.search.floor import COMPANION_SHARE
 from vault_index.search.hit import Hit
 from vault_index.search.query import Query
@@ -267,22 +267,19 @@ def _above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> Injec
 
 def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> Injection:
     best: dict[str, Hit] = {}
-    left_out: dict[str, str] = {}  # path of a file -> why
     least: float | None = None
     near: list[Hit] = []
     silenced: list[Hit] = []
     room = max(wanted.lessons, wanted.lines) + len(wanted.given) + len(wanted.pointed)
     room += EXTRA_HITS if is_restricted(vault) else 0
-    k = room + vault.open_index().withheld
+    asked = Query("", room, text_only=wanted.text_only, for_agent=True)
     for text in queries:
-        results, floors = floor.lessons_above(vault, Query(text, k, text_only=wanted.text_only))
+        results, floors = floor.lessons_above(vault, replace(asked, text=text))
         least = floors.line if wanted.lines else floors.whole
-        left_out |= {hit.path: hit.withheld for hit in results.hits if hit.withheld}
         near += [hit for hit, _ in results.dropped[:1] if not results.hits]
         silenced += results.silenced
-        usable = [hit for hit in results.hits if not hit.withheld][:room]
-        near += [hit for hit in usable if hit.as_line and not wanted.lines]
-        for hit in only_trusted(vault, usable):
+        near += [hit for hit in results.hits if hit.as_line and not wanted.lines]
+        for hit in only_trusted(vault, results.hits):
             before = best.get(hit.lesson_id)
             is_better = before is None or (before.as_line, -before.score) > (
                 *(hit.as_line, -hit.score),
@@ -291,7 +288,7 @@ def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> I
                 best[hit.lesson_id] = hit
     for hit in silenced:  # whatever another of the queries says
         best.pop(hit.lesson_id, None)
-    found = sorted(best.values(), key=lambda hit: (-scoring.rank(hit), hit.lesson_id))
+    found = sorted(best.values(), key=lambda hit: (-hit.rank, hit.lesson_id))
     kept = newest.only(vault, found, deliverable)
     fresh = _fresh(kept, wanted)
     some = 2 * max(wanted.lessons, wanted.lines)
@@ -311,8 +308,10 @@ def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> I
             left |= {id: why for id in best if id not in ids and id not in left}
         return Injection("", hits, floor=least, others=others, left_out=left)
     silent = _LEFT_OUT if fresh else "nothing new" if best else NOTHING
-    for path, why in () if best else sorted(left_out.items())[:1]:
-        silent = f"{path}{_WITHHELD}{why}"
+    if vault.open_index().withheld and not best:
+        every = replace(asked, text=next(iter(queries), ""), for_agent=False)
+        for hit in floor.lessons_above(vault, every)[0].hits[:1]:
+            silent = f"{hit.path}{_WITHHELD}{hit.withheld}" if hit.withheld else silent
     nearest = max([*best.values()] or near, key=lambda hit: hit.reason, default=None)
     return Injection("", floor=least, silent=silent, near=nearest, others=others)
 
@@ -321,7 +320,7 @@ def _fresh(hits: Collection[Hit], wanted: _Wanted) -> list[Hit]:
     """Return the hits that are new to a session and no noise beside the first, the best first."""
     least = wanted.share * max((hit.score for hit in hits if not hit.taught), default=0.0)
     fresh = [hit for hit in hits if hit.score >= least and wanted.is_new(hit)]
-    return sorted(fresh, key=lambda hit: -scoring.rank(hit))
+    return sorted(fresh, key=lambda hit: -hit.rank)
 
 
 def _first(hits: Sequence[Hit], wanted: _Wanted) -> list[Hit]:

@@ -90,7 +90,17 @@ def _begins(name: str, wanted: str) -> bool:
 
 _TAUGHT = ("fires_on", "silent_on", "fires_on_error", "silent_on_error", "applies_to")
 _COLUMNS = (
-    *("lesson_id", "path", "title", "document", "categories", "filed_by", "tags", "type"),
+    *(
+        "lesson_id",
+        "path",
+        "title",
+        "aliases",
+        "document",
+        "categories",
+        "filed_by",
+        "tags",
+        "type",
+    ),
     *("confidence", "created_at", "updated_at", "author", "link", "withheld"),
 )
 _WHOLE = (*_COLUMNS, "text", "file_hash", *_TAUGHT)
@@ -102,6 +112,7 @@ class Entry(TypedDict, total=False):
     id: str
     path: str  # from the vault's root
     title: str
+    aliases: list[str]  # other titles
     document: str  # the title of the file that it is a section of; its own if of none
     categories: list[CategoryPath]
     filed_by: str  # who says so: author | folder | classifier | nobody
@@ -204,13 +215,17 @@ def entry_or_near(vault: Vault, name: str) -> tuple[Entry | None, list[tuple[str
 
 
 def named(name: str, known: Sequence[Entry], *, beginnings: bool = False) -> Entry:
-    """Return the lesson of a name: its id, its path, the end of either, or its whole title.
+    """Return the lesson of a name: its id, its path, the end of either, or its whole title or alias.
 
     With `beginnings` the beginning of an end is enough, as people type it. Raises VaultError unless
     exactly one matches: it lists the nearest ids, or some of several.
     """
     by_id = {lesson["id"]: lesson for lesson in known}
-    titled = [lesson for lesson in known if lesson["title"].casefold() == name.casefold()]
+    titled = [
+        lesson
+        for lesson in known
+        if name.casefold() in map(str.casefold, (lesson["title"], *(lesson["aliases"] or ())))
+    ]
     if name not in by_id and len(titled) == 1:
         return titled[0]
     paths = {id: lesson["path"] for id, lesson in by_id.items()}

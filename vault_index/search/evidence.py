@@ -14,6 +14,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from vault_index.index.rows import names_of
 from vault_index.search import fitted
 from vault_index.search.hit import LEAD, SCORE
 from vault_index.search.scoring import STOP_WORDS
@@ -57,22 +58,22 @@ class Words:
 
 
 @lru_cache(maxsize=4096)
-def words_of(title: str, text: str) -> tuple[str, ...]:
-    """Return the words of a lesson in their order, with a bar between title and text."""
-    return (*failure.words(title), "|", *failure.words(text))
+def words_of(names: str, text: str) -> tuple[str, ...]:
+    """Return the words of a lesson in their order, with a bar between its names and its text."""
+    return (*failure.words(names), "|", *failure.words(text))
 
 
 @lru_cache(maxsize=4096)
-def _stems_of(title: str, text: str) -> frozenset[str]:
-    return frozenset(map(stem_of, words_of(title, text)))
+def _stems_of(names: str, text: str) -> frozenset[str]:
+    return frozenset(map(stem_of, words_of(names, text)))
 
 
 def count(vault: Vault, prompts: Iterable[str]) -> Words:
     """Count the words of an index and of prompts, and keep the counts. Raises WriteError."""
     opened = vault.open_index()
     counted: Counter[str] = Counter()
-    for row in opened.store.rows(("title", "text"), filters.WHOLE):
-        counted.update(set(words_of(row["title"], row["text"])))
+    for row in opened.store.rows(("title", "aliases", "tags", "text"), filters.WHOLE):
+        counted.update(set(words_of(names_of(row), row["text"])))
     asked = [set(failure.words(prompt)) for prompt in prompts]
     in_prompts = Counter(word for each in asked for word in each)
     in_lessons = {word: number for word, number in counted.items() if number > 1}
@@ -95,7 +96,7 @@ def reason_of(score: float, others: Iterable[float]) -> float:
 
 def _says_the_same(hit: Hit, other: Hit) -> bool:
     """Whether two lessons have nearly the same words: none stands out from its own copies."""
-    some, others = _stems_of(hit.title, hit.text), _stems_of(other.title, other.text)
+    some, others = _stems_of(hit.names, hit.text), _stems_of(other.names, other.text)
     return len(some & others) >= SAME * len(some | others)
 
 
@@ -125,7 +126,7 @@ def weigh(
         others = (each for each in ranked[place:] if not _says_the_same(hit, each))
         below = [each.base - each.taught for each in islice(others, NEXT)]
         lead = hit.base - sum(below + [beyond] * (NEXT - len(below))) / NEXT
-        stems = _stems_of(hit.title, hit.text) if hit.base > 0 else frozenset()
+        stems = _stems_of(hit.names, hit.text) if hit.base > 0 else frozenset()
         common = sum(weights[stem] for stem in weights.keys() & stems)
         weighed.append(replace(hit, lead=lead, common=common / total))
     return weighed

@@ -137,3 +137,9 @@ class OfIndex:
         if text_only:
             return Floors(self.whole_text, self.line_text)
         return Floors(self.whole, self.line)
+
+
+def foreign_prompts() -> list[str]:
+    """List the prompts that no lesson answers: acknowledgements, chit-chat, other people's code..."""
+    lines = (Path(__file__).parent / "foreign_prompts.txt").read_text("utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("# ")]

@@ -11,12 +11,20 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vault_index.hotpath import chatter
 from vault_index.search import above, evidence, fitted, query, scoring, unindexed
-from vault_index.search.fitted import Floors, has_outgrown, load, quantile, save
+from vault_index.search.fitted import (
+    Floors,
+    has_outgrown,
+    load,
+    quantile,
+    save,
+)
+from vault_index.search.fitted import (
+    foreign_prompts as foreign_prompts,
+)
 from vault_index.search.hit import below
 from vault_index.search.query import Query
 from vault_index.search.scoring import FULL_TEXT_WEIGHT
@@ -96,21 +104,24 @@ def lessons_above(vault: Vault, asked: Query) -> tuple[query.Results, Floors]:
     if floors is not None and query.is_understood(vault, asked.text):
         results = query.run(vault, asked)
         if not results.text_only:
-            return _divided(results, floors), floors
+            return _divided(results, floors, asked.text), floors
     lessons = vault.open_index().lessons
     floors = in_force(vault, text_only=True) or Floors(before_fit(lessons), before_fit(lessons))
-    return _divided(query.run(vault, replace(asked, text_only=True)), floors), floors
+    return _divided(query.run(vault, replace(asked, text_only=True)), floors, asked.text), floors
 
 
-def _divided(results: query.Results, floors: Floors) -> query.Results:
+def _divided(results: query.Results, floors: Floors, text: str) -> query.Results:
     first = max(results.hits, key=lambda hit: hit.reason, default=None)
     least = floors.line
     beside = float("inf")
     if first is not None and not first.taught and least <= first.reason < floors.whole:
         beside = COMPANION_SHARE * first.score
+    is_short = len(text.strip()) < chatter.MIN_CHARS
     hits, dropped = [], []
     for hit in results.hits:
-        if hit.taught or hit.reason >= floors.whole:
+        if is_short and not (hit.exact or hit.taught):
+            dropped.append((hit, "it does not have the name"))
+        elif hit.taught or hit.reason >= floors.whole:
             hits.append(hit)
         elif hit.reason >= least or (hit.score >= beside and not hit.no_reason):
             hits.append(replace(hit, as_line=True))
@@ -140,7 +151,7 @@ def with_above(
     skills = [hit for hit in results.hits if hit.kind != query.LESSONS]
     own = [hit for hit in results.hits if hit.kind == query.LESSONS]
     every = above.joined(vault, above.Answer(own, results.silenced), search)
-    every.sort(key=lambda hit: -(sum(hit.weighted) or scoring.rank(hit)))
+    every.sort(key=lambda hit: -hit.shown_score)
     return replace(results, hits=[*every, *skills])
 
 
@@ -244,7 +255,7 @@ def _evidence_of_first(
     store, text = vault.open_index().store, query.searched(text)
     hits = scoring.candidates(store, text, vector, range(NEAREST), None).hits
     if vector is None:
-        hits = [unindexed.only_by_own_words(text, hit) for hit in hits]
+        hits = [unindexed.only_by_own_words(text, hit, vault.open_index().lessons) for hit in hits]
     if without:
         alike = like(vault, without, [hit.lesson_id for hit in hits])
         hits = [hit for hit in hits if hit.lesson_id not in alike]
@@ -297,9 +308,3 @@ def _of_skills(vault: Vault, progress: Progress) -> tuple[float, float]:
 def _highest(results: query.Results) -> float:
     every = [*results.hits, *(hit for hit, _ in results.dropped)]
     return max([hit.cosine + hit.full_text for hit in every], default=0.0)
-
-
-def foreign_prompts() -> list[str]:
-    """List the prompts that no lesson answers: acknowledgements, chit-chat, other people's code..."""
-    lines = (Path(__file__).parent / "foreign_prompts.txt").read_text("utf-8").splitlines()
-    return [line for line in lines if line and not line.startswith("# ")]

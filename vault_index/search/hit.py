@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
@@ -17,6 +18,8 @@ from vault_index.lesson.category import DEFAULT_CONFIDENCE, marked
 # that the prompt has, its rarest word, words that are missing, the cosine of the title or of the nearest
 # sentence and their leads, the gap to the second, nor a regression of all of them.
 SCORE, LEAD, COMMON = 0.4, 0.6, 0.08
+CONFIDENCE_STEP = 0.025  # confidence 5 or 1 moves a hit by 5%, among hits only
+KNEE = 0.6  # of a sum of evidence: what is beyond comes ever nearer to 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,7 @@ class Hit:
     withheld: str = ""  # why hooks leave it out: an error that `lessons check` finds in its file
     position: int = 0  # of `text` among its file's passages; -1 for a long lesson as a whole
     weighted: tuple[float, ...] = ()  # the terms of `query.order`, if they ordered it
+    aliases: tuple[str, ...] = ()  # other titles; not in the JSON
     anchors: tuple[str, ...] = ()  # the code that it is about; not in the JSON
     changed: str = ""  # the code that it is about, where that changed since it was confirmed
     lead: float | None = None  # how far it stands out from the next five; None: not compared
@@ -68,6 +72,11 @@ class Hit:
     @property
     def id(self) -> str:
         return self.lesson_id
+
+    @property
+    def names(self) -> str:
+        """The title, the aliases and the tags, a line each."""
+        return "\n".join([self.title, *self.aliases, *self.tags])
 
     @property
     def base(self) -> float:
@@ -87,13 +96,29 @@ class Hit:
         """The reason to inject it, which a floor is compared with: the sum of its evidence."""
         return self.base if self.lead is None else sum(term for _, term in self.evidence)
 
-    def is_above(self, floor: float | None) -> bool:
-        return floor is None or self.reason >= floor
+    @property
+    def rank(self) -> float:
+        """What orders hits: the score, moved by up to 5% by the author's confidence."""
+        return rank_of(self.score, self.confidence)
+
+    @property
+    def relevance(self) -> float:
+        """The same from 0 to 1."""
+        return unit(self.rank)
+
+    @property
+    def shown_score(self) -> float:
+        """The score from 0 to 1 as it is shown: in the order in which hits are listed."""
+        return sum(self.weighted) or self.relevance
 
     @property
     def percent(self) -> int:
-        """The reason to inject it for people, 0..99; one above 1 counts as 1."""
-        return percent_of(self.reason)
+        """The same for people, 0..99."""
+        return percent_of(self.shown_score)
+
+    def is_above(self, floor: float | None) -> bool:
+        """Whether the score is reason enough for a floor; True without one."""
+        return floor is None or self.reason >= floor
 
     @property
     def terms(self) -> list[tuple[str, float]]:
@@ -118,6 +143,7 @@ class Hit:
     def as_json(self) -> dict[str, Any]:
         """Return the hit as JSON values, alike at every door; dates are ISO 8601."""
         values = {"id": self.lesson_id, **{name: getattr(self, name) for name in _IN_JSON}}
+        values |= {"score": self.shown_score, "sum": self.score}
         for name, value in values.items():
             if isinstance(value, float):
                 values[name] = round(value, 4)
@@ -137,6 +163,7 @@ class Hit:
             **same,
             categories=tuple(row["categories"] or ()),
             tags=tuple(row["tags"] or ()),
+            aliases=tuple(row["aliases"] or ()),
             anchors=tuple(row["anchors"] or ()),
             position=row["position"] or 0,
             score=cosine + full_text,
@@ -199,6 +226,18 @@ class Recall:
     left_out: Mapping[str, str] = field(default_factory=dict)  # above the floor, by id: why
 
 
+def rank_of(score: float, confidence: int) -> float:
+    """Return what orders a lesson of this score and confidence among hits."""
+    return score * (1 + CONFIDENCE_STEP * (confidence - DEFAULT_CONFIDENCE))
+
+
+def unit(score: float) -> float:
+    """Return a sum of evidence from 0 to 1, in the same order; one up to `KNEE` as it is."""
+    rest = 1 - KNEE
+    beyond = max(0.0, score - KNEE)
+    return max(0.0, min(KNEE, score)) + rest * (1 - math.exp(-beyond / rest))
+
+
 def parts_of(score: float) -> str:
     """Return a score or a term of it in percent, with a digit more: so terms add up."""
     return f"{100 * score:.1f}%"
@@ -209,7 +248,15 @@ def percent_of(score: float) -> int:
     return max(0, min(99, round(100 * score)))
 
 
-_NOT_IN_JSON = ("lesson_id", "file_hash", "suggestible", "weighted", "anchors", "changed")
+_NOT_IN_JSON = (
+    "lesson_id",
+    "file_hash",
+    "suggestible",
+    "weighted",
+    "aliases",
+    "anchors",
+    "changed",
+)
 _IN_JSON = [field.name for field in fields(Hit) if field.name not in _NOT_IN_JSON]
 _AS_IN_LESSON = "lesson_id path confidence created_at updated_at".split()
 _AS_IN_SKILL = "path text file_hash withheld suggestible".split()

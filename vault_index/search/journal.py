@@ -20,14 +20,13 @@ from vault_index.journal.journal import Journal, open_index
 from vault_index.journal.record import Around, JournalHit, JournalHits
 from vault_index.search.hit import below
 from vault_index.search.query import OF_JOURNAL, Query, query_vector, searched
-from vault_index.search.scoring import Evidence, Limits, gather
+from vault_index.search.scoring import Evidence, gather
 from vault_index.store import filters, moments
 from vault_index.store.reader import Reader
 
 if TYPE_CHECKING:
     import numpy as np
 
-LIMITS = Limits(scored=500, matched=3_000, first=100)
 # Of 60 questions about 37 real sessions a search finds 50 answers, and with this floor 49; of ten
 # questions about no work at all it then finds nothing for nine, of 150 about other work for 27%.
 MIN_SCORE = 0.35
@@ -63,8 +62,7 @@ def _find(journal: Journal, query: Query, everything: bool) -> JournalHits:
     if not text:
         return _by_time(table, query, allowed, window)
     vector, why = (None, "asked for") if query.text_only else query_vector(journal, opened, text)
-    narrow = window if allowed is None else window & allowed
-    found = gather(table, text, vector, (allowed, narrow), LIMITS)
+    found = gather(table, text, vector, allowed)
     ranked = found.only((-(found.cosine + found.text)).argsort(kind="stable"))
     if query.min_score is None:
         query = replace(query, min_score=float("-inf") if why else MIN_SCORE)

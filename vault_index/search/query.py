@@ -254,7 +254,7 @@ def skills(vault: Vault, query: Query) -> Results:
         other = best.get((True, hit.title))
         if other is not None and other.score >= hit.score:
             return "nearer to a prompt that it is not for"
-        return below(hit.score, query.min_score)
+        return below(hit.relevance, query.min_score)
 
     wanted = [hit for (is_refusal, _), hit in best.items() if not is_refusal]
     return Results(*first_of(wanted, query.k, refuse), results.text_only)
@@ -270,7 +270,7 @@ def _search(vault: Vault, table: Reader, query: Query, where: str | None) -> Res
     """Return the first `k` hits of a table above the query's least score, and what was left out."""
 
     def refuse(hit: Hit) -> str:
-        return below(hit.score, query.min_score) or below(hit.reason, query.floor)
+        return below(hit.relevance, query.min_score) or below(hit.reason, query.floor)
 
     text = searched(query.text)
     opened = vault.open_index()
@@ -282,7 +282,7 @@ def _search(vault: Vault, table: Reader, query: Query, where: str | None) -> Res
 
     def compared(hits: Sequence[Hit]) -> list[Hit]:
         if vector is None:
-            hits = [unindexed.only_by_own_words(text, hit) for hit in hits]
+            hits = [unindexed.only_by_own_words(text, hit, opened.lessons) for hit in hits]
         if table is opened.skills:
             return list(hits)
         return evidence.weigh(evidence.load(vault), text, hits, text_only=vector is None)

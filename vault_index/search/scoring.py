@@ -14,10 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from vault_index.index.rows import LONG_WHOLE
+from vault_index.index.rows import LONG_WHOLE, names_of
 from vault_index.index.skills import NOT_FOR, prompt_kind
 from vault_index.lesson import identifiers
-from vault_index.lesson.category import DEFAULT_CONFIDENCE
 from vault_index.lesson.identifiers import Mark
 from vault_index.search import taught
 from vault_index.search.hit import Hit
@@ -68,8 +67,6 @@ FULL_TEXT_WEIGHT = 0.01  # of LanceDB's _score
 SUMMED_WORDS = 16
 PROMPT_WEIGHT = 0.9  # of the cosine of a prompt of a skill that was built of lessons
 CANDIDATES = 16  # lessons, at least, that confidence may put in order
-MAX_SCORED = 50_000  # best passages that are ranked, and that full text returns
-CONFIDENCE_STEP = 0.025  # confidence 5 or 1 moves a hit by 5%, among hits only
 
 
 # The evidence of both sides for the rows of a table, of lessons or of the journal.
@@ -88,80 +85,34 @@ class Evidence:
         return Evidence(self.places[chosen], self.cosine[chosen], self.text[chosen])
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How far a search looks: rows beyond these limits are never hits."""
-
-    scored: int  # best rows of each mask
-    matched: int  # rows that full text returns, best first
-    first: int  # rows whose order is exact, however few rows full text returns
-
-
 def gather(
     reader: Reader,
     text: str,
     vector: np.ndarray | None,
-    masks: Sequence[np.ndarray | None],
-    limits: Limits,
+    mask: np.ndarray | None,
     *,
-    where: str | None = None,
     also: Sequence[int] = (),
     weight: float = FULL_TEXT_WEIGHT,
 ) -> Evidence:
-    """Return the evidence of the rows that are best within any of these masks, bool[n] or None for all.
+    """Return the evidence of the rows within a mask, bool[n], or of all.
 
-    The first mask has all rows of the others.
-
-    `where` is a filter for full text, and `also` are places that count however little there is for them.
-    Pieces bring their wholes. BM25 counts `weight`. Without a vector rows need a word of the text.
+    `also` are places that count however little there is for them. BM25 counts `weight`. Without a vector
+    rows need a word of the text.
     """
     import numpy as np
 
     count = len(reader.ids)
     cosine = np.zeros(count) if vector is None else reader.cosines(vector)
     words = np.zeros(count)
-    least_score = None  # of the rows that full text returned, if it may have left out others
     if text:
-        matched, scores = reader.matches(text, limits.matched, where)
+        matched, scores = reader.matches(text)
         words[matched] = weight * scores
-        least_score = scores.min() if len(scores) == limits.matched else None
-    chosen = np.zeros(count, bool)
-    for mask in masks:
-        inside = np.arange(count) if mask is None else np.flatnonzero(mask)
-        if len(inside) > limits.scored:
-            score = cosine[inside] + words[inside]
-            inside = inside[np.argpartition(-score, limits.scored)[: limits.scored]]
-        chosen[inside] = True
-    named = np.zeros(count, bool)
-    named[list(also)] = True
-    if reader.schema.has_pieces and vector is not None:
-        family = reader.families
-        named[family.wholes[chosen[family.places]]] = True
-    places = np.flatnonzero(chosen | named)
-    found = Evidence(places, cosine[places], words[places])
-    if least_score is not None:
-        _score_words(reader, text, found, least_score, limits, weight)
-    return found if vector is not None else found.only((found.text > 0) | named[places])
-
-
-def _score_words(
-    reader: Reader, text: str, found: Evidence, least_score: float, limits: Limits, weight: float
-) -> None:
-    """Score the words of rows that full text left out and that may still be among the first.
-
-    Each of them has at most the words of the last row that it returned.
-    """
-    import numpy as np
-
-    first = min(limits.first, len(found.places))
-    share = PIECE_WEIGHT if reader.schema.has_pieces else 1
-    least = share * np.partition(found.cosine + found.text, -first)[-first] if first else 0
-    may_rise = found.cosine + weight * least_score > least
-    left_out = found.places[(found.text == 0) & may_rise]
-    if len(left_out):
-        where = filters.of_rows(reader.ids[left_out].tolist())
-        matched, scores = reader.matches(text, len(left_out), where)
-        found.text[found.places.searchsorted(matched)] = weight * scores
+    inside = np.ones(count, bool) if mask is None else mask.copy()
+    if vector is None:
+        inside &= words > 0
+    inside[list(also)] = True
+    places = np.flatnonzero(inside)
+    return Evidence(places, cosine[places], words[places])
 
 
 def weight_of(query: str) -> float:
@@ -218,7 +169,7 @@ def candidates(
 
     words = look_up(table, query, where) if exact else Exact()
     weight = weight_of(query) if exact else FULL_TEXT_WEIGHT
-    evidence = _evidence(table, query, vector, where, wanted.stop, words, weight)
+    evidence = _evidence(table, query, vector, where, words, weight)
     silenced = evidence.rows.places.searchsorted(np.array(sorted(evidence.taught.silent), int))
     score, is_left_out = evidence.scores(), evidence.is_piece.copy()
     is_left_out[silenced] = True
@@ -226,19 +177,9 @@ def candidates(
     has_more, order = len(order) > wanted.stop, order[wanted.start : wanted.stop]
     hits = taught.nearest_sections(_hits(table, query, vector is None, evidence, order))
     # equal ones by id, so that the order is fixed
-    hits.sort(key=lambda hit: (-rank(hit), hit.lesson_id))
+    hits.sort(key=lambda hit: (-hit.rank, hit.lesson_id))
     silent = _hits(table, query, vector is None, evidence, silenced)
     return Scored(hits, [(hit, f"silent_on: {hit.taught_prompt}") for hit in silent], has_more)
-
-
-def rank(hit: Hit) -> float:
-    """Return what orders hits: the score, moved by up to 5% by the author's confidence."""
-    return rank_of(hit.score, hit.confidence)
-
-
-def rank_of(score: float, confidence: int) -> float:
-    """Return what orders a lesson of this score and confidence among hits."""
-    return score * (1 + CONFIDENCE_STEP * (confidence - DEFAULT_CONFIDENCE))
 
 
 def _evidence(
@@ -246,24 +187,22 @@ def _evidence(
     query: str,
     vector: np.ndarray | None,
     where: str | None,
-    stop: int,
     words: Exact,
     weight: float,
 ) -> _Lessons:
-    """Return the evidence for every lesson; the order of the best `stop` of them is exact.
+    """Return the evidence for every lesson.
 
     A lesson has the words of its whole, and the better cosine of its whole and its pieces, of which
     that of a piece counts `PIECE_WEIGHT`. A hit shows the piece that is nearest to the query.
     """
     import numpy as np
 
-    mask = None if vector is None else table.mask(where)
+    mask = table.mask(where)
     acting = Taught()
     if vector is None and query and table.schema.has_pieces:
         acting = taught.acting(table.families, *taught.equal(table, query, where))
     also = [*words.rows, *acting.fires, *acting.silent]
-    limits = Limits(MAX_SCORED, MAX_SCORED, stop + CANDIDATES)
-    rows = gather(table, query, vector, [mask], limits, where=where, also=also, weight=weight)
+    rows = gather(table, query, vector, mask, also=also, weight=weight)
     if vector is None or not table.schema.has_pieces:
         return _Lessons(rows, rows.places, np.zeros(len(rows.places), bool), acting, words)
     family = table.families
@@ -359,6 +298,9 @@ RARE = 32  # lessons; a word in more is common
 TERM_WORDS = 3  # a longer phrase is a sentence: that no lesson has it word for word says nothing
 PHRASE_ROWS = 200  # lessons, the best by words, that are read for a phrase that adds to a score
 REQUIRED_ROWS = 5000  # and for one that a hit must have: "one" has many lessons
+# A query of so few words is a name, perhaps: what few lessons have of it, has a lexicon's rarity.
+NAME_WORDS, FEW, NAME_LESSONS, NAME_ROWS = 3, 3, 200, 64
+_NAMES = ("title", "aliases", "tags", "categories", "text")
 # The words of substance in a prompt: beside more of them an identifier is a smaller part of it.
 ABOUT_WORDS, PASSING_WORDS = 3, 4
 _WORD = re.compile(r"[^\W_][\w'-]*")
@@ -376,26 +318,60 @@ class Exact:
 
 def look_up(table: Reader, query: str, where: str | None) -> Exact:
     """Return what the exact words of a query say of the lessons that a filter keeps."""
+    substance = _words_of_substance(query)
+    is_short = 0 < len(substance) <= NAME_WORDS
     marks = identifiers.of_query(query)
-    if not marks or not table.schema.exact_text:
+    if not (marks or is_short) or not table.schema.exact_text:
         return Exact()
-    words = max(1, len(_words_of_substance(query)))
+    words = max(1, len(substance))
     about_share, share = min(1.0, ABOUT_WORDS / words), min(1.0, PASSING_WORDS / words)
     lessons = max(1, table.count() - len(table.families.places))
+    known = {mark.text: _rows_with(table, mark, where) for mark in marks}
+    unknown = sum(
+        UNKNOWN
+        for mark in marks
+        if known[mark.text] == {} and not mark.is_number and len(mark.text.split()) <= TERM_WORDS
+    )
+    if is_short:
+        known |= _named(table, query, substance, set(known), lessons, where)
     about, passing = defaultdict[int, float](float), defaultdict[int, float](float)
-    unknown = 0.0
-    for mark in marks:
-        having = _rows_with(table, mark, where)
-        if having is None:
-            continue
-        if not having and len(mark.text.split()) <= TERM_WORDS:
-            unknown += UNKNOWN
-        rarity = max(0.0, math.log((lessons + 1) / (len(having) + 0.5)))
+    for having in filter(None, known.values()):
+        # a name says as much in a small vault: that few lessons have it is no chance
+        size = max(lessons, NAME_LESSONS) if is_short and len(having) <= FEW else lessons
+        rarity = max(0.0, math.log((size + 1) / (len(having) + 0.5)))
         for row, is_about in having.items():
-            passing[row] += PASSING * rarity * share
+            passing[row] += (ABOUT if is_short else PASSING) * rarity * share
             about[row] += ABOUT * rarity * about_share if is_about else 0.0
     rows = {row: (min(MOST, about[row]), min(MOST, value)) for row, value in passing.items()}
     return Exact(rows, min(MAX_UNKNOWN, unknown) * about_share)
+
+
+def _named(
+    table: Reader,
+    query: str,
+    words: Sequence[str],
+    marks: set[str],
+    lessons: int,
+    where: str | None,
+) -> dict[str, dict[int, bool]]:
+    """Return the lessons that have each word of a short query, and all of it, where few have it.
+
+    A lesson may be about a mark, and about the whole: that it names, or that no other has.
+    """
+    wholes = {identifiers.fold(query).strip("?!. "), *(words if len(words) == 1 else ())}
+    best = _texts(table, table.matches(query, where)[0][:NAME_ROWS])
+    found = {}
+    for name in {*wholes, *words}:
+        having = {
+            row: name in wholes | marks
+            and identifiers.is_about(name, names_of(values), values["text"])
+            for row, values in best
+            if identifiers.stands_in(name, _names(values), values["text"])
+        }
+        if 0 < len(having) <= max(1, min(FEW, lessons // 5)):
+            is_alone = name in wholes and len(having) == 1
+            found[name] = dict.fromkeys(having, True) if is_alone else having
+    return found
 
 
 def with_phrases(table: Reader, query: str, where: str | None) -> str | None:
@@ -419,11 +395,11 @@ def _rows_with(table: Reader, mark: Mark, where: str | None) -> dict[int, bool] 
     for names in ((mark.text,), mark.parts):
         every: dict[int, bool] = {}
         for name in names:
-            ids = table.identified(name, RARE + 1, where)
+            ids = table.identified(name, where)
             if len(ids) > RARE:
                 return None
             every |= {
-                row: identifiers.is_about(name, values["title"], values["text"])
+                row: identifiers.is_about(name, names_of(values), values["text"])
                 for row, values in _texts(table, ids)
             }
         if every:
@@ -432,17 +408,22 @@ def _rows_with(table: Reader, mark: Mark, where: str | None) -> dict[int, bool] 
 
 
 def _with_phrase(table: Reader, phrase: str, where: str | None, limit: int) -> dict[int, bool]:
-    matched, scores = table.matches(phrase, limit, where)
-    best = matched[(-scores).argsort(kind="stable")][:limit]
+    best = table.matches(phrase, where)[0][:limit]
     return {
-        row: identifiers.is_about(phrase, values["title"], values["text"])
+        row: identifiers.is_about(phrase, names_of(values), values["text"])
         for row, values in _texts(table, best)
-        if identifiers.stands_in(phrase, values["title"], values["text"])
+        if identifiers.stands_in(phrase, _names(values), values["text"])
     }
 
 
+def _names(row: Mapping[str, Any]) -> str:
+    """Return the names of a lesson and of its categories, which stand there as words, too."""
+    paths = " ".join(row["categories"] or ())
+    return f"{names_of(row)}\n{paths}\n{paths.replace('-', ' ').replace('/', ' ')}"
+
+
 def _texts(table: Reader, places: np.ndarray) -> Sequence[tuple[int, dict[str, Any]]]:
-    return list(zip(places.tolist(), table.take(places, ("title", "text")), strict=True))
+    return list(zip(places.tolist(), table.take(places, _NAMES), strict=True))
 
 
 def _words_of_substance(query: str) -> list[str]:

@@ -13,14 +13,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from vault_index.errors import LessonError
 from vault_index.index import diff, rows
 from vault_index.lesson import file, parse
+from vault_index.search import fitted
 from vault_index.search.hit import Hit
-from vault_index.search.scoring import rank, weight_of
+from vault_index.search.scoring import weight_of
 from vault_index.store.schema import LessonRow
 from vault_index.text.words import SMALL_WORDS, apart, searched_words, stem_of, words_of
 
@@ -47,23 +49,34 @@ def rarity(having: int, every: int) -> float:
     return math.log(1 + (every - having + 0.5) / (having + 0.5))
 
 
-# Where words alone are searched a lesson needs two of a prompt's own: one says little, and a small vault
-# cannot tell which words are rare. In vaults of a lesson 3.2% of the prompts that it does not answer get
-# it, not 11.5, and 67% of the others, not 72; in vaults of 10 it is 10 and 13%, 65 and 65.
-OWN_WORDS = 2
-# stems of what more than 2% of the foreign prompts say, and small words of other languages
-_COMMON = frozenset(
-    """go pleas one mov 2 tim keep first last chang lik look back com second leav day call get 3 two
-    night writ add pag mak old without user tabl endpoint row show every key""".split()
-) | set(map(stem_of, SMALL_WORDS))
+# Where words alone are searched, a lesson needs enough words of a prompt that other prompts have not:
+# one says little, and a small vault cannot tell which words are rare. A word that no foreign prompt has
+# weighs 6.3, "run" 2.4. In vaults of 6 lessons .04 of the prompts on their subject that they do not
+# answer and .01 of the others get one (by two words that few prompts have .10 and .05), and .67 of those
+# that they answer (.88); in vaults of 10 it is .05 and .01 (.12 and .06), and .60 (.82).
+OWN_WEIGHT, OWN_WEIGHT_OF_FEW = 10.0, 13.0
+_SAYS_NOTHING = frozenset(map(stem_of, SMALL_WORDS))
 
 
-def only_by_own_words(prompt: str, hit: Hit) -> Hit:
-    """Return a hit of full text; what it shares of a prompt is no reason if it is but a word."""
+@lru_cache(maxsize=1)
+def _in_prompts() -> tuple[Counter[str], int]:
+    prompts = fitted.foreign_prompts()
+    stems = ({*map(stem_of, searched_words(prompt))} for prompt in prompts)
+    return Counter(stem for each in stems for stem in each), len(prompts)
+
+
+def only_by_own_words(prompt: str, hit: Hit, lessons: int) -> Hit:
+    """Return a hit of full text; what it shares of a prompt is no reason if any prompt may share it.
+
+    `lessons` are those of the vault.
+    """
     own, text = (
-        {*map(stem_of, searched_words(each))} for each in (prompt, f"{hit.title} {hit.text}")
+        {*map(stem_of, searched_words(each))} for each in (prompt, f"{hit.names} {hit.text}")
     )
-    if len((own & text) - _COMMON) >= OWN_WORDS:
+    having, every = _in_prompts()
+    telling = (stem for stem in (own & text) - _SAYS_NOTHING if not stem.isdigit())
+    weight = sum(math.log((every + 1) / (having[stem] + 0.5)) for stem in telling)
+    if weight >= (OWN_WEIGHT if lessons >= fitted.SMALL else OWN_WEIGHT_OF_FEW):
         return hit
     return replace(hit, no_reason=hit.no_reason + hit.full_text)
 
@@ -109,8 +122,8 @@ def find(vault: Vault, prompt: str, k: int) -> tuple[list[Hit], int]:
         for row in _rows(path, data[path]):
             found = wanted.findall(f"{row['fulltext']}".lower())
             score = score_of(Counter(map(stem_of, found)), len(row["fulltext"].encode()))
-            hits += _hit(row, prompt, score)
-    hits.sort(key=lambda hit: (-rank(hit), hit.lesson_id))
+            hits += _hit(row, prompt, score, len(data))
+    hits.sort(key=lambda hit: (-hit.rank, hit.lesson_id))
 
     def is_usable(hit: Hit) -> bool:
         path = hit.path.partition("/")[2]
@@ -137,7 +150,7 @@ def _rows(path: str, data: bytes) -> Iterator[LessonRow]:
                 yield row
 
 
-def _hit(row: LessonRow, prompt: str, score: float) -> Iterator[Hit]:
+def _hit(row: LessonRow, prompt: str, score: float, lessons: int) -> Iterator[Hit]:
     same = rows.hash_of_prompt(prompt)
     fires, silent = (
         {rows.hash_of_prompt(taught): taught for taught in reversed(texts)}
@@ -148,4 +161,4 @@ def _hit(row: LessonRow, prompt: str, score: float) -> Iterator[Hit]:
     hit = Hit.of_lesson(row, 0.0, score)
     if same in fires:
         hit = replace(hit, score=score + 1, taught=1.0, taught_prompt=fires[same])
-    yield only_by_own_words(prompt, hit)
+    yield only_by_own_words(prompt, hit, lessons)

@@ -239,12 +239,23 @@ class LanceTable:
             yield from self._stream(self._run(_chosen(self._table.query(), columns, where)))
 
     @_with_our_errors
-    def bm25(self, text: str, column: str, limit: int, where: str | None) -> pa.Table:
+    def bm25(self, text: str, column: str, limit: int) -> pa.Table:
         """Return `_score` (BM25) and `_rowid` of the rows that match any word of a text."""
         query = self._table.query().nearest_to_text({"query": MatchQuery(text, column)})
         query.limit(limit)
         # each batch is a wait for another thread, and LanceDB's own are small
-        return self._read(self._run(_chosen(query, ["_score"], where), batch_rows=limit))
+        return self._read(self._run(_chosen(query, ["_score"]), batch_rows=limit))
+
+    @_with_our_errors
+    def nearest_rows(self, vector: np.ndarray, limit: int) -> pa.Table:
+        """Return `_distance` (1 - cosine) and `_rowid` of the rows nearest to a unit vector."""
+        import pyarrow as pa
+
+        query = self._table.query().nearest_to(pa.array(vector, pa.float32()))
+        query.distance_type("dot")
+        query.bypass_vector_index()
+        query.limit(limit)
+        return self._read(self._run(_chosen(query, ["_distance"]), batch_rows=limit))
 
     @_with_our_errors
     def rows_by_id(self, row_ids: Sequence[int], columns: Sequence[str]) -> pa.Table:

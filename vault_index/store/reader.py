@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from vault_index.store.filters import WHOLE
+from vault_index.store.filters import wholes_of
 from vault_index.store.lance import Place, Table, matrix
 from vault_index.store.schema import LESSONS, VECTOR, Schema
 from vault_index.text.words import apart, says_nothing
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MAX_WHOLE_ROWS = 10_000  # that a watcher keeps in memory: 15 MB
+MATCHED = 50_000  # rows that full text returns, the best ones
 MAX_MASKS = 16  # the last ones, as most searches have the same filters: a byte a row each
 FAMILY_COLUMNS = ("lesson_id", "is_whole", "taught")
 
@@ -48,11 +49,9 @@ class Reader(Table):
 
         That takes 1.5 kB a row, and saves a third of a search's processor time.
         """
-        _ = self.ids
-        if self.schema.in_memory:
-            _ = self._by_time
-        if self.dimension:
-            _ = self._vectors
+        if self.schema.has_pieces:
+            _ = self.families
+        _ = self._by_time if self.schema.in_memory else self.ids
         if rows and self.count() <= MAX_WHOLE_ROWS:
             scanned = self.scan(self.schema.shown, ids=True).combine_chunks()  # quick to take from
             self._rows = scanned["_rowid"].to_numpy().argsort(), scanned
@@ -97,73 +96,49 @@ class Reader(Table):
         return columns
 
     @cached_property
-    def _vectors(self) -> np.ndarray:
-        """All vectors, float32[n, dimension]: 100,000 are multiplied in 15 ms."""
-        family = FAMILY_COLUMNS if self.schema.has_pieces else ()
-        rows = self.scan([VECTOR, *family], ids=True)
-        ids = rows["_rowid"].to_numpy()
-        order = ids.argsort(kind="stable")
-        if not self.schema.in_memory:  # the same scan has all that the search needs
-            self.__dict__.setdefault("columns", {"_rowid": ids[order]})
-        if family:
-            self.__dict__.setdefault("families", self._families_of(rows))
-        vectors = matrix(rows, self.dimension)
-        in_order = bool((ids[1:] > ids[:-1]).all())  # as mostly: 100,000 vectors more are 150 MB
-        return vectors if in_order else vectors[order]
-
-    @cached_property
     def families(self) -> Families:
         """The rows that are pieces of long lessons or taught prompts, and the whole of each."""
-        return self._families_of(self.scan(FAMILY_COLUMNS, ids=True))
-
-    def _families_of(self, rows: pa.Table) -> Families:
         import numpy as np
 
-        places = self.ids.searchsorted(rows["_rowid"].to_numpy())
+        rows = self.scan(FAMILY_COLUMNS, ids=True)
+        ids = rows["_rowid"].to_numpy()
+        self.__dict__.setdefault("columns", {"_rowid": np.sort(ids)})  # all that a search needs
+        places = self.ids.searchsorted(ids)
         is_whole = rows["is_whole"].to_numpy().astype(bool)
         parts = np.flatnonzero(~is_whole)
-        if not len(parts):
-            none = np.empty(0, np.int64)
-            return Families(none, none, np.empty(0, "U6"))
-        names = rows["lesson_id"].to_pylist()
-        place_of = {names[at]: places[at] for at in np.flatnonzero(is_whole)}
         parts = parts[np.argsort(places[parts])]
-        taught = np.array(rows["taught"].to_pylist(), "U6")[parts]
+        names = rows["lesson_id"].to_pylist() if len(parts) else []
+        place_of = {names[at]: places[at] for at in np.flatnonzero(is_whole) if names}
+        taught = np.array(rows["taught"].to_pylist() if names else [], "U6")[parts]
         wholes = np.array([place_of[names[at]] for at in parts], np.int64)
         return Families(places[parts], wholes, taught)
 
     # what a search asks
 
     def cosines(self, vector: np.ndarray) -> np.ndarray:
-        cosines: np.ndarray = self._vectors @ vector
-        return cosines
-
-    def of_lessons(self, lesson_ids: Sequence[str]) -> dict[str, np.ndarray]:
-        """Return the vectors of whole lessons by their ids, float32[dimension]; none without vectors."""
-        if not self.dimension:
-            return {}
+        """Return the cosine of each row with a unit vector, float32[n]."""
         import numpy as np
 
-        places = {id: self._wholes[id] for id in lesson_ids if id in self._wholes}
-        taken = self._vectors[np.array([*places.values()], np.int64)]
-        return dict(zip(places, taken, strict=True))
-
-    @cached_property
-    def _wholes(self) -> dict[str, int]:
-        rows = self.scan(("lesson_id",), WHOLE, ids=True)
-        places = self.ids.searchsorted(rows["_rowid"].to_numpy()).tolist()
-        return dict(zip(rows["lesson_id"].to_pylist(), places, strict=True))
+        cosines = np.zeros(len(self.ids), np.float32)
+        places, found = self.nearest(vector, len(cosines))
+        cosines[places] = found
+        return cosines
 
     def nearest(self, vector: np.ndarray, limit: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the places of the rows nearest to a unit vector, int64[limit], and their cosines.
 
-        The nearest first.
+        The nearest first. LanceDB looks at every vector.
         """
-        cosines = self.cosines(vector)
-        limit = min(limit, len(cosines))
-        places = (-cosines).argpartition(max(0, limit - 1))[:limit] if limit else self.ids[:0]
-        places = places[(-cosines[places]).argsort(kind="stable")]
-        return places, cosines[places]
+        found = self.nearest_rows(vector, max(1, limit))
+        places = self.ids.searchsorted(found["_rowid"].to_numpy())
+        return places, 1 - found["_distance"].to_numpy()
+
+    def of_lessons(self, lesson_ids: Sequence[str]) -> dict[str, np.ndarray]:
+        """Return the vectors of whole lessons by their ids, float32[dimension]; none without vectors."""
+        if not (self.dimension and lesson_ids):
+            return {}
+        rows = self.scan(["lesson_id", VECTOR], wholes_of(lesson_ids))
+        return dict(zip(rows["lesson_id"].to_pylist(), matrix(rows, self.dimension), strict=True))
 
     def mask(self, where: str | None) -> np.ndarray | None:
         """Return which rows a filter names, bool[n]; None for no filter. Asking LanceDB takes longer."""
@@ -186,33 +161,35 @@ class Reader(Table):
         places: np.ndarray = self.ids.searchsorted(ids)
         return places
 
-    def matches(
-        self, text: str, limit: int, where: str | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def matches(self, text: str, where: str | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return the places, int64[n], and BM25 scores, float32[n], of rows that match any word.
 
-        A word that a text repeats counts once: a pasted log says little more for its length. The latest
-        answer is kept: one prompt is searched for several times.
+        The best first. A word that a text repeats counts once: a pasted log says little more for its
+        length. The latest answer is kept: one prompt is searched for several times.
         """
         words = dict.fromkeys(apart(text).lower().split())
         telling = " ".join(word for word in words if not says_nothing(word))
-        asked = telling or " ".join(words), limit, where
+        asked = telling or " ".join(words)
         last = self._latest  # read once: other threads may replace it
         if last is None or last[0] != asked:
-            rows = self.bm25(asked[0], self.schema.full_text, limit, where)
-            places = self.ids.searchsorted(rows["_rowid"].to_numpy())
-            self._latest = last = asked, (places, rows["_score"].to_numpy())
-        return last[1]
+            self._latest = last = asked, self._bm25(asked, self.schema.full_text)
+        places, scores = last[1]
+        mask = self.mask(
+            where
+        )  # LanceDB looks at all rows for a filter, which takes ten times as long
+        return (places, scores) if mask is None else (places[mask[places]], scores[mask[places]])
 
-    def identified(self, name: str, limit: int, where: str | None) -> np.ndarray:
+    def identified(self, name: str, where: str | None) -> np.ndarray:
         """Return the places, int64[n], of lessons that have an identifier, which is folded."""
-        rows = self.bm25(name, self.schema.exact_text, limit, None)
-        # LanceDB looks at all rows for a filter, which takes ten times as long
-        if where and len(rows) == limit:
-            rows, where = self.bm25(name, self.schema.exact_text, limit, where), None
-        places: np.ndarray = self.ids.searchsorted(rows["_rowid"].to_numpy())
+        places, _ = self._bm25(name, self.schema.exact_text)
         mask = self.mask(where)
         return places if mask is None else places[mask[places]]
+
+    def _bm25(self, text: str, column: str) -> tuple[np.ndarray, np.ndarray]:
+        rows = self.bm25(text, column, MATCHED)
+        scores = rows["_score"].to_numpy()
+        order = (-scores).argsort(kind="stable")
+        return self.ids.searchsorted(rows["_rowid"].to_numpy())[order], scores[order]
 
     def take(
         self, places: np.ndarray | Sequence[int], columns: Sequence[str] = ()

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 KEY, VECTOR = "id", "vector"
 IDENTIFIERS = "identifiers"  # of a whole lesson: see `lesson.identifiers`
-FULL_TEXT = "fulltext"  # of a lesson: categories, title, title, text; of a skill: name, name, text
+# of a lesson: categories, tags, aliases, title, title, text; of a skill: name, name, text
+FULL_TEXT = "fulltext"
 RECIPE = (
     "title .25 + prose"  # how vectors of lessons are made: part of names under which they are kept
 )
@@ -50,6 +51,7 @@ class LessonRow(TypedDict, total=False):
     category_l2: list[str]
     category_l3: list[str]
     tags: list[str]
+    aliases: list[str]  # other titles
     fires_on: list[str]
     silent_on: list[str]
     fires_on_error: list[str]
@@ -187,7 +189,16 @@ LESSONS = Schema(
     exact_text=IDENTIFIERS,
     shown=(
         *("id", "lesson_id", "path", "title", "document", "link", "text", "is_whole", "categories"),
-        *("tags", "position", "type", "confidence", "created_at", "updated_at", "author"),
+        *(
+            "tags",
+            "aliases",
+            "position",
+            "type",
+            "confidence",
+            "created_at",
+            "updated_at",
+            "author",
+        ),
         *("file_hash", "withheld", "filed_by", "anchors"),
     ),
     has_pieces=True,

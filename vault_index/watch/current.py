@@ -177,7 +177,7 @@ def load_tables(vault: Vault) -> None:
             table.load(rows=True)
             for row in table.take(range(table.count())[:1]):
                 # LanceDB reads its text index when words are searched for
-                table.matches(str(row["text"])[:SAMPLE_CHARS], 1)
+                table.matches(str(row["text"])[:SAMPLE_CHARS])
     floor.in_force(vault)
 
 

@@ -389,6 +389,7 @@ def rm_command(named: str | None, lesson_id: str, yes: bool) -> None:
 # `lessons last`: the latest prompts of agents, and what each got.
 
 PROMPT_CHARS = 90  # of a prompt in the list
+JUST_BELOW = 0.9  # of the floor
 NOT_KEPT = "(the text of this prompt was not kept)"
 
 
@@ -410,7 +411,7 @@ def last_command(named: str | None, number: int) -> options.Answers:
         text = shorten_line(record["text"], PROMPT_CHARS) if record["text"] else NOT_KEPT
         did = {"error": "failed: ", "file": "edited: "}.get(record["kind"], "")
         output.row(f"{place}. ", ago, f"  {did}{text}")
-        for line in _got(record):
+        for line in _got(record, place):
             output.say(f"   {line}")
     asking.note("teach one: lessons teach --last N --fires ID, or --not ID")
     if any(record["lessons"] for record in records) and sys.stdin.isatty() and sys.stdout.isatty():
@@ -434,7 +435,7 @@ def latest(named: str | None, number: int) -> list[dict[str, Any]]:
     return list(asking.ask(named, question)["records"])
 
 
-def _got(record: dict[str, Any]) -> Iterator[str]:
+def _got(record: dict[str, Any], place: int) -> Iterator[str]:
     """Yield what a prompt got, a line each."""
     for lesson in record["lessons"]:
         score = f"{percent_of(lesson['score'])}%" if lesson["score"] else "without a search"
@@ -452,16 +453,14 @@ def _got(record: dict[str, Any]) -> Iterator[str]:
     if record["missed"]:
         yield "missed: the hook got no answer in time"
     elif not (record["lessons"] or record["skills"]):
-        yield f"silent: {record['silent'] or 'no reason was kept'}{_nearest(record)}"
+        from vault_index.entrypoints.words import hits
 
-
-def _nearest(record: dict[str, Any]) -> str:
-    from vault_index.entrypoints.words import hits
-
-    near, floor = record["near"], record["floor"]
-    if not near or near["score"] is None or floor is None:
-        return ""
-    return f" {hits.nearest(near['id'], near['score'], floor, near['taught'])}"
+        near, floor, nearest = record["near"], record["floor"], ""
+        if near and near["score"] is not None and floor is not None:
+            nearest = f" {hits.nearest(near['id'], near['score'], floor, near['taught'])}"
+        yield f"silent: {record['silent'] or 'no reason was kept'}{nearest}"
+        if nearest and JUST_BELOW * floor <= near["score"] < floor and not near["taught"]:
+            yield f"just below the floor: lessons teach --last {place} --fires {near['id']}"
 
 
 def _ago(time: str, now: datetime) -> str:

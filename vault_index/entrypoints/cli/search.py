@@ -127,9 +127,10 @@ def _show(answer: HitList, kinds: tuple[str, ...]) -> None:
     width = output.screen_width()
     silent_from = _silent_from(answer) if width else None
     for number, hit in enumerate(answer.hits, start=1):
-        if number - 1 == silent_from and answer.floor is not None:
-            about = f"below the floor ({100 * answer.floor:.0f}%): hooks inject none of these"
-            output.row(output.styled(f"--- {about} ---", dim=True))
+        if number - 1 == silent_from:
+            output.row(
+                output.styled("--- below the floor: hooks inject none of these ---", dim=True)
+            )
         first, *rest = hits.lines(hit, number, min(100, width or 100))
         output.row(output.styled(first, bold=True))
         for line in rest:

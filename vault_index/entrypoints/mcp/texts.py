@@ -13,7 +13,7 @@ from vault_index.entrypoints.words import journal, sentence, spent
 from vault_index.errors import VaultError
 from vault_index.journal.record import Around, JournalHit, JournalHits
 from vault_index.recall import block
-from vault_index.search.hit import Hit, HitList, percent_of
+from vault_index.search.hit import Hit, HitList
 from vault_index.store import moments
 from vault_index.text import quote
 
@@ -37,7 +37,7 @@ def search_results(answer: HitList) -> str:
     if not answer.hits:
         return " ".join(["No lesson matches.", *notes, "Next: try other words, or go on without."])
     if not hits:
-        said = f"No lesson is about this. The nearest are below {percent_of(answer.floor or 0)}%:"
+        said = "No lesson is about this. The nearest are below the floor:"
         return "\n".join([said, fenced(below), " ".join([*notes, "Next: go on without."])])
     notes.append("Whole text: learn_get(id).")
     if answer.following and not below:

@@ -178,7 +178,7 @@ def query(client: Client, request: Request, body: QueryBody) -> JSONResponse:
     hits: dict[str, list[dict[str, Any]]] = {kind: [] for kind in (*kinds, *named)}
     for hit in answer.hits:
         # hooks leave out what is withheld, too: a secret, or orders to the agent
-        if hit.score >= least and not hit.withheld and is_shared(hit):
+        if hit.relevance >= least and not hit.withheld and is_shared(hit):
             names = {"passage": hit.text, "source_file": hit.path}
             hits[hit.kind].append({**hit.as_json(), **names})
     if SESSIONS in named:

@@ -65,7 +65,7 @@ class Group:
     kind: str
     above: list[Drawn]
     below: list[Drawn]
-    floor: int | None  # in percent
+    has_floor: bool
 
 
 def with_floor(
@@ -81,9 +81,8 @@ def with_floor(
         of_kind = [hit for hit in hits if hit.kind == kind]
         cut = silent_from([least is not None and hit.reason >= least for hit in of_kind])
         drawn = [_drawn(hit, marked, shown) for hit in of_kind]
-        floor = None if least is None else percent_of(least)
         if drawn:
-            groups.append(Group(kind, drawn[:cut], drawn[cut:], floor))
+            groups.append(Group(kind, drawn[:cut], drawn[cut:], least is not None))
     return groups
 
 

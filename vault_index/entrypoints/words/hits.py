@@ -49,9 +49,12 @@ def silent_from(are_above: Sequence[bool]) -> int:
 
 
 def nearest(name: str, score: float, floor: float, taught: str = "") -> str:
-    """Return the lesson that was nearest in a silence, with its score and the floor."""
+    """Return the lesson that was nearest in a silence, with its evidence and the floor."""
     mark = f", taught {taught}" if taught else ""
-    return f"(nearest: {name}, {percent_of(score)}%{mark}; the floor is {percent_of(floor)}%)"
+    some, least = (f"{percent_of(each)}%" for each in (score, floor))
+    if some == least:
+        some, least = parts_of(score), parts_of(floor)
+    return f"(nearest: {name}, {some}{mark}; the floor is {least})"
 
 
 def documents_line(every: Mapping[str, Any]) -> Iterator[str]:
