@@ -122,9 +122,9 @@ FEATURES = (
     Feature(
         "journal",
         "Sessions are recorded on this machine and can be searched.",
-        "journal.archive journal.backlog journal.capture journal.done journal.exclude "
+        "journal.archive journal.backlog journal.capture journal.done "
         "journal.forget journal.importing journal.index journal.observe journal.record "
-        "journal.export search.journal client.journal entrypoints.recording "
+        "search.journal client.journal entrypoints.recording "
         "entrypoints.cli.journal entrypoints.words.journal",
         table="journal",
         settings=JournalTable,

@@ -258,7 +258,7 @@ def test_two_publishers_at_once_make_no_duplicate(
     for thread in threads:
         thread.join()
     assert not errors
-    shared = SharedVectors(uri, f"words {RECIPE}", 64, tmp_path)
+    shared = SharedVectors(uri, f"words {RECIPE}", 64)
     assert shared.count() == 80
     laptops = [vault_at(tmp_path / f"laptop-{n}", texts(80), uri) for n in range(amount(3, 20))]
     before, bytes_before = store.requests, store.bytes_read
@@ -332,7 +332,7 @@ def test_a_killed_publisher_leaves_a_table_that_the_next_completes(
         process.wait()
         process.stdout.close()
     publish_all(vault)
-    shared = SharedVectors(uri, f"words {RECIPE}", 64, tmp_path)
+    shared = SharedVectors(uri, f"words {RECIPE}", 64)
     assert shared.count() == 400
     stats = reconcile.sync(vault_at(tmp_path / "laptop", texts(400), uri))
     assert (stats.taken, stats.embedded, stats.shared) == (400, 0, "")

@@ -12,7 +12,7 @@ from vault_index.api import codec
 from vault_index.api.question import Caller, command, question
 from vault_index.errors import VaultError
 from vault_index.journal import archive, forget, importing, index, projects
-from vault_index.journal.export import markdown
+from vault_index.journal.archive import markdown
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import (
     CONCEPTS,
