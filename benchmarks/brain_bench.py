@@ -50,7 +50,7 @@ class Turn:
 
 def turns(fixture: dict[str, Any], gold: dict[str, Any], folder: Path) -> Iterator[Turn]:
     """Ask the prompts of a fixture in a vault in an empty folder, and yield those that have gold."""
-    init.init(folder)
+    init(folder)
     vault = open_vault(folder)
     active = fixture.get("active_source", "default")
     for page in fixture.get("seed_pages", ()):

@@ -83,7 +83,7 @@ def measure(scratch: Path, seed: int) -> Iterator[Row]:
 
 def repository(root: Path, seed: int, commits: int = COMMITS) -> Vault:
     """Make a vault of many commits on eight branches, by fast-import."""
-    init.init(root)
+    init(root)
     chance = random.Random(seed)
     stream = ["feature done"]
     heads: dict[str, int] = {}

@@ -127,7 +127,7 @@ def one_size(root: Path, count: int) -> Iterator[tuple[str, float]]:
     if count > WITH_FILES:
         yield from _engines(_alone(root, count), count)
         return
-    init.init(root)
+    init(root)
     vault = open_vault(root)
     vault.__dict__["embedder"] = Made()
     began = time.process_time()

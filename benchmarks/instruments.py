@@ -159,7 +159,7 @@ def eval_vault(root: Path) -> Vault:
     if kept:
         shutil.copytree(kept, root, ignore=shutil.ignore_patterns("*.sock"))
         return open_vault(root)
-    init.init(root)
+    init(root)
     vault = open_vault(root)
     add.from_json_lines(vault, evaluate.read_lines(EVAL / "lessons.jsonl"))
     reconcile.sync(vault)

@@ -272,7 +272,7 @@ def _searching(home: Path, records: int, repeats: int) -> Iterator[Row]:
 
 
 def _vault(root: Path) -> Vault:
-    init.init(root)
+    init(root)
     vault = open_vault(root)
     (vault.lessons_dir / "dates.md").write_text("---\ntitle: Dates\n---\nStore dates in UTC.\n")
     subprocess.run([LESSONS, "index"], cwd=root, check=True, capture_output=True)

@@ -44,7 +44,7 @@ def main() -> None:
 def made(root: Path, number: int) -> Vault:
     """Make an indexed vault of the evaluation set, unless it is there; each has other texts."""
     if not root.exists():
-        init.init(root)
+        init(root)
         lines = evaluate.read_lines(instruments.EVAL / "lessons.jsonl")
         if number:
             own = f"\n\nNoted by team {number}."
@@ -96,7 +96,7 @@ def on_ray(scratch: Path) -> Iterator[Row]:
     lines = evaluate.read_lines(instruments.EVAL / "lessons.jsonl")
     for engine in ("", "ray"):
         root, home = scratch / f"vault{engine}", a_home(scratch / f"home{engine}")
-        init.init(root)
+        init(root)
         add.from_json_lines(open_vault(root), lines)
         shared = f"LESSONS_INDEX_SHARED={scratch / f'shared{engine}'}"
         command = ["env", f"LESSONS_HOME={home}", shared, LESSONS, "index", "--publish", str(root)]

@@ -69,7 +69,7 @@ def main() -> None:
 
 def skills(scratch: Path) -> Iterator[Row]:
     """Build the skills of 50 tags, and again when nothing changed."""
-    init.init(scratch / "skills")
+    init(scratch / "skills")
     vault = open_vault(scratch / "skills", embedder="none")
     notes = [values for _, values in evaluate.read_lines(instruments.EVAL / "lessons.jsonl")]
     for number in range(CLUSTERS * A_CLUSTER):

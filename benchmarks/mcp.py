@@ -136,14 +136,14 @@ def measure(vault: Vault) -> Iterator[Row]:
 
 def of_this_repository(root: Path) -> Vault:
     """Make a vault of this repository's lessons, indexed."""
-    init.init(root)
+    init(root)
     subprocess.run(["cp", "-r", f"{REPO}/lessons", root], check=True)
     return _indexed(open_vault(root))
 
 
 def many(root: Path, count: int = 10_000) -> Vault:
     """Make a vault of many lessons: words of this repository's, and those themselves."""
-    init.init(root)
+    init(root)
     words = instruments.WORDS
     subprocess.run(["cp", "-r", f"{REPO}/lessons", root], check=True)
     vault = open_vault(root)

@@ -262,7 +262,7 @@ def skills(scratch: Path) -> Iterator[Row]:
 
 
 def _vault(root: Path) -> Vault:
-    init.init(root)
+    init(root)
     return open_vault(root)
 
 

@@ -69,7 +69,7 @@ class Memory:
         """Write a belief as a lesson; one of that id is replaced."""
         root = self._root(user, scope)
         if root not in self._vaults:
-            init.init(root)
+            init(root)
             self._vaults[root] = open_vault(root)
         title = json.dumps((text.split() or [id])[0].replace("_", " "))
         file = self._vaults[root].lessons_dir / f"{id}.md"

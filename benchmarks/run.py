@@ -94,7 +94,7 @@ def measure(scratch: Path, short: bool) -> Iterator[Row]:
 
 
 def _vault(root: Path) -> tuple[Vault, list[LabelledPrompt]]:
-    init.init(root)
+    init(root)
     vault = open_vault(root)
     if (EVAL / "lessons.jsonl").is_file():
         add.from_json_lines(vault, evaluate.read_lines(EVAL / "lessons.jsonl"))
@@ -230,7 +230,7 @@ def _gets_something(vault: Vault, query: str) -> bool:
 
 def _many(root: Path) -> Iterator[Row]:
     """Time a reconcile of 10,000 lessons; it does not depend on the embedder, so there is none."""
-    init.init(root)
+    init(root)
     vault = open_vault(root, environ={"LESSONS_HOME": str(root)}, embedder="none")
     for number in range(MANY):
         folder = vault.lessons_dir / f"area-{number % 40}"

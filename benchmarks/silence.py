@@ -78,7 +78,7 @@ def measured(
     kept = part(every, asked, random.Random(seed), half, size)
     there = {str(lesson["id"]) for lesson in kept}
     with tempfile.TemporaryDirectory(prefix="lessons-silence-") as scratch:
-        init.init(Path(scratch))
+        init(Path(scratch))
         vault = open_vault(scratch)
         add.from_json_lines(vault, list(enumerate(kept, start=1)))
         reconcile.sync(vault)

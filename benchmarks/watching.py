@@ -337,7 +337,7 @@ def chaos(vault: Vault, prompts: list[str]) -> Iterator[Row]:
 
 def at_ten_thousand(root: Path, prompts: list[str]) -> Iterator[Row]:
     """The hook and the watcher's memory with 10,000 lessons."""
-    init.init(root)
+    init(root)
     vault = open_vault(root)
     for number in range(MANY):
         folder = vault.lessons_dir / f"area-{number % 40}"

@@ -71,7 +71,7 @@ def measure(vault: Vault, clients: int, seconds: float) -> Iterator[Row]:
 
 def many_lessons(root: Path) -> Vault:
     """Make a vault of 10,000 lessons from the notes that there are, each time cut elsewhere."""
-    init.init(root)
+    init(root)
     vault = open_vault(root)
     notes = list(_notes())
     lines: list[tuple[int, dict[str, Any]]] = []

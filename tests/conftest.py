@@ -231,7 +231,7 @@ def make_vault(tmp_path: Path) -> Callable[..., Vault]:
 
     def make(files: Mapping[str, str | bytes] | None = None, name: str = "team") -> Vault:
         root = tmp_path / name
-        init.init(root)
+        init(root)
         for path, content in (files or {}).items():
             write(root / "lessons" / path, content)
         return open_vault(root)

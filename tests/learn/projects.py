@@ -39,7 +39,7 @@ def commit(folder: Path, message: str, at: datetime | None = None) -> None:
 
 def a_vault(project: Path) -> Vault:
     """Make the project a vault, too, without a trace in its history."""
-    init.init(project)
+    init(project)
     run("git", "add", "-A", cwd=project)
     run("git", "commit", "-q", "--amend", "--no-edit", cwd=project)
     return open_vault(project)

@@ -765,7 +765,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, model_home: Path) -> Iterator
 
 def _folder_of_vault(root: Path, home: Path) -> Path:
     """Write the files of the world."""
-    init.init(root)
+    init(root)
     run("git", "init", "-q", "-b", "main", cwd=root)
     least = "\n[skills]\nleast_lessons = 2\nleast_uses = 0\n"
     settings = root / "lessons" / "vault.toml"

@@ -144,7 +144,7 @@ def test_a_vault_whose_folder_is_a_link_is_not_written(
     (tmp_path / "out/vault.toml").unlink()
     del before["vault.toml"]
     with pytest.raises(WriteError, match="lessons is a link"):
-        init.init(vault.root)
+        init(vault.root)
     assert everything_in(tmp_path / "out") == before
 
 

@@ -78,7 +78,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, model_home: Path) -> Iterat
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(home))
         patch.setenv("LESSONS_HOME", str(home))
-        init.init(root)
+        init(root)
         write(root / "lessons/devops/heap.md", lesson_text("Heap", "Raise the heap of the build."))
         write(home / "journal" / "recorded", "*\n")
         other = top / "mailer"

@@ -21,7 +21,7 @@ PUBLIC = {
     "vault": ["Vault", "open_vault"],
     "api": ["Caller", "answer", "init", "run"],
     "client": ["ask", "open_vault"],
-    "edit.init": ["InitResult", "init"],
+    "edit": ["InitResult", "init"],
     "edit.add": ["write"],
     "edit.update": ["delete", "write"],
     "edit.categories": ["Change", "Plan", "apply", "plan", "write"],

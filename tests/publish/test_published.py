@@ -54,7 +54,7 @@ def texts(count: int, first: int = 0) -> dict[str, str]:
 
 def vault_at(root: Path, lessons: Mapping[str, str], uri: str | Path) -> Vault:
     if not (root / "lessons").exists():
-        init.init(root)
+        init(root)
     for path, text in lessons.items():
         write(root / "lessons" / path, text)
     home = root.parent / f"home-of-{root.name}"

@@ -84,7 +84,7 @@ def test_a_silent_on_of_the_nearer_vault_holds_for_the_farther(tmp_path: Path) -
 
 def test_a_vault_that_is_missing_or_has_no_index_changes_nothing(tmp_path: Path) -> None:
     vault_at(tmp_path / "project", {"ci/ours.md": HEAP})
-    init.init(tmp_path / "new")
+    init(tmp_path / "new")
     stand_on(tmp_path / "nowhere", tmp_path / "new", tmp_path / "more" / "new")
     assert told(tmp_path / "project") == ["ci/ours"]
     states = {row["name"]: row["state"] for row in above.listed(open_vault(tmp_path / "project"))}
@@ -128,7 +128,7 @@ def test_a_sync_indexes_the_vaults_above(tmp_path: Path) -> None:
     commit(project, "lessons")
     run("git", "remote", "add", "origin", tmp_path / "bare.git", cwd=project)
     run("git", "push", "-q", "-u", "origin", "HEAD", cwd=project)
-    init.init(tmp_path / "team")
+    init(tmp_path / "team")
     write(tmp_path / "team" / "lessons" / "ci" / "heap.md", HEAP)
     stand_on(tmp_path / "team")
     run("lessons", "sync", cwd=project)

@@ -53,7 +53,7 @@ def in_categories(filed: list[str], number: int) -> str:
 def many(tmp_path_factory: pytest.TempPathFactory) -> Vault:
     """A vault with 80 lessons in every category and some in two."""
     root = tmp_path_factory.mktemp("many")
-    init.init(root)
+    init(root)
     for number in range(80):
         filed = [CATEGORIES[number % len(CATEGORIES)]]
         if number % 3 == 0:

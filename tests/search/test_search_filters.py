@@ -113,7 +113,7 @@ def started(vault: Vault, project: Path) -> Sequence[Hit]:
 @pytest.mark.slow
 def test_a_session_begins_with_the_rules_of_the_project(tmp_path: Path) -> None:
     root = tmp_path / "team"
-    init.init(root)
+    init(root)
     text = "Postgres migrations wait for a review of their lock_timeout."
     write(root / "lessons/rule.md", f"---\ntitle: Rule\ntype: project_rule\n---\n{text}")
     foreign = "---\ntitle: Frontend\ntype: project_rule\n---\nButtons have rounded corners."
@@ -139,7 +139,7 @@ def test_a_session_begins_with_the_rules_of_the_project(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_process_that_stays_finds_with_a_filter_what_a_new_one_does(tmp_path: Path) -> None:
     """A watcher keeps all vectors, and the rows of the last filters."""
-    init.init(tmp_path / "words")
+    init(tmp_path / "words")
     for path, text in FILES.items():
         write(tmp_path / "words" / "lessons" / path, text)
     vaults = [open_vault(tmp_path / "words") for _ in range(2)]

@@ -50,7 +50,7 @@ def full_text_vault(root: Path, texts: Mapping[str, str | bytes]) -> Path:
     """Make a vault with an index and floors for full text, to be copied by tests; return its root."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LESSONS_EMBEDDER", "none")
-        init.init(root)
+        init(root)
         for path, text in texts.items():
             write(root / "lessons" / path, text)
         vault = open_vault(root)

@@ -50,7 +50,7 @@ def shown_vault(folder: Path, files: Mapping[str, str]) -> ShownVault:
     """Make a vault in a new folder, with a home beside it."""
     root = folder / "team"
     home = make_home(folder / "home")
-    init.init(root)
+    init(root)
     for path, content in files.items():
         write(root / "lessons" / path, content)
     return ShownVault(root, home)

@@ -66,7 +66,7 @@ def test_it_serves_until_it_is_stopped(team: Vault) -> None:
 def test_a_user_has_one_server(team: Vault, tmp_path: Path) -> None:
     address = served(team)
     root = tmp_path / "sand"
-    init.init(root)
+    init(root)
     refused = run("lessons", "serve", "--background", "--port", "0", cwd=root, check=False)
     assert refused.code == 1
     assert refused.err.splitlines() == [

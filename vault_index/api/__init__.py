@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         skill,
         state,
     )
-    from vault_index.edit.init import InitResult
+    from vault_index.edit import InitResult
     from vault_index.journal.journal import Journal
     from vault_index.share.git_hooks import HooksResult
     from vault_index.store.manifest import Problem

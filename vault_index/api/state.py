@@ -14,7 +14,7 @@ from typing import Any
 from vault_index import features, status
 from vault_index.api.question import Caller, command
 from vault_index.config import Setting
-from vault_index.edit import add, init
+from vault_index.edit import InitResult, add, init
 from vault_index.errors import VaultError
 from vault_index.search import evaluate
 from vault_index.share import git_hooks
@@ -22,9 +22,9 @@ from vault_index.store.sync import Stats
 from vault_index.vault import Vault, open_vault
 
 
-def make_vault(folder: str) -> tuple[init.InitResult, git_hooks.HooksResult]:
+def make_vault(folder: str) -> tuple[InitResult, git_hooks.HooksResult]:
     """Make a vault in a folder, with its git hooks and merge driver."""
-    return init.init(Path(folder)), git_hooks.set_up(Path(folder))
+    return init(Path(folder)), git_hooks.set_up(Path(folder))
 
 
 @command
@@ -101,7 +101,7 @@ def scratch_vault(
     """
     chance = random.Random(seed)
     with tempfile.TemporaryDirectory(prefix="lessons-eval-") as folder:
-        init.init(Path(folder))
+        init(Path(folder))
         if lessons:
             lines = [
                 line for line in evaluate.read_lines(Path(lessons)) if chance.random() >= share

@@ -1,1 +1,59 @@
-"""Changes to lesson files: init, add, update, delete, rename, import, accept."""
+"""Changes to lesson files: init, add, update, delete, rename, import, accept.
+
+Here a vault is made: a git repository, its settings, the index ignored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from vault_index import files, git
+from vault_index.lesson import category
+from vault_index.vault import FOLDER, INDEX, SETTINGS, refuse_breaks
+
+_SETTINGS = """\
+# This vault's settings; every key is optional. `lessons config` shows what is in force.
+
+# prompt_lessons = 3             # at most so many lessons a prompt
+# prompt_tokens = 600            # at most so many tokens a prompt (4 characters each)
+# token_budget = 2000            # at most so many tokens at the start of a session
+# session_sources = ["startup", "compact"]  # also: resume, clear, fork
+# floor = 0.65                   # score below which nothing is injected; default: fitted
+# prompt_skills = 1              # at most so many skills suggested for a prompt; 0 for none
+
+# The categories this vault means to use; those of its lessons are always known.
+taxonomy = [
+{taxonomy}
+]
+
+# [keywords]                     # phrases that file a lesson without a category
+# "GitHub Actions" = "devops/ci-cd"
+""".format(taxonomy="\n".join(f'  "{each}",' for each in category.DEFAULT_TAXONOMY))
+
+
+@dataclass(frozen=True, slots=True)
+class InitResult:
+    """The steps that `init` took, `ignored` as lines of .gitignore; empty if it was done before."""
+
+    repository: bool
+    vault: bool
+    ignored: tuple[str, ...]
+
+
+def init(folder: Path) -> InitResult:
+    """Make a vault in a folder: a git repository, `lessons/vault.toml`, a .gitignore.
+
+    Existing files stay as they are, so a second run changes nothing. Raises WriteError, NoVaultError.
+    """
+    refuse_breaks(folder)
+    with files.writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    settings = folder / FOLDER / SETTINGS
+    files.refuse_links(settings.parent, folder)
+    files.read_if_any(folder / ".gitignore")  # refuses before anything is made
+    repository = git.start_repository(folder)
+    made = files.create_file(settings, _SETTINGS.encode(), within=folder)
+    lines = (f"{INDEX}/", files.IGNORED)
+    ignored = [line for line in lines if files.add_line(folder / ".gitignore", line)]
+    return InitResult(repository, made, tuple(ignored))
