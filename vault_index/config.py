@@ -261,10 +261,7 @@ def _allowed(values: Mapping[str, Any], file: str) -> tuple[dict[str, Any], list
 def _known(
     values: Mapping[str, Any], file: str, names: Set[str]
 ) -> tuple[dict[str, Any], list[UnknownKey]]:
-    """Return the settings of these names in a file, and its keys that need an edit.
-
-    Outside its table a setting is spelled `watch_autostart`.
-    """
+    """Return the settings of these names in a file, and its keys that need an edit."""
     underlined = {name.replace(".", "_"): name for name in (*SETTINGS, *_GONE)}
     flat: dict[str, Any] = {}
     for key, value in values.items():

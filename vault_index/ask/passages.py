@@ -266,11 +266,7 @@ def _passages(
 def _unseen(
     question: str, hit: Hit, whole: str, seen: Sequence[tuple[int, int]]
 ) -> tuple[slice, slice] | None:
-    """Return the piece of a lesson's text to show, and the part of the text to widen it in.
-
-    The piece is the match or, where that is seen, the line of the rest with most words of the question.
-    None where all is seen.
-    """
+    """Return the match, or the best line that is not seen yet, and where to widen it; None if all is."""
     start = max(0, whole.find(hit.text))
     own = slice(start, start + len(hit.text))
     if len(hit.text) > MAX_CHARS:  # a code fence, or a lesson that was found as a whole

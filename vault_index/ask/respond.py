@@ -310,10 +310,7 @@ def _answer(course: _Course, status: str, hint: str = "") -> Answer:
 
 
 def _written(course: _Course) -> Answer:
-    """Return what a model wrote: unknown if all passages are weak and it cites none.
-
-    Raises ModelCallError if nothing is left of it.
-    """
+    """Return what a model wrote. Raises ModelCallError if nothing is left of it."""
     is_weak = bool(course.passages) and all(each.is_weak for each in course.passages)
     text, cited = course.checked()
     if not text:

@@ -341,10 +341,7 @@ _PROJECT_SKILLS = (".claude", "skills")
 
 
 def _top_and_prefix(vault: Vault) -> tuple[Path, str]:
-    """Return the top folder of the repository around a vault, and the vault's path in it.
-
-    The path is "" or ends with a slash. A vault in no repository is its own top.
-    """
+    """Return the top of the repository around a vault, and the vault's path in it: "" or `path/`."""
     try:
         top = git.top(vault.root)
     except GitError:
@@ -356,9 +353,8 @@ def _top_and_prefix(vault: Vault) -> tuple[Path, str]:
 def _kind(path: str, prefix: str) -> str:
     """Return what a file is to an agent, "" for nothing.
 
-    `path` is from the repository's top, `prefix` that of the vault. Skills count in the vault's
-    folder of skills and in the `.claude/skills` of each project in the repository. Names are
-    compared without case, as some file systems do.
+    `path` and the vault's `prefix` are from the repository's top. Skills count in the vault's `skills`
+    and in each `.claude/skills`. Names are compared without case, as some file systems do.
     """
     parts = path.casefold().split("/")
     inside = path.removeprefix(prefix) if path.startswith(prefix) else ""
@@ -373,10 +369,7 @@ def _kind(path: str, prefix: str) -> str:
 
 
 def _besides_lessons(vault: Vault) -> Iterator[str]:
-    """Yield the other files on disk that come before an agent, relative to the vault's root.
-
-    Files that a link leads to are left out.
-    """
+    """Yield the other files on disk, without links, that come before an agent."""
     top, prefix = _top_and_prefix(vault)
     names = {name for name in git.files(top) if _kind(name, prefix) == _OTHER}
     # also where git does not track them, or is not there

@@ -217,10 +217,7 @@ def _in_the_way(change: Change) -> VaultError:
 
 
 def _in_order(changes: Sequence[Change]) -> list[Change]:
-    """Put a file whose place another takes before that one. There are no circles.
-
-    Each path becomes longer, or each becomes shorter, or goes into another branch.
-    """
+    """Put a file whose place another takes before that one. There are no circles."""
     ordered: list[Change] = []
     waiting = list(changes)
     while waiting:
@@ -295,10 +292,7 @@ def write(
 
 
 def _filed_under(vault: Vault, path: str, proposals: Sequence[Proposal]) -> tuple[bytes, bytes]:
-    """Return a file as it is and with the proposals in it. Raises VaultError for why not.
-
-    A lesson of its own gets them in the frontmatter, a section below its heading.
-    """
+    """Return a file as it is and with the proposals in it. Raises VaultError for why not."""
     file = vault.root / path
     before = after = files.read_file(file)
     metadata = edits.keys_of(before, path)

@@ -286,10 +286,7 @@ def _judged(item: Item) -> Item:
 
 
 def _without_duplicates(vault: Vault, items: list[Item], progress: Progress) -> list[Item]:
-    """Mark the items all of whose lessons are, nearly so, in the vault or in an item that comes in.
-
-    In their order: an item that is left out does not cause another to be left out.
-    """
+    """Mark the items whose lessons are nearly in the vault, or in an item before that comes in."""
     import numpy as np
 
     firsts = [  # the rows of the first passages of each item's lessons

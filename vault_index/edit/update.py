@@ -101,10 +101,7 @@ def with_keys(data: bytes, slug: str, keys: Mapping[str, Any], path: str) -> byt
 def _replaced(
     data: bytes, entry: entries.Entry, has_categories: bool, title: str | None, text: str | None
 ) -> dict[str, Any]:
-    """Return the keys that go with others: an older `category`, and a title that is no heading.
-
-    A title that was made from the text is made again from the new text.
-    """
+    """Return the keys that change with others: an older `category`, a title made from the text."""
     declared = edits.keys_of(data, entry["path"])
     keys: dict[str, Any] = {}
     if has_categories and "category" in declared and "#" not in entry["id"]:

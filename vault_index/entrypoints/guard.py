@@ -146,10 +146,7 @@ def _refused(status: int, error: str, hint: str) -> JSONResponse:
 
 
 def _is_of_other_site(scope: Scope, headers: Headers) -> bool:
-    """Whether a browser says that another site's page asks, and not for a link that its user follows.
-
-    Images, scripts and frames of a page come without Origin, and each would search.
-    """
+    """Whether another site's page asks, such as by an image, and not for a link that its user follows."""
     is_followed = not is_write(scope) and headers.get("sec-fetch-dest") == "document"
     return headers.get("sec-fetch-site") in ("cross-site", "same-site") and not is_followed
 

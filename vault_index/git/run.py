@@ -141,8 +141,8 @@ def _run(
 ) -> tuple[int, bytes, str]:
     """Run git and return its status, its output and what it said on stderr.
 
-    GitPython is the way to the command only: no object database of it is opened, so no `git cat-file`
-    child is left behind. Raises OSError without the folder or git.
+    GitPython only finds the command, so no `git cat-file` child is left behind. Raises OSError without
+    the folder or git.
     """
     verb = _verb(arguments)
     words = ["git", *ALWAYS, *arguments]

@@ -466,10 +466,7 @@ def _in_force(
     keywords: Mapping[str, CategoryPath],
     taxonomy: Sequence[CategoryPath],
 ) -> dict[str, CategoryPath]:
-    """Return the phrases that hold here: the vault's, and those default ones that fit its tree.
-
-    A default phrase names the deepest of its category and the branches above that the vault has.
-    """
+    """Return the vault's phrases, and default ones for the deepest of their branches that it has."""
     allowed = _declared(used, taxonomy, YOUNG_VAULT)[0] | set(used)
     chosen: dict[str, CategoryPath] = {}
     for path, phrases in DEFAULT_PHRASES.items():

@@ -86,10 +86,7 @@ def _classifier_settings(vault: Vault) -> str:
 
 
 def _classify(sources: Sources) -> Refreshed:
-    """Write the classifier's proposals into the rows of lessons that nobody filed.
-
-    All that follows the rows is stale then.
-    """
+    """Write the classifier's proposals into the rows of lessons that nobody filed."""
     embed = classifier.embed_of(sources.vault, sources.manifest.embedder)
     refiled = classifier.reclassify(sources.lessons, sources.vault.config, embed)
     fresh = {CATEGORIES: _classifier_settings(sources.vault)}

@@ -264,11 +264,7 @@ def _note(known: dict[str, Any], event: Event) -> None:
 
 
 def _ids(stem: str, named: str) -> tuple[str, str]:
-    """Return the id of a session and that of its parent.
-
-    The name of a transcript is its session's id; an export may have another name. A subagent's
-    records have the id of the session that started it.
-    """
+    """Return the ids of a session and its parent: a subagent's records have the parent's id."""
     if stem.startswith(_SUBAGENT):
         return stem.removeprefix(_SUBAGENT), named
     return (stem if _UUID.match(stem) else named or stem), ""

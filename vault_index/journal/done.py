@@ -102,10 +102,7 @@ def _summary(session: Session, record: Record) -> str:
 
 
 def _index(sessions: list[Session], said: str) -> Iterator[str]:
-    """Yield a line for each record, the latest first, that says what no other nor the text `said` does.
-
-    A prompt is a line with all that it asks, and so is work that has its title from one.
-    """
+    """Yield a line for each record, the latest first, that says more than the others and `said`."""
     records = [
         (record.at or session.began, record, session.id)
         for session in sessions

@@ -190,10 +190,7 @@ def _take_out(
 
 
 def _split(session: Session, there: list[Moment], text: str) -> tuple[list[Moment], list[Moment]]:
-    """Return the moments of all records that have a text, and the others.
-
-    A prompt that has it goes with its whole turn; without a text all go.
-    """
+    """Return the moments of records that have a text (a prompt with its whole turn), and the others."""
     named = [each for each in there if _has(each, text)]
     numbers = {each.number for each in named if each.kind == PERSON}
     uuids = {each.uuid for each in named if each.uuid}
@@ -317,10 +314,7 @@ def _pieces(gone: list[tuple[str, list[Moment]]]) -> list[str]:
 
 
 def _search(some: Iterable[tuple[Path, set[bytes]]]) -> tuple[int, int, list[str]]:
-    """Search files, each for its needles.
-
-    Return how many files and bytes were searched, and the files that have one of them.
-    """
+    """Search files, each for its needles; return the numbers of files and bytes, and the files found."""
     size, count, found = 0, 0, []
     for file, needles in some:
         longest = max(map(len, needles), default=1)

@@ -286,10 +286,7 @@ def _type(part: _Part) -> str:
 
 
 def _title(part: _Part, type_: str) -> str:
-    """Return the subject of a commit, else the sentence that concludes, else the prompt's.
-
-    It concludes if it is the first good one of the last long text.
-    """
+    """Return the subject of a commit, else a good sentence of the last text, else of the prompt."""
     if part.commits:
         return blocks.one_line(part.commits[0])
     for text in sorted(part.statements[:-5:-1], key=lambda text: len(text) < 120):

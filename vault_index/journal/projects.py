@@ -161,10 +161,7 @@ def _joined(db: sqlite3.Connection, place: str) -> str:
 
 
 def _seen_at(there: Sequence[Project], place: str) -> Project | None:
-    """Return the project that was seen in a folder; of one that is gone, in the nearest folder above.
-
-    Else the project whose repository was moved there, or was cloned there once more.
-    """
+    """Return the project that was seen in a folder or above it, or whose repository came there."""
     by_folder = {folder: project for project in there for folder in project.folders}
     is_there = os.path.isdir(place)  # noqa: PTH112  # Path's raises for odd names
     for each in (place,) if is_there else (place, *map(str, Path(place).parents)):
@@ -187,10 +184,7 @@ def _is_same(old: str, new: str) -> bool:
 
 
 def _place_of(folder: str) -> str:
-    """Return the folder that names the project around one: the main work tree, else itself.
-
-    For a folder that is gone: the work tree around the nearest folder above it that is there.
-    """
+    """Return the folder that names the project around one, even if that is gone: the main work tree."""
     cleaned = _clean(folder)
     if not cleaned.startswith("/"):
         return cleaned

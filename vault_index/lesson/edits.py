@@ -99,10 +99,7 @@ def _ended(file: LessonFile) -> LessonFile:
 
 
 def _place_of(file: LessonFile, slug: str) -> _Place:
-    """Find a section, or with "" the lesson above the first one. Raises LessonError.
-
-    Above the sections, only a heading with the lesson's title is its heading.
-    """
+    """Find a section, or with "" the lesson above the first one. Raises LessonError."""
     if slug:
         section = _section(file, slug)
         return _Place(section.heading, range(file.own(section).stop, section.end))

@@ -28,10 +28,7 @@ _SENTENCE = re.compile(
 
 
 class _Piece(NamedTuple):
-    """A passage, the number of its first unit, and the text that it repeats before that.
-
-    A unit is not cut: a sentence with the space after it, or a code fence.
-    """
+    """A passage, the number of its first unit (a sentence or fence), and the text it repeats before."""
 
     text: str
     start: int
@@ -120,10 +117,7 @@ def _sentences(text: str) -> list[str]:
 
 
 def _tail(piece: str) -> str:
-    """Return at most the last 100 characters of a piece, from the beginning of a sentence or a word.
-
-    "" for a piece that ends in code.
-    """
+    """Return up to 100 last characters of a piece, from a sentence or word; "" if it ends in code."""
     fences = _fences(piece)
     plain = piece[fences[-1][1] :] if fences else piece
     if len(plain) <= OVERLAP_CHARS:

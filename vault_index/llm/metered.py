@@ -200,10 +200,7 @@ class Model:
 
 
 class _Pieces:
-    """Passes the pieces of an answer on, up to the largest that is taken; `chars` so far.
-
-    `failed` is the error of the caller, which is not one of the model's.
-    """
+    """Passes the pieces of an answer on, `chars` so far; `failed` is the caller's error."""
 
     def __init__(self, take: Take, too_long: errors.ModelCallError) -> None:
         self.chars = 0

@@ -135,10 +135,7 @@ class OpenAIBackend(server.HttpBackend):
         return body
 
     def _has_simpler_form(self, answered: server.Answered, body: Mapping[str, Any]) -> bool:
-        """Whether the server does not take a part of the request, which is left out from now on.
-
-        Models that reason take neither a temperature nor `max_tokens`, and the server names the one.
-        """
+        """Whether the server refused a part, such as a temperature; it is left out from now on."""
         if answered.status not in (400, 422):
             return False
         named = str(answered.error.get("param") or "")

@@ -251,10 +251,7 @@ class HttpBackend(backend.Backend):
                 raise self._failure(answered)
 
     def _server(self) -> tuple[str, str, str]:
-        """Return the address, the setting that names it, and the variable of its key.
-
-        Raises SettingsError where the settings do not say it.
-        """
+        """Return the address, its setting, and its key's variable. Raises SettingsError."""
         raise NotImplementedError
 
     def _headers(self) -> dict[str, str]:

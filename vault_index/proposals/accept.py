@@ -89,8 +89,8 @@ def write_lesson(
 def change_of(proposal: Proposal, entry: Entry) -> Change:
     """Return the change that adds a proposal to a lesson; what that has already is not added.
 
-    What was made for this lesson goes before the sections that a learned one ends with, anything else
-    to its end: its text below its title, its headings one level down.
+    A change made for this lesson goes before the sections that a learned one ends with. Anything else
+    goes to its end: the text below its title, its headings one level down.
     """
     text, title = entry["text"], entry["title"]
     if proposal.changes == entry["id"]:

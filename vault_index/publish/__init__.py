@@ -202,10 +202,7 @@ def _open(config: Config) -> Embedder:
 
 @contextmanager
 def _on_ray(vault: Vault, engine: str) -> Iterator[None]:
-    """Embed a vault's documents by workers, one for each processor, and stop them.
-
-    The engine `ray` is the cluster of RAY_ADDRESS, else this machine. Raises EmbedderError.
-    """
+    """Embed a vault's documents by workers, one for each processor. Raises EmbedderError."""
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)
     try:

@@ -247,10 +247,7 @@ class _Wanted:
 
 
 def _above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> Injection:
-    """Search for queries: the best lessons of a vault and of those above.
-
-    Each is past the floor and the trust of its own vault.
-    """
+    """Search the vault and the vaults above, each by its floor and trust, for queries."""
     own = _own_above_floor(vault, queries, wanted)
     if not above.opened(vault):
         return own

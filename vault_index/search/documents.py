@@ -136,10 +136,7 @@ def _cosines(vault: Vault, name: str, vectors: Sequence[np.ndarray | None]) -> l
 
 
 def _words(name: str, title: str) -> float:
-    """Return how much the words of a name are those of a title, 0..1, also begun or misspelt ones.
-
-    For letters alone: they take "intro to ai corse" for no name of "Introduction to AI".
-    """
+    """Return how much of a name's words a title has, 0..1, also begun or misspelt ones."""
     from rapidfuzz import fuzz, utils
 
     asked, own = (

@@ -176,10 +176,7 @@ def _conflict(paths: Sequence[str]) -> VaultError:
 
 
 def _base(top: Path, branch: str, old: str, upstream: str, remote: str) -> str:
-    """Return the commit after which the branch is our own: of the remote, now or formerly.
-
-    Commits that the remote no longer has were removed there on purpose, as `git pull --rebase` sees it.
-    """
+    """Return the last commit that the remote has or had: what it no longer has was removed on purpose."""
     base = git.command(top, "merge-base", "--fork-point", upstream, old, check=False)
     base = base or git.command(top, "merge-base", old, upstream, check=False)
     if not base and git.command(top, "rev-parse", "--is-shallow-repository") == "true":

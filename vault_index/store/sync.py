@@ -220,10 +220,7 @@ class Source(ABC, Generic[Changes, Result]):
         return version, "", Work(index, known, self.compare(known))
 
     def _why_rebuild(self, index: Path | None) -> tuple[str, Manifest | None]:
-        """Return why an index cannot be brought up to date, or its manifest.
-
-        Raises IndexStateError for an index of a newer version.
-        """
+        """Return why to rebuild an index, or its manifest. Raises IndexStateError for a newer one."""
         if index is None:
             return "first index", None
         try:
@@ -247,10 +244,7 @@ class Source(ABC, Generic[Changes, Result]):
         return manifest.version(index) != version or manifest.is_dirty(index)
 
     def _start_building(self, *, resume: bool) -> Path:
-        """Return the folder of the next index: an empty one, or what an interrupted build left.
-
-        The caller holds the lock, and puts it in force. Raises WriteError.
-        """
+        """Return the next index's folder, maybe with an interrupted build. Raises WriteError."""
         building = self.owner.index_dir / manifest.BUILDING
         if resume and self._can_resume(building):
             return building
@@ -340,10 +334,7 @@ class Writer:
 
 
 def _ahead(items: Iterator[T]) -> Iterator[T]:
-    """Yield items, each of which another thread makes while the one before it is embedded.
-
-    To read and check a lesson takes half the time of its vector.
-    """
+    """Yield items, each of which another thread makes while the one before it is embedded."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(1) as thread:

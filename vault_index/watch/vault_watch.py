@@ -521,10 +521,7 @@ class Questions:
         self._progress.wait_for(self._events.count(), self._events.hurry, patience)
 
     def _catch_up(self, full: bool) -> list[str]:
-        """Wait until what was saved before this question is in the index, if that is soon.
-
-        With `full`, also what follows from it. Return what there is to say of the index as it is.
-        """
+        """Wait until saved files, with `full` all that follows, are indexed; return the notes."""
         if full:
             self._full_asked = True
         notes = []

@@ -77,10 +77,9 @@ def read_json_lines(data: bytes, path: str) -> tuple[list[Draft], list[LessonErr
 
 
 def _values(data: bytes, path: str) -> Iterator[tuple[str, int, Any]]:
-    """Yield the values of an array or of lines, with their names in an error and their lines.
+    """Yield values, with their names in an error and their lines; a bad line yields its LessonError.
 
-    A line that is not JSON yields its LessonError. Lines have no limit together. Raises LessonError for
-    an array that is not JSON, or too long.
+    Raises LessonError for an array that is not JSON, or too long.
     """
     if data.lstrip(_BLANKS).startswith(b"["):
         text = text_of(data, path)

@@ -63,10 +63,7 @@ class Section:
         return None if span is None else _inner(text[span[0] : span[1]])
 
     def _span(self, file: Path, text: str, *, as_written: bool = True) -> tuple[int, int] | None:
-        """Return where the section begins and ends.
-
-        Raises SettingsError if a marker is missing, or if it has to be `as_written` and is not.
-        """
+        """Return where it is. Raises SettingsError without a marker, or if not `as_written`."""
         opening, _, closing = self.first.partition("{stamp}")
         stamp = f"[0-9a-f]{{{STAMP_CHARS}}}"
         first = rf"(?m)^{re.escape(opening)}{stamp}{re.escape(closing)}(?=\r?$)"

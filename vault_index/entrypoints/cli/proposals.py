@@ -140,10 +140,7 @@ def _decide(
     session: str,
     as_json: bool,
 ) -> None:
-    """Carry out the command of each proposal, in their order, and say so; the first error ends it.
-
-    As JSON one id gives one object, several and a session a list.
-    """
+    """Carry out the command of each proposal, and say so; the first error ends it."""
     is_one = len(ids) == 1
     decided: list[dict[str, Any]] = []
     try:

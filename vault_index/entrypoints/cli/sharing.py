@@ -228,10 +228,7 @@ def _check_against(
 def _states(
     named: str | None, commit: str, sample: list[str]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the lessons at a commit and now, and those that fire at each prompt: `words.fired`.
-
-    The prompts are those that are taught in either state, and a sample.
-    """
+    """Return the lessons at a commit and now, and which fire at each taught prompt and a sample."""
     from vault_index import git
 
     vault = client.open_vault(named)

@@ -359,8 +359,7 @@ def _age() -> float:
 def _began() -> float:
     """Return when this process began, in seconds since 1970, at most a tick late.
 
-    Both clocks are read at once, at the end: a busy machine may hold up a process wherever it reads a
-    file, and a beginning before the true one would take a prompt that is typed again for the one before.
+    Both clocks are read at once: an earlier beginning would take a repeated prompt for the one before.
     """
     age = _age()
     return time.time() - age + TICK_SECONDS
