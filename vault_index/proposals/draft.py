@@ -40,7 +40,8 @@ ID_BYTES = 4
 _FLAGS = ("is_draft", "only_prompts")
 _KEYS = ("tags", "type", "confidence", "fires_on", "silent_on", "fires_on_error", "applies_to")
 _TEXTS = ("why", "session", "project", "day", "changes")
-_ABOUT = ("by", "findings", "near", "quotes", "speakers", *_TEXTS, "background", *_FLAGS)
+_LISTS = ("findings", "near", "quotes", "speakers", "background")
+_ABOUT = ("by", *_LISTS, *_TEXTS, *_FLAGS)
 # Who says a quote. A card shows that of the first of these: words before what was printed.
 CHECK, PERSON, PROGRAM = "a check", "a person", "a program"
 COMMIT, AGENT = "a commit", "the agent"
@@ -179,20 +180,14 @@ def from_bytes(id: str, data: bytes) -> Proposal:
     values: dict[str, Any] = {name: getattr(lesson, name) for name in ("title", "text", *_KEYS)}
     values |= {name: str(about.get(name) or "") for name in ("by", *_TEXTS)}
     values |= {name: about.get(name) is True for name in _FLAGS}
+    values |= {name: _tuple(about.get(name)) for name in _LISTS}
     values["text"] = str(about.get("added") or lesson.text)  # a change had the whole lesson once
     return Proposal(
         id,
         **values,
         category=filed[0] if filed else "",
         created=lesson.created.isoformat() if lesson.created else "",
-        findings=_findings(about.get("findings")),
-        near=_near(about.get("near")),
-        anchors=_texts(keys.get("anchors")),
-        quotes=_texts(about.get("quotes")),
-        speakers=_texts(about.get("speakers")),
-        background=tuple(
-            (row[0], row[1]) for row in map(_texts, _list(about.get("background"))) if len(row) == 2
-        ),
+        anchors=_tuple(keys.get("anchors")),
     )
 
 
@@ -238,25 +233,7 @@ def _members(name: str, values: Any) -> tuple[str, ...]:
     return members
 
 
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    return tuple(map(str, _list(value)))
-
-
-def _findings(values: Any) -> tuple[Json, ...]:
-    return tuple(
-        {name: str(value.get(name) or "") for name in ("level", "rule", "message")}
-        for value in _list(values)
-        if isinstance(value, dict)
-    )
-
-
-def _near(values: Any) -> tuple[Sequence[Any], ...]:
-    return tuple(
-        (str(value[0]), str(value[1]), float(value[2]))
-        for value in map(_list, _list(values))
-        if len(value) == 3 and isinstance(value[2], (int, float))
-    )
+def _tuple(values: Any) -> tuple[Any, ...]:
+    """Return a list of YAML as a tuple of values, its own lists as tuples."""
+    listed = values if isinstance(values, list) else []
+    return tuple(tuple(each) if isinstance(each, list) else each for each in listed)

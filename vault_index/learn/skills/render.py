@@ -19,7 +19,6 @@ from vault_index.text.quote import clean
 
 REFERENCE = "reference.md"
 MAX_DESCRIPTION_CHARS = 1024  # by the format
-MAX_AREAS = 200  # in SKILL.md, whose body may have 500 lines; the reference has all
 _FRAME_CHARS = 120  # of a description: the words around titles and prompts
 
 
@@ -28,9 +27,6 @@ def files_of(cluster: Cluster) -> dict[str, bytes]:
     patterns = cluster.patterns
     count = "1 pattern" if len(patterns) == 1 else f"{len(patterns)} patterns"
     headings = [f"{number}. {line(each.title, 100)}" for number, each in enumerate(patterns, 1)]
-    areas = list(map(_area, headings, patterns))
-    if left := areas[MAX_AREAS:]:
-        areas[MAX_AREAS:] = [f"- and {len(left)} more in [{REFERENCE}]({REFERENCE})"]
     reference = _filled(
         REFERENCE,
         tag=cluster.tag,
@@ -46,7 +42,7 @@ def files_of(cluster: Cluster) -> dict[str, bytes]:
         tag=cluster.tag,
         count=count,
         confidence=f"{cluster.confidence:.1f}",
-        areas="\n".join(areas),
+        areas="\n".join(map(_area, headings, patterns)),
     )
     return {REFERENCE: reference, FILE: skill}
 
