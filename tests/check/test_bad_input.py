@@ -93,16 +93,6 @@ def test_a_name_that_is_not_utf_8(make_vault: MakeVault) -> None:
 
 
 @pytest.mark.slow
-def test_a_name_that_is_not_utf_8_is_checked_when_it_is_staged(make_vault: MakeVault) -> None:
-    vault = quickly_indexed(make_vault)
-    write(vault.lessons_dir / os.fsdecode(b"lat\xe9.md"), "")
-    run("git", "add", "lessons", cwd=vault.root)
-    strict = {"PYTHONIOENCODING": "utf-8:strict"}  # as in most people's locale
-    ran = run("lessons", "check", "--staged", "--json", cwd=vault.root, check=False, env=strict)
-    assert [one["path"] for one in ran.json] == [r"lessons/lat\xe9.md"]
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(("module", "name"), [(parse, "parse_file"), (passages, "cut")])
 def test_a_file_that_we_fail_at_is_named_and_the_others_are_indexed(
     make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str
@@ -143,24 +133,6 @@ def test_a_file_that_may_not_be_read(make_vault: MakeVault) -> None:
     assert found_as_ordinary_user(vault, "heap") == ["a"]  # its last good rows
     (vault.lessons_dir / "a.md").chmod(0o644)
     assert run("lessons", "index", "--json", cwd=vault.root).json["problems"] == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("mode", "said"), [(0o444, "a.md:0: cannot be read"), (0, ":0: cannot be listed")]
-)
-def test_lessons_of_a_folder_that_may_not_be_entered_or_listed_stay(
-    make_vault: MakeVault, mode: int, said: str
-) -> None:
-    vault = quickly_indexed(make_vault, "secret/a.md")
-    (vault.lessons_dir / "secret").chmod(mode)
-    try:
-        ran = as_ordinary_user("index", cwd=vault.root)
-        assert f"lessons/secret/{said}: Permission denied" in ran.out
-        assert "removed" not in ran.out
-        assert found_as_ordinary_user(vault, "heap") == ["secret/a"]
-    finally:
-        (vault.lessons_dir / "secret").chmod(0o755)
 
 
 def found_as_ordinary_user(vault: Vault, query: str) -> list[str]:

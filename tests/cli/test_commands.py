@@ -103,21 +103,6 @@ def test_a_lesson_without_a_title_has_its_first_sentence(
     assert entry["text"] == SENTENCE
 
 
-def test_new_opens_the_editor_that_is_named_outside_of_a_terminal(
-    make_vault: MakeVault, tmp_path: Path
-) -> None:
-    vault = make_vault()
-    editor = write(tmp_path / "editor", '#!/bin/sh\necho "Raise it." >> "$1"\n')
-    editor.chmod(0o755)
-    named = {"EDITOR": str(editor)}
-    assert lessons(vault, "new", "Heap", "of", "node", env=named).out == "lessons/heap-of-node.md\n"
-    assert "Raise it." in (vault.lessons_dir / "heap-of-node.md").read_text("utf-8")
-    unnamed = lessons(vault, "new", "Heap", env={"EDITOR": "", "VISUAL": ""}, check=False)
-    untitled = lessons(vault, "new", env=named, check=False)
-    assert untitled.code == unnamed.code == 2
-    assert "name an EDITOR and a TITLE" in unnamed.err
-
-
 @pytest.mark.parametrize(
     ("words", "stdin", "says"),
     [
@@ -138,12 +123,6 @@ def test_add_refuses(make_vault: MakeVault, words: list[str], stdin: str, says: 
 
 
 # list and show
-
-
-def test_show_by_a_declared_id_and_still_by_the_path(make_vault: MakeVault) -> None:
-    vault = make_vault({"devops/a/heap.md": "---\nid: h-42\n---\ntext"})
-    for name in ("h-42", "lessons/devops/a/heap.md", "a/heap"):
-        assert lessons(vault, "show", name, "--json").json["id"] == "h-42"
 
 
 # status

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -193,22 +192,6 @@ def test_a_server_of_embeddings_that_does_not_answer(
     assert one.fix
     assert re.match(r"degraded since \d{4}-\d\d-\d\d \d\d:\d\d: .*127\.0\.0\.1:9", one.what)
     assert doctor.examine(None) == [one]
-
-
-def test_complaints_of_hooks_of_today(team: Vault) -> None:
-    now = time.time()
-    lines = [
-        {"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now - ago)), "event": "x"}
-        | {"message": message, "vault": str(vault)}
-        for ago, message, vault in (
-            (3 * 86_400, "long ago", team.root),
-            (60, "of another", team.root.parent),
-            (30, "no answer in 2000 ms", team.root),
-        )
-    ]
-    write(team.config.home / "hook.log", "\n".join(map(json.dumps, lines)))
-    (one,) = doctor.examine(None)
-    assert one.what == "hooks failed 1 time in the last 24 hours: no answer in 2000 ms"
 
 
 LINE = "lessons check --staged"

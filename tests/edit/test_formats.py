@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.support.places import TESTS
 from vault_index.edit.formats import FORMATS, Draft, guess, read_good
 from vault_index.errors import LessonError
-from vault_index.lesson import category, passages
+from vault_index.lesson import category
 from vault_index.lesson.category import slugify
 from vault_index.lesson.parse import Lesson, parse_file
 
@@ -199,21 +199,6 @@ def test_a_line_that_says_nothing_by_itself_is_left_out_with_a_word(line: str, w
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["2026-10-02", "2026_10_02", "20261002", "2026-10-02 Friday", "02.10.2026", "2026-W40", "2026-10",
-     "October 2nd, 2026", "Fri, 2 Oct 2026", "2. Oktober 2026"],
-)  # fmt: skip
-def test_a_note_of_a_day_is_left_out_with_a_word(name: str) -> None:
-    for text in ("Belt four was repaired.\n", f"# {name}\n\nBelt [[four]] was repaired.\n"):
-        (left,) = read_good(text.encode(), f"daily/{name}.md")[0]
-        assert "a note of a day" in left.why
-        assert "repaired" in left.why
-    titled = f"---\ntitle: Belt four\n---\nIt was repaired on {name}.\n"
-    assert drafts(titled, f"{name}.md")
-    assert drafts("Belt four was repaired.\n", f"daily/{name} belt four.md")
-
-
-@pytest.mark.parametrize(
     ("given", "wanted"),
     [
         ({"created_at": "2026-10-02T08:00:00Z", "source_file": "mill.md"},
@@ -350,21 +335,6 @@ def test_a_note_becomes_plain_markdown() -> None:
     assert code == NOTE.split("```sh\n")[1].strip()
 
 
-@pytest.mark.parametrize(
-    ("text", "path"),
-    [
-        ("# {{title}}\n[[x]]", "Daily.md"),
-        ("---\ntitle: {{title}}\n---\ntext", "Daily.md"),
-        ("<%* tp.file.title %>\n[[x]]", "Daily.md"),
-        ("text [[x]]", "Templates/Daily.md"),
-        ("text [[x]]", "99 - templates/daily/Note.md"),
-    ],
-)
-def test_a_template_for_notes_is_no_lesson(text: str, path: str) -> None:
-    assert drafts(text, path, "obsidian") == []
-    assert drafts("Helm knows `{{title}}` and [[x]].", "Helm.md", "obsidian")
-
-
 # any file at all
 
 PIECES = """\
@@ -421,18 +391,6 @@ def test_a_course_is_one_file_with_a_section_for_each_lesson() -> None:
     link, text = sections[1].text.split("\n\n", 1)
     assert link == "[Lesson 1](https://example.com/ai/1)"
     assert text in data.decode()
-
-
-def test_a_lesson_without_a_link_keeps_its_number() -> None:
-    draft = only(b"Course Title: T\nLesson 4: A\nfirst\nLesson 7: B\nsecond\n", "t.txt")
-    texts = [one.text for one in parse_file(draft.data, "a.md")]
-    assert texts == ["Lesson 4\n\nfirst", "Lesson 7\n\nsecond"]
-    numbers = [passages.number_of(text) for text in texts]
-    assert [own and (own.number, own.link) for own in numbers] == [(4, ""), (7, "")]
-    draft = only(b"Course Title: T\nLesson 4: A\nLesson Link: http://x/a(1)\nfirst\n", "t.txt")
-    own = passages.number_of(parse_file(draft.data, "a.md")[0].text)
-    assert own is not None
-    assert (own.number, own.link) == (4, "http://x/a(1)")
 
 
 @pytest.mark.parametrize(
@@ -515,20 +473,6 @@ def test_names_titles_and_categories_of_objects(
     draft = only(json.dumps(value), "all.jsonl")
     assert (draft.name, draft.categories) == (name, categories)
     assert frontmatter is None or keys(draft) == frontmatter
-
-
-def test_one_array_for_the_whole_file() -> None:
-    found = drafts('[\n{"text": "one is one"},\n{"text": "two is two"}\n]\n', "all.json")
-    assert [(one.name, one.line) for one in found] == [("one-is-one", 1), ("two-is-two", 1)]
-    assert "object 2: no text" in problem('[{"text": "one"}, {}]', "all.json").message
-
-
-def test_an_object_is_one_lesson_whatever_its_text_looks_like() -> None:
-    text = "Before.\n## Lesson: not another\n```\n## Lesson: code\n```"
-    one = lesson(only(json.dumps({"text": text}), "all.jsonl"))
-    assert one.text == text.replace("## Lesson: not", "\\## Lesson: not")
-    hidden = "## Lesson: a\n<a>\n## Lesson: b\n"  # HTML, until the line above it is text
-    assert "\\## Lesson: b" in lesson(only(json.dumps({"text": hidden}), "all.jsonl")).text
 
 
 @pytest.mark.parametrize(

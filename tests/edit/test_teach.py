@@ -7,19 +7,13 @@ from typing import Any
 import pytest
 
 from tests.support.commands import run
-from tests.support.conversations import Conversation
 from tests.support.files import lesson_text, write
 from tests.support.given import given_to
 from vault_index import api, client
-from vault_index.check.redact import redact
-from vault_index.edit import teach
-from vault_index.errors import ChangedError, VaultError
+from vault_index.errors import VaultError
 from vault_index.index import reconcile
-from vault_index.journal import capture
-from vault_index.journal.journal import Journal
 from vault_index.search import entries
 from vault_index.store import injections
-from vault_index.transcripts import reading
 from vault_index.vault import Vault
 
 BATTERY = "the phone app runs out of battery"
@@ -102,26 +96,6 @@ def test_a_prompt_that_does_not_go_into_a_file_is_refused(
     assert content(team) == FILE
 
 
-def test_of_two_prompts_taught_at_once_the_file_keeps_the_first(
-    team: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The second is refused: it would go into a list as it was before the first."""
-    entry = entries.entry(team, "heap")
-
-    def redact_late(prompt: str) -> str:
-        monkeypatch.setattr("vault_index.edit.teach.redact", redact)
-        teach.write(team, entry, "a colleague's words", teach.SILENT)
-        return redact(prompt)
-
-    monkeypatch.setattr("vault_index.edit.teach.redact", redact_late)
-    with pytest.raises(ChangedError):
-        teach.write(team, entry, BATTERY, teach.SILENT)
-    assert b"a colleague's words" in content(team)
-    teach.write(team, entry, BATTERY, teach.SILENT)
-    assert b"a colleague's words" in content(team)
-    assert BATTERY.encode() in content(team)
-
-
 @pytest.mark.slow
 def test_a_mark_is_of_one_injection_and_survives_a_rename(team: Vault) -> None:
     key = injections.key_of("some prompt")
@@ -152,9 +126,6 @@ def test_a_mark_is_of_one_injection_and_survives_a_rename(team: Vault) -> None:
 # lines of failures, at the command line
 
 
-BUSY = "Error: listen EADDRINUSE: address already in use :::3000"
-
-
 @pytest.mark.slow
 def test_a_line_that_any_failure_has_is_refused(team: Vault) -> None:
     words = ("lessons", "teach", "--error", "command failed", "--fires", "ops/lock")
@@ -168,13 +139,3 @@ def test_a_line_that_any_failure_has_is_refused(team: Vault) -> None:
     checked = run("lessons", "check", cwd=team.root, check=False)
     assert checked.code == 1
     assert "many failures say 'command failed'" in checked.out
-
-
-@pytest.mark.slow
-def test_without_a_hook_the_last_failure_is_the_journals(team: Vault) -> None:
-    talk = Conversation(team.root, "start").asks("start the shop please, it is down")
-    talk.runs("npm start", f"Exit code 1\n{BUSY}", failed=True).runs("ls", "app")
-    capture.capture(Journal(team.config), talk.file, reading.CLAUDE, force=True)
-    words = ("lessons", "teach", "--error", "--fires", "ops/lock")
-    assert BUSY in run(*words, cwd=team.root, stdin="").out
-    assert BUSY in (team.lessons_dir / "ops/lock.md").read_text("utf-8")

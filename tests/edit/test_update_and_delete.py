@@ -174,26 +174,6 @@ def test_deleting_a_section_leaves_the_others_to_the_byte(deploys: Vault) -> Non
     ]
 
 
-@pytest.mark.slow
-def test_the_text_before_the_sections_goes_alone(make_vault: MakeVault) -> None:
-    file = "# Team\n\nWhy it exists.\n\n## Lesson: One\n\n1\n"
-    vault = make_vault({"team.md": file})
-    reconcile.sync(vault)
-    update.delete(vault, "team")
-    assert content(vault, "team.md") == b"# Team\n\n## Lesson: One\n\n1\n"
-    reconcile.sync(vault)
-    assert [one["id"] for one in entries.entries(vault)] == ["team#one"]
-    assert entries.entry(vault, "team#one")["document"] == "Team"
-
-
-def test_the_lesson_that_was_named_goes_and_no_other(make_vault: MakeVault) -> None:
-    declared = "---\nid: heap.md\n---\n# A wrong one\n\ntext\n"
-    vault = make_vault({"q.md": declared, "heap.md": "# The right one\n\ntext\n"})
-    reconcile.sync(vault)
-    assert update.delete(vault, "heap.md").name == "q.md"
-    assert (vault.lessons_dir / "heap.md").exists()
-
-
 def test_with_its_last_lesson_a_file_goes_and_an_empty_folder(make_vault: MakeVault) -> None:
     vault = make_vault({"a/b/c.md": "# All\n\n## Lesson: One\n\nText.\n"})
     reconcile.sync(vault)

@@ -125,18 +125,6 @@ def test_what_is_tracked_is_seen_in_every_form_of_the_index(
     assert git.is_tracked(folder, ".vault_index")
 
 
-def test_nothing_of_that_name_needs_no_git(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert dotgit.tracks_nothing_named(root, ".vault_index")
-    monkeypatch.setenv("GIT_TRACE", str(root.parent / "trace"))
-    assert not git.is_tracked(root, ".vault_index")
-    assert not (root.parent / "trace").exists()
-
-
-def test_another_index_is_left_to_git(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GIT_INDEX_FILE", str(root / ".git/other"))
-    assert not dotgit.tracks_nothing_named(root, ".vault_index")
-
-
 def test_an_index_that_came_with_a_clone_is_still_refused(root: Path) -> None:
     write(root / "lessons/vault.toml", "")
     write(root / ".vault_index/current", "x")

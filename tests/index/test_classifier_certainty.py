@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from vault_index.index import classifier
 from vault_index.index.classifier import Classifier
@@ -34,26 +33,6 @@ def test_nine_lessons_never_make_it_certain_and_many_make_it_surer() -> None:
     assert few.categories == many.categories == ("a",)
     assert classifier.MIN_CERTAINTY <= few.sure < 0.95
     assert few.sure < many.sure < 1
-
-
-def test_where_likeness_misleads_it_is_not_believed() -> None:
-    """One category dominates, and its lessons are like those of all others."""
-    chance = np.random.default_rng(3)
-    vectors = np.stack([near(0, 0.3, chance) for _ in range(80)])
-    filed = [["backend" if n % 2 else f"other/{n % 7}"] for n in range(80)]
-    misled = Classifier(vectors, filed, ["A lesson"] * 80)
-    assert misled.classify("", "", near(0, 0.3, chance)).sure < 0.8
-
-
-def test_the_curve_follows_what_was_right() -> None:
-    chance = np.random.default_rng(4)
-    shares = chance.uniform(0.1, 0.97, 4000)
-    true = np.where(shares > 0.5, shares - 0.25, shares / 2)
-    curve = classifier.fit(shares, chance.uniform(size=4000) < true)
-    for low in np.arange(0.2, 0.9, 0.1):
-        some = (shares >= low) & (shares < low + 0.1)
-        said = np.mean([curve.of(float(share)) for share in shares[some]])
-        assert said == pytest.approx(true[some].mean(), abs=0.08)
 
 
 def test_a_phrase_of_a_category_counts_for_the_branch_that_a_vault_has() -> None:

@@ -24,7 +24,6 @@ from tests.support.indexed import (
 from vault_index import files
 from vault_index.index import reconcile
 from vault_index.search import entries
-from vault_index.store import manifest
 from vault_index.store.sync import Stats
 
 BROKEN = "---\ntitle: fine\ntags: one: two\n---\ntext\n"
@@ -112,41 +111,6 @@ def test_a_change_that_keeps_size_and_mtime_is_seen(make_vault: MakeVault) -> No
     assert counts(reconcile.sync(vault)) == {"changed": 2, "unchanged": 1}
     assert [entries.entry(vault, name)["title"] for name in "bc"] == ["Bolt", "Lock"]
     assert_same_as_a_rebuild(vault)
-
-
-@pytest.mark.usefixtures("trusting_stat")
-def test_who_asks_for_an_index_has_every_file_read(make_vault: MakeVault) -> None:
-    """Whatever the stat says: the clock may have been set back."""
-    vault = make_vault({"a.md": HEAP})
-    with_words(vault)
-    reconcile.sync(vault)
-    folder = vault.open_index().store.index
-    kept = manifest.load(folder)
-    write(vault.lessons_dir / "a.md", LOCK)
-    kept.files["a.md"].stamp = list(files.stamp_of((vault.lessons_dir / "a.md").stat()))
-    manifest.save(folder, kept)
-    assert counts(reconcile.sync(vault)) == {"unchanged": 1}
-    assert counts(reconcile.sync(vault, read_all=True)) == {"changed": 1, "embedded": 1}
-    stamp = manifest.version(folder)
-    reconcile.sync(vault)
-    reconcile.sync(vault, read_all=True)
-    assert manifest.version(folder) == stamp, "where nothing changed nothing is written"
-
-
-@pytest.mark.usefixtures("trusting_stat")
-def test_a_caller_in_a_hurry_leaves_many_files_for_later(make_vault: MakeVault) -> None:
-    vault = make_vault({"a.md": HEAP})
-    later(vault.lessons_dir / "a.md")
-    with_words(vault)
-    assert (
-        reconcile.sync(vault, at_most=8).pending == 1
-    )  # even the first file: a build is not quick
-    reconcile.sync(vault)
-    for number in range(3):
-        write(vault.lessons_dir / f"new/{number}.md", lesson_text("new", f"text {number}"))
-    assert reconcile.sync(vault, at_most=2).pending == 3
-    assert ids(vault) == ["a"]
-    assert counts(reconcile.sync(vault, at_most=3)) == {"added": 3, "unchanged": 1, "embedded": 3}
 
 
 # files that are not as they should be

@@ -12,8 +12,6 @@ from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.indexed import kept_on
 from tests.support.watchers import soon, watched
 from vault_index import api, client
-from vault_index.index import reconcile
-from vault_index.lesson import skill
 from vault_index.recall import select
 from vault_index.search import query
 from vault_index.search.query import Query
@@ -92,15 +90,6 @@ def test_skills_of_the_user_and_of_the_project_at_hand(
 
 
 @pytest.mark.slow
-def test_what_only_the_user_may_call_is_found_but_not_suggested(team: Vault) -> None:
-    more = {"disable-model-invocation": True}
-    add_skill(team.root / "skills", "review-pr", REVIEW, **more)
-    reconcile.sync(team)
-    assert query.skills(team, Query("review this pull request")).hits
-    assert not select.for_prompt(team, "review this pull request").skills
-
-
-@pytest.mark.slow
 def test_the_first_query_after_a_skill_is_saved_finds_it(team: Vault) -> None:
     """Through the hook, the command line, and as HTTP asks while its index is fresh."""
     event = {"hook_event_name": "UserPromptSubmit", "session_id": "", "cwd": str(team.root)}
@@ -119,23 +108,6 @@ def test_the_first_query_after_a_skill_is_saved_finds_it(team: Vault) -> None:
         assert answer.hits[0].trigger == "/rotate-keys"
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"---\nname: [\n---\nbroken yaml",
-        b"\xff\xfe not text",
-        b"---\nname: x\n---\n# Only a heading\n",
-        b"",
-        b"x" * (skill.MAX_BYTES + 1),
-    ],
-    ids=["yaml", "binary", "says nothing", "empty", "giant"],
-)
-def test_what_is_no_skill_is_passed_over(team: Vault, content: bytes) -> None:
-    write(team.root / "skills/odd/SKILL.md", content)
-    reconcile.sync(team)
-    assert [hit.title for hit in query.skills(team, Query("odd review")).hits] == ["review-pr"]
-
-
 @pytest.mark.slow
 def test_trust_holds_for_the_vaults_skills(team: Vault, own_world: Path) -> None:
     prompt = "review this pull request"
@@ -143,11 +115,6 @@ def test_trust_holds_for_the_vaults_skills(team: Vault, own_world: Path) -> None
     assert not select.for_prompt(open_vault(team.root), prompt).skills
     commit(team.root)
     assert select.for_prompt(open_vault(team.root), prompt).skills
-
-
-def test_none_are_suggested_when_the_settings_say_so(team: Vault) -> None:
-    write(team.lessons_dir / "vault.toml", "prompt_skills = 0\n")
-    assert "Suggested" not in select.for_prompt(open_vault(team.root), "review this PR").text
 
 
 @pytest.mark.slow

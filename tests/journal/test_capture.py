@@ -14,7 +14,6 @@ from tests.support.commands import run
 from tests.support.journals import sessions
 from tests.support.planted import SECRETS
 from vault_index import config, state
-from vault_index.errors import VaultError
 from vault_index.features import JournalTable
 from vault_index.journal import archive, capture, projects
 from vault_index.journal.journal import Journal
@@ -136,8 +135,3 @@ def test_two_readers_at_once(journal: Journal, own_world: Path) -> None:
         thread.join()
     (session,) = sessions(journal).values()
     assert session.prompts == 8
-
-
-def test_what_cannot_be_read_is_named(journal: Journal, own_world: Path) -> None:
-    with pytest.raises(VaultError, match=r"gone\.jsonl cannot be read"):
-        capture.capture(journal, own_world / "gone.jsonl", "claude", force=True)

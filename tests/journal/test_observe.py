@@ -114,15 +114,6 @@ def test_a_correction_is_a_decision(talk: Talk, tmp_path: Path, prompt: str) -> 
     assert f"The user: {prompt}" in record.facts
 
 
-def test_what_is_typed_after_an_interruption_is_a_correction(talk: Talk, tmp_path: Path) -> None:
-    talk.prompt("Make the tests pass.")
-    talk.says("I change the implementation so that the cart is loaded twice.")
-    talk.prompt("[Request interrupted by user]")
-    talk.prompt("the implementation is fine, adjust the expectations")
-    talk.edits("tests/test_cart.py")
-    assert [record.type for record in records(talk, tmp_path)] == ["discovery", "decision"]
-
-
 def test_a_change_that_is_taken_back_is_a_gotcha(talk: Talk, tmp_path: Path) -> None:
     talk.prompt("Make the cart faster.")
     talk.edits("shop/cart.py", "load()", "load(cached=True)")
@@ -166,19 +157,6 @@ def test_a_question_and_its_answer_are_a_decision(talk: Talk, tmp_path: Path) ->
     assert "The user: How long should the cookie live? A week" in second.facts
 
 
-def test_failed_changes_are_no_changes(talk: Talk, tmp_path: Path) -> None:
-    talk.prompt("Rename it.")
-    path = f"{FOLDER}/shop/cart.py"
-    talk.calls("Edit", "String to replace not found", is_error=True, file_path=path, old_string="a")
-    talk.calls("Edit", None, file_path=path, old_string="a")  # interrupted
-    talk.calls("mcp__tickets__get", "503 from the tracker\ntry later", is_error=True)
-    record = only(talk, tmp_path)
-    assert record.files_modified == ()
-    assert record.errors == ("503 from the tracker\ntry later",), (
-        "not those of the agent's own tools"
-    )
-
-
 def test_chatter_is_no_observation(talk: Talk, tmp_path: Path) -> None:
     talk.prompt("thanks!")
     talk.says("You're welcome!")
@@ -205,17 +183,6 @@ def test_a_long_turn_is_cut_where_the_work_turns_and_never_at_each_call(
     assert [record.files_modified for record in made] == [
         ("shop/cart.py",), ("shop/session.py",), ("shop/login.py",),
     ]  # fmt: skip
-
-
-def test_paths_are_those_of_the_project(talk: Talk, tmp_path: Path) -> None:
-    talk.prompt("Look around.")
-    for path in ("/etc/hosts", f"{FOLDER}/a/../b.py", f"{FOLDER}-old/c.py"):
-        talk.calls("Read", "...", file_path=path)
-    assert only(talk, tmp_path).files_read == ("/etc/hosts", "b.py", f"{FOLDER}-old/c.py")
-    windows = Talk(folder="C:\\code\\shop")
-    windows.prompt("Look.")
-    windows.calls("Read", "...", file_path="C:\\code\\shop\\a\\b.py")
-    assert only(windows, tmp_path).files_read == ("a/b.py",)
 
 
 # the summary of a session
@@ -267,17 +234,3 @@ def test_the_six_fields(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert "The user: no, don't change the cookie, store the cart" in fields["notes"]
     assert "`make lint`: error: shop/store.py:3 unused import" in fields["notes"]
-
-
-def test_it_is_made_again_when_the_session_goes_on(tmp_path: Path) -> None:
-    talk = a_session()
-    assert "Not resolved" in summary(talk, tmp_path)["notes"]
-    talk.prompt("do the rest")
-    talk.edits("shop/store.py")
-    talk.runs("make lint", "ok")
-    done = [("Store the cart", "completed"), ("Remove old carts", "completed")]
-    talk.calls("TodoWrite", "", todos=[{"content": text, "status": is_} for text, is_ in done])
-    talk.says("Old carts are removed after a month, and the cart of a guest is stored as well.")
-    fields = summary(talk, tmp_path)
-    assert "Not resolved" not in fields["notes"]
-    assert "next_steps" not in fields

@@ -191,26 +191,6 @@ def test_dashes_that_are_not_frontmatter_are_text(text: str) -> None:
     assert only(text).text == text
 
 
-@pytest.mark.parametrize(
-    "between",
-    [
-        "\nFelt for the kiln: only the grey one, the white one smokes.\n\n",  # P01
-        "Felt for the kiln: only the grey one, the white one smokes.\n",
-        "\nWarning: the white felt smokes.\n\n",
-        "\nThe white felt smokes.\n\n- grey: good\n",
-        "\n# Felt\n\nThe white one smokes: never buy it.\n\n",
-    ],
-)
-def test_text_between_two_rules_is_text(between: str) -> None:
-    for text in (
-        f"---\n{between}---\n\nOrder in May.",
-        f"\ufeff\n---\n{between}---\nOrder in May.",
-    ):
-        assert only(text).text == text.removeprefix("\ufeff").strip()
-        windows = text.replace("\n", "\r\n")
-        assert only(windows) == only(text)
-
-
 # what cannot be read
 
 
@@ -240,26 +220,6 @@ def test_broken_frontmatter_is_named_with_its_line(text: str, line: int, says: s
         assert says in error.message
         assert error.line == line
         assert "\n" not in error.message
-
-
-@pytest.mark.parametrize(
-    ("line", "quoted"),
-    [
-        ("title: Rolls: which one to order", 'title: "Rolls: which one to order"'),  # P01
-        ("title: *glossy* jams", 'title: "*glossy* jams"'),
-        ("title: @home", 'title: "@home"'),
-        ("title: `make` hangs", 'title: "`make` hangs"'),
-        ("title: [Draft] the mill", 'title: "[Draft] the mill"'),
-        ('title: %s is "x"', "title: '%s is \"x\"'"),
-        ("tags:\n  - a\n  - b: c: d", '- "b: c: d"'),
-        ('title: "Fix" the roll', "title: '\"Fix\" the roll'"),
-        ("title: 'It's the roll'", 'title: "It\'s the roll"'),
-        ('title: "C:\\rolls\\x"', "title: 'C:\\rolls\\x'"),
-    ],
-)
-def test_frontmatter_that_quotes_would_mend_says_so(line: str, quoted: str) -> None:
-    hint = problem(f"---\nid: rolls\n{line}\ntype: bug_fix\n---\nOrder the matte roll.\n").hint
-    assert hint == f"put the value in quotes: {quoted}"
 
 
 # what YAML gives a meaning, and letters that it takes in some places only

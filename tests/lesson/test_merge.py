@@ -57,26 +57,6 @@ def test_what_either_side_adds_stays_and_what_either_removes_goes(tmp_path: Path
     )
 
 
-def test_a_list_and_the_line_below_it(tmp_path: Path) -> None:
-    ours = BASE.replace("[node, ci]", "[node, ci, heap]")
-    theirs = BASE.replace("confidence: 3", "confidence: 5")
-    text = ours.replace("confidence: 3", "confidence: 5")
-    assert merged(tmp_path, ours, theirs) == (text, True)
-    assert merged(tmp_path, theirs, ours) == (text, True)
-    theirs = theirs.replace("[node, ci]", "[ci, node, vpn]")
-    assert merged(tmp_path, ours, theirs) == (text.replace("heap]", "heap, vpn]"), True)
-
-
-def test_both_add_the_same_key(tmp_path: Path) -> None:
-    ours, theirs = (
-        BASE.replace("confidence: 3\n", f"confidence: 3\napplies_to: ['{glob}']\n")
-        for glob in ("db/**", "*.sql")
-    )
-    text, clean = merged(tmp_path, ours, theirs)
-    assert clean
-    assert text.count("applies_to: [db/**, '*.sql']\n") == 1
-
-
 def test_a_list_with_comments_is_left_to_git() -> None:
     base = BASE.replace("[node, ci]", "\n- node  # why\n- ci")
     ours, theirs = base.replace("- ci", "- ci\n- heap"), base.replace("- ci", "- ci\n- vpn")

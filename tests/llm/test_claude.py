@@ -108,14 +108,6 @@ def test_one_question_is_one_lean_start(played: Played, model: Model, tmp_path: 
     assert (usage.calls, usage.input_tokens, usage.output_tokens, usage.cost) == (1, 42, 7, 0.002)
 
 
-def test_a_long_prompt_with_anything_in_it_is_no_argument(played: Played, model: Model) -> None:
-    prompt = "--help \x00 \udcff $(id) `id` \n" + "words " * 50_000
-    model.converse(Question("-- --help", prompt))
-    (start,) = played.starts
-    assert "words" not in json.dumps(start["argv"])
-    assert start["prompt"].count("words") == 50_000
-
-
 def test_a_version_that_cannot_be_lean_is_to_be_updated(played: Played, model: Model) -> None:
     played.plays("error: unknown option '--safe-mode'", status=1)
     with pytest.raises(ModelAwayError, match="claude is too old: it lacks --safe-mode") as caught:

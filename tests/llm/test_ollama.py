@@ -57,15 +57,6 @@ def test_a_model_that_no_door_leads_to(name: str, tmp_path: Path) -> None:
     assert caught.value.hint == "choose ollama:MODEL or claude or anthropic:MODEL or openai:MODEL"
 
 
-def test_a_call_is_one_whole_repeatable_request(server: ModelServer, model: Model) -> None:
-    model.converse(Question("Be brief.", "Hello?"))
-    (chat,) = server.chats
-    assert [message["role"] for message in chat["messages"]] == ["system", "user"]
-    assert (chat["temperature"], chat["reasoning_effort"]) == (0, "none")
-    assert not {"stream", "tools"} & chat.keys()
-    assert server.requests[0].path == "/v1/chat/completions"
-
-
 @pytest.mark.parametrize(
     ("said", "problem"),
     [

@@ -94,32 +94,6 @@ def test_a_program_that_runs_the_agent_is_marked_so() -> None:
     assert kinds(user("Review it.", entrypoint="cli", promptSource="sdk")) == [events.PROMPT]
 
 
-def test_what_was_typed_apart_from_a_prompt() -> None:
-    """In the middle of a turn, and as the reason of a refusal."""
-    refused = (
-        "The user doesn't want to proceed with this tool use. To tell you how, the user said:\nno"
-    )
-    result = {"type": "tool_result", "tool_use_id": "t", "is_error": True, "content": refused}
-    beside = {"type": "text", "text": "and run the tests"}
-    assert kinds(user([result, beside])) == [
-        events.TOOL_RESULT, events.REFUSAL, events.BESIDE_RESULT,
-    ]  # fmt: skip
-    queued = {"type": "attachment", "attachment": {"type": "queued_command", "prompt": "wait"}}
-    assert kinds(queued) == [events.QUEUED]
-
-
-def test_a_queued_prompt_counts_once() -> None:
-    operations = [
-        {"type": "queue-operation", "operation": "enqueue", "content": "try again"},
-        {"type": "queue-operation", "operation": "remove"},
-    ]
-    queued = {"type": "attachment", "attachment": {"type": "queued_command", "prompt": "try again"}}
-    assert kinds(*operations, queued) == [events.QUEUED]
-    assert kinds(*operations) == [events.QUEUED], "older versions record it nowhere else"
-    operations[1]["operation"] = "popAll"  # back into the input box
-    assert kinds(*operations) == []
-
-
 def test_what_is_odd_is_counted_and_never_fatal() -> None:
     lines = [
         "{half",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.embedders import WordEmbedder
-from tests.support.files import MakeVault, commit, lesson_text, write
+from tests.support.files import MakeVault, lesson_text
 from tests.support.given import records
 from vault_index.index import reconcile
 from vault_index.recall import block, calls, select
@@ -20,7 +20,7 @@ from vault_index.search import evidence, failures, fitted, floor, taught
 from vault_index.search.floor import Fitted
 from vault_index.store.injections import Record
 from vault_index.text import failure
-from vault_index.vault import Vault, open_vault
+from vault_index.vault import Vault
 
 PROMPT = "postgres migrations block on alter table"
 LOCK = "Alter table waits for a lock and blocks the migrations. Set lock_timeout first."
@@ -112,28 +112,6 @@ def test_a_vault_of_twenty_fits_its_floors_by_leaving_one_out(
     )
 
 
-def same_lessons(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
-    """Make a vault in which four files say the same; the one with the plain name was committed last."""
-    vault = make_vault({"heap.md": FILES["heap.md"]})
-    names = ("lock 2.md", "lock.sync-conflict-20261002.md", "a lock.md", "lock.md")
-    for day, name in enumerate(names, start=1):
-        write(vault.lessons_dir / name, FILES["lock.md"])
-        when = f"2026-10-0{day}T12:00:00+00:00"
-        monkeypatch.setenv("GIT_COMMITTER_DATE", when)
-        monkeypatch.setenv("GIT_AUTHOR_DATE", when)
-        commit(vault.root, f"add {name}")
-    return with_floors(vault, 0.1, 0.1)
-
-
-def test_of_lessons_that_say_the_same_the_newest_comes(
-    make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    vault = same_lessons(make_vault, monkeypatch)
-    assert [hit.lesson_id for hit in select.for_prompt(vault, PROMPT).hits] == ["lock"]
-    again = select.for_prompt(vault, PROMPT, given=["lock"])
-    assert (again.hits, again.silent) == ((), "nothing new")
-
-
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -182,14 +160,3 @@ def test_what_supersedes_a_lesson_takes_its_place_though_no_prompt_finds_it(
     (hit,) = select.for_prompt(vault, PROMPT).hits
     assert (hit.lesson_id, hit.title) == ("newer", "Lock timeouts")
     assert not select.for_prompt(vault, PROMPT, given=["newer"]).hits
-
-
-def test_rules_that_say_the_same_come_once_at_the_start(
-    make_vault: MakeVault, tmp_path: Path
-) -> None:
-    rule = "---\ntitle: Rule\ntype: project_rule\n---\nUse tabs in all files of this project.\n"
-    vault = with_floors(make_vault({"rule.md": rule, "rule 2.md": rule}), 0.1, 0.1)
-    for file in vault.lessons_dir.iterdir():  # of files as old as each other the plain name
-        os.utime(file, (1_700_000_000, 1_700_000_000))
-    given = select.for_session(open_vault(vault.root), tmp_path)
-    assert [hit.lesson_id for hit in given.hits] == ["rule"]

@@ -121,21 +121,6 @@ def test_a_repository_names_no_vault_above(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_sync_indexes_the_vaults_above(tmp_path: Path) -> None:
-    project = tmp_path / "project"
-    vault_at(project, {"db/lock.md": LOCK})
-    run("git", "init", "-q", "--bare", tmp_path / "bare.git", cwd=tmp_path)
-    commit(project, "lessons")
-    run("git", "remote", "add", "origin", tmp_path / "bare.git", cwd=project)
-    run("git", "push", "-q", "-u", "origin", "HEAD", cwd=project)
-    init(tmp_path / "team")
-    write(tmp_path / "team" / "lessons" / "ci" / "heap.md", HEAP)
-    stand_on(tmp_path / "team")
-    run("lessons", "sync", cwd=project)
-    assert told(project) == ["team:ci/heap"]
-
-
-@pytest.mark.slow
 def test_trust_holds_in_each_vault(tmp_path: Path) -> None:
     vault_at(tmp_path / "project", {"db/lock.md": LOCK})
     vault_at(tmp_path / "team", {"ci/heap.md": HEAP})

@@ -106,23 +106,6 @@ def test_confirmed_lessons_hold_as_of_that_day(
     assert f"confirmed: {datetime.now(UTC).date().isoformat()}" in text
 
 
-def test_a_lesson_that_only_moved_is_as_old_as_before(
-    project: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    learned(project, monkeypatch, "Run `deploy/staging.sh` with the VPN.", "2026-02-10")
-    changed(project, monkeypatch, {"deploy/staging.sh": None}, MARCH)
-    (project.lessons_dir / "devops").mkdir()
-    (project.lessons_dir / "it.md").rename(project.lessons_dir / "devops" / "it.md")
-    commit_at(project, JUNE, monkeypatch)
-    assert [kind for kind, _ in found(project)] == ["file"]
-
-
-def test_what_is_not_committed_gives_no_reason(project: Vault) -> None:
-    write(project.lessons_dir / "it.md", lesson_text("It", "Run `deploy/staging.sh`."))
-    (project.root / "deploy/staging.sh").unlink()
-    assert found(project) == []
-
-
 def test_no_program_of_the_repository_starts(
     project: Vault, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -158,41 +141,12 @@ def test_confirming_keeps_the_file_and_is_safe_twice(project: Vault) -> None:
     assert run("lessons", "check", cwd=project.root).code == 0
 
 
-@pytest.mark.slow
-def test_confirming_a_lesson_that_is_not_there_writes_nothing(project: Vault) -> None:
-    write(project.lessons_dir / "one.md", lesson_text("One", "Text."))
-    failed = run("lessons", "check", "--confirm", "one", "nothing", cwd=project.root, check=False)
-    assert failed.code == 1
-    assert failed.err.startswith("Error: no lesson 'nothing'")
-    assert b"confirmed" not in (project.lessons_dir / "one.md").read_bytes()
-
-
-@pytest.mark.slow
-def test_a_date_that_is_none(project: Vault) -> None:
-    write(project.lessons_dir / "one.md", "---\nconfirmed: soon\n---\nText of it.\n")
-    checked = run("lessons", "check", cwd=project.root, check=False)
-    assert "confirmed must be a date" in checked.out
-
-
 def test_the_paths_that_a_text_cites() -> None:
     cited = anchors.cited_in(
         "See ./src/shop/pool.py:12 and https://example.org/a/b.html, not `<name>/x.py`.\n"
         "Run `deploy/staging.sh`; the README.md says so.\n"
     )
     assert cited == {"src/shop/pool.py", "deploy/staging.sh"}
-
-
-@pytest.mark.parametrize("piece", ["a/", "a.", "./", "a@", "-."])
-def test_a_hostile_text_takes_no_longer_than_another(piece: str) -> None:
-    assert anchors.cited_in(piece * 50_000 + "*") is not None
-
-
-def test_a_lesson_written_right_before_its_file_is_removed(project: Vault) -> None:
-    write(project.lessons_dir / "it.md", lesson_text("It", "Run `deploy/staging.sh`."))
-    commit(project.root, "written")
-    (project.root / "deploy/staging.sh").unlink()
-    commit(project.root, "removed in the same second")
-    assert [kind for kind, _ in found(project)] == ["file"]
 
 
 TWO = "def first():\n    return 1\n\n\ndef second():\n    return 2\n"
@@ -228,11 +182,3 @@ def test_a_change_names_the_lessons_about_what_it_touches(anchored: Vault) -> No
     write(anchored.root / "tools/staging.sh", "echo staging\n")
     run("git", "add", "-A", cwd=anchored.root)
     assert touched(anchored) == [("second", "it removes src/two.py#second")]
-
-
-@pytest.mark.slow
-def test_a_region_that_is_confirmed_with_its_change_is_no_reason(anchored: Vault) -> None:
-    write(anchored.root / "src/two.py", TWO.replace("2", "3"))
-    run("lessons", "check", "--confirm", "second", cwd=anchored.root)
-    reconcile.sync(anchored)
-    assert touched(anchored) == []

@@ -22,24 +22,6 @@ KILLED, DIES, HANGS = (
     "the bundler dies without a word",
     "the deploy to staging hangs",
 )
-COMMENT = f"""\
-<!-- lessons check -->
-### Lessons of this pull request
-
-3 lessons changed, 6 prompts tried.
-
-**`Heap`** (`build/heap`, changed)
-- newly fires at `{DIES}`
-- no longer fires at `{KILLED}`
-
-**`Old queue`** (`ops/queue`, removed)
-- no longer fires at `the queue is stuck, @everyone 'now'`
-
-**`Staging deploys need the VPN`** (`ops/vpn`, new)
-- newly fires at `{HANGS}`
-
-By words alone: EMBEDDER.
-"""
 
 
 def lesson(title: str, text: str, *prompts: str) -> str:
@@ -67,10 +49,6 @@ def changed(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
     write(vault.root / "prompts.txt", f"# typed lately\n\n{KILLED}\nhow do I bake rye bread\n")
     commit(vault.root, "head")
     return vault
-
-
-def as_expected(text: str) -> str:
-    return re.sub(r"By words alone: .*\.\n", "By words alone: EMBEDDER.\n", text)
 
 
 def test_what_a_change_newly_fires_at_is_said_at_a_terminal_and_in_json(changed: Vault) -> None:
@@ -210,21 +188,6 @@ def runner(changed: Vault, tmp_path: Path) -> Runner:
     clone = tmp_path / "clone"
     run("git", "clone", "-q", "--depth=1", f"file://{changed.root}", clone, cwd=tmp_path)
     return Runner(tmp_path / "runner", clone, base)
-
-
-def test_the_action_comments_once_and_changes_its_comment(runner: Runner) -> None:
-    is_well, printed = runner.run(prompts="prompts.txt")
-    assert is_well, printed
-    assert as_expected(runner.comment.read_text()) == COMMENT
-    assert as_expected(runner.summary.read_text()) == COMMENT
-    is_well, printed = runner.run(prompts="prompts.txt")
-    assert is_well, printed
-    calls = runner.log.read_text().splitlines()
-    assert ["PATCH" in call for call in calls] == [False, False, False, True]
-    assert calls[0].startswith("api --paginate repos/team/app/issues/12/comments?per_page=100 ")
-    assert '.user.login == "github-actions[bot]" and ' in calls[0]
-    assert calls[1].startswith("api --silent repos/team/app/issues/12/comments -F body=@")
-    assert "repos/team/app/issues/comments/7 " in calls[3]
 
 
 def test_the_action_annotates_and_fails_and_comments_all_the_same(runner: Runner) -> None:

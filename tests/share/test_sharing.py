@@ -13,7 +13,6 @@ from benchmarks import git_operations
 from tests.share.clones import save, two_clones
 from tests.support.commands import PATH, run
 from tests.support.files import lesson_text, write
-from tests.support.planted import SECRETS
 from tests.support.watchers import (
     assert_same_as_a_rebuild,
     soon,
@@ -22,7 +21,6 @@ from tests.support.watchers import (
     watched,
 )
 from vault_index.share import git_hooks
-from vault_index.vault import open_vault
 
 
 @pytest.fixture
@@ -87,30 +85,6 @@ def test_hooks_that_are_there_are_respected(tmp_path: Path, there: str) -> None:
     assert run("git", "config", "core.hooksPath", cwd=root, check=False).out == before
     if there != "husky":
         assert (root / there).read_text() == "#!/bin/sh\nexit 0\n"
-
-
-@pytest.mark.slow
-def test_a_vault_in_a_folder_of_a_larger_repository(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", PATH)
-    root = tmp_path / "mono" / "team"
-    run("git", "init", "-q", tmp_path / "mono", cwd=tmp_path)
-    run("lessons", "init", root, cwd=tmp_path)
-    assert run("git", "config", "core.hooksPath", cwd=root).out == "team/.githooks\n"
-    write(root / "lessons/a.md", lesson_text("A", SECRETS[0]))
-    for folder in (tmp_path / "mono", root):
-        run("git", "add", "-A", cwd=folder)
-        ran = run("git", "commit", "-q", "-m", "a secret", cwd=folder, check=False)
-        assert ran.code == 1
-        assert "lessons/a.md:4: secret: an AWS key" in ran.err
-    write(root / "lessons/a.md", lesson_text("A", "No secret."))
-    run("git", "commit", "-q", "-a", "-m", "no secret", cwd=root)
-    run("lessons", "index", cwd=root)
-    write(root / "lessons/b.md", lesson_text("B", "Another."))
-    run("git", "add", "-A", cwd=root)
-    run("git", "commit", "-q", "-m", "another", cwd=root)
-    soon(lambda: open_vault(root).open_index().lessons == 2)
 
 
 @pytest.mark.slow

@@ -9,7 +9,6 @@ from pathlib import Path
 from tests.support.files import write
 from tests.support.given import note
 from vault_index.store import injections
-from vault_index.store.injections import Chosen, Mark
 
 
 def test_a_summary(tmp_path: Path) -> None:
@@ -70,17 +69,3 @@ def test_ten_writers_lose_nothing(tmp_path: Path) -> None:
         list(pool.map(lambda n: note(tmp_path / "home", tmp_path, f"lesson-{n}"), range(50)))
     kept = sorted(one.lessons[0] for one in injections.records(tmp_path / "home", tmp_path))
     assert kept == sorted(f"lesson-{n}" for n in range(50))
-
-
-def test_use_and_marks_go_with_new_names(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    note(home, tmp_path, "old", time="2026-03-02T10:00:00Z")
-    note(home, tmp_path, "b", "file#part", time="2026-03-03T10:00:00Z")
-    injections.mark(home, tmp_path, ("s", "p", "old"), Mark("silent_on", "p"))
-    injections.rename(home, tmp_path, {"old": "b", "b": "old", "file": "moved"})
-    assert injections.uses(home, tmp_path) == {"b": 1, "old": 1, "moved#part": 1}
-    assert injections.last_use(home, tmp_path, "b") == "2026-03-02T10:00:00Z"
-    assert injections.marks(home, tmp_path) == {("s", "p", "b"): Mark("silent_on", "p")}
-    assert [each.lessons for each in injections.records(home, tmp_path, Chosen(lesson="ed#"))] == [
-        ["old", "moved#part"]
-    ]

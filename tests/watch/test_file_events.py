@@ -64,28 +64,6 @@ def test_a_save_is_counted_at_once(events: FileEvents) -> None:
     assert events.count() == before
 
 
-def test_where_the_thread_that_hears_died_it_is_watched_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    said: list[str] = []
-    watching = FileEvents(tmp_path, said.append)
-
-    def fail(name: str, is_folder: bool) -> None:
-        raise ValueError(f"no sense in {name}")
-
-    with monkeypatch.context() as broken:
-        broken.setattr(watching, "hear", fail)
-        watching.arm()
-        (tmp_path / "new.md").write_text("new")
-        assert watching.wait(60)
-    assert watching.arm()
-    assert said == ["watching again: ValueError: no sense in new.md"]
-    assert not watching.arm()
-    (tmp_path / "other.md").write_text("new")
-    assert watching.wait(60)
-    watching.close()
-
-
 @pytest.mark.slow
 def test_folders_moved_and_deleted_in_a_hurry(tmp_path: Path) -> None:
     watching = FileEvents(tmp_path, print)

@@ -167,9 +167,3 @@ def test_nothing_of_a_path_is_raw_in_a_unit(monkeypatch: pytest.MonkeyPatch) -> 
     assert os.fsencode(root) in read(lines["ExecStart"])
     assert os.fsencode(root) in read(lines["ExecStop"])
     assert b"OLLAMA_HOST=" + os.fsencode(root) in read(lines["Environment"])
-
-
-def test_what_does_not_go_together(team: Vault) -> None:
-    for words in (["--background", "--host", "0.0.0.0"], ["--remove"]):
-        refused = run("lessons", "serve", *words, cwd=team.root, check=False)
-        assert refused.code == 2
