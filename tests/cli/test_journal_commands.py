@@ -41,7 +41,6 @@ def imported(shop: Path) -> Path:
     return shop
 
 
-@pytest.mark.slow
 def test_doctor_and_status_of_a_vault_name_what_is_wrong(imported: Path, own_world: Path) -> None:
     run("lessons", "init", cwd=imported)
     (own_world / "journal" / "recorded").write_text("*\n")

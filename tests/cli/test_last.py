@@ -40,7 +40,6 @@ def last(vault: Vault, *words: str) -> str:
     return run("lessons", "last", *words, cwd=vault.root).out
 
 
-@pytest.mark.slow
 def test_the_latest_prompts_say_what_came_and_why_not(team: Vault) -> None:
     team = open_vault(team.root, pointers=False)
     team.__dict__["embedder"] = WordEmbedder()

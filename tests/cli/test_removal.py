@@ -41,7 +41,6 @@ def test_everything_is_listed_and_removed(make_vault: MakeVault) -> None:
     assert "nothing of this product is here\n" in run("lessons", "uninstall", "--all", cwd=root).out
 
 
-@pytest.mark.slow
 def test_what_is_in_the_repository_stays_for_the_team(make_vault: MakeVault) -> None:
     root = make_vault({"heap.md": lesson_text("Heap", "Raise it.")}).root
     run("lessons", "init", root, cwd=root)

@@ -45,7 +45,6 @@ def values(found: list[tuple[str, str]]) -> list[str]:
     return [value for _, value in found]
 
 
-@pytest.mark.slow
 def test_ids_are_completed_from_their_beginning_and_from_that_of_their_end(team: Vault) -> None:
     docker = ["devops/docker/heap", "devops/docker/layers"]
     assert values(completed(team.root, "show", "devops/do")) == docker
@@ -62,7 +61,6 @@ def test_ids_are_completed_from_their_beginning_and_from_that_of_their_end(team:
     assert elsewhere == [("plain", "layers")]
 
 
-@pytest.mark.slow
 def test_categories_tags_and_types_are_completed(team: Vault) -> None:
     assert "devops/docker" in values(completed(team.root, "list", "-c", "devops/d"))
     assert values(completed(team.root, "search", "--tag", "M")) == ["Memory"]
@@ -71,7 +69,6 @@ def test_categories_tags_and_types_are_completed(team: Vault) -> None:
     assert {"show", "status", "sync", "search"} <= {*values(completed(team.root, "s"))}
 
 
-@pytest.mark.slow
 def test_what_a_shell_would_read_as_more_than_a_name_is_not_completed(team: Vault) -> None:
     hostile = (
         "a;touch x",
@@ -213,7 +210,6 @@ def test_a_category_that_is_nearly_another_gets_a_note(team: Vault) -> None:
     assert "there is devops/docker, too" in moved.err
 
 
-@pytest.mark.slow
 def test_in_a_pipe_an_id_is_asked_for(team: Vault) -> None:
     for command in ("show", "edit"):
         ran = run("lessons", command, cwd=team.root, check=False)

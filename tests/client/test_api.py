@@ -43,7 +43,6 @@ def test_each_is_a_documented_function(form: Form[..., Any]) -> None:
     assert (parameters[1:2] == ["caller"]) == form.commands
 
 
-@pytest.mark.slow
 def test_the_watcher_answers_no_command(team: Vault) -> None:
     with pytest.raises(VaultError, match=r"there is no 'edit\.delete_lesson' here"):
         api.answer(team, api.edit.delete_lesson(name="heap"))

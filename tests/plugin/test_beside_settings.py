@@ -36,7 +36,6 @@ def settings(own_world: Path) -> Path:
     return enable(own_world / ".claude" / "settings.json")
 
 
-@pytest.mark.slow
 def test_install_adds_no_second_hooks_and_begins_to_record(team: Vault, settings: Path) -> None:
     before = settings.read_bytes()
     ran = run("lessons", "install", "claude", "--journal", cwd=team.root)
@@ -52,7 +51,6 @@ def test_install_adds_no_second_hooks_and_begins_to_record(team: Vault, settings
     assert "claude plugin uninstall lessons@lessons-vault" in ran.err
 
 
-@pytest.mark.slow
 def test_only_the_hook_before_edits_is_added(team: Vault, settings: Path) -> None:
     run("lessons", "install", "claude", "--files", cwd=team.root)
     (files,) = json.loads(settings.read_bytes())["hooks"].items()
