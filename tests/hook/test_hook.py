@@ -25,6 +25,7 @@ PATIENT = {"LESSONS_DEADLINE_MS": "60000"}  # these tests are not about speed
 def team(team: Vault) -> Vault:
     """An indexed vault of three lessons, in a repository."""
     commit(team.root, "docker: stop rebuilding every layer when a source file changes")
+    run("lessons", "index", cwd=team.root)
     return team
 
 
