@@ -155,7 +155,7 @@ FEATURES = (
         lines="entrypoints.words.proposals:status_lines",
         commands=(
             ("Sessions", "proposals", "learn review"),
-            ("For agents and programs", "proposals", "remember"),
+            ("For agents and programs", "proposals", "propose"),
         ),
         tools="entrypoints.mcp.learning:TOOLS",
         routes=("entrypoints.web.review:routes",),

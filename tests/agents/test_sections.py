@@ -35,7 +35,7 @@ def test_in_and_out_leaves_the_text(project: Path, text: str) -> None:
 def test_a_file_that_was_made_is_removed(project: Path) -> None:
     lessons(project, "install", "agents-md")
     text = (project / "AGENTS.md").read_text()
-    for command in ("lessons search", "lessons show ID", "lessons remember"):
+    for command in ("lessons search", "lessons show ID", "lessons propose"):
         assert f"`{command}" in text
     lessons(project, "uninstall", "agents-md")
     assert not (project / "AGENTS.md").exists()

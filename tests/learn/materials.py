@@ -91,14 +91,10 @@ def an_entry(**changes: Any) -> dict[str, Any]:
         "problem": "AssertionError: /home != /home?next=cart after a login.",
         "when": "A redirect of the shop must keep its parameters.",
         "when_not": "The target has parameters of its own.",
-        "pro": ["the cart survives a login"],
-        "con": [],
-        "related": [{"kind": "related", "name": "redirects"}],
         "tags": ["login", "redirect"],
         "category": "",
         "confidence": 4,
         "fires_on": ["After signing in the parameters of the address are gone"],
-        "silent_on": ["The search page loses its filter when I go back"],
         "quotes": ["AssertionError: /home != /home?next=cart 1 failed"],
     }
     return {**entry, **changes}

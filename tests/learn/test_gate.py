@@ -61,7 +61,6 @@ def test_a_good_entry_is_kept_with_its_evidence() -> None:
     assert proposal.quotes == ("AssertionError: /home != /home?next=cart 1 failed",)
     assert proposal.fires_on == ("After signing in the parameters of the address are gone",)
     assert proposal.fires_on_error == ()  # a test's own assertion is no key
-    assert proposal.silent_on == ("The search page loses its filter when I go back",)
     assert (proposal.type, proposal.confidence, proposal.is_draft) == ("bug_fix", 4, False)
     material = a_material()
     assert proposal.session == private_id(material.session)
@@ -129,33 +128,25 @@ def test_of_several_quotes_those_stay_that_were_sent_labels_and_breaks_aside() -
 
 def test_no_prompt_of_the_session_is_kept_and_none_is_needed() -> None:
     copied = ["the login redirect loses the query string", "Why is my cart empty after I sign in?"]
-    admitted = gate.admit(entry_of(fires_on=copied, silent_on=[]), around())
+    admitted = gate.admit(entry_of(fires_on=copied), around())
     assert isinstance(admitted, Admitted)
     assert admitted.proposal.fires_on == (copied[1],)
     assert admitted.left_out == [(copied[0], gate.COPIED)]
     short = a_material(moments=(Moment(PERSON, "fix it"), *a_material().moments[1:]))
-    assert kept(entry_of(fires_on=[], silent_on=[]), around(material=short))
+    assert kept(entry_of(fires_on=[]), around(material=short))
 
 
 def test_prompts_that_do_not_do_what_they_are_for_are_left_out_with_a_word() -> None:
-    prompts = {
-        "The cart is empty after a login": (False, True),
-        "Bake bread at home": (False, False),
-        "Change the colour of the cart": (True, False),
-        "The login forgets it": (True, True),
-    }
+    one, two = "The cart is empty after a login", "Bake bread at home"
     outlook = [
-        {"prompt": prompt, "is_silent": is_silent, "then": {"finds": finds}}
-        for prompt, (is_silent, finds) in prompts.items()
+        {"prompt": prompt, "is_silent": False, "then": {"finds": prompt == one}}
+        for prompt in (one, two)
     ]
-    one, two, three, four = prompts
     lessons = answers(compare={}, outlook=outlook)
-    admitted = gate.admit(
-        entry_of(fires_on=[one, two], silent_on=[three, four]), around(lessons=lessons)
-    )
+    admitted = gate.admit(entry_of(fires_on=[one, two]), around(lessons=lessons))
     assert isinstance(admitted, Admitted)
-    assert (admitted.proposal.fires_on, admitted.proposal.silent_on) == ((one,), (three,))
-    assert admitted.left_out == [(two, gate.FINDS_NOT), (four, gate.FINDS)]
+    assert admitted.proposal.fires_on == (one,)
+    assert admitted.left_out == [(two, gate.FINDS_NOT)]
 
 
 def test_a_line_that_a_failure_printed_finds_it_whether_it_passed_later_or_not() -> None:

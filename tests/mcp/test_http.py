@@ -17,11 +17,11 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 from tests.support.commands import run
 from tests.support.files import MakeVault, write
 from tests.support.mcp_servers import call, over_http
+from tests.support.proposing import ENTRY
 from tests.support.three_lessons import FILES
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 TOKEN = "a-token-that-nobody-guesses"
-PROPOSAL = {"title": "Quokkas", "text": "Feed the quokkas at noon."}
 HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 LIST = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}'
 
@@ -77,7 +77,7 @@ async def test_the_owner_of_the_token_has_every_tool(
     async with connected(address, token, mode) as client:
         assert "Docker" in await call(client, "learn_get", id="devops/docker/layers")
         assert "proposals waiting: 0" in await call(client, "learn_status")
-        assert "Proposed as" in await call(client, "remember", **PROPOSAL)
+        assert "waits: Feed" in await call(client, "propose", entries=[ENTRY])
 
 
 def test_without_the_token_nothing_is_answered(address: str, own_world: Path) -> None:

@@ -45,7 +45,15 @@ async def names(folder: Path, tools: str = "usual") -> list[str]:
 
 
 async def test_they_are_there_when_the_journal_is_on(tmp_path: Path, own_world: Path) -> None:
-    lessons = ["learn_search", "learn_get", "learn_status", "useful", "learn_trigger", "remember"]
+    lessons = [
+        "learn_search",
+        "learn_get",
+        "learn_status",
+        "useful",
+        "propose",
+        "learn_material",
+        "learn_trigger",
+    ]
     assert await names(tmp_path) == lessons
     recorded = write(own_world / "journal" / "recorded", "# of whom\n!/private\n")
     assert await names(tmp_path) == lessons
@@ -54,8 +62,8 @@ async def test_they_are_there_when_the_journal_is_on(tmp_path: Path, own_world: 
     assert await names(tmp_path, "journal") == NAMES
     assert await names(tmp_path, "lessons") == lessons
     others = await names(tmp_path, "all")
-    assert others[:8] == [*lessons[:4], *NAMES, "get_context_timeline", *lessons[4:]]
-    assert others[8:] == [
+    assert others[:9] == [*lessons[:4], *NAMES, "get_context_timeline", *lessons[4:]]
+    assert others[9:] == [
         *("search_observations", "find_by_concept", "find_by_file", "find_by_type"),
         *("search_sessions", "search_user_prompts"),
     ]

@@ -16,6 +16,7 @@ from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text, write
 from tests.support.given import records
 from tests.support.mcp_servers import call, refusal
+from tests.support.proposing import ENTRY
 from tests.support.three_lessons import FILES as THREE
 from tests.support.trust import trusting
 from vault_index.entrypoints.mcp import texts
@@ -54,12 +55,13 @@ async def client(team: Vault, mode: str) -> AsyncIterator[Client]:
 async def test_each_tool_says_what_it_returns_in_little_room(client: Client) -> None:
     tools = (await client.list_tools()).tools
     assert [tool.name for tool in tools] == [
-        *("learn_search", "learn_get", "learn_status", "useful", "learn_trigger", "remember"),
+        *("learn_search", "learn_get", "learn_status", "useful"),
+        *("propose", "learn_material", "learn_trigger"),
     ]
     for tool in tools:
         assert tool.title
         assert tool.annotations
-        writes = tool.name in ("remember", "learn_trigger", "useful")
+        writes = tool.name in ("propose", "learn_trigger", "useful")
         assert tool.annotations.read_only_hint is not writes
         assert tool.annotations.destructive_hint is False
         assert tool.output_schema is None  # an agent would show its model nothing else
@@ -141,7 +143,13 @@ async def test_a_missing_id_is_an_answer_with_what_is_near(client: Client) -> No
         ("learn_search", {"query": "x", "type": "song"}, "no type 'song'. Next: choose one of"),
         ("learn_search", {"query": "x", "project": "/nowhere"}, "has no lesson vault. Next: name"),
         ("learn_get", {"id": "x" * 10_000_000}, "id: string should have at most 1000 characters"),
-        ("remember", {"title": "x", "text": "word " * 2_000_000}, "Next: "),
+        (
+            "propose",
+            {"entries": [{"title": "word " * 2_000_000}]},
+            "entries.0.title: string should",
+        ),
+        ("propose", {"entries": [ENTRY] * 7}, "more than a person reviews. Next: propose the 6"),
+        ("learn_material", {"session": "nope"}, "nothing in the journal is named 'nope'. Next: "),
         ("learn_get", {"id": HEAP, "cursor": "-1"}, "no cursor '-1'. Next: use the one"),
         ("learn_get", {"id": HEAP, "cursor": "99999"}, "beyond the end of that lesson. Next: "),
         (
@@ -201,8 +209,7 @@ async def test_a_missing_resource_is_not_found(client: Client) -> None:
 @in_both_modes
 async def test_the_prompts_of_a_person(client: Client) -> None:
     assert [p.name for p in (await client.list_prompts()).prompts] == [
-        "review_proposals",
-        "remember",
+        *("review_proposals", "learn", "skill"),
     ]
 
     async def text(name: str, **arguments: str) -> str:
@@ -210,11 +217,14 @@ async def test_the_prompts_of_a_person(client: Client) -> None:
         assert isinstance(message.content, TextContent)
         return message.content.text
 
-    assert "from the flaky test" in await text("remember", what="the flaky test")
+    assert "What from: the flaky test" in await text("learn", what="the flaky test")
+    assert "Topic: migrations" in await text("skill", topic="migrations")
     assert "No proposed lesson waits" in await text("review_proposals")
-    await call(client, "remember", title="Quokkas", text="Feed <b>quokkas</b> at noon.")
+    said = await call(client, "propose", entries=[ENTRY])
+    assert "waits: Feed \u2039b>quokkas\u2039/b> at noon each day" in said
+    assert "no quote was checked" in said  # nobody reads transcripts of this agent
     review = await text("review_proposals")
-    assert "> Feed \u2039b>quokkas\u2039/b> at noon." in review
+    assert "Feed \u2039b>quokkas\u2039/b> at noon" in review
     assert "lessons review accept" in review
     with pytest.raises(MCPError, match="Unknown prompt"):
         await client.get_prompt("nope")
@@ -238,7 +248,7 @@ async def test_without_a_vault_the_tools_say_the_next_step(mode: str, tmp_path: 
     async with Client(build(Agent(str(folder))), mode=mode) as client:
         for tool, arguments in (
             ("learn_search", {"query": "x"}),
-            ("remember", {"title": "x", "text": "y"}),
+            ("propose", {"entries": [ENTRY]}),
             ("learn_status", {}),
         ):
             said = await refusal(client, tool, **arguments)
@@ -271,7 +281,7 @@ async def test_everything_a_model_is_told_fits(own_world: Path, team: Vault) -> 
     write(own_world / "journal" / "recorded", "*\n")
     async with Client(build(Agent(str(team.root)))) as client:
         tools = (await client.list_tools()).tools
-        assert len(tools) == 7
+        assert len(tools) == 8
         assert all("description" in value for tool in tools
                    for value in tool.input_schema["properties"].values())  # fmt: skip
         told = [tool.description or "" for tool in tools]

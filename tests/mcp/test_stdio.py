@@ -20,6 +20,7 @@ from mcp import Client
 from tests.support.files import MakeVault
 from tests.support.indexed import kept_on
 from tests.support.mcp_servers import AUTOSTART, WORDS, call, over_stdio
+from tests.support.proposing import ENTRY
 from tests.support.three_lessons import FILES
 from tests.support.watchers import watchers_of
 from vault_index.hotpath.start import RESTART_SECONDS
@@ -66,7 +67,7 @@ async def test_the_server_stays_thin_while_a_watcher_can_run(team: Vault) -> Non
         assert launch.is_running()
         await call(client, "learn_get", id="devops/docker/layers")
         await call(client, "learn_status")
-        await call(client, "remember", title="Quokkas", text="Feed the quokkas at noon.")
+        await call(client, "propose", entries=[ENTRY])
         server = server_of(team.root)
         assert not loaded(server)
         assert loaded(watchers_of(team.root)[0])

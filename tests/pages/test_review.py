@@ -58,10 +58,7 @@ def is_over(page: Page) -> None:
 def test_accepting_in_the_browser_writes_and_commits_the_lesson(
     browser: Browser, served: Serving, shown: ShownVault
 ) -> None:
-    shown.run(
-        "remember", "--title", "Rotate the key", "--text", KEY, "-c", "ops",
-        "--fires-on", "the installer refuses it",
-    )  # fmt: skip
+    shown.propose("Rotate the key", KEY, fires_on=["the installer refuses it"])
     with visiting(browser, served) as visit:
         page = visit.go("/review")
         assert page.get_by_role("heading", name="Rotate the key").is_visible()
@@ -93,11 +90,8 @@ def test_rejecting_is_confirmed_and_then_it_is_gone_for_good(
         page.keyboard.press("r")
         page.get_by_role("button", name="Reject it").press("Enter")
         is_over(page)
-    again = shown.run(
-        "remember", "--title", "Restart it", "--json",
-        "--text", "Restart the staging server after each change of its DNS.",
-    )  # fmt: skip
-    assert again.json["status"] == "rejected before"
+    with pytest.raises(AssertionError, match="rejected before"):
+        shown.propose("Restart it", "Restart the staging server after each change of its DNS.")
 
 
 def test_merging_shows_the_diff_and_then_changes_the_lesson(

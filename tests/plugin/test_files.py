@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ import frontmatter
 import pytest
 
 from tests.support.places import PLUGIN, REPO
-from vault_index.entrypoints import agents
+from vault_index.entrypoints import agents, words
 from vault_index.entrypoints.mcp.agent import Agent
 from vault_index.entrypoints.mcp.journal import JOURNAL_TOOL
+from vault_index.entrypoints.mcp.learning import Entry
 from vault_index.entrypoints.mcp.tools import build
 
 SKILL = PLUGIN / "skills" / "lessons" / "SKILL.md"
@@ -85,9 +87,15 @@ def test_links_lead_to_files_of_the_plugin(file: Path) -> None:
 def test_commands_are_called_by_people_only() -> None:
     """So they take no room in the context of a session; the skill is what an agent reads."""
     commands = sorted((PLUGIN / "commands").glob("*.md"))
-    assert [file.stem for file in commands] == ["remember", "review", "search"]
+    assert [file.stem for file in commands] == ["learn", "review", "search", "skill"]
     for file in commands:
         assert frontmatter.loads(file.read_text("utf-8"))["disable-model-invocation"] is True
+
+
+@pytest.mark.parametrize("name", [words.LEARN, words.SKILL])
+def test_an_agent_is_told_the_same_everywhere(name: str) -> None:
+    command = frontmatter.loads((PLUGIN / "commands" / f"{name}.md").read_text("utf-8"))
+    assert command.content.strip() == words.instructions(name, "$ARGUMENTS").strip()
 
 
 def test_what_is_taught_is_there() -> None:
@@ -99,5 +107,5 @@ def test_what_is_taught_is_there() -> None:
         for file in TEXTS
         for name in re.findall(r"`([a-z]+(?:_[a-z]+)+)`", file.read_text("utf-8"))
     }
-    assert named <= tools | {"fires_on"}
+    assert named <= tools | {f.name for f in fields(Entry)} | {"bug_fix", "code_pattern", "project_rule"}
     assert {"learn_search", "search_journal"} <= named

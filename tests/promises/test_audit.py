@@ -21,11 +21,13 @@ from tests.support.conversations import about_redirects, about_retries
 from tests.support.files import commit, write
 from tests.support.homes import add_model, locked, make_home, shared_folder
 from tests.support.places import REPO, TESTS
+from tests.support.proposing import proposed
 from tests.support.serving import Answering, answering
 from vault_index.edit import init
 from vault_index.entrypoints.cli import main
 from vault_index.entrypoints.mcp.agent import Agent
 from vault_index.entrypoints.mcp.tools import build
+from vault_index.vault import open_vault
 
 pytestmark = pytest.mark.slow
 
@@ -332,11 +334,15 @@ COMMANDS = (
     typed("review, unknown", "review accept 00000000", "00000000", 1),
     typed("review reject, unknown", "review reject 00000000", "00000000", 1),
     typed(
-        "remember",
-        "remember --title 'A thing' --text 'Bilbies dig spirals.'",
-        r"^[0-9a-f]{8} waiting: A thing",
+        "propose",
+        "propose --session {session}",
+        "(?s)waits: Bilbies dig in the sand at night.*the session has",
+        stdin='[{"title": "Bilbies dig in the sand at night", "type": "bug_fix",'
+        ' "what_to_do": "Feed `bilby_1` by day.", "quotes": ["The login redirect loses the query"]},'
+        ' {"title": "Quolls sleep in trees by day", "type": "bug_fix",'
+        ' "what_to_do": "Wake `quoll_1` late.", "quotes": ["The login redirect lost the query"]}]',
     ),
-    typed("remember, no title", "remember --text x", "--title", 2),
+    typed("propose, no entries", "propose", "these are no entries", 1, stdin="{}"),
     typed(
         "learn --dry-run",
         "learn --session {session} --dry-run",
@@ -659,16 +665,23 @@ MCP = (
         requested=False,
     ),
     called(
-        "remember",
-        "remember",
-        "(?i)review|propos",
-        title="Bandicoots",
-        text="Bandicoots dig.",
-        category="ops",
-        tags=["animal"],
-        fires_on=["who digs at night"],
+        "propose",
+        "propose",
+        "waits: Bandicoots dig holes in the lawn",
+        session="{session}",
+        entries=[
+            {
+                "title": "Bandicoots dig holes in the lawn",
+                "type": "bug_fix",
+                "what_to_do": "Feed `bandicoot_1` by day.",
+                "quotes": ["The login redirect loses the query"],
+                "category": "ops",
+            }
+        ],
     ),
-    called("remember, no text", "remember", "text", 1, title="T"),
+    called("propose, nothing", "propose", "(?s)Categories: .*Waiting: ", session="{session}"),
+    called("propose, no text", "propose", "what_to_do: missing", 1, entries=[{"title": "T"}]),
+    called("learn_material", "learn_material", "redirect", session="{session}"),
     called("search_journal", "search_journal", "redirect", query="login redirect"),
     called("search_journal, the latest", "search_journal", "redirect"),
     called(
@@ -805,7 +818,7 @@ def _filled(root: Path) -> str:
     commit(root, "the vault")
     lessons("index")
     lessons("journal", "import", "--since", "all")
-    lessons("remember", "--title", "Audit of a proposal", "--text", "Kangaroos hop.")
+    proposed(open_vault(root), "Audit of a proposal", "Kangaroos hop.")
     event = {"session_id": "first", "cwd": str(root), "prompt": ASKED}
     run("lessons-hook", cwd=root, stdin=json.dumps(event))
     staged = write(root / "lessons" / "audit" / "staged.md", STAGED)

@@ -68,7 +68,7 @@ def test_every_command_is_a_question_or_command_of_the_api() -> None:
         "search": "search.find", "ask": "asking.ask", "recall": "search.recall",
         "index": "state.index", "eval": "state.measure", "check": "share.check_files",
         "sync": "share.sync", "log": "share.log", "status": "state.report",
-        "config": "state.settings", "journal": "journal.search", "remember": "proposal.remember",
+        "config": "state.settings", "journal": "journal.search", "propose": "learn.propose",
         "skills": "skill.build_ready",
         "review": "proposal.cards", "learn": "learn.learn", "teach": "injection.teach_lesson",
         "useful": "injection.useful",

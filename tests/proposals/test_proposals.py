@@ -13,16 +13,13 @@ import pytest
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.indexed import kept_on
+from tests.support.proposing import TEXT, proposed
 from vault_index import api, client
 from vault_index.api import codec
 from vault_index.errors import VaultError, WriteError
 from vault_index.proposals import review, store
 from vault_index.vault import Vault, open_vault
 
-TEXT = (
-    "Rotate the signing key before each release, or the installer refuses the package on every"
-    " machine that has the old certificate in its store."
-)
 REWORDED = TEXT.replace("each release", "every release").replace("refuses", "declines")
 HEAP = "When the build dies with heap out of memory, raise the heap of Node in the runner."
 
@@ -46,10 +43,6 @@ def ask(vault: Vault, question: api.Question[Any]) -> Any:
     return json.loads(json.dumps(codec.to_json(client.ask(str(vault.root), question))))
 
 
-def remember(vault: Vault, title: str = "Rotate the key", text: str = TEXT, **more: Any) -> Any:
-    return ask(vault, api.proposal.remember(title=title, text=text, **more))
-
-
 def waiting(vault: Vault) -> list[str]:
     return [each["title"] for each in ask(vault, api.proposal.select())]
 
@@ -65,12 +58,12 @@ def holding(folder: Path, text: str) -> list[Path]:
 def test_a_proposal_waits_outside_the_vault_and_is_a_lesson_once_accepted(
     team: Vault, own_world: Path
 ) -> None:
-    proposed = remember(
+    made = proposed(
         team, category="Ops/Release", tags=["keys"], fires_on=["the installer says no"], by="pi"
     )
-    assert proposed["status"] == "waiting"
+    assert made["status"] == "waiting"
     (each,) = ask(team, api.proposal.select())
-    assert (each["id"], each["category"], each["by"]) == (proposed["id"], "ops/release", "pi")
+    assert (each["id"], each["category"], each["by"]) == (made["id"], "ops/release", "pi")
     assert (each["text"], each["tags"]) == (TEXT, ["keys"])
     assert each["created"]
 
@@ -83,7 +76,7 @@ def test_a_proposal_waits_outside_the_vault_and_is_a_lesson_once_accepted(
         == 1
     )
 
-    accepted = ask(team, api.proposal.accept(id=proposed["id"]))
+    accepted = ask(team, api.proposal.accept(id=made["id"]))
     assert accepted == {
         "id": "ops/release/rotate-the-key",
         "path": "lessons/ops/release/rotate-the-key.md",
@@ -99,7 +92,7 @@ def test_a_proposal_waits_outside_the_vault_and_is_a_lesson_once_accepted(
 
 @pytest.mark.slow
 def test_only_its_user_can_read_it(team: Vault, own_world: Path) -> None:
-    file = Path(remember(team)["file"])
+    file = Path(proposed(team)["file"])
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     folder = file.parent
     while folder != own_world:
@@ -110,20 +103,20 @@ def test_only_its_user_can_read_it(team: Vault, own_world: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("again", [TEXT, f"  {TEXT.upper()}\r\n\r\n", TEXT.replace(",", " -")])
 def test_the_same_text_waits_once(team: Vault, again: str) -> None:
-    first = remember(team)
-    second = remember(team, title="Another title", text=again)
+    first = proposed(team)
+    second = proposed(team, title="Another title", text=again)
     assert (second["id"], second["status"]) == (first["id"], "waiting already")
     assert waiting(team) == ["Rotate the key"]
 
 
 @pytest.mark.slow
 def test_a_rejected_one_does_not_come_back(team: Vault, own_world: Path) -> None:
-    proposed = remember(team)
-    assert ask(team, api.proposal.reject(id=proposed["id"]))["title"] == "Rotate the key"
-    assert remember(team)["status"] == "rejected before"
-    assert remember(team, text=REWORDED)["status"] == "rejected before"
+    made = proposed(team)
+    assert ask(team, api.proposal.reject(id=made["id"]))["title"] == "Rotate the key"
+    assert proposed(team)["status"] == "rejected before"
+    assert proposed(team, text=REWORDED)["status"] == "rejected before"
     assert waiting(team) == []
-    assert remember(team, "Heap size", f"{HEAP} Only in CI, and never above 8 GB.")["file"]
+    assert proposed(team, "Heap size", f"{HEAP} Only in CI, and never above 8 GB.")["file"]
     for word in ("signing", "certificate", "Rotate"):
         assert not holding(own_world / "proposals", word)
 
@@ -133,32 +126,32 @@ def test_the_model_recognises_a_rejected_one_in_other_words(
     make_vault: MakeVault, with_model: Path
 ) -> None:
     team = make_vault({"ops/heap.md": lesson_text("Raise the heap", HEAP)})
-    first = remember(team, "Rotate keys", "Rotate the signing keys before releasing the package.")
+    first = proposed(team, "Rotate keys", "Rotate the signing keys before releasing the package.")
     ask(team, api.proposal.reject(id=first["id"]))
-    again = remember(
+    again = proposed(
         team, "Rotate keys", "Before you release the package, rotate its signing keys!"
     )
     assert again["status"] == "rejected before"
-    assert remember(team, "Friday", "Never deploy on a Friday.")["status"] == "waiting"
-    near = remember(team, "Heap", "Raise Node's heap in the runner when builds die out of memory.")
+    assert proposed(team, "Friday", "Never deploy on a Friday.")["status"] == "waiting"
+    near = proposed(team, "Heap", "Raise Node's heap in the runner when builds die out of memory.")
     assert near["status"] == "waiting"
     assert [each[0] for each in near["near"]] == ["ops/heap"]
 
 
 @pytest.mark.slow
 def test_what_is_a_lesson_already_names_it(team: Vault) -> None:
-    proposed = remember(team, "Heap", HEAP.upper())
-    assert proposed["status"] == "a lesson already"
-    assert proposed["near"] == [["ops/heap", "Raise the heap", 1.0]]
+    made = proposed(team, "Heap", HEAP.upper())
+    assert made["status"] == "a lesson already"
+    assert made["near"] == [["ops/heap", "Raise the heap", 1.0]]
     assert waiting(team) == []
 
 
 @pytest.mark.slow
 def test_a_correction_of_a_lesson_waits_and_names_it(team: Vault) -> None:
-    proposed = remember(team, "Raise the heap", f"{HEAP} To 8 GB.")
-    assert proposed["status"] == "waiting"
-    assert ask(team, api.proposal.select())[0]["near"] == proposed["near"]
-    assert proposed["near"][0][0] == "ops/heap"
+    made = proposed(team, "Raise the heap", f"{HEAP} To 8 GB.")
+    assert made["status"] == "waiting"
+    assert ask(team, api.proposal.select())[0]["near"] == made["near"]
+    assert made["near"][0][0] == "ops/heap"
 
 
 @pytest.mark.parametrize(
@@ -177,7 +170,7 @@ def test_what_a_commit_would_refuse_is_refused_and_not_kept(
     team: Vault, own_world: Path, text: Any, says: str
 ) -> None:
     with pytest.raises(VaultError, match=says) as refused:
-        remember(team, text=text)
+        proposed(team, text=text)
     assert refused.value.hint
     assert waiting(team) == []
     assert not (own_world / "proposals").exists()
@@ -199,7 +192,7 @@ def test_what_a_commit_would_refuse_is_refused_and_not_kept(
 )
 def test_other_values_have_bounds_too(team: Vault, more: dict[str, Any]) -> None:
     with pytest.raises(VaultError):
-        remember(team, **more)
+        proposed(team, **more)
     assert waiting(team) == []
 
 
@@ -208,17 +201,17 @@ def test_secrets_are_looked_for_in_every_value(team: Vault, own_world: Path) -> 
     key = "ghp_" + "A1b2C3d4E5f6" * 3
     for more in ({"title": key}, {"tags": [key]}, {"fires_on": [f"use {key}"]}, {"by": key}):
         with pytest.raises(VaultError, match="secret"):
-            remember(team, **more)
+            proposed(team, **more)
     assert not holding(own_world, key)
 
 
 @pytest.mark.slow
 def test_a_warning_waits_with_it(team: Vault) -> None:
-    proposed = remember(team, category="ops/realese")
-    assert proposed["findings"] == []
+    made = proposed(team, category="ops/realese")
+    assert made["findings"] == []
     write(team.lessons_dir / "operations/lock.md", lesson_text("Lock", "Wait for the lock."))
-    proposed = remember(team, "Clock", "Freeze the clock in tests.", category="operation/tests")
-    (finding,) = proposed["findings"]
+    made = proposed(team, "Clock", "Freeze the clock in tests.", category="operation/tests")
+    (finding,) = made["findings"]
     assert (finding["level"], finding["rule"]) == ("warning", "category")
     assert "operations" in finding["message"]
     assert ask(team, api.proposal.select())[1]["findings"] == [finding]
@@ -241,13 +234,13 @@ def test_an_order_is_a_warning_and_what_a_person_accepts_is_not_held_back(team: 
 def test_a_runaway_agent_fills_no_disk(team: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(review, "MAX_WAITING", 3)
     for number in range(3):
-        remember(team, f"Number {number}", f"Lesson {number} of an agent that runs away.")
+        proposed(team, f"Number {number}", f"Lesson {number} of an agent that runs away.")
     with pytest.raises(VaultError, match="3 proposals wait already") as refused:
-        remember(team)
+        proposed(team)
     assert "lessons review" in refused.value.hint
     (first, *_) = ask(team, api.proposal.select())
     ask(team, api.proposal.reject(id=first["id"]))
-    assert remember(team)["status"] == "waiting"
+    assert proposed(team)["status"] == "waiting"
 
 
 @pytest.mark.slow
@@ -256,12 +249,14 @@ def test_ten_processes_propose_at_once(team: Vault) -> None:
 
     def propose(number: int) -> str:
         text = f"What process {number} of ten learned about the number {number} this morning."
-        words = ("remember", "--title", f"Number {number}", "--text", text if number else TEXT)
-        return str(run("lessons", *words, "--json", cwd=team.root).json["status"])
+        entry = {"title": f"What number {number} of ten learned", "type": "bug_fix", "quotes": []}
+        entries = json.dumps([{**entry, "what_to_do": text}])
+        answer = run("lessons", "propose", "--json", cwd=team.root, stdin=entries).json
+        return "waits" if answer["proposals"] else str(answer["dropped"][0]["reason"])
 
     with ThreadPoolExecutor(10) as pool:
         said = list(pool.map(propose, [0, 0, 0, 1, 2, 3, 4, 5, 6, 7]))
-    assert sorted(said) == ["waiting"] * 8 + ["waiting already"] * 2
+    assert sorted(said) == ["a proposal says it already"] * 2 + ["waits"] * 8
     assert len(waiting(team)) == 8
 
 
@@ -269,7 +264,7 @@ def test_ten_processes_propose_at_once(team: Vault) -> None:
 def test_a_crash_while_accepting_loses_nothing_and_makes_no_second_lesson(
     team: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    id = remember(team, category="ops")["id"]
+    id = proposed(team, category="ops")["id"]
 
     def die(*_: object) -> None:
         raise KeyboardInterrupt
@@ -279,7 +274,7 @@ def test_a_crash_while_accepting_loses_nothing_and_makes_no_second_lesson(
         with pytest.raises(KeyboardInterrupt):
             ask(team, api.proposal.accept(id=id))
     assert waiting(team) == ["Rotate the key"]
-    assert remember(team)["status"] == "a lesson already"
+    assert proposed(team)["status"] == "a lesson already"
     (card,) = ask(team, api.proposal.cards())
     assert card["same"][0] == "ops/rotate-the-key"
     accepted = ask(team, api.proposal.accept(id=id, category="elsewhere"))
@@ -290,7 +285,7 @@ def test_a_crash_while_accepting_loses_nothing_and_makes_no_second_lesson(
 
 @pytest.mark.slow
 def test_a_name_that_is_taken_says_how_to_take_another(team: Vault) -> None:
-    id = remember(team, category="ops")["id"]
+    id = proposed(team, category="ops")["id"]
     blocked = write(
         team.lessons_dir / "ops" / "rotate-the-key.md", "Another lesson, of that name.\n"
     )
@@ -308,7 +303,7 @@ def test_a_commit_is_of_that_file_only(team: Vault) -> None:
     write(team.root / "staged.py", "print()\n")
     run("git", "add", "staged.py", cwd=team.root)
     write(team.lessons_dir / "ops/heap.md", lesson_text("Raise the heap", "Half written"))
-    ask(team, api.proposal.accept(id=remember(team)["id"], category="ops", commit=True))
+    ask(team, api.proposal.accept(id=proposed(team)["id"], category="ops", commit=True))
     shown = run("git", "show", "--format=%s", "--name-only", cwd=team.root).out.split("\n\n")
     assert shown == ["Add lesson: Rotate the key", "lessons/ops/rotate-the-key.md\n"]
     left = run("git", "status", "--short", cwd=team.root).out.splitlines()
@@ -317,7 +312,7 @@ def test_a_commit_is_of_that_file_only(team: Vault) -> None:
 
 @pytest.mark.slow
 def test_what_a_person_edits_in_a_proposal_is_what_is_accepted(team: Vault) -> None:
-    file = Path(remember(team, category="ops", by="pi")["file"])
+    file = Path(proposed(team, category="ops", by="pi")["file"])
     text = file.read_text().replace("Rotate the signing key", "Renew the signing key")
     file.write_text(text.replace("title:", "confidence: 4  # seen twice\ntitle:"))
     ask(team, api.proposal.accept(id=file.stem))
@@ -325,7 +320,7 @@ def test_what_a_person_edits_in_a_proposal_is_what_is_accepted(team: Vault) -> N
     assert "Renew the signing key" in written
     assert "confidence: 4  # seen twice" in written
 
-    broken = Path(remember(team, "Clock", "Freeze the clock in tests that read it.")["file"])
+    broken = Path(proposed(team, "Clock", "Freeze the clock in tests that read it.")["file"])
     broken.write_text("---\ntitle: [\n---\nText.\n")
     (each,) = ask(team, api.proposal.select())
     assert (each["title"], each["findings"][0]["level"]) == ("(cannot be read)", "error")
@@ -338,7 +333,7 @@ def test_what_a_person_edits_in_a_proposal_is_what_is_accepted(team: Vault) -> N
 
 @pytest.mark.slow
 def test_an_edit_that_a_commit_would_refuse_is_not_accepted(team: Vault) -> None:
-    file = Path(remember(team)["file"])
+    file = Path(proposed(team)["file"])
     file.write_text(file.read_text() + "The key is ghp_" + "A1b2C3d4E5f6" * 3 + "\n")
     with pytest.raises(VaultError, match="secret"):
         ask(team, api.proposal.accept(id=file.stem))
@@ -348,7 +343,7 @@ def test_an_edit_that_a_commit_would_refuse_is_not_accepted(team: Vault) -> None
 
 @pytest.mark.slow
 def test_names(team: Vault) -> None:
-    id = remember(team)["id"]
+    id = proposed(team)["id"]
     assert ask(team, api.proposal.select(id=id[:3]))[0]["id"] == id
     for name in ("", "nothing", "../../etc/passwd", "*"):
         with pytest.raises(VaultError, match=r"no proposal .* waits"):
@@ -366,11 +361,11 @@ def test_no_link_is_followed(team: Vault, own_world: Path, tmp_path: Path) -> No
     outside.mkdir()
     (own_world / "proposals").symlink_to(outside)
     with pytest.raises(WriteError, match="is a link"):
-        remember(team)
+        proposed(team)
     assert list(outside.iterdir()) == []
     (own_world / "proposals").unlink()
 
-    file = Path(remember(team)["file"])
+    file = Path(proposed(team)["file"])
     file.unlink()
     file.symlink_to(victim)
     (each,) = ask(team, api.proposal.select())
@@ -384,14 +379,14 @@ def test_no_link_is_followed(team: Vault, own_world: Path, tmp_path: Path) -> No
 def test_work_trees_and_moved_clones_share_them_and_other_vaults_do_not(
     team: Vault, tmp_path: Path
 ) -> None:
-    remember(team)
+    proposed(team)
     run("git", "worktree", "add", "-q", tmp_path / "tree", cwd=team.root)
     assert waiting(open_vault(tmp_path / "tree")) == ["Rotate the key"]
     run("lessons", "init", team.root / "inner", cwd=tmp_path)
     assert waiting(open_vault(team.root / "inner")) == []
-    remember(open_vault(team.root / "inner"), "Inner", "What only the inner vault has learned.")
+    proposed(open_vault(team.root / "inner"), "Inner", "What only the inner vault has learned.")
     assert waiting(team) == ["Rotate the key"]
 
     team.root.rename(tmp_path / "moved")
     assert waiting(open_vault(tmp_path / "moved")) == ["Rotate the key"]
-    assert remember(open_vault(tmp_path / "moved"))["status"] == "waiting already"
+    assert proposed(open_vault(tmp_path / "moved"))["status"] == "waiting already"

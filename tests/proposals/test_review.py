@@ -213,7 +213,7 @@ def test_the_lesson_names_its_source_and_none_of_the_evidence(team: Vault) -> No
 
 
 def test_what_an_agent_remembers_is_of_no_session(team: Vault) -> None:
-    id = ask(team, api.proposal.remember(title="Rotate the key", text=TEXT))["id"]
+    id = learned(team, session="")
     accepted = ask(team, api.proposal.accept(id=id, commit=True))
     assert "source" not in (team.root / accepted["path"]).read_text()
     assert "Learned-From" not in run("git", "log", "-1", cwd=team.root).out

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, write
+from tests.support.proposing import proposed
 from vault_index.index import reconcile
 from vault_index.lesson.parse import Anchor, anchor_of
 from vault_index.recall import anchors, select
@@ -124,10 +125,14 @@ def test_where_its_code_is_gone_a_lesson_stays_out_and_is_listed(team: Vault, wh
 
 
 @pytest.mark.slow
-def test_what_is_remembered_is_about_the_code_that_changed_and_that_it_names(team: Vault) -> None:
+def test_what_an_agent_proposes_is_about_the_code_that_changed_and_that_it_names(
+    team: Vault,
+) -> None:
     write(team.root / "store/upload.py", PYTHON.replace("return None", "raise"))
-    title, text = "Uploads raise at the end", "After three tries `retry` raises, so catch it."
-    run("lessons", "remember", "--title", title, "--text", text, cwd=team.root)
+    text = "After three tries `retry` raises, so catch what it raises in the caller."
+    entry = {"title": "Uploads raise at the end", "type": "bug_fix", "quotes": []}
+    entries = json.dumps([{**entry, "what_to_do": text}])
+    run("lessons", "propose", cwd=team.root, stdin=entries)
     listed = run("lessons", "review", "list", "--json", cwd=team.root).out
     (waiting,) = json.loads(listed)
     assert waiting["anchors"] == ["store/upload.py#retry"]
@@ -169,8 +174,7 @@ def test_anchors_are_proposed_of_what_a_diff_changed_and_a_lesson_names() -> Non
 
 @pytest.mark.slow
 def test_an_accepted_proposal_has_the_hash_of_its_day(team: Vault, own_world: Path) -> None:
-    run("lessons", "remember", "--title", "Send all at once", "--text",
-        "Call send for each part.", "-c", "store", cwd=team.root)  # fmt: skip
+    proposed(team, "Send all at once", "Call send for each part.", "store")
     (waiting,) = run("lessons", "review", "list", "--json", cwd=team.root).json
     (file,) = own_world.rglob(f"{waiting['id']}.md")
     text = file.read_text()

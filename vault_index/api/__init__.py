@@ -49,9 +49,9 @@ COMMANDS = frozenset(
     "asking.ask edit.accept edit.add_lesson edit.delete_lesson edit.import_from edit.ingest "
     "edit.move_lesson edit.rename edit.update_lesson injection.confirm injection.useful "
     "injection.stale_lessons injection.teach_lesson journal.erase "
-    "journal.import_transcripts learn.learn learn.trigger lesson.diff lesson.history "
-    "proposal.accept proposal.cards proposal.edit proposal.merge proposal.reject "
-    "proposal.remember proposal.select search.recall_failure share.check_files share.log "
+    "journal.import_transcripts learn.learn learn.material learn.propose learn.trigger lesson.diff "
+    "lesson.history proposal.accept proposal.cards proposal.edit proposal.merge proposal.reject "
+    "proposal.select search.recall_failure share.check_files share.log "
     "share.sync share.touched share.vaults skill.build_ready skill.deploy_built "
     "skill.withdraw_built state.index state.measure state.publish_index state.report "
     "state.settings".split()

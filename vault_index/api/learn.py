@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -15,7 +15,7 @@ from vault_index.api.question import Caller, Question, command, question
 from vault_index.errors import VaultError, WriteError
 from vault_index.journal import archive, projects
 from vault_index.journal.journal import Journal
-from vault_index.learn import gate, record, run
+from vault_index.learn import gate, gather, record, run
 from vault_index.learn.material import SESSION
 from vault_index.lesson import parse
 from vault_index.lesson.category import DEFAULT_CONFIDENCE
@@ -204,6 +204,35 @@ def trigger(
     """Do the same for an agent: whatever it is worth if its user `requested` it, as by hand."""
     asked_by = record.AGENT if requested else record.NOBODY
     return run.learn(vault, _caller(caller), scope, target, folder=folder, asked_by=asked_by)
+
+
+@command
+def propose(
+    vault: Vault,
+    caller: Caller,
+    entries: Sequence[Mapping[str, Any]],
+    session: str = "",
+    folder: str = "",
+) -> dict[str, Any]:
+    """Make proposals of entries that an agent in a folder wrote of a session, by default the latest.
+
+    An entry has title, type, problem, cause, what_to_do, category, tags, quotes, failing_lines, prompts
+    and files. Return `proposals` as `learn` does, with the `quotes` that hold, and `dropped` with its
+    reason, the `lesson` that says it as [id, title, likeness], or `passages` that a quote may mean; the
+    `session`, and whether it `is_read`, else no quote is checked. Without entries it is `categories` and
+    what waits as [id, title].
+    """
+    return run.propose(vault, _caller(caller), entries, session, folder)
+
+
+@command
+def material(vault: Vault, caller: Caller, session: str, folder: str) -> dict[str, Any]:
+    """Return a session as the `text` that a model would be sent, 7,000 tokens at most.
+
+    The last one is the one before that of the agent, which works in the folder.
+    """
+    name = gather.BEFORE if session == gather.LAST else session
+    return run.material_of(vault, _caller(caller), name, folder)
 
 
 def lessons_by(ask: Callable[[Question[Any]], Any]) -> gate.Lessons:

@@ -11,45 +11,13 @@ from vault_index import api
 from vault_index.api.question import Caller, command, question
 from vault_index.errors import VaultError
 from vault_index.index import classifier
-from vault_index.learn import gather
 from vault_index.lesson.category import UNCATEGORIZED
 from vault_index.lesson.parse import Lesson, id_of
-from vault_index.proposals import draft, fingerprint, review, similarity
+from vault_index.proposals import fingerprint, review, similarity
 from vault_index.proposals.accept import change_of, write_lesson
 from vault_index.proposals.draft import Proposal
-from vault_index.recall import anchors
 from vault_index.search import entries
 from vault_index.vault import Vault
-
-
-@command
-def remember(
-    vault: Vault,
-    caller: Caller,
-    title: str,
-    text: str,
-    category: str = "",
-    tags: Sequence[str] = (),
-    fires_on: Sequence[str] = (),
-    by: str = "",
-) -> dict[str, Any]:
-    """Propose a lesson: `id`, `title`, `status`, `near`, `findings`, `file`.
-
-    The status is waiting | waiting already | rejected before | a lesson already. `near` are lessons like
-    it as [id, title, likeness]; `findings` warnings with `level`, `rule`, `message`. A text with an error
-    of `check` is refused, and nothing of it is kept.
-    """
-    named = anchors.proposed(gather.recent_changes(vault), f"{title}\n{text}")
-    proposal = draft.create(title, text, category, tags, fires_on, by, anchors=named)
-    asked = api.proposal.check(proposal=replace(proposal, anchors=()))
-    try:
-        compared = caller.ask(asked, fetch=False)
-    except VaultError as error:
-        findings = review.checked(proposal).findings  # which raises the error if it is of the check
-        compared = {"findings": findings}
-        caller.note(f"warning: not compared with the lessons: {error.message}")
-    proposal = replace(proposal, findings=tuple(compared["findings"]))
-    return review.propose(vault, proposal, compared)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,18 +169,6 @@ def _target(caller: Caller, proposal: Proposal) -> Target:
 
 
 # Questions about a draft lesson, for the commands about proposals: the watcher has what they need.
-
-
-@question
-def check(vault: Vault, proposal: Proposal) -> dict[str, Any]:
-    """Check a draft like a commit: the `findings` that are no errors, and what `compare` returns.
-
-    Raises VaultError for an error, and nothing of the draft is kept.
-    """
-    proposal = review.checked(proposal)
-    compared = similarity.compare(vault, proposal)
-    findings = review.checked(proposal, compared["categories"]).findings
-    return {**compared, "findings": list(findings)}
 
 
 @question

@@ -22,6 +22,7 @@ SHINGLE = 6  # words in a row
 REPEATS = 0.15  # of an entry's shingles that are in one other text
 ORDER_WORDS = 5  # in a row, of an order
 RUN = 12  # words in a row that are in another text, whatever else an entry says
+MIN_LIKE = 60.0  # of 100: how like a quote the passage is that may have been meant
 CHECK = "CHECK"  # that failed and then passed
 SPEAKERS = {
     **{CHECK: draft.CHECK, moments.PERSON: draft.PERSON, timeline.COMMIT: draft.COMMIT},
@@ -64,6 +65,19 @@ def proven(
         if not is_given and any(_stands_in(text, other) for other in texts):
             proofs.append(text)
     return list(dict.fromkeys(proofs))
+
+
+def nearest_passage(quote: str, texts: Iterable[str]) -> str:
+    """Return the passage of the texts that is most like a quote; "" for none that is much like it."""
+    from rapidfuzz import fuzz
+
+    own, best, passage = squeezed(without_labels(quote)), MIN_LIKE, ""
+    for text in texts:
+        found = fuzz.partial_ratio_alignment(own, text, score_cutoff=best) if own else None
+        if found and found.score > best:
+            begin, end = text.rfind(" ", 0, found.dest_start + 1), text.find(" ", found.dest_end)
+            best, passage = found.score, text[begin + 1 : end if end > 0 else None]
+    return passage[:MAX_QUOTE_CHARS]
 
 
 def origin(quotes: Iterable[str], material: Material) -> dict[str, Any]:

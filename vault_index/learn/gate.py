@@ -63,7 +63,7 @@ REJECTED = "it was rejected before"
 ABSENT = "the lesson was there and did not come"
 # why a prompt is left out
 COPIED = "it is of this session"
-FINDS_NOT, FINDS = "it does not find the draft", "it finds the draft"
+FINDS_NOT = "it does not find the draft"
 # rules of warnings on a card
 ORDER, LIKE = "order", "like"
 _BREAK = re.compile(
@@ -71,7 +71,7 @@ _BREAK = re.compile(
     r"|\b(?:because|since|so that|when|if|by|instead of|and|to avoid|which)\b"
 )
 # of an entry that its proposal has, too
-_CARRIED = ("type", "confidence", "silent_on", "fires_on_error", "quotes")
+_CARRIED = ("type", "confidence", "fires_on_error", "applies_to", "quotes")
 _ITEM = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'])|\n+")
 _CODE_BLOCK = re.compile(r"(?ms)^(```|~~~).*?^\1[^\n]*$")
 
@@ -176,16 +176,18 @@ def title_of(title: str, least: int) -> str:
 
 
 def _proven(entry: Entry, context: Context) -> Entry:
-    """Return an entry with the quotes that hold, and with lines of failures. Raises _Dropped."""
+    """Return an entry with the quotes that hold, and with lines of failures. Raises _Dropped.
+
+    An agent whose transcripts nobody reads has no quotes.
+    """
     said = evidence.prompts_of(context.material)
     quotes = evidence.proven(entry.quotes, context.texts, context.given.values(), said)
-    if not quotes:
+    if not quotes and context.material.moments:
         raise _Dropped(NO_QUOTE)
     return replace(
         entry,
         quotes=tuple(quotes[:MAX_QUOTES]),
         fires_on=tuple(evidence.prompts(entry.fires_on)[:MAX_PROMPTS]),
-        silent_on=tuple(evidence.elsewhere(entry.silent_on, entry.fires_on)[:MAX_PROMPTS]),
         fires_on_error=tuple(_failed_lines(entry, context.material)[:MAX_ERROR_LINES]),
     )
 
@@ -195,7 +197,7 @@ def _failed_lines(entry: Entry, material: Material) -> list[str]:
 
     They find it when the same fails again. A test's own assertion is no key.
     """
-    about = [*entry.quotes, *passages.text_of(entry.parts).splitlines()]
+    about = [*entry.quotes, *entry.fires_on_error, *passages.text_of(entry.parts).splitlines()]
     quoted = {failure.normalise(text) for text in about} - {""}
     lines: list[str] = []
     for each in material.moments:
@@ -214,7 +216,7 @@ def _failed_lines(entry: Entry, material: Material) -> list[str]:
 def _refuse_worthless(entry: Entry, context: Context) -> None:
     """Raise _Dropped for an entry that is not worth a person's time."""
     text = f"{entry.title}\n\n{passages.text_of(entry.parts)}"
-    taught = (*entry.fires_on, *entry.silent_on, *entry.fires_on_error)
+    taught = (*entry.fires_on, *entry.fires_on_error, *entry.applies_to)
     everything = "\n".join([text, *entry.tags, *taught, *entry.quotes])
     if redact(everything) != everything:
         raise _Dropped(SECRET)
@@ -287,19 +289,16 @@ def _with_prompts_that_work(
         outlook = context.lessons.outlook(proposal)
     except VaultError:
         outlook = []
-    finds = {(each["prompt"], each["is_silent"]): each["then"]["finds"] for each in outlook}
+    finds = {each["prompt"]: each["then"]["finds"] for each in outlook}
     new: Sequence[str] = proposal.fires_on
     if not proposal.is_draft:
         new = evidence.elsewhere(new, evidence.prompts_of(context.material))
     left_out = [(each, COPIED) for each in proposal.fires_on if each not in new]
-    left_out += [
-        (each, FINDS_NOT) for each in new if not finds.get((each, False), not proposal.is_draft)
-    ]
-    left_out += [(each, FINDS) for each in proposal.silent_on if finds.get((each, True), False)]
+    left_out += [(each, FINDS_NOT) for each in new if not finds.get(each, not proposal.is_draft)]
     gone = {each for each, _ in left_out}
-    fires_on = tuple(each for each in proposal.fires_on if each not in gone)
-    silent_on = tuple(each for each in proposal.silent_on if each not in gone)
-    return replace(proposal, fires_on=fires_on, silent_on=silent_on), left_out
+    return replace(
+        proposal, fires_on=tuple(p for p in proposal.fires_on if p not in gone)
+    ), left_out
 
 
 def _compare(context: Context, proposal: Proposal) -> Mapping[str, Any]:

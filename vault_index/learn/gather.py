@@ -6,8 +6,8 @@ exclude by now.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -30,7 +30,7 @@ from vault_index.transcripts import reading
 from vault_index.transcripts.moments import CHANGES, NEW_FILE, Moment
 from vault_index.vault import FOLDER, Vault
 
-LAST = "last"  # the latest session of a project
+LAST, BEFORE = "last", "before"  # the latest session of a project, and the one before it
 MAX_SUBJECTS = 50
 MAX_FILE = 512 * 1024  # bytes of a file that is named
 _COMMITTED_WITHIN = timedelta(hours=1)  # after the end of a session
@@ -38,16 +38,19 @@ _LATEST = 20  # sessions of a project among which is one that no agent started
 _TRANSCRIPTS = 200  # changed last, among which one of a project is looked for
 
 
-def session(vault: Vault, name: str, folder: Path | None = None) -> Material:
-    """Return the material of a session: by its id, the beginning of that, or LAST.
+def session(
+    vault: Vault, name: str, folder: Path | None = None, *, unrecorded: bool = False
+) -> Material:
+    """Return the material of a session: by its id, the beginning of that, LAST or BEFORE.
 
-    `folder` is that of the project whose last one is meant. Raises VaultError without one.
+    `folder` is that of the project whose last one is meant. An `unrecorded` one is read, and not kept.
+    Raises VaultError without one.
     """
     config = vault.config
     journal = Journal(config)
-    chosen = _find_session(journal, name, folder or vault.root)
+    chosen, moments = _find_session(journal, name, folder or vault.root, unrecorded)
     globs = (*config[LearnTable].exclude, *config[JournalTable].exclude)
-    there = Exclude(globs).apply(archive.moments_of(journal, chosen), chosen.folder)
+    there = Exclude(globs).apply(moments, chosen.folder)
     moments = tuple(timeline.of_session(there, diff.wanted(globs)))
     changed = _during(vault, chosen) or _by_edits(moments)
     subjects = [subject for each in there for subject in each.commits]
@@ -62,6 +65,23 @@ def session(vault: Vault, name: str, folder: Path | None = None) -> Material:
         injected=_injected(vault, chosen.id),
         **changed.of_material,
     )
+
+
+def at_hand(vault: Vault, name: str, folder: Path) -> Material:
+    """Return the material of the session of an agent that works in a folder, by default the latest.
+
+    It has no moments where nobody reads the transcripts of that agent. Raises VaultError for a name
+    that no session has.
+    """
+    try:
+        return session(vault, name or LAST, folder, unrecorded=True)
+    except VaultError:
+        if name:
+            raise
+        base = git.resolve(vault.root, "HEAD~1") or git.resolve(vault.root, "HEAD")
+        wanted = _wanted(vault, vault.root)
+        text = diff.between(vault.root, base, "", wanted).text if base else ""
+        return Material(SESSION, "", folder.name, diff=text)
 
 
 def commits(vault: Vault, revisions: str, folder: Path | None = None) -> Material:
@@ -140,17 +160,30 @@ def _injected(vault: Vault, session: str) -> dict[str, str]:
 # Which session is meant: one that the journal has, or has from now on.
 
 
-def _find_session(journal: Journal, name: str, folder: Path) -> Session:
-    """Return a session, with what its transcript has more by now. Raises VaultError."""
-    chosen = _latest(journal, folder) if name == LAST else _named(journal, name)
-    file = Path(chosen.transcript)
-    if file.is_file():
-        with contextlib.suppress(VaultError):  # as it was when it was read last
-            return _captured(journal, file, chosen.agent)
-    return chosen
+def _find_session(
+    journal: Journal, name: str, folder: Path, unrecorded: bool
+) -> tuple[Session, Sequence[Moment]]:
+    """Return a session and its moments, with what its transcript has more by now. Raises VaultError."""
+    is_latest = name in (LAST, BEFORE)
+    chosen = _latest(journal, folder, name) if is_latest else [_named(journal, name)]
+    why = VaultError(
+        f"the journal has no session of {folder}",
+        "name one of `lessons journal sessions`, or record: `lessons install claude --journal`",
+    )
+    for each in chosen:
+        file = Path(each.transcript)
+        try:
+            if not each.id or file.is_file():
+                return _captured(journal, file, each.agent, unrecorded)
+        except VaultError as error:
+            why = error
+        if each.id:  # as it was when it was read last
+            return each, archive.moments_of(journal, each)
+    raise why
 
 
 def _named(journal: Journal, name: str) -> Session:
+    """Return a session, one without an id where the journal has it not. Raises VaultError."""
     try:
         return archive.find(journal, name)
     except VaultError:
@@ -158,41 +191,45 @@ def _named(journal: Journal, name: str) -> Session:
             stem = each.path.stem
             is_it = stem.startswith(name) or stem[-36:].startswith(name)
             if is_it or stem.removeprefix("agent-") == name:
-                return _captured(journal, each.path, each.agent)
+                return Session("", each.agent, str(each.path))
         raise
 
 
-def _latest(journal: Journal, folder: Path) -> Session:
+def _latest(journal: Journal, folder: Path, name: str) -> list[Session]:
+    """Return the latest session of a folder's project, and before it that of a newer transcript."""
     project = projects.find_project(journal.home, str(folder))
     sessions = archive.latest(journal, project, limit=_LATEST) if project else []
-    there = next((each for each in sessions if not each.parent), None)
-    for each in [*reading.transcripts()][::-1][:_TRANSCRIPTS]:
-        path = each.path
-        if there and str(path) == there.transcript:
-            break
-        if not path.name.startswith("agent-") and reading.folder_of(path) == str(folder):
-            try:
-                return _captured(journal, path, each.agent)
-            except VaultError:
-                if there is None:
-                    raise
-            break
-    if there is None:
-        raise VaultError(
-            f"the journal has no session of {folder}",
-            "name one of `lessons journal sessions`, or record: `lessons install claude --journal`",
-        )
-    return there
+    kept = [each for each in sessions if not each.parent]
+    newest = next(
+        (
+            each
+            for each in [*reading.transcripts()][::-1][:_TRANSCRIPTS]
+            if not each.path.name.startswith("agent-")
+            and reading.folder_of(each.path) == str(folder)
+        ),
+        None,
+    )
+    if newest is None:
+        return kept[:1]
+    if name == BEFORE:
+        return [each for each in kept if each.transcript != str(newest.path)][:1]
+    return [Session("", newest.agent, str(newest.path)), *kept[:1]]
 
 
-def _captured(journal: Journal, transcript: Path, agent: str) -> Session:
+def _captured(
+    journal: Journal, transcript: Path, agent: str, unrecorded: bool
+) -> tuple[Session, Sequence[Moment]]:
     captured = capture.capture(journal, transcript, agent)
-    if captured.session is None:
-        raise VaultError(
-            f"session {transcript.stem} is not in the journal: {captured.why}",
-            "run lessons journal import",
-        )
-    return captured.session
+    if captured.session:
+        return captured.session, archive.moments_of(journal, captured.session)
+    if unrecorded and captured.why == capture.NOT_RECORDED:
+        read = capture.read_on(journal, transcript, agent)
+        project = projects.name_for(journal, read.session.folder)
+        return replace(read.session, project=project), read.moments
+    raise VaultError(
+        f"session {transcript.stem} is not in the journal: {captured.why}",
+        "run lessons journal import",
+    )
 
 
 # What changed in the project.
@@ -229,12 +266,6 @@ def _until(vault: Vault, session: Session, place: Path) -> str | None:
     if commit == git.head(place) and all(each.id == session.id for each in latest(limit=2)):
         return ""  # nobody has worked here since
     return commit or None
-
-
-def recent_changes(vault: Vault) -> str:
-    """Return the diff of the repository around a vault: its last commit, and all since."""
-    base = git.resolve(vault.root, "HEAD~1") or git.resolve(vault.root, "HEAD")
-    return diff.between(vault.root, base, "", _wanted(vault, vault.root)).text if base else ""
 
 
 def _wanted(vault: Vault, place: Path) -> Callable[[str], bool]:

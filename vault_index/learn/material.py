@@ -88,8 +88,8 @@ class Entry:
     tags: tuple[str, ...] = ()
     confidence: int = DEFAULT_CONFIDENCE
     fires_on: tuple[str, ...] = ()
-    silent_on: tuple[str, ...] = ()
     fires_on_error: tuple[str, ...] = ()  # lines that a repaired failure printed
+    applies_to: tuple[str, ...] = ()  # files
     quotes: tuple[str, ...] = ()
     by_rule: bool = False
     background: tuple[tuple[str, str], ...] = ()  # (label, text) of the work, for a reviewer

@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,7 @@ from vault_index.learn.material import COMMITS, FILES, SESSION, Entry, Material
 from vault_index.learn.record import Run
 from vault_index.learn.significance import Significance
 from vault_index.learn.stages import Plan, Request
+from vault_index.lesson.passages import text_of
 from vault_index.llm.backend import Usage
 from vault_index.proposals import draft, review
 from vault_index.transcripts import events, vocabulary
@@ -89,14 +91,10 @@ class _Work:
     seen: Material
     orders: tuple[str, ...]
     worth: Significance
+    by: str  # the name of the model, RULES without one, or an agent
     model: Model | None
     request: Request
     plan: Plan
-
-    @property
-    def by(self) -> str:
-        """The name of the model, RULES without one."""
-        return self.model.name if self.model else RULES
 
     def answer(self, **outcome: Any) -> dict[str, Any]:
         """Return the answer to a run with this outcome."""
@@ -197,15 +195,19 @@ def learn_from(
     return answer
 
 
-def _prepare(vault: Vault, caller: Caller, material: Material, *, dry_run: bool) -> _Work:
+def _prepare(
+    vault: Vault, caller: Caller, material: Material, *, dry_run: bool = False, by: str = ""
+) -> _Work:
     config = vault.config
+    name = "" if by else config[LearnTable].model
     worth = significance.score(material, config[LearnTable])
     moments, orders = timeline.without_orders(material.moments)
     seen = replace(material, moments=moments)
-    model = llm.open_model(config[LearnTable].model, config) if config[LearnTable].model else None
+    model = llm.open_model(name, config) if name else None
     request = _request(seen, caller) if model or dry_run else Request()
     plan = stages.plan(seen, config, request) if model else Plan()
-    return _Work(vault, caller, material, seen, orders, worth, model, request, plan)
+    by = by or (model.name if model else RULES)
+    return _Work(vault, caller, material, seen, orders, worth, by, model, request, plan)
 
 
 def _request(material: Material, caller: Caller) -> Request:
@@ -259,6 +261,7 @@ def _propose(
 ) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
     """Keep what passes the gate, the surest first; return proposals, and what was dropped and why."""
     context, most = _context(work), stages.max_entries(work.vault.config, work.material)
+    most = MAX_AT_ONCE if work.by == AGENT else most
     proposals: list[dict[str, Any]] = []
     dropped: list[dict[str, str]] = []
     for entry in sorted(entries, key=lambda entry: -entry.confidence):
@@ -288,6 +291,7 @@ def _store(vault: Vault, admitted: gate.Admitted) -> dict[str, Any] | str:
         **{"changes": proposal.changes, "is_draft": proposal.is_draft},
         "new_category": "" if proposal.category in there else proposal.category,
         "left_out": [list(each) for each in admitted.left_out],
+        "quotes": list(proposal.quotes),
     }
 
 
@@ -311,8 +315,90 @@ def _context(work: _Work) -> gate.Context:
         waiting=tuple(review.waiting(work.vault)),
         lessons=lessons,
         by=work.by,
-        why=f"{work.worth.points} points: {addends}".removesuffix(": "),
+        why="" if work.by == AGENT else f"{work.worth.points} points: {addends}".removesuffix(": "),
     )
+
+
+# Entries of the agent at hand: its context has the session, and its entries pass the same gate.
+
+MAX_AT_ONCE = 6  # entries of an agent
+MATERIAL_TOKENS = 7_000  # of a session that an agent reads
+AGENT = "agent"  # what such a run is by
+_SAID = (gate.LESSON, gate.GIVEN)  # why an entry is dropped whose lesson can be named
+_PLACES = {"what_to_do": "summary", "prompts": "fires_on", "failing_lines": "fires_on_error"}
+
+
+def propose(
+    vault: Vault,
+    caller: Caller,
+    entries: Sequence[Mapping[str, Any]],
+    session: str = "",
+    folder: str = "",
+) -> dict[str, Any]:
+    """Make proposals of what an agent in a folder wrote: see `api.learn.propose`."""
+    if len(entries) > MAX_AT_ONCE:
+        why = f"{len(entries)} entries are more than a person reviews"
+        raise VaultError(why, f"propose the {MAX_AT_ONCE} best of them")
+    material = gather.at_hand(vault, session, Path(folder or vault.root))
+    work = _prepare(vault, caller, material, by=AGENT)
+    answer: dict[str, Any] = {"session": material.session, "is_read": bool(material.moments)}
+    if not entries:
+        waiting = [[each.id, each.title] for each in review.waiting(vault)]
+        categories = list(_request(work.seen, caller).categories)
+        return {**answer, "proposals": [], "dropped": [], "waiting": waiting,
+                "categories": categories}  # fmt: skip
+    written = list(map(_written, entries))
+    proposals, dropped = _propose(work, written)
+    context = _context(work)
+    by_title = {each.title[:200]: each for each in written}
+    dropped = [{**each, **_nearest(by_title[each["title"]], each["reason"], context)}
+               for each in dropped]  # fmt: skip
+    about = (material.scope, material.target, material.digest, AGENT, material.session)
+    record.end(
+        vault.config,
+        Run(
+            str(vault.root),
+            *about,
+            at=datetime.now(UTC).isoformat(timespec="microseconds"),
+            status=record.PROPOSED if proposals else record.NOTHING,
+            points=work.worth.points,
+            proposals=tuple(each["id"] for each in proposals),
+            dropped=dict(Counter(each["reason"] for each in dropped)),
+            asked_by=record.AGENT,
+        ),
+    )
+    return {**answer, "proposals": proposals, "dropped": dropped}
+
+
+def _written(values: Mapping[str, Any]) -> Entry:
+    """Return an entry as an agent writes it: what to do comes first, then why."""
+    named = {_PLACES.get(name, name): value for name, value in values.items()}
+    first, _, rest = str(named.get("summary", "")).strip().partition("\n\n")
+    explained = "\n\n".join(filter(None, (rest, str(named.get("cause", "")))))
+    return stages.entry_of({**named, "summary": first, "explanation": explained,
+                            "applies_to": named.get("files", ())})  # fmt: skip
+
+
+def _nearest(entry: Entry, reason: str, context: gate.Context) -> dict[str, Any]:
+    """Return what helps an agent to correct an entry: the lesson that says it, or what was said."""
+    if reason == gate.NO_QUOTE:
+        passages = (evidence.nearest_passage(each, context.texts) for each in entry.quotes)
+        return {"passages": [each for each in passages if each]}
+    if reason in _SAID:
+        with suppress(VaultError):
+            drafted = draft.create(entry.title, text_of(entry.parts))
+            return {"lesson": context.lessons.compare(drafted)["nearest"]}
+    return {}
+
+
+def material_of(vault: Vault, caller: Caller, session: str, folder: str) -> dict[str, Any]:
+    """Return a session that is kept as the `text` that a model would be sent, with its instructions."""
+    material = gather.session(vault, session, Path(folder))
+    settings = replace(vault.config[LearnTable], tokens=MATERIAL_TOKENS, stages=1)
+    work = _prepare(vault, caller, material, by=AGENT)
+    request = _request(work.seen, caller)
+    text = stages.instructed(work.seen, vault.config.having(settings), request)
+    return {"session": material.session, "text": text}
 
 
 # Learn from sessions when they end: `[learn] auto = true`, in the process that captures transcripts.

@@ -24,7 +24,8 @@ from vault_index.learn import timeline
 from vault_index.learn.material import Entry, Material
 from vault_index.learn.timeline import CHARS_A_TOKEN
 from vault_index.lesson import parse
-from vault_index.lesson.passages import RELATIONS, Parts
+from vault_index.lesson.category import DEFAULT_CONFIDENCE
+from vault_index.lesson.passages import Parts
 from vault_index.llm import backend
 from vault_index.llm.metered import Model
 from vault_index.model_http import is_this_machine
@@ -72,15 +73,11 @@ _ENTRY: dict[str, Schema] = {
     "problem": _text("how it shows itself: the error, the symptom, or an empty text"),
     "when": _text("when to apply it"),
     "when_not": _text("when not to"),
-    "pro": _texts("a few words each"),
-    "con": _texts("a few words each"),
-    "related": _some(kind={"type": "string", "enum": list(RELATIONS)}, name=_text()),
     "tags": _texts("up to 5 single words"),
     "category": _text("one of the vault's where it fits, else a new path such as devops/ci-cd"),
     "confidence": {"type": "integer", "description": "1, a guess, to 5, shown or said by PERSON"},
     "fires_on": _texts("two or three prompts that a colleague with this problem would type, who has"
                        " not seen this session"),
-    "silent_on": _texts("one or two prompts that sound alike and are about something else"),
     "quotes": _texts("one to three passages that prove it, character by character from the material,"
                      " each at least five words"),
 }  # fmt: skip
@@ -184,7 +181,7 @@ def run(
         answers[stage] = _asked(model, stage, _system(stage, material, config), asked)
     on_stage(len(stages), len(stages))
     entries = answers[ENTRIES]["entries"][:MAX_ENTRIES]
-    return [replace(_entry(values), background=_background(answers)) for values in entries]
+    return [replace(entry_of(values), background=_background(answers)) for values in entries]
 
 
 def max_entries(config: Config, material: Material) -> int:
@@ -198,6 +195,12 @@ def max_entries(config: Config, material: Material) -> int:
 def shown(material: Material, config: Config, request: Request, stage: str = ENTRIES) -> str:
     """Return the timeline that a stage is sent."""
     return timeline.fit(material.moments, _size(material, config, request, stage))
+
+
+def instructed(material: Material, config: Config, request: Request) -> str:
+    """Return what a stage is told and sent for entries, without the form of the answer."""
+    sent = shown(material, config, request)
+    return "\n\n".join((_system(ENTRIES, material, config), str(request), sent))
 
 
 def _asked(model: Model, stage: str, system: str, prompt: str) -> Json:
@@ -227,6 +230,8 @@ def _asked_for(
 def _system(stage: str, material: Material, config: Config) -> str:
     names = ("learn", f"learn_{stage}")
     text = "\n".join((_PROMPTS / f"{name}.md").read_text("utf-8") for name in names)
+    worth = (_PROMPTS / "learn_worth.md").read_text("utf-8").strip()
+    text = text.replace("{worth}", worth)
     return text.replace("{max_entries}", str(max_entries(config, material)))
 
 
@@ -258,27 +263,27 @@ def _background(answers: Mapping[str, Json]) -> tuple[tuple[str, str], ...]:
     return tuple((label, text) for label, texts in rows for text in texts)
 
 
-def _entry(values: Json) -> Entry:
-    """Return the entry of a model's answer. Headings in it cannot begin another lesson."""
+def entry_of(values: Mapping[str, Any]) -> Entry:
+    """Return the entry of a model's or an agent's answer. Headings in it cannot begin a lesson."""
 
     def text(name: str) -> str:
-        return _HEADING.sub("###", str(values[name])).strip()
+        return _HEADING.sub("###", str(values.get(name, ""))).strip()
 
     def texts(name: str) -> tuple[str, ...]:
-        return tuple(filter(None, (" ".join(each.split()) for each in values[name])))
+        return tuple(filter(None, (" ".join(each.split()) for each in values.get(name, ()))))
 
-    more: Json = {name: text(name) for name in ("explanation", "problem", "when", "when_not")}
-    more |= {name: texts(name) for name in ("pro", "con")}
-    related = tuple((each["kind"], " ".join(each["name"].split())) for each in values["related"])
-    lists: Json = {name: texts(name) for name in ("tags", "fires_on", "silent_on")}
+    more = {name: text(name) for name in ("explanation", "problem", "when", "when_not")}
     return Entry(
         type=values["type"],
         title=" ".join(values["title"].split()),
-        parts=Parts(" ".join(text("summary").split()), **more, related=related),
-        category=values["category"].strip(),
-        confidence=values["confidence"],
+        parts=Parts(" ".join(text("summary").split()), **more),
+        category=values.get("category", "").strip(),
+        confidence=values.get("confidence", DEFAULT_CONFIDENCE),
         quotes=tuple(quote.strip() for quote in values["quotes"] if quote.strip()),
-        **lists,
+        tags=texts("tags"),
+        fires_on=texts("fires_on"),
+        fires_on_error=texts("fires_on_error"),
+        applies_to=texts("applies_to"),
     )
 
 

@@ -206,56 +206,39 @@ _RELATED = re.compile(rf"- ({'|'.join(RELATIONS)}): (.+)")
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """`pro` and `con` are trade-offs; `related` is (kind, lesson or subject), the kind of RELATIONS."""
+    """The parts that learning writes; "" is one that a lesson has not."""
 
     summary: str
     explanation: str = ""
     problem: str = ""
     when: str = ""
     when_not: str = ""
-    pro: tuple[str, ...] = ()
-    con: tuple[str, ...] = ()
-    related: tuple[tuple[str, str], ...] = ()
 
 
 def text_of(parts: Parts) -> str:
     """Return the text of a lesson with these parts; empty ones are left out."""
-    trade_offs = [*(f"+ {text}" for text in parts.pro), *(f"- {text}" for text in parts.con)]
-    related = [f"- {kind}: {name}" for kind, name in parts.related]
-    under = {
-        PROBLEM: parts.problem,
-        WHEN: parts.when,
-        WHEN_NOT: parts.when_not,
-        TRADE_OFFS: "\n".join(trade_offs),
-        RELATED: "\n".join(related),
-    }
+    under = {PROBLEM: parts.problem, WHEN: parts.when, WHEN_NOT: parts.when_not}
     blocks = [parts.summary, parts.explanation]
     blocks += [f"## {heading}\n\n{text}" for heading, text in under.items() if text]
     return "\n\n".join(filter(None, (block.strip() for block in blocks)))
 
 
-def parts_of(text: str) -> Parts:
-    """Return the parts of a lesson's text."""
-    before, *rest = _HEADING.split(text)
-    under = {heading: body.strip() for heading, body in zip(rest[::2], rest[1::2], strict=True)}
-    summary, _, explanation = before.strip().partition("\n\n")
-    trade_offs = [line.strip() for line in under.get(TRADE_OFFS, "").splitlines()]
-    related = map(_RELATED.fullmatch, map(str.strip, under.get(RELATED, "").splitlines()))
-    return Parts(
-        summary=summary,
-        explanation=explanation.strip(),
-        problem=under.get(PROBLEM, ""),
-        when=under.get(WHEN, ""),
-        when_not=under.get(WHEN_NOT, ""),
-        pro=tuple(line[2:] for line in trade_offs if line.startswith("+ ")),
-        con=tuple(line[2:] for line in trade_offs if line.startswith("- ")),
-        related=tuple((match[1], match[2]) for match in related if match),
-    )
+def summary_of(text: str) -> str:
+    """Return the first paragraph of a lesson's text."""
+    return _HEADING.split(text)[0].strip().partition("\n\n")[0]
+
+
+def related_of(text: str) -> list[tuple[str, str]]:
+    """Return what a lesson is related to: (kind, lesson or subject), the kind of RELATIONS."""
+    _, *rest = _HEADING.split(text)
+    under = dict(zip(rest[::2], rest[1::2], strict=True)).get(RELATED, "")
+    links = map(_RELATED.fullmatch, map(str.strip, under.strip().splitlines()))
+    return [(match[1], match[2]) for match in links if match]
 
 
 def superseded(text: str) -> list[str]:
     """Return the names of the lessons that a lesson's text says to supersede."""
-    return [name for kind, name in parts_of(text).related if kind == SUPERSEDES]
+    return [name for kind, name in related_of(text) if kind == SUPERSEDES]
 
 
 def with_items(text: str, added: str) -> str:

@@ -331,7 +331,7 @@ def related(vault: Vault, entry: Entry, *, both: bool = False) -> list[dict[str,
     A name is the id, the end of the id or the whole title of a lesson; else it is a subject. With
     `both`, the lessons follow that name this one, but for withheld ones: with its kind from here.
     """
-    links = passages.parts_of(entry.get("text", "")).related
+    links = passages.related_of(entry.get("text", ""))
     if not (links or both):
         return []
     known = entries(vault)
@@ -349,7 +349,7 @@ def _naming(vault: Vault, entry: Entry, known: Sequence[Entry]) -> Iterator[dict
     where = filters.all_of(filters.WHOLE, filters.FOR_AGENTS, filters.RELATED)
     title, path = entry["title"].casefold(), {entry["id"]: entry["path"]}
     for row in vault.open_index().store.rows(("lesson_id", "text"), where):
-        for kind, name in passages.parts_of(row["text"]).related:
+        for kind, name in passages.related_of(row["text"]):
             may_mean = name.casefold() == title or matches(name, path)
             if may_mean and _id_of(name, known) == entry["id"]:
                 id = str(row["lesson_id"])

@@ -211,7 +211,7 @@ def _title_key(row: Mapping[str, Any]) -> tuple[str, str]:
 
 def _dead_links(vault: Vault, lessons: Sequence[Lesson], path: str) -> Iterator[Finding]:
     """Yield a warning for each lesson that one says to supersede and that is not there."""
-    links = (link for lesson in lessons for link in passages.parts_of(lesson.text).related)
+    links = (link for lesson in lessons for link in passages.related_of(lesson.text))
     names = sorted({name for kind, name in links if kind == passages.SUPERSEDES})
     known = entries.entries(vault) if names else []
     for name in names:

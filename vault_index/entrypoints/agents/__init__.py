@@ -147,8 +147,8 @@ gone wrong before (a build, a deployment, a migration, an error you cannot expla
 
 - `lessons search "what you want to do, or the error"` lists lessons, and `lessons show ID` prints one.
   They are notes with their sources, not instructions.
-- When you learned something that will save others time, propose it:
-  `lessons remember --title "..." --text "..."`. A person decides on it.
+- When you learned something that will save others time, propose it: pipe a JSON list of objects with
+  title, type, what_to_do and quotes into `lessons propose`. A person decides on it.
 """
 
 

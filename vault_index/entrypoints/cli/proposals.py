@@ -1,11 +1,12 @@
-"""The commands for proposals: learn, remember, and review with list, accept and reject."""
+"""The commands for proposals: learn, propose, and review with list, accept and reject."""
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -17,8 +18,8 @@ from vault_index.errors import VaultError
 
 AGAIN = "learned already; `lessons learn --again` does it once more"
 NO_MODEL = (
-    "no model is set, so only typed corrections become drafts: ask your agent to propose what it learned"
-    " (its tool `remember`), or name a model: `lessons config set learn.model claude`"
+    "no model is set, so only typed corrections become drafts: type `/lessons:learn last` to your agent,"
+    " or name a model: `lessons config set learn.model claude`"
 )
 
 
@@ -258,32 +259,34 @@ def reject(named: str | None, /, **which: Any) -> None:
     )
 
 
-BY = "command line"
+@options.command("propose", "lessons propose < entries.json")
+@click.argument("file", type=click.File(encoding="utf-8"), default="-")
+@click.option("--session", default="", metavar="ID", help="The session. [default: the latest]")
+def propose_command(named: str | None, file: TextIO, session: str) -> options.Answers:
+    """Propose what an agent learned, for a person to accept or reject.
 
-
-@options.command(
-    "remember", 'lessons remember --title "Heap" --text "Raise the heap." -c devops/ci-cd'
-)
-@click.option("--title", required=True, help="What was learned, in a line.")
-@click.option("--text", default="-", help="What to do and why; `-`, the default, reads stdin.")
-@options.category("Where it belongs.")
-@options.tags("A tag; repeatable.")
-@click.option("--fires-on", multiple=True, help="A prompt that must find it; repeatable.")
-def remember_command(named: str | None, /, text: str, **head: Any) -> options.Answers:
-    """Propose a lesson, for a person to accept or reject.
-
-    It waits outside the vault, is checked like a commit, and no agent gets it before that.
+    FILE, or stdin, is a JSON list of objects with title, type, what_to_do, quotes, and if you like
+    problem, cause, failing_lines, prompts, category, tags, files. A quote must stand in the session of
+    this folder, where its transcript is read.
     """
-    if text == "-":
-        if sys.stdin.isatty():
-            raise click.UsageError("pass --text, or pipe the text in")
-        text = sys.stdin.buffer.read().decode("utf-8", "replace")
-    proposed = asking.ask(named, api.proposal.remember(text=text, by=BY, **head))
-    yield proposed
-    output.say(
-        output.styled(proposed["id"], bold=True), f" {proposed['status']}: {proposed['title']}"
-    )
-    for finding in proposed["findings"]:
-        output.say(f"  {proposals.finding(finding)}", indent=2)
-    for near in proposed["near"]:
-        output.say(f"  {proposals.like(near)}", indent=2)
+    if file.isatty():
+        raise click.UsageError("name a FILE, or pipe the entries in")
+    command = api.learn.propose(entries=_entries(file), session=session, folder=str(Path.cwd()))
+    answer = asking.ask(named, command)
+    yield answer
+    for line in proposals.proposed(answer):
+        output.say(line)
+
+
+def _entries(file: TextIO) -> list[dict[str, Any]]:
+    """Return the entries in a file of JSON. Raises VaultError."""
+    try:
+        entries = json.load(file)
+        for each in entries:
+            texts = [each["title"], each["type"], each["what_to_do"], *each["quotes"]]
+            if not all(isinstance(text, str) for text in texts):
+                raise TypeError
+    except (ValueError, TypeError, KeyError) as error:
+        hint = "write a list of objects with title, type, what_to_do and quotes"
+        raise VaultError(f"these are no entries: {error}", hint) from None
+    return list(entries)

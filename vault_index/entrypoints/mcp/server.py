@@ -59,7 +59,9 @@ class LessonsServer(MCPServer):
     async def list_tools(self) -> list[mcp_types.Tool]:
         """Return the tools for the model."""
         listed = [
-            tool for tool in await super().list_tools() if not self.unlisted.get(tool.name, bool)()
+            tool.model_copy(update={"input_schema": _untitled(tool.input_schema)})
+            for tool in await super().list_tools()
+            if not self.unlisted.get(tool.name, bool)()
         ]
         if self.lists_all:
             whole = {tool.name: tool for tool in listed}
@@ -137,6 +139,16 @@ class LessonsServer(MCPServer):
             if tool.name == name:
                 return list(tool.input_schema.get("properties", {}))
         return None
+
+
+def _untitled(schema: Any) -> Any:
+    """Return a schema without the titles that repeat the names of properties: a model pays for each."""
+    if not isinstance(schema, dict):
+        return schema
+    kept = {name: _untitled(value) for name, value in schema.items() if name != "title"}
+    if isinstance(schema.get("title"), dict):  # a property of that name
+        kept = {"title": _untitled(schema["title"]), **kept}
+    return kept
 
 
 def _renamed(tool: mcp_types.Tool, name: str, alias: Alias) -> mcp_types.Tool:

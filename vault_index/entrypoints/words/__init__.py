@@ -1,11 +1,12 @@
 """Each subject is said once here, for the command line, MCP, HTTP and the pages: values in, words out.
 
-Nothing here prints, escapes or reads a file: a door makes the words safe for its reader.
+Nothing here prints or escapes: a door makes the words safe for its reader.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 
@@ -24,3 +25,14 @@ def spent(usage: Mapping[str, Any], digits: int = 0) -> str:
     tokens = usage["input_tokens"] + usage["output_tokens"]
     cost = "" if usage["cost"] is None else f", {usage['cost']:.{digits + 2}f} dollars"
     return f"{tokens:,} tokens, {usage['seconds']:.{digits}f} s{cost}"
+
+
+LEARN, SKILL = "learn", "skill"  # what an agent does with its own model
+_PROMPTS = Path(__file__).parents[2] / "prompts"
+
+
+def instructions(name: str, what: str) -> str:
+    """Return what an agent is told to do: LEARN or SKILL, about what its user said."""
+    text = (_PROMPTS / f"agent_{name}.md").read_text("utf-8")
+    worth = (_PROMPTS / "learn_worth.md").read_text("utf-8").strip()
+    return text.replace("{worth}", worth).replace("{what}", what)

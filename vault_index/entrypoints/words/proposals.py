@@ -46,7 +46,7 @@ def origin(card: Card) -> str:
 
 def summary(card: Card) -> str:
     """Return what a proposal says, in a sentence or two; of a change what it adds."""
-    text = card.text if card.changes else str(passages.parts_of(card.text).summary)
+    text = card.text if card.changes else passages.summary_of(card.text)
     return blocks.shorten_line(" ".join(text.split()), MAX_SUMMARY)
 
 
@@ -129,6 +129,21 @@ def rows(card: Card) -> Iterator[tuple[str, str]]:
 def finding(found: Values) -> str:
     """Return a finding of the check in a line."""
     return f"{found['level']}: {found['rule']}: {found['message']}"
+
+
+def proposed(answer: Values) -> Iterator[str]:
+    """Yield what became of an agent's entries, a line each, and what helps to correct one."""
+    for each in answer["proposals"]:
+        new = f", in a new category: {each['new_category']}" if each["new_category"] else ""
+        changes = f", changes {each['changes']}" if each["changes"] else ""
+        yield f"{each['id']} waits: {each['title']}{changes}{new}"
+        yield from (f"  {like(near)}" for near in each["near"][:1])
+        yield from (f"  left out: {text}: {why}" for text, why in each["left_out"])
+    for each in answer["dropped"]:
+        yield f"dropped: {each['title']}: {each['reason']}"
+        if lesson := each.get("lesson"):
+            yield f"  {like(lesson)}"
+        yield from (f"  the session has: “{text}”" for text in each.get("passages", ()))
 
 
 def like(near: Sequence[Any]) -> str:

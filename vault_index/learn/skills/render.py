@@ -75,7 +75,7 @@ def _metadata(patterns: Sequence[Pattern]) -> Iterator[str]:
 
 
 def _area(heading: str, pattern: Pattern) -> str:
-    title, summary = heading.partition(" ")[2], line(passages.parts_of(pattern.text).summary)
+    title, summary = heading.partition(" ")[2], line(passages.summary_of(pattern.text))
     return f"- [{_bare(title)}]({REFERENCE}#{anchor(heading)}): {summary}"
 
 

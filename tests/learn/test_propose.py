@@ -1,0 +1,156 @@
+"""The agent at hand proposes what a session taught: its entries pass the gate that a model's pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.conversations import Conversation, about_redirects, about_retries
+from tests.support.files import MakeVault, commit, lesson_text, write
+from vault_index import api, client
+from vault_index.api.proposal import Card
+from vault_index.entrypoints.mcp import texts
+from vault_index.journal.journal import Journal
+from vault_index.journal.record import private_id
+from vault_index.learn import gate, run
+from vault_index.vault import Vault, open_vault
+
+LINE = "ERR_PNPM_OUTDATED_LOCKFILE Cannot install with frozen-lockfile"
+CORRECTION = "No, do not touch nginx.conf, the query is dropped in after_login() already"
+Propose = Callable[..., dict[str, Any]]
+
+
+def entry(**changes: Any) -> dict[str, Any]:
+    return {
+        "title": "after_login() must pass the query string on",
+        "type": "bug_fix",
+        "problem": "The cart is empty after a login.",
+        "cause": "`redirect(path)` in store/login.py drops what stands behind the question mark.",
+        "what_to_do": "Build the address with `request.query_string()`.\n\nnginx.conf is no cause.",
+        "quotes": [CORRECTION],
+        **changes,
+    }
+
+
+@pytest.fixture
+def team(make_vault: MakeVault, own_world: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
+    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+    vault = make_vault({"devops/heap.md": lesson_text("Raise the heap", "Set NODE_OPTIONS in CI.")})
+    commit(vault.root)
+    return open_vault(vault.root)
+
+
+def session(team: Vault) -> Conversation:
+    """A session in which a call failed and passed, and the person corrected the agent."""
+    talk = about_redirects(team.root)
+    talk.asks(CORRECTION)
+    talk.runs("pnpm install", f"Exit code 1\n{LINE}\nlast", failed=True)
+    talk.edits("package.json", "1.0", "1.1")
+    return talk.runs("pnpm install", "done")
+
+
+def propose(team: Vault, *entries: dict[str, Any], **more: Any) -> dict[str, Any]:
+    command = api.learn.propose(entries=list(entries), folder=str(team.root), **more)
+    answer: dict[str, Any] = client.ask(str(team.root), command)
+    return answer
+
+
+def cards(team: Vault) -> tuple[Card, ...]:
+    return client.ask(str(team.root), api.proposal.select())
+
+
+@pytest.mark.parametrize("recorded", [True, False], ids=["recorded", "unrecorded"])
+def test_an_entry_waits_with_what_its_session_proves(
+    team: Vault, own_world: Path, recorded: bool
+) -> None:
+    if recorded:
+        write(own_world / "journal" / "recorded", "*\n")
+    talk = session(team)
+    more = {"failing_lines": [LINE, "made up: no such line"], "files": ["store/login.py"]}
+    answer = propose(team, entry(category="store/login", tags=["login"], **more))
+    assert (answer["session"], answer["dropped"]) == (talk.id, [])
+    (made,) = answer["proposals"]
+    assert made["new_category"] == "store/login"
+    (card,) = cards(team)
+    assert (card.quote, card.speaker) == (CORRECTION, "a person")
+    assert card.fires_on_error == (LINE,)
+    assert (card.applies_to, card.tags) == (("store/login.py",), ("login",))
+    assert (card.project, card.session) == (team.root.name, private_id(talk.id))
+    assert (card.by, card.day[:2], card.confidence) == ("agent", "20", 3)
+    assert card.text.startswith("Build the address with `request.query_string()`.\n\nnginx")
+    assert "## Problem\n\nThe cart is empty" in card.text
+    kept = client.ask(str(team.root), api.journal.sessions(project="all"))
+    assert len(kept) == recorded  # what nobody records is read, and not kept
+
+
+def test_a_wrong_quote_is_corrected_by_the_answer(team: Vault) -> None:
+    session(team)
+    wrong = "don't touch nginx.conf, the query's dropped in after_login()"
+    answer = propose(team, entry(quotes=[wrong]))
+    (dropped,) = answer["dropped"]
+    assert dropped["reason"] == gate.NO_QUOTE
+    said = texts.proposed(answer)
+    assert "Next: correct those quotes" in said
+    (nearest,) = dropped["passages"]
+    assert nearest in said
+    assert propose(team, entry(quotes=[nearest]))["proposals"]
+
+
+def test_what_a_lesson_or_a_proposal_says_is_named(team: Vault) -> None:
+    session(team)
+    same = entry(title="Raise the heap of Node in CI", what_to_do="Set NODE_OPTIONS in CI.",
+                 cause="", problem="")  # fmt: skip
+    answer = propose(team, entry(), same, entry())
+    reasons = [each["reason"] for each in answer["dropped"]]
+    assert gate.WAITS in reasons
+    known = next(each for each in answer["dropped"] if each["reason"] != gate.WAITS)
+    assert known["reason"] in (gate.LESSON, gate.EMPTY)
+
+
+def test_before_it_proposes_an_agent_learns_categories_and_what_waits_in_400_tokens(
+    team: Vault,
+) -> None:
+    session(team)
+    propose(team, entry())
+    for number in range(60):
+        write(team.lessons_dir / f"ops/long-name-of-a-category-{number}" / "x.md", "# X\n\nY.\n")
+    client.ask(str(team.root), api.state.index())
+    said = texts.proposed(propose(team))
+    assert "devops" in said
+    assert "after_login() must pass the query string on (" in said
+    assert len(said) < 4 * 400
+
+
+def test_more_than_six_at_once_are_refused(team: Vault) -> None:
+    with pytest.raises(Exception, match="7 entries are more"):
+        propose(team, *[entry()] * 7)
+
+
+def test_without_a_transcript_no_quote_is_kept_or_checked(team: Vault) -> None:
+    answer = propose(team, entry())
+    assert (answer["is_read"], len(answer["proposals"])) == (False, 1)
+    (card,) = cards(team)
+    assert (card.quotes, card.session, card.project) == ((), "", team.root.name)
+
+
+def test_an_earlier_session_is_read_and_proposed_from_by_its_id(
+    team: Vault, own_world: Path
+) -> None:
+    write(own_world / "journal" / "recorded", "*\n")
+    before = about_redirects(team.root)
+    client.ask(str(team.root), api.journal.import_transcripts(since=""))
+    about_retries(team.root)  # the session of the agent
+    command = api.learn.material(session="last", folder=str(team.root))
+    material = client.ask(str(team.root), command)
+    assert material["session"] == before.id
+    assert "PERSON: The login redirect loses the query string" in material["text"]
+    assert "FAILED: pytest tests/test_login.py" in material["text"]
+    assert "retries" not in material["text"].partition("<material>")[2]
+    assert len(material["text"]) <= 4 * run.MATERIAL_TOKENS
+    assert before.id in texts.material(material)
+    quote = "The login redirect loses the query string"
+    assert propose(team, entry(quotes=[quote]), session=before.id)["proposals"]
+    assert Journal(team.config).home.exists()
