@@ -148,7 +148,7 @@ async def test_a_missing_id_is_an_answer_with_what_is_near(client: Client) -> No
             {"entries": [{"title": "word " * 2_000_000}]},
             "entries.0.title: string should",
         ),
-        ("propose", {"entries": [ENTRY] * 7}, "more than a person reviews. Next: propose the 6"),
+        ("propose", {"entries": [ENTRY] * 7}, "more than a person reviews. Next: choose the 6"),
         ("learn_material", {"session": "nope"}, "nothing in the journal is named 'nope'. Next: "),
         ("learn_get", {"id": HEAP, "cursor": "-1"}, "no cursor '-1'. Next: use the one"),
         ("learn_get", {"id": HEAP, "cursor": "99999"}, "beyond the end of that lesson. Next: "),

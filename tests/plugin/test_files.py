@@ -107,5 +107,9 @@ def test_what_is_taught_is_there() -> None:
         for file in TEXTS
         for name in re.findall(r"`([a-z]+(?:_[a-z]+)+)`", file.read_text("utf-8"))
     }
-    assert named <= tools | {f.name for f in fields(Entry)} | {"bug_fix", "code_pattern", "project_rule"}
+    assert named <= tools | {f.name for f in fields(Entry)} | {
+        "bug_fix",
+        "code_pattern",
+        "project_rule",
+    }
     assert {"learn_search", "search_journal"} <= named

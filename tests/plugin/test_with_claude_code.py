@@ -95,7 +95,8 @@ def test_installed_from_the_marketplace_it_injects_serves_and_is_removed(
     assert "copy the lock file first" in read
     assert asked(api, "Search the team's lessons for: the time zone of dates")
     init = next(one for one in opened.records if one.get("subtype") == "init")
-    assert {"lessons:search", "lessons:learn", "lessons:review", "lessons:skill"} <= set(init["slash_commands"])
+    names = {"lessons:search", "lessons:learn", "lessons:review", "lessons:skill"}
+    assert names <= set(init["slash_commands"])
     assert "lessons:lessons" in init["skills"]
     assert (
         run("lessons", "status", "--check", cwd=team.root, check=False).out.count("no agent runs")

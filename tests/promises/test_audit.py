@@ -337,12 +337,22 @@ COMMANDS = (
         "propose",
         "propose --session {session}",
         "(?s)waits: Bilbies dig in the sand at night.*the session has",
-        stdin='[{"title": "Bilbies dig in the sand at night", "type": "bug_fix",'
-        ' "what_to_do": "Feed `bilby_1` by day.", "quotes": ["The login redirect loses the query"]},'
-        ' {"title": "Quolls sleep in trees by day", "type": "bug_fix",'
-        ' "what_to_do": "Wake `quoll_1` late.", "quotes": ["The login redirect lost the query"]}]',
+        stdin=json.dumps(
+            [
+                {
+                    "title": title,
+                    "type": "bug_fix",
+                    "what_to_do": "Feed `bilby_1` by day, since it digs for its food in the night.",
+                    "quotes": [f"The login redirect {verb} the query"],
+                }
+                for title, verb in (
+                    ("Bilbies dig in the sand at night", "loses"),
+                    ("Quolls sleep in trees by day", "lost"),
+                )
+            ]
+        ),
     ),
-    typed("propose, no entries", "propose", "these are no entries", 1, stdin="{}"),
+    typed("propose, no entries", "propose", "these are no entries", 1, stdin="[{}]"),
     typed(
         "learn --dry-run",
         "learn --session {session} --dry-run",
@@ -667,20 +677,22 @@ MCP = (
     called(
         "propose",
         "propose",
-        "waits: Bandicoots dig holes in the lawn",
+        "(?s)Data to judge.*waits: Bandicoots dig holes in the lawn",
         session="{session}",
         entries=[
             {
                 "title": "Bandicoots dig holes in the lawn",
                 "type": "bug_fix",
-                "what_to_do": "Feed `bandicoot_1` by day.",
+                "what_to_do": "Feed `bandicoot_1` by day, since it digs holes in the night.",
                 "quotes": ["The login redirect loses the query"],
                 "category": "ops",
             }
         ],
     ),
-    called("propose, nothing", "propose", "(?s)Categories: .*Waiting: ", session="{session}"),
-    called("propose, no text", "propose", "what_to_do: missing", 1, entries=[{"title": "T"}]),
+    called("propose, nothing", "propose", "(?s)Waiting: .*Categories: ", session="{session}"),
+    called(
+        "propose, no text", "propose", "what_to_do: field required", 1, entries=[{"title": "T"}]
+    ),
     called("learn_material", "learn_material", "redirect", session="{session}"),
     called("search_journal", "search_journal", "redirect", query="login redirect"),
     called("search_journal, the latest", "search_journal", "redirect"),

@@ -338,7 +338,7 @@ def propose(
     """Make proposals of what an agent in a folder wrote: see `api.learn.propose`."""
     if len(entries) > MAX_AT_ONCE:
         why = f"{len(entries)} entries are more than a person reviews"
-        raise VaultError(why, f"propose the {MAX_AT_ONCE} best of them")
+        raise VaultError(why, f"choose the {MAX_AT_ONCE} best of them")
     material = gather.at_hand(vault, session, Path(folder or vault.root))
     work = _prepare(vault, caller, material, by=AGENT)
     answer: dict[str, Any] = {"session": material.session, "is_read": bool(material.moments)}

@@ -263,7 +263,7 @@ def reject(named: str | None, /, **which: Any) -> None:
 @click.argument("file", type=click.File(encoding="utf-8"), default="-")
 @click.option("--session", default="", metavar="ID", help="The session. [default: the latest]")
 def propose_command(named: str | None, file: TextIO, session: str) -> options.Answers:
-    """Propose what an agent learned, for a person to accept or reject.
+    """Propose what an agent learned; a person accepts it or not.
 
     FILE, or stdin, is a JSON list of objects with title, type, what_to_do, quotes, and if you like
     problem, cause, failing_lines, prompts, category, tags, files. A quote must stand in the session of
@@ -281,7 +281,7 @@ def propose_command(named: str | None, file: TextIO, session: str) -> options.An
 def _entries(file: TextIO) -> list[dict[str, Any]]:
     """Return the entries in a file of JSON. Raises VaultError."""
     try:
-        entries = json.load(file)
+        entries = [*json.load(file)]
         for each in entries:
             texts = [each["title"], each["type"], each["what_to_do"], *each["quotes"]]
             if not all(isinstance(text, str) for text in texts):
@@ -289,4 +289,4 @@ def _entries(file: TextIO) -> list[dict[str, Any]]:
     except (ValueError, TypeError, KeyError) as error:
         hint = "write a list of objects with title, type, what_to_do and quotes"
         raise VaultError(f"these are no entries: {error}", hint) from None
-    return list(entries)
+    return entries
