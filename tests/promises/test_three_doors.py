@@ -247,8 +247,7 @@ def test_every_suggested_question_is_answered_when_it_is_pressed(doors: Doors) -
     page = doors.http.ask("GET", "/page/ask/suggested", token=False).text
     questions = [unescape(each) for each in re.findall(r"<button[^>]*>(.*?)</button>", page)]
     assert len(questions) > 2
-    assert "What do we know about: Heap?" in questions
-    assert not [each for each in questions if "Misc 7" in each]
+    assert "Heap?" in questions
     for question in questions:
         answer = doors.http.ask("POST", "/api/ask", json={"query": question}).json()
         assert answer["status"] == "passages", question

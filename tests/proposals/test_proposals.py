@@ -122,23 +122,6 @@ def test_a_rejected_one_does_not_come_back(team: Vault, own_world: Path) -> None
 
 
 @pytest.mark.slow
-def test_the_model_recognises_a_rejected_one_in_other_words(
-    make_vault: MakeVault, with_model: Path
-) -> None:
-    team = make_vault({"ops/heap.md": lesson_text("Raise the heap", HEAP)})
-    first = proposed(team, "Rotate keys", "Rotate the signing keys before releasing the package.")
-    ask(team, api.proposal.reject(id=first["id"]))
-    again = proposed(
-        team, "Rotate keys", "Before you release the package, rotate its signing keys!"
-    )
-    assert again["status"] == "rejected before"
-    assert proposed(team, "Friday", "Never deploy on a Friday.")["status"] == "waiting"
-    near = proposed(team, "Heap", "Raise Node's heap in the runner when builds die out of memory.")
-    assert near["status"] == "waiting"
-    assert [each[0] for each in near["near"]] == ["ops/heap"]
-
-
-@pytest.mark.slow
 def test_what_is_a_lesson_already_names_it(team: Vault) -> None:
     made = proposed(team, "Heap", HEAP.upper())
     assert made["status"] == "a lesson already"

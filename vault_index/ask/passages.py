@@ -427,7 +427,7 @@ def _asking(row: Mapping[str, Any]) -> list[str]:
     named = row["title"]
     if row["document"] not in ("", None, row["title"]):
         named = f"{row['title']} ({row['document']})"
-    texts = [*(row["fires_on"] or ()), f"What do we know about: {named}?", f"{row['title']}?"]
+    texts = [*(row["fires_on"] or ()), f"{named}?", f"{row['title']}?"]
     lines = [" ".join(quote.clean(text).split()) for text in texts]
     return [line for line in lines if 0 < len(line) <= MAX_SUGGESTED_CHARS]
 

@@ -19,7 +19,6 @@ from vault_index.text.quote import clean
 
 REFERENCE = "reference.md"
 MAX_DESCRIPTION_CHARS = 1024  # by the format
-_FRAME_CHARS = 120  # of a description: the words around titles and prompts
 
 
 def files_of(cluster: Cluster) -> dict[str, bytes]:
@@ -50,18 +49,12 @@ def files_of(cluster: Cluster) -> dict[str, bytes]:
 def description(cluster: Cluster) -> str:
     """Return when to use a skill, by its lessons' titles and prompts.
 
-    Each lesson has its turn before another has a second, until the room is used up.
+    Each lesson has its turn before another has a second.
     """
-    room = MAX_DESCRIPTION_CHARS - _FRAME_CHARS - len(cluster.tag)
-    titles, asked = list[str](), list[str]()
     turns = itertools.zip_longest(*((each.title, *each.fires_on) for each in cluster.patterns))
-    for number, turn in enumerate(turns):
-        for text in map(phrase, filter(None, turn)):
-            if text and len(text) + 4 <= room:
-                (asked if number else titles).append(text)
-                room -= len(text) + 4
-    requests = "; ".join(f"'{text}'" for text in asked)
-    use = f"for requests like {requests}" if asked else f"when the work is about {cluster.tag}"
+    titles, *more = ([phrase(text) for text in turn if text] for turn in turns)
+    asked = "; ".join(f"'{text}'" for text in itertools.chain.from_iterable(more))
+    use = f"for requests like {asked}" if asked else f"when the work is about {cluster.tag}"
     about = f"Patterns learned in this project about {cluster.tag}: {'; '.join(titles)}. Use {use}."
     return one_line(about, MAX_DESCRIPTION_CHARS)
 
