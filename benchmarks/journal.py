@@ -235,6 +235,10 @@ class OfSentences:
         """Return the unit vector of a query, float32[dimension]."""
         return self._real.embed_query(text)
 
+    def knows(self, _text: str) -> bool:
+        """Return true: its vectors mean what its texts say."""
+        return True
+
 
 def _sentences() -> list[str]:
     """Return the sentences of this repository's lessons."""

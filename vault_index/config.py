@@ -56,7 +56,10 @@ _ENVIRONMENT = {
         for variable, name in each.variables.items()
     },
 }
-_CHOICES = {"embedder": ("minilm", "ollama", "none"), "trust": ("all", "committed-only")}
+_CHOICES = {
+    "embedder": ("minilm", "minilm+use", "ollama", "none"),
+    "trust": ("all", "committed-only"),
+}
 _ADDRESS = re.compile(r"[a-z+]+://|[\w.-]+@[\w.-]+:")  # of a git repository
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
@@ -113,7 +116,9 @@ class Config:
 
     home: Path  # the user's folder: settings, models, the log of hooks that found no vault
     vault: Path | None = None  # the vault used when none is found by walking up
-    embedder: str = "minilm"  # minilm (built in) | ollama | none (full text only)
+    embedder: str = (
+        "minilm"  # minilm (built in) | minilm+use (16 languages) | ollama | none (full text only)
+    )
     ollama_model: str = "nomic-embed-text"  # the embedding model of Ollama
     ollama_host: str = "127.0.0.1:11434"  # the address of Ollama
     prompt_lessons: int = 3  # lessons per prompt, at most
@@ -140,6 +145,11 @@ class Config:
         """Return a feature's settings, by their class."""
         settings: Table = self.tables.get(table) or table()
         return settings
+
+    @property
+    def is_built_in(self) -> bool:
+        """Whether the embedder is the built-in one, alone or with the one for other languages."""
+        return self.embedder.startswith("minilm")
 
     def having(self, *tables: object) -> Config:
         return replace(self, tables={**self.tables, **{type(each): each for each in tables}})

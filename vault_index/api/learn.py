@@ -72,7 +72,7 @@ def search(
     if not cursor:  # the first page has what the vaults above add
         hits = floor.with_above(vault, asked, trusted, select.only_trusted).hits
     # a lesson that is named by its number needs to reach none
-    floors = floor.in_force(vault, text_only=bool(results.text_only))
+    floors = floor.in_force(vault, query, text_only=bool(results.text_only))
     least = floors.line if floors and lesson is None else None
     used = [(hit.lesson_id, hit.score) for hit in hits if hit.is_above(least) and not cursor]
     _count(vault, SEARCH, query, used[:COUNTED], began)

@@ -53,7 +53,7 @@ def _all_of(vault: Vault, query: Query) -> HitList:
     asked = _asked(vault, query)
     results = _every(vault, asked)
     place, text_only = results.place, bool(results.text_only)
-    floors = floor.in_force(vault, text_only=text_only)
+    floors = floor.in_force(vault, query.text, text_only=text_only)
     return replace(
         _listed(vault, results),
         dropped=tuple(results.dropped),

@@ -166,7 +166,7 @@ def _find(
 
 def _divided(vault: Vault, asked: Query) -> tuple[list[Hit], list[Hit]]:
     results = query.run(vault, asked)
-    floors = floor.in_force(vault, text_only=bool(results.text_only))
+    floors = floor.in_force(vault, asked.text, text_only=bool(results.text_only))
     least = floors.line if floors else None
     if floors is None and results.text_only:
         least = floor.before_fit(vault.open_index().lessons)

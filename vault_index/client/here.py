@@ -128,7 +128,7 @@ def fit_floor(vault: Vault, on_progress: api.Progress) -> None:
 def fetch_model(config: Config, on_note: Note) -> None:
     """Fetch the built-in model if it is the embedder and nobody has tried; offline is no error."""
     home = config.home
-    if config.embedder != "minilm" or download.is_ready(home):
+    if not config.is_built_in or download.is_ready(home):
         return
     if not download.is_due(config):
         if download.state(home).state == download.FETCHING:

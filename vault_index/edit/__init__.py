@@ -5,11 +5,15 @@ Here a vault is made: a git repository, its settings, the index ignored.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from vault_index import files, git
+from vault_index.errors import WriteError
 from vault_index.lesson import category
+from vault_index.text import words
 from vault_index.vault import FOLDER, INDEX, SETTINGS, refuse_breaks
 
 _SETTINGS = """\
@@ -30,6 +34,8 @@ taxonomy = [
 # [keywords]                     # phrases that file a lesson without a category
 # "GitHub Actions" = "devops/ci-cd"
 """.format(taxonomy="\n".join(f'  "{each}",' for each in category.DEFAULT_TAXONOMY))
+MAX_READ, MAX_READ_BYTES = 200, 4000  # lessons that are looked at, and so much of each
+FOREIGN_SHARE = 0.1  # of them in another language
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +45,7 @@ class InitResult:
     repository: bool
     vault: bool
     ignored: tuple[str, ...]
+    is_foreign: bool  # whether some of its lessons are in another language than English
 
 
 def init(folder: Path) -> InitResult:
@@ -56,4 +63,13 @@ def init(folder: Path) -> InitResult:
     made = files.create_file(settings, _SETTINGS.encode(), within=folder)
     lines = (f"{INDEX}/", files.IGNORED)
     ignored = [line for line in lines if files.add_line(folder / ".gitignore", line)]
-    return InitResult(repository, made, tuple(ignored))
+    return InitResult(repository, made, tuple(ignored), _is_foreign(settings.parent))
+
+
+def _is_foreign(folder: Path) -> bool:
+    foreign = []
+    for file in islice(folder.rglob("*.md"), MAX_READ):
+        with suppress(WriteError):  # a link, which is no lesson
+            data = files.read_if_any(file, MAX_READ_BYTES) or b""
+            foreign.append(words.is_foreign(data.decode("utf-8", "replace")))
+    return sum(foreign) > FOREIGN_SHARE * len(foreign)

@@ -1,4 +1,5 @@
-"""Embedders: text to unit vectors. `minilm` is built in, `ollama` asks a server."""
+"""Embedders: text to unit vectors. `minilm` is built in, with other languages by an extra; `ollama` asks
+a server."""
 
 from __future__ import annotations
 
@@ -36,16 +37,21 @@ def open_embedder(config: Config) -> Embedder | None:
     """Open the embedder of the user's choice; None without one: full text has to do.
 
     The built-in one is None until its model is on this machine (`models.fetch`). Raises
-    EmbedderError if an Ollama server was chosen and does not answer.
+    EmbedderError if an Ollama server was chosen and does not answer, or an extra and is not installed.
     """
     if config.embedder == "ollama":
         from vault_index.embed.ollama import OllamaEmbedder
 
         return OllamaEmbedder(config.ollama_model, config.ollama_host)
-    if config.embedder == "minilm":
+    if config.is_built_in:
         from vault_index.embed import download
         from vault_index.embed.minilm import MiniLM
 
         if download.is_ready(config.home):
-            return MiniLM(download.folder(config.home))
+            model = MiniLM(download.folder(config.home))
+            if config.embedder == "minilm":
+                return model
+            from vault_index.embed.languages import TwoModels
+
+            return TwoModels(model)
     return None

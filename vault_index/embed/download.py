@@ -272,7 +272,7 @@ def state(home: Path) -> State:
 
 def is_due(config: Config) -> bool:
     """Whether the model is wanted and may be fetched now without being asked for."""
-    return config.embedder == "minilm" and state(config.home).state == MISSING
+    return config.is_built_in and state(config.home).state == MISSING
 
 
 def fetch(
@@ -315,7 +315,7 @@ def fetch(
 def announcement(config: Config) -> str:
     """Return what a newcomer should know of the model, in a line; "" where it is here or not wanted."""
     now = state(config.home)
-    if config.embedder != "minilm" or now.state == READY:
+    if not config.is_built_in or now.state == READY:
         return ""
     if now.state in (OFFLINE, FAILED):
         return f"no embedding model here, so full text only: {now}"

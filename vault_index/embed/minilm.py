@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import native
 from vault_index.errors import ModelError
-from vault_index.text.words import INDEX_STOP_WORDS, SMALL_WORDS
+from vault_index.text.words import FOREIGN_LETTERS, INDEX_STOP_WORDS, SMALL_WORDS
 
 if TYPE_CHECKING:
     import ctranslate2
@@ -34,7 +34,6 @@ MAX_WORKERS = 8  # texts embedded at once, if there are so many processors
 # English words, small words of other languages and letters with accents; of a few plain words nothing is
 # said. Of 3,144 English prompts, headings and titles 5 are taken for another language's, of 653 prompts
 # in twenty others 16 for English, half of them Spanish of a few words that English has, too.
-MOST_FOREIGN = 0.3  # of the letters: another script
 CUT_UP, FOR_FEW = 1.25, 1.0
 SMALL, ACCENTS = 2.0, 3.0
 FEW_WORDS = 5
@@ -82,7 +81,7 @@ class MiniLM:
         """Whether a text is English: its tokenizer has most English words whole, and cuts others up."""
         letters = [char for char in text if char.isalpha()]
         accents = sum(not char.isascii() for char in letters) / max(1, len(letters))
-        if accents >= MOST_FOREIGN:
+        if accents >= FOREIGN_LETTERS:
             return False
         words = [word.lower() for word in _PLAIN.findall(text) if word[1:].islower()]
         small = sum(word in SMALL_WORDS for word in words)

@@ -15,7 +15,7 @@ from typing import Any
 
 from vault_index import check, errors, features, git, status
 from vault_index.check.finding import MAX_SHOWN, Trouble, from_here, to_edit
-from vault_index.embed import download
+from vault_index.embed import download, languages
 from vault_index.entrypoints import agents
 from vault_index.entrypoints.agents import hook_settings
 from vault_index.entrypoints.agents.hook_settings import Agent
@@ -24,6 +24,7 @@ from vault_index.errors import VaultError
 from vault_index.hotpath import index_files
 from vault_index.lesson.file import hash_of_file
 from vault_index.recall import words
+from vault_index.recall.select import OTHER_LANGUAGE
 from vault_index.search import entries, floor
 from vault_index.share import git_hooks
 from vault_index.state import notes
@@ -32,6 +33,8 @@ from vault_index.store.manifest import FileEntry
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch
 from vault_index.watch.events import INSTANCES, WATCHES
+
+MAX_PROMPTS = 200  # the last, of which some may be in a language that the model does not know
 
 # What only this machine knows about a vault: its watcher, and the hooks in the settings of agents.
 
@@ -178,20 +181,24 @@ def _model(vault: Vault) -> Iterator[Trouble]:
     chosen = vault.config
     if chosen.embedder == "none":
         return
-    if chosen.embedder == "minilm" and not download.is_ready(chosen.home):
+    if chosen.is_built_in and not download.is_ready(chosen.home):
         what = "the embedding model is not here, so search is by full text only"
         yield Trouble("model", _degraded(vault, what), "lessons model fetch")
         return
-    embedder = vault.embedder
-    if embedder is None:
-        return
-    if chosen.embedder != "minilm":
-        try:
-            embedder.embed_query("is anybody there")
-        except errors.EmbedderError as error:
-            yield Trouble("model", _degraded(vault, error.message), error.hint)
+    try:
+        embedder = vault.embedder
+        if embedder is None:
             return
+        if not chosen.is_built_in:
+            embedder.embed_query("is anybody there")
+    except errors.EmbedderError as error:
+        yield Trouble("model", _degraded(vault, error.message), error.hint)
+        return
     status.degraded(vault, is_now=False)
+    last = injections.records(chosen.home, vault.root, limit=MAX_PROMPTS)
+    if times := sum(each.silent == OTHER_LANGUAGE for each in last):
+        what = f"{count(times, 'prompt')} in a language that the model does not know got nothing"
+        yield Trouble("model", what, languages.SWITCH)
     with suppress(VaultError):  # of an index that is reported already
         built_with = vault.open_index().embedder
         if built_with != embedder.name:

@@ -8,6 +8,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from vault_index.embed import languages
 from vault_index.embed.cache import VectorCache
 from vault_index.lesson import category, identifiers, passages
 from vault_index.lesson.file import hash_of
@@ -183,7 +184,15 @@ def embed(embedder: Embedder, rows: Sequence[LessonRow]) -> list[np.ndarray]:
     texts = [row for row in rows if not row["taught"]]
     titled = [(": ".join(_titles(row)), embedded_text(row)) for row in texts]
     vectors = iter(embed_titled(embedder, titled) if titled else [])
-    return [embedder.embed_query(row["text"]) if row["taught"] else next(vectors) for row in rows]
+    is_both = isinstance(embedder, languages.TwoModels)  # its query is no text
+    return [
+        next(vectors)
+        if not row["taught"]
+        else embedder.embed_documents([row["text"]])[0]
+        if is_both
+        else embedder.embed_query(row["text"])
+        for row in rows
+    ]
 
 
 def embedded_text(row: LessonRow) -> str:
@@ -212,13 +221,10 @@ def kept_vectors(
 
 def embed_titled(embedder: Embedder, texts: Sequence[tuple[str, str]]) -> list[np.ndarray]:
     """Embed (title, prose) pairs: unit vectors float32[dimension] of a quarter title, one part prose."""
-    import numpy as np
-
     titles = sorted({title for title, _ in texts})
     title_vectors = dict(zip(titles, embedder.embed_documents(titles), strict=True))
     vectors = []
     prose_vectors = embedder.embed_documents([prose for _, prose in texts])
     for (title, _), vector in zip(texts, prose_vectors, strict=True):
-        mixed = vector + TITLE_WEIGHT * title_vectors[title]
-        vectors.append((mixed / np.linalg.norm(mixed)).astype(np.float32))
+        vectors.append(languages.mixed(embedder, vector, title_vectors[title], TITLE_WEIGHT))
     return vectors

@@ -136,7 +136,7 @@ def outlook(
     answers = []
     for prompt, is_silent in prompts:
         results = query.run(vault, Query(prompt, BESIDE, for_agent=True))
-        floors = floor.in_force(vault, text_only=bool(results.text_only))
+        floors = floor.in_force(vault, prompt, text_only=bool(results.text_only))
         least = floors.line if floors else None
         others = [hit for hit in results.hits if hit.lesson_id != changes]
         own = drafted.score(prompt)

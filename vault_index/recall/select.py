@@ -18,7 +18,7 @@ from vault_index.recall import block, newest, words
 from vault_index.search import above, floor, unindexed
 from vault_index.search.floor import COMPANION_SHARE
 from vault_index.search.hit import Hit
-from vault_index.search.query import Query
+from vault_index.search.query import Query, is_understood
 from vault_index.store import filters, schema
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 MAX_LINES = 3  # at a prompt: three titles are read at a glance
 NOTHING = "nothing above the floor"
+OTHER_LANGUAGE = "no words in common, and the model does not know the language"
 _TOO_LONG = "it has no room beside the others: prompt_tokens"
 _LEFT_OUT = "it was called wrong, or its code is gone: see `lessons check --stale`"
 _WITHHELD = " is left out: "
@@ -304,13 +305,17 @@ def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> I
             ids = {hit.lesson_id for hit in still}
             left |= {id: why for id in best if id not in ids and id not in left}
         return Injection("", hits, floor=least, others=others, left_out=left)
-    silent = _LEFT_OUT if fresh else "nothing new" if best else NOTHING
+    silent = _LEFT_OUT if fresh else "nothing new" if best else _why_nothing(vault, queries)
     if vault.open_index().withheld and not best:
         every = replace(asked, text=next(iter(queries), ""), for_agent=False)
         for hit in floor.lessons_above(vault, every)[0].hits[:1]:
             silent = f"{hit.path}{_WITHHELD}{hit.withheld}" if hit.withheld else silent
     nearest = max([*best.values()] or near, key=lambda hit: hit.reason, default=None)
     return Injection("", floor=least, silent=silent, near=nearest, others=others)
+
+
+def _why_nothing(vault: Vault, queries: Iterable[str]) -> str:
+    return NOTHING if all(is_understood(vault, each) for each in queries) else OTHER_LANGUAGE
 
 
 def _fresh(hits: Collection[Hit], wanted: _Wanted) -> list[Hit]:

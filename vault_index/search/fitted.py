@@ -115,7 +115,7 @@ def floors_of_both(
     The usual floors are those with the vectors of the built-in model.
     """
     shares = passing, passing_foreign
-    known = usual if vault.open_index().embedder == minilm.NAME else None
+    known = usual if vault.open_index().embedder.startswith(minilm.NAME) else None
     both = [
         floors_of([each[at] for each in like], [each[at] for each in foreign], *shares, some)
         for at, some in enumerate((known, None))
@@ -139,7 +139,7 @@ class OfIndex:
         return Floors(self.whole, self.line)
 
 
-def foreign_prompts() -> list[str]:
+def foreign_prompts(file: str = "foreign_prompts.txt") -> list[str]:
     """List the prompts that no lesson answers: acknowledgements, chit-chat, other people's code..."""
-    lines = (Path(__file__).parent / "foreign_prompts.txt").read_text("utf-8").splitlines()
+    lines = (Path(__file__).parent / file).read_text("utf-8").splitlines()
     return [line for line in lines if line and not line.startswith("# ")]

@@ -13,6 +13,7 @@ import random
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from vault_index.embed import languages
 from vault_index.hotpath import chatter
 from vault_index.search import above, evidence, fitted, query, scoring, unindexed
 from vault_index.search.fitted import (
@@ -48,6 +49,10 @@ USUAL = Floors(0.47, 0.33)  # for the built-in model, between those of five kind
 # Few lessons say little about what is foreign to them, hence the lowest floors of vaults that are too
 # small to leave one out.
 LOWEST = Floors(0.40, 0.26)
+# Of prompts in other languages, by the second model of `embed.languages`, whose cosines are lower. The
+# shipped prompts in twelve languages pass in vaults of 10 to 400 lessons at .15 to .22, 200 others at up
+# to .07 more: notes on all of programming answer some of them nearly.
+OTHERS_PASS, LOWEST_OTHER = Floors(0.05, 0.03), Floors(0.27, 0.19)
 COMPANION_SHARE = 0.75  # of the score of the first: a lesson that scores less is noise beside it
 # A wrong skill costs more than a wrong lesson: an agent does what it says. On 120 prompts for 40
 # skills (40 of them written for other work) this keeps 32 of the 60 right ones, none of them second
@@ -69,12 +74,15 @@ class Fitted(fitted.OfIndex):
     skills: float = SKILLS_LOWEST
     skills_full_text: float = 0.0
     skill_files: int = 0
+    whole_other: float = 0.0  # for prompts in other languages, where there is a model for them
+    line_other: float = 0.0
 
 
-def in_force(vault: Vault, *, text_only: bool = False) -> Floors | None:
+def in_force(vault: Vault, text: str = "", *, text_only: bool = False) -> Floors | None:
     """Return the floors of the vault's index: the one its settings name, else the fitted ones.
 
-    None if none were fitted yet: hooks are silent until then, or go by `before_fit`.
+    A text in another language has floors of its own, where there is a model for it. None if none were
+    fitted yet: hooks are silent until then, or go by `before_fit`.
     """
     wanted = vault.config.floor
     if wanted is not None and not text_only:
@@ -82,6 +90,8 @@ def in_force(vault: Vault, *, text_only: bool = False) -> Floors | None:
     found = fit_of(vault)
     if found is None:
         return None
+    if not text_only and found.whole_other and languages.is_other(vault.embedder, text):
+        return Floors(found.whole_other, found.line_other)
     floors = found.floors(text_only=text_only)
     least = before_fit(vault.open_index().lessons) if text_only else 0.0
     return Floors(max(least, floors.whole), max(least, floors.line))
@@ -100,7 +110,7 @@ def lessons_above(vault: Vault, asked: Query) -> tuple[query.Results, Floors]:
     line come the next ones that score nearly as much: which of some siblings answers a prompt, its
     reader sees better than any score.
     """
-    floors = None if asked.text_only else in_force(vault)
+    floors = None if asked.text_only else in_force(vault, asked.text)
     if floors is not None and query.is_understood(vault, asked.text):
         results = query.run(vault, asked)
         if not results.text_only:
@@ -233,7 +243,22 @@ def _of_lessons(vault: Vault, progress: Progress) -> Fitted:
     if not titles:
         whole, line = max(found[0], LOWEST.whole), max(found[1], LOWEST.line)
         found = whole, line, *found[2:]
-    return Fitted(*found, opened.lessons, len(titles))
+    others = _of_others(vault, words)
+    return Fitted(
+        *found, opened.lessons, len(titles), whole_other=others.whole, line_other=others.line
+    )
+
+
+def _of_others(vault: Vault, words: evidence.Words) -> Floors:
+    """Return the floors for prompts in other languages; zeros without a model for them."""
+    if not isinstance(vault.embedder, languages.TwoModels):
+        return Floors(0.0, 0.0)
+    vectors = query.kept_vectors(vault, foreign_prompts("other_prompts.txt"), as_other=True)
+    scores = [_evidence_of_first(vault, words, text, each, "") for text, each in vectors.items()]
+    return Floors(
+        max(LOWEST_OTHER.whole, OTHERS_PASS.whole + quantile(scores, 1 - PASSING_FOREIGN.whole)),
+        max(LOWEST_OTHER.line, OTHERS_PASS.line + quantile(scores, 1 - PASSING_FOREIGN.line)),
+    )
 
 
 def titles_of(vault: Vault) -> dict[str, str]:

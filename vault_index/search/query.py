@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vault_index.embed.languages import TwoModels
 from vault_index.errors import EmbedderError, VaultError
 from vault_index.index import rows
 from vault_index.index.skills import NOT_FOR, visible
@@ -312,7 +313,7 @@ def embedding(vault: Vault, text: str) -> Iterator[None]:
 
     Nothing is embedded without a text, or where a server embeds: that one may take its time.
     """
-    if not text or vault.config.embedder != "minilm":
+    if not text or not vault.config.is_built_in:
         yield
         return
     thread = threading.Thread(target=embed_ahead, args=(vault, text), daemon=True)
@@ -383,16 +384,26 @@ def embedder_for(
 def is_understood(vault: Vault, text: str) -> bool:
     """Whether the model was trained on the language of a query; else only words are evidence."""
     embedder, _ = embedder_for(vault, vault.open_index())
-    return embedder is not None and embedder.knows(searched(text))
+    return embedder is None or embedder.knows(searched(text))
 
 
-def kept_vectors(vault: Vault, texts: Iterable[str]) -> dict[str, np.ndarray]:
-    """Return the vectors of queries, kept for all of the user's vaults; none without an embedder."""
+def kept_vectors(
+    vault: Vault, texts: Iterable[str], *, as_other: bool = False
+) -> dict[str, np.ndarray]:
+    """Return the vectors of queries, kept for all of the user's vaults; none without an embedder.
+
+    With `as_other` as of another language, for an embedder with a model for them.
+    """
     by_hash = {hash_of(text): text for text in texts}
+
+    def make(embedder: Embedder, some: list[str]) -> Iterable[np.ndarray]:
+        if as_other and isinstance(embedder, TwoModels):
+            return map(embedder.embed_other, some)
+        return map(embedder.embed_query, some)
+
     try:
-        vectors = rows.kept_vectors(
-            vault, "queries", lambda embedder, some: map(embedder.embed_query, some), by_hash
-        )
+        recipe = "queries in other languages" if as_other else "queries"
+        vectors = rows.kept_vectors(vault, recipe, make, by_hash)
     except EmbedderError:  # each search says why it has full text only
         return {}
     return {by_hash[key]: vector for key, vector in vectors.items()}

@@ -52,6 +52,8 @@ _SAYS_NOTHING = re.compile(
 )
 _ENDINGS = "ations ation ings ing edly ied ies ers ed er es ly s e".split()
 _MIN_STEM = 3
+FOREIGN_LETTERS = 0.3  # of a text's letters: another script
+ACCENTED, FOREIGN_WORDS = 0.04, 0.08  # shares of letters and words of a text in another language
 
 
 def small(text: str) -> str:
@@ -77,8 +79,8 @@ def words_of(text: str) -> list[str]:
 
 
 def says_nothing(word: str) -> bool:
-    """Whether a word of a query is a pair that says nothing of its subject."""
-    return not word.isascii() and _SAYS_NOTHING.fullmatch(word) is not None
+    """Whether a word of a query that is not English says nothing of its subject."""
+    return word in SMALL_WORDS or (not word.isascii() and _SAYS_NOTHING.fullmatch(word) is not None)
 
 
 def searched_words(text: str) -> list[str]:
@@ -95,6 +97,15 @@ def stem_of(word: str) -> str:
         if stem != word and len(stem) >= _MIN_STEM:
             return stem[:-1] if stem[-1] == stem[-2] and stem[-1] not in "lsz" else stem
     return word
+
+
+def is_foreign(text: str) -> bool:
+    """Whether a text is in another language than English, by its letters and small words."""
+    letters = [char for char in text if char.isalpha()]
+    accented = sum(not char.isascii() for char in letters)
+    words = words_of(text)
+    small = sum(word in SMALL_WORDS for word in words)
+    return accented > ACCENTED * len(letters) or small > FOREIGN_WORDS * len(words)
 
 
 def is_unspaced(char: str) -> bool:

@@ -17,7 +17,7 @@ import vault_index
 import vault_index.api.search  # `api` would load it at the first prompt
 from vault_index import embed, files
 from vault_index.embed import Embedder, download
-from vault_index.errors import VaultError
+from vault_index.errors import EmbedderError, VaultError
 from vault_index.index import reconcile, skills
 from vault_index.journal.journal import Journal
 from vault_index.search import above, failures, floor, query
@@ -117,7 +117,7 @@ class CurrentVault:
         return False
 
     def _lacks_model(self) -> bool:
-        return self.vault.config.embedder == "minilm" and self.vault.embedder is None
+        return self.vault.config.is_built_in and self.vault.embedder is None
 
 
 def _embedding(vault: Vault) -> tuple[str, ...]:
@@ -129,16 +129,21 @@ class SharedEmbedder:
     """The one built-in embedder in memory, for all vaults and the journal."""
 
     def __init__(self) -> None:
-        self._opened: Embedder | None = None
+        self._opened: dict[str, Embedder | None] = {}
         self._opening = threading.Lock()
 
     def lend(self, place: Place) -> Place:
         """Return a vault or journal with the shared embedder, if its settings want that."""
-        if place.config.embedder == "minilm":
+        if place.config.is_built_in:
             with self._opening:
-                self._opened = self._opened or embed.open_embedder(place.config)
-            if self._opened is not None:
-                place.__dict__["embedder"] = self._opened
+                name = place.config.embedder
+                opened = self._opened.get(name)
+                with contextlib.suppress(
+                    EmbedderError
+                ):  # an extra is not installed: each use says so
+                    opened = self._opened[name] = opened or embed.open_embedder(place.config)
+            if opened is not None:
+                place.__dict__["embedder"] = opened
         return place
 
 
@@ -161,7 +166,7 @@ def warm_up(vault: Vault, first: Callable[[], object] = lambda: None) -> None:
     with query.embedding(vault, SAMPLE):
         first()
         load_tables(vault)
-    if vault.config.embedder != "minilm":  # the server loads its model, too
+    if not vault.config.is_built_in:  # the server loads its model, too
         query.embed_ahead(vault, SAMPLE)
 
 

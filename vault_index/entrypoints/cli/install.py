@@ -85,6 +85,24 @@ def offer_recording(folder: Path) -> None:
     begin_recording(folder)
 
 
+def offer_languages() -> None:
+    """Offer the model for other languages: ask on a terminal where it is installed, else say how."""
+    from vault_index import config
+    from vault_index.edit import settings
+    from vault_index.embed import languages
+
+    loaded = config.load()
+    if loaded.embedder != "minilm":
+        return
+    question = "some lessons are not in English: use the model for 16 languages?"
+    if not languages.is_installed():
+        asking.note(f"note: some lessons are not in English: {languages.SWITCH}")
+    elif not _is_typed():
+        asking.note(f"note: some lessons are not in English: {languages.SET}")
+    elif output.confirm(question, default=True):
+        settings.write(loaded.home / "config.toml", "embedder", "minilm+use")
+
+
 def _is_typed() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 

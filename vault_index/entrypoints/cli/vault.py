@@ -41,6 +41,8 @@ def init_command(path: Path | None) -> None:
     if git_set.chain:
         asking.note(f"note: {git_set.chain}")
     output.say(f"{folder} is a vault")
+    if made.is_foreign:
+        install.offer_languages()
     install.offer_recording(folder)
     asking.announce_model()
 
