@@ -312,8 +312,8 @@ def unknown_key(key: str, names: Set[str]) -> str:
 
 
 def _brief(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= _MAX_SHOWN_CHARS else f"{shown[:_MAX_SHOWN_CHARS]}…"
+    text = repr(value)
+    return text if len(text) <= _MAX_SHOWN_CHARS else f"{text[:_MAX_SHOWN_CHARS]}…"
 
 
 def _read(path: Path, *, follow: bool = True) -> dict[str, Any]:

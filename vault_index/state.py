@@ -173,7 +173,7 @@ def shrink(home: Path) -> None:
 
 def notes(home: Path) -> list[tuple[str, str]]:
     """Return what the user should know of the database, each with what to do, if anything."""
-    told = [
+    messages = [
         (f"{home / FILE} was damaged, so it is now {file.name}, and a new one began", f"rm {file}*")
         for file in sorted(home.glob(f"{FILE}{DAMAGED}*Z"))
     ]
@@ -182,10 +182,12 @@ def notes(home: Path) -> list[tuple[str, str]]:
             with _named_errors(home / FILE):
                 _connection(home)
     except VaultError as error:
-        told.append((error.message, error.hint))
+        messages.append((error.message, error.hint))
     if kind := network_of(home):
-        told.append((f"{home} is on a network file system ({kind}), where memory is slower", ""))
-    return told
+        messages.append(
+            (f"{home} is on a network file system ({kind}), where memory is slower", "")
+        )
+    return messages
 
 
 def network_of(folder: Path) -> str:

@@ -64,12 +64,12 @@ def of(vault: Vault) -> dict[str, Any]:
 def settings(vault: Vault) -> list[config.Setting]:
     """Return the settings in force, the vault's own file by its path in the vault."""
     own = str(vault.lessons_dir / index_files.SETTINGS)
-    shown = {own: f"{index_files.FOLDER}/{index_files.SETTINGS}"}
+    names = {own: f"{index_files.FOLDER}/{index_files.SETTINGS}"}
     every = config.settings_in_force(vault.config)
     return [
         replace(
             each,
-            origin=shown.get(each.origin, each.origin),
+            origin=names.get(each.origin, each.origin),
             value=shown_value(each.name, each.value),
         )
         for each in every

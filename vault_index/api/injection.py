@@ -71,10 +71,10 @@ class _Details:
 
     def __init__(self, vault: Vault, some: Sequence[Record]) -> None:
         self._marks = injections.marks(vault.config.home, vault.root)
-        shown = {given.lesson for each in some for given in each.given if given.form != SKILL}
+        given_ids = {given.lesson for each in some for given in each.given if given.form != SKILL}
         asked = {(each.session, each.prompt) for each in some}
         taught = {lesson for *prompt, lesson in self._marks if (*prompt,) in asked}
-        ids = sorted(shown | taught)
+        ids = sorted(given_ids | taught)
         self._titles: dict[str, str] = {}  # of those that there are; of a withheld one its id
         with suppress(VaultError):
             columns = ("lesson_id", "title", "withheld")
@@ -154,8 +154,8 @@ class _Texts:
 
     def _prompts(self, id: str) -> dict[str, str]:
         kept = self.in_journal(id)
-        there = archive.moments_of(self._journal, kept) if kept else self._of_agent(id)
-        return {injections.key_of(each.text): each.text for each in there if each.kind == PERSON}
+        moments = archive.moments_of(self._journal, kept) if kept else self._of_agent(id)
+        return {injections.key_of(each.text): each.text for each in moments if each.kind == PERSON}
 
     def _of_agent(self, id: str) -> Iterable[Moment]:
         """Return a session as the agent's transcript has it; nothing of one that was forgotten."""
@@ -243,13 +243,13 @@ def useful(
     if word not in words.WORDS or by not in words.SPEAKERS:
         raise VaultError(f"no word {word!r:.40}", "choose yes, no or wrong")
     entry: Any = caller.ask(api.lesson.show(name=name))["entry"]
-    there = above.named(vault, entry["id"])
-    other, id = there[1:] if there else (vault, entry["id"])
+    elsewhere = above.named(vault, entry["id"])
+    other, id = elsewhere[1:] if elsewhere else (vault, entry["id"])
     caller.index(other)
     words.say(other, id, word, by, " ".join(why.split())[:MAX_WHY_CHARS])
-    said = words.wrong(other, [id]).get(id)
+    wrong = words.wrong(other, [id]).get(id)
     about = {"id": entry["id"], "title": entry["title"], "word": word, "by": by}
-    return {**about, "is_left_out": bool(said and said.withholds)}
+    return {**about, "is_left_out": bool(wrong and wrong.withholds)}
 
 
 # Lessons that need another look, and their confirmation.

@@ -89,9 +89,9 @@ def get(vault: Vault, name: str) -> dict[str, Any]:
     began = time.monotonic()
     if not isinstance(name, str) or not name.strip():
         raise VaultError("no lesson is named", "give the id that a search returned")
-    there = above.named(vault, name)
-    other, own = there[1:] if there else (vault, name.strip())
-    entry, near = entries.entry_or_near(other, own)
+    elsewhere = above.named(vault, name)
+    other, id = elsewhere[1:] if elsewhere else (vault, name.strip())
+    entry, near = entries.entry_or_near(other, id)
     if entry is None:
         return {"entry": None, "near": [list(each) for each in near]}
     kept_back = entry["withheld"]
@@ -100,8 +100,8 @@ def get(vault: Vault, name: str) -> dict[str, Any]:
     if kept_back:
         message = f"{entry['id']} is kept from agents: {kept_back}"
         raise VaultError(message, f"ask a person to look at it: `lessons show {entry['id']}`")
-    if there:
-        entry["id"], entry["path"] = there[0].marked(entry["id"], entry["path"])
+    if elsewhere:
+        entry["id"], entry["path"] = elsewhere[0].marked(entry["id"], entry["path"])
     _count(vault, GET, "", [(entry["id"], 1.0)], began)
     return {"entry": as_json(entry), "near": []}
 
@@ -129,12 +129,12 @@ def status(vault: Vault) -> dict[str, Any]:
     opened, journal = vault.open_index(), Journal(vault.config)
     ids = sorted(opened.store.tally("lesson_id", filters.WHOLE))
     used = injections.summary(vault.config.home, vault.root, ids)
-    shown = ("most_used", "last_used", "never_used", "some_never_used")
+    names = ("most_used", "last_used", "never_used", "some_never_used")
     return {
         "lessons": len(ids),
         "by_type": dict(sorted(opened.store.tally("type", filters.WHOLE).items())),
         "by_category": entries.categories(vault),
-        **{name: used[name] for name in shown},
+        **{name: used[name] for name in names},
         "proposals": review.count(vault),
         "embedder": vault.config.embedder,
         "text_only": query.embedder_for(vault, opened)[1],

@@ -33,11 +33,11 @@ def select(vault: Vault, **chosen: Unpack[entries.Selection]) -> dict[str, Any]:
 @question
 def show(vault: Vault, name: str) -> dict[str, Any]:
     """Return one lesson with its text, also by the beginning of its name: `entry`."""
-    there = _loaded("search.above").named(vault, name) if ":" in name else None
-    other, own = there[1:] if there else (vault, name)
-    entry = entries.entry(other, own, beginnings=True)
-    if there:
-        entry["id"], entry["path"] = there[0].marked(entry["id"], entry["path"])
+    elsewhere = _loaded("search.above").named(vault, name) if ":" in name else None
+    other, id = elsewhere[1:] if elsewhere else (vault, name)
+    entry = entries.entry(other, id, beginnings=True)
+    if elsewhere:
+        entry["id"], entry["path"] = elsewhere[0].marked(entry["id"], entry["path"])
     return {"entry": as_json(entry)}
 
 
@@ -107,14 +107,14 @@ def prompts(vault: Vault, id: str) -> dict[str, Any]:
     One that `is_silent` must not find the lesson. `left_out` is how many there are beyond these.
     """
     entry = _entry(vault, id)
-    own = [(prompt, False) for prompt in entry["fires_on"] or ()]
-    own += [(prompt, True) for prompt in entry["silent_on"] or ()]
+    taught = [(prompt, False) for prompt in entry["fires_on"] or ()]
+    taught += [(prompt, True) for prompt in entry["silent_on"] or ()]
     tried = []
-    for prompt, is_silent in own[:MAX_PROMPTS]:
+    for prompt, is_silent in taught[:MAX_PROMPTS]:
         hits = _loaded("recall.select").for_prompt(vault, prompt).hits
         comes = any(hit.lesson_id == entry["id"] for hit in hits)
         tried.append({"prompt": prompt, "is_silent": is_silent, "passes": comes is not is_silent})
-    return {"prompts": tried, "left_out": len(own) - len(tried)}
+    return {"prompts": tried, "left_out": len(taught) - len(tried)}
 
 
 @command

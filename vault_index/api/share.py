@@ -96,8 +96,8 @@ def vaults(vault: Vault, caller: Caller) -> list[dict[str, Any]]:
 
 def _findings(vault: Vault, caller: Caller, chosen: Selection, *, staged: bool) -> list[Finding]:
     """Check what the files say and, as far as there is an index, compare them with it."""
-    shown = {each for each, is_lesson in chosen.files if is_lesson}
-    findings = [each for each in check.same_names(vault) if each.path.partition("/")[2] in shown]
+    lessons = {each for each, is_lesson in chosen.files if is_lesson}
+    findings = [each for each in check.same_names(vault) if each.path.partition("/")[2] in lessons]
     notes: list[str] = []
     built: set[str] = set()
     count, done, unread = len(chosen), 0, 0
@@ -150,8 +150,8 @@ def _repeat(caller: Caller, notes: Sequence[str], findings: Sequence[Finding]) -
     """Note each line once that came with the answers, unless a finding says it."""
     reported = {f"{finding.path}:{finding.line}: {finding.message}" for finding in findings}
     for line in dict.fromkeys(notes):  # the same ones come with each batch
-        said = line.removeprefix("warning: ")
-        if not any(each.startswith(said) for each in reported):
+        message = line.removeprefix("warning: ")
+        if not any(each.startswith(message) for each in reported):
             caller.note(line)
 
 

@@ -36,10 +36,10 @@ _JOINS = re.compile(rf"[\[\uff3b\u3010]{_INNER}\Z|[`~\\]\Z|(?:\A|\n)[\s>*+.)\d-]
 
 def check(text: str, numbers: Collection[int]) -> tuple[str, list[int]]:
     """Return an answer without citations of other numbers, and those that it cites, in order."""
-    lines, cited, shown = text.strip().split("\n"), list[int](), list[str]()
+    lines, cited, text_lines = text.strip().split("\n"), list[int](), list[str]()
     for line, is_code in zip(lines, code_lines(lines), strict=True):
-        shown.append(line if is_code else _checked(line, sorted(numbers), cited))
-    checked = "\n".join(shown).strip()
+        text_lines.append(line if is_code else _checked(line, sorted(numbers), cited))
+    checked = "\n".join(text_lines).strip()
     return checked if checked.strip(_GAP) else "", cited
 
 

@@ -44,8 +44,8 @@ def turns(before: Iterable[Exchange]) -> tuple[Turn, ...]:
     """Return exchanges as a model is sent them: without citations, whose numbers are of their time."""
     sent: list[Turn] = []
     for each in before:
-        said = _CITED.sub("", each.answer)[:MAX_SENT_CHARS] or "-"
-        sent += [Turn(USER, each.question[:MAX_SENT_CHARS]), Turn(ASSISTANT, said)]
+        answer = _CITED.sub("", each.answer)[:MAX_SENT_CHARS] or "-"
+        sent += [Turn(USER, each.question[:MAX_SENT_CHARS]), Turn(ASSISTANT, answer)]
     return tuple(sent)
 
 
@@ -73,11 +73,11 @@ def open_(vault: Vault, session_id: str = "", name: str = "", owner: str = "") -
     An id that is not one of ours was chosen by its client, whose secret `owner` is: to another client the
     same id is another conversation.
     """
-    own = "own-" + hash_of(json.dumps([owner, session_id])) if session_id else ""
+    private = "own-" + hash_of(json.dumps([owner, session_id])) if session_id else ""
     for each in reversed(_every(vault)):
-        if (session_id and each.id in (session_id, own)) or (name and each.name == name):
+        if (session_id and each.id in (session_id, private)) or (name and each.name == name):
             return each
-    return Conversation(own or secrets.token_urlsafe(24), name[:MAX_NAME_CHARS])
+    return Conversation(private or secrets.token_urlsafe(24), name[:MAX_NAME_CHARS])
 
 
 def _every(vault: Vault) -> list[Conversation]:
@@ -111,10 +111,10 @@ def add(vault: Vault, conversation: Conversation, exchange: Exchange | None) -> 
     with state.writing(vault.config.home) as db:
         went = _expire(db, vault)
         now = _with(vault, conversation, exchange)
-        said = tuple(Exchange(*map(redact, each)) for each in now.exchanges)
+        exchanges = tuple(Exchange(*map(redact, each)) for each in now.exchanges)
         db.execute("DELETE FROM conversation WHERE vault = ? AND id = ?", [place, now.id])
         at = datetime.now(UTC).isoformat()
-        state.insert(db, "conversation", replace(now, exchanges=said), vault=place, at=at)
+        state.insert(db, "conversation", replace(now, exchanges=exchanges), vault=place, at=at)
     return went
 
 

@@ -121,8 +121,8 @@ def find(
     for place, other in [] if document else above.opened(vault):
         known = [(own, start, end) for id, start, end in seen for own in place.own([id])]
         with suppress(VaultError):  # it has no index yet: `lessons vaults` says so
-            there = _find(other, text, _place(other, "", None, category), known, best)
-            for each in there.passages:
+            passages = _find(other, text, _place(other, "", None, category), known, best)
+            for each in passages.passages:
                 id, path = place.marked(each.id, each.path)
                 farther.append(replace(each, id=id, path=path))
     if not farther:
@@ -268,17 +268,17 @@ def _unseen(
 ) -> tuple[slice, slice] | None:
     """Return the match, or the best line that is not seen yet, and where to widen it; None if all is."""
     start = max(0, whole.find(hit.text))
-    own = slice(start, start + len(hit.text))
+    match = slice(start, start + len(hit.text))
     if len(hit.text) > MAX_CHARS:  # a code fence, or a lesson that was found as a whole
         start += _matched(question, hit.text)
-        own = slice(start, start)
+        match = slice(start, start)
     if not seen:
-        return own, slice(0, len(whole))
+        return match, slice(0, len(whole))
     rest = _gaps(seen, len(whole))
     for gap in rest:
-        if gap.start <= own.start and own.stop <= gap.stop:
-            return own, gap
-    return _best_line(question, whole, rest, own.start)
+        if gap.start <= match.start and match.stop <= gap.stop:
+            return match, gap
+    return _best_line(question, whole, rest, match.start)
 
 
 def _gaps(seen: Sequence[tuple[int, int]], length: int) -> list[slice]:
@@ -311,7 +311,7 @@ def _passage(
     begin, end = blocks.with_whole_code(whole, begin + first, end + first)
     begin, end = max(begin, first), min(end, part.stop)
     course = number_of(whole)
-    shown = whole[course.end if course and begin == 0 else begin : end].strip()
+    text = whole[course.end if course and begin == 0 else begin : end].strip()
     until = whole.count("\n", 0, matched)
     above = [line for number, line in _headings(whole).items() if number <= until]
     heading = heading_of(above[-1]) if above else ""
@@ -330,7 +330,7 @@ def _passage(
         author=hit.author,
         date=when.isoformat() if when else "",
         score=round(hit.score, 4),
-        text=redact(shown),
+        text=redact(text),
         span=(begin, end),
     )
 

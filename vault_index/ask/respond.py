@@ -168,9 +168,9 @@ def _shortened(passage: Passage, room: int) -> Passage:
     begin = line + 1 if line >= 0 else text.rfind("\n", 0, first) + 1 if begin else 0
     end = begin + len(vocabulary.head(text[begin:], room))
     begin, end = blocks.with_whole_code(text, begin, end)
-    shown = text[begin:end].strip()
-    best = tuple(each for each in passage.best if each in shown)
-    return replace(passage, text=f"{shown}\n…" if end < len(text) else shown, best=best)
+    part = text[begin:end].strip()
+    best = tuple(each for each in passage.best if each in part)
+    return replace(passage, text=f"{part}\n…" if end < len(text) else part, best=best)
 
 
 def _deciding(
@@ -305,8 +305,8 @@ def _answer(course: _Course, status: str, hint: str = "") -> Answer:
     by_number = {each.number: each for each in course.passages}
     text, cited = course.checked()
     sources = tuple(by_number[number] for number in cited)
-    said = (status, text, sources, course.passages)
-    return Answer(*said, "", course.name, course.search, hint=hint)
+    values = (status, text, sources, course.passages)
+    return Answer(*values, "", course.name, course.search, hint=hint)
 
 
 def _written(course: _Course) -> Answer:

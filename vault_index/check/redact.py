@@ -143,13 +143,13 @@ _short = functools.lru_cache(maxsize=8192)(_long)  # what was redacted is asked 
 
 def _redacted(text: str, keeps_lines: bool) -> str:
     """Replace what is found in one round; where spans overlap, the surest rule names it."""
-    there = sorted(_spans(text))
-    if not there:
+    spans = sorted(_spans(text))
+    if not spans:
         return text
     marks = [match.span() for match in _MARK.finditer(text)]
     parts, end = list[str](), 0
     rank, name, first = 0, "", 0
-    for begin, stop, number, why in there:
+    for begin, stop, number, why in spans:
         if any(start <= begin and stop <= last for start, last in marks):
             continue
         if begin >= end:

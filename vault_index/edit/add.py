@@ -158,8 +158,8 @@ def ingest(
         where = path.relative_to(vault.root)
         raise ChangedError(f"{where} is there already", "choose another id, or change that lesson")
     files.make_durable(path, within=vault.root)
-    own = [folder] if folder and category.is_category(folder) else []
-    return lessons[0].id, path, filed or own
+    by_folder = [folder] if folder and category.is_category(folder) else []
+    return lessons[0].id, path, filed or by_folder
 
 
 def _stem(text: str, id: str, filed: Sequence[str]) -> str:

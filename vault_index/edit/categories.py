@@ -221,9 +221,9 @@ def _in_order(changes: Sequence[Change]) -> list[Change]:
     ordered: list[Change] = []
     waiting = list(changes)
     while waiting:
-        there = {change.path for change in waiting if change.to != change.path}
-        ordered += [change for change in waiting if change.to not in there]
-        waiting = [change for change in waiting if change.to in there]
+        taken = {change.path for change in waiting if change.to != change.path}
+        ordered += [change for change in waiting if change.to not in taken]
+        waiting = [change for change in waiting if change.to in taken]
     return ordered
 
 

@@ -228,10 +228,10 @@ def _placed(
         return replace(item, verdict=SAME, why="twice in what is imported")
     taken[path] = draft.data
     try:
-        there = (vault.lessons_dir / path).read_bytes()
+        current = (vault.lessons_dir / path).read_bytes()
     except OSError:
         return item
-    if there == draft.data:
+    if current == draft.data:
         return replace(item, verdict=SAME, why="in the vault already")
     return replace(item, verdict=TAKEN, why="another lesson has this name in the vault")
 

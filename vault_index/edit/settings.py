@@ -58,8 +58,8 @@ def _with_line(text: str, name: str, value: Any) -> str:
     headers = [number for number, each in enumerate(lines) if _TABLE.match(each)]
     start = 0
     if table:
-        own = re.compile(rf"\s*\[\s*{table}\s*\]")
-        start = next((number + 1 for number in headers if own.match(lines[number])), -1)
+        header = re.compile(rf"\s*\[\s*{table}\s*\]")
+        start = next((number + 1 for number in headers if header.match(lines[number])), -1)
         if start < 0:
             return "\n".join([*lines, *([""] if lines else []), f"[{table}]", line, ""])
     end = next((number for number in headers if number >= start), len(lines))

@@ -87,15 +87,17 @@ def with_keys(data: bytes, slug: str, keys: Mapping[str, Any], path: str) -> byt
 
     A key that the section is not to have, and its file has, is empty there. Raises LessonError.
     """
-    own = {key: value for key, value in keys.items() if slug and key in OWN_KEYS}
-    if own:
+    of_section = {key: value for key, value in keys.items() if slug and key in OWN_KEYS}
+    if of_section:
         shared = edits.keys_of(data, path)
         is_filed = "categories" in shared or "category" in shared
-        for key, value in own.items():
+        for key, value in of_section.items():
             if value is None and (is_filed if key == "categories" else key in shared):
-                own[key] = "" if key in ("type", "category") else []
-        data = edits.set_own_keys(data, slug, own, path)
-    return edits.set_keys(data, {key: value for key, value in keys.items() if key not in own}, path)
+                of_section[key] = "" if key in ("type", "category") else []
+        data = edits.set_own_keys(data, slug, of_section, path)
+    return edits.set_keys(
+        data, {key: value for key, value in keys.items() if key not in of_section}, path
+    )
 
 
 def _replaced(
@@ -192,8 +194,8 @@ def confirm(vault: Vault, entry: entries.Entry, day: date) -> Confirmed:
     """
     before = entries.content(vault, entry)
     keys: dict[str, Any] = {CONFIRMED: day}
-    if there := anchors.read(parse_file(before, entry["path"])[0].anchors):
-        keys[anchors.KEY] = anchors.hashed(vault, there)
+    if regions := anchors.read(parse_file(before, entry["path"])[0].anchors):
+        keys[anchors.KEY] = anchors.hashed(vault, regions)
     data = edits.set_keys(before, keys, entry["path"])
     file = put(vault, entry["path"], data, before)
     until = check.withheld(entry["path"].partition("/")[2], data, vault.config.home).until

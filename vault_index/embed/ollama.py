@@ -118,9 +118,9 @@ class OllamaEmbedder:
             return client.embed(model=self.model, input=texts)
         except ollama.ResponseError as error:
             status = error.status_code
-            said = visible_line(_first_line(error.error or f"status {status}"))[:MAX_MESSAGE]
-            problem, hint = f" with {self.model}: {said}", "see the log of `ollama serve`"
-            if status in (400, 413, 422) or _OF_THE_TEXT.search(said):
+            message = visible_line(_first_line(error.error or f"status {status}"))[:MAX_MESSAGE]
+            problem, hint = f" with {self.model}: {message}", "see the log of `ollama serve`"
+            if status in (400, 413, 422) or _OF_THE_TEXT.search(message):
                 where = without_key(self.host)
                 raise _RefusedError(f"Ollama at {where}{problem}", hint) from None
             if status == 404:

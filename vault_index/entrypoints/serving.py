@@ -210,8 +210,8 @@ class LoginFile:
         if not works():
             return "no service manager of yours answers here"
         for words in self.enable:
-            if said := _run(words):
-                return said
+            if trouble := _run(words):
+                return trouble
         return ""
 
 
@@ -290,5 +290,5 @@ def _run(words: tuple[str, ...]) -> str:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
-    said = (done.stderr or done.stdout).strip()
-    return "" if done.returncode == 0 else said or f"{words[0]} ended with {done.returncode}"
+    printed = (done.stderr or done.stdout).strip()
+    return "" if done.returncode == 0 else printed or f"{words[0]} ended with {done.returncode}"

@@ -125,9 +125,9 @@ def refuse_other_repository(folder: Path, top: Path) -> None:
     """
     for each in _between(folder, top):
         if os.path.lexists(each / ".git"):
-            shown = each.relative_to(top.parent)
+            place = each.relative_to(top.parent)
             raise VaultError(
-                f"{shown} is a git repository of its own, which is left alone",
+                f"{place} is a git repository of its own, which is left alone",
                 "change it there, with git",
             )
 

@@ -178,16 +178,16 @@ def ignored(top: Path, paths: Collection[str]) -> set[str]:
     while pending:
         some = pending.pop()
         # each path is answered as <source> <line> <pattern> <path>, without a source if not ignored
-        told = ask_bytes(
+        output = ask_bytes(
             top,
             "--no-literal-pathspecs",  # which it knows nothing of
             *("check-ignore", "--stdin", "-z", "--verbose", "--non-matching"),
             stdin="".join(f"./{path}\0" for path in some),
             answers=(0, 1),  # 1: none of them is
         )
-        if not told and (middle := len(some) // 2):  # it refuses one of them
+        if not output and (middle := len(some) // 2):  # it refuses one of them
             pending += [some[:middle], some[middle:]]
-        answers = os.fsdecode(told).split("\0")
+        answers = os.fsdecode(output).split("\0")
         for source, rule, path in zip(answers[0::4], answers[2::4], answers[3::4], strict=False):
             if source and not rule.startswith("!"):
                 names.add(path.removeprefix("./"))
@@ -283,9 +283,9 @@ def in_the_way(top: Path, old: str, new: str) -> str:
         if change.old_mode != _ABSENT or change.mode == SUBMODULE:
             continue
         for place in (Path(change.path), *Path(change.path).parents[:-1]):
-            there = top / place
-            is_way = there.is_dir() and not there.is_symlink() and str(place) != change.path
-            if os.path.lexists(there) and not is_way and str(place).casefold() not in freed:
+            target = top / place
+            is_way = target.is_dir() and not target.is_symlink() and str(place) != change.path
+            if os.path.lexists(target) and not is_way and str(place).casefold() not in freed:
                 return str(place)
     return ""
 
@@ -293,8 +293,8 @@ def in_the_way(top: Path, old: str, new: str) -> str:
 def conflicts(top: Path, ours: str, theirs: str) -> list[str]:
     """Return the paths at which a merge of two commits is a conflict; before git 2.38 none."""
     how = ("--write-tree", "--name-only", "--no-messages", "-z", ours, theirs)
-    told = ask_bytes(top_of(top), "merge-tree", *how, answers=(1,))
-    return list(filter(None, os.fsdecode(told).split("\0")))[1:]
+    output = ask_bytes(top_of(top), "merge-tree", *how, answers=(1,))
+    return list(filter(None, os.fsdecode(output).split("\0")))[1:]
 
 
 def unmerged(top: Path) -> list[str]:

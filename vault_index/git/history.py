@@ -330,8 +330,8 @@ def staged_contents(folder: Path, blobs: Sequence[str], limit: int) -> list[byte
     """
     form = "--batch-check=%(objectsize)"
     lines = "".join(f"{blob}\n" for blob in blobs)
-    told = ask_bytes(top_of(folder), "cat-file", form, folder=folder, stdin=lines)
-    is_long = [size.isdigit() and int(size) > limit for size in told.splitlines()]
+    output = ask_bytes(top_of(folder), "cat-file", form, folder=folder, stdin=lines)
+    is_long = [size.isdigit() and int(size) > limit for size in output.splitlines()]
     is_long += [False] * (len(blobs) - len(is_long))
     read = _blobs(folder, [blob for blob, long in zip(blobs, is_long, strict=True) if not long])
     contents = iter(read)

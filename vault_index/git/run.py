@@ -87,7 +87,7 @@ def command(folder: Path, *arguments: str, check: bool = True) -> str:
     """
     verb = _verb(arguments)
     try:
-        status, output, said = _run(folder, top_of(folder), arguments)
+        status, output, errors = _run(folder, top_of(folder), arguments)
     except OSError as error:
         if isinstance(error, FileNotFoundError) and folder.is_dir():
             raise GitError("there is no git command here", "install git") from None
@@ -98,7 +98,7 @@ def command(folder: Path, *arguments: str, check: bool = True) -> str:
         return _text(output)
     if not check:
         return ""
-    lines = filter(None, map(str.strip, said.splitlines()))
+    lines = filter(None, map(str.strip, errors.splitlines()))
     messages = [line for line in lines if not line.startswith("hint:")]
     hint = "free some space" if any(map(is_full, messages)) else ""
     raise GitError(f"git {verb}: {'; '.join(messages[:3]) or 'failed'}", hint)

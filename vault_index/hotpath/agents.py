@@ -108,10 +108,10 @@ def _ended_in_codex(event: dict[str, object]) -> tuple[object, object]:
 
 def _ended_in_gemini(event: dict[str, object]) -> tuple[object, object]:
     response = event.get("tool_response")
-    output, told = _item(response, "returnDisplay"), str(_item(response, "llmContent"))
+    output, text = _item(response, "returnDisplay"), str(_item(response, "llmContent"))
     if not isinstance(output, str):
         return "", None
-    start, after = f"Output: {output}\nExit Code: ", told.partition("\n")[2]
+    start, after = f"Output: {output}\nExit Code: ", text.partition("\n")[2]
     status = after[len(start) :].partition("\n")[0] if after.startswith(start) else ""
     return output, int(status) if status.isdigit() else None
 
@@ -123,8 +123,8 @@ def _ended_in_cursor(event: dict[str, object]) -> tuple[object, object]:
 
 
 def _ended_in_copilot(event: dict[str, object]) -> tuple[object, object]:
-    told = str(_item(event, "tool_result", "text_result_for_llm")).rstrip()
-    output, _, ended = told.rpartition("<shellId: ")
+    text = str(_item(event, "tool_result", "text_result_for_llm")).rstrip()
+    output, _, ended = text.rpartition("<shellId: ")
     status = ended.partition(" completed with exit code ")[2].removesuffix(">")
     return output, int(status) if status.isdigit() else None
 

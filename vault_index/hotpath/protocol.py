@@ -70,16 +70,16 @@ def places() -> list[str]:
     In the watcher's folder; or, where that path is too long or its file system has no sockets, in the
     user's runtime folder.
     """
-    own = folder()
-    inside = f"{own}/socket"
+    private = folder()
+    inside = f"{private}/socket"
     where = [inside] if len(os.fsencode(inside)) <= MAX_PATH_BYTES else []
-    return [*where, f"{runtime_folder()}/{fnv64(own):016x}.sock"]
+    return [*where, f"{runtime_folder()}/{fnv64(private):016x}.sock"]
 
 
 def runtime_folder() -> str:
     """Return the user's folder for sockets. No variable names it: both ends must find the same."""
-    own = f"/run/user/{os.getuid()}"
-    return f"{own}/lessons" if os.path.isdir(own) else f"/tmp/lessons-{os.getuid()}"
+    runtime = f"/run/user/{os.getuid()}"
+    return f"{runtime}/lessons" if os.path.isdir(runtime) else f"/tmp/lessons-{os.getuid()}"
 
 
 def fnv64(text: str) -> int:

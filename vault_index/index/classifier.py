@@ -336,10 +336,10 @@ class Classifier:
         first, count = self._known[best], self._counts[self._known[best]]
         if not count:
             return f"like the name of {first}"
-        own = cosines[self._member[best] > 0]
+        nearness = cosines[self._member[best] > 0]
         lessons = "1 lesson" if count == 1 else f"{count} lessons"
         nearest = self._titles[int(cosines.argmax())]
-        return f"up to {own.max():.0%} like the {lessons} of {first}, and like {nearest!r:.60}"
+        return f"up to {nearness.max():.0%} like the {lessons} of {first}, and like {nearest!r:.60}"
 
     def _branch(self, shares: Sequence[float]) -> tuple[CategoryPath, float]:
         """Return the deepest branch that is likely enough with all below it, and its share; or ""."""

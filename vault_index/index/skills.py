@@ -35,8 +35,8 @@ MAX_PROJECTS = 50  # whose skills are known, the latest
 
 def folders(vault: Vault) -> dict[Path, str]:
     """Return the folders whose skills are known in a vault, with their scopes."""
-    own = {vault.root / "skills": VAULT, user_folder(): USER}
-    return own | dict.fromkeys(_projects(vault), PROJECT)
+    places = {vault.root / "skills": VAULT, user_folder(): USER}
+    return places | dict.fromkeys(_projects(vault), PROJECT)
 
 
 def register(vault: Vault, project: Path) -> bool:

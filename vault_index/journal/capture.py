@@ -112,10 +112,10 @@ def _store(
     if before is None:
         archive.write(db, session)
     db.execute("DELETE FROM moment WHERE session = ? AND place >= ?", [session.short, begin])
-    there = archive.moments(db, session.short) if begin else []
+    moments = archive.moments(db, session.short) if begin else []
     new = _new(db, session.short, kept)
     archive.add_moments(db, session.short, new)
-    session = observe.seen(session, there + new)
+    session = observe.seen(session, moments + new)
     if not session.records:
         db.execute("DELETE FROM session WHERE short = ?", [session.short])
         return Captured(file, why=COPY if kept else NO_WORK)

@@ -45,8 +45,8 @@ def section(config: Config, folder: Path, session: str) -> str:
         return ""
     project = projects.find_project(journal.home, str(folder))
     now = datetime.now(UTC).isoformat()
-    there = archive.latest(journal, project, until=now, limit=SESSIONS) if project else []
-    others = (each for each in there if session not in (each.id, each.parent))
+    sessions = archive.latest(journal, project, until=now, limit=SESSIONS) if project else []
+    others = (each for each in sessions if session not in (each.id, each.parent))
     before = [each for each in others if any(map(_says_something, each.records))]
     if not before:
         return ""
@@ -92,8 +92,8 @@ def _summary(session: Session, record: Record) -> str:
     lines = [f"- {moments.local(session.ended or session.began)[:16]}{where}, {record.id}"]
     room = SUMMARY_CHARS
     for name in _SHOWN:
-        said = record.fields.get(name, "")
-        text = quote.defused_line(said.partition("\n")[0] if name == _SHOWN[0] else said)
+        value = record.fields.get(name, "")
+        text = quote.defused_line(value.partition("\n")[0] if name == _SHOWN[0] else value)
         text = blocks.one_line(text, min(FIELD_CHARS, room))
         if text:
             lines += quote.lines(f"{name.replace('_', ' ').capitalize()}: {text}")

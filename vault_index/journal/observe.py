@@ -442,9 +442,9 @@ def _requests(prompts: Sequence[Record]) -> list[Record]:
     """Return the first prompts that say what is wanted; those of programs if there are no others."""
     typed = [record for record in prompts if record.origin in events.TYPED]
     asking = (events.PROMPT, events.QUEUED, events.PLAN)
-    said = [record for record in prompts if record.origin in asking]
-    telling = [record for record in said if len(record.text.split()) >= 4]
-    return (telling or said or [r for r in prompts if r not in typed] or typed)[:REQUESTS]
+    requests = [record for record in prompts if record.origin in asking]
+    telling = [record for record in requests if len(record.text.split()) >= 4]
+    return (telling or requests or [r for r in prompts if r not in typed] or typed)[:REQUESTS]
 
 
 def _investigated(observations: Sequence[Record], searches: Sequence[str]) -> list[str]:
@@ -494,9 +494,9 @@ def _completed(observations: Sequence[Record]) -> list[str]:
 
 def _next_steps(observations: Sequence[Record], todos: Mapping[str, tuple[str, str]]) -> list[str]:
     lines = [text for text, status in todos.values() if status not in ("completed", "deleted")]
-    said = [record.text for record in observations[-2:] if record.text]
-    if said:
-        for line, kind in vocabulary.plain_lines(vocabulary.tail(said[-1], 3000)):
+    texts = [record.text for record in observations[-2:] if record.text]
+    if texts:
+        for line, kind in vocabulary.plain_lines(vocabulary.tail(texts[-1], 3000)):
             if kind != vocabulary.HEADING and not line.endswith(":"):
                 lines += filter(vocabulary.remains, vocabulary.split_sentences(line))
     return lines

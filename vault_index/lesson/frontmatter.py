@@ -75,10 +75,10 @@ def brief(value: Any, limit: int = 60) -> str:
     if isinstance(value, str):
         value = value[:limit]
     try:
-        shown = repr(value)
+        text = repr(value)
     except ValueError:  # a whole number of more than 4,300 digits
-        shown = "a very long number"
-    return shown[:limit]
+        text = "a very long number"
+    return text[:limit]
 
 
 MAX_CHANGED = 40  # characters of a number or the like

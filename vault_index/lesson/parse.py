@@ -103,9 +103,9 @@ def lessons_of(file: LessonFile, metadata: dict[Any, Any]) -> list[Lesson]:
         lessons.append(Lesson(id=base, title=title, text=text, **shared))
     for slug, section in slugs_of(file):
         text = composed(file.text(range(file.own(section).stop, section.end))).strip()
-        own = _ownable(own_of(file, section))
+        keys = _ownable(own_of(file, section))
         lesson = Lesson(id=f"{base}#{slug}", title=composed(section.title), text=text, **shared)
-        lessons.append(replace(lesson, **own) if own else lesson)
+        lessons.append(replace(lesson, **keys) if keys else lesson)
     return lessons
 
 

@@ -67,10 +67,10 @@ def read(data: bytes, path: str, scope: str) -> Skill:
 
 def project_folder(start: Path) -> Path | None:
     """Return the nearest `.claude/skills` from a folder upwards, except the user's own."""
-    own = user_folder()
+    user = user_folder()
     for folder in (start, *start.parents):
         skills = folder / ".claude" / "skills"
-        if skills == own or folder == folder.parent:
+        if skills == user or folder == folder.parent:
             return None
         if skills.is_dir():
             return skills

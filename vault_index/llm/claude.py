@@ -171,14 +171,14 @@ class ClaudeBackend(backend.Backend):
 
     def _reply(self, status: int, printed: str) -> backend.Reply:
         result = _result(printed)
-        said = str(result.get("result") or "") if result else printed
+        text = str(result.get("result") or "") if result else printed
         if result and not result.get("is_error") and status == 0:
-            return _reply_of(result, said, backend.ENDED)
-        if result and (result.get("stop_reason") == "refusal" or _REFUSAL.search(said)):
+            return _reply_of(result, text, backend.ENDED)
+        if result and (result.get("stop_reason") == "refusal" or _REFUSAL.search(text)):
             return _reply_of(result, "", backend.DECLINED)
         if result and result.get("api_error") == "max_output_tokens":
             return _reply_of(result, "", backend.CUT)
-        raise self._failure(status, result.get("api_error_status"), said)
+        raise self._failure(status, result.get("api_error_status"), text)
 
     def _failure(self, status: int, http: Any, said: str) -> ModelCallError:
         """Return the error for what the program says; its words stay out of it."""

@@ -139,10 +139,10 @@ class OpenAIBackend(server.HttpBackend):
         if answered.status not in (400, 422):
             return False
         named = str(answered.error.get("param") or "")
-        said = str(answered.value)
+        refusal = str(answered.value)
         # a question that is too long for the context is so in whatever form
-        likely = [part for part in _LIKELY if part in body and "context" not in said]
-        likely.sort(key=lambda part: part not in said)
+        likely = [part for part in _LIKELY if part in body and "context" not in refusal]
+        likely.sort(key=lambda part: part not in refusal)
         if named in _NAMED:
             likely = [named] if named in body else []
         self.refused.update(likely[:1])

@@ -187,8 +187,8 @@ class Answered:
         error = self.value.get("error")
         if isinstance(error, dict):
             return error
-        said = error or self.value.get("detail") or self.value.get("message")
-        return {"message": said} if isinstance(said, str) else {}
+        message = error or self.value.get("detail") or self.value.get("message")
+        return {"message": message} if isinstance(message, str) else {}
 
 
 class HttpBackend(backend.Backend):
@@ -333,8 +333,8 @@ class HttpBackend(backend.Backend):
 def tokens_of(usage: Any, *keys: str) -> int | None:
     """Return the sum of what a server counted; None where it does not say the first."""
     counts = [usage.get(key) if isinstance(usage, dict) else None for key in keys]
-    said = [count if type(count) is int and 0 <= count < 1e9 else None for count in counts]
-    return None if said[0] is None else sum(count or 0 for count in said)
+    numbers = [count if type(count) is int and 0 <= count < 1e9 else None for count in counts]
+    return None if numbers[0] is None else sum(count or 0 for count in numbers)
 
 
 def dict_at(value: Mapping[str, Any], key: str) -> dict[str, Any]:

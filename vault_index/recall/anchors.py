@@ -155,9 +155,9 @@ def proposed(diff: str, text: str) -> tuple[str, ...]:
         names += [name[1]] if name and not line.startswith("-") else []
     anchors = []
     for path, names in changed.items():
-        said = [name for name in names if re.search(rf"\b{re.escape(name)}\b", text)]
+        named = [name for name in names if re.search(rf"\b{re.escape(name)}\b", text)]
         is_named = path in text or f"`{path.rpartition('/')[2]}`" in text
-        anchors += [f"{path}#{name}" for name in said] or ([path] if is_named else [])
+        anchors += [f"{path}#{name}" for name in named] or ([path] if is_named else [])
     return tuple(dict.fromkeys(anchors))[:MAX_PROPOSED]
 
 

@@ -44,8 +44,8 @@ def at_failure(vault: Vault, event: Event, text_only: bool) -> Injection:
     times = sessions.times_told(vault, event, key)
     _, pointed = sessions.received(vault, event.session_id)
     injection = for_failure(vault, failed, times=times, text_only=text_only, pointed=pointed)
-    said = redact(failed.lines[0] if failed.lines else failed.command)[:MAX_TAUGHT_CHARS]
-    return replace(injection, about=failed.signature, said=said)
+    prompt = redact(failed.lines[0] if failed.lines else failed.command)[:MAX_TAUGHT_CHARS]
+    return replace(injection, about=failed.signature, said=prompt)
 
 
 def for_failure(
@@ -106,8 +106,8 @@ def at_edit(vault: Vault, event: Event) -> Injection:
     first = next((hit for hit in every if hit.lesson_id not in given), None)
     if first is None:
         return Injection("", silent="nothing new")
-    said = redact(path)[:MAX_TAUGHT_CHARS]
-    return Injection(block.at_edit(first), [first], about=path, said=said)
+    prompt = redact(path)[:MAX_TAUGHT_CHARS]
+    return Injection(block.at_edit(first), [first], about=path, said=prompt)
 
 
 def _hits_for(vault: Vault, path: str) -> list[Hit]:

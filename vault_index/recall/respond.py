@@ -56,9 +56,9 @@ def respond(
         if time.monotonic() > until or (name == injections.EDIT and not injection.text):
             return None
         record = _record(event, injection, ms + 1000 * (time.monotonic() - began), by)
-        told, shown = Told(injection.text, record), [*injection.hits, *injection.skills]
-        if name in _WITH_RECEIPT and vault.config.receipt and shown and injection.text:
-            receipt = block.receipt(shown)
+        told, given = Told(injection.text, record), [*injection.hits, *injection.skills]
+        if name in _WITH_RECEIPT and vault.config.receipt and given and injection.text:
+            receipt = block.receipt(given)
     try:
         with state.writing(vault.config.home, sessions.HOOK_SECONDS):
             told = _noted(vault, event, told)

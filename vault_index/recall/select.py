@@ -209,8 +209,8 @@ def without_vault(config: Config, project: Path, session: str) -> Injection:
 
 
 def _done(config: Config, project: Path, session: str) -> str:
-    said = (say(config, project, session) for say in features.adding("at_start"))
-    return "\n".join(filter(None, said))
+    texts = (say(config, project, session) for say in features.adding("at_start"))
+    return "\n".join(filter(None, texts))
 
 
 def _rendered(

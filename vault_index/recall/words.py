@@ -39,8 +39,8 @@ class Word:
     hash: str
 
     def __str__(self) -> str:
-        said = "called it wrong" if self.word == WRONG else f"said useful: {self.word}"
-        return f"{_WHO[self.by]} {said} on {self.day}" + (f": {self.why}" if self.why else "")
+        text = "called it wrong" if self.word == WRONG else f"said useful: {self.word}"
+        return f"{_WHO[self.by]} {text} on {self.day}" + (f": {self.why}" if self.why else "")
 
     @property
     def withholds(self) -> bool:
@@ -58,14 +58,14 @@ def last_of(vault: Vault) -> dict[str, Word]:
 def wrong(vault: Vault, ids: Collection[str] | None = None) -> dict[str, Word]:
     """Return the words that call lessons wrong as they are now, of all or of some ids."""
     last = last_of(vault).items()
-    said = {id: each for id, each in last if each.word == WRONG and (ids is None or id in ids)}
-    if not said:
-        return said
+    words = {id: each for id, each in last if each.word == WRONG and (ids is None or id in ids)}
+    if not words:
+        return words
     try:
-        now = {id: hash for id, (hash, _, _) in _lessons(vault, said).items()}
+        now = {id: hash for id, (hash, _, _) in _lessons(vault, words).items()}
     except VaultError:  # no index: what is in the files may be what was wrong
-        return said
-    return {lesson: word for lesson, word in said.items() if now.get(lesson) == word.hash}
+        return words
+    return {lesson: word for lesson, word in words.items() if now.get(lesson) == word.hash}
 
 
 def say(vault: Vault, lesson: str, word: str, by: str, why: str) -> None:
@@ -96,8 +96,8 @@ def deliverable(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
 
 def reasons(vault: Vault) -> list[Reason]:
     """Return the lessons that were called wrong, as reasons to look at them again."""
-    said = wrong(vault)
-    lessons = _lessons(vault, said) if said else {}
+    words = wrong(vault)
+    lessons = _lessons(vault, words) if words else {}
     return [
         Reason(
             lesson,
@@ -106,7 +106,7 @@ def reasons(vault: Vault) -> list[Reason]:
             f"{word}; hooks leave it out" if word.withholds else str(word),
             f"lessons useful {lesson} yes",
         )
-        for lesson, word in sorted(said.items())
+        for lesson, word in sorted(words.items())
         if lesson in lessons
     ]
 

@@ -233,8 +233,8 @@ def narrowed(vault: Vault, place: Document, number: int) -> Document:
         return replace(place, lesson=lesson.id, title=title)
     if place.kind == CATEGORY:
         raise VaultError(f"{place.path} is a category", "name the document whose lesson is meant")
-    there = parts(vault, [place.path])[place.path]
-    labels = [each.number for each in there if not each.is_withheld]
+    pieces = parts(vault, [place.path])[place.path]
+    labels = [each.number for each in pieces if not each.is_withheld]
     named = [label for label in labels if label is not None] or range(1, len(labels) + 1)
     hint = f"name one of {', '.join(map(str, named))}"
     raise VaultError(f"{place.title!r} has no lesson {number}", hint)

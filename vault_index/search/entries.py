@@ -290,10 +290,10 @@ def refuse_unknown(vault: Vault, names: Iterable[str]) -> None:
 
     if not (asked := [normalise(name) for name in names]):
         return
-    there = categories(vault)
+    known = categories(vault)
     for name in asked:
-        if name not in there:
-            near = difflib.get_close_matches(name, list(there), 1, 0.6)
+        if name not in known:
+            near = difflib.get_close_matches(name, list(known), 1, 0.6)
             hint = f"run it again with {near[0]}" if near else "see `lessons categories`"
             raise VaultError(f"no lesson has the category {name!r}", hint)
 

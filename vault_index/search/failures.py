@@ -203,13 +203,13 @@ class Message:
         self.total = sum(self._weights.values())
 
     def coverage(self, hit: Hit) -> float:
-        there = {*words_of(hit.title, hit.text)}
-        own = sum(value for word, value in self._rarity.items() if word in there)
+        words = {*words_of(hit.title, hit.text)}
+        own = sum(value for word, value in self._rarity.items() if word in words)
         return own / (sum(self._rarity.values()) or 1.0)
 
     def rare_words(self, hit: Hit) -> float:
-        there = {*words_of(hit.title, hit.text)}
-        return sum(value for word, value in self._weights.items() if word in there)
+        words = {*words_of(hit.title, hit.text)}
+        return sum(value for word, value in self._weights.items() if word in words)
 
     def command_run(self, hit: Hit) -> float:
         return min(MAX_RUN, longest_run(self._command, words_of(hit.title, hit.text), self._runs))

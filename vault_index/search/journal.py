@@ -166,8 +166,8 @@ def _by_time(
     places = np.flatnonzero(inside)
     places = places[np.lexsort((-columns["place"][places], -columns["at"][places]))]
     older = int(first.sum() - inside.sum())
-    shown = table.take(places[: query.k])
-    return JournalHits(tuple(map(JournalHit.of_row, shown)), older=older)
+    rows = table.take(places[: query.k])
+    return JournalHits(tuple(map(JournalHit.of_row, rows)), older=older)
 
 
 # What happened before and after a moment: the records of the journal in the order of time.

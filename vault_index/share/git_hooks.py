@@ -99,8 +99,8 @@ def set_up(root: Path) -> HooksResult:
     foreign = HOOKS.keys() - {*missing, *ours}
     active = git.active_hooks(root) if not configured else []
     if foreign or active:
-        there = folder if foreign else Path(active[0]).parent
-        return HooksResult(driver=driver, chain=_chain(there, top))
+        place = folder if foreign else Path(active[0]).parent
+        return HooksResult(driver=driver, chain=_chain(place, top))
     with files.writing(folder):
         folder.mkdir(exist_ok=True)
         for name, text in HOOKS.items():

@@ -108,25 +108,25 @@ def lance_errors(index: Place) -> Iterator[None]:
 
 
 def _our_error(error: Exception, index: Place) -> VaultError:
-    said = " ".join(str(error).split())
+    message = " ".join(str(error).split())
     is_misfit = isinstance(error, _MISFITS)
     if isinstance(index, Remote) and (isinstance(error, NotUnderstood) or not is_misfit):
-        reason = _reason(said, _REASONS) or said[:MAX_DAMAGE_CHARS]
+        reason = _reason(message, _REASONS) or message[:MAX_DAMAGE_CHARS]
         return StoreError(f"{index.uri}: {reason}", STORE_HINT)
     if is_misfit:
         return VaultError(
             f"this release of LanceDB cannot be used: {type(error).__name__}: {error}",
             "run `pip install 'lancedb==0.40.*'`",
         )
-    if problem := _reason(said, _UNWRITABLE):
+    if problem := _reason(message, _UNWRITABLE):
         hint = "free some space or make the folder writable"
         return WriteError(f"cannot write {index}: {problem}", hint)
     if isinstance(error, OSError):
-        said = error.strerror or said
+        message = error.strerror or message
     place = str(index).strip("/")  # LanceDB names a file without the first slash, too
     for name in (f"file:///{place}/", f"/{place}/", f"{place}/", f"/{place}"):
-        said = said.replace(name, "")  # it may be longer than all the rest
-    damage = " ".join(said.split())[:MAX_DAMAGE_CHARS]
+        message = message.replace(name, "")  # it may be longer than all the rest
+    damage = " ".join(message.split())[:MAX_DAMAGE_CHARS]
     hint = "run `lessons index --rebuild`"
     return IndexStateError(f"the index at {index} is damaged: {damage}", hint)
 

@@ -186,10 +186,10 @@ class Failure:
 def read(command: str, output: str) -> Failure:
     """Return what a command that failed and its output say; of a long output its two ends."""
     lines = [line.strip() for line in clean(output)]
-    said = [line for line in lines if not _STATUS.match(line)]
+    printed = [line for line in lines if not _STATUS.match(line)]
     program = program_of(command)
     one_line = " ".join(" ".join(clean(command[: 4 * MAX_COMMAND])).split())
-    return Failure(one_line, program, tuple(telling(said, program)), tuple(said))
+    return Failure(one_line, program, tuple(telling(printed, program)), tuple(printed))
 
 
 def without_escapes(text: str) -> str:
@@ -202,8 +202,8 @@ def clean(output: str) -> list[str]:
     if len(output) > MAX_HEAD + MAX_TAIL:
         output = f"{output[:MAX_HEAD]}\n{output[-MAX_TAIL:]}"
     output = without_escapes(output).replace("\r\n", "\n")
-    shown = (line.rstrip("\r").rpartition("\r")[2] for line in output.split("\n"))
-    lines = (_ODD.sub("", line)[:MAX_LINE].rstrip() for line in shown)
+    visible = (line.rstrip("\r").rpartition("\r")[2] for line in output.split("\n"))
+    lines = (_ODD.sub("", line)[:MAX_LINE].rstrip() for line in visible)
     return [line for line in lines if line.strip()]
 
 
@@ -245,8 +245,8 @@ def words_of_line(line: str) -> list[str]:
 
 def is_specific(line: str) -> bool:
     """Whether a taught line is more than any failure says: two words, or a long one, of its own."""
-    own = [word for word in words_of_line(line) if word not in _GENERAL]
-    return len(own) > 1 or any(len(word) >= MIN_NAME for word in own)
+    specific = [word for word in words_of_line(line) if word not in _GENERAL]
+    return len(specific) > 1 or any(len(word) >= MIN_NAME for word in specific)
 
 
 def program_of(command: str) -> str:

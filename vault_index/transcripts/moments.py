@@ -213,8 +213,8 @@ class Moments:
         if prompt and prompt.origin == events.SLASH_COMMAND and _OF_PROGRAM.match(prompt.text):
             prompt, steps = None, [step for step in steps if isinstance(step, _Call)]
         elif prompt and prompt.origin == events.SLASH_COMMAND and " " not in prompt.text:
-            said = sum(len(step.text) for step in steps if isinstance(step, Moment))
-            if said < MIN_ANSWER and not any(isinstance(step, _Call) for step in steps):
+            chars = sum(len(step.text) for step in steps if isinstance(step, Moment))
+            if chars < MIN_ANSWER and not any(isinstance(step, _Call) for step in steps):
                 return []  # a bare command that led to nothing
         made: list[Moment] = []
         if prompt and prompt.text:

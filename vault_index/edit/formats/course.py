@@ -123,14 +123,14 @@ def _parts(lines: list[str], start: int, path: str) -> list[_Part]:
 
 
 def _started(heading: re.Match[str], parts: list[_Part], line: int, path: str) -> _Part:
-    own, title = int(heading["number"]), " ".join(heading["title"].split())
+    number, title = int(heading["number"]), " ".join(heading["title"].split())
     if not title:
-        raise LessonError(f"{path}: lesson {own} has no title", line)
-    if parts and own == parts[-1].number:
-        raise LessonError(f"{path}: lesson {own} a second time", line)
-    if parts and own < parts[-1].number:
-        raise LessonError(f"{path}: lesson {own} after lesson {parts[-1].number}", line)
-    return _Part(own, title, line)
+        raise LessonError(f"{path}: lesson {number} has no title", line)
+    if parts and number == parts[-1].number:
+        raise LessonError(f"{path}: lesson {number} a second time", line)
+    if parts and number < parts[-1].number:
+        raise LessonError(f"{path}: lesson {number} after lesson {parts[-1].number}", line)
+    return _Part(number, title, line)
 
 
 def _refuse_open_html(written: bytes, parts: list[_Part], path: str) -> None:

@@ -184,7 +184,7 @@ def shown(settings: Path) -> str:
 
 def why_not_found() -> str:
     """Return why the plugin may not find our commands; "" if it will: see its `run.sh`."""
-    own = Path.home() / ".local" / "bin" / hook_settings.COMMAND
-    if own.is_file() or Path(sys.prefix).name == TOOL:
+    local = Path.home() / ".local" / "bin" / hook_settings.COMMAND
+    if local.is_file() or Path(sys.prefix).name == TOOL:
         return ""
     return hook_settings.why_not_found(hook_settings.COMMAND)

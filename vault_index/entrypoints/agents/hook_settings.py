@@ -44,11 +44,11 @@ def path_command() -> str:
     """Return the shell command that puts our commands on the PATH for good."""
     here = Path(sys.argv[0]).absolute().parent
     here = here if (here / COMMAND).is_file() else Path(sys.executable).parent
-    own = Path.home() / ".local" / "bin"
+    local = Path.home() / ".local" / "bin"
     linked = " ".join(shlex.quote(str(here / name)) for name in ("lessons", COMMAND))
-    link = f"mkdir -p {shlex.quote(str(own))} && ln -sf {linked} {shlex.quote(str(own))}/"
-    on_path = str(own) in os.environ.get("PATH", "").split(os.pathsep)
-    return link if on_path else f'{link} && export PATH={shlex.quote(str(own))}:"$PATH"'
+    link = f"mkdir -p {shlex.quote(str(local))} && ln -sf {linked} {shlex.quote(str(local))}/"
+    on_path = str(local) in os.environ.get("PATH", "").split(os.pathsep)
+    return link if on_path else f'{link} && export PATH={shlex.quote(str(local))}:"$PATH"'
 
 
 def hook_command(shared: bool) -> str:

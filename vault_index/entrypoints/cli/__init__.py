@@ -88,8 +88,8 @@ class _Group(click.Group):
         if name not in self.list_commands(ctx):
             return None
         module = importlib.import_module(f"{__name__}.{HOMES.get(name, name)}")
-        own = f"{name.replace('-', '_')}_command"  # of a module with several commands
-        command = getattr(module, own, None) or module.command
+        function = f"{name.replace('-', '_')}_command"  # of a module with several commands
+        command = getattr(module, function, None) or module.command
         if not isinstance(command, click.Command):
             raise TypeError(name)
         return command

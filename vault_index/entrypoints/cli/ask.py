@@ -73,9 +73,9 @@ def ask_command(
 
 def _show_sources(answer: Mapping[str, Any]) -> None:
     in_full = not answer["sources"] and (not answer["model"] or bool(answer["trouble"]))
-    shown = answer["passages"] if in_full else answer["sources"]
+    passages = answer["passages"] if in_full else answer["sources"]
     is_apart = bool(answer["answer"])
-    for passage in shown:
+    for passage in passages:
         if is_apart:
             output.say()
         _passage(passage, in_full=in_full)

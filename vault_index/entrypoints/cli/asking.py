@@ -113,15 +113,15 @@ def refuse_unknown(
 
     hints = {"category": "see `lessons categories`", "tag": "see `lessons list --json`"}
     hints["type"] = f"choose of {', '.join(TYPES)}"
-    there = {"category": set(ask(named, api.lesson.count())["counts"]), "type": set(TYPES)}
+    known = {"category": set(ask(named, api.lesson.count())["counts"]), "type": set(TYPES)}
     asked = [("category", normalise(each)) for each in categories] + [("type", type)] * bool(type)
     if tags:
         lessons = ask(named, api.lesson.select())["entries"]
-        there["tag"] = {tag.lower() for lesson in lessons for tag in lesson["tags"]}
+        known["tag"] = {tag.lower() for lesson in lessons for tag in lesson["tags"]}
         asked += [("tag", composed(tag).lower()) for tag in tags]
     for kind, name in asked:
-        if name not in there[kind]:
-            near = nearest(name, there[kind])
+        if name not in known[kind]:
+            near = nearest(name, known[kind])
             hint = f"run it again with {near}" if near else hints[kind]
             raise VaultError(f"no lesson has the {kind} {name!r}", hint)
 
@@ -131,11 +131,11 @@ def note_new_categories(vault: Vault, categories: Sequence[str]) -> None:
     from vault_index.entrypoints.cli import nearest
     from vault_index.lesson.category import normalise
 
-    there = set(vault.config.taxonomy)
+    known = set(vault.config.taxonomy)
     top = vault.lessons_dir
-    there |= {str(path.relative_to(top)) for path in top.glob("**/") if path != top}
+    known |= {str(path.relative_to(top)) for path in top.glob("**/") if path != top}
     for path in map(normalise, categories):
-        if path and path not in there and (near := nearest(path, there, 0.85)):
+        if path and path not in known and (near := nearest(path, known, 0.85)):
             note(f"note: {path} is a new category; there is {near}, too")
 
 
@@ -182,19 +182,19 @@ def pick(named: str | None, near: str = "") -> str:
         if len(matching) == 1 and words and words is not near:
             return str(matching[0]["id"])
         lines = shutil.get_terminal_size().lines - LINES_BESIDE
-        shown = matching[: max(3, min(MAX_SHOWN, lines))]
-        for number, lesson in enumerate(shown, start=1):
+        offered = matching[: max(3, min(MAX_SHOWN, lines))]
+        for number, lesson in enumerate(offered, start=1):
             id = output.styled(f"  {lesson['id']}", dim=True)
             output.say(f"{number:>3}  ", lesson["title"], id, err=True)
-        if len(matching) > len(shown):
-            note(f"     and {len(matching) - len(shown)} more")
+        if len(matching) > len(offered):
+            note(f"     and {len(matching) - len(offered)} more")
         if not matching:
             note(f"no lesson matches {words!r}")
         typed = output.ask("a number, words to search for, or nothing to stop:").strip()
         if not typed:
             raise click.Abort
-        if typed.isdecimal() and 1 <= int(typed) <= len(shown):
-            return str(shown[int(typed) - 1]["id"])
+        if typed.isdecimal() and 1 <= int(typed) <= len(offered):
+            return str(offered[int(typed) - 1]["id"])
         words = typed
 
 

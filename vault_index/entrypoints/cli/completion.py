@@ -28,8 +28,8 @@ def ids(ctx: click.Context, _parameter: click.Parameter, typed: str) -> list[Com
 
     every_id = _quietly(_ids, ctx)
     ends = Counter(re.split(r"[/#]", id)[-1] for id in every_id)
-    own = (end for end, count in ends.items() if count == 1)  # which means one lesson
-    return _items(every_id, typed) or _items(own, typed) or [CompletionItem(typed, type="file")]
+    unique = (end for end, count in ends.items() if count == 1)  # which means one lesson
+    return _items(every_id, typed) or _items(unique, typed) or [CompletionItem(typed, type="file")]
 
 
 def types(_ctx: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem]:
@@ -57,10 +57,10 @@ def categories(vault: Vault) -> Iterator[str]:
     from vault_index.lesson.category import UNCATEGORIZED, from_folder, is_category, prefixes
 
     folders = (from_folder(file.path) for file in vault.files()[0])
-    own = {folder for folder in folders if folder and is_category(folder)}
-    own |= {category for lesson in _listed(vault) for category in lesson["categories"]}
+    from_folders = {folder for folder in folders if folder and is_category(folder)}
+    from_folders |= {category for lesson in _listed(vault) for category in lesson["categories"]}
     config = vault.config
-    for category in {*own, *config.taxonomy, *config.keywords.values()} - {UNCATEGORIZED}:
+    for category in {*from_folders, *config.taxonomy, *config.keywords.values()} - {UNCATEGORIZED}:
         yield from prefixes(category)
 
 

@@ -50,8 +50,8 @@ def end_recording(folder: Path | None) -> None:
 
     journal = _journal()
     before = projects.recorded_folders(journal)
-    own = [each for each in before if each[0] == "/" and agents.recording_in(Path(each))]
-    if not projects.stop_recording(journal, str(folder) if folder else projects.ALL, but=own):
+    recorded = [each for each in before if each[0] == "/" and agents.recording_in(Path(each))]
+    if not projects.stop_recording(journal, str(folder) if folder else projects.ALL, but=recorded):
         return
     left = [each for each in projects.recorded_folders(journal) if each[0] != "!"]
     whose = f"sessions in {folder}" if folder else "sessions"

@@ -241,14 +241,14 @@ def import_command(
         asking.note(f"note: nothing to keep of {count(transcripts, 'transcript')}: {why}")
     if done.older:
         asking.note(f"note: {count(done.older, 'older transcript')}: --since all")
-    there = [f"{done.unchanged} there already"] if done.unchanged else []
+    unchanged = [f"{done.unchanged} there already"] if done.unchanged else []
     if not done.sessions:
-        output.say(", ".join(["nothing new", *there]))
+        output.say(", ".join(["nothing new", *unchanged]))
         return
     parts = [f"{count(done.sessions, 'session')} of {count(len(projects), 'project')}"]
     parts += [count(done.records, "record"), f"{done.bytes / 1e6:.1f} MB read"]
     ended = "; nothing was taken in" if dry_run else f" in {done.seconds:.1f} s"
-    output.say(", ".join([*parts, *there]) + ended)
+    output.say(", ".join([*parts, *unchanged]) + ended)
 
 
 @options.command("status", "lessons journal status --json", of=command, paged=True)

@@ -36,8 +36,12 @@ def print_tree(named: str | None) -> options.Answers:
         asking.note("no lessons yet")
     for category, lessons in answer["counts"].items():
         name = "  " * category.count("/") + category.rpartition("/")[2]
-        own = answer["own"].get(category, 0)
-        below = f"  ({own} in it, {lessons - own} below)" if own not in (0, lessons) else ""
+        count_here = answer["own"].get(category, 0)
+        below = (
+            f"  ({count_here} in it, {lessons - count_here} below)"
+            if count_here not in (0, lessons)
+            else ""
+        )
         output.row(f"{lessons:>6}  {name}", output.styled(below, dim=True))
 
 
@@ -79,8 +83,8 @@ def propose(named: str | None, write: bool) -> options.Answers:
     for reason in failed:
         asking.note(f"warning: {reason}: left as it is")
     names = ("lesson_id", "path", "title", "categories", "sure", "why")
-    shown = output.keys_of(proposals, *names)
-    yield {"proposals": shown, "written": written}
+    rows = output.keys_of(proposals, *names)
+    yield {"proposals": rows, "written": written}
     _print_proposals(proposals)
     if not proposals:
         asking.note("every lesson has a category")

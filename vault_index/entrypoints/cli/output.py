@@ -145,9 +145,9 @@ def row(*parts: object) -> None:
 def rows(lines: Iterable[tuple[object, ...]]) -> None:
     """Print the lines of a list, each of some parts, at once: one by one they take ten times as long."""
     width = screen_width()
-    shown = [clip(_line(parts), width) for parts in lines]
-    if shown:
-        _emit("\n".join(shown))
+    clipped = [clip(_line(parts), width) for parts in lines]
+    if clipped:
+        _emit("\n".join(clipped))
 
 
 def text(body: object, *, err: bool = False) -> None:

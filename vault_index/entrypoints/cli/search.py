@@ -106,13 +106,13 @@ def _query(
 
 def _as_json(answer: HitList, asked: Query, only: dict[str, Any]) -> dict[str, Any]:
     listed = [hit.as_json() | {"injected": _is_injected(hit, answer)} for hit in answer.hits]
-    shown: dict[str, Any] = {"hits": listed, "floor": answer.floor, "text_only": answer.text_only}
-    shown |= {"skills_floor": answer.skills_floor} if "skills" in asked.kinds else {}
-    shown |= {"in": answer.place} if asked.within else {}
-    shown |= {"only": only} if only else {}
+    values: dict[str, Any] = {"hits": listed, "floor": answer.floor, "text_only": answer.text_only}
+    values |= {"skills_floor": answer.skills_floor} if "skills" in asked.kinds else {}
+    values |= {"in": answer.place} if asked.within else {}
+    values |= {"only": only} if only else {}
     if asked.explain:
-        shown["dropped"] = [{**hit.as_json(), "why": why} for hit, why in answer.dropped]
-    return shown
+        values["dropped"] = [{**hit.as_json(), "why": why} for hit, why in answer.dropped]
+    return values
 
 
 def _show(answer: HitList, kinds: tuple[str, ...]) -> None:
@@ -253,8 +253,8 @@ def _print_figures(figures: dict[str, Any], is_error: bool) -> None:
     from vault_index.search.evaluate import ERRORS_EXPLAINED, EXPLAINED
 
     for key, meaning in (ERRORS_EXPLAINED if is_error else EXPLAINED).items():
-        shown = "" if key == "by_kind" else _figure(figures[key])
-        output.row(f"{key:<14}{shown:<8}", output.styled(f"  {meaning}", dim=True))
+        figure = "" if key == "by_kind" else _figure(figures[key])
+        output.row(f"{key:<14}{figure:<8}", output.styled(f"  {meaning}", dim=True))
     for kind, of_kind in figures["by_kind"].items():
         output.row(f"  {kind or '(no kind)':<12}{_figure(of_kind)}")
 

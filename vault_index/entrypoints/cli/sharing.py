@@ -169,17 +169,17 @@ def _print_findings(named: str | None, findings: list[Finding], files: int, form
     from vault_index import git
     from vault_index.entrypoints.words import fired
 
-    shown, errors = list(map(str, findings)), _errors(findings)
+    printed, errors = list(map(str, findings)), _errors(findings)
     if form == "github":
         root = client.open_vault(named).root.resolve()
         below = root.relative_to((git.top_of(root) or root).resolve()).as_posix()
         prefix = "" if below == "." else f"{below}/"
-        shown = [fired.annotation(each, prefix) for each in findings]
-    for line in shown:
+        printed = [fired.annotation(each, prefix) for each in findings]
+    for line in printed:
         output.say(line)
-    warnings = count(len(shown) - errors, "warning")
-    said = f"{count(files, 'file')} checked: {count(errors, 'error')}, {warnings}"
-    output.say(said, err=True)
+    warnings = count(len(printed) - errors, "warning")
+    summary = f"{count(files, 'file')} checked: {count(errors, 'error')}, {warnings}"
+    output.say(summary, err=True)
 
 
 MAX_PROMPTS = 1000  # that are tried in both states
@@ -215,8 +215,8 @@ def _check_against(
         text = fired.comment(changed, tried, _errors(findings), now["text_only"], touched)
         comment.write_text(text, "utf-8")
     if as_json:
-        shown = {"commit": commit, "prompts": tried, "lessons": changed, "touched": touched}
-        output.json({**shown, "findings": findings})
+        values = {"commit": commit, "prompts": tried, "lessons": changed, "touched": touched}
+        output.json({**values, "findings": findings})
     else:
         _print_findings(named, findings, count_of_files, form)
         # a runner obeys commands in what is printed, and titles are those of a pull request
@@ -274,8 +274,8 @@ def _confirm(named: str | None, lesson_ids: tuple[str, ...], as_json: bool) -> N
         output.json(answer)
     else:
         for lesson in answer["confirmed"]:
-            said = "confirmed" if lesson["changed"] else "was confirmed today already:"
-            output.say(f"{said} {lesson['id']}")
+            verb = "confirmed" if lesson["changed"] else "was confirmed today already:"
+            output.say(f"{verb} {lesson['id']}")
             if lesson["released"]:
                 output.say(f"agents get it from now on: {lesson['path']}")
     if answer["failed"]:

@@ -103,9 +103,9 @@ def _touches(touched: Sequence[Values]) -> str:
 
 def _items(each: Values) -> Iterator[str]:
     for what, some in _fires(each):
-        shown = ", ".join(map(_code, some[:SHOWN]))
+        first = ", ".join(map(_code, some[:SHOWN]))
         more = f", and {len(some) - SHOWN} more" if len(some) > SHOWN else ""
-        yield f"- {what} {shown}{more}"
+        yield f"- {what} {first}{more}"
     if not any(some for _, some in _fires(each)):
         is_removed = each["state"] == REMOVED
         yield "- fired at none" if is_removed else "- fires at the same prompts as before"

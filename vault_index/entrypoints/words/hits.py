@@ -19,9 +19,9 @@ def lines(hit: Hit, number: int, width: int = 100) -> list[str]:
     filed = ", ".join(hit.filed_under) or hit.type
     about = visible_line(f"[{filed}] {hit.path}{signed(hit.author, hit)}")
     taught = ", taught" if hit.taught else ""
-    shown = [f"{number}. {visible_line(named(hit))} ({hit.percent}%{taught})", f"   {about}"]
+    heading = [f"{number}. {visible_line(named(hit))} ({hit.percent}%{taught})", f"   {about}"]
     cut = "…" if len(text) > width - 4 else ""
-    return [*shown, *([f"   {text[: width - 4]}{cut}"] if text else [])]
+    return [*heading, *([f"   {text[: width - 4]}{cut}"] if text else [])]
 
 
 def evidence(hit: Hit) -> str:

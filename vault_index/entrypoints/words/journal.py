@@ -111,8 +111,8 @@ def lines(state: Values) -> Iterator[str]:
 
 def _contents(state: Values) -> Iterator[str]:
     if not state["sessions"]:
-        there = state["before"] and f" (files of another version stay in {state['before']})"
-        yield f"journal    {state['folder']}: empty; run `lessons journal import`{there}"
+        older = state["before"] and f" (files of another version stay in {state['before']})"
+        yield f"journal    {state['folder']}: empty; run `lessons journal import`{older}"
         return
     records = [count(state["records"][each], each) for each in ("prompt", "observation")]
     held = ", ".join([count(state["sessions"], "session"), *records])

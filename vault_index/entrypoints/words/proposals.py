@@ -69,9 +69,9 @@ def state(card: Card) -> tuple[bool, str]:
     silenced = next((each for each in card.prompts if judged(each) == SHOULD_BE_SILENT), None)
     if not card.text:
         return False, "it cannot be read: [r] rejects it"
-    there = card.same[0] if card.same else target.id if target and target.is_done else ""
-    if there:
-        return False, f"{there} says this already: [r] takes it away"
+    same = card.same[0] if card.same else target.id if target and target.is_done else ""
+    if same:
+        return False, f"{same} says this already: [r] takes it away"
     if target and target.problem:
         return False, f"{target.problem}: [r] rejects it"
     if card.near and not target:

@@ -63,9 +63,9 @@ def _floors(index: Values) -> str:
     whole, line = index["floor"], index["line_floor"]
     if whole is None:
         return "not fitted yet: run `lessons index`"
-    shown = f"{percent_of(whole)}%" + (f", lines {percent_of(line)}%" if line < whole else "")
+    floors = f"{percent_of(whole)}%" + (f", lines {percent_of(line)}%" if line < whole else "")
     if index["passed_foreign"] is None or whole == line:  # the settings name it
-        return shown
+        return floors
     if index["passed"] is None:
         least = index["least_lessons"]
         how = f"a fixed floor, too few lessons to fit one to your subjects (from {least} on)"
@@ -73,15 +73,15 @@ def _floors(index: Values) -> str:
         often = f"at most 1 in {round(1 / index['passed'])}"
         how = f"{often} of the prompts on your subjects that no lesson answers"
     foreign = f"foreign prompts: at most 1 in {round(1 / index['passed_foreign'])}"
-    return f"{shown}; whole lessons: {how}; {foreign}"
+    return f"{floors}; whole lessons: {how}; {foreign}"
 
 
 def _used(injected: Values) -> Iterator[str]:
     if injected["missed"]:
         yield f"missed     {count(injected['missed'], 'answer')}, at prompts or starts of sessions"
     if failures := injected["failures"]:
-        told, again = injected["failures_answered"], injected["came_again"]
-        yield f"failures   {count(failures, 'failed command')}, {told} told; {again} came again after it"
+        answered, again = injected["failures_answered"], injected["came_again"]
+        yield f"failures   {count(failures, 'failed command')}, {answered} answered; {again} came again"
     if not injected["prompts"]:
         yield "prompts    none searched for yet"
         return
