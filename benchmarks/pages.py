@@ -74,7 +74,7 @@ def measure(vault: Vault, rounds: int) -> Iterator[Row]:
         url = f"http://127.0.0.1:{port}"
         yield from _paints(browser, url, rounds)
         yield from _keys(browser, url, rounds)
-        for address, name, _icon in NAVIGATION:
+        for address, name in NAVIGATION:
             weight = _weight(browser, url + address)
             if weight:
                 yield f"weight of {name}, first visit (at most {MAX_WEIGHT_KB})", weight, "KB"
@@ -83,9 +83,9 @@ def measure(vault: Vault, rounds: int) -> Iterator[Row]:
 
 def _paints(browser: Browser, url: str, rounds: int) -> Iterator[Row]:
     """Measure visits with nothing in the browser's cache."""
-    times: dict[str, list[float]] = {"bare": [], "today": [], "search": [], "hits": []}
-    hits = f"/search?q={PROMPT.replace(' ', '+')}"
-    addresses = {"bare": "/openapi.json", "today": "/", "search": "/search", "hits": hits}
+    times: dict[str, list[float]] = {"bare": [], "home": [], "lessons": [], "hits": []}
+    hits = f"/lessons?q={PROMPT.replace(' ', '+')}"
+    addresses = {"bare": "/openapi.json", "home": "/", "lessons": "/lessons", "hits": hits}
     for number in range(WARM_UP + rounds):
         for name, address in addresses.items():
             context = browser.new_context()
@@ -97,7 +97,7 @@ def _paints(browser: Browser, url: str, rounds: int) -> Iterator[Row]:
                 times[name].append(time)
     bare = statistics.median(times["bare"])
     yield "first paint of a bare page (/openapi.json), p50", bare, "ms"
-    named = {"today": "Today", "search": "the search page", "hits": "the search page with hits"}
+    named = {"home": "Home", "lessons": "Lessons", "hits": "Lessons with hits"}
     for name, text in named.items():
         paint = statistics.median(times[name])
         yield f"first paint of {text}, p50 (at most {MAX_PAINT_MS})", paint, "ms"
@@ -117,7 +117,7 @@ def _painted(page: Page, entry: str) -> float:
 def _keys(browser: Browser, url: str, rounds: int) -> Iterator[Row]:
     """Measure the hits of a prompt as it is typed, a letter at a time."""
     page = browser.new_page()
-    page.goto(f"{url}/search", wait_until="load")
+    page.goto(f"{url}/lessons", wait_until="load")
     page.locator("html[data-ready]").wait_for(state="attached")
     icon, keys = [], []
     for number in range(WARM_UP + rounds):

@@ -109,7 +109,7 @@ class Feature:
     tools: str = ""  # a set of MCP tools
     toolset: str = "lessons"  # the set that they belong to: `lessons mcp --tools`
     routes: tuple[str, ...] = ()  # of HTTP and of pages
-    page: tuple[str, ...] = ()  # address, name and icon in the navigation
+    page: tuple[str, ...] = ()  # its address and name in the navigation
     private: str = ""  # the beginning of routes that need the token
 
 
@@ -137,7 +137,7 @@ FEATURES = (
         tools="entrypoints.mcp.journal:TOOLS",
         toolset="journal",
         routes=("entrypoints.web.journal:routes", "entrypoints.web.journal:page_routes"),
-        page=("/journal", "Journal", "history"),
+        page=("/activity/sessions", "Sessions"),
         private="/api/journal",
     ),
     Feature(
@@ -159,7 +159,6 @@ FEATURES = (
         ),
         tools="entrypoints.mcp.learning:TOOLS",
         routes=("entrypoints.web.review:routes",),
-        page=("/review", "Review", "inbox"),
     ),
     Feature(
         "skills",
@@ -183,7 +182,7 @@ FEATURES = (
         settings=AskTable,
         commands=(("Lessons", "ask", "ask"),),
         routes=("entrypoints.web.ask:routes", "entrypoints.web.ask:page_routes"),
-        page=("/ask", "Ask", "message-circle"),
+        page=("/ask", "Ask"),
     ),
     Feature(
         "publish",

@@ -1,62 +1,134 @@
-"""The frame of every page: what it asks for, and what it looks like."""
+"""The frame of every page: the key, the palette, the keys, old addresses, and who can use them all."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.browser import NARROW, WIDE, visiting
-from tests.support.files import lesson_text
+from tests.support.browser import LOOKS, barriers, nothing_is_in_the_way, visiting
+from tests.support.given import near, note
+from tests.support.injected import HEAP, HOSTILE, a_team
 from tests.support.serving import Serving
+from tests.support.shown_vaults import ShownVault
 from vault_index.entrypoints import guard
+from vault_index.store import injections
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-FILES = {"devops/heap.md": lesson_text("Heap", "Raise the heap.")}
+PAGES = {
+    "home": "/",
+    "lessons": "/lessons",
+    "hits": f"/lessons?q={HEAP.replace(' ', '+')}",
+    "lesson": "/lesson/devops/heap",
+    "hostile": "/lesson/hostile",
+    "new": "/new",
+    "activity": "/activity",
+    "sessions": "/activity/sessions",
+    "ask": "/ask",
+    "vault": "/vault",
+}
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW])
-def test_a_page_loads_nothing_from_elsewhere_and_fits_its_window(
-    browser: Browser, served: Serving, size: tuple[int, int]
+@pytest.fixture(scope="module")
+def team(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    """A team with something of each kind to do, hostile titles among it."""
+    with a_team(tmp_path_factory.mktemp("frame")) as served:
+        asked = partial(note, served.root.parent / "home", served.root, session="calls")
+        asked(prompt="near", said=f"close {HOSTILE}", **near("devops/limits", 0.4))
+        for _ in range(2):
+            asked(event=injections.FAILURE, prompt="full", said=f"error: no space {HOSTILE}")
+        own = ShownVault(served.root, served.root.parent / "home")
+        own.propose(f"Rotate {HOSTILE}", f"Rotate the key {HOSTILE} before each " + "long" * 200)
+        yield served
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_anybody_can_use_each_page_and_what_a_lesson_says_is_text(
+    browser: Browser, team: Serving, axe: str, look: str
 ) -> None:
-    with visiting(browser, served, size=size) as visit:
-        page = visit.go("/")
-        assert page.get_by_role("heading", level=1).inner_text() == "Today"
-        assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
-        page.get_by_role("button", name="Dark or light").click()
-        assert page.locator("html").get_attribute("data-theme") == "dark"
-        page.reload(wait_until="networkidle")
-        assert page.locator("html").get_attribute("data-theme") == "dark"
+    with visiting(browser, team, **LOOKS[look]) as visit:
+        for name, address in PAGES.items():
+            page = visit.go(address)
+            for title in page.locator("[data-open].title").all()[:1]:
+                title.click()
+                page.locator(".more:not([hidden]) *").first.wait_for()
+            nothing_is_in_the_way(page, axe, f"{name}-{look}")
+            assert page.locator("main img, main script").count() == 0
+            assert page.get_by_role("heading", level=1).count() == 1
+
+
+def test_nothing_is_wider_than_a_small_telephone(browser: Browser, team: Serving) -> None:
+    with visiting(browser, team, size=(360, 700)) as visit:
+        for address in PAGES.values():
+            page = visit.go(address)
+            assert page.evaluate("document.documentElement.scrollWidth") <= 360, address
 
 
 def test_the_key_comes_by_the_address_once_and_a_stale_one_is_forgotten(
-    browser: Browser, served: Serving
+    browser: Browser, team: Serving
 ) -> None:
-    code = guard.new_code(served.token, served.url)
+    code = guard.new_code(team.token, team.url)
     key = "localStorage.getItem('lessons.key')"
     thief, user, later = (browser.new_context() for _ in range(3))
     try:
         first, second, third = thief.new_page(), user.new_page(), later.new_page()
-        first.goto(f"{served.url}/search?q=heap#once={code}", wait_until="networkidle")
-        assert first.url == f"{served.url}/search?q=heap"
+        first.goto(f"{team.url}/lessons?q=heap#once={code}", wait_until="networkidle")
+        assert first.url == f"{team.url}/lessons?q=heap"
         assert len(first.evaluate(key)) > 30
-        second.goto(f"{served.url}/#once={code}", wait_until="networkidle")
-        assert second.url == f"{served.url}/"
+        second.goto(f"{team.url}/#once={code}", wait_until="networkidle")
+        assert second.url == f"{team.url}/"
         assert second.evaluate(key) is None
-        notice = second.locator("#notice").inner_text()
-        assert notice.startswith("this address was opened before")
-        assert notice.endswith("open the page from a terminal: lessons serve --open")
-        first.fill("#q", "raise the heap")  # with the key that was taken back
+        assert "this address was opened before" in second.locator("#notice").inner_text()
+        first.fill("#q", "raise the heap of the build")  # with the key that was taken back
         first.get_by_text("the page's key is no longer good").wait_for()
         assert first.evaluate(key) is None
-        first.get_by_role("link", name="Heap").wait_for()
-        third.goto(f"{served.url}/#once=somebodysent", wait_until="networkidle")  # a link
-        assert third.url == f"{served.url}/"
+        first.get_by_role("link", name="Raise the heap").wait_for()
+        third.goto(f"{team.url}/#once=somebodysent", wait_until="networkidle")  # a link
         assert third.evaluate(key) is None
+        # without a key one card says what to type, and copies it
+        assert third.locator("#no-key").count() == 1
+        assert third.locator("#no-key button").get_attribute("data-copy") == "lessons serve --open"
     finally:
         for context in (thief, user, later):
             context.close()
+
+
+def test_a_palette_finds_lessons_pages_and_commands(
+    browser: Browser, team: Serving, axe: str
+) -> None:
+    with visiting(browser, team) as visit:
+        page = visit.go("/vault")
+        page.keyboard.press("Control+k")
+        chosen = page.locator("[aria-selected=true]")
+        assert chosen.inner_text() == "Home"
+        page.keyboard.press("ArrowDown")
+        assert chosen.inner_text() == "Lessons"
+        page.keyboard.type("raise the heap")
+        page.get_by_role("option", name="Raise the heap").wait_for()
+        assert page.locator("dialog .group").all_inner_texts() == ["Lessons"]
+        assert barriers(page, axe) == []
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/lesson/devops/heap")
+        page.locator("html[data-ready]").wait_for(state="attached")
+        page.keyboard.press("Control+k")
+        page.keyboard.type("dark")
+        page.get_by_role("option", name="Dark or light").wait_for()
+        page.keyboard.press("Enter")
+        assert page.locator("html").get_attribute("data-theme") == "dark"
+        page.reload(wait_until="networkidle")
+        assert page.locator("html").get_attribute("data-theme") == "dark"
+        page.keyboard.press("Control+k")
+        page.keyboard.type("zxqv")
+        page.get_by_text("Nothing has these words.").wait_for()
+        page.keyboard.press("Escape")  # one is enough, whatever is typed
+        page.get_by_role("dialog").wait_for(state="hidden")
+        page.keyboard.press("?")
+        keys = page.get_by_role("dialog", name="Keys").locator("kbd").all_inner_texts()
+        shown = page.locator("main [data-key]").evaluate_all("all => all.map(it => it.dataset.key)")
+        assert {*shown, *"jkaemrcynuxw?/"} <= set(keys)

@@ -141,7 +141,7 @@ def read(text: str) -> Read:
     assert not page.open
     assert not page.others
     for link in page.links:
-        assert link.startswith(("http://", "https://", "mailto:", "/lesson/", "/?")), link
+        assert link.startswith(("http://", "https://", "mailto:", "/lesson/", "/lessons")), link
         assert not link.startswith("//")
         assert not set(link) & set("\"'<>\\ \n\t")
     return page
@@ -194,7 +194,7 @@ def test_headings_are_below_those_of_the_page(text: str, tags: list[str]) -> Non
         ("../testing/a%20b.md", "/lesson/testing/a%20b"),
         ("notes.md#raise-it", "/lesson/devops/notes%23raise-it"),
         ("/lesson/devops/heap", "/lesson/devops/heap"),
-        ("/?c=devops", "/?c=devops"),
+        ("/lessons?c=devops", "/lessons?c=devops"),
         ("https://a.example/x?y=1&z=2#w", "https://a.example/x?y=1&z=2#w"),
         ("mailto:team@a.example", "mailto:team@a.example"),
     ],
@@ -269,37 +269,15 @@ DEEP = "Some words first. " * 30 + "Raise the `heap` of **node** now. " + "More 
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        (
-            "# Title\n\nRaise **the** `heap`.",
-            "<p>Raise <strong>the</strong> <code><mark>heap</mark></code>.</p>",
-        ),
-        ("One.\n\n```sh\nheap 1\n```\n", "<pre><code>heap<span"),
-        (
-            "One.\n\n- a\n- the [heap](https://x.example)\n",
-            "<ul>\n<li>a</li>\n<li>the <mark>heap</mark></li>\n</ul>",
-        ),
-        (DEEP, "Raise the <code><mark>heap</mark></code> of <strong>node</strong> now."),
-        ("Nothing of it.", "<p>Nothing of it.</p>"),
-        ("## Part of heap\n\nIt.", "<p><strong>Part of <mark>heap</mark></strong></p>\n<p>It.</p>"),
+        ("# Title\n\nRaise **the** `heap`.", "Raise the <mark>heap</mark>."),
+        ("One.\n\n```sh\nheap 1\n```\n", "One. <mark>heap</mark> 1"),
+        ("- a\n- the [heap](https://x.example)\n", "a the <mark>heap</mark>"),
+        (DEEP, "Raise the <mark>heap</mark> of node now."),
+        ("<b>heap</b> ![a <i>](x)", "&lt;b&gt;<mark>heap</mark>&lt;/b&gt; a &lt;i&gt;"),
     ],
-)  # fmt: skip
-def test_an_excerpt_is_laid_out_around_the_first_marked_word(text: str, shown: str) -> None:
+)
+def test_an_excerpt_is_words_around_the_first_marked_one(text: str, shown: str) -> None:
     excerpt = markdown.excerpt_of(text, 320, re.compile("heap"), "Title")
     assert shown in excerpt
     assert len(re.sub("<[^>]+>", "", excerpt)) < 400
-    assert "`" not in excerpt
-    for tag in ("p", "ul", "li", "strong", "code", "pre"):
-        assert excerpt.count(f"<{tag}>") == excerpt.count(f"</{tag}>")
-
-
-@given(st.text(alphabet="ab `*_[]()#>-|\n0.1!~\\<&", max_size=300))
-def test_no_excerpt_of_any_marks_leaves_a_tag_open(text: str) -> None:
-    excerpt = markdown.excerpt_of(text, 40, re.compile("b"))
-    tags = re.findall(r"<(/?)(\w+)", excerpt)
-    opened: list[str] = []
-    for ends, tag in tags:
-        if ends:
-            assert opened.pop() == tag
-        elif tag not in ("br", "hr"):
-            opened.append(tag)
-    assert not opened
+    assert set(re.findall("<[^>]+>", excerpt)) <= {"<mark>", "</mark>"}

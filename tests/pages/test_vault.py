@@ -1,23 +1,18 @@
-"""The page of the vault in numbers: counts, use, health; what is slow comes on demand."""
+"""Vault: whether it is well, what it holds; what is slow comes on demand."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.browser import LOOKS, nothing_is_in_the_way, visiting
 from tests.support.commands import run
 from tests.support.files import commit, lesson_text
 from tests.support.given import note
-from tests.support.serving import Serving, serving
-from tests.support.shown_vaults import HOSTILE, TEXT_ONLY, ShownVault, shown_vault
+from tests.support.serving import Answering
+from tests.support.shown_vaults import HOSTILE, ShownVault, shown_vault
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
-
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 SECTIONS = "## Lesson: Start\n\nHow to begin.\n\n## Lesson: End\n\nHow to end.\n"
 
 
@@ -49,77 +44,29 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> ShownVault:
     return shown
 
 
-def test_lessons_are_counted_for_anybody_and_the_rest_needs_the_key(
-    browser: Browser, served: Serving
+def test_lessons_are_counted_for_anybody_and_the_rest_needs_the_key(answers: Answering) -> None:
+    shown = answers.ask("GET", "/page/vault/overview", token=False).text
+    for fact in ("28, 6 of them new in the last 30 days", ">4</a>", "<dd>1</dd>"):
+        assert fact in shown
+    assert answers.ask("GET", "/page/private/vault/state", token=False).status_code == 401
+    assert answers.ask("POST", "/page/private/vault/check", token=False).status_code == 401
+
+
+def test_what_is_wrong_comes_with_its_command_and_names_no_folder_of_the_machine(
+    answers: Answering, shown: ShownVault
 ) -> None:
-    with visiting(browser, served, key=False) as visit:
-        page = visit.go("/vault")
-        assert page.locator(".sums").inner_text().split()[:4] == ["28", "lessons", "1", "document"]
-        rows = page.locator("section[aria-labelledby=categories-title] tbody tr").all_inner_texts()
-        assert [row.split()[:2] for row in rows] == [
-            ["devops", "26"],
-            ["ci-cd", "8"],
-            ["docker", "16"],
-            ["ops", "2"],
-        ]
-        assert "6 new in the last 30 days" in page.locator(".sums").inner_text()
-        assert page.locator("#state").inner_text().startswith("this needs the page's key")
-        visit.errors.clear()  # the console names the refused request
-    for part in ("state", "stale", "check"):
-        assert served.ask("GET", f"/page/private/vault/{part}", token=False).status_code == 401
+    text = answers.ask("GET", "/page/private/vault/state").text
+    for words in (
+        "things need a look", "lessons/ops/secret.md", 'data-copy="lessons install claude"',
+        "3 prompts were searched for", "half of them within 12 ms", "floor", "all: <code>",
+    ):  # fmt: skip
+        assert words in text
+    assert str(shown.home.parent) not in text
 
 
-def test_use_and_health_name_what_to_do_and_no_folder_of_the_machine(
-    browser: Browser, served: Serving, shown: ShownVault
-) -> None:
-    with visiting(browser, served) as visit:
-        page = visit.go("/vault")
-        state = page.locator("#state")
-        assert "3 prompts were searched for" in state.inner_text()
-        assert state.get_by_role("link", name="devops/ci-cd/note-0").first.is_visible()
-        text = state.inner_text()
-        assert "not installed: run lessons install claude" in text
-        assert "lessons/ops/secret.md:" in text
-        assert "empty: see lessons journal --help" in text
-        state.get_by_text("Settings in force").click()
-        assert "all: lessons config" in state.inner_text()
-        assert str(shown.home.parent) not in page.content()
-
-
-def test_checking_and_looking_for_stale_lessons_come_on_demand(
-    browser: Browser, served: Serving
-) -> None:
-    with visiting(browser, served) as visit:
-        page = visit.go("/vault")
-        page.get_by_role("button", name="Check the vault").click()
-        page.locator("#check").get_by_text("files checked: 1 error").wait_for()
-        assert "lessons/ops/secret.md" in page.locator("#check").inner_text()
-        page.get_by_role("button", name="Look for stale lessons").press("Enter")
-        page.locator("#stale").get_by_text("No lesson needs another look.").wait_for()
-
-
-@pytest.mark.parametrize("look", LOOKS)
-def test_nothing_keeps_people_from_using_it_and_lessons_say_only_text(
-    browser: Browser, served: Serving, axe: str, look: str
-) -> None:
-    with visiting(browser, served, **LOOKS[look]) as visit:
-        page = visit.go("/vault")
-        page.get_by_role("button", name="Check the vault").click()
-        page.locator("#check li").first.wait_for()
-        assert page.title() == "Vault · team"
-        assert page.locator("main img, main script").count() == 0
-        nothing_is_in_the_way(page, axe, f"vault-{look}")
-
-
-def test_an_empty_vault_says_how_to_begin(
-    browser: Browser, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    shown = shown_vault(tmp_path_factory.mktemp("empty"), {})
-    with (
-        serving(shown.root, shown.home, **TEXT_ONLY) as server,
-        visiting(browser, server) as visit,
-    ):
-        page = visit.go("/vault")
-        assert "The vault has no lessons yet" in page.locator("#overview").inner_text()
-        page = visit.go("/review")
-        assert "Nothing waits for review" in page.locator("#list").inner_text()
+def test_checking_finds_what_a_commit_would_and_what_is_stale(answers: Answering) -> None:
+    text = answers.ask("POST", "/page/private/vault/check").text
+    assert "files checked: 1 error" in text
+    assert "0 lessons stale" in text
+    assert "lessons/ops/secret.md" in text
+    assert "<img" not in text

@@ -70,7 +70,7 @@ if name != "pages":
 
     page = TestClient(application(VaultClient(vault), print))
     addresses = [each.page[0] for each in gone if each.page]
-    assert page.get("/").status_code == page.get("/search").status_code == 200
+    assert page.get("/").status_code == page.get("/lessons").status_code == 200
     assert [page.get(address).status_code for address in addresses] == [404] * len(addresses)
 names = [word for each in gone for _, _, names in each.commands for word in names.split()]
 assert not [name for name in names if f"\\n  {name} " in listed]

@@ -73,7 +73,7 @@ def test_each_lesson_above_the_floor_comes_or_it_is_said_why_not(
     write(own_world / "config.toml", "pointers = false\n")
     with serving(vault.root, own_world, LESSONS_EMBEDDER="none") as served:
         shown = served.ask("GET", f"/page/private/search?q={PROMPT}").text
-        lesson = re.compile(r'<li class="hit">.*?</li>', re.DOTALL)
+        lesson = re.compile(r'<li class="row.*?</li>', re.DOTALL)
         told = dict.fromkeys(
             ["would be injected", "taught to stay out", "others come before it"], 0
         )

@@ -123,11 +123,11 @@ def test_the_command_offers_what_a_person_may_do_next(team: Vault) -> None:
 @pytest.mark.slow
 def test_the_page_and_its_key(team: Vault, own_world: Path) -> None:
     assert told(team)
-    address, body = "/page/private/agents/useful", {"lesson": "dates", "word": "wrong"}
+    address, body = "/page/private/activity/useful", {"lesson": "dates", "word": "wrong"}
     with serving(team.root, own_world, LESSONS_EMBEDDER="none") as served:
-        assert 'data-say="wrong"' in served.ask("GET", "/page/private/agents/list").text
+        assert 'name="word" value="wrong"' in served.ask("GET", "/page/private/activity/list").text
         assert "hooks leave it out" in served.ask("POST", address, json=body).text
-        shown = served.ask("GET", "/page/private/agents/list").text
+        shown = served.ask("GET", "/page/private/activity/list").text
         assert "a person called it wrong" in shown
         assert served.ask("POST", address, json=body, token=False).status_code in (401, 403)
     assert not told(team)

@@ -120,7 +120,7 @@ ATTACKS: Mapping[str, tuple[int, str, str, dict[str, Any]]] = {
     "a secret put in later": (422, "PUT", "/api/lessons/devops/heap", ingest(text=SECRET)),
     "orders to the agent": (422, "POST", INGEST, ingest(text=ORDERS)),
     "a bulk of 100,001": (413, "POST", BULK, {"json": {"lessons": [{}] * 100_001}}),
-    "page: a part for the user alone": (401, "GET", "/page/private/today", {"token": False}),
+    "page: a part for the user alone": (401, "GET", "/page/private/home", {"token": False}),
     "page: a decision": (401, "POST", "/page/private/review/reject", {"token": False, "json": {}}),
     "page: a save": (401, "POST", SAVE, {**saved(), "token": False}),
     "page: a save by another page": (403, "POST", SAVE, {**saved(), "headers": FOREIGN}),

@@ -14,9 +14,9 @@ AT = "/api/journal/timeline?anchor="
 @pytest.mark.parametrize(
     ("address", "status"),
     [
-        *(("/nothing-here", 404), ("/journal?day=tomorrow", 422), ("/agents?only=some", 422)),
-        ("/new?id=%00", 422),
-        ("/journal?query=" + "x" * 1001, 413),
+        *(("/nothing-here", 404), ("/new?id=%00", 422), ("/activity?only=some", 422)),
+        ("/activity/sessions?day=tomorrow", 422),
+        ("/activity/sessions?query=" + "x" * 1001, 413),
     ],
 )
 def test_in_a_browser_a_refusal_is_a_page_and_for_a_program_json(

@@ -29,6 +29,7 @@ from vault_index.transcripts.moments import PERSON, Moment
 from vault_index.vault import Vault
 
 MAX_WHY_CHARS = 300  # of what somebody says of a lesson
+FAILED = "failed"  # commands
 _KINDS = {injections.FAILURE: "error", injections.EDIT: "file"}  # of others it is "prompt"
 
 
@@ -45,13 +46,14 @@ def select(
 ) -> dict[str, Any]:
     """Return what agents got at which prompt, the latest first: `records`, `totals`, `more`.
 
-    `session` is the beginning of an id and `lesson` a part of one; `only` is "answered" or "silent",
-    `since` ISO 8601; `only_prompts` leaves out the starts of sessions. A record's `text` is the prompt if
-    a file still has it; the `near` of a silence is the lesson nearest to the `floor`.
+    `session` is the beginning of an id and `lesson` a part of one; `only` is "answered", "silent"
+    or "failed", `since` ISO 8601; `only_prompts` leaves out the starts of sessions. A record's `text`
+    is the prompt if a file still has it; the `near` of a silence is the lesson nearest to the `floor`.
     """
-    if only not in ("", injections.ANSWERED, injections.SILENT):
-        raise VaultError(f"no kind of record {only!r:.40}", "choose answered or silent")
+    if only not in ("", injections.ANSWERED, injections.SILENT, FAILED):
+        raise VaultError(f"no kind of record {only!r:.40}", "choose answered, silent or failed")
     hooks = [event for event in injections.HOOKS if not only_prompts or event != injections.START]
+    hooks, only = ([injections.FAILURE], "") if only == FAILED else (hooks, only)
     chosen = Chosen(session, lesson, only, since, hooks)
     home, root, limit = vault.config.home, vault.root, max(1, limit)
     injections.take_in_misses(home, root)
@@ -256,13 +258,14 @@ def useful(
 
 
 @command
-def stale_lessons(vault: Vault, caller: Caller) -> dict[str, Any]:
+def stale_lessons(vault: Vault, caller: Caller, only_wrong: bool = False) -> dict[str, Any]:
     """List why lessons should be looked at again: `reasons`, each with what to `do`, and `lessons`.
 
-    Each has `lesson`, `title`, `path`, `why` and `kind` (wrong | anchor | file).
+    Each has `lesson`, `title`, `path`, `why` and `kind` (wrong | anchor | file); with `only_wrong` no
+    more than those that were called wrong.
     """
     caller.index(vault)
-    reasons = [*words.reasons(vault), *anchors.reasons(vault)]
+    reasons = [*words.reasons(vault), *(() if only_wrong else anchors.reasons(vault))]
     return {
         "reasons": [asdict(reason) for reason in reasons],
         "lessons": len({reason.lesson for reason in reasons}),

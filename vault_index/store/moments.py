@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from vault_index.errors import VaultError
@@ -130,6 +130,16 @@ def local(at: str, form: str = TO_MINUTES) -> str:
         return datetime.fromisoformat(at).astimezone().strftime(form)
     except (ValueError, OverflowError, OSError):
         return at
+
+
+def day_named(day: str) -> str:
+    """Return a day for people: `Today`, `Sunday 22 November 2026`; any other text as it is."""
+    try:
+        moment = date.fromisoformat(day)
+    except ValueError:
+        return day
+    near = {0: "Today", 1: "Yesterday"}.get((date.today() - moment).days)
+    return near or f"{moment:%A} {moment.day} {moment:%B %Y}"
 
 
 def lasted(began: str, ended: str) -> str:

@@ -6,31 +6,29 @@ import asyncio
 import hashlib
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Annotated
 
 from anyio.to_thread import current_default_thread_limiter, run_sync
 from fastapi import APIRouter, Body, FastAPI, Request
-from fastapi.responses import HTMLResponse
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from vault_index import api, features
 from vault_index.entrypoints import guard
 from vault_index.entrypoints.guard import Scope, is_write
 from vault_index.entrypoints.web import (
-    agents,
+    activity,
+    home,
     lessons,
     refusal,
     render,
     search,
-    today,
     vault,
     writing,
 )
 from vault_index.entrypoints.web.refusal import Refusal
-from vault_index.entrypoints.web.shapes import Error
 from vault_index.entrypoints.web.vault_client import VaultClient
 from vault_index.watch.vault_watch import AT_ONCE
 
@@ -91,37 +89,12 @@ async def live(request: Request) -> AsyncIterator[ServerSentEvent]:
         await asyncio.sleep(LOOK_SECONDS)
 
 
-# The page of the routes: `/openapi.json` in the frame of the other pages.
-
-docs_routes = APIRouter(include_in_schema=False)
-
-
-@docs_routes.get("/docs")
-def docs(request: Request) -> HTMLResponse:
-    """Show the routes."""
-    return render.page("docs.html", at="", title="Routes", routes=list(described(request.app)))
-
-
-def described(app: FastAPI) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield each route of an application, what it does, and the fields that it takes."""
-    openapi = app.openapi()
-    for path, methods in openapi["paths"].items():
-        for method, route in methods.items():
-            body = route.get("requestBody", {}).get("content", {}).get("application/json", {})
-            name = body.get("schema", {}).get("$ref", "").rpartition("/")[2]
-            schema = openapi["components"]["schemas"].get(name, {})
-            taken = [each["name"] for each in route.get("parameters", ()) if each["in"] == "query"]
-            about = " ".join(route["description"].partition("\n\n")[0].split())
-            yield f"{method.upper()} {path}", about, list(schema.get("properties", taken))
-
-
 # Threads that ask: as many as the watcher answers at once, and one more. The other requests wait in
 # their order, where threads would pass each other.
 THREADS = AT_ONCE + 1
 MAX_BODY = 8 * 1024 * 1024  # bytes: a bulk of a thousand pages
 QUERY = "/api/query"
 PRIVATE = "/page/private/"  # fragments of pages with what only the user of this machine may read
-REFUSALS: dict[int | str, dict[str, Any]] = {"4XX": {"model": Error}, "5XX": {"model": Error}}
 
 
 @asynccontextmanager
@@ -141,11 +114,10 @@ def application(
         title="Lessons",
         description="The lessons of a team, and the journal of its user.",
         version=version("lessons-vault"),
-        docs_url=None,  # whose script is on another host: `docs_routes`
+        docs_url=None,  # whose script is on another host
         redoc_url=None,
         redirect_slashes=False,
         lifespan=_limited,
-        responses=REFUSALS,
     )
     app.state.client = client
     app.add_middleware(render.WithName, name=client.root.name)
@@ -153,8 +125,8 @@ def application(
     app.state.keys = keys
     refusal.add_handlers(app, note, render.refused)
     of_lessons = (lessons.query_routes, lessons.routes, lessons.page_routes)
-    of_pages = (each.routes for each in (render, today, writing, search, agents, vault))
-    core = (*of_lessons, *of_pages, live_routes, docs_routes, *([key_routes] if keys else ()))
+    of_pages = (each.routes for each in (render, home, writing, search, activity, vault))
+    core = (*of_lessons, *of_pages, live_routes, *([key_routes] if keys else ()))
     for routes in (*core, *features.adding("routes")):
         app.include_router(routes)
     return app

@@ -1,16 +1,14 @@
 """The journal over HTTP: its routes, and its page, for whoever has the token or the page's key.
 
 Only its user may read its files. Paths of this machine are left out: of a session its folder and files,
-of a file in another place all but its name. The address of the page holds what it shows: the last
-weeks, a day's work, a session's records, or what a search finds.
+of a file in another place all but its name. The page is behind Activity, and its address holds what it
+shows: a day's work, a session's records, or what a search finds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, date, datetime, timedelta
-from itertools import groupby
-from operator import itemgetter
+from datetime import date
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query
@@ -18,23 +16,15 @@ from fastapi.responses import HTMLResponse
 
 from vault_index import api
 from vault_index.entrypoints.web.refusal import Refusal, refuse_unknown
-from vault_index.entrypoints.web.render import HEADERS, address_with, fragment, page
+from vault_index.entrypoints.web.render import address_with, fragment, page
 from vault_index.entrypoints.web.shapes import Text, Word
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
 from vault_index.entrypoints.words import journal as words
 from vault_index.hotpath import spool
-from vault_index.journal.record import (
-    CONCEPTS,
-    KINDS,
-    TYPES,
-    JournalHit,
-    JournalHits,
-    KeptRecord,
-    SessionHead,
-)
+from vault_index.journal.record import JournalHit, JournalHits, KeptRecord, SessionHead
 from vault_index.store import moments
 from vault_index.store.injections import key_of
-from vault_index.store.moments import lasted, local
+from vault_index.store.moments import lasted
 
 PREFIX = "/api/journal"
 PATHS = frozenset({"folder", "transcript", "path", "uuids"})
@@ -138,13 +128,11 @@ def without_paths(client: VaultClient, hits: Iterable[JournalHit]) -> Any:
 
 # The page.
 
-AT = "/journal"
+AT = "/activity/sessions"
 PRIVATE = "/page/private/journal"
-HITS, MAX_HITS = 20, 100
-AROUND = 12  # records before and after a moment
+HITS = 50
 SESSIONS = 100  # of a day
 MAX_CHARS = 20_000  # of a text; what follows is on the command line
-FOLDED_CHARS = 600
 FIELDS = ("text", "facts", "concepts", "files_read", "files_modified", "errors", "commands")
 
 Day = Annotated[str, Query(pattern=r"^(\d{4}-\d\d-\d\d)?$")]
@@ -157,73 +145,39 @@ page_routes = APIRouter(include_in_schema=False)
 
 @page_routes.get(AT)
 def journal(
-    narrowed: Narrowed,
-    query: Word = "",
-    kind: str = "",
-    day: Day = "",
-    session: Word = "",
-    around: Word = "",
+    query: Word = "", file: Word = "", day: Day = "", project: Word = "", session: Word = ""
 ) -> HTMLResponse:
-    """Show the page: a session, a moment, what a search finds, or a day."""
-    filters: dict[str, Any] = {"kind": kind, **narrowed}
-    project = narrowed["project"]
+    """Show the page: a session, what a search finds, or a day."""
     if session:
         contents = address_with(f"{PRIVATE}/session", id=session)
-    elif around:
-        contents = address_with(f"{PRIVATE}/around", anchor=around)
-    elif query or any(filters[name] for name in filters if name != "project"):
-        contents = address_with(f"{PRIVATE}/search", query=query, **filters)
+    elif query or file:
+        contents = address_with(f"{PRIVATE}/search", query=query, file=file)
     else:
         contents = address_with(f"{PRIVATE}/day", day=day, project=project)
-    return page(
-        "journal.html",
-        at=AT,
-        title="Journal",
-        query=query,
-        **filters,
-        is_narrowed=any(filters.values()),
-        kinds=KINDS,
-        types=TYPES,
-        concepts=CONCEPTS,
-        calendar=address_with(f"{PRIVATE}/days", day=day, project=project),
-        contents=contents,
-    )
-
-
-@page_routes.get(f"{PRIVATE}/days")
-def calendar(client: Client, day: Day = "", project: Word = "") -> HTMLResponse:
-    """Show the last weeks, nothing without a journal."""
-    if not spool.is_on():
-        return HTMLResponse("", headers=HEADERS)
-    counts = client.ask(api.journal.days(project=project), status=422)
-    today = max(datetime.now(UTC).date(), datetime.now().astimezone().date())
-    drawn = days_drawn(counts, _day(day), today)
-    return fragment("journal_days.html", calendar=drawn, chosen=day, project=project)
+    values: dict[str, Any] = {"query": query, "file": file, "day": day, "contents": contents}
+    return page("journal.html", at="/activity", title="Sessions", **values)
 
 
 @page_routes.get(f"{PRIVATE}/day")
 def day_page(client: Client, day: Day = "", project: Word = "") -> HTMLResponse:
     """Show the sessions of a day, by default of the latest that has some."""
     if not spool.is_on():
-        return fragment("journal_off.html")
+        return fragment("journal_day.html", is_off=True)
     counts = client.ask(api.journal.days(project=project), status=422)
     day = _day(day) or max((each for each in counts if each[:4] != "0000"), default="")
     if not day:
-        return fragment("journal_day.html", day="", project=project)
+        return fragment("journal_day.html", is_off=False, day="", project=project)
     of_day = client.ask(api.journal.day(day=day, project=project, limit=SESSIONS), status=422)
-    sessions = [_session(client, each.session, each.records) for each in of_day]
     return fragment(
         "journal_day.html",
+        is_off=False,
         day=day,
-        name=day_named(day),
+        name=moments.day_named(day),
         before=max((each for each in counts if each < day), default=""),
         after=min((each for each in counts if each > day), default=""),
         project=project,
-        sessions=sessions,
+        sessions=[_session(client, each.session, each.records) for each in of_day],
         count=counts.get(day, 0),
-        prompts=sum(each["typed"] for each in sessions),
-        files=len({(each["project"], file) for each in sessions for file in each["files"]}),
-        projects=sorted({each["project"] for each in sessions}),
     )
 
 
@@ -236,47 +190,13 @@ def session_page(client: Client, id: Word) -> HTMLResponse:
     return fragment("journal_session.html", session=session, records=records)
 
 
-@private.get("/around")
-def around_page(client: Client, anchor: Word) -> HTMLResponse:
-    """Show what came before and after a record, a session's beginning or a time."""
-    question = api.journal.timeline(anchor=anchor, before=AROUND, after=AROUND, full=True)
-    answer = client.ask(question, status=404)
-    records = [_record(client, each.whole or each) for each in answer.records]
-    return fragment(
-        "journal_around.html",
-        anchor=answer.anchor,
-        # a session that goes on later comes twice
-        groups=[list(group) for _, group in groupby(records, key=itemgetter("session"))],
-        earlier=records[0]["id"] if records else "",
-        later=records[-1]["id"] if records else "",
-    )
-
-
 @private.get("/search")
-def hits(
-    client: Client,
-    narrowed: Narrowed,
-    query: Word = "",
-    kind: Kind | None = None,
-    limit: Annotated[int, Query(ge=1, le=MAX_HITS)] = HITS,
-) -> HTMLResponse:
-    """Show the records that a search finds."""
-    is_asked, answer = is_search(query, narrowed), JournalHits()
-    if is_asked:
-        answer = _search(client, query, [kind] if kind else [], limit, narrowed)
-    hits = [_record(client, each) for each in answer.hits]
-    named = {"query": query, "kind": kind, **narrowed}
-    following = min(limit + HITS, MAX_HITS)
-    has_more = len(hits) == limit < MAX_HITS
-    return fragment(
-        "journal_hits.html",
-        is_asked=is_asked,
-        hits=hits,
-        older=answer.older,
-        everything=address_with(AT, **{**named, "since": "all"}),
-        text_only=answer.text_only,
-        more=address_with(f"{PRIVATE}/search", **named, limit=following) if has_more else "",
-    )
+def hits(client: Client, query: Word = "", file: Word = "") -> HTMLResponse:
+    """Show the records that a search finds, of all times."""
+    asked = narrowed(file=file, since="all")
+    answer = _search(client, query, [], HITS, asked) if query or file else JournalHits()
+    found = [_record(client, each) for each in answer.hits]
+    return fragment("journal_hits.html", hits=found, text_only=answer.text_only)
 
 
 page_routes.include_router(private)
@@ -294,8 +214,6 @@ def _session(
 ) -> dict[str, Any]:
     return {
         **client.shown_values(session, exclude=PATHS),
-        "began": local(session.began),
-        "until": local(session.ended, "%H:%M"),
         "lasted": lasted(session.began, session.ended),
         "summary": [client.shown_values(each.fields, exclude=PATHS) for each in summaries],
     }
@@ -309,50 +227,6 @@ def _record(client: VaultClient, record: words.AnyRecord) -> dict[str, Any]:
         **values,
         "text": text[:MAX_CHARS],
         "rest": max(0, len(text) - MAX_CHARS),
-        "is_long": len(text) > FOLDED_CHARS,
         "label": words.kind(record),
-        "when": local(record.at),
         "key": key_of(record.text) if record.kind == "prompt" else "",
     }
-
-
-WEEKS = 12
-LEVELS = 4  # of colour; the number is in the cell, too
-
-
-def days_drawn(counts: Mapping[str, int], chosen: str, today: date) -> dict[str, Any]:
-    """Return the days of the last weeks in columns of a week each, Monday first.
-
-    The weeks end with that of the `chosen` day where it is older than they are.
-    """
-    end = today
-    if chosen and date.fromisoformat(chosen) < today - timedelta(weeks=WEEKS - 1):
-        end = max(date.fromisoformat(chosen), date.min + timedelta(weeks=WEEKS - 1))
-    monday = end - timedelta(days=end.weekday(), weeks=WEEKS - 1)
-    shown = [monday + timedelta(days=number) for number in range(7 * WEEKS)]
-    most = max((counts.get(day.isoformat(), 0) for day in shown), default=0)
-    cells = [
-        {
-            "day": day.isoformat(),
-            "name": day_named(day.isoformat()),
-            "count": (count := counts.get(day.isoformat(), 0)),
-            "level": -(-LEVELS * count // most) if most else 0,
-        }
-        for day in shown
-        if day <= today
-    ]
-    return {
-        "cells": cells,
-        "months": [f"{day:%b}" if day.day <= 7 else "" for day in shown[::7]],
-        "sessions": sum(cell["count"] for cell in cells),
-        "days": sum(bool(cell["count"]) for cell in cells),
-    }
-
-
-def day_named(day: str) -> str:
-    """Return a day for people: `Sunday 22 November 2026`; any other text as it is."""
-    try:
-        moment = date.fromisoformat(day)
-    except ValueError:
-        return day
-    return f"{moment:%A} {moment.day} {moment:%B %Y}"

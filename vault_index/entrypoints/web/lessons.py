@@ -19,11 +19,18 @@ from pydantic import Field, ValidationError
 from vault_index import api
 from vault_index.api.search import SearchHealth
 from vault_index.entrypoints.guard import HAS_TOKEN, NO_TOKEN, TOKEN_HINT
-from vault_index.entrypoints.web import shapes
 from vault_index.entrypoints.web.markdown import html_of
 from vault_index.entrypoints.web.refusal import FIELDS_HINT, Refusal, refuse_unknown, said
 from vault_index.entrypoints.web.render import fragment, page
-from vault_index.entrypoints.web.shapes import Id, IngestBody, QueryBody, Text, UpdateBody
+from vault_index.entrypoints.web.shapes import (
+    MAX_TEXT_CHARS,
+    BulkBody,
+    Id,
+    IngestBody,
+    QueryBody,
+    Text,
+    UpdateBody,
+)
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
 from vault_index.search import query as searches
 from vault_index.search.hit import Hit, HitList
@@ -43,7 +50,7 @@ routes = APIRouter(
 )
 
 
-@routes.post("/ingest", response_model=shapes.Written)
+@routes.post("/ingest")
 def ingest(
     client: Client, body: IngestBody, if_none_match: Annotated[str, Header()] = ""
 ) -> Mapping[str, Any]:
@@ -58,8 +65,8 @@ def ingest(
     return _classified(client, [written])[0]
 
 
-@routes.post("/ingest/bulk", response_model=shapes.BulkAnswer)
-def ingest_bulk(client: Client, body: shapes.BulkBody) -> dict[str, Any]:
+@routes.post("/ingest/bulk")
+def ingest_bulk(client: Client, body: BulkBody) -> dict[str, Any]:
     """Add lessons to the vault, or change those of these ids; one that is refused keeps no other out."""
     bodies: dict[int, IngestBody] = {}
     errors: list[dict[str, Any]] = []
@@ -72,13 +79,16 @@ def ingest_bulk(client: Client, body: shapes.BulkBody) -> dict[str, Any]:
             why = {"error": said(error.errors()), "hint": FIELDS_HINT}
             errors.append({"index": number, "id": id, **why})
     items = dict(zip(bodies, _written(client, bodies.values()), strict=True))
-    errors += [{"index": number, **item} for number, item in items.items() if "error" in item]
+    for number, item in items.items():
+        if "error" in item:
+            why = {"error": item["error"], "hint": item["hint"]}
+            errors.append({"index": number, "id": item["id"], **why})
     lessons = _classified(client, [item for item in items.values() if "error" not in item])
     errors.sort(key=lambda error: error["index"])
     return {"ingested": len(lessons), "errors": errors, "lessons": lessons}
 
 
-@routes.put("/lessons/{id:path}", response_model=shapes.Written)
+@routes.put("/lessons/{id:path}")
 def update(client: Client, id: str, body: UpdateBody) -> dict[str, Any]:
     """Change a lesson in its file; what the request does not name stays."""
     values = body.model_dump(exclude_none=True)
@@ -124,7 +134,12 @@ def _classified(client: VaultClient, items: Sequence[Mapping[str, Any]]) -> list
     unfiled = [item["id"] for item in items if not item["categories"]]
     proposed = _filed(client, unfiled) if unfiled else {}
     return [
-        {**item, "categories": item["categories"] or proposed.get(item["id"], [])} for item in items
+        {
+            "id": item["id"],
+            "categories": item["categories"] or proposed.get(item["id"], []),
+            "status": item["status"],
+        }
+        for item in items
     ]
 
 
@@ -196,14 +211,14 @@ def query(client: Client, request: Request, body: QueryBody) -> JSONResponse:
     return JSONResponse({**results, "query_time_ms": took, "model": _model(answer)})
 
 
-@query_routes.get("/lessons/{id:path}", response_model=shapes.Lesson)
+@query_routes.get("/lessons/{id:path}")
 def whole(client: Client, id: str) -> dict[str, Any]:
     """Return a whole lesson, but for those that hooks leave out."""
     _required(client, id)
     entry = client.ask(api.lesson.show(name=id), status=404)["entry"]
     if entry["withheld"]:
         raise Refusal(403, "this lesson is withheld", "open its page with the key")
-    return {**entry, "source_file": entry["path"]}
+    return {key: entry[key] for key in entry if key != "file_hash"} | {"source_file": entry["path"]}
 
 
 @query_routes.get("/categories")
@@ -212,11 +227,17 @@ def categories(client: Client) -> dict[str, dict[str, int]]:
     return {"categories": client.ask(api.lesson.count())["counts"]}
 
 
-@query_routes.get("/courses", response_model=shapes.CoursesAnswer)
+@query_routes.get("/courses")
 def courses(client: Client) -> dict[str, Any]:
     """List the documents with numbered lessons."""
     listed = client.ask(api.document.courses(), settled=True)
-    shown = [asdict(course) | {"lesson_count": len(course.lessons)} for course in listed]
+    shown = []
+    for course in listed:
+        lessons = [
+            {"number": each.number, "title": each.title, "link": each.link, "id": each.id}
+            for each in course.lessons
+        ]
+        shown.append({**asdict(course), "lesson_count": len(lessons), "lessons": lessons})
     titles = [course.title for course in listed]
     return {"total_courses": len(titles), "course_titles": titles, "courses": shown}
 
@@ -269,7 +290,7 @@ SHOWN_KEYS = frozenset({"title", "categories", "category", "fires_on", "silent_o
 
 page_routes = APIRouter(include_in_schema=False)
 LessonId = Annotated[Id, Query(min_length=1)]
-FileText = Annotated[Text, Field(max_length=shapes.MAX_TEXT_CHARS)]
+FileText = Annotated[Text, Field(max_length=MAX_TEXT_CHARS)]
 BodyText = Annotated[FileText, Body(embed=True)]
 
 
@@ -280,12 +301,12 @@ def lesson(client: Client, id: str) -> HTMLResponse:
     entry = answer["entry"]
     if entry is None:
         values = {"title": "No such lesson", "near": answer["near"]}
-        return page("lesson_missing.html", at="", status=404, id=id, **values)
+        return page("lesson_missing.html", at="/lessons", status=404, id=id, **values)
     if entry["withheld"]:  # the title may be what is to stay private
         values = {"parts": PRIVATE, "title": entry["id"], "body": None}
     else:
         values = {"parts": PUBLIC, "title": entry["title"], "body": True, **_body(answer)}
-    return page("lesson.html", at="", id=entry["id"], **values)
+    return page("lesson.html", at="/lessons", id=entry["id"], **values)
 
 
 @page_routes.get(f"{PUBLIC}/body")
@@ -314,24 +335,23 @@ def prompts(client: Client, request: Request, id: LessonId) -> HTMLResponse:
     return fragment("lesson_prompts.html", **client.ask(api.lesson.prompts(id=id), status=404))
 
 
-@page_routes.get(f"{PRIVATE}/history")
-def history(client: Client, id: LessonId) -> HTMLResponse:
-    """Show the commits that changed it."""
+@page_routes.get(f"{PRIVATE}/past")
+def past(client: Client, id: LessonId) -> HTMLResponse:
+    """Show how often agents got it, and the commits that changed it."""
+    used = client.ask(api.lesson.tally(id=id))
     answer = client.ask(api.lesson.history(id=id), status=404)
-    return fragment("lesson_history.html", id=id, **answer)
+    return fragment("lesson_past.html", id=id, **used, **answer)
 
 
 @page_routes.get(f"{PRIVATE}/patch")
 def patch(client: Client, id: LessonId, commit: Annotated[Id, Query()]) -> HTMLResponse:
     """Show what a commit changed."""
     text: str = client.ask(api.lesson.diff(id=id, commit=commit), status=404)["patch"]
-    return fragment("lesson_patch.html", **_patch(text.split("\n")))
-
-
-@page_routes.get(f"{PRIVATE}/use")
-def use(client: Client, id: LessonId) -> HTMLResponse:
-    """Show how often agents got it."""
-    return fragment("lesson_use.html", **client.ask(api.lesson.tally(id=id)))
+    lines = text.split("\n")
+    first = next((number for number, line in enumerate(lines) if line.startswith("@@")), len(lines))
+    changed = [visible(line) for line in lines[first:] if line]
+    left_out = max(0, len(changed) - MAX_PATCH)
+    return fragment("diff.html", lines=changed[:MAX_PATCH], left_out=left_out)
 
 
 def _asked(client: VaultClient, id: str) -> Mapping[str, Any]:
@@ -364,11 +384,3 @@ def _body(answer: Mapping[str, Any]) -> dict[str, Any]:
         "before": of_file[at - 1] if at else None,
         "after": of_file[at + 1] if at + 1 < len(of_file) else None,
     }
-
-
-def _patch(lines: list[str]) -> dict[str, Any]:
-    first = next((number for number, line in enumerate(lines) if line.startswith("@@")), len(lines))
-    changed = [line for line in lines[first:] if line]
-    kinds = {"+": "added", "-": "removed", "@": "quiet"}
-    shown = [(kinds.get(line[:1], ""), visible(line)) for line in changed[:MAX_PATCH]]
-    return {"lines": shown, "left_out": len(changed) - len(shown)}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
@@ -43,11 +43,9 @@ LANGUAGES = frozenset(
 )
 MAX_CODE = 2_000  # characters of a block
 MAX_COLOURED = 10_000  # characters of a text
-EXCERPT_LINES = 6  # of code
-MIN_ROOM = 60  # characters: a text that would be cut to less is left out
 BEFORE_CHARS = 80  # of an excerpt before the first word that is marked
 
-_OWN_PAGE = re.compile(r"/(?:\?|lesson/|ask$)")
+_OWN_PAGE = re.compile(r"/(?:lessons(?:\?|$)|lesson/|ask$)")
 _MAIL = re.compile(r"[^\s@<>\"]+@[^\s@<>\"]+")
 
 
@@ -81,83 +79,27 @@ def html_of(
 
 
 def excerpt_of(text: str, chars: int, marked: re.Pattern[str] | None, title: str = "") -> Markup:
-    """Return a piece of a markdown text as HTML, from the first marked word on, with all of them marked.
+    """Return a piece of a markdown text without its marks, from about the first marked word on.
 
-    A heading that repeats the title is left out; links are their words.
+    A heading that repeats the title is left out.
     """
-    shown, _ = _bounded(text[: 10 * MAX_PROSE])
-    parser = _parser()
-    env: dict[str, Any] = {"path": "", "links": [], "lower": 0, "marked": marked}
-    env |= {"mark": _highlight, "excerpt": True}
-    tokens = parser.parse(visible(shown), env)
-    if len(tokens) > 2 and tokens[0].type == "heading_open" and tokens[1].content == title:
-        del tokens[:3]
-    start, seek = _begin_of(tokens, marked)
-    cut = list(_cut(tokens[start:], marked if seek else None, chars))
-    return Markup(parser.renderer.render(cut, parser.options, env))
+    tokens = _parser().parse(visible(text[: 10 * MAX_PROSE]), {})
+    blocks = [" ".join(_words_of(token).split()) for token in tokens if token.content.strip()]
+    plain = " ".join(block for block in blocks if block != title)
+    match = marked.search(plain) if marked else None
+    begin = match.start() - BEFORE_CHARS if match and match.start() > BEFORE_CHARS else 0
+    shown = plain[begin : begin + chars]
+    shown = f"… {shown.partition(' ')[2] or shown}" if begin else shown
+    if begin + chars < len(plain):
+        shown = f"{shown.rpartition(' ')[0] or shown} …"
+    return with_marks(shown, marked)
 
 
-def _begin_of(tokens: Sequence[Token], marked: re.Pattern[str] | None) -> tuple[int, bool]:
-    """Return the token that an excerpt begins with, and whether its first marked word is far in it."""
-    block, before = 0, 0
-    for number, token in enumerate(tokens):
-        if token.level == 0 and token.nesting >= 0:
-            block, before = number, 0
-        match = marked.search(token.content) if marked and token.content else None
-        if match is None:
-            before += len(token.content)
-        elif before + match.start() <= BEFORE_CHARS:
-            return block, False
-        else:
-            return number - (token.type in ("inline", "prose")), match.start() > BEFORE_CHARS
-    return 0, False
-
-
-def _cut(tokens: Sequence[Token], seek: re.Pattern[str] | None, room: int) -> Iterator[Token]:
-    """Yield tokens until their texts fill the room, and the ends of what is open then."""
-    opened: list[Token] = []
-    for token in tokens:
-        if token.nesting == 1:
-            opened.append(token)
-        elif token.nesting == -1:
-            if not opened:  # its beginning is before the excerpt
-                continue
-            opened.pop()
-        elif token.content:
-            if len(token.content) > room < MIN_ROOM:
-                break
-            room, seek = room - _shorten(token, seek, room), None
-        yield token
-        if room <= 0:
-            break
-    for token in reversed(opened):
-        yield Token(token.type.replace("_open", "_close"), token.tag, -1)
-
-
-def _shorten(token: Token, seek: re.Pattern[str] | None, room: int) -> int:
-    """Cut the text of a token to a window, around what is sought in it; return how long it is."""
-    parts = [part for part in token.children or [token] if part.content]
-    text = "".join(part.content for part in parts)
-    match = seek.search(text) if seek else None
-    skipped = max(0, match.start() - BEFORE_CHARS) if match else 0
-    if token.type in ("fence", "code_block"):
-        lines = token.content.splitlines()
-        first = token.content.count("\n", 0, skipped)
-        kept = lines[first : first + EXCERPT_LINES]
-        more = first + EXCERPT_LINES < len(lines)
-        token.content = "\n".join(line[:200] for line in kept) + ("\n…" if more else "")
-        return len(token.content)
-    at = taken = 0
-    for part in parts:
-        begin, end = max(0, skipped - at), max(0, skipped + room - at)
-        at += len(part.content)
-        whole, part.content = part.content, part.content[begin:end]
-        if begin and part.content:
-            part.content = f"… {part.content.partition(' ')[2] or part.content}"
-        if end < len(whole) and part.content:
-            part.content = f"{part.content.rpartition(' ')[0] or part.content} …"
-        taken += len(part.content)
-    return taken
+def _words_of(token: Token) -> str:
+    """Return what a block says, with the words of its links and images."""
+    if not token.children:
+        return token.content
+    return "".join(child.content or " " * child.type.endswith("break") for child in token.children)
 
 
 def _bounded(text: str) -> tuple[str, int]:
@@ -193,18 +135,14 @@ class _Renderer(RendererHTML):
     def renderToken(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
         """Write a tag."""
         token = tokens[idx]
-        if env.get("excerpt") and token.type.startswith("heading_"):
-            return "<p><strong>" if token.nesting == 1 else "</strong></p>\n"
         start = token.attrs.get("start")
         token.attrs = {} if start is None else {"start": int(start)}
         if token.type.startswith("heading_"):
             token.tag = f"h{min(LOWEST, int(token.tag[1]) + env['lower'])}"
         return super().renderToken(tokens, idx, options, env)
 
-    def table_open(self, _tokens: object, _idx: int, _options: Any, env: Any) -> str:
+    def table_open(self, *_: object) -> str:
         """Begin a block that scrolls, and can be reached by keyboard."""
-        if env.get("excerpt"):
-            return '<div class="scroll"><table>\n'
         return '<div class="scroll" tabindex="0"><table>\n'
 
     def table_close(self, *_: object) -> str:
@@ -219,8 +157,6 @@ class _Renderer(RendererHTML):
         is_short = len(token.content) <= MAX_CODE and env["coloured"] <= MAX_COLOURED
         is_coloured = is_short and language.lower() in LANGUAGES
         code = _coloured(token.content, language.lower()) if is_coloured else escape(token.content)
-        if env.get("excerpt"):
-            return f"<pre><code>{code}</code></pre>\n"
         label = f"<small>{escape(language)}</small>" if language else ""
         return f'{label}<pre tabindex="0"><code>{code}</code></pre>\n'
 
@@ -235,15 +171,13 @@ class _Renderer(RendererHTML):
 
     prose = text  # one whose marks were not looked at
 
-    def code_inline(self, tokens: Sequence[Token], idx: int, _options: Any, env: Any) -> str:
-        """Write code within a line, of an excerpt with its marks."""
-        marked = env["marked"] if env.get("excerpt") else None
-        return f"<code>{with_marks(tokens[idx].content, marked)}</code>"
+    def code_inline(self, tokens: Sequence[Token], idx: int, *_: object) -> str:
+        """Write code within a line, without the parser's own attributes."""
+        return f"<code>{escape(tokens[idx].content)}</code>"
 
     def link_open(self, tokens: Sequence[Token], idx: int, _options: Any, env: Any) -> str:
         """Begin a link that may be one."""
-        href = "" if env.get("excerpt") else str(tokens[idx].attrGet("href") or "")
-        address = _shown_address(href, env["path"])
+        address = _shown_address(str(tokens[idx].attrGet("href") or ""), env["path"])
         env["links"].append("</a>" if address else "")
         return _link(address) if address else ""
 
@@ -256,7 +190,7 @@ class _Renderer(RendererHTML):
         address = _shown_address(str(tokens[idx].attrGet("src") or ""), "")
         words = self.renderInlineAsText(tokens[idx].children or [], options, env)
         text = f"image: {words or address or 'without a description'}"
-        if any(env["links"]) or not address or env.get("excerpt"):
+        if any(env["links"]) or not address:
             return str(escape(text))
         return f"{_link(address)}{escape(text)}</a>"
 

@@ -10,19 +10,21 @@ import base64
 import hashlib
 from collections.abc import Mapping
 from contextvars import ContextVar
+from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlencode
 
-from fastapi import APIRouter
-from fastapi.responses import HTMLResponse, Response
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.features import FEATURES
 from vault_index.search.hit import percent_of
+from vault_index.store import moments
 from vault_index.text.quote import visible
 
 if TYPE_CHECKING:
@@ -32,7 +34,6 @@ CSP = (
     "default-src 'none'; script-src 'self'{script}; style-src 'self'{styles}; img-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-FIRST_SCRIPT = "theme.js"
 HEADERS = {
     "content-security-policy": CSP.format(script="", styles=""),
     "referrer-policy": "no-referrer",
@@ -40,14 +41,17 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cache-control": "no-store",
 }
+SECONDS, LONG_AGO = 120, 90 * 86_400
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-NAVIGATION = (  # address, name and icon
-    ("/", "Today", "sun"),
-    ("/search", "Search", "search"),
-    ("/agents", "Agents", "bot"),
-    *(each.page for each in FEATURES if each.page),
-    ("/vault", "Vault", "vault"),
+_PAGES = tuple(each.page for each in FEATURES if each.page)
+# address and name; a page below another is named on that one
+NAVIGATION = (
+    *(("/", "Home"), ("/lessons", "Lessons"), ("/activity", "Activity")),
+    *(each for each in _PAGES if each[0].count("/") == 1),
+    ("/vault", "Vault"),
 )
+BESIDE = tuple(each for each in _PAGES if each[0].count("/") > 1)
+MOVED = {"/search": "/lessons", "/agents": "/activity", "/journal": "/activity", "/review": "/"}
 # of vaults, so that tabs of several are told apart; white on each is at least 4.5:1
 COLOURS = ("#1d5c8a", "#0f6b5c", "#5b4bb5", "#9a3f6d", "#8a4b14", "#3f6212", "#a13030", "#475569")
 
@@ -63,7 +67,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(navigation=NAVIGATION, static=address_of, icon=_icon)
+    environment.globals.update(navigation=NAVIGATION, static=address_of, ago=_ago)
     environment.globals.update(lesson=address_of_lesson, address_with=address_with)
     # a style sheet or script of ours, a file of this package, as it goes between its tags
     environment.globals.update(within=lambda name: Markup(_static()[name].decode()))
@@ -101,7 +105,7 @@ class WithName:
 
 def page(template: str, *, at: str, title: str, status: int = 200, **values: Any) -> HTMLResponse:
     """Return a page; `at` is the address of its entry in the navigation, or ""."""
-    values |= {"at": at, "title": title, "vault": _shown.get()}
+    values = {"wide": False, **values, "at": at, "title": title, "vault": _shown.get()}
     text = _environment().get_template(template).render(**values)
     return HTMLResponse(text, status, headers={**HEADERS, "content-security-policy": _policy()})
 
@@ -117,16 +121,22 @@ def fragment(template: str, **values: Any) -> HTMLResponse:
     return HTMLResponse(_environment().get_template(template).render(**values), headers=HEADERS)
 
 
-def _icon(name: str) -> Markup:
-    use = '<svg class="icon" aria-hidden="true"><use href="{}#{}"/></svg>'
-    return Markup(use).format(address_of("icons.svg"), name)
+def _ago(at: str) -> Markup:
+    """Return a moment of ISO 8601 for people: how long ago, and when exactly on hover."""
+    try:
+        moment = datetime.fromisoformat(at)
+    except ValueError:
+        return escape(at)
+    seconds = (datetime.now(UTC) - moment.astimezone()).total_seconds()
+    recent = moments.ago(seconds) if seconds >= SECONDS else "just now"
+    text = recent if seconds < LONG_AGO else f"{moment.day} {moment:%b %Y}"
+    exact = moments.local(at, moments.TO_SECONDS)
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(at, exact, text)
 
 
 @cache
 def _policy() -> str:
-    sheets = [name for name in _static() if name.endswith(".css")]
-    styles = "".join(map(_source, sheets))
-    return CSP.format(script=_source(FIRST_SCRIPT), styles=styles)
+    return CSP.format(script=_source("theme.js"), styles=_source("page.css"))
 
 
 def _source(name: str) -> str:
@@ -158,6 +168,16 @@ async def tab_icon() -> Response:
     """Return the icon of the vault's tab, in its colour."""
     icon = _static()["icon.svg"].replace(COLOURS[0].encode(), _shown.get().colour.encode())
     return Response(icon, media_type="image/svg+xml", headers=HEADERS)
+
+
+def moved(request: Request) -> RedirectResponse:
+    """Lead from the address of a page as a bookmark has it to the page of today."""
+    to = request.url.replace(path=MOVED[request.url.path])
+    return RedirectResponse(f"{to.path}?{to.query}" if to.query else to.path, 301, headers=HEADERS)
+
+
+for _old in MOVED:
+    routes.add_api_route(_old, moved, include_in_schema=False)
 
 
 @routes.get("/static/{version}/{name}")

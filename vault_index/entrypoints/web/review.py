@@ -1,4 +1,4 @@
-"""The page of proposals that wait: the evidence for each, and what a person decides about it.
+"""Proposals in the list of Home: the evidence for each, and what a person decides about it.
 
 A decision has the effects of `lessons review`. All of it is private: proposals quote sessions.
 """
@@ -13,14 +13,14 @@ from fastapi.responses import HTMLResponse
 from vault_index import api
 from vault_index.api import codec
 from vault_index.entrypoints.web.lessons import one_at_a_time
+from vault_index.entrypoints.web.markdown import html_of
 from vault_index.entrypoints.web.refusal import Refusal
-from vault_index.entrypoints.web.render import fragment, page
+from vault_index.entrypoints.web.render import fragment
 from vault_index.entrypoints.web.shapes import Text
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
 from vault_index.entrypoints.words import proposals
 
 PRIVATE = "/page/private/review"
-AT_ONCE = 100  # proposals in the list; a button shows more
 
 Id = Annotated[Text, Query(min_length=1, max_length=80)]
 BodyText = Annotated[Text, Body(embed=True)]  # a value of a body by its name
@@ -28,28 +28,6 @@ BodyFlag = Annotated[bool, Body(embed=True)]
 
 routes = APIRouter(include_in_schema=False)
 decisions = APIRouter(prefix=PRIVATE, dependencies=[Depends(one_at_a_time)])
-
-
-@routes.get("/review")
-def review() -> HTMLResponse:
-    """Show the page."""
-    return page("review.html", at="/review", title="Review")
-
-
-@routes.get(f"{PRIVATE}/list")
-def listed(
-    client: Client, limit: Annotated[int, Query(ge=1, le=100_000)] = AT_ONCE
-) -> HTMLResponse:
-    """List the proposals that wait, oldest first."""
-    waiting, notes = client.look(api.proposal.select())
-    return fragment(
-        "review_list.html",
-        proposals=waiting[:limit],
-        words=proposals,
-        count=len(waiting),
-        notes=notes,
-        next_limit=limit + AT_ONCE if len(waiting) > limit else 0,
-    )
 
 
 @routes.get(f"{PRIVATE}/card")
@@ -60,29 +38,22 @@ def card(client: Client, id: Id) -> HTMLResponse:
         categories = sorted(client.ask(api.lesson.count())["counts"])
     except Refusal as refusal:
         categories, notes = [], [*notes, f"warning: no categories to choose from: {refusal.error}"]
-    has_git = (client.root / ".git").exists()
-    values = {"categories": categories, "notes": notes, "has_git": has_git}
-    return fragment("review_card.html", card=proposal, words=proposals, **values)
+    values = {"categories": categories, "notes": notes, "has_git": _has_git(client)}
+    values |= {"text": html_of(proposal.text), "words": proposals}
+    return fragment("review_card.html", card=proposal, **values)
 
 
-@routes.get(f"{PRIVATE}/source")
-def source(client: Client, id: Id) -> dict[str, str]:
-    """Return the lesson file that a proposal would be, to be edited."""
-    (proposal,), _ = client.look(api.proposal.cards(id=id))
-    if not proposal.source:
-        raise Refusal(422, "this proposal cannot be read", "correct its file, or reject it")
-    return {"source": proposal.source}
+def _has_git(client: VaultClient) -> bool:
+    return (client.root / ".git").exists()
 
 
-@routes.get(f"{PRIVATE}/merge")
-def plan_merge(
-    client: Client, id: Id, into: Annotated[Text, Query(max_length=1000)] = ""
-) -> dict[str, Any]:
-    """Return what merging a proposal into a lesson would change."""
+@routes.post(f"{PRIVATE}/merge/plan")
+def plan_merge(client: Client, id: BodyText, into: BodyText = "") -> HTMLResponse:
+    """Show what merging a proposal into a lesson would change."""
     if not into.strip():
         raise Refusal(422, "no lesson is named", "name one by its id, such as devops/heap")
     plan, notes = client.look(api.proposal.merge(id=id, into=into.strip()))
-    return {key: plan[key] for key in ("id", "title", "path", "diff", "before")} | {"notes": notes}
+    return fragment("review_plan.html", id=id, plan=plan, notes=notes, has_git=_has_git(client))
 
 
 @decisions.post("/accept")

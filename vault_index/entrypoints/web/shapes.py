@@ -1,4 +1,4 @@
-"""Input and output of each route, as `/openapi.json` shows it."""
+"""The input of each route, as `/openapi.json` shows it."""
 
 from __future__ import annotations
 
@@ -100,34 +100,6 @@ class QueryBody(Body):
     collections: Annotated[list[Collection], Field(min_length=1, max_length=3)] | None = None
 
 
-class Lesson(BaseModel):
-    """A whole lesson, as `lessons show --json` has it. `path` and `source_file` are its file from the
-    vault's root.
-    """
-
-    id: str
-    title: str
-    document: str
-    text: str
-    categories: list[str]
-    filed_by: str
-    tags: list[str]
-    type: str
-    confidence: int
-    path: str
-    source_file: str
-    link: str
-    author: str
-    created_at: str | None
-    updated_at: str | None
-    withheld: str
-    fires_on: list[str]
-    silent_on: list[str]
-    fires_on_error: list[str]
-    silent_on_error: list[str]
-    applies_to: list[str]
-
-
 class IngestBody(Body):
     """A lesson to be, or new content of the one that has this id.
 
@@ -140,35 +112,10 @@ class IngestBody(Body):
     source_file: Source | None = None
 
 
-class Written(BaseModel):
-    """A lesson that is on the disk; its categories are those it was given, else the classifier's."""
-
-    id: str
-    categories: list[str]
-    status: Literal["ingested", "updated"]
-
-
 class BulkBody(Body):
     """Lessons to be: each is taken or refused by itself, also for what its fields hold."""
 
     lessons: Annotated[list[IngestBody | Any], Field(max_length=MAX_BULK)]
-
-
-class BulkError(BaseModel):
-    """A lesson that was not taken: its place in the request, from 0."""
-
-    index: int
-    id: str
-    error: str
-    hint: str
-
-
-class BulkAnswer(BaseModel):
-    """How many were taken, which, and which were not."""
-
-    ingested: int
-    errors: list[BulkError]
-    lessons: list[Written]
 
 
 class UpdateBody(Body):
@@ -197,38 +144,3 @@ class AskBody(Body):
     document: Document = ""
     lesson: LessonNumber | None = None
     category: Annotated[Text, Field(max_length=200)] = ""
-
-
-class CourseLesson(BaseModel):
-    """A lesson of a course; `number` is null where it says none."""
-
-    number: int | None
-    title: str
-    link: str
-    id: str
-
-
-class Course(BaseModel):
-    """A document with numbered lessons."""
-
-    title: str
-    path: str
-    link: str
-    author: str
-    lesson_count: int
-    lessons: list[CourseLesson]
-
-
-class CoursesAnswer(BaseModel):
-    """The courses of the vault, by title."""
-
-    total_courses: int
-    course_titles: list[str]
-    courses: list[Course]
-
-
-class Error(BaseModel):
-    """The error, and the next step."""
-
-    error: str
-    hint: str

@@ -1,4 +1,4 @@
-"""The page of the vault in numbers: what it holds, what is used, what needs a look.
+"""Vault: whether it is well, what it holds, and how it is set.
 
 Lessons are counted for anybody. Texts that agents received and the state of this machine are private.
 """
@@ -13,7 +13,6 @@ from vault_index.entrypoints import doctor
 from vault_index.entrypoints.web.render import fragment, page
 from vault_index.entrypoints.web.vault_client import Client
 from vault_index.entrypoints.words import status
-from vault_index.store import moments
 from vault_index.vault import open_vault
 
 PRIVATE = "/page/private/vault"
@@ -35,14 +34,9 @@ def overview(client: Client) -> HTMLResponse:
     """Show the vault in numbers."""
     numbers = client.ask(api.document.overview())
     health = client.ask(api.search.health())
-    return fragment(
-        "vault_overview.html",
-        **numbers,
-        degraded=moments.local(health.degraded_since),
-        missing=client.shown_error(health.text_only),
-        shown_categories=numbers["categories"][:MAX_ROWS],
-        most=max((each["lessons"] for each in numbers["categories"]), default=1),
-    )
+    missing = client.shown_error(health.text_only)
+    degraded = {"degraded": health.degraded_since, "missing": missing}
+    return fragment("vault_overview.html", **numbers, **degraded)
 
 
 @routes.get(f"{PRIVATE}/state")
@@ -57,25 +51,20 @@ def state(client: Client) -> HTMLResponse:
     return fragment(
         "vault_state.html",
         used=answer["injections"],
-        proposals=answer["proposals"],
         health=[*health, ("watcher", client.shown(status.watcher_line(answer["watcher"])))],
-        problems=[(each.about, client.shown(f"{each.what}: {each.fix}")) for each in troubles],
+        problems=[
+            (each.about, client.shown(each.what), client.shown(each.fix)) for each in troubles
+        ],
         settings=[text for label, text in lines if label == "settings"],
         notes=notes,
     )
 
 
-@routes.get(f"{PRIVATE}/stale")
-def stale(client: Client) -> HTMLResponse:
-    """Show which lessons should be looked at again, and why."""
-    answer, notes = client.look(api.injection.stale_lessons())
-    return fragment("vault_stale.html", **answer, notes=notes, most=MAX_ROWS)
-
-
-@routes.get(f"{PRIVATE}/check")
+@routes.post(f"{PRIVATE}/check")
 def check(client: Client) -> HTMLResponse:
-    """Check all files of the vault."""
+    """Check all files of the vault, and which lessons should be looked at again."""
     (findings, files), notes = client.look(api.share.check_files())
+    stale, more = client.look(api.injection.stale_lessons())
     findings = sorted(findings, key=lambda each: each.severity)  # errors first
-    values = {"findings": findings, "files": files, "notes": notes}
+    values = {"findings": findings, "files": files, "notes": [*notes, *more], **stale}
     return fragment("vault_check.html", **values, most=MAX_ROWS)

@@ -54,7 +54,7 @@ class FormBody(BaseModel):
 def new(id: Asked = "", error: Asked = "") -> HTMLResponse:
     """Show the form: for the lesson `id`, or for a new one, which is to come at the failure `error`."""
     title = "Edit lesson" if id else "New lesson"
-    return page("new.html", at="", title=title, form=address_with(FORM, id=id, error=error))
+    return page("new.html", at="/lessons", title=title, form=address_with(FORM, id=id, error=error))
 
 
 @routes.get(FORM)

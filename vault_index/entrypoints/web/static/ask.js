@@ -1,6 +1,6 @@
 // The conversation: sent, streamed, kept in this browser. Text of models is text until its end, when
 // the server sends it as HTML that it built itself.
-import { Refused, notice, request } from "./page.js";
+import { Refused, element, notice, request } from "./page.js";
 
 const STORE = "lessons.ask";
 const MAX_CONVERSATIONS = 30;
@@ -56,20 +56,12 @@ function keep(exchange, session) {
 function list() {
   const conversations = kept();
   at("conversations").replaceChildren(...conversations.map((each) => {
-    const [item, pick] = [document.createElement("li"), document.createElement("button")];
-    pick.type = "button";
-    pick.textContent = each.name;
-    pick.title = each.name;
+    const pick = element("button", { type: "button", textContent: each.name, title: each.name,
+      onclick: () => { show(each.id); question.focus(); } });
     if (each.id === current) pick.setAttribute("aria-current", "true");
-    pick.addEventListener("click", () => {
-      show(each.id);
-      question.focus();
-    });
-    item.append(pick);
-    return item;
+    return element("li", {}, pick);
   }));
-  at("current").hidden = !current;
-  at("naming").hidden = true;
+  at("delete").hidden = !current;
   at("suggested").hidden = exchanges.childElementCount > 0;
 }
 
@@ -85,21 +77,12 @@ function show(id) {
 
 // Add an exchange to the page; return the element for its answer.
 function shown(asked) {
-  const [exchange, title, answer] = ["article", "h2", "div"].map((tag) => document.createElement(tag));
-  exchange.className = "exchange";
-  title.textContent = asked;
-  answer.className = "answer";
-  exchange.append(title, answer);
-  exchanges.append(exchange);
+  const answer = element("div", { className: "answer" });
+  exchanges.append(element("article", { className: "exchange" }, element("h2", { textContent: asked }), answer));
   return answer;
 }
 
-function line(text, kind = "trouble") {
-  const said = document.createElement("p");
-  said.className = kind;
-  said.textContent = text;
-  return said;
-}
+const line = (text, kind = "trouble bad") => element("p", { className: kind, textContent: text });
 
 async function* eventsOf(answer) {
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -130,9 +113,7 @@ function following(change) {
 }
 
 async function receive(body, answer, signal) {
-  const written = document.createElement("div");
-  written.className = "written";
-  answer.append(written);
+  const written = answer.appendChild(element("div", { className: "written said" }));
   const options = { method: "POST", body, signal, headers: { Accept: "text/event-stream" } };
   for await (const [name, data] of eventsOf(await request("/page/private/ask", options))) {
     if (name === "search") status.textContent = searching(data.search);
@@ -223,22 +204,6 @@ at("delete").addEventListener("click", () => {
   show("");
   question.focus();
   notice("The conversation is deleted.");
-});
-at("rename").addEventListener("click", () => {
-  at("name").value = kept().find((each) => each.id === current)?.name ?? "";
-  at("naming").hidden = false;
-  at("name").select();
-});
-at("naming").addEventListener("submit", (event) => {
-  event.preventDefault();
-  const name = at("name").value.trim();
-  if (name) change((conversations) => conversations.map(
-    (each) => (each.id === current ? { ...each, name } : each)));
-  list();
-  at("rename").focus();
-});
-at("naming").addEventListener("keydown", (event) => {
-  if (event.key === "Escape") list();
 });
 addEventListener("storage", (event) => {
   if (event.key === STORE) list();

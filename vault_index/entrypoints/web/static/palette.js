@@ -1,24 +1,25 @@
-// Ctrl-K or Cmd-K finds lessons and pages from anywhere; ? lists the keys.
+// Ctrl-K or Cmd-K finds lessons, pages and commands from anywhere; ? lists the keys.
 
-import { Refused, key, request } from "./page.js";
+import { Refused, element, key, request } from "./page.js";
 
 const KEYS = [
-  ["Ctrl K or ⌘ K", "lessons, pages and commands"], ["?", "these keys"],
-  ["/ ↓ ↑ Enter Esc", "search: type, move, open, clear"],
-  ["j k", "review: next, previous"], ["a e m r", "review: accept, edit, merge, reject"],
+  ["Ctrl+K ⌘K", "find lessons, pages and commands"], ["?", "these keys"], ["/", "search the lessons"],
+  ["j k ↓ ↑", "next and previous row"], ["Enter o", "open or close a row"],
+  ["a e m r", "a proposal: accept, edit, merge, reject"], ["c", "its category"],
+  ["y n", "a prompt: should come, should not"], ["u x", "a lesson: useful, wrong"],
+  ["w", "a failure: write a lesson"], ["Esc", "close, or clear the search"],
 ];
-const COMMANDS = [["/new", "New lesson"], ["#theme", "Dark or light"], ["#keys", "Keys"]];
+const COMMANDS = [["New lesson", "/new"], ["Dark or light", theme], ["Keys", showKeys]];
 const MAX_LESSONS = 8;
 
-const dialog = document.createElement("dialog");
-dialog.className = "palette";
-document.body.append(dialog);
+const dialog = document.body.appendChild(element("dialog"));
 let asking; // aborts the search in flight
 
-function element(name, text = "", values = {}) {
-  const made = document.createElement(name);
-  made.textContent = text;
-  return Object.assign(made, values);
+function theme() {
+  const root = document.documentElement;
+  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = dark ? "light" : "dark";
+  localStorage.setItem("lessons.theme", root.dataset.theme);
 }
 
 function open(title, ...contents) {
@@ -28,90 +29,93 @@ function open(title, ...contents) {
 }
 
 function showKeys() {
-  const list = element("dl");
+  const list = element("dl", { className: "facts" });
   for (const [keys, meaning] of KEYS) {
-    const term = element("dt");
-    term.append(element("kbd", keys));
-    list.append(term, element("dd", meaning));
+    const each = keys.split(" ").map((it) => element("kbd", { textContent: it }));
+    list.append(element("dt", {}, ...each.flatMap((it) => [it, " "])), element("dd", { textContent: meaning }));
   }
-  const close = element("button", "Close", { type: "button", autofocus: true });
-  close.addEventListener("click", () => dialog.close());
-  open("Keys", element("h2", "Keys"), list, close);
+  open("Keys", element("h2", { textContent: "Keys" }), list,
+    element("button", { type: "button", textContent: "Close", autofocus: true, onclick: () => dialog.close() }));
 }
 
-// Return the lessons for some words as [address, title]; none where a later search took over.
+// Return the lessons for some words as [title, address]; none where a later search took over.
 async function lessons(words) {
   asking?.abort();
   asking = new AbortController();
-  if (!words.trim()) return [];
+  if (!words) return [];
   const path = key() ? "/page/private/search" : "/page/search";
   const address = `${path}?${new URLSearchParams({ q: words, n: MAX_LESSONS })}`;
   try {
     const text = await (await request(address, { signal: asking.signal })).text();
     const links = new DOMParser().parseFromString(text, "text/html").querySelectorAll("a.title");
-    const near = [...links].filter((link) => !link.closest(".far"));
-    return near.map((link) => [link.getAttribute("href"), link.textContent.trim()]);
+    return [...links].filter((it) => !it.closest(".far")).slice(0, MAX_LESSONS)
+      .map((it) => [it.textContent.trim(), it.getAttribute("href")]);
   } catch (error) {
     if (error.name === "AbortError" || error instanceof Refused) return [];
     throw error;
   }
 }
 
-function row([address, name]) {
-  const item = element("li");
-  item.append(element("a", name, { href: address }));
-  return item;
+function choose(option) {
+  dialog.close();
+  if (typeof option.goes === "string") location.assign(option.goes);
+  else option.goes();
 }
 
 function showPalette() {
-  const pages = [...document.querySelectorAll("header nav a")];
-  const fixed = [...pages.map((it) => [it.getAttribute("href"), it.textContent.trim()]), ...COMMANDS];
-  const box = element("input", "", { type: "search", placeholder: "A lesson, a page, a command", autofocus: true });
-  box.setAttribute("aria-label", "Go to");
-  const list = element("ul", "", { className: "rows" });
+  const pages = [...document.querySelectorAll("nav.pages a")].map((it) => [it.textContent, it.getAttribute("href")]);
+  const list = element("ul", { role: "listbox", id: "found", ariaLabel: "Found" });
+  const box = element("input", { type: "text", placeholder: "A lesson, a page, a command", autofocus: true,
+    role: "combobox", ariaLabel: "Find", ariaExpanded: "true", autocomplete: "off", spellcheck: false });
+  box.setAttribute("aria-controls", "found");
+  const options = () => [...list.querySelectorAll("[role=option]")];
+  const select = (option) => {
+    for (const each of options()) each.setAttribute("aria-selected", String(each === option));
+    option?.scrollIntoView({ block: "nearest" });
+    box.setAttribute("aria-activedescendant", option?.id ?? "");
+  };
+  const group = (name, found) => found.length ? [element("li", { role: "presentation", className: "group", textContent: name }),
+    ...found.map(([text, goes], number) => element("li", { role: "option", id: `found-${name}-${number}`, textContent: text, goes }))] : [];
   const fill = async () => {
-    const words = box.value.trim().toLowerCase();
-    const named = fixed.filter(([, name]) => name.toLowerCase().includes(words)).map(row);
-    list.replaceChildren(...named);
-    const found = await lessons(box.value);
-    if (words !== box.value.trim().toLowerCase()) return;
-    list.replaceChildren(...named, ...found.map(row));
-    if (!list.childElementCount) list.append(element("li", "Nothing has these words.", { className: "quiet" }));
+    const words = box.value.trim();
+    const named = (all) => all.filter(([name]) => name.toLowerCase().includes(words.toLowerCase()));
+    const fixed = [...group("Pages", named(pages)), ...group("Commands", named(COMMANDS))];
+    list.replaceChildren(...fixed);
+    select(options()[0]);
+    const found = group("Lessons", await lessons(words));
+    if (words !== box.value.trim()) return;
+    list.append(...found);
+    if (!list.childElementCount) list.append(element("li", { role: "option", className: "quiet", textContent: "Nothing has these words." }));
+    if (!fixed.length) select(options().find((it) => it.goes));
   };
   box.addEventListener("input", fill);
-  open("Go to", box, list);
+  box.addEventListener("keydown", (event) => {
+    const all = options().filter((it) => it.goes);
+    const at = all.findIndex((it) => it.getAttribute("aria-selected") === "true");
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (by) select(all[(at + by + all.length) % all.length]);
+    else if (event.key === "Enter" && all[at]) choose(all[at]);
+    else return;
+    event.preventDefault();
+  });
+  list.addEventListener("click", (event) => {
+    const option = event.target.closest("[role=option]");
+    if (option?.goes) choose(option);
+  });
+  open("Find", box, list);
   fill();
 }
 
-dialog.addEventListener("click", (event) => {
-  if (event.target === dialog) dialog.close();
-  const command = event.target.closest("a")?.getAttribute("href");
-  if (!command?.startsWith("#")) return;
-  event.preventDefault();
-  dialog.close();
-  if (command === "#keys") showKeys();
-  else document.getElementById("theme").click();
-});
-
-dialog.addEventListener("keydown", (event) => {
-  const links = [...dialog.querySelectorAll("li a")];
-  const at = links.indexOf(document.activeElement);
-  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  event.stopPropagation(); // the page behind it has keys of its own
-  if (step && links.length) (links[at + step] ?? dialog.querySelector("input"))?.focus();
-  else if (event.key === "Enter" && at < 0 && links.length) links[0].click();
-  else return;
-  event.preventDefault();
-});
-
+dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+document.getElementById("find").addEventListener("click", showPalette);
 document.addEventListener("keydown", (event) => {
   const types = event.target.matches("input, textarea, select");
+  const search = document.getElementById("q");
   if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") showPalette();
-  else if (event.key === "?" && !types) showKeys();
+  else if (types || dialog.open || event.ctrlKey || event.metaKey || event.altKey) return;
+  else if (event.key === "?") showKeys();
+  else if (event.key === "/" && search) search.select();
+  else if (event.key === "/") location.assign("/lessons");
   else return;
   event.preventDefault();
 });
-
-// On a telephone the navigation is a row that scrolls: the page that is open is in view.
-const current = document.querySelector("header nav [aria-current]");
-if (current) current.parentElement.scrollLeft = current.offsetLeft - current.parentElement.offsetLeft - 40;

@@ -1,0 +1,134 @@
+"""Activity: what agents got at which prompt, and why they got nothing; one row an event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from operator import itemgetter
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Query
+from fastapi.responses import HTMLResponse
+from pydantic import BaseModel, Field
+
+from vault_index import api
+from vault_index.entrypoints.web.lessons import one_at_a_time
+from vault_index.entrypoints.web.render import BESIDE, address_with, fragment, page
+from vault_index.entrypoints.web.shapes import MAX_PROMPT_CHARS, Id, Text, Word
+from vault_index.entrypoints.web.vault_client import Client
+from vault_index.hotpath import spool
+from vault_index.search.hit import percent_of
+from vault_index.store.moments import day_named, local, milliseconds
+
+AT = "/activity"
+PRIVATE = "/page/private/activity"
+PAGE = 50  # events at once
+ONLY = {"": "Everything", "answered": "Came", "silent": "Silent", "failed": "Failures"}
+BY = {"watcher": "from the watcher", "process": "without a watcher", "hook": "missed"}
+
+Only = Literal["", "answered", "silent", "failed"]
+
+routes = APIRouter(include_in_schema=False)
+
+
+class TeachBody(BaseModel):
+    """A prompt at which a lesson should come, or should not: one of a session, or as it is typed."""
+
+    lesson: Id
+    kind: Literal["fires_on", "silent_on", "fires_on_error", "silent_on_error"]
+    session: Id = ""
+    key: Id = ""  # the hash of the prompt
+    prompt: Annotated[Text, Field(max_length=MAX_PROMPT_CHARS)] = ""  # where the journal has it not
+    undo: bool = False
+
+
+@routes.get(AT)
+def activity(session: Word = "", lesson: Word = "", only: Only = "") -> HTMLResponse:
+    """Show the page; what it is narrowed to is in its address."""
+    contents = address_with(f"{PRIVATE}/list", session=session, lesson=lesson, only=only)
+    asked: dict[str, Any] = {"session": session, "lesson_id": lesson, "only": only}
+    asked |= {"chips": ONLY, "beside": BESIDE}
+    return page("activity.html", at=AT, title="Activity", list=contents, **asked)
+
+
+@routes.get(f"{PRIVATE}/list")
+def list_(
+    client: Client,
+    session: Word = "",
+    lesson: Word = "",
+    only: Only = "",
+    offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
+    after: Word = "",
+) -> HTMLResponse:
+    """Show some of the events, the latest first; `after` is the day of the one before them."""
+    asked: dict[str, Any] = {"session": session, "lesson": lesson, "only": only}
+    answer = client.ask(api.injection.select(**asked, limit=PAGE, offset=offset), status=422)
+    records = [shown_record(record) for record in answer["records"]]
+    last = records[-1]["day"] if records else ""
+    following = address_with(f"{PRIVATE}/list", **asked, offset=offset + PAGE, after=last)
+    return fragment(
+        "activity_list.html",
+        is_narrowed=any(asked.values()),
+        totals=answer["totals"] if not offset else None,
+        by=BY,
+        after=after,
+        days=_by_day(records),
+        has_journal=spool.is_on(),
+        more=following if answer["more"] else "",
+    )
+
+
+@routes.post(f"{PRIVATE}/teach", dependencies=[Depends(one_at_a_time)])
+def teach(client: Client, body: TeachBody) -> HTMLResponse:
+    """Write into a lesson that it comes at a prompt, or stays out; or take that back."""
+    command = api.injection.teach_lesson(name=body.lesson, **body.model_dump(exclude={"lesson"}))
+    done = client.change(command, lambda answer: [answer["path"]])
+    values = {"lesson": done["id"], **body.model_dump(exclude={"lesson", "undo"})}
+    return fragment("taught.html", done=done, body=values, undone=body.undo)
+
+
+class WordBody(BaseModel):
+    """A person's word on a lesson."""
+
+    lesson: Id
+    word: Literal["yes", "no", "wrong"]
+
+
+@routes.post(f"{PRIVATE}/useful", dependencies=[Depends(one_at_a_time)])
+def useful(client: Client, body: WordBody) -> HTMLResponse:
+    """Note whether a lesson was useful."""
+    done, _ = client.look(api.injection.useful(name=body.lesson, word=body.word))
+    return fragment("useful.html", **done)
+
+
+def _by_day(records: Iterable[dict[str, Any]]) -> list[tuple[str, str, list[dict[str, Any]]]]:
+    days = groupby(records, key=itemgetter("day"))
+    return [(day, day_named(day), list(of_day)) for day, of_day in days]
+
+
+def shown_record(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record with its time in words, and the reason of a silence."""
+    came = bool(record["lessons"] or record["skills"])
+    kind = "wrong" if record["missed"] else "came" if came else "near" if record["near"] else ""
+    return {
+        **record,
+        "day": local(record["time"], "%Y-%m-%d"),
+        "took": "" if record["ms"] is None else milliseconds(record["ms"]),
+        "colour": kind,
+        "can_be_marked": bool(record["prompt"] and record["text"]) and record["kind"] != "file",
+        "fires": "fires_on_error" if record["kind"] == "error" else "fires_on",
+        "silences": "silent_on_error" if record["kind"] == "error" else "silent_on",
+        "why": "" if came else _why(record),
+    }
+
+
+def _why(record: Mapping[str, Any]) -> str:
+    near, floor, said = record["near"], record["floor"], record["silent"]
+    if near and floor is not None and near["score"] is not None and near["score"] < floor:
+        title, score = near["title"] or near["id"], percent_of(near["score"])
+        return f"silent; nearest: {title}, {score}% of {percent_of(floor)}%"
+    if said == "nothing new":
+        return "silent: the session has it already"
+    if said == "nothing above the floor" and not near:
+        return "silent: no lesson shares a word or a meaning with it"
+    return f"{'missed' if record['missed'] else 'silent'}: {said or 'nobody noted why'}"
