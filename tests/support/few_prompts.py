@@ -23,8 +23,8 @@ def fit(few: bool) -> None:
     failures.foreign = _few_failures if few else _FAILURES
 
 
-def _few_prompts(*file: str) -> list[str]:
-    return _PROMPTS(*file)[::10]
+def _few_prompts(file: str = "foreign_prompts.txt") -> list[str]:
+    return _PROMPTS(file)[::10]
 
 
 @lru_cache(maxsize=1)
