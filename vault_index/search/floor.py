@@ -16,16 +16,8 @@ from typing import TYPE_CHECKING
 from vault_index.embed import languages
 from vault_index.hotpath import chatter
 from vault_index.search import above, evidence, fitted, query, scoring, unindexed
-from vault_index.search.fitted import (
-    Floors,
-    has_outgrown,
-    load,
-    quantile,
-    save,
-)
-from vault_index.search.fitted import (
-    foreign_prompts as foreign_prompts,
-)
+from vault_index.search.fitted import Floors, has_outgrown, load, quantile, save
+from vault_index.search.fitted import foreign_prompts as foreign_prompts
 from vault_index.search.hit import below
 from vault_index.search.query import Query
 from vault_index.search.scoring import FULL_TEXT_WEIGHT

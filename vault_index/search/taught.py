@@ -6,11 +6,9 @@ Near its `silent_on` it stays out, whatever its score. The nearer prompt decides
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index.check.finding import WARNING, Finding, line_of_key
@@ -159,38 +157,12 @@ def _duplicates(vault: Vault, lessons: list[Lesson], path: str) -> Iterator[Find
         like = next((each for each in near if each[1]["path"] != shown(path)), None)
         if like:
             cosine, row = like
-            mine, its = (_changed(vault, each) for each in (first, row))
-            age = ", which is newer" if its > mine else ", which is older" if its < mine else ""
-            like_it = f"{cosine:.0%} like {row['path']} ({row['title']!r:.60}){age}"
-            what = (
-                "a sync left this copy? remove it"
-                if _COPY.search(path)
-                else "add to that one instead?"
-            )
-            message = f"{lesson.title!r:.60} is {like_it}: {what}"
+            like_it = f"{cosine:.0%} like {row['path']} ({row['title']!r:.60})"
+            message = f"{lesson.title!r:.60} is {like_it}: add to that one instead?"
             yield Finding(shown(path), 1, "near-duplicate", message, WARNING)
         elif other := titles.get(_title_key(first), set()) - {shown(path)}:
             message = f"it has the title of {min(other)}, too: say how they differ"
             yield Finding(shown(path), 1, "same-title", message, WARNING)
-
-
-# names that sync clients and file managers give to copies
-_COPY = re.compile(
-    r"(?i)conflicted copy|\.sync-conflict-|\((?:case )?conflict"
-    r"|(?:[ _-](?:\(\d+\)|\d|(?:cop(?:y|ie|ia)|kopie)(?: \d+)?)|_(?:base|backup|local|remote)_\d+"
-    r"|\.(?:orig|bak)|~)\.md$"
-)
-
-
-def _changed(vault: Vault, row: Mapping[str, Any] | LessonRow) -> float:
-    store = vault.open_index().store
-    committed = store.rows(("updated_at",), filters.any_of("path", [row["path"]]))
-    if committed and (when := committed[0]["updated_at"]):
-        return float(when.timestamp())
-    try:
-        return Path(vault.root, row["path"]).stat().st_mtime
-    except OSError:
-        return 0.0
 
 
 def _titles(vault: Vault) -> dict[tuple[str, str], set[str]]:
