@@ -11,17 +11,14 @@ finishes it.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import sqlite3
 import subprocess
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
 
 from vault_index import files, state
 from vault_index.embed import cache
@@ -39,7 +36,7 @@ MODELS = "models"
 _PIECE = 48  # characters of a text that are looked for in the bytes of files
 _LEAST = 16  # shorter ones are in other texts, too
 _MAX_PIECES = 2_000
-_CHUNK = 8 * 1024 * 1024  # bytes
+_AT_ONCE = 500  # files
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,13 +215,15 @@ def _finish(journal: Journal, wanted: _Wanted) -> Forgotten:
     if not wanted.matching:  # a text that another session has, too, is that session's
         needles -= _kept(journal, needles)
     vectors = sorted(journal.config.home.glob(f"{cache.FILE}*"))
-    indexes = ((file, needles) for file in (*_files_below(journal.folder, (INDEX,)), *vectors))
-    if wanted.sessions or is_pending(journal) or _search(indexes)[2]:
+    indexes = (*_files_below(journal.folder, (INDEX,)), *vectors)
+    if wanted.sessions or is_pending(journal) or _search(indexes, needles)[2]:
         index.remove(journal, wanted.sessions)
-    searched, size, found = _search(
-        (file, needles if journal.folder in file.parents else needles - ids)  # hooks keep ids
-        for file in _all_files(journal)
-    )
+    every, of_journal = [*_all_files(journal)], f"{journal.folder}/"
+    sides = [
+        [file for file in every if str(file).startswith(of_journal) is own] for own in (True, False)
+    ]
+    here, elsewhere = _search(sides[0], needles), _search(sides[1], needles - ids)  # hooks keep ids
+    searched, size, found = (here[0] + elsewhere[0], here[1] + elsewhere[1], here[2] + elsewhere[2])
     lessons = [file for file in found if journal.config.home not in Path(file).parents]
     (journal.folder / PENDING).unlink(missing_ok=True)
     left = tuple(file for file in found if file not in lessons and Path(file).name != PENDING)
@@ -234,30 +233,26 @@ def _finish(journal: Journal, wanted: _Wanted) -> Forgotten:
 def _delete(journal: Journal, wanted: _Wanted) -> int:
     """Delete wanted sessions, or their wanted records, from the database; return how many went whole."""
     removed = 0
-    marks = ", ".join("?" * len(wanted.sessions))
     with state.writing(journal.home) as db:
-        for session in archive.sessions(db, f"WHERE id IN ({marks})", wanted.sessions):
-            removed += _delete_from(db, archive.with_records(db, session), wanted)
+        where = f"WHERE id IN ({state.slots(wanted.sessions)})"
+        for each in archive.sessions(db, where, wanted.sessions):
+            session = archive.with_records(db, each)
+            gone, left = _split(session, archive.moments(db, session.short), wanted.matching)
+            if wanted.matching and not gone:
+                continue
+            if not wanted.expired:
+                archive.bury(db, [session.id, *(each.uuid for each in gone if each.uuid)])
+            key = importing.key_of(Path(session.transcript))
+            db.execute("DELETE FROM transcript WHERE hash = ?", [key])
+            now = observe.seen(session, left)
+            if not now.records:
+                db.execute("DELETE FROM session WHERE short = ?", [session.short])
+                removed += 1
+                continue
+            places = ((session.short, each.place) for each in gone)
+            db.executemany("DELETE FROM moment WHERE session = ? AND place = ?", places)
+            archive.write(db, replace(now, written=time.time_ns()))
     return removed
-
-
-def _delete_from(db: sqlite3.Connection, session: Session, wanted: _Wanted) -> bool:
-    """Delete a session or its wanted records. Whether it is gone."""
-    gone, left = _split(session, archive.moments(db, session.short), wanted.matching)
-    if not gone and wanted.matching:
-        return False
-    if not wanted.expired:
-        archive.bury(db, [session.id, *(each.uuid for each in gone if each.uuid)])
-    key = importing.key_of(Path(session.transcript))
-    db.execute("DELETE FROM transcript WHERE hash = ?", [key])
-    now = observe.seen(session, left)
-    if not now.records:
-        db.execute("DELETE FROM session WHERE short = ?", [session.short])
-        return True
-    places = ((session.short, each.place) for each in gone)
-    db.executemany("DELETE FROM moment WHERE session = ? AND place = ?", places)
-    archive.write(db, replace(now, written=time.time_ns()))
-    return False
 
 
 def _kept(journal: Journal, needles: set[bytes]) -> set[bytes]:
@@ -313,33 +308,19 @@ def _pieces(gone: list[tuple[str, list[Moment]]]) -> list[str]:
     return [*ids, *dict.fromkeys(line for line in lines if len(line) >= _LEAST)][:_MAX_PIECES]
 
 
-def _search(some: Iterable[tuple[Path, set[bytes]]]) -> tuple[int, int, list[str]]:
-    """Search files, each for its needles; return the numbers of files and bytes, and the files found."""
-    size, count, found = 0, 0, []
-    for file, needles in some:
-        longest = max(map(len, needles), default=1)
-        count += 1
-        with contextlib.suppress(OSError), _opened(file) as opened:
-            rest = b""
-            while chunk := opened.read(_CHUNK):
-                size += len(chunk)
-                if _has_any(rest + chunk, needles):
-                    found.append(str(file))
-                    break
-                rest = chunk[-longest:]
-    return count, size, found
+def _search(some: Iterable[Path], needles: set[bytes]) -> tuple[int, int, list[str]]:
+    """Return how many files and bytes were searched, and the files that have one of the needles.
 
-
-@contextlib.contextmanager
-def _opened(file: Path) -> Iterator[IO[bytes]]:
-    """Open a file to read it; the database by another process, as SQLite's locks of this one end else."""
-    if not file.name.startswith(state.FILE):
-        with file.open("rb") as opened:
-            yield opened
-        return
-    with subprocess.Popen(["cat", str(file)], stdout=subprocess.PIPE) as process:
-        assert process.stdout
-        yield process.stdout
+    By another process: SQLite's locks of this one would end with a file of the database that it closes.
+    """
+    every, found = [*some], list[str]()
+    for at in range(0, len(every) if needles else 0, _AT_ONCE):
+        words = ["grep", "-aFil", "--null", "-f", "-", "--", *map(str, every[at : at + _AT_ONCE])]
+        done = subprocess.run(
+            words, input=b"\n".join(needles), env={**os.environ, "LC_ALL": "C"}, capture_output=True
+        )
+        found += filter(None, os.fsdecode(done.stdout).split("\0"))
+    return len(every), sum((files.stamp(file) or (0,))[0] for file in every), found
 
 
 def _all_files(journal: Journal) -> Iterator[Path]:
@@ -363,11 +344,10 @@ def _files_below(top: Path, names: Iterable[str]) -> Iterator[Path]:
 
 
 def _forms(texts: Iterable[str]) -> set[bytes]:
-    """Return texts as files may have them: as they are, in JSON, in UTF-16; small letters."""
+    """Return texts as files may have them: as they are, in JSON; small letters."""
     forms = set[bytes]()
     for text in map(str.lower, texts):
         forms |= {text.encode("utf-8", "replace"), json.dumps(text)[1:-1].encode()}
-        forms.add(text.encode("utf-16-le", "replace"))
     return forms
 
 
