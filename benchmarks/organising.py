@@ -106,12 +106,10 @@ def _sizes(rows: Any, vectors: Any, label: list[str], embed: Any) -> Iterator[Ro
 def _judge(
     known: list[int], rows: Any, vectors: Any, label: list[str], embed: Any
 ) -> classifier.Classifier:
-    titles, texts = ([rows[number][name] for number in known] for name in ("title", "text"))
+    titles = [rows[number]["title"] for number in known]
     filed = [[label[number]] for number in known]
     taxonomy = DEFAULT_TAXONOMY  # as `lessons init` writes it
-    return classifier.Classifier(
-        vectors[known], filed, titles, texts, taxonomy=taxonomy, embed=embed
-    )
+    return classifier.Classifier(vectors[known], filed, titles, taxonomy=taxonomy, embed=embed)
 
 
 def _folds(

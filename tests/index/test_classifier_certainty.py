@@ -35,6 +35,15 @@ def test_nine_lessons_never_make_it_certain_and_many_make_it_surer() -> None:
     assert few.sure < many.sure < 1
 
 
+def test_where_likeness_misleads_it_is_not_believed() -> None:
+    """One category dominates, and its lessons are like those of all others."""
+    chance = np.random.default_rng(3)
+    vectors = np.stack([near(0, 0.3, chance) for _ in range(80)])
+    filed = [["backend" if n % 2 else f"other/{n % 7}"] for n in range(80)]
+    misled = Classifier(vectors, filed, ["A lesson"] * 80)
+    assert misled.classify("", "", near(0, 0.3, chance)).sure < 0.8
+
+
 def test_a_phrase_of_a_category_counts_for_the_branch_that_a_vault_has() -> None:
     filed = [["kitchen"]] * classifier.YOUNG_VAULT + [["devops"]]
     known = Classifier(None, filed, ["A lesson"] * len(filed))
