@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     Embed = Callable[[Sequence[str]], np.ndarray]
 
 # How far to believe a probability: a logistic curve over its log odds. In vaults of 20, 40, 200 and 1,500
-# real notes it places .43, .53, .68 and .82 of new ones; .75, .75, .81 and .84 of these are right. One
+# real notes it places .43, .52, .68 and .82 of new ones; .74, .75, .81 and .84 of these are right. One
 # that was fitted to each vault placed .35, .52, .66 and .85, with .76, .76, .82 and .83 right.
 INTERCEPT, SLOPE = 0.4, 0.8
 MIN_SHARE, MAX_SHARE = 0.05, 0.98  # beyond, a probability says no more
