@@ -138,10 +138,7 @@ def test_no_prompt_of_the_session_is_kept_and_none_is_needed() -> None:
 
 def test_prompts_that_do_not_do_what_they_are_for_are_left_out_with_a_word() -> None:
     one, two = "The cart is empty after a login", "Bake bread at home"
-    outlook = [
-        {"prompt": prompt, "is_silent": False, "then": {"finds": prompt == one}}
-        for prompt in (one, two)
-    ]
+    outlook = [{"prompt": prompt, "finds": prompt == one} for prompt in (one, two)]
     lessons = answers(compare={}, outlook=outlook)
     admitted = gate.admit(entry_of(fires_on=[one, two]), around(lessons=lessons))
     assert isinstance(admitted, Admitted)

@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, lesson_text, write
-from tests.support.indexed import kept_on, with_words
+from tests.support.indexed import kept_on
 from vault_index import api, client
 from vault_index.api import codec
 from vault_index.api.proposal import Card, Target
@@ -23,7 +23,6 @@ from vault_index.errors import VaultError
 from vault_index.journal.record import private_id
 from vault_index.lesson.parse import parse_file
 from vault_index.proposals import draft, review, store
-from vault_index.search.query import Query
 from vault_index.vault import Vault
 
 TEXT = "Rotate the signing key before each release, or the installer refuses the package."
@@ -94,43 +93,8 @@ def test_a_reviewer_sees_the_evidence_the_nearest_and_what_prompts_find(team: Va
     assert card["nearest"][:2] == ["ops/heap", "Raise the heap"]
     (prompt,) = card["prompts"]
     assert prompt["now"]["id"] == "ops/heap"
-    assert prompt["then"]["place"] in (1, 2)
-    assert prompt["then"]["score"] > 0
+    assert not prompt["finds"], "the lesson that is there says as much"
     assert "proposal:" not in card["source"]
-
-
-@pytest.mark.slow
-def test_the_score_foreseen_is_that_of_the_lesson_once_accepted(team: Vault) -> None:
-    prompt = "our installer refuses the signed package"
-    id = learned(team, fires_on=[prompt, "raise the heap of node"])
-    foreseen, other = ask(team, api.proposal.cards(id=id))[0]["prompts"]
-    assert other["then"]["is_above"], "its own prompt is taught once it is accepted"
-    ask(team, api.proposal.accept(id=id))
-    (hit, *_) = ask(team, api.search.find(query=Query(text=prompt)))["hits"]
-    assert hit["lesson_id"] == "ops/rotate-the-key"
-    assert foreseen["then"]["place"] == 1
-    own = hit["score"] - hit["taught"]
-    assert abs(own - foreseen["then"]["score"]) < 0.15 * own
-    assert foreseen["then"]["is_above"]
-
-
-def test_with_vectors_too(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> None:
-    from vault_index.index import reconcile
-    from vault_index.lesson.parse import Lesson
-    from vault_index.proposals import similarity
-    from vault_index.search import query
-
-    vault = make_vault({"heap.md": lesson_text("Raise the heap", HEAP)})
-    with_words(vault)
-    reconcile.sync(vault)
-    drafted = Lesson("key", "proposal.md", "Rotate the key", TEXT, ("ops",))
-    asked = "rotate the signing key of a release before it is built"
-    (found,) = similarity.outlook(vault, drafted, [asked], [])
-    write(vault.lessons_dir / "key.md", lesson_text("Rotate the key", TEXT))
-    reconcile.sync(vault)
-    (hit, *_) = query.find(vault, asked)
-    assert (found["then"]["place"], hit.lesson_id) == (1, "key")
-    assert abs(hit.score - found["then"]["score"]) < 0.1 * hit.score
 
 
 @pytest.mark.slow

@@ -60,7 +60,7 @@ def test_each_key_does_what_it_says(team: Vault, tmp_path: Path) -> None:
     assert "1 of 5" in shown
     assert "5 of 5" in shown
     assert "it is from no session" in shown
-    assert shown.count("then  this one") == 1, "what prompts find comes with t alone"
+    assert shown.count("“the installer refuses it”") == 1, "what prompts find comes with t alone"
     assert shown.endswith("2 accepted, 1 merged, 1 rejected, 1 left\n")
     assert lesson(team, "ops/release/rotate-the-key.md").title == "Rotate the key"
     assert lesson(team, "ops/heap.md").text.endswith("And in Docker.")

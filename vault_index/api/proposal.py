@@ -193,7 +193,7 @@ def preview(vault: Vault, proposal: Proposal) -> dict[str, Any]:
         *("proposal", similarity.PATH, title, text, filed, proposal.tags),
         confidence=proposal.confidence,
     )
-    prompts = similarity.outlook(vault, lesson, proposal.fires_on, proposal.silent_on, changes)
+    prompts = similarity.outlook(vault, lesson, proposal.fires_on, changes)
     same = [*compared["same"], 1.0] if compared["same"] else None
     answer = {"same": same, "prompts": prompts, "near": tuple(compared["near"])}
     answer |= {"nearest": compared["nearest"]}

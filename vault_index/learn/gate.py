@@ -289,7 +289,7 @@ def _with_prompts_that_work(
         outlook = context.lessons.outlook(proposal)
     except VaultError:
         outlook = []
-    finds = {each["prompt"]: each["then"]["finds"] for each in outlook}
+    finds = {each["prompt"]: each["finds"] for each in outlook}
     new: Sequence[str] = proposal.fires_on
     if not proposal.is_draft:
         new = evidence.elsewhere(new, evidence.prompts_of(context.material))

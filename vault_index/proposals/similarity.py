@@ -19,7 +19,6 @@ from vault_index.lesson.category import prefixes
 from vault_index.lesson.parse import Lesson
 from vault_index.proposals import draft, fingerprint, store
 from vault_index.search import entries, evidence, floor, query, scoring, taught, unindexed
-from vault_index.search.hit import rank_of, unit
 from vault_index.search.query import Query
 from vault_index.search.scoring import PIECE_WEIGHT
 from vault_index.store import filters
@@ -116,43 +115,24 @@ SAMPLE = 500  # lessons that say how long one is
 
 
 def outlook(
-    vault: Vault,
-    lesson: Lesson,
-    fires_on: Sequence[str],
-    silent_on: Sequence[str],
-    changes: str = "",
+    vault: Vault, lesson: Lesson, prompts: Sequence[str], changes: str = ""
 ) -> list[dict[str, Any]]:
-    """Return for each prompt `now`, the best lesson, and `then`, the draft in its place among others.
+    """Return for each `prompt` what it finds `now`, and whether it `finds` the draft untaught.
 
-    Each has `prompt` and `is_silent`, whether it should stay silent. `now` has `id`, `title`, `score`
-    and `is_above` the floor, or is None; `then` has `place`, 1 for the best (5 and more are one),
-    `score`, `is_above`, and `finds`: whether the prompt finds the draft without being taught.
-    `changes` is the id of a lesson in whose place the draft comes.
+    `now` is the best lesson as `id`, `title`, `score` and `is_above` the floor, or None. `changes` is
+    the id of a lesson in whose place the draft comes.
     """
-    prompts = [*((prompt, False) for prompt in fires_on), *((each, True) for each in silent_on)]
     if not prompts:
         return []
-    drafted = _Draft(vault, lesson)
-    answers = []
-    for prompt, is_silent in prompts:
+    drafted, answers = _Draft(vault, lesson), []
+    for prompt in prompts:
         results = query.run(vault, Query(prompt, BESIDE, for_agent=True))
         floors = floor.in_force(vault, prompt, text_only=bool(results.text_only))
         least = floors.line if floors else None
-        others = [hit for hit in results.hits if hit.lesson_id != changes]
-        own = drafted.score(prompt)
-        with_itself = (
-            0.0 if is_silent else 1.0
-        )  # the cosine of a taught prompt: see `search.taught`
-        ranked = rank_of(own + with_itself, lesson.confidence)
-        reason = evidence.reason_of(own, [hit.base for hit in others])
+        others = [hit.base for hit in results.hits if hit.lesson_id != changes]
+        finds = least is None or evidence.reason_of(drafted.score(prompt), others) >= least
         now = _as_json(results.hits[0], least) if results.hits else None
-        then = {
-            "place": 1 + sum(hit.rank > ranked for hit in others),
-            "score": round(unit(own), 3),
-            "is_above": not is_silent,  # the prompt is a taught one then
-            "finds": least is None or reason >= least,
-        }
-        answers.append({"prompt": prompt, "is_silent": is_silent, "now": now, "then": then})
+        answers.append({"prompt": prompt, "now": now, "finds": finds})
     return answers
 
 

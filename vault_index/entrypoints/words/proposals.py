@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from vault_index.api.proposal import Card
 
 MAX_UNSURE = 2  # of the five steps of confidence
-MAX_PLACE = 3  # as many as a hook injects
 MAX_SUMMARY, MAX_QUOTE = 240, 160  # characters on the card
-SHOULD_BE_SILENT, SHOULD_BE_FOUND = "it should stay silent", "it should be found"
 
 Values = Mapping[str, Any]
 
@@ -66,7 +64,6 @@ def state(card: Card) -> tuple[bool, str]:
     It names the key that settles it.
     """
     target = card.target
-    silenced = next((each for each in card.prompts if judged(each) == SHOULD_BE_SILENT), None)
     if not card.text:
         return False, "it cannot be read: [r] rejects it"
     same = card.same[0] if card.same else target.id if target and target.is_done else ""
@@ -80,8 +77,6 @@ def state(card: Card) -> tuple[bool, str]:
         more = len(card.findings) - 1
         others = f", and {more} more" if more else ""
         return False, f"{finding(card.findings[0])}{others}: [e] edits it"
-    if silenced:
-        return False, f"“{silenced['prompt']}” would find it, and should not: [e] edits it"
     if card.is_draft:
         return False, "a draft by rule, in the words that were said: [e] edits it"
     if target:
@@ -120,7 +115,7 @@ def rows(card: Card) -> Iterator[tuple[str, str]]:
         yield "check", finding(each)
     for prompt in card.prompts:
         yield from _prompt(prompt)
-    taught = [("fires", card.fires_on), ("silent", card.silent_on)] if not card.prompts else []
+    taught = [("fires", card.fires_on if not card.prompts else ()), ("silent", card.silent_on)]
     more = [("error", card.fires_on_error), ("tag", card.tags), ("file", card.applies_to)]
     for label, texts in (*taught, *more, ("anchor", card.anchors)):
         yield from ((label, text) for text in texts)
@@ -152,15 +147,6 @@ def like(near: Sequence[Any]) -> str:
     return f"{likeness:.0%} like {id} ({title})"
 
 
-def judged(prompt: Values) -> str:
-    """Return what is wrong where a prompt would do what it should not."""
-    then = prompt["then"]
-    is_found = then["is_above"] and then["place"] <= MAX_PLACE
-    if is_found != prompt["is_silent"]:
-        return ""
-    return SHOULD_BE_SILENT if is_found else SHOULD_BE_FOUND
-
-
 def into(card: Card) -> str:
     """Return the lesson to merge a proposal into: the one it changes, else the nearest."""
     target = card.target
@@ -170,14 +156,10 @@ def into(card: Card) -> str:
 
 
 def _prompt(prompt: Values) -> Iterator[tuple[str, str]]:
-    now, then = prompt["now"], prompt["then"]
-    yield "silent" if prompt["is_silent"] else "fires", f"“{prompt['prompt']}”"
+    now = prompt["now"]
+    yield "fires", f"“{prompt['prompt']}”"
     today = f"{now['title']}, {_score(now)}" if now else "nothing"
-    yield "", f"now   {today}"
-    place = "" if then["place"] == 1 else f" in place {then['place']}"
-    place = f", not among the first {MAX_PLACE}" if then["place"] > MAX_PLACE else place
-    wrong = judged(prompt)
-    yield "", ": ".join(filter(None, [f"then  this one{place}, {_score(then)}", wrong]))
+    yield "", f"finds {today} now" + (", and this one by its words" if prompt["finds"] else "")
 
 
 def _score(hit: Values) -> str:
