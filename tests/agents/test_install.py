@@ -164,23 +164,6 @@ def test_settings_that_are_a_link_stay_one(own_world: Path, tmp_path: Path, ther
     assert target.exists() == there
 
 
-def test_a_hook_before_edits_comes_only_where_it_is_asked_for(
-    project: Path, own_world: Path
-) -> None:
-    settings = own_world / OWN["claude"]
-    install("claude", project)
-    before = json.loads(settings.read_bytes())["hooks"]["PreToolUse"]
-    assert install("claude", project, "--files").out == f"{settings}: hooks installed\n"
-    subagents, files = json.loads(settings.read_bytes())["hooks"]["PreToolUse"]
-    assert [subagents] == before
-    assert files["matcher"] == "Edit|Write|MultiEdit|NotebookEdit"
-    assert files["hooks"] == subagents["hooks"]
-    uninstall("claude", project)
-    assert not settings.exists()
-    refused = install("codex", project, "--files", check=False)
-    assert "codex has no hook that runs at edits alone" in refused.err
-
-
 BROKEN = ["{not json", "[]", "[" * 100_000, '{"hooks": []}', '{"hooks": {"X": "y"}}', b'"\xff"']
 
 
@@ -305,19 +288,6 @@ def test_status_and_doctor_know_every_agent(project: Path, own_world: Path) -> N
         }
     ]
     assert plugin.exists()
-
-
-def test_doctor_finds_the_key_for_which_codex_drops_all_hooks(
-    project: Path, own_world: Path
-) -> None:
-    run("lessons", "init", cwd=project)
-    install("codex", project)
-    place = agents.AGENTS["codex"].place(None)
-    values = json.loads(place.read_text())
-    for keys, is_found in (({"description": "ours"}, False), ({"version": 1}, True)):
-        place.write_text(json.dumps({**keys, **values}))
-        said = run("lessons", "status", "--check", cwd=project, check=False).out
-        assert (f"{place}: codex reads none of it, for its key 'version'" in said) is is_found
 
 
 def test_install_says_that_the_agents_own_memory_is_on(project: Path, own_world: Path) -> None:

@@ -12,7 +12,6 @@ from vault_index.ask.passages import find
 from vault_index.edit import init
 from vault_index.edit.formats.course import read_course
 from vault_index.index import reconcile
-from vault_index.search.documents import place_of_number
 from vault_index.vault import Vault, open_vault
 
 STEPS = "\n\n".join(
@@ -96,24 +95,6 @@ def test_a_document_and_a_lesson_by_number(vault: Vault) -> None:
     assert [each.section for each in result.passages] == ["Closing"]
 
 
-@pytest.mark.parametrize(
-    ("labels", "number", "place"),
-    [
-        ([0, 1, None], 3, 2),
-        ([0, 1, None], 2, 2),
-        ([0, 1, None], 9, None),
-        ([None, None], 2, 1),
-        ([None, None], 3, None),
-        ([1, None, None, 4], 3, 2),
-        ([3, 7], 5, None),
-    ],
-)
-def test_lessons_without_a_number_count_on(
-    labels: list[int | None], number: int, place: int | None
-) -> None:
-    assert place_of_number(labels, number) == place
-
-
 def test_a_name_that_nothing_has_narrows_nothing_and_is_said(vault: Vault) -> None:
     result = find(vault, "platypus build", document="sailing for beginners", lesson_number=2)
     assert [each.title for each in result.passages if not each.is_weak] == ["Heap"]
@@ -139,21 +120,6 @@ def test_below_the_floor_there_are_only_the_nearest(vault: Vault) -> None:
     assert result.passages[0].title == "Heap"
     assert all(each.is_weak for each in result.passages)
     assert len(result.passages) <= passages.MAX_WEAK
-
-
-@pytest.mark.slow
-def test_a_second_search_reads_on_in_a_long_lesson(vault: Vault) -> None:
-    first = find(vault, "zeppelin rollback unfurl").passages
-    seen = [(each.id, *each.span) for each in first]
-    shown, read = {each.text for each in first}, first[0].text
-    for step in ("step 1 disk", "step 11 queue"):
-        second = find(vault, f"zeppelin {step}", seen=seen).passages
-        (further,) = [each for each in second if each.title == "Zeppelin"]
-        assert further.text not in shown
-        assert further.section.startswith("Step")
-        assert "--unfurl" not in further.text
-        assert further.text not in read
-        assert read not in further.text
 
 
 def test_a_document_that_is_withheld_is_not_named(vault: Vault) -> None:

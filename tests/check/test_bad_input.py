@@ -180,34 +180,6 @@ def test_a_read_only_vault_has_its_index_in_the_users_folder(
     assert (vault.root / INDEX).exists()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("autostart", ["true", "false"])
-def test_where_nothing_can_be_written_a_prompt_is_answered_from_the_files(
-    make_vault: MakeVault,
-    own_world: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    autostart: str,
-) -> None:
-    monkeypatch.setenv("LESSONS_DEADLINE_MS", "60000")
-    monkeypatch.setenv("LESSONS_WATCH_AUTOSTART", autostart)
-    vault = make_vault({"a.md": HEAP, "b.md": LOCK})
-    prompt = "please raise the heap, as the build runs out of memory"
-    event = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": prompt}
-    with_mode(vault.root, writable=False)
-    with_mode(own_world, writable=False)
-    try:
-        ran = as_ordinary_user(
-            cwd=vault.root,
-            program="lessons-hook",
-            stdin=json.dumps(event | {"cwd": str(vault.root)}),
-        )
-    finally:
-        with_mode(own_world, writable=True)
-        with_mode(vault.root, writable=True)
-    assert "lessons/a.md" in ran.json["hookSpecificOutput"]["additionalContext"]
-    assert not (own_world / ownership.ELSEWHERE).exists()
-
-
 def with_mode(root: Path, *, writable: bool) -> None:
     for path in (root, *root.rglob("*")):
         if not path.is_symlink():

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import click
 import pytest
 
-from tests.support.commands import BIN, PATH, run
+from tests.support.commands import BIN, typed
 from tests.support.conversations import about_redirects, about_retries
 from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.indexed import kept_on
@@ -90,12 +89,9 @@ def team(
     return vault
 
 
-def typed(command: str, vault: Vault) -> str:
+def printed(command: str, vault: Vault) -> str:
     """Return what a command line prints in the vault, with what differs from run to run replaced."""
-    words: list[str | Path] = list(shlex.split(command))
-    if words[0] != "lessons" or re.search(r"[|<>&]", command):
-        words = ["bash", "-c", f'PATH="{PATH}:$PATH"; {command}']
-    ran = run(*words, cwd=vault.root, check=False)
+    ran = typed(command, cwd=vault.root, check=False)
     lines = ran.out.splitlines() + [f"! {line}" for line in ran.err.splitlines()]
     if ran.code:
         lines.append(f"[exit status {ran.code}]")
@@ -122,7 +118,7 @@ def test_a_command_prints_what_its_transcript_says(
     before = file.read_text("utf-8")
     commands = re.findall(r"(?m)^\$ (.+)$", before)
     assert any(f"lessons {PARTS.get(name, name)}" in command for command in commands)
-    after = "".join(f"$ {command}\n{typed(command, team)}" for command in commands)
+    after = "".join(f"$ {command}\n{printed(command, team)}" for command in commands)
     if request.config.getoption("--rewrite-transcripts"):
         file.write_text(after, "utf-8")
     else:

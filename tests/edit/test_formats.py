@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from tests.support.places import TESTS
 from vault_index.edit.formats import FORMATS, Draft, guess, read_good
 from vault_index.errors import LessonError
-from vault_index.lesson import category
 from vault_index.lesson.category import slugify
 from vault_index.lesson.parse import Lesson, parse_file
 
@@ -102,24 +101,6 @@ def test_a_markdown_file_stays_as_it_is() -> None:
     assert drafts(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode(), "DevOps/CI CD/x.md") == (
         drafts(text, "DevOps/CI CD/x.md")
     )
-
-
-@pytest.mark.parametrize(
-    ("text", "path", "name", "title"),
-    [
-        ("# Raise the heap\ntext", "ci/x.md", "raise-the-heap", "Raise the heap"),
-        ("Raise it. Always.", "ci/Node_heap-size.md", "node-heap-size", "Node heap size"),
-        ("Raise it. Always.", "-", "raise-it", "Raise it"),
-        ("---\ntitle: [a]\n---\ntext", "ci/heap.txt", "heap", "heap"),
-        ("# 🔥\ntext", "ci/heap.md", "heap", "🔥"),
-    ],
-)
-def test_title_from_the_key_the_first_heading_or_the_file_name(
-    text: str, path: str, name: str, title: str
-) -> None:
-    draft = only(text, path)
-    assert (draft.name, lesson(draft).title) == (name, title)
-    assert draft.data.endswith(b"\n")
 
 
 @pytest.mark.parametrize("text", ["", " \n\n", "# Title\n", "---\ntitle: x\n---\n", "\ufeff"])
@@ -217,28 +198,6 @@ def test_keys_of_other_programs_are_those_of_a_lesson(
 ) -> None:
     draft = only(json.dumps({"title": "T", "text": "One is one."} | given), "a.jsonl")
     assert keys(draft) == {"title": "T"} | wanted
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "filed"),
-    [
-        ("categories: [mill/belts]", "categories: [mill/ovens]", ("mill",)),
-        ("categories: [mill/belts, law]", "category: mill/belts/four", ("mill/belts",)),
-        ("categories: [mill]", "categories: [bakery]", ()),
-        ("categories: [mill]", "tags: [oven]", ()),
-        ("categories: [mill, law]", "categories: [mill, law]", ("mill", "law")),
-    ],
-)
-def test_a_file_is_where_all_its_sections_are(
-    first: str, second: str, filed: tuple[str, ...]
-) -> None:
-    text = f"# Notes\n\n## Lesson: A\n{first}\n\nOne.\n\n## Lesson: B\n{second}\n\nTwo.\n"
-    assert only(text, "notes.md").categories == filed
-    assert category.of_file([each.categories for each in parse_file(text.encode(), "n.md")]) == [
-        *filed
-    ]
-    headed = f"---\ncategories: [law]\n---\n{text.replace(first, '').replace(second, '')}"
-    assert only(headed, "notes.md").categories == ("law",)
 
 
 def test_each_top_level_bullet_is_a_lesson() -> None:
@@ -449,30 +408,6 @@ def test_an_object_a_line() -> None:
     assert keys(draft) == {key: value[key] for key in kept}  # the path says id and category
     assert "author: Größe 🔥" in draft.data.decode()
     assert lesson(draft).text == "Use foo.\n---\nThen bar."
-
-
-@pytest.mark.parametrize(
-    ("value", "name", "categories", "frontmatter"),
-    [
-        ({"text": "Use pnpm. Not npm."}, "use-pnpm", (), {"title": "Use pnpm"}),
-        ({"body": "# Use pnpm\ntext"}, "use-pnpm", (), {"title": "Use pnpm"}),
-        ({"content": "text", "title": " T \n 1"}, "t-1", (), {"title": "T 1"}),
-        ({"lesson": "text", "title": "T", "id": 42}, "42", (), {"id": "42", "title": "T"}),
-        (
-            {"text": "text", "title": "T", "id": "x/Y z", "categories": "a/B, c"},
-            "y-z",
-            ("a/b", "c"),
-            {"id": "x/Y z", "title": "T", "categories": ["a/b", "c"]},
-        ),
-        ({"text": "t", "title": "T", "id": "../..", "category": ["../x"]}, "t", ("x",), None),
-    ],
-)
-def test_names_titles_and_categories_of_objects(
-    value: Any, name: str, categories: tuple[str, ...], frontmatter: Any
-) -> None:
-    draft = only(json.dumps(value), "all.jsonl")
-    assert (draft.name, draft.categories) == (name, categories)
-    assert frontmatter is None or keys(draft) == frontmatter
 
 
 @pytest.mark.parametrize(

@@ -40,19 +40,6 @@ def test_unit_vectors_in_the_order_of_the_texts(server: OllamaServer) -> None:
     assert [len(texts) for texts in server.inputs if texts != ["dimension"]] == [32, 32, 6]
 
 
-def test_nomic_gets_the_prefixes_that_its_card_asks_for(server: OllamaServer) -> None:
-    for model, query, document in (
-        ("nomic-embed-text:v1.5", "search_query: q", "search_document: d"),
-        ("all-minilm", "q", "d"),
-    ):
-        server.inputs.clear()
-        asked = embedder(server, model)
-        asked.embed_query("q")
-        asked.embed_documents(["d"])
-        assert [query] in server.inputs
-        assert [document] in server.inputs
-
-
 @pytest.mark.parametrize(
     ("fault", "said", "hint"),
     [
@@ -112,11 +99,6 @@ def test_another_dimension_than_before_is_refused(server: OllamaServer) -> None:
     with pytest.raises(EmbedderError, match="changed its dimension from 8 to") as caught:
         asked.embed_query("text")
     assert "--rebuild" in caught.value.hint
-
-
-def test_a_server_that_listens_everywhere_is_asked_on_loopback(server: OllamaServer) -> None:
-    asked = OllamaEmbedder("all-minilm", f"http://0.0.0.0:{server.port}")
-    assert asked.embed_query("text").shape == (DIMENSION,)
 
 
 @pytest.mark.parametrize(

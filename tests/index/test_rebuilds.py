@@ -16,7 +16,7 @@ from tests.support.files import MakeVault, lesson_text, write
 from tests.support.indexed import HEAP, LOCK, PIPE, assert_same_as_a_rebuild, ids, later, with_words
 from vault_index.errors import WriteError
 from vault_index.index import reconcile
-from vault_index.search import documents, query
+from vault_index.search import query
 from vault_index.store import manifest
 from vault_index.vault import open_vault
 
@@ -157,17 +157,3 @@ def test_two_processes_index_at_once(make_vault: MakeVault) -> None:
     assert [child.wait() for child in children] == [0, 0]
     passages = [row["id"] for row in vault.open_index().store.rows(["id"])]
     assert len(passages) == len(set(passages)) == 50
-
-
-@pytest.mark.slow
-def test_what_follows_from_the_lessons_is_made_good_when_the_embedder_is_back(
-    make_vault: MakeVault,
-) -> None:
-    vault = make_vault({"a/b.md": HEAP})
-    with_words(vault, FailingEmbedder(calls=2))  # the lesson; not the names of its categories
-    reconcile.sync(vault)
-    assert ids(vault) == ["a/b"]
-    assert documents.places(vault) == []
-    with_words(vault)
-    reconcile.sync(vault)
-    assert [one.path for one in documents.places(vault)] == ["a"]

@@ -224,22 +224,3 @@ def test_after_a_kill_at_any_step_of_mv_running_it_again_completes_it(
             categories.apply(again, categories.plan(again, "a", "b"))
         left = tree_of(again.lessons_dir)
         assert {p: d for p, d in left.items() if not Path(p).name.startswith(".")} == wanted
-
-
-def test_mode_links_and_what_is_no_file(tmp_path: Path) -> None:
-    file = write(tmp_path / "x.md", "old")
-    file.chmod(0o640)
-    os.link(file, tmp_path / "hard.md")
-    files.change_file(file, b"new", expected=b"old", within=tmp_path)
-    assert file.stat().st_mode & 0o777 == 0o640
-    assert (tmp_path / "hard.md").read_text() == "old"  # a second name keeps the old text
-    (tmp_path / "soft.md").symlink_to(file)
-    os.mkfifo(tmp_path / "pipe.md")
-    for name in ("soft.md", "pipe.md"):
-        with pytest.raises(WriteError):
-            files.change_file(tmp_path / name, b"newer", expected=b"new", within=tmp_path)
-        with pytest.raises(WriteError):
-            files.remove_file(tmp_path / name, expected=b"new", within=tmp_path)
-    assert not files.create_file(tmp_path / "soft.md", b"newer", within=tmp_path)
-    assert file.read_text() == "new"
-    assert (tmp_path / "soft.md").is_symlink()

@@ -43,27 +43,6 @@ def test_a_repository_is_one_project_wherever_it_is_checked_out(
     )  # of a session before the move
 
 
-@pytest.mark.slow
-def test_projects_of_one_name_are_kept_apart(journal: Journal, tmp_path: Path) -> None:
-    for above in ("a", "b", "c"):
-        (tmp_path / above).mkdir()
-    first = repository(tmp_path / "a" / "api", "One")
-    second = repository(tmp_path / "b" / "api", "Two")
-    fork = tmp_path / "c" / "api"
-    shutil.copytree(first, fork)  # which is there beside the first
-    names = [projects.project_of(journal.home, str(folder)) for folder in (first, second, fork)]
-    assert names == ["api", "api-2", "api-3"]
-    assert [projects.project_of(journal.home, str(folder)) for folder in (fork, first)] == [
-        "api-3",
-        "api",
-    ]
-    for folder in (first, second):
-        run("git", "remote", "add", "origin", "https://git.internal/api", cwd=folder)
-    (tmp_path / "d").mkdir()
-    shutil.copytree(second, tmp_path / "d" / "api")  # one more clone of the second
-    assert projects.project_of(journal.home, str(tmp_path / "d" / "api")) == "api-2"
-
-
 def test_only_what_was_asked_for_is_recorded(journal: Journal, tmp_path: Path) -> None:
     shop, notes = str(tmp_path / "shop"), str(tmp_path / "notes")
     assert not projects.recorded(journal, shop)

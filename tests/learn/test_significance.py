@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.learn.projects import a_project, commit
 from tests.support.commands import run
 from tests.support.files import write
-from vault_index.features import LearnTable
 from vault_index.learn import gather, significance
 from vault_index.learn.material import Material
 from vault_index.transcripts.moments import EDIT, FAILED, PERSON, RAN, REFUSED, Moment
@@ -128,17 +125,6 @@ def test_worked_cases(
     assert {addend.name: addend.points for addend in result.addends} == case.addends
     assert result.points == sum(case.addends.values())
     assert all(addend.why for addend in result.addends)
-
-
-def test_ignored_paths_do_not_count(
-    origin: Path, tmp_path: Path, make_vault: Callable[..., Vault]
-) -> None:
-    made = material(CASES[-1], origin, tmp_path / "shop", make_vault())
-    result = significance.score(made, LearnTable(exclude=("db/*", "go.mod")))
-    assert [addend.name for addend in result.addends] == ["subject", "corrections"]
-    values: Any = json.loads(json.dumps(asdict(result)))
-    assert values["points"] == 3
-    assert values["addends"][0]["name"] == "subject"
 
 
 @pytest.mark.parametrize(

@@ -74,13 +74,6 @@ def test_levels_hold_every_prefix_once(paths: list[str]) -> None:
     assert every == {prefix for column in columns for prefix in column}
 
 
-def test_a_lesson_counts_once_for_each_category_above_it() -> None:
-    lessons = [["devops/docker", "devops/ci-cd"], ["devops/ci-cd"], ["a"], []]
-    counts = categories.counts(lessons)
-    assert counts == {"a": 1, "devops": 2, "devops/ci-cd": 2, "devops/docker": 1}
-    assert list(counts) == sorted(counts)
-
-
 @pytest.mark.slow
 @given(st.lists(st.lists(category_paths, max_size=3)))
 def test_no_category_counts_more_than_the_one_above_it(lessons: list[list[str]]) -> None:
@@ -116,11 +109,6 @@ def assert_covered(text: str, pieces: list[str]) -> None:
         assert start + len(piece) > covered
         covered = start + len(piece)
     assert not text[covered:].strip()
-
-
-def test_a_short_lesson_is_one_passage() -> None:
-    assert passages.cut("Raise the heap.") == ["Raise the heap."]
-    assert passages.cut("") == [""]
 
 
 def test_a_long_lesson_is_the_whole_and_its_pieces() -> None:
@@ -179,10 +167,6 @@ def test_prose_is_the_sentences() -> None:
         "Raise [the heap](https://example.org/a):\n\n```sh\nexport A=1\n```\n\n![shot](a.png) Done."
     )
     assert passages.prose(text) == "Raise the heap:\nshot Done."
-
-
-def test_prose_of_nothing_but_code_is_the_code() -> None:
-    assert passages.prose("```sh\nmake\n```\n") == "```sh\nmake\n```"
 
 
 def test_every_lesson_here_has_prose() -> None:

@@ -209,22 +209,6 @@ def test_only_the_value_changes(before: str, changes: dict[str, Any], after: str
 
 
 @pytest.mark.parametrize(
-    ("before", "key", "after"),
-    [
-        ("---\na: 1\nb: 2\n---\nx\n", "a", "---\nb: 2\n---\nx\n"),
-        ("---\na: 1\n---\nx\n", "a", "---\n---\nx\n"),
-        ("---\na:\n- 1\n- 2\n# of b\nb: 2\n---\n", "a", "---\n# of b\nb: 2\n---\n"),
-        ("---\r\na: |\r\n  x\r\n\r\n  y\r\nb: 2\r\n---\r\n", "a", "---\r\nb: 2\r\n---\r\n"),
-        ("---\na: 1\nb: 2\na: 3\n---\n", "a", "---\nb: 2\n---\n"),
-        ("---\nb: {a: 1}\na: 1\n---\n", "a", "---\nb: {a: 1}\n---\n"),
-        ("text\n", "a", "text\n"),
-    ],
-)
-def test_a_key_is_taken_out(before: str, key: str, after: str) -> None:
-    assert set_keys(before.encode(), {key: None}).decode() == after
-
-
-@pytest.mark.parametrize(
     "before",
     [
         "---\n{title: a, id: 1}\n---\ntext\n",

@@ -253,36 +253,6 @@ def test_other_programs_read_the_same_in_a_file(header: str, body: str) -> None:
             assert repr((metadata, file.text(file.body).strip())) == repr(theirs)
 
 
-@pytest.mark.parametrize(
-    ("data", "line", "says"),
-    [
-        (b"\x89PNG\r\n\x1a\n\x00\xff", 1, "not UTF-8"),
-        ("---\ntitle: x\n---\nGröße".encode("latin-1"), 4, "not UTF-8"),
-        ("title".encode("utf-16"), 1, "not UTF-8"),
-        (b"one\ntwo\0", 2, "a binary file"),
-    ],
-)
-def test_what_is_not_text_is_named_with_its_line(data: bytes, line: int, says: str) -> None:
-    error = problem(data)
-    assert says in error.message
-    assert error.line == line
-
-
-@pytest.mark.parametrize(
-    ("heading", "title"),
-    [
-        ("# Why C#", "Why C#"),
-        ("# Why ##", "Why"),
-        ("#\tTabs\t#\t", "Tabs"),
-        ("# #", "#"),
-        ("# a" + " " * 50_000 + "b", "a" + " " * 50_000 + "b"),  # hours, with a regular expression
-    ],
-)
-def test_the_title_of_a_heading(heading: str, title: str) -> None:
-    (lesson,) = parse_file(f"{heading}\n\nText.\n".encode(), "a.md")
-    assert (lesson.title, lesson.text) == (title, "Text.")
-
-
 def test_sections_carry_the_title_of_their_document() -> None:
     text = (
         "---\ntitle: Handbook\nauthor: Ada\nlink: https://example.org\n---\n## Lesson: One\n\n1\n"

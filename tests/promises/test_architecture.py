@@ -14,7 +14,7 @@ import pytest
 
 import vault_index
 from tests.support import documents
-from tests.support.commands import PATH, run
+from tests.support.commands import run, typed
 from tests.support.indexed import of_this_repository
 from vault_index import errors
 from vault_index.entrypoints.cli import MORE, SECTIONS, main
@@ -406,7 +406,7 @@ def test_readme_commands_run(with_model: Path, tmp_path: Path) -> None:
     commands = documents.commands()
     assert len(commands) >= 14
     for command in sorted(commands, key=lambda one: one != "lessons init"):
-        run("bash", "-c", command, cwd=team, env={"PATH": PATH})
+        typed(command, cwd=team)
     assert not (with_model / "models" / "minilm").exists()  # the last one removed the model
 
 

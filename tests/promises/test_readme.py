@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import PATH, run
+from tests.support.commands import run, typed
 from tests.support.conversations import about_retries
 from tests.support.places import REPO
 
@@ -44,10 +44,10 @@ def test_the_story_is_what_is_printed(
     for commands in COMMANDS:
         block = ""
         for command in commands:
-            typed = command.format(id=proposal)
-            out = run("bash", "-c", typed, cwd=shop, env={"PATH": PATH}).out.rstrip()
+            line = command.format(id=proposal)
+            out = typed(line, cwd=shop).out.rstrip()
             proposal = proposal or out[:8]
-            block += f"$ {typed}\n{out}\n"
+            block += f"$ {line}\n{out}\n"
         blocks.append(block)
     text = STORY.read_text("utf-8")
     head, story, tail = re.split(r"(?s)(<!-- story.*<!-- end of story -->)", text)

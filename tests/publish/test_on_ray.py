@@ -72,23 +72,3 @@ def test_workers_of_ray_make_the_same_vectors_though_one_is_killed(
     made = vectors(root)
     run("lessons", "index", "--rebuild", cwd=root)
     assert vectors(root) == made
-
-
-@pytest.mark.slow
-def test_ray_is_an_extra_and_an_engine_of_publishing(tmp_path: Path, with_model: Path) -> None:
-    root = vault(tmp_path / "vault", 1)
-    write(tmp_path / "without" / "ray.py", "raise ImportError")
-    env = {
-        "PYTHONPATH": str(tmp_path / "without"),
-        "LESSONS_INDEX_SHARED": str(tmp_path / "shared"),
-    }
-    missing = run(
-        "lessons", "index", "--publish", "--engine", "ray", cwd=root, env=env, check=False
-    )
-    assert (missing.code, missing.out) == (1, "")
-    assert missing.err.splitlines()[-2:] == [
-        "Error: the engine ray is not installed",
-        "Try: install the package again with its extra: `.[ray]`",
-    ]
-    for words in (["--engine", "ray"], ["--publish", "--engine", "spark"], [str(root)]):
-        assert run("lessons", "index", *words, cwd=root, check=False).code == 2

@@ -291,21 +291,6 @@ def test_a_wrong_key_and_a_cut_connection_are_a_line(
 
 
 @pytest.mark.slow
-def test_a_store_without_conditions_is_refused(
-    tmp_path: Path, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    uri = at(store, monkeypatch, "unsafe")
-    store.ignores_conditions = True
-    try:
-        vault = vault_at(tmp_path / "ci", texts(40), uri)
-        with pytest.raises(StoreError, match="ignores If-None-Match"):
-            publish_all(vault)
-    finally:
-        store.ignores_conditions = False
-    assert publish_all(vault)["added"] == 40  # and nothing was written before
-
-
-@pytest.mark.slow
 def test_a_killed_publisher_leaves_a_table_that_the_next_completes(
     tmp_path: Path, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

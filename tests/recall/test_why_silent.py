@@ -56,11 +56,6 @@ def test_a_lesson_that_the_session_has_is_named(team: Vault) -> None:
     assert again.near.lesson == "heap"
 
 
-def test_chatter_is_said_to_be_chatter(team: Vault) -> None:
-    record = prompted(team, "thanks, looks good to me")
-    assert (record.silent, record.near) == ("an acknowledgement", None)
-
-
 def test_each_lesson_above_the_floor_comes_or_it_is_said_why_not(
     make_vault: MakeVault, own_world: Path
 ) -> None:

@@ -152,15 +152,6 @@ def test_the_floor_is_fitted_again_when_a_tenth_of_the_lessons_came(make_vault: 
         assert floor.is_stale(vault) == stale
 
 
-@pytest.mark.slow
-def test_a_rebuild_has_no_floor_until_it_is_fitted(make_vault: MakeVault) -> None:
-    vault = with_topics(make_vault)
-    floor.fit(vault)
-    reconcile.sync(vault, rebuild=True)
-    assert floor.in_force(vault) is None
-    assert floor.is_stale(vault)
-
-
 def test_the_floor_of_vault_toml_wins(make_vault: MakeVault) -> None:
     vault = with_topics(make_vault)
     write(vault.lessons_dir / "vault.toml", "floor = 0.123\n")
@@ -201,14 +192,6 @@ def test_a_prompt_that_no_lesson_answers_gets_nothing(make_vault: MakeVault) -> 
     floor.fit(vault)
     given = select.for_prompt(vault, "write me a poem about whales in october")
     assert (given.text, given.silent) == ("", "nothing above the floor")
-
-
-def test_full_text_answers_until_a_floor_is_fitted(make_vault: MakeVault) -> None:
-    vault = with_topics(make_vault)
-    given = select.for_prompt(vault, "postgres migrations block on alter table")
-    assert [hit.lesson_id for hit in given.hits] == ["lock"]
-    assert not given.hits[0].cosine
-    assert select.for_prompt(vault, "write me a poem about whales in october").text == ""
 
 
 PASTE = " ".join(f"chapter {number} tells of whale number{number}" for number in range(40))
@@ -294,11 +277,6 @@ def test_the_budget_holds_for_any_text(hits: list[Hit], max_tokens: int) -> None
         assert text.count("</lessons>") == 1
     bad = {c for c in text if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp")}
     assert bad <= {"\n"}
-
-
-@given(text=texts, limit=st.integers(0, 500))
-def test_a_shortened_text_is_no_longer_than_asked(text: str, limit: int) -> None:
-    assert len(quote.shorten(text, limit)) <= limit
 
 
 def test_a_text_is_cut_at_the_end_of_a_sentence() -> None:

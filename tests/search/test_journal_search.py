@@ -10,7 +10,6 @@ import pytest
 
 from tests.support.embedders import WordEmbedder
 from tests.support.journals import a_journal, keep, prompt, work
-from vault_index.errors import VaultError
 from vault_index.journal import index
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import JournalHits
@@ -119,12 +118,6 @@ def test_a_search_is_narrowed_before_it_is_made(
     hits = search.find(journal, Query(**options)).hits
     assert {hit.id for hit in hits} <= expected
     assert bool(hits) == bool(expected)
-
-
-def test_a_file_alone_lists_by_time(journal: Journal) -> None:
-    assert ids(search.find(journal, Query("", file="store"))) == ["11111111-o1.1", "22222222-o1.1"]
-    with pytest.raises(VaultError, match="nothing to search for"):
-        search.find(journal, Query(""))
 
 
 def test_without_vectors_full_text_answers(journal: Journal, own_world: Path) -> None:

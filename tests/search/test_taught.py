@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.files import MakeVault, lesson_text, write
+from tests.support.files import MakeVault, lesson_text
 from tests.support.indexed import with_words
 from vault_index.index import reconcile
 from vault_index.recall import select
@@ -60,15 +60,6 @@ def test_a_taught_prompt_fires_and_is_marked(make_taught: MakeTaught, words: boo
 
 
 @pytest.mark.slow
-def test_without_vectors_order_and_politeness_make_no_other_prompt(
-    make_taught: MakeTaught,
-) -> None:
-    vault = make_taught(False, pytest=([PROMPT], []))
-    assert injected(vault, "Could you please run tests?") == ["pytest"]
-    assert injected(vault, "run the tests of the parser please") == []
-
-
-@pytest.mark.slow
 def test_a_near_prompt_fires_too(make_taught: MakeTaught) -> None:
     vault = make_taught(pytest=([PROMPT], []))
     assert injected(vault, "run our tests please") == ["pytest"]
@@ -105,18 +96,3 @@ def test_a_prompt_of_a_file_of_sections_fires_the_best_of_them(make_vault: MakeV
     reconcile.sync(vault)
     floor.fit(vault)
     assert injected(vault, PROMPT) == ["many#how-to-run-tests"]
-
-
-@pytest.mark.slow
-def test_taught_prompts_are_no_lessons_and_no_passages(make_taught: MakeTaught) -> None:
-    vault = make_taught(pytest=([PROMPT, "start the suite"], ["a flat tyre"]))
-    assert vault.open_index().lessons == 2
-    assert not any(hit.text == PROMPT for hit in query.find(vault, PROMPT, k=20))
-
-
-@pytest.mark.slow
-def test_a_prompt_that_leaves_the_file_leaves_the_index(make_taught: MakeTaught) -> None:
-    vault = make_taught(pytest=([PROMPT], []))
-    write(vault.lessons_dir / "pytest.md", lesson_text("Use uv", "The environment is that of uv."))
-    reconcile.sync(vault)
-    assert not any(hit.taught for hit in query.find(vault, PROMPT))

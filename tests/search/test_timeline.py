@@ -76,13 +76,6 @@ def test_a_project_narrows_it(journal: Journal) -> None:
     ]
 
 
-def test_a_record_that_is_named_is_shown_among_those_of_its_own_project(journal: Journal) -> None:
-    shown = around(journal, "11111111-p1", project="files", anywhere=True)
-    assert {record.project for record in shown.records} == {"shop"}
-    times = around(journal, "2026-11-20T11:00:00Z", project="files", anywhere=True)
-    assert {record.project for record in times.records} == {"files"}
-
-
 def test_a_depth_beyond_fifty_and_an_anchor_of_nothing_are_refused(journal: Journal) -> None:
     with pytest.raises(VaultError, match="0 to 50"):
         around(journal, "11111111-p1", before=51)
@@ -105,14 +98,6 @@ def test_a_depth_beyond_fifty_and_an_anchor_of_nothing_are_refused(journal: Jour
 def test_moments(text: str, expected: datetime | None) -> None:
     span = moments.span_of(text, datetime(2026, 11, 22, 12, tzinfo=UTC))
     assert (span[0] if span else None) == expected
-
-
-def test_yesterday_is_that_of_the_clock_on_the_wall() -> None:
-    now = datetime(2026, 11, 22, 12, tzinfo=UTC)
-    span = moments.span_of("yesterday 14:00", now)
-    assert span is not None
-    moment = span[0]
-    assert (moment.day, moment.hour, moment.minute) == (now.astimezone().day - 1, 14, 0)
 
 
 @given(st.text())

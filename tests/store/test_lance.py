@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import random
 import shutil
 import sys
 import textwrap
-import threading
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -20,8 +17,7 @@ import pytest
 
 from tests.store import lancedb_package
 from tests.store.tables import DIMENSION, WORDS, some_rows
-from tests.support.commands import BIN, run
-from tests.support.files import lesson_text
+from tests.support.commands import run
 from tests.support.places import REPO
 from vault_index.errors import IndexStateError
 from vault_index.store.filters import any_of, below
@@ -36,7 +32,6 @@ from vault_index.store.schema import (
     SKILLS,
     Schema,
 )
-from vault_index.vault import Vault
 
 
 @pytest.fixture(scope="module")
@@ -245,23 +240,6 @@ def test_old_versions_are_counted_and_dropped_alike(store: Table) -> None:
     assert store.count() == one.count() == other.count()
 
 
-def test_threads_ask_side_by_side(store: Table) -> None:
-    pinned = Reader(store.index, DIMENSION)
-    expected = sorted(pinned.matches("heap lock")[1].tolist())
-    found: list[list[float]] = []
-
-    def ask() -> None:
-        for _ in range(20):
-            found.append(sorted(pinned.matches("heap lock")[1].tolist()))
-
-    threads = [threading.Thread(target=ask) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [expected] * 160
-
-
 USE = """
 from vault_index.store.reader import Reader
 from vault_index.store.lance import Table
@@ -319,33 +297,6 @@ except errors.VaultError as error:
     said = python(code, tmp_path)
     assert said.startswith("VaultError this release of LanceDB cannot be used: ")
     assert "pip install" in said
-
-
-@pytest.mark.slow
-def test_cold_processes_load_neither_the_package_nor_asyncio(
-    make_vault: Callable[..., Vault], with_model: Path
-) -> None:
-    heap = lesson_text("Heap", "Raise the heap when the build runs out of memory: NODE_OPTIONS.")
-    vault = make_vault({"devops/heap.md": heap})
-    run("lessons", "index", cwd=vault.root)
-    prompt = "our build dies with heap out of memory"
-    event = {"hook_event_name": "UserPromptSubmit", "prompt": prompt, "cwd": str(vault.root)}
-    for words, stdin in (
-        (["lessons-hook"], json.dumps(event)),
-        (["lessons", "search", prompt], ""),
-        (["lessons", "index"], ""),
-        (["lessons", "index", "--rebuild"], ""),
-        (["lessons", "status"], ""),
-    ):
-        command = [sys.executable, "-X", "importtime", str(BIN / words[0]), *words[1:]]
-        env = {"LESSONS_DEADLINE_MS": "60000"}
-        ran = run(*command, cwd=vault.root, stdin=stdin, env=env)
-        loaded = {line.rpartition("|")[2].strip() for line in ran.err.splitlines()}
-        assert "vault_index.vault" in loaded, words  # that is how modules are named here
-        assert not {"lancedb", "ctranslate2", "pyarrow.compute"} & loaded, words
-        if words[0] == "lessons-hook":
-            assert not {"asyncio", "click", "git", "yaml", "urllib.request", "numpy.ma"} & loaded
-            assert "heap" in json.loads(ran.out)["hookSpecificOutput"]["additionalContext"]
 
 
 def test_a_server_goes_on_while_a_compiled_module_looks_for_asyncio() -> None:

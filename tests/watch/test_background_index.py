@@ -59,13 +59,6 @@ def test_ten_that_want_one_start_one(team: Vault) -> None:
 
 
 @pytest.mark.slow
-def test_after_one_that_succeeded_the_next_starts_at_once(team: Vault) -> None:
-    ended(launch.start_index(team)).close()
-    ended(launch.start_index(team)).close()
-    assert log(team).read_text().count(" lessons index ") == 2
-
-
-@pytest.mark.slow
 def test_after_one_that_failed_the_next_waits(team: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     job = ended(launch.start_index(team, "--no-such-option"))
     assert not job.succeeded
@@ -74,22 +67,3 @@ def test_after_one_that_failed_the_next_waits(team: Vault, monkeypatch: pytest.M
     then = time.time() - launch.INDEX_PAUSE_SECONDS
     os.utime(log(team), (then, then))
     ended(launch.start_index(team)).close()
-
-
-@pytest.mark.slow
-def test_one_that_was_stopped_is_no_reason_to_wait(team: Vault) -> None:
-    job = launch.start_index(team)
-    assert job is not None
-    job.stop()
-    ended(job).close()
-    ended(launch.start_index(team)).close()
-
-
-@pytest.mark.slow
-def test_its_end_is_reported(team: Vault) -> None:
-    reported: list[bool] = []
-    job = launch.start_index(team)
-    assert job is not None
-    job.call_at_end(lambda: reported.append(True))
-    soon(lambda: reported == [True])
-    assert job.succeeded

@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -167,18 +166,3 @@ def test_a_request_does_not_choose_the_model(served: Serving, chat: ChatServer) 
     assert refused.status_code == 422
     assert "no field 'model'" in refused.json()["error"]
     assert chat.chats == []
-
-
-def test_it_ends_while_an_answer_is_written(
-    tmp_path: Path, served: Serving, chat: ChatServer
-) -> None:
-    chat.release.clear()
-    with serving(served.root, served.token_file.parent, LESSONS_EMBEDDER="none") as second:
-        with ThreadPoolExecutor(1) as pool:
-            asked = pool.submit(second.ask, "POST", "/api/ask", json={"query": "roll back staging"})
-            soon(lambda: any(each["messages"][-1]["role"] == "tool" for each in chat.chats))
-            assert second.stop() == 0
-            refused = asked.result(60)
-        assert (refused.status_code, refused.json()["error"]) == (503, "the server ends")
-        assert second.process.stderr is not None
-        assert second.process.stderr.read() == ""

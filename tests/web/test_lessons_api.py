@@ -52,19 +52,6 @@ def test_an_import_that_runs_twice_collects_no_errors(served: Answering) -> None
     assert only_new.status_code == 409
 
 
-def test_a_title_follows_its_text_unless_somebody_chose_it(served: Answering) -> None:
-    made = sent(served, "POST", "/api/ingest", text="Raise ulimit -n to 8192. Else it dies.")
-    path = f"/api/lessons/{made['id']}"
-    sent(served, "PUT", path, text="Raise ulimit -n to 65536. Else it dies.")
-    assert sent(served, "GET", path)["title"] == "Raise ulimit -n to 65536"
-    sent(served, "PUT", path, title="File handles", tags=["linux"], type="bug_fix")
-    sent(served, "PUT", path, text="Raise ulimit -n to 4096.")
-    whole = sent(served, "GET", path)
-    assert (whole["title"], whole["tags"], whole["type"]) == ("File handles", ["linux"], "bug_fix")
-    error = sent(served, "PUT", path, 422, type="poem")["error"]
-    assert error.startswith("type: choose one of")
-
-
 def test_health_says_since_when_the_model_is_away(make_vault: MakeVault, own_world: Path) -> None:
     root = make_vault({"devops/heap.md": lesson_text("Heap", LONG)}).root
     with contextlib.ExitStack() as stack:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,12 +45,3 @@ def test_a_save_is_heard_of_by_each_page(served: Serving) -> None:
         write(served.root / "lessons" / "lock.md", lesson_text("Lock", "Migrations wait."))
         assert next(first) > before
         assert next(second) > before  # a save may count twice, before or after this page looks
-
-
-def test_a_page_that_listens_does_not_hold_up_the_end(served: Serving) -> None:
-    with listening(served) as numbers:
-        next(numbers)
-        began = time.monotonic()
-        assert served.stop() == 0
-        assert time.monotonic() - began < 7
-        assert list(numbers) == []
