@@ -98,7 +98,6 @@ class Feature:
     at_start: str = ""  # (config, folder, session) -> what the start of a session gets to read
     watch: str = ""  # (embedder, say) -> a part of the watcher: start, look, answers, answer
     at_full_pass: str = ""  # (vault): the watcher is quiet
-    at_day: str = ""  # (vault) -> a line for the log
     agent: str = ""  # an agent that can be wired up
     state: str = ""  # (vault) -> its keys of `lessons status --json`
     lines: str = ""  # (all of that state) -> lines of `lessons status`
@@ -150,7 +149,6 @@ FEATURES = (
         table="learn",
         settings=LearnTable,
         shared="significance exclude",
-        at_day="proposals.review:expire",
         state="learn.record:in_status",
         lines="entrypoints.words.proposals:status_lines",
         commands=(

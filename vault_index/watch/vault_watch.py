@@ -41,8 +41,6 @@ PATIENCE_SECONDS = 3.0  # that a question waits while another process writes
 OWN_PATIENCE_SECONDS = 8.0  # and while this one does; the command that asks waits for ten
 ANSWER_SECONDS = 0.3  # that a hook's answer takes at most, after a save was taken in
 POLL_SECONDS = 0.2  # between two looks whether another process is to be waited for
-DAY_SECONDS = 86_400.0
-FIRST_DAY_SECONDS = 5.0  # after the start: the first prompt comes first
 
 
 class VaultWatch:
@@ -72,7 +70,6 @@ class VaultWatch:
         self._asked = 0  # questions at the last look
         self._failed_at = 0.0
         self._stop = ""
-        self._day_began = time.monotonic() - DAY_SECONDS + FIRST_DAY_SECONDS
         self._thread = threading.Thread(target=self._run, daemon=True, name=f"vault {root.name}")
 
     def start(self) -> None:
@@ -331,18 +328,6 @@ class VaultWatch:
             **self._progress.as_json(),
             **({"trouble": unusable.message} if unusable else {}),
         }
-
-    def do_daily(self) -> None:
-        """Do what features have to do once a day, such as to drop proposals that waited too long."""
-        is_open = self.ready.is_set() and not self.ended.is_set()
-        if not is_open or time.monotonic() - self._day_began < DAY_SECONDS:
-            return
-        self._day_began = time.monotonic()
-        try:
-            for act in features.adding("at_day"):
-                self._say(act(self._current.vault))
-        except VaultError as error:
-            self._say(f"error: {error.message}")
 
 
 # How far the passes are, which questions the watcher answers, and how fresh the answers are.

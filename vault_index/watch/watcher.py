@@ -83,8 +83,6 @@ class Watcher:
             for other in self._others:
                 other.look()
             self._drop_closed()
-            for watch in self._open_vaults():
-                watch.do_daily()
             self._woken.wait(LOOK_SECONDS)
         return reason
 
