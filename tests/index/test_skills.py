@@ -103,7 +103,7 @@ def test_the_first_query_after_a_skill_is_saved_finds_it(team: Vault) -> None:
         command = ("lessons", "search", "--kind", "skills", "bake sourdough bread")
         assert "/bake-bread" in run(*command, cwd=team.root).out
         add_skill(team.root / "skills", "rotate-keys", "Rotate the API keys of a service.")
-        question = api.search.for_program(query=Query("rotate the api keys", kinds=("skills",)))
+        question = api.search.find(query=Query("rotate the api keys", kinds=("skills",)))
         answer = client.ask(team.root, question, client.Options(as_is=True))
         assert answer.hits[0].trigger == "/rotate-keys"
 

@@ -127,7 +127,8 @@ def test_a_taught_line_fires_without_a_floor_and_a_silent_one_keeps_out(
         "devops/vpn",
         "dial tcp 10.0.0.7:5432: i/o timeout",
     )
-    assert (found.hits[0].percent, found.hits[0].taught_prompt) == (99, found.taught)
+    assert found.hits[0].percent > 80
+    assert found.hits[0].taught_prompt == found.taught
     assert "(99%)" in block.header(found.hits[0])
     failures.fit(vault)
     message = "Error: another operation (install/upgrade/rollback) is in progress"

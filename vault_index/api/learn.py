@@ -23,7 +23,8 @@ from vault_index.proposals import review
 from vault_index.recall import select
 from vault_index.search import above, entries, floor, query
 from vault_index.search.hit import HitList
-from vault_index.search.query import Query, find_page
+from vault_index.search.query import Query
+from vault_index.search.query import run as find
 from vault_index.store import filters, injections
 from vault_index.store.injections import Given, Record
 from vault_index.vault import Vault
@@ -43,43 +44,43 @@ def search(
     category: str = "",
     min_confidence: int = DEFAULT_CONFIDENCE,
     limit: int = 0,
-    cursor: str = "",
+    start: int = 0,
     document: str = "",
     lesson: int | None = None,
     related_to: str = "",
 ) -> HitList:
-    """Find lessons, a page of them, and the cursor of the `following` one.
+    """Find lessons, a page of them from `start` on, and where the `following` one begins.
 
     `category` has all below it, `document` is a title, `lesson` a number in it, and `related_to` a lesson
     that names those wanted, or that they name. A lesson without a confidence has 3. A `limit` of 0 is
     as set, or 10.
     """
     began = time.monotonic()
-    _check_search(query, type, category, cursor)
+    _check_search(query, type, category)
     limit = limit or min(vault.config.search.hits or HITS, MAX_HITS)
     _check_number("limit", limit, MAX_HITS)
     _check_number("min_confidence", min_confidence, MAX_CONFIDENCE)
     asked = Query(
         query, limit, categories=(category,) if category else (), within=document, lesson=lesson,
         related_to=related_to, filters=filters.Filter(type=type, min_confidence=min_confidence),
-        for_agent=True, weighted=True, phrases=True,
+        for_agent=True, weighted=True, phrases=True, offset=start,
     )  # fmt: skip
-    results, following = find_page(vault, asked, cursor)
-    if not results.hits and not cursor:
+    results = find(vault, asked)
+    if not results.hits and not start:
         entries.refuse_unknown(vault, asked.categories)
     trusted = replace(results, hits=select.only_trusted(vault, results.hits))
     hits = trusted.hits
-    if not cursor:  # the first page has what the vaults above add
+    if not start:  # the first page has what the vaults above add
         hits = floor.with_above(vault, asked, trusted, select.only_trusted).hits
     # a lesson that is named by its number needs to reach none
     floors = floor.in_force(vault, query, text_only=bool(results.text_only))
     least = floors.line if floors and lesson is None else None
-    used = [(hit.lesson_id, hit.score) for hit in hits if hit.is_above(least) and not cursor]
+    used = [(hit.lesson_id, hit.score) for hit in hits if hit.is_above(least) and not start]
     _count(vault, SEARCH, query, used[:COUNTED], began)
     return HitList(
         *(tuple(hits), results.text_only, vault.config.embedder),
         floor=least,
-        following=following,
+        following=str(start + limit) if results.has_more else "",
     )
 
 
@@ -143,14 +144,13 @@ def status(vault: Vault) -> dict[str, Any]:
     }
 
 
-def _check_search(text: str, type: str, category: str, cursor: str) -> None:
+def _check_search(text: str, type: str, category: str) -> None:
     if not isinstance(text, str) or not text.strip():
         raise VaultError("there is nothing to search for", "name what you look for in a few words")
     if type and type not in parse.TYPES:
         raise VaultError(f"no type {type!r:.40}", f"choose one of {', '.join(parse.TYPES)}")
-    for name, value in (("category", category), ("cursor", cursor)):
-        if not isinstance(value, str):
-            raise VaultError(f"the {name} is no text", f"give a text, or no {name}")
+    if not isinstance(category, str):
+        raise VaultError("the category is no text", "give a text, or no category")
 
 
 def _check_number(name: str, value: int, most: int) -> None:

@@ -13,7 +13,7 @@ from vault_index.index import classifier
 from vault_index.lesson.file import hash_of
 from vault_index.recall import calls, respond, select
 from vault_index.recall.sessions import Event
-from vault_index.search import documents, entries, floor, query, taught
+from vault_index.search import entries, floor, query, taught
 from vault_index.search.hit import HitList, Recall
 from vault_index.search.query import HITS, Query, Results, every_kind
 from vault_index.store import filters
@@ -41,17 +41,14 @@ class SearchHealth:
 @question
 def find(vault: Vault, query: Query) -> HitList:
     """Find lessons and skills, with the floors in force."""
-    return _all_of(vault, query)
+    return _found(vault, query)
 
 
-def _asked(vault: Vault, query: Query) -> Query:
+def _found(vault: Vault, query: Query) -> HitList:
     k = query.k or vault.config.search.hits or HITS
-    return replace(query, k=k, weighted=True, phrases=True)
-
-
-def _all_of(vault: Vault, query: Query) -> HitList:
-    asked = _asked(vault, query)
-    results = _every(vault, asked)
+    results = _every(vault, replace(query, k=k, weighted=True, phrases=True))
+    if query.for_agent and not results.hits and "lessons" in query.kinds:
+        entries.refuse_unknown(vault, query.categories)
     place, text_only = results.place, bool(results.text_only)
     floors = floor.in_force(vault, query.text, text_only=text_only)
     return replace(
@@ -75,17 +72,6 @@ def _listed(vault: Vault, results: Results) -> HitList:
     embedder = None if results.text_only else vault.embedder
     model = embedder.name if embedder else ""
     return HitList(tuple(results.hits), results.text_only, vault.config.embedder, model)
-
-
-@question
-def for_program(vault: Vault, query: Query) -> HitList:
-    """Find lessons and skills for a program."""
-    if query.within:  # what is withheld is neither searched nor named
-        query = replace(query, within=documents.resolve(vault, query.within, for_agent=True).path)
-    results = _every(vault, _asked(vault, query))
-    if not results.hits and "lessons" in query.kinds:
-        entries.refuse_unknown(vault, query.categories)
-    return _listed(vault, results)
 
 
 @question
@@ -190,7 +176,7 @@ class Typed:
 @question
 def live(vault: Vault, query: Query) -> Typed:
     """Return both for each key that somebody types: the second takes the vector of the first."""
-    return Typed(_all_of(vault, query), _recall(select.for_prompt(vault, query.text)))
+    return Typed(_found(vault, query), _recall(select.for_prompt(vault, query.text)))
 
 
 @question

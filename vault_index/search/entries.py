@@ -52,24 +52,16 @@ def matches(name: str, known: Mapping[str, str], *, beginnings: bool = False) ->
 
 
 def near(name: str, known: Iterable[str]) -> list[str]:
-    """Return the ids that are written most like a name, best first."""
-    from rapidfuzz import fuzz, process
+    """Return the ids that are written most like a name, best first; their last parts count as well."""
+    from rapidfuzz import fuzz
 
     wanted = _plain(name).lower()
-    ids = list(known)
-    whole = [id.lower() for id in ids]
-    last = [id.rpartition("/")[2] for id in whole]
-    longer = [end if len(wanted) <= len(end) else "" for end in last]
     likeness: dict[str, float] = {}
-    for scorer, names, weight in (
-        (fuzz.ratio, whole, 1.0),
-        (fuzz.ratio, last, 1.0),
-        (fuzz.partial_ratio, longer, 0.95),
-    ):
-        for _, score, at in process.extract(
-            wanted, names, scorer=scorer, score_cutoff=LIKE_PERCENT, limit=None
-        ):
-            likeness[ids[at]] = max(likeness.get(ids[at], 0), weight * score)
+    for id in known:
+        whole, last = id.lower(), id.lower().rpartition("/")[2]
+        likeness[id] = max(fuzz.ratio(wanted, whole), fuzz.ratio(wanted, last))
+        if len(wanted) <= len(last):
+            likeness[id] = max(likeness[id], 0.95 * fuzz.partial_ratio(wanted, last))
     ranked = sorted(likeness, key=lambda id: (-likeness[id], id))
     return [id for id in ranked[:SHOWN] if likeness[id] >= LIKE_PERCENT]
 

@@ -98,7 +98,7 @@ class Hit:
 
     @property
     def rank(self) -> float:
-        """What orders hits: the score, moved by up to 5% by the author's confidence."""
+        """The score, moved by up to 5% by the author's confidence: it orders hits."""
         return rank_of(self.score, self.confidence)
 
     @property

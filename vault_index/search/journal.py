@@ -63,10 +63,11 @@ def _find(journal: Journal, query: Query, everything: bool) -> JournalHits:
         return _by_time(table, query, allowed, window)
     vector, why = (None, "asked for") if query.text_only else query_vector(journal, opened, text)
     found = gather(table, text, vector, allowed)
-    ranked = found.only((-(found.cosine + found.text)).argsort(kind="stable"))
+    places = found.inside.nonzero()[0]
+    places = places[(-(found.cosine + found.text)[places]).argsort(kind="stable")]
     if query.min_score is None:
         query = replace(query, min_score=float("-inf") if why else MIN_SCORE)
-    return replace(_results(table, query, ranked, window, since), text_only=why)
+    return replace(_results(table, query, found, places, window, since), text_only=why)
 
 
 def _where(query: Query) -> str | None:
@@ -94,20 +95,25 @@ def microseconds(moment: datetime) -> int:
 
 
 def _results(
-    table: Reader, query: Query, ranked: Evidence, window: np.ndarray, since: datetime | None
+    table: Reader,
+    query: Query,
+    found: Evidence,
+    places: np.ndarray,
+    window: np.ndarray,
+    since: datetime | None,
 ) -> JournalHits:
     """Make the hits of ranked rows: one for each turn, of those in the window."""
     words = set(_WORD.findall(query.text.casefold()))
     hits = tuple(
         hit
-        for hit in _hits(table, ranked, window, query.k)
+        for hit in _hits(table, found, places[window[places]], query.k)
         if not below(hit.score, query.min_score)
         or words.issubset(_WORD.findall(f"{hit.title} {hit.text}".casefold()))
     )
     older = 0
     if since is not None:
-        found = ranked.only(ranked.cosine + ranked.text >= (query.min_score or 0.0))
-        first = found.places[_firsts_of_turns(table.columns["turn"][found.places])[: query.k]]
+        places = places[(found.cosine + found.text)[places] >= (query.min_score or 0.0)]
+        first = places[_firsts_of_turns(table.columns["turn"][places])[: query.k]]
         outside = first[~window[first]]
         older = int((table.columns["at"][outside] < microseconds(since)).sum())
     return JournalHits(hits, older=older)
@@ -119,27 +125,25 @@ def _firsts_of_turns(turns: np.ndarray) -> np.ndarray:
     return np.sort(np.unique(turns, return_index=True)[1])
 
 
-def _hits(table: Reader, ranked: Evidence, window: np.ndarray, wanted: int) -> list[JournalHit]:
-    """Return a hit for each of the first turns in the window, with what a record's first row says."""
+def _hits(table: Reader, found: Evidence, places: np.ndarray, wanted: int) -> list[JournalHit]:
+    """Return a hit for each of the first turns of places, with what a record's first row says."""
     import numpy as np
 
-    turns = table.columns["turn"][ranked.places]
-    inside = np.flatnonzero(window[ranked.places])
-    chosen = turns[inside][_firsts_of_turns(turns[inside])[:wanted]]
-    listed = inside[np.isin(turns[inside], chosen)].tolist()
-    row_of = dict(zip(listed, table.take(ranked.places[listed]), strict=True))
+    turns = table.columns["turn"][places]
+    is_listed = np.isin(turns, turns[_firsts_of_turns(turns)[:wanted]])
+    listed = places[is_listed].tolist()
+    row_of = dict(zip(listed, table.take(listed), strict=True))
     whole = _firsts(table, list(row_of.values()))
     of_turn: dict[int, list[int]] = {}
-    for at in listed:
-        of_turn.setdefault(int(turns[at]), []).append(at)
+    for place, turn in zip(listed, turns[is_listed].tolist(), strict=True):
+        of_turn.setdefault(turn, []).append(place)
     hits = []
     for several in of_turn.values():
         best = several[0]
-        row = row_of[best]
-        keys = dict.fromkeys(row_of[at]["record"] for at in several)
+        keys = dict.fromkeys(row_of[place]["record"] for place in several)
         uuids = dict.fromkeys(uuid for key in keys for uuid in whole.get(key, ()))
-        hit = JournalHit.of_row(row, float(ranked.cosine[best]), float(ranked.text[best]))
-        hits.append(replace(hit, uuids=tuple(uuids)))
+        evidence = float(found.cosine[best]), float(found.text[best])
+        hits.append(replace(JournalHit.of_row(row_of[best], *evidence), uuids=tuple(uuids)))
     # equal ones by id, so that the order is fixed
     return sorted(hits, key=lambda hit: (-hit.score, hit.id))
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
-import json
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -407,34 +405,3 @@ def kept_vectors(
     except EmbedderError:  # each search says why it has full text only
         return {}
     return {by_hash[key]: vector for key, vector in vectors.items()}
-
-
-# A search page by page. A cursor says where the next page begins, in this search of this index.
-
-MAX_CURSOR_CHARS = 200
-_AGAIN = "begin again with the first page, without a cursor"
-_DIGITS = 12  # of a hash: enough to tell two searches apart
-
-
-def find_page(vault: Vault, asked: Query, cursor: str = "") -> tuple[Results, str]:
-    """Return `asked.k` lessons from where a cursor says, and the cursor of the next page, "" at the end.
-
-    Raises VaultError for a cursor of another search, or of an index that has changed since.
-    """
-    search = hash_of(repr(asked))[:_DIGITS]
-    version = hash_of(vault.open_index().store.revision())[:_DIGITS]
-    start = 0
-    if cursor:
-        try:
-            decoded = json.loads(base64.b64decode(cursor[:MAX_CURSOR_CHARS], b"-_", validate=True))
-            start, of_search, of_version = decoded
-        except (ValueError, TypeError):
-            raise VaultError("that is no cursor of a search", _AGAIN) from None
-        if of_search != search or type(start) is not int or not 0 < start < 2**31:
-            hint = "give the search, limit and filters of the first page, or no cursor"
-            raise VaultError("the cursor is of another search", hint)
-        if of_version != version:
-            raise VaultError("the lessons have changed since that page", _AGAIN)
-    results = run(vault, replace(asked, offset=start))
-    following = json.dumps([start + asked.k, search, version]).encode()
-    return results, base64.urlsafe_b64encode(following).decode() if results.has_more else ""

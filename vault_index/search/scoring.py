@@ -28,6 +28,8 @@ from vault_index.text.words import INDEX_STOP_WORDS, apart, says_nothing, words_
 if TYPE_CHECKING:
     import numpy as np
 
+    from vault_index.store.reader import Families
+
 # Pieces of long lessons: what each adds to its whole, and which to show.
 
 # The cosine of a piece of a long lesson counts less than that of a whole, and the best of many pieces
@@ -74,15 +76,11 @@ CANDIDATES = 16  # lessons, at least, that confidence may put in order
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The evidence for some rows of a reader, in the order of their places."""
+    """The evidence for the rows of a reader, in the order of their places."""
 
-    places: np.ndarray  # int64[n], sorted
     cosine: np.ndarray  # float[n]
     text: np.ndarray  # float[n], 0.01 x BM25
-
-    def only(self, chosen: np.ndarray) -> Evidence:
-        """Return the evidence of the chosen of these rows, bool[n] or places in these arrays."""
-        return Evidence(self.places[chosen], self.cosine[chosen], self.text[chosen])
+    inside: np.ndarray  # bool[n], of the rows that are asked for
 
 
 def gather(
@@ -94,7 +92,7 @@ def gather(
     also: Sequence[int] = (),
     weight: float = FULL_TEXT_WEIGHT,
 ) -> Evidence:
-    """Return the evidence of the rows within a mask, bool[n], or of all.
+    """Return the evidence of all rows; those within a mask, bool[n], are asked for, or all.
 
     `also` are places that count however little there is for them. BM25 counts `weight`. Without a vector
     rows need a word of the text.
@@ -111,8 +109,7 @@ def gather(
     if vector is None:
         inside &= words > 0
     inside[list(also)] = True
-    places = np.flatnonzero(inside)
-    return Evidence(places, cosine[places], words[places])
+    return Evidence(cosine, words, inside)
 
 
 def weight_of(query: str) -> float:
@@ -128,27 +125,6 @@ class Scored:
     hits: list[Hit]
     silent: list[tuple[Hit, str]]  # with the reason
     has_more: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Lessons:
-    """The evidence for lessons: pieces count for their wholes, which other words and prompts add to."""
-
-    rows: Evidence
-    shown: np.ndarray  # int64[n], the place of the row to show for a lesson
-    is_piece: np.ndarray  # bool[n]
-    taught: Taught
-    words: Exact
-
-    def scores(self) -> np.ndarray:
-        """Return the sum of the evidence, float[n]."""
-        place_of = self.rows.places.searchsorted
-        score: np.ndarray = self.rows.cosine + self.rows.text
-        for whole, (cosine, _) in self.taught.fires.items():
-            score[place_of(whole)] += cosine
-        for whole, (about, passing) in self.words.rows.items():
-            score[place_of(whole)] += about + passing
-        return score
 
 
 def candidates(
@@ -169,17 +145,32 @@ def candidates(
 
     words = look_up(table, query, where) if exact else Exact()
     weight = weight_of(query) if exact else FULL_TEXT_WEIGHT
-    evidence = _evidence(table, query, vector, where, words, weight)
-    silenced = evidence.rows.places.searchsorted(np.array(sorted(evidence.taught.silent), int))
-    score, is_left_out = evidence.scores(), evidence.is_piece.copy()
+    rows, shown, acting = _evidence(table, query, vector, where, words, weight)
+    has_pieces = table.schema.has_pieces
+    score = rows.cosine + rows.text
+    for whole, (cosine, _) in acting.fires.items():
+        score[whole] += cosine
+    for whole, (about, passing) in words.rows.items():
+        score[whole] += about + passing
+    silenced = sorted(acting.silent)
+    is_left_out = ~rows.inside
     is_left_out[silenced] = True
     order = np.lexsort((-score, is_left_out))[: (~is_left_out).sum()]
     has_more, order = len(order) > wanted.stop, order[wanted.start : wanted.stop]
-    hits = taught.nearest_sections(_hits(table, query, vector is None, evidence, order))
+
+    def made(places: list[int]) -> list[Hit]:
+        taken = table.take(shown[places])
+        if vector is None and has_pieces:
+            taken = with_texts(table, taken, query)
+        hit_of = Hit.of_lesson if has_pieces else _skill
+        own = zip(taken, rows.cosine[places].tolist(), rows.text[places].tolist(), strict=True)
+        return _told(table, [hit_of(*each) for each in own], places, acting, words)
+
+    hits = taught.nearest_sections(made(order.tolist()))
     # equal ones by id, so that the order is fixed
     hits.sort(key=lambda hit: (-hit.rank, hit.lesson_id))
-    silent = _hits(table, query, vector is None, evidence, silenced)
-    return Scored(hits, [(hit, f"silent_on: {hit.taught_prompt}") for hit in silent], has_more)
+    silent = [(hit, f"silent_on: {hit.taught_prompt}") for hit in made(silenced)]
+    return Scored(hits, silent, has_more)
 
 
 def _evidence(
@@ -189,85 +180,64 @@ def _evidence(
     where: str | None,
     words: Exact,
     weight: float,
-) -> _Lessons:
-    """Return the evidence for every lesson.
-
-    A lesson has the words of its whole, and the better cosine of its whole and its pieces, of which
-    that of a piece counts `PIECE_WEIGHT`. A hit shows the piece that is nearest to the query.
-    """
+) -> tuple[Evidence, np.ndarray, Taught]:
+    """Return the evidence for lessons, the place that each shows, and the taught prompts that act."""
     import numpy as np
 
-    mask = table.mask(where)
-    acting = Taught()
-    if vector is None and query and table.schema.has_pieces:
+    has_pieces, acting = table.schema.has_pieces, Taught()
+    if vector is None and query and has_pieces:
         acting = taught.acting(table.families, *taught.equal(table, query, where))
     also = [*words.rows, *acting.fires, *acting.silent]
-    rows = gather(table, query, vector, mask, also=also, weight=weight)
-    if vector is None or not table.schema.has_pieces:
-        return _Lessons(rows, rows.places, np.zeros(len(rows.places), bool), acting, words)
-    family = table.families
-    acting = taught.acting(family, rows.places, rows.cosine)
-    is_prompt = family.taught != ""  # these rows have said what they say
-    rows = rows.only(~np.isin(rows.places, family.places[is_prompt]))
-    return _with_pieces(rows, family.places[~is_prompt], family.wholes[~is_prompt], acting, words)
+    rows = gather(table, query, vector, table.mask(where), also=also, weight=weight)
+    if not has_pieces or vector is None:
+        return rows, np.arange(len(rows.inside)), acting
+    inside = np.flatnonzero(rows.inside)
+    acting = taught.acting(table.families, inside, rows.cosine[inside])
+    return *_with_pieces(rows, table.families), acting
 
 
-def _with_pieces(
-    rows: Evidence, pieces: np.ndarray, wholes: np.ndarray, acting: Taught, words: Exact
-) -> _Lessons:
-    """Count pieces, int64[n], for their wholes; a lesson shows the nearest of them all.
+def _with_pieces(rows: Evidence, family: Families) -> tuple[Evidence, np.ndarray]:
+    """Count pieces for their wholes; return with them the place that each row shows, int64[n].
 
-    The best of many pieces is higher by chance: the more of them a lesson has, the more is taken off.
+    A lesson has the words of its whole, and the better cosine of its whole and its pieces, of which that
+    of a piece counts `PIECE_WEIGHT`. The best of many pieces is higher by chance: the more of them a
+    lesson has, the more is taken off. It shows the piece that is nearest to the query.
     """
     import numpy as np
 
-    count = len(rows.places)
-    shown = rows.places
-    is_here = np.isin(pieces, rows.places)
-    at, whole_at = (rows.places.searchsorted(some[is_here]) for some in (pieces, wholes))
-    is_piece = np.zeros(count, bool)
-    is_piece[at] = True
-    if len(at):
-        known = wholes[np.isin(wholes, rows.places)]
-        counts = np.bincount(rows.places.searchsorted(known), minlength=count)
-        order = np.argsort(rows.cosine[at])  # the nearest is written last
-        at, whole_at = at[order], whole_at[order]
-        nearest = np.full(count, -np.inf)
-        nearest[whole_at] = rows.cosine[at]
-        nearer = nearest[whole_at] > rows.cosine[whole_at]
-        shown = shown.copy()
-        shown[whole_at[nearer]] = rows.places[at[nearer]]
-        expected = np.sqrt(2 * np.log(np.maximum(counts, 1))) - 0.6
-        chance = CHANCE * np.maximum(0.0, expected)
-        cosine = np.maximum(rows.cosine, PIECE_WEIGHT * nearest - chance)
-        rows = replace(rows, cosine=cosine)
-    return _Lessons(rows, shown, is_piece, acting, words)
+    count = len(rows.inside)
+    shown, inside = np.arange(count), rows.inside.copy()
+    inside[family.places] = False  # pieces and taught prompts have said what they say
+    is_piece = family.taught == ""
+    pieces, wholes = family.places[is_piece], family.wholes[is_piece]
+    order = np.argsort(rows.cosine[pieces])  # the nearest is written last
+    pieces, wholes = pieces[order], wholes[order]
+    nearest = np.full(count, -np.inf)
+    nearest[wholes] = rows.cosine[pieces]
+    is_nearer = nearest[wholes] > rows.cosine[wholes]
+    shown[wholes[is_nearer]] = pieces[is_nearer]
+    counts = np.bincount(wholes, minlength=count)
+    chance = CHANCE * np.maximum(0.0, np.sqrt(2 * np.log(np.maximum(counts, 1))) - 0.6)
+    cosine = np.maximum(rows.cosine, PIECE_WEIGHT * nearest - chance)
+    return Evidence(cosine, rows.text, inside), shown
 
 
-def _hits(
-    table: Reader, query: str, text_only: bool, evidence: _Lessons, chosen: np.ndarray
+def _told(
+    table: Reader, hits: Sequence[Hit], places: Sequence[int], acting: Taught, words: Exact
 ) -> list[Hit]:
-    """Return the hits of the chosen lessons, each with the taught prompt that acts on it."""
-    acting = evidence.taught
-    rows = table.take(evidence.shown[chosen])
-    if text_only and table.schema.has_pieces:
-        rows = with_texts(table, rows, query)
-    hit_of = Hit.of_lesson if table.schema.has_pieces else _skill
-    own = evidence.rows.only(chosen)
-    hits = list(map(hit_of, rows, own.cosine.tolist(), own.text.tolist()))
-    wholes = own.places.tolist()
-    prompts = [acting.fires.get(whole) or acting.silent.get(whole) for whole in wholes]
+    """Return the hits of lessons at these places with exact words and the taught prompt that acts."""
+    prompts = [acting.fires.get(place) or acting.silent.get(place) for place in places]
     texts = iter(table.take([prompt[1] for prompt in prompts if prompt]))
     scored = []
-    for hit, whole, prompt in zip(hits, wholes, prompts, strict=True):
-        about, passing = evidence.words.rows.get(whole, (0.0, 0.0))
-        cosine = prompt[0] if prompt and whole in acting.fires else 0.0
+    for hit, place, prompt in zip(hits, places, prompts, strict=True):
+        about, passing = words.rows.get(place, (0.0, 0.0))
+        cosine = prompt[0] if prompt and place in acting.fires else 0.0
         scored.append(
             replace(
                 hit,
                 score=hit.score + (about + passing) + cosine,
                 exact=about + passing,
-                no_reason=passing + evidence.words.unknown,
+                no_reason=passing + words.unknown,
                 taught=cosine,
                 taught_prompt=next(texts)["text"] if prompt else "",
             )

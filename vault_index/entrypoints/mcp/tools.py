@@ -68,7 +68,7 @@ class Tools:
         """
         question = api.learn.search(
             query=query[:MAX_QUERY_CHARS], type=type, category=category,
-            min_confidence=min_confidence, limit=limit, cursor=cursor, document=document,
+            min_confidence=min_confidence, limit=limit, start=texts.position(cursor), document=document,
             lesson=lesson, related_to=related_to,
         )  # fmt: skip
         return texts.search_results(self._agent.ask(question, project))

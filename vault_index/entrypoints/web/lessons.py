@@ -186,9 +186,10 @@ def query(client: Client, request: Request, body: QueryBody) -> JSONResponse:
         *(body.prompt, k, tuple(body.categories or ()), body.document, kinds),
         lesson=body.lesson,
         related_to=body.related_to,
+        for_agent=True,
     )
     settled = bool(body.document)  # the names of documents follow a save later
-    answer = client.ask(api.search.for_program(query=asked), status=422, settled=settled)
+    answer = client.ask(api.search.find(query=asked), status=422, settled=settled)
     least = _min_score(body, answer)
     hits: dict[str, list[dict[str, Any]]] = {kind: [] for kind in (*kinds, *named)}
     for hit in answer.hits:
