@@ -130,7 +130,7 @@ def test_the_beginning_of_a_name_is_enough_for_people(team: Vault) -> None:
 
 
 KNOWN = [
-    Entry(id=one, path=f"lessons/{one.partition('#')[0]}.md", title=one)
+    Entry(id=one, path=f"lessons/{one.partition('#')[0]}.md", title=one, aliases=[])
     for one in (
         "a/docker/layers",
         "a/docker/logs",
