@@ -20,7 +20,7 @@ from pathlib import Path
 
 REPO = Path(__file__).parents[1]
 PROMPT = "our build dies with heap out of memory"
-QUESTION, FOUND = "the build is out of memory", "Node runs out of memory"
+QUESTION, FOUND = "V8 reached its heap limit", "Node runs out of memory"
 ANSWER = """\
 That is V8's own limit, not the runner's memory. I raise it for the build step only,
 so laptops keep their default:
@@ -29,7 +29,7 @@ so laptops keep their default:
   [red]-     - run: npm run build[/]
   [green]+     - run: npm run build[/]
   [green]+       env: {NODE_OPTIONS: --max-old-space-size=4096}[/]"""
-COLUMNS, WIDE = 90, {"width": 1280, "height": 800}
+COLUMNS, WIDE = 90, {"width": 1280, "height": 620}
 PORT, PATIENCE_MS = 7739, 60_000
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
