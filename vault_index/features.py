@@ -44,6 +44,7 @@ class LearnTable:
     stages: int = 1  # calls for an analysis; 4 for a model that needs small steps
     significance: int = 5  # points from which a session without any failure is worth an analysis
     max_entries: int = 0  # proposals from a session, at most 20; 0: 3 to 6 by its length
+    nudge: bool = True  # a session's start says that the last one taught what nobody proposed
     tokens: int = 12_000  # tokens that a model is sent of a session, in all calls together
     exclude: Texts = ()  # globs of paths that nothing is learned from
 
@@ -96,6 +97,7 @@ class Feature:
     at_project: str = ""  # (vault, folder): an agent works in a folder
     at_prompt: str = ""  # (vault, prompt, folder, ids that were given, text_only) -> hits
     at_start: str = ""  # (config, folder, session) -> what the start of a session gets to read
+    nudge: str = ""  # (vault, folder, session) -> a line for the person at a session's start, or ""
     watch: str = ""  # (embedder, say) -> a part of the watcher: start, look, answers, answer
     at_full_pass: str = ""  # (vault): the watcher is quiet
     agent: str = ""  # an agent that can be wired up
@@ -143,12 +145,13 @@ FEATURES = (
         "learn",
         "Sessions, commits and files become proposals, which a person reviews.",
         "learn.by_rule learn.diff learn.evidence learn.gate learn.gather learn.material learn.record "
-        "learn.run learn.significance learn.stages learn.timeline proposals entrypoints.cli.proposals "
-        "entrypoints.words.proposals",
+        "learn.nudge learn.run learn.significance learn.stages learn.timeline proposals "
+        "entrypoints.cli.proposals entrypoints.words.proposals",
         needs="journal",
         table="learn",
         settings=LearnTable,
         shared="significance exclude",
+        nudge="learn.nudge:line",
         state="learn.record:in_status",
         lines="entrypoints.words.proposals:status_lines",
         commands=(

@@ -47,6 +47,16 @@ def test_a_line_changes_and_no_other(tmp_path: Path, name: str, typed: str, line
     assert [each.split(" = ")[0] for each in changed] in ([], [line.split(" = ")[0]])
 
 
+def test_what_is_unset_is_gone_and_nothing_else(tmp_path: Path) -> None:
+    file = write(tmp_path / "config.toml", FILE)
+    before = tomllib.loads(FILE)
+    settings.write(file, "ask.record", "true")
+    settings.write(file, "ask.record", None)
+    settings.write(file, "ask.model", None)  # which is not there
+    after = tomllib.loads(file.read_text())
+    assert {**after, "ask": {}} == {**before, "ask": {}}
+
+
 @pytest.mark.slow
 @given(st.lists(st.sampled_from(["learn.auto", "watch.autostart", "receipt"]), min_size=1))
 def test_what_is_set_is_what_is_read(names: list[str]) -> None:

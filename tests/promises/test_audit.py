@@ -326,6 +326,8 @@ COMMANDS = (
     typed("config show", "config show --json", '"prompt_lessons"'),
     typed("config set, unknown", "config set prompt_lesson 2", "prompt_lessons", 1),
     typed("config set, no value of it", "config set prompt_lessons many", "prompt_lessons", 1),
+    typed("config set, no model", "config set learn.model claud", "no language model 'claud'", 1),
+    typed("config unset", "config unset learn.model", "learn.model is not set"),
     typed("model show", "model show", "minilm"),
     typed("model", "model", "minilm"),
     typed("model fetch, again", "model fetch", "already there"),

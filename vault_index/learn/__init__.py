@@ -8,6 +8,7 @@ by_rule        entries without a model: typed corrections
 timeline       the session in the order of time, and as the text that a model is sent
 stages         the analysis by a model; how much it sends, and to whom
 gate           an entry -> a proposal, or why not, by its evidence
+nudge          the line for the person at a session's start
 record         what was learned from which material, and what it took
 run            all of that in its order, also at the end of a session
 skills         accepted lessons -> skills

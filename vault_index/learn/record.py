@@ -117,6 +117,11 @@ def was_analysed(config: Config, vault: str, session: str) -> bool:
     return any(each.status not in LATER for each in found)
 
 
+def has_proposed(config: Config, session: str) -> bool:
+    """Whether something was proposed from a session."""
+    return any(each.proposals for each in _select(config, "WHERE session = ?", [session]))
+
+
 def in_status(vault: Vault) -> dict[str, Any]:
     """Return the proposals that wait and what was learned, for `lessons status`."""
     return {

@@ -36,6 +36,7 @@ from vault_index.learn import (
     evidence,
     gate,
     gather,
+    nudge,
     record,
     significance,
     stages,
@@ -422,6 +423,8 @@ def run_ended(journal: Journal, learn: Learn, say: Callable[[str], None]) -> int
     """
     if not journal.config[LearnTable].auto:
         for note in backlog.ended(journal):
+            if session := archive.of_transcript(journal, note.transcript):
+                nudge.keep(journal, session)
             backlog.remove(journal, note)
         return 0
     done = 0

@@ -73,6 +73,13 @@ def count(vault: Vault) -> int:
     return len(store.ids(store.folder_of(vault)))
 
 
+def waiting_since(vault: Vault, then: float) -> int:
+    """Count the proposals that nobody wrote to since a time, in seconds since 1970."""
+    folder = store.folder_of(vault)
+    files = [store.file_of(folder, id) for id in store.ids(folder)] if folder else []
+    return sum(file.lstat().st_mtime < then for file in files)
+
+
 def find(vault: Vault, name: str, *, broken: bool = False) -> Proposal:
     """Return the proposal of an id, or of a beginning that only one has. Raises VaultError.
 

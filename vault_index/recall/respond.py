@@ -92,8 +92,12 @@ def _answer(vault: Vault, event: Event, told: Told, receipt: str) -> dict[str, A
     """Return what an agent gets, as Claude Code wants it; the receipt is for the person alone."""
     for note in features.adding("at_project"):
         note(vault, Path(event.cwd))
+    if event.hook_event_name == injections.START:
+        said = (say(vault, Path(event.cwd), event.session_id) for say in features.adding("nudge"))
+        with suppress(WriteError):  # the next session has it
+            receipt = next(filter(None, said), "")
     if not told.text:
-        return None
+        return {"systemMessage": receipt} if receipt else None
     name = sessions.ASKED if event.hook_event_name == injections.EDIT else event.hook_event_name
     output = {"hookEventName": name, "additionalContext": told.text}
     return {"hookSpecificOutput": output} | ({"systemMessage": receipt} if receipt else {})

@@ -62,13 +62,44 @@ def end_recording(folder: Path | None) -> None:
     output.say(f"{whose} are no longer recorded; {others}")
 
 
+LEAVES = """\
+When a recorded session ends, your own signed-in claude would read it and propose lessons: some 6,000
+tokens of it, without secrets, go to Anthropic, and count for your plan. You accept each or not."""
+
+
+def offer_model() -> None:
+    """Ask on a terminal, once, whether the user's claude proposes lessons from what is recorded."""
+    from vault_index import config
+    from vault_index.edit import settings
+    from vault_index.features import LearnTable
+
+    table = config.load()[LearnTable]
+    if table.model or table.auto:
+        return
+    later = "lessons config set learn.model claude; lessons config set learn.auto true"
+    if not _is_typed():
+        asking.note(f"note: nobody proposes lessons from sessions by itself; to change it: {later}")
+        return
+    output.say(" ".join(LEAVES.split()), err=True)
+    if not output.confirm("let your claude propose lessons from them?"):
+        asking.note(f"no; type /lessons:learn to your agent, or later: {later}")
+        return
+    file = config.home_folder() / "config.toml"
+    for name, value in (("learn.model", "claude"), ("learn.auto", "true")):
+        settings.write(file, name, value)
+        output.say(f"{file}: {name} = {value}")
+
+
 def offer_recording(folder: Path) -> None:
     """Ask on a terminal, once, whether to record the sessions of a project, and install the hooks."""
     from vault_index.entrypoints import agents
     from vault_index.entrypoints.agents import hook_settings
     from vault_index.journal import projects
 
-    if not _is_typed() or projects.recorded(_journal(), str(folder)):
+    if not _is_typed():
+        asking.note("note: sessions are not recorded; to record: lessons install claude --journal")
+        return
+    if projects.recorded(_journal(), str(folder)):
         return
     settings = None if agents.enabled_by(None) else agents.claude_settings(None)
     hooks = (
@@ -83,6 +114,7 @@ def offer_recording(folder: Path) -> None:
         agents.install(settings, command, (hook_settings.ALWAYS, hook_settings.JOURNAL))
         output.say(f"{settings}: hooks installed")
     begin_recording(folder)
+    offer_model()
 
 
 def offer_languages() -> None:
@@ -182,6 +214,7 @@ def install_command(
         output.say(f"{settings}: {'hooks installed' if changed else 'hooks were there already'}")
     if journal:
         begin_recording(project)
+        offer_model()
     if plugin and project:
         asking.note(f"note: {agents.shown(plugin)} has them, too: the second is silent")
     _note_others(chosen, settings, project)

@@ -79,6 +79,25 @@ def show_settings(named: str | None) -> options.Answers:
 @click.option("--shared", is_flag=True, help="In lessons/vault.toml, for everyone.")
 def set_setting(named: str | None, name: str, value: str, shared: bool) -> None:
     """Set one setting in your own config.toml; all else in the file stays."""
+    if name in MODELS and value and not shared:
+        from vault_index import config, llm
+
+        llm.open_model(value, config.load())  # which refuses what is none
+    _put(named, name, value, shared)
+
+
+MODELS = ("learn.model", "ask.model")
+
+
+@options.command("unset", "lessons config unset learn.model", of=config_command, has_json=False)
+@click.argument("name", metavar="KEY")
+@click.option("--shared", is_flag=True, help="In lessons/vault.toml, for everyone.")
+def unset_setting(named: str | None, name: str, shared: bool) -> None:
+    """Take one setting out of your own config.toml; its default counts again."""
+    _put(named, name, None, shared)
+
+
+def _put(named: str | None, name: str, value: str | None, shared: bool) -> None:
     from vault_index import config
     from vault_index.edit import settings
     from vault_index.errors import SettingsError
@@ -87,10 +106,12 @@ def set_setting(named: str | None, name: str, value: str, shared: bool) -> None:
     file = config.home_folder() / "config.toml"
     if shared:
         if name in config.SETTINGS and name not in config.VAULT_KEYS:
-            raise SettingsError(f"a vault may not set {name}", f"lessons config set {name} {value}")
+            hint = f"lessons config {'unset' if value is None else 'set'} {name} {value or ''}"
+            raise SettingsError(f"a vault may not set {name}", hint.rstrip())
         file = client.open_vault(named).lessons_dir / "vault.toml"
     new = settings.write(file, name, value)
-    output.say(f"{file}: {name} = {status.setting_value(shown_value(name, new))}")
+    shown = status.setting_value(shown_value(name, new))
+    output.say(f"{file}: {name} {'is not set' if value is None else f'= {shown}'}")
 
 
 @config_command.command("edit", epilog="Example: lessons config edit")

@@ -1,0 +1,69 @@
+"""A line for the person at the start of a session: the last one here taught what nobody proposed.
+
+It is worked out when a session ends; the next start of one in that project reads it and takes it away.
+Else the line may name proposals that wait for a week, once a week.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from vault_index import state
+from vault_index.features import LearnTable
+from vault_index.journal import archive, projects
+from vault_index.journal.journal import Journal
+from vault_index.journal.record import Session
+from vault_index.learn import record
+from vault_index.proposals import review
+from vault_index.vault import Vault
+
+WAIT_SECONDS = 0.3  # for another writer: a hook waits for the line
+LONG_DAYS, MANY = 7, 2  # how long so many proposals wait before a line names them
+_WORDS = (
+    ("failure that passed", "failures that passed"),
+    ("refused call", "refused calls"),
+    ("correction", "corrections"),
+)
+
+
+def keep(journal: Journal, session: Session) -> None:
+    """Keep what a session that ended has to learn from, in place of what one before it had."""
+    from vault_index.transcripts import events
+    from vault_index.transcripts.moments import REFUSED, repairs
+
+    there = archive.moments_of(journal, session)
+    counts = [
+        sum(1 for _ in repairs(there)),
+        sum(each.kind == REFUSED for each in there),
+        sum(each.is_correction and each.origin != events.REFUSAL for each in there),
+    ]
+    worth = [session.id, *counts] if any(counts) and not session.parent else None
+    state.keep_fact(journal.home, _name(session.project), worth)
+
+
+def line(vault: Vault, folder: Path, session: str) -> str:
+    """Return the line for the start of a session in a folder, once; "" for none. Raises WriteError."""
+    home, now = vault.config.home, time.time()
+    if not vault.config[LearnTable].nudge:
+        return ""
+    name = _name(projects.find_project(home, str(folder)))
+    with state.writing(home, WAIT_SECONDS):
+        kept = state.fact(home, name)
+        if kept and kept[0] != session:
+            state.keep_fact(home, name, None)
+            if not record.has_proposed(vault.config, kept[0]):
+                counts = zip(kept[1:], _WORDS, strict=True)
+                had = [f"{'a' if n == 1 else n} {words[n > 1]}" for n, words in counts if n]
+                said = " and ".join(filter(None, (", ".join(had[:-1]), had[-1])))
+                return f"lessons: the last session here had {said}: /lessons:learn last"
+        told = f"nudge {state.vault_of(vault.root)}"
+        old = review.waiting_since(vault, now - LONG_DAYS * 86_400)
+        if old >= MANY and (state.fact(home, told) or 0) < now - LONG_DAYS * 86_400:
+            state.keep_fact(home, told, now)
+            return f"lessons: {old} proposals have waited for a week: lessons review"
+    return ""
+
+
+def _name(project: str) -> str:
+    return f"nudge of {project}"
