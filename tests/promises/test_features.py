@@ -105,9 +105,7 @@ def _made(folder: Path) -> Path:
 
 
 def test_what_a_feature_names_is_there() -> None:
-    places = (
-        "agent watch at_project at_prompt at_start at_full_pass nudge state lines checks tools"
-    )
+    places = "agent watch at_project at_prompt at_start at_full_pass nudge state lines checks tools"
     for feature in FEATURES:
         named_once = [getattr(feature, place) for place in places.split()]
         for named in filter(None, [*named_once, *feature.routes]):
