@@ -1,17 +1,79 @@
-"""How we call git: of the hooks in a repository a push alone runs its own, and no file of a work tree is
-taken for git's settings."""
+"""A repository may name programs in its settings, attributes and hooks. Nothing that we run in it
+starts one: the list is walked, each entry with a program that leaves a mark."""
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 
 import pytest
 
-from tests.support.commands import run
+from tests.support.commands import BIN, run
 from tests.support.files import commit, lesson_text, write
 from vault_index import git
 
-HOOKS = ("pre-commit", "post-checkout", "post-merge", "pre-push", "reference-transaction")
+HEAP = "our build dies with heap out of memory"
+# each setting names a program that leaves a mark; {mark} is the program
+SETTINGS = {
+    "filter.evil.clean": "{mark}",
+    "filter.evil.smudge": "{mark}",
+    "filter.e=v.il.process": "{mark}",
+    "filter.evil.required": "true",
+    "core.fsmonitor": "{mark}",
+    "core.hooksPath": "{hooks}",
+    "core.pager": "{mark}",
+    "pager.log": "{mark}",
+    "core.editor": "{mark}",
+    "sequence.editor": "{mark}",
+    "core.askPass": "{mark}",
+    "core.sshCommand": "{mark}",
+    "core.alternateRefsCommand": "{mark}",
+    "core.gitProxy": "{mark}",
+    "gpg.program": "{mark}",
+    "gpg.openpgp.program": "{mark}",
+    "gpg.x509.program": "{mark}",
+    "gpg.ssh.program": "{mark}",
+    "gpg.ssh.defaultKeyCommand": "{mark}",
+    "log.showSignature": "true",
+    "diff.external": "{mark}",
+    "diff.evil.textconv": "{mark}",
+    "diff.evil.command": "{mark}",
+    "merge.evil.driver": "{mark}",
+    "merge.lessons.driver": "{mark}",
+    "credential.helper": "!{mark}",
+    "credential.https://example.org.helper": "!{mark}",
+    "interactive.diffFilter": "{mark}",
+    "trailer.evil.command": "{mark}",
+    "alias.log": "!{mark}",
+    "alias.status": "!{mark}",
+    "uploadpack.packObjectsHook": "{mark}",
+    "hook.evil.command": "{mark}",
+    "hook.evil.event": "reference-transaction",
+    "protocol.ext.allow": "always",
+    "protocol.allow": "always",
+    "remote.origin.url": "ext::{mark}",
+    "remote.origin.uploadpack": "{mark}",
+    "remote.origin.receivepack": "{mark}",
+    "remote.origin.promisor": "true",
+    "submodule.recurse": "true",
+    "submodule.sub.update": "!{mark}",
+    "status.submoduleSummary": "true",
+}
+HOOKS = (
+    *("pre-commit", "post-commit", "post-checkout", "post-merge", "post-rewrite", "pre-push"),
+    *("post-index-change", "reference-transaction", "fsmonitor-watchman", "pre-auto-gc"),
+)
+SIGNED = """\
+tree {tree}
+author Ada Lovelace <ada@example.org> 1767225600 +0000
+committer Ada Lovelace <ada@example.org> 1767225600 +0000
+gpgsig -----BEGIN PGP SIGNATURE-----
+ iQ==
+ -----END PGP SIGNATURE-----
+
+signed
+"""
 
 
 @pytest.fixture
@@ -21,6 +83,76 @@ def marking(tmp_path: Path) -> tuple[Path, Path]:
     program = write(tmp_path / "bin" / "mark", f'#!/bin/sh\necho "$0 $*" >> {marks}\nexit 1\n')
     program.chmod(0o755)
     return program, marks
+
+
+@pytest.fixture
+def copied(tmp_path: Path, marking: tuple[Path, Path]) -> Path:
+    """A vault that came with its `.git/config`, and with hooks and attributes for each setting."""
+    program, _ = marking
+    root = tmp_path / "copied"
+    run("git", "init", "-q", "-b", "main", root, cwd=tmp_path)
+    write(root / "lessons/vault.toml", "")
+    write(root / "lessons/heap.md", lesson_text("Heap", f"When {HEAP}, raise the heap."))
+    run("git", "init", "-q", root / "sub", cwd=tmp_path)
+    write(root / "sub/a", "a\n")
+    commit(root / "sub")
+    commit(root)
+    tree = run("git", "rev-parse", "HEAD^{tree}", cwd=root).out.strip()
+    made = run("git", "hash-object", "-t", "commit", "-w", "--stdin", cwd=root,
+               stdin=SIGNED.format(tree=tree)).out.strip()  # fmt: skip
+    run("git", "reset", "-q", "--soft", made, cwd=root)
+    write(root / ".gitattributes", '* filter=evil diff=evil merge=evil\n*.toml filter="e=v.il"\n')
+    hooks = root / "hooks"
+    for folder in (hooks, root / ".git/hooks", root / "sub/.git/hooks"):
+        for name in HOOKS:
+            write(folder / name, f"#!/bin/sh\nexec {program} {name}\n").chmod(0o755)
+    for where in (root, root / "sub"):
+        for key, value in SETTINGS.items():
+            text = value.format(mark=program, hooks=hooks)
+            run("git", "config", "--local", key, text, cwd=where)
+    for file in (root / "lessons/heap.md", root / "sub/a"):  # git must look into it
+        os.utime(file, (1_800_000_000, 1_800_000_000))
+    return root
+
+
+@pytest.mark.slow
+def test_the_list_is_one_of_programs_that_git_would_start(
+    copied: Path, marking: tuple[Path, Path]
+) -> None:
+    run("git", "status", cwd=copied, check=False)
+    assert marking[1].exists(), "else what follows shows nothing"
+
+
+@pytest.mark.slow
+def test_nothing_that_a_repository_names_is_started(
+    copied: Path, marking: tuple[Path, Path], own_world: Path
+) -> None:
+    write(own_world / "config.toml", 'trusted_authors = ["ada@example.org"]\nfloor = 0.0\n')
+    run("lessons", "index", cwd=copied)
+    for name in ("SessionStart", "UserPromptSubmit"):
+        event = {"hook_event_name": name, "prompt": HEAP, "cwd": str(copied), "session_id": "s"}
+        patient = {"LESSONS_DEADLINE_MS": "60000"}
+        run("lessons-hook", cwd=copied, stdin=json.dumps(event), env=patient)
+    for words in (
+        ("status",),
+        ("log", "heap"),
+        ("check",),
+        ("check", "--staged"),
+        ("search", "--at", "HEAD", "heap"),
+        ("search", "heap"),
+        ("list",),
+        ("sync",),
+        ("init",),
+    ):
+        run("lessons", *words, cwd=copied, check=False)
+    assert not marking[1].exists(), marking[1].read_text()
+
+
+@pytest.mark.slow
+def test_the_editor_is_the_users(copied: Path, marking: tuple[Path, Path], own_world: Path) -> None:
+    run("git", "config", "--global", "core.editor", "true", cwd=copied)
+    run("lessons", "edit", "heap", cwd=copied, env={"EDITOR": "", "VISUAL": ""})
+    assert not marking[1].exists(), marking[1].read_text()
 
 
 @pytest.mark.slow
@@ -69,7 +201,7 @@ def test_core_worktree_moves_no_work_tree(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_sync_runs_a_pre_push_hook_and_no_other(
+def test_a_pre_push_hook_is_neither_run_nor_passed_over(
     tmp_path: Path, marking: tuple[Path, Path]
 ) -> None:
     program, marks = marking
@@ -79,13 +211,128 @@ def test_a_sync_runs_a_pre_push_hook_and_no_other(
     run("git", "remote", "add", "origin", remote, cwd=root)
     write(root / "lessons/vault.toml", "")
     commit(root)
-    for name in HOOKS:
-        write(root / f".git/hooks/{name}", f"#!/bin/sh\nexec {program} {name}\n").chmod(0o755)
+    write(root / ".git/hooks/pre-push", f"#!/bin/sh\nexec {program}\n").chmod(0o755)
     ran = run("lessons", "sync", cwd=root, check=False)
     assert ran.code == 1
-    assert "git push" in ran.err
-    assert {line.split()[1] for line in marks.read_text().splitlines()} == {"pre-push"}
+    assert "pre-push" in ran.err
+    assert not marks.exists()
     assert run("git", "for-each-ref", cwd=remote).out == ""
+
+
+# what a setting may send a fetch or a push to: {mark} is the program, {root} the copied folder
+REMOTES = [
+    {"remote.origin.uploadpack": "{mark}"},
+    {"remote.origin.receivepack": "{mark}"},
+    {"include.path": "included"},
+    {"remote.origin.vcs": "evil"},
+    {"remote.origin.url": "evil.git"},
+    {"remote.origin.url": "./lessons/../evil.git"},
+    {"remote.origin.url": "../beside.git"},
+    {"remote.origin.url": "file://{root}/evil.git"},
+    {"remote.origin.url": "{root}/evil.git"},
+    {"remote.origin.url": "/proc/self/cwd/evil.git"},
+    {"remote.origin.url": "file:///./proc/self/cwd/evil.git"},
+    {"remote.origin.url": "{root}/out/evil.git"},
+    {"remote.origin.pushurl": "evil.git"},
+    {"url.{root}/evil.git.insteadOf": "{team}"},
+    {"url.{root}/evil.git.pushInsteadOf": "{team}"},
+    {"branch.main.remote": "./evil.git"},
+    {"remote.origin.url": "ext::{mark}"},
+    {"url.ext::{mark}.insteadOf": "{team}", "protocol.ext.allow": "always"},
+    {"core.sshCommand": "{mark}", "remote.origin.url": "ssh://127.0.0.1:1/team.git"},
+    {"core.sshCommand": "{mark}", "remote.origin.pushurl": "127.0.0.1:team.git"},
+    {"core.gitProxy": "{mark}", "remote.origin.url": "git://127.0.0.1:1/team.git"},
+    {"remote.evil.promisor": "true", "remote.evil.url": ".", "remote.evil.uploadpack": "{mark}"},
+    {"core.alternateRefsCommand": "{mark}"},
+    {"gpg.program": "{mark}", "commit.gpgSign": "true", "push.gpgSign": "if-asked"},
+    {"filter.evil.smudge": "{mark}", "filter.evil.clean": "{mark}"},
+    {"merge.evil.driver": "{mark}"},
+    {"sequence.editor": "{mark}", "rebase.autoSquash": "true"},
+]
+
+
+@pytest.fixture
+def followed(tmp_path: Path, marking: tuple[Path, Path]) -> Path:
+    """A vault with something to fetch, to rebase and to push, and remotes whose hooks leave a mark."""
+    program, _ = marking
+    team, root, other = tmp_path / "team.git", tmp_path / "mine", tmp_path / "other"
+    run("git", "init", "-q", "--bare", "-b", "main", team, cwd=tmp_path)
+    run("git", "clone", "-q", team, root, cwd=tmp_path)
+    run("git", "switch", "-q", "-c", "main", cwd=root)
+    write(root / "lessons/vault.toml", "")
+    write(root / ".gitattributes", "* filter=evil merge=evil\n")
+    write(root / ".gitignore", "evil.git\nout\n")
+    write(root / "lessons/heap.md", "Raise the heap.\n\nTo 4 GB.\n\nOr more.\n")
+    commit(root)
+    run("git", "push", "-q", "-u", "origin", "main", cwd=root)
+    run("git", "clone", "-q", team, other, cwd=tmp_path)
+    write(other / "lessons/heap.md", "Raise it.\n\nTo 4 GB.\n\nOr more.\n")
+    commit(other)
+    run("git", "push", "-q", cwd=other)
+    write(root / "lessons/heap.md", "Raise the heap.\n\nTo 4 GB.\n\nOr to 8.\n")
+    commit(root)
+    for evil in (root / "evil.git", tmp_path / "beside.git"):
+        run("git", "clone", "-q", "--bare", team, evil, cwd=tmp_path)
+        for name in ("pre-receive", "update", "post-update", "reference-transaction"):
+            write(evil / "hooks" / name, f"#!/bin/sh\n{program} {name}\n").chmod(0o755)
+    (root / "out").symlink_to(tmp_path)
+    (tmp_path / "evil.git").symlink_to(root / "evil.git")
+    write(root / ".git/included", f'[remote "origin"]\nuploadpack = {program}\n')
+    return root
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", REMOTES, ids=lambda each: " ".join(each))
+def test_a_sync_starts_no_program_that_a_folder_brings_along(
+    followed: Path, marking: tuple[Path, Path], tmp_path: Path, settings: dict[str, str]
+) -> None:
+    names = {"mark": str(marking[0]), "root": str(followed), "team": str(tmp_path / "team.git")}
+    for key, value in settings.items():
+        run("git", "config", "--local", key.format(**names), value.format(**names), cwd=followed)
+    ran = run("lessons", "sync", cwd=followed, check=False)
+    assert not marking[1].exists(), marking[1].read_text()
+    assert ran.code == 0 or ran.err.startswith("Error: ")
+
+
+@pytest.mark.slow
+def test_a_remote_that_came_with_the_folder_is_refused(followed: Path) -> None:
+    run("git", "remote", "set-url", "origin", "evil.git", cwd=followed)
+    assert run("lessons", "sync", cwd=followed, check=False).err == (
+        "Error: the remote evil.git may have come with this folder, and git would run its hooks\n"
+        "Try: git remote -v, then git remote set-url origin URL: an address, or a full path elsewhere\n"
+    )
+
+
+def test_the_merge_driver_imports_nothing_from_the_work_tree(tmp_path: Path) -> None:
+    from vault_index.git import run as programs
+
+    setting = programs.Setting("local", "merge.lessons.driver", "touch proof")
+    ((_, driver),) = programs.instead([setting], filters=True)
+    write(tmp_path / "click.py", "open('proof', 'w')\n")
+    for name in ("base", "ours", "theirs"):
+        write(tmp_path / name, lesson_text("Heap", "Raise the heap."))
+    words = driver
+    for name, value in {"%O": "base", "%A": "ours", "%B": "theirs", "%L": "7"}.items():
+        words = words.replace(name, value)
+    run("sh", "-c", words, cwd=tmp_path)
+    assert not (tmp_path / "proof").exists()
+    assert str(BIN) in words
+
+
+def test_helpers_of_the_user_stay() -> None:
+    from vault_index.git.run import Setting, instead
+
+    said = [
+        Setting("global", "credential.helper", "store"),
+        Setting("global", "credential.https://example.org.helper", "!tool"),
+        Setting("local", "credential.helper", "!evil"),
+    ]
+    assert instead(said, filters=True) == [
+        ("credential.helper", ""),
+        ("credential.helper", "store"),
+        ("credential.https://example.org.helper", "!tool"),
+    ]
+    assert instead(said[:2], filters=True) == []
 
 
 def test_the_author_of_commits_is_named_as_git_names_him(

@@ -25,7 +25,7 @@ _LOOK = f"lessons=$(command -v lessons || git config {PROGRAM})"
 DRIVER = (
     f'{_LOOK}; [ ! -x "$lessons" ] || "$lessons" merge-driver %A %B %O 2>/dev/null ||'
     ' echo "lessons: warning: lessons ended with status $?; git merges lists by line" >&2;'
-    " git merge-file --marker-size=%L -L ours -L base -L theirs %A %O %B || exit 1"
+    f" {git.MERGE_FILE}"
 )
 CHECK = f"""\
 {_LOOK}

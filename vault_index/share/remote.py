@@ -5,6 +5,7 @@ A conflict is found before anything is changed, or the rebase is taken back.
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from collections.abc import Sequence
@@ -90,6 +91,8 @@ def _branch(top: Path) -> str:
     for name, what in _UNDER_WAY.items():
         if git.git_path(top, name).exists():
             hint = f"git {what} --abort, then lessons sync; or finish it, if you began it"
+            if what == "rebase":  # a folder that was copied here may bring commands along
+                hint += ": --continue runs what `git status` lists as next, `exec` lines, too"
             raise VaultError(f"a {what} is under way", hint)
     branch = git.command(top, "branch", "--show-current", check=False)
     if not branch:
@@ -122,7 +125,26 @@ def _followed(top: Path, branch: str) -> tuple[str, str]:
             f"{branch} comes from {remote} and is pushed to {pushed_to}: that is for pull requests",
             "git pull --rebase && git push",
         )
+    _refuse_brought_along(top, remote)
     return remote, there
+
+
+def _refuse_brought_along(top: Path, remote: str) -> None:
+    """Refuse a repository that a copied folder can have in it or beside it: its hooks would run."""
+    sides = [["remote", "get-url", "--all", *push, remote] for push in ([], ["--push"])]
+    for url in [url for words in sides for url in git.command(top, *words).split("\n")]:
+        name = url.removeprefix("file://")
+        is_address = ":" in name.partition("/")[0]
+        place = Path(os.path.normpath(name))
+        is_known = place.is_absolute() and place.parts[1:2] not in (("proc",), ("dev",))
+        is_inside = any(each.is_relative_to(top) for each in (place, Path(os.path.realpath(place))))
+        if not is_address and (is_inside or not is_known):
+            raise VaultError(
+                f"the remote {printable(url)} may have come with this folder, and git would run its"
+                " hooks",
+                f"git remote -v, then git remote set-url {remote} URL: an address, or a full path"
+                " elsewhere",
+            )
 
 
 def _take_in(top: Path, branch: str, remote: str, there: str, done: SyncResult) -> None:
