@@ -467,3 +467,31 @@ def test_any_key_comes_back_from_the_frontmatter(others: dict[str, Any], text: s
     draft = only(line, "all.jsonl")
     assert keys(draft) == {**others, "title": "T"}
     assert lesson(draft).text
+
+
+CONCEPT = """\
+---
+type: BigQuery Table
+description: One row per completed order.
+resource: https://example.com/orders
+tags: [sales]
+generated: {by: agent/2, at: 2026-05-28T14:30:00Z}
+verified:
+  - {by: process:nightly, at: 2026-07-01T02:00:00Z}
+  - {by: human:ann, at: 2026-06-25T09:00:00Z}
+---
+# Schema
+
+Keyed by order_id.
+"""
+
+
+def test_a_concept_of_an_open_knowledge_format_bundle_is_a_lesson() -> None:
+    draft = only(CONCEPT, "tables/completed-orders.md", "okf")
+    one = lesson(draft)
+    assert (draft.categories, one.title) == (("tables",), "completed orders")
+    assert one.text == "One row per completed order.\n\n# Schema\n\nKeyed by order_id."
+    assert (one.type, one.source) == ("BigQuery Table", "https://example.com/orders")
+    assert str(one.created) == "2026-05-28 14:30:00+00:00"
+    assert str(keys(draft)["confirmed"]).startswith("2026-06-25")
+    assert keys(draft)["verified"][0]["by"] == "process:nightly"

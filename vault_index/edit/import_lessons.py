@@ -97,7 +97,7 @@ def read(
         if isinstance(data, OSError):
             problems.append(f"{name}: cannot be read: {data.strerror}")
             continue
-        is_other = format == "obsidian" and not name.endswith(".md")
+        is_other = format in ("obsidian", "okf") and not name.endswith(".md")
         kind = "" if is_other else format
         several, errors = formats.read_good(data, name, kind)
         drafts += [(name, draft) for draft in several]

@@ -45,7 +45,7 @@ def taking(vault: Vault) -> SharedVectors:
     config, embedder = vault.config, vault.embedder
     assert embedder is not None
     recipe = f"{embedder.name} {RECIPE}"
-    return SharedVectors(config[IndexTable].shared, recipe, embedder.dimension)
+    return SharedVectors(config[IndexTable].shared, recipe, embedder.dimension, config.home)
 
 
 def publish(
@@ -139,13 +139,20 @@ class PublishedVault(Vault):
 
 
 def troubles(vault: Vault) -> Iterator[Trouble]:
-    """Look whether vectors come from `[index] shared`."""
-    if not vault.config[IndexTable].shared or vault.embedder is None:
+    """Look whether vectors come from `[index] shared`, and what was refused of them."""
+    uri = vault.config[IndexTable].shared
+    if not uri or vault.embedder is None:
         return
+    shared = taking(vault)
     try:
-        taking(vault).count()
+        shared.count()
+        refused = shared.refused()
     except StoreError as error:
         yield Trouble("index", error.message, error.hint)
+        return
+    for row in refused:
+        what = f"{uri}: refused row {row}"
+        yield Trouble("index", what, "ask who publishes there; it was embedded here")
 
 
 # An embedder whose documents go to the workers of Ray: on this machine, or on a cluster.

@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from vault_index import files
+from vault_index import files, state
 from vault_index.errors import StoreError, VaultError
 from vault_index.lesson.file import hash_of
 from vault_index.store import filters
@@ -36,6 +37,7 @@ LENGTH = 0.01  # that a unit vector may be longer or shorter
 PUBLISH_SECONDS = 300.0  # for a call of who publishes: a commit, or folding rows into the index
 KEEP_VERSIONS = timedelta(hours=1)  # no laptop reads one version for longer
 ROWS = 5_000  # of a commit: 8 MB
+MAX_REFUSED = 5
 WRONG = "it is not the vector of its text"
 CREATE_SECONDS, LOOK_SECONDS = 60.0, 0.5  # to make a table, at most; between two looks at it
 _SAFE = ("file://", "memory://", "s3+ddb://")  # a file system and DynamoDB keep the condition
@@ -43,11 +45,12 @@ _SAFE = ("file://", "memory://", "s3+ddb://")  # a file system and DynamoDB keep
 
 @dataclass
 class SharedVectors:
-    """The table of one embedder at a URI. `recipe` names the embedder."""
+    """The table of one embedder at a URI. `home` is the user's folder; `recipe` names the embedder."""
 
     uri: str
     recipe: str
     dimension: int
+    home: Path
     _taken: int = field(default=0, init=False)
     _trouble: str = field(default="", init=False)  # why nothing is taken any more
     _refused: dict[str, str] = field(default_factory=dict, init=False)  # rows, with the reason
@@ -55,6 +58,7 @@ class SharedVectors:
     def __post_init__(self) -> None:
         self._schema = replace(VECTORS, table=table_name(self.recipe))
         self._table = Table(Remote(self.uri), self.dimension, self._schema)
+        self._noted_as = f"refused of {self.uri}"
 
     def __call__(
         self, contents: Mapping[str, T], make: Callable[[list[T]], Iterable[np.ndarray]]
@@ -102,11 +106,32 @@ class SharedVectors:
         return vector if abs(length - 1) <= LENGTH else f"its length is {length:.3g}"
 
     def finish(self) -> tuple[int, str]:
-        """Return how many were taken, and what went wrong."""
+        """Return how many were taken, and what went wrong; keep the refused rows for `status --check`."""
         refused = [f"{key}: {why}" for key, why in self._refused.items()]
+        if refused:
+            self.note_refused(self._refused)
         more = f" and {len(refused) - 1} more" if len(refused) > 1 else ""
         first = f"{self.uri}: refused row {refused[0]}{more}" if refused else ""
         return self._taken, self._trouble or first
+
+    def note_refused(self, refused: Mapping[str, str]) -> None:
+        rows = self._noted()
+        rows |= {key: [why, self._said(key)] for key, why in [*refused.items()][:MAX_REFUSED]}
+        state.keep_fact(self.home, self._noted_as, dict([*rows.items()][-MAX_REFUSED:]))
+
+    def refused(self) -> list[str]:
+        noted = self._noted().items()
+        return [f"{key}: {why}" for key, (why, said) in noted if said in ("", self._said(key))]
+
+    def _noted(self) -> dict[str, list[str]]:
+        return {**(state.fact(self.home, self._noted_as) or {})}
+
+    def _said(self, key: str) -> str:
+        """Return a hash of a row as it is there now, "" without it, or where nothing is reached."""
+        with suppress(StoreError):
+            rows = self._table.rows([*self._schema.columns()], filters.any_of("id", [key]))
+            return hash_of(*(str(sorted(row.items())) for row in rows)) if rows else ""
+        return ""
 
     def count(self) -> int:
         return self._table.count()

@@ -17,6 +17,7 @@ from vault_index.edit.formats.lesson_file import (
     has_sign,
     read_markdown,
     read_obsidian,
+    read_okf,
 )
 from vault_index.errors import LessonError
 from vault_index.lesson.category import SECTION
@@ -30,6 +31,7 @@ _WHOLE: Mapping[str, Callable[[bytes, str], list[Draft]]] = {
     "bullets": read_bullets,
     "course": read_course,
     "obsidian": read_obsidian,
+    "okf": read_okf,
 }
 FORMATS = (*_WHOLE, "jsonl")
 
