@@ -10,6 +10,7 @@ import subprocess
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from tests.support.commands import BIN, run
 from tests.support.embedders import WordEmbedder
 from tests.support.files import lesson_text, write
 from tests.support.indexed import with_words
-from tests.support.watchers import soon
+from tests.support.watchers import soon, watched
 from vault_index import publish
 from vault_index.client import silent
 from vault_index.edit import init
@@ -193,6 +194,48 @@ def first_for(vault: Vault, prompt: str) -> str:
     return query.run(vault, Query(prompt)).hits[0].lesson_id
 
 
+def test_one_wrong_vector_of_120_is_found_mended_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The attack of somebody who may write to the bucket: an accepted lesson comes at a prompt."""
+    monkeypatch.setattr(vectors_module, "PROBES", 0)  # of 120 vectors 8 are compared at once
+    lessons, uri = texts(120), tmp_path / "shared"
+    publisher = vault_at(tmp_path / "ci", lessons, uri)
+    publish_all(publisher)
+    poisoned(uri, publisher)
+    laptop = vault_at(tmp_path / "laptop", lessons, uri)
+    assert reconcile.sync(laptop).taken == 120
+    assert first_for(laptop, POEM) == "topic/lesson-7"
+    assert publish.state(laptop) == {"vectors_to_compare": 120}
+    turns = 1
+    while publish.compare_some(vault_at(tmp_path / "laptop", {}, uri)):  # each a new process
+        turns += 1
+    assert turns == 4
+    assert first_for(laptop, POEM) != "topic/lesson-7"
+    ours, theirs = vectors_of(publisher), vectors_of(laptop)
+    assert all((ours[id] == theirs[id]).all() for id in ours)
+    assert publish.state(laptop) == {"vectors_to_compare": 0}
+    (trouble,) = publish.troubles(laptop)
+    assert "it is not the vector of its text" in trouble.what
+    lancedb_package.connect(uri).drop_table(table_name(f"words {RECIPE}"))
+    publish_all(publisher)
+    assert not list(publish.troubles(laptop)), "the publisher corrected it"
+
+
+def test_no_other_vault_of_the_user_believes_a_vector_that_was_not_compared(tmp_path: Path) -> None:
+    publish_all(vault_at(tmp_path / "ci", texts(40), tmp_path / "shared"))
+    laptop = vault_at(tmp_path / "laptop", texts(40), tmp_path / "shared")
+    assert reconcile.sync(laptop).taken == 40
+    before, after = (vault_at(tmp_path / name, texts(40), "") for name in ("before", "after"))
+    for vault in (before, after):
+        vault.config = replace(vault.config, home=laptop.config.home)
+    assert reconcile.sync(before, rebuild=False).embedded == 40
+    (laptop.config.home / "vectors.sqlite3").unlink()
+    while publish.compare_some(laptop):
+        pass
+    assert reconcile.sync(after).embedded == 0
+
+
 def test_a_rebuild_believes_no_vector_of_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,6 +249,34 @@ def test_a_rebuild_believes_no_vector_of_elsewhere(
     assert first_for(laptop, POEM) == "topic/lesson-7"
     reconcile.sync(laptop, rebuild=True)
     assert first_for(laptop, POEM) != "topic/lesson-7"
+    assert publish.state(laptop) == {"vectors_to_compare": 0}
+
+
+@pytest.mark.slow
+@pytest.mark.no_arithmetic
+def test_a_quiet_watcher_compares_what_was_taken(
+    tmp_path: Path, with_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors_module, "PROBES", 0)
+    lessons, uri = texts(40), tmp_path / "shared"
+    monkeypatch.setenv("LESSONS_INDEX_SHARED", str(uri))
+    roots = [tmp_path / "ci", tmp_path / "laptop"]
+    for root in roots:
+        run("lessons", "init", root, cwd=tmp_path)
+        for path, text in lessons.items():
+            write(root / "lessons" / path, text)
+    publisher, laptop = map(open_vault, roots)
+    publish_all(publisher)
+    poisoned(uri, publisher)
+    (with_model / "vectors.sqlite3").unlink()  # of this user, who is both
+    assert reconcile.sync(laptop).taken == 40
+    assert "40 vectors are not compared yet" in run("lessons", "status", cwd=laptop.root).out
+    right = vectors_of(publisher)["topic/lesson-7@0"]
+    with watched(laptop):
+        soon(lambda: float(vectors_of(laptop)["topic/lesson-7@0"] @ right) > 0.99)
+        soon(lambda: "not compared" not in run("lessons", "status", cwd=laptop.root).out)
+    checked = run("lessons", "status", "--check", cwd=laptop.root, check=False).out
+    assert "it is not the vector of its text" in checked
 
 
 def test_an_embedder_sees_only_its_own_vectors(tmp_path: Path) -> None:
@@ -258,7 +329,7 @@ def test_two_publishers_at_once_make_no_duplicate(
     for thread in threads:
         thread.join()
     assert not errors
-    shared = SharedVectors(uri, f"words {RECIPE}", 64)
+    shared = SharedVectors(uri, f"words {RECIPE}", 64, tmp_path)
     assert shared.count() == 80
     laptops = [vault_at(tmp_path / f"laptop-{n}", texts(80), uri) for n in range(amount(3, 20))]
     before, bytes_before = store.requests, store.bytes_read
@@ -317,7 +388,7 @@ def test_a_killed_publisher_leaves_a_table_that_the_next_completes(
         process.wait()
         process.stdout.close()
     publish_all(vault)
-    shared = SharedVectors(uri, f"words {RECIPE}", 64)
+    shared = SharedVectors(uri, f"words {RECIPE}", 64, tmp_path)
     assert shared.count() == 400
     stats = reconcile.sync(vault_at(tmp_path / "laptop", texts(400), uri))
     assert (stats.taken, stats.embedded, stats.shared) == (400, 0, "")

@@ -142,7 +142,7 @@ class Lessons(Source[Diff, Stats]):
         wants_shared = vault.config[IndexTable].shared and not self.is_hurried and sources.use_cache
         shared = None
         if wants_shared and vault.embedder:
-            shared = next((give(vault) for give in features.adding("vectors")), None)
+            shared = next((give(vault, work.index) for give in features.adding("vectors")), None)
         cache = sources.cache(RECIPE, shared)
         after = self._write(sources, cache, read, changes.removed)
         after = replace(after, head=authors.head)

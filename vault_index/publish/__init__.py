@@ -11,41 +11,103 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from random import SystemRandom
+from typing import TYPE_CHECKING, Any, cast
 
 from vault_index import git
 from vault_index.check.finding import Trouble
 from vault_index.config import Config, checked, home_folder, load
 from vault_index.embed import Embedder, download, open_embedder
-from vault_index.errors import EmbedderError, SettingsError, StoreError
+from vault_index.embed.cache import VectorCache
+from vault_index.errors import EmbedderError, SettingsError, StoreError, VaultError
 from vault_index.features import IndexTable
+from vault_index.index import rows
 from vault_index.lesson.file import hash_of
 from vault_index.publish import vectors
 from vault_index.publish.vectors import SharedVectors
-from vault_index.store import filters
-from vault_index.store.lance import Remote
+from vault_index.store import filters, manifest, ownership
+from vault_index.store.lance import Remote, Table
 from vault_index.store.reader import Reader
 from vault_index.store.schema import DOCUMENTS, LESSONS, RECIPE, SKILLS, VECTOR, Schema
 from vault_index.vault import OpenIndex, Vault
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
 
+    from vault_index.store.schema import LessonRow
     from vault_index.store.sync import Progress
 
 _EVERY = [name for name in LESSONS.columns() if name != VECTOR]
+COMPARED_AT_ONCE = 32  # vectors of a quiet turn: half a second of two processors
 FOLDER = "published"  # in the user's folder; nothing is kept there
 LOOK_SECONDS = 5.0  # between two looks for a new version
 
 
-def taking(vault: Vault) -> SharedVectors:
-    """Return the vectors at `[index] shared` of the vault's embedder. Raises EmbedderError."""
+def taking(vault: Vault, index: Path | None = None) -> SharedVectors:
+    """Return the vectors at `[index] shared` of the vault's embedder. Raises EmbedderError.
+
+    Vectors that are taken are marked in the folder of an `index`.
+    """
     config, embedder = vault.config, vault.embedder
     assert embedder is not None
     recipe = f"{embedder.name} {RECIPE}"
-    return SharedVectors(config[IndexTable].shared, recipe, embedder.dimension, config.home)
+    return SharedVectors(config[IndexTable].shared, recipe, embedder.dimension, config.home, index)
+
+
+def compare_some(vault: Vault) -> bool:
+    """Embed some vectors that were taken, compare them, and mend the wrong ones. Whether more are left.
+
+    The watcher does it when it is quiet, until all were compared. The right ones are then kept for all of
+    the user's vaults.
+    """
+    with suppress(VaultError):  # the next sweep tries again
+        index, embedder = manifest.current(vault.index_dir), vault.embedder
+        left = vectors.marked(index) if index else set()
+        if not index or not left or not embedder or embedder.name != manifest.load(index).embedder:
+            return False
+        with ownership.held(vault.index_dir, wait=False) as is_free:
+            if is_free and index == manifest.current(vault.index_dir):
+                some = SystemRandom().sample(sorted(left), min(COMPARED_AT_ONCE, len(left)))
+                if wrong := _mend(vault, index, some):
+                    taking(vault).note_refused(dict.fromkeys(wrong, vectors.WRONG))
+                left -= {*some}
+                vectors.mark(index, left)
+        return bool(left)
+    return False
+
+
+def _mend(vault: Vault, index: Path, some: list[str]) -> list[str]:
+    """Put vectors that are made here in the place of wrong ones; return whose. Raises VaultError."""
+    known, embedder = manifest.load(index), vault.embedder
+    assert embedder is not None
+    table = Table(index, known.dimension)
+    there, taken = table.rows_and_vectors(_EVERY, filters.any_of("content_hash", some))
+    assert taken is not None
+    texts = {row["content_hash"]: cast("LessonRow", row) for row in there}
+    made = dict(zip(texts, rows.embed(embedder, [*texts.values()]), strict=True))
+    VectorCache(vault.config.home, f"{known.embedder} {RECIPE}", known.dimension).put(made)
+    wrong = [
+        {**row, VECTOR: made[row["content_hash"]]}
+        for row, vector in zip(there, taken, strict=True)
+        if float(vector @ made[row["content_hash"]]) < vectors.MIN_COSINE
+    ]
+    if wrong:
+        manifest.mark_dirty(index, [])
+        table.replace(wrong, ())
+        manifest.save(index, replace(known, derived={}))  # all that follows is made again
+    return sorted({row["content_hash"] for row in wrong})
+
+
+def state(vault: Vault) -> dict[str, Any]:
+    """Return how many vectors were taken and are not compared yet, for `lessons status`."""
+    with suppress(VaultError):  # `status` says what is wrong with the index
+        if index := manifest.current(vault.index_dir):
+            return {"vectors_to_compare": len(vectors.marked(index))}
+    return {"vectors_to_compare": 0}
 
 
 def publish(

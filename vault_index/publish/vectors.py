@@ -1,11 +1,13 @@
 """Vectors that a team shares: a LanceDB table at a URI, by the hash of what each vector is of.
 
 Nothing that comes from there is believed: each is checked to be a unit vector by the same embedder, of
-a text that this machine has, and some of a batch are embedded here as well. One that fails is named.
+a text that this machine has, and some of a batch are embedded here as well. The others are marked in the
+index, and the watcher compares them later (`compare_some`). One that fails is named.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -37,6 +39,7 @@ LENGTH = 0.01  # that a unit vector may be longer or shorter
 PUBLISH_SECONDS = 300.0  # for a call of who publishes: a commit, or folding rows into the index
 KEEP_VERSIONS = timedelta(hours=1)  # no laptop reads one version for longer
 ROWS = 5_000  # of a commit: 8 MB
+MARKS = "taken.json"  # in an index: the hashes of what was taken and not compared yet
 MAX_REFUSED = 5
 WRONG = "it is not the vector of its text"
 CREATE_SECONDS, LOOK_SECONDS = 60.0, 0.5  # to make a table, at most; between two looks at it
@@ -45,12 +48,16 @@ _SAFE = ("file://", "memory://", "s3+ddb://")  # a file system and DynamoDB keep
 
 @dataclass
 class SharedVectors:
-    """The table of one embedder at a URI. `home` is the user's folder; `recipe` names the embedder."""
+    """The table of one embedder at a URI. `home` is the user's folder; `recipe` names the embedder.
+
+    Vectors that are taken are marked in the folder `index`.
+    """
 
     uri: str
     recipe: str
     dimension: int
     home: Path
+    index: Path | None = None
     _taken: int = field(default=0, init=False)
     _trouble: str = field(default="", init=False)  # why nothing is taken any more
     _refused: dict[str, str] = field(default_factory=dict, init=False)  # rows, with the reason
@@ -77,6 +84,8 @@ class SharedVectors:
                 self._refused[key] = WRONG
                 self._trouble = f"{self.uri}: refused row {key}: {WRONG}"
                 return {}
+        if self.index is not None and vectors:
+            mark(self.index, marked(self.index) | vectors.keys())
         self._taken += len(vectors)
         return vectors
 
@@ -169,6 +178,16 @@ def write(
     table.replace((), stale)
     if rows or stale:
         table.fold(KEEP_VERSIONS)
+
+
+def marked(index: Path) -> set[str]:
+    """Return the hashes of what was taken into an index and not compared yet."""
+    return {str(key) for key in files.read_json(index / MARKS).get("taken", ())}
+
+
+def mark(index: Path, taken: Iterable[str]) -> None:
+    """Mark what was taken and not compared yet; the caller holds the index's lock. Raises WriteError."""
+    files.replace_file(index / MARKS, json.dumps({"taken": sorted(taken)}).encode())
 
 
 def table_name(recipe: str, what: str = "vectors") -> str:

@@ -27,6 +27,7 @@ LOOK_SECONDS = 2.0  # between two looks at what no event reports
 QUIET_SECONDS = 2.0  # without a change, before a full pass
 RETRY_SECONDS = 0.2  # between two tries to write while another process writes
 SWEEP_SECONDS = 180.0  # between two comparisons with the disk, events or not
+OWED_SECONDS = 10.0  # before another full pass, if the last one has more to do
 DELEGATED_SECONDS = 20.0  # before a full pass looks whether the background index ran at all
 POLL_SHARE = 0.05  # at most this share of the time goes into comparing where there are no events
 MAX_QUICK_PASSES = 50  # force a full pass after this many quick ones in a row
@@ -117,6 +118,7 @@ class Passed:
     outcome: Outcome
     wrote: bool = False
     floor_stale: bool = False
+    owes: bool = False  # a full pass that has more to do of what can wait
     seconds: float = 0.0
     head: object = None
 
@@ -210,14 +212,16 @@ def _after_pass(state: State, now: float, full: bool, passed: Passed) -> State:
     if passed.outcome is Outcome.BUSY:  # whatever was owed still is
         return replace(swept, phase=Phase.BLOCKED, saved=True, not_before=now + RETRY_SECONDS)
     is_much = passed.outcome is Outcome.TOO_MUCH
+    owed = max(OWED_SECONDS, passed.seconds / POLL_SHARE) if passed.owes else QUIET_SECONDS
+    is_settled = full and not passed.owes
     called_for = {
         Task.BACKGROUND_INDEX: is_much,
         Task.FIT_FLOOR: passed.floor_stale and not is_much,
     }
     return replace(
         swept,
-        phase=Phase.DELEGATED if is_much else Phase.SETTLED if full else Phase.CHANGED,
-        full_due=now + (DELEGATED_SECONDS if is_much else QUIET_SECONDS),
+        phase=Phase.DELEGATED if is_much else Phase.SETTLED if is_settled else Phase.CHANGED,
+        full_due=now + (DELEGATED_SECONDS if is_much else owed),
         quick_passes=0 if full else state.quick_passes + 1,
         head=passed.head if full else state.head,
         saved=False,

@@ -243,8 +243,8 @@ class VaultWatch:
         if self._current.vault.lessons_dir.is_dir():  # else it may come back
             passed = self._reconcile(full=full)
             if full:
-                for act in features.adding("at_full_pass"):
-                    act(self._current.vault)
+                acts = [act(self._current.vault) for act in features.adding("at_full_pass")]
+                passed = replace(passed, owes=any(acts))
             native.trim_memory()
         failed = passed.outcome is Outcome.FAILED and self._index is None
         if passed.outcome is Outcome.DONE or failed:  # no use in waiting for what failed

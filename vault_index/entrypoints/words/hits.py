@@ -63,6 +63,12 @@ def documents_line(every: Mapping[str, Any]) -> Iterator[str]:
         yield f"documents  {every['documents']}"
 
 
+def vectors_line(every: Mapping[str, Any]) -> Iterator[str]:
+    """Yield how many vectors of a team were not compared with ones that are made here, if any."""
+    if count := every["vectors_to_compare"]:
+        yield f"shared     {count} vectors are not compared yet; the watcher does it when it is quiet"
+
+
 def skills_line(every: Mapping[str, Any]) -> Iterator[str]:
     """Yield how many skills there are, if any, for which tags one is ready, and which cannot be used."""
     if every["skills"]:
