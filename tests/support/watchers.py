@@ -1,4 +1,4 @@
-"""What the tests of the watcher share: real ones, and the ways in which editors save."""
+"""Real watchers for tests, and the index that they make."""
 
 from __future__ import annotations
 
@@ -94,54 +94,3 @@ def soon_same_as_a_rebuild(vault: Vault, seconds: float = 120) -> None:
     while unlike(rows(vault), rebuilt) and time.monotonic() < until:
         time.sleep(0.2)
     assert_alike(rows(vault), rebuilt)
-
-
-# the system calls with which editors save
-
-
-def save_like_vim(file: Path, text: str) -> None:
-    """Backup by rename, a new file, and the swap file and the probe that come with it."""
-    probe = file.parent / "4913"
-    probe.touch()
-    probe.unlink()
-    swap = file.parent / f".{file.name}.swp"
-    swap.write_text("b0VIM")
-    backup = file.parent / f"{file.name}~"
-    file.rename(backup)
-    with file.open("w", encoding="utf-8") as out:
-        out.write(text)
-        out.flush()
-        os.fsync(out.fileno())
-    backup.unlink()
-    swap.unlink()
-
-
-def save_like_vs_code(file: Path, text: str) -> None:
-    """In place: emptied, then written."""
-    with file.open("r+", encoding="utf-8") as out:
-        out.truncate(0)
-        out.write(text)
-
-
-def save_like_nano(file: Path, text: str) -> None:
-    """In place, beside a lock file."""
-    lock = file.parent / f".{file.name}.swp"
-    lock.write_text("nano")
-    file.write_text(text, "utf-8")
-    lock.unlink()
-
-
-def save_like_sed(file: Path, text: str) -> None:
-    """A new file renamed over the old one."""
-    beside = file.parent / "sedTEQ8Xb"
-    beside.write_text(text, "utf-8")
-    beside.replace(file)
-
-
-def save_like_git(file: Path, text: str) -> None:
-    """The old name unlinked, a new file made under it."""
-    file.unlink()
-    file.write_text(text, "utf-8")
-
-
-STYLES = [save_like_vim, save_like_vs_code, save_like_nano, save_like_sed, save_like_git]
