@@ -106,21 +106,6 @@ def test_three_lines_are_a_pattern() -> None:
     assert rule.severity == WARNING
 
 
-def test_a_text_without_keywords_is_not_searched() -> None:
-    (rule,) = pattern.parse(
-        "ignore_case = true\n"
-        "[[pattern]]\nid = 'a'\nwhy = 'b'\nregex = '[a-z]+'\nkeywords = ['tokens', '指示']\n"
-    )
-
-    def matches(text: str) -> list[str]:
-        return [match[0] for match in rule.find(text, pattern.in_lower_case(text))]
-
-    assert matches("TOKENS here") == ["TOKENS", "here"]
-    assert matches("to\u212aen\u017f") == ["to\u212aen\u017f"]  # letters that `re` takes for k, s
-    assert matches("a 指示") == ["a"]
-    assert matches("nothing of it") == []
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "unit", ["\n", " ", "a ", "you ", "http://a", "kind: secret\n", "password is ", "$a$", "- "]

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import random
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -58,22 +55,6 @@ def test_a_score_alone_warns_and_with_signs_it_holds_a_lesson_back() -> None:
     for text, holds in ((alone, False), (ORDERS[0], True)):
         (found,) = prompt_injection.findings("a.md", text)
         assert (found.pattern, found.severity, found.holds) == ("scored", WARNING, holds)
-
-
-def test_every_process_gives_the_same_score() -> None:
-    code = (
-        "import json, sys; from vault_index.check import scorer; "
-        "print(json.dumps([scorer.score(text) for text in json.load(sys.stdin)]), 'numpy' in sys.modules)"
-    )
-    texts = ORDERS + ORDINARY
-    said = subprocess.run(
-        [sys.executable, "-c", code],
-        input=json.dumps(texts),
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    assert said == f"{json.dumps([scorer.score(text) for text in texts])} False\n"
 
 
 @pytest.mark.slow

@@ -222,37 +222,6 @@ def test_each_top_level_bullet_is_a_lesson() -> None:
     ]
 
 
-RULES = """\
-# Acme
-
-This file gives guidance to Claude Code when it works here.
-
-## Database
-
-- Never edit a migration that was merged: write a new one, since staging has applied it and would drift.
-- Name columns in snake_case.
-
-### Locks
-
-Set `lock_timeout` in each migration that touches `orders`, or deploys hang.
-"""
-
-
-def test_headings_are_categories_and_titles_whole_phrases() -> None:
-    """The line that says what the file is is no lesson, and no body repeats its title."""
-    found = drafts(RULES, "CLAUDE.md")
-    assert [(lesson(one).title, one.categories) for one in found] == [
-        ("Never edit a migration that was merged: write a new one", ("database",)),
-        ("Name columns in snake_case", ("database",)),
-        ("Locks", ("database/locks",)),
-    ]
-    told = drafts(
-        "- Run `make test`. Never run pytest alone, it misses the database.\n", "CLAUDE.md"
-    )
-    assert lesson(told[0]).title == "Run `make test`"
-    assert lesson(told[0]).text == "Never run pytest alone, it misses the database."
-
-
 # Obsidian
 
 NOTE = """\

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.embed.ollama_server import DIMENSION, LONG, OllamaServer, vector
+from tests.embed.ollama_server import DIMENSION, OllamaServer, vector
 from tests.support.commands import run
 from tests.support.files import lesson_text, write
 from vault_index.embed.ollama import OllamaEmbedder
@@ -170,22 +170,6 @@ def shop(
         "shop/alarm.md": lesson_text("The alarm of the cold room", "It rings when the door is open."),
         "shop/shelves.md": lesson_text("Where the shelves are", shelves),
     })  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "texts", [["short", "x " * 2000], ["x " * 2000], ["x " * 300, "y", "z " * 900]]
-)
-def test_a_text_that_the_model_refuses_is_embedded_by_its_first_part(
-    server: OllamaServer, texts: list[str]
-) -> None:
-    server.fault = "long"
-    asked = embedder(server, "all-minilm")
-    assert asked.embed_documents(texts).shape == (len(texts), DIMENSION)
-    assert asked.shortened >= {text for text in texts if len(text) > LONG}
-    assert all(
-        len(text) > LONG // 2 - 10 for each in server.inputs for text in each if "x x" in text
-    )
-    assert asked.embed_query("q " * 2000).shape == (DIMENSION,)
 
 
 @pytest.mark.slow

@@ -11,8 +11,6 @@ import pytest
 
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, write
-from vault_index.edit import add, categories, import_lessons
-from vault_index.errors import VaultError
 from vault_index.index import reconcile
 from vault_index.search import entries
 from vault_index.vault import Vault
@@ -55,20 +53,3 @@ def test_a_name_that_the_disk_takes_apart_is_found_by_what_people_type(
         assert run("lessons", "check", "--", path, cwd=vault.root).code == 0
     assert file.read_bytes() == data
     assert str(file.relative_to(vault.root)) == entry["path"]
-
-
-@pytest.mark.parametrize(("folder", "name"), NAMES[:2])
-def test_what_is_written_goes_where_the_other_form_is(vault: Vault, folder: str, name: str) -> None:
-    file = put(vault, APART, folder, name)
-    made = add.write(vault, b"# Other\n\nIt is cold.\n", categories=[TOGETHER(folder)])
-    assert made.parent == file.parent
-    with pytest.raises(VaultError, match="is there already"):
-        add.ingest(vault, "Hot.", id=TOGETHER(f"{folder}/{name}"))
-    source = f'{{"title": "{TOGETHER(name)}", "text": "New.", "category": "{TOGETHER(folder)}"}}'
-    (item,) = import_lessons.plan(vault, source.encode()).items
-    assert item.path == APART(f"{folder}/{name}.md")
-    renamed = categories.plan(vault, TOGETHER(folder), "backstube")
-    assert {change.path for change in renamed.changes} == {
-        APART(f"{folder}/{name}.md"),
-        f"{APART(folder)}/other.md",
-    }

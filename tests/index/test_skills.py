@@ -10,7 +10,7 @@ import pytest
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.indexed import kept_on
-from tests.support.watchers import soon, watched
+from tests.support.watchers import watched
 from vault_index import api, client
 from vault_index.recall import select
 from vault_index.search import query
@@ -115,23 +115,3 @@ def test_trust_holds_for_the_vaults_skills(team: Vault, own_world: Path) -> None
     assert not select.for_prompt(open_vault(team.root), prompt).skills
     commit(team.root)
     assert select.for_prompt(open_vault(team.root), prompt).skills
-
-
-@pytest.mark.slow
-def test_a_project_that_prompts_has_its_skills_known_from_then_on(
-    team: Vault, tmp_path: Path
-) -> None:
-    """Through the hook and the watcher; the vault is the user's, the project another repository."""
-    project = tmp_path / "shop/src"
-    project.mkdir(parents=True)
-    add_skill(tmp_path / "shop/.claude/skills", "slim-image", "Make a docker image smaller.")
-    event = {"hook_event_name": "UserPromptSubmit", "session_id": "", "cwd": str(project)}
-    env = {"LESSONS_VAULT": str(team.root), "LESSONS_DEADLINE_MS": "60000"}
-
-    def suggested() -> bool:
-        asked = json.dumps({**event, "prompt": "make this docker image smaller please"})
-        done = run("lessons-hook", cwd=project, stdin=asked, env=env)
-        return "- `/slim-image` - Make a docker image smaller." in done.out
-
-    with watched(team):
-        soon(suggested)

@@ -141,19 +141,3 @@ def test_what_is_removed_is_in_no_byte_of_the_index(own_world: Path) -> None:
     assert vector not in raw_bytes(own_world)
     assert words.documents == []  # the others are not embedded again
     assert [text for _, text, _ in contents(journal)] == ["retry the upload twice"]
-
-
-def test_a_short_prompt_is_embedded_with_what_it_answers(own_world: Path) -> None:
-    journal = a_journal(own_world, words := WordEmbedder())
-    asked = prompt(
-        FIRST, 1, "yes, the second", AT.format(1), context="Shall I use a queue or a lock?"
-    )
-    done = work(FIRST, 1, "The lock is taken.", AT.format(2), facts=("It waits 2 s.",))
-    keep(journal, FIRST, asked, done)
-    index.sync(journal)
-    assert words.documents == [
-        "yes, the second",
-        "Shall I use a queue or a lock?\n\nyes, the second",
-        "yes, the second\n\nThe lock is taken.",
-        "yes, the second\nIt waits 2 s.",
-    ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,8 +13,6 @@ from tests.learn.projects import a_project, a_vault, commit, taken
 from tests.support.commands import run
 from tests.support.conversations import Conversation, about_redirects, about_retries
 from tests.support.files import write
-from tests.support.planted import SECRETS
-from vault_index.check.redact import redact
 from vault_index.config import load
 from vault_index.errors import VaultError
 from vault_index.journal import forget
@@ -169,23 +166,6 @@ def test_the_diff_is_since_the_session_began(project: Path) -> None:
     assert "+print('untracked')" in material.diff
 
 
-def test_a_session_of_last_week_has_its_own_commits(project: Path) -> None:
-    vault = a_vault(project)
-    began = datetime.now(UTC) + timedelta(seconds=1) - timedelta(days=7)
-    commit(project, "Begin again", began - timedelta(days=1))
-    run("git", "reflog", "expire", "--expire=now", "--all", cwd=project)  # by dates then
-    talk = about_redirects(project, began=began)
-    write(project / "store/login.py", "redirect(path + query)\n")
-    commit(project, "Correct the redirect", began + timedelta(minutes=9))
-    write(project / "later.py", "print('later')\n")
-    commit(project, "Something else", began + timedelta(days=2))
-    write(project / "now.py", "print('now')\n")
-    material = gather.session(vault, taken(talk))
-    assert [each.path for each in material.changes] == ["store/login.py"]
-    assert "Correct the redirect" in material.subjects
-    assert "Something else" not in material.subjects
-
-
 def test_ignored_paths(project: Path) -> None:
     write(project / ".gitignore", "ignored/\n*.secret\n")
     vault = a_vault(project)
@@ -207,13 +187,6 @@ def test_ignored_paths(project: Path) -> None:
     assert "IGNORED" not in material.diff
     assert [change.path for change in material.changes] == ["kept.py"]
     assert "+KEPT = 1" in material.diff
-
-
-def secrets_of(planted: str) -> list[str]:
-    """Return the pieces of a planted text that are secret, as the journal has it."""
-    kept = redact(planted)
-    pieces = re.findall(r"[^\s'\"]{6,}", planted)
-    return [piece for piece in pieces if piece not in kept and not re.fullmatch(r"[A-Z-]+", piece)]
 
 
 def test_what_we_injected_does_not_come_back(project: Path) -> None:
@@ -270,18 +243,3 @@ def test_commits(project: Path) -> None:
         with pytest.raises(VaultError) as raised:
             gather.commits(vault, revisions)
         assert raised.value.hint
-
-
-def test_files(project: Path, tmp_path: Path) -> None:
-    vault = a_vault(project)
-    write(project / "key.py", f"key = '{SECRETS[0]}'\nvalue = 1\n")
-    material = gather.files(vault, ["key.py", "store/login.py"])
-    assert "+value = 1" in material.diff
-    assert not [piece for piece in secrets_of(SECRETS[0]) if piece in all_text(material)]
-    write(tmp_path / "outside.py", "x = 1\n")
-    (project / "link.py").symlink_to(tmp_path / "outside.py")
-    for name in ("../outside.py", "link.py", "missing.py", "store", ".git/config"):
-        with pytest.raises(VaultError):
-            gather.files(vault, [name])
-    with pytest.raises(VaultError):
-        gather.files(vault, [])

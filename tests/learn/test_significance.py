@@ -125,29 +125,3 @@ def test_worked_cases(
     assert {addend.name: addend.points for addend in result.addends} == case.addends
     assert result.points == sum(case.addends.values())
     assert all(addend.why for addend in result.addends)
-
-
-@pytest.mark.parametrize(
-    ("path", "line", "is_new"),
-    [
-        ("requirements/dev.txt", "tenacity", True),
-        ("web/package.json", '    "@types/node": "22",', True),
-        ("go.mod", "\tgithub.com/spf13/cobra v1.9.0", True),
-        ("Cargo.toml", 'serde = { version = "1", features = ["derive"] }', True),
-        ("Gemfile", 'gem "puma"', True),
-        ("pom.xml", "      <artifactId>guava</artifactId>", True),
-        ("build.gradle.kts", '    implementation("com.squareup.okio:okio:3.9.0")', True),
-        ("app/App.csproj", '    <PackageReference Include="Polly" Version="8.0" />', True),
-        ("pyproject.toml", 'tenacity = "^9.0"', True),
-        ("package.json", '  "version": "1.2.0",', False),
-        ("pyproject.toml", 'version = "0.7.0"', False),
-        ("pyproject.toml", "line-length = 100", False),
-        ("go.mod", "go 1.25", False),
-        ("Cargo.toml", 'edition = "2024"', False),
-        ("notes.txt", "tenacity==9.0", False),
-    ],
-)
-def test_which_line_is_a_new_dependency(path: str, line: str, is_new: bool) -> None:
-    diff = f"--- a/{path}\n+++ b/{path}\n@@ -1,2 +1,3 @@\n x\n+{line}\n y\n"
-    result = significance.score(Material("commit", "HEAD", diff=diff))
-    assert [addend.name for addend in result.addends] == ["new pattern"] * is_new

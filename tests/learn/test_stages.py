@@ -75,22 +75,6 @@ def test_later_steps_get_the_answers_before_and_the_last_the_most_of_the_session
     assert len(prompts["entries"]) > 2 * len(prompts["what"])
 
 
-def test_what_the_earlier_steps_say_goes_with_each_entry(tmp_path: Path) -> None:
-    model, nothing = ScriptedModel.that_says(an_entry()), lambda _done, _of: None
-    config = set_to(tmp_path, stages=4)
-    (entry,) = stages.run(model, a_material(), config, Request(), nothing)
-    assert entry.background == (
-        ("file", "store/login.py: the login; keeps the query"),
-        ("problem", "The cart was empty after a login."),
-        ("trade-off", "a longer address for a cart that stays"),
-        ("instead of", "a rewrite rule in nginx.conf"),
-        ("pattern", "Addresses by one function: all redirects"),
-        ("practice", "test a redirect with a query"),
-    )
-    (entry,) = stages.run(model, a_material(), set_to(tmp_path), Request(), nothing)
-    assert entry.background == ()
-
-
 def test_a_model_is_told_project_day_language_categories_and_lessons_nearby(tmp_path: Path) -> None:
     model = ScriptedModel.that_says(an_entry())
     request = Request("shop", "2026-11-20", "German", ["devops", "web"], ["Raise the heap in CI"])

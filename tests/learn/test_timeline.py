@@ -16,7 +16,6 @@ from vault_index.transcripts.moments import (
     AGENT,
     EDIT,
     FAILED,
-    NEW_FILE,
     PERSON,
     RAN,
     REFUSED,
@@ -96,22 +95,6 @@ def test_the_language_is_that_of_what_was_typed() -> None:
     assert vocabulary.language_of([page + "\n\nBitte nicht, das ist falsch"]) == "German"
     german = "Das ist nicht wahr, und es ist auch nicht schön.\n" * 20
     assert vocabulary.language_of(["Translate this page please\n\n" + german]) == "English"
-
-
-def test_each_kind_has_its_limit_and_the_cut_is_in_the_middle() -> None:
-    paste = Moment(PERSON, "Why? " + "x" * 9_000 + " Please say.")
-    output = "\n".join(f"line {number} of a build" for number in range(900))
-    there = [
-        paste,
-        Moment(RAN, "", "make " + "y" * 900),
-        Moment(FAILED, f"first\n{output}\nerror: no space left on device\nlast", "make all"),
-        Moment(EDIT, "\n".join(["-a = 1" * 90, "+a = 2" * 90]), "a.py"),
-        Moment(NEW_FILE, "+b = 1\n" * 900, "b.py"),
-    ]
-    text = timeline.fit(there, 100_000)
-    assert len(text) < 1_500 + 320 + 780 + 620 + 420 + 200
-    for shown in ("Why? x", "x Please say.", "first\n", "no space left on device\nlast", "-a = 1"):
-        assert shown in text
 
 
 @pytest.mark.parametrize("tokens", [1_000, 4_000, 7_000, 12_000])

@@ -13,7 +13,6 @@ from tests.support.commands import run
 from tests.support.files import commit, lesson_text, write
 from tests.support.indexed import full_text_vault
 from vault_index.api import answer, learn, search
-from vault_index.ask import passages
 from vault_index.edit import init
 from vault_index.index import reconcile
 from vault_index.recall import calls, select
@@ -133,25 +132,6 @@ def test_trust_holds_in_each_vault(tmp_path: Path) -> None:
     assert told(tmp_path / "project") == ["team:ci/heap"]
 
 
-RULE = HEAP.replace("---\n", "---\ntype: project_rule\n", 1)
-
-
-@pytest.mark.slow
-def test_a_session_begins_with_the_rules_and_lessons_of_the_team_too(tmp_path: Path) -> None:
-    project = tmp_path / "project"
-    vault_at(project, {"ci/ours.md": RULE})
-    migrations = LOCK.replace("---\n", "---\ntype: project_rule\n", 1)
-    vault_at(tmp_path / "team", {"ci/same.md": RULE, "db/lock.md": migrations, "web/c.md": CACHE})
-    commit(project, "the nginx proxy serves a stale cache after a purge")
-    stand_on(tmp_path / "team")
-    wanted = ["ci/ours", "team:db/lock", "team:web/c"]
-    begun = select.for_session(open_vault(project), project)
-    assert [hit.lesson_id for hit in begun.hits] == wanted
-    assert not select.for_session(open_vault(project), project, given=wanted).hits
-    again = select.after_compaction(open_vault(project), wanted)
-    assert [hit.lesson_id for hit in again.hits] == wanted
-
-
 FAILURE = failure.read(
     "npm run build", "FATAL ERROR: Reached heap limit, JavaScript heap out of memory"
 )
@@ -196,26 +176,3 @@ def test_a_search_of_people_and_of_agents_looks_above(tmp_path: Path) -> None:
     assert [hit.lesson_id for hit in ours] == ["ci/ours"]
     shown = run("lessons", "search", asked.text, cwd=project).out
     assert "team: lessons/web/cache.md" in shown
-
-
-def test_a_lesson_of_the_team_is_shown_and_answers_a_question(tmp_path: Path) -> None:
-    project = tmp_path / "project"
-    vault_at(project, {"db/lock.md": LOCK, "ci/ours.md": HEAP})
-    vault_at(tmp_path / "team", {"ci/heap.md": HEAP, "web/cache.md": CACHE})
-    stand_on(tmp_path / "team")
-    shown = run("lessons", "show", "team:web/cache", cwd=project).out
-    assert "team: lessons/web/cache.md" in shown
-    assert "The nginx proxy serves a stale cache" in shown
-    got = answer(open_vault(project), learn.get(name="team:web/cache"))
-    assert (got["entry"]["id"], got["near"]) == ("team:web/cache", [])
-    assert run("lessons", "show", "team:web/none", cwd=project, check=False).code == 1
-    asked = passages.find(
-        open_vault(project), "why does the nginx proxy serve a stale cache", best=True
-    )
-    assert [each.id for each in asked.passages] == ["team:web/cache"]
-    heap = passages.find(open_vault(project), PROMPT, best=True).passages
-    assert [each.id for each in heap] == ["ci/ours"]  # the team says the same
-    again = [(each.id, *each.span) for each in asked.passages]
-    assert "team:web/cache" not in [
-        each.id for each in passages.find(open_vault(project), "stale cache", seen=again).passages
-    ]

@@ -37,28 +37,6 @@ def test_lessons_of_the_last_thirty_days_are_counted(make_vault: MakeVault) -> N
     assert contents.count(made(make_vault, *days), TODAY)["lately"] == 2
 
 
-def test_lessons_and_documents_are_counted_in_and_below_each_category(
-    make_vault: MakeVault,
-) -> None:
-    sections = "## Lesson: Start\n\nHow to begin.\n\n## Lesson: End\n\nHow to end.\n"
-    vault = make_vault(
-        {
-            "devops/docker/cache.md": "---\ntitle: Cache\ntype: bug_fix\n---\nWarm it.\n",
-            "devops/handbook.md": f"---\ntitle: Handbook\n---\n{sections}",
-        }
-    )
-    vault = open_vault(vault.root)
-    reconcile.sync(vault)
-    counted = contents.count(vault, TODAY)
-    assert (counted["lessons"], counted["documents"]) == (3, 1)
-    assert counted["categories"] == [
-        {"path": "devops", "lessons": 3, "documents": 1},
-        {"path": "devops/docker", "lessons": 1, "documents": 0},
-    ]
-    assert counted["types"][0][1] == 2
-    assert ("bug_fix", 1) in [tuple(each) for each in counted["types"]]
-
-
 def test_only_what_has_several_passages_counts_as_a_document(make_vault: MakeVault) -> None:
     long = lesson_text("Long", "A sentence of some words. " * 400)
     vault = make_vault({"devops/long.md": long, "short.md": lesson_text("Short", "A word.")})

@@ -134,23 +134,3 @@ def test_a_session_begins_with_the_rules_of_the_project(tmp_path: Path) -> None:
     assert len(given) == 11
     prompt = "postgres migrations: set lock_timeout before alter table"
     assert select.for_prompt(vault, prompt).hits[0].lesson_id != "rule"
-
-
-@pytest.mark.slow
-def test_a_process_that_stays_finds_with_a_filter_what_a_new_one_does(tmp_path: Path) -> None:
-    """A watcher keeps all vectors, and the rows of the last filters."""
-    init(tmp_path / "words")
-    for path, text in FILES.items():
-        write(tmp_path / "words" / "lessons" / path, text)
-    vaults = [open_vault(tmp_path / "words") for _ in range(2)]
-    for vault in vaults:
-        with_words(vault)
-    reconcile.sync(vaults[0])
-    vaults[0].open_index().store.load()
-    for only in (Filter(tags=["ci"]), Filter(type="project_rule"), Filter(tags=["nothing"])):
-        asked = Query(QUERY, filters=only)
-        first, again, fresh = (
-            [(hit.lesson_id, round(hit.score, 3)) for hit in query.run(vault, asked).hits]
-            for vault in (vaults[0], vaults[0], vaults[1])
-        )
-        assert first == again == fresh

@@ -171,20 +171,3 @@ def state(clone: Path) -> dict[str, object]:
     files = [one for one in clone.rglob("*") if ".git" not in one.parts and not one.is_dir()]
     status = git(clone, "status", "--porcelain")
     return {str(one): (one.lstat().st_mode, one.read_bytes()) for one in files} | {"": status}
-
-
-@pytest.mark.slow
-def test_what_others_do_not_touch_may_be_in_any_state(pair: Pair) -> None:
-    ada, bob = pair
-    others_push(ada, "lessons/b.md", "Of others.\n")
-    others_push(ada, "lessons/x.md", "Of others.\n")
-    git(ada, "rm", "-q", "lessons/gone.md")
-    save(ada, "gone")
-    git(ada, "push", "-q")
-    _deleted(bob)
-    _ignored(bob)
-    remote.sync(open_vault(bob))
-    assert not (bob / "lessons/a.md").exists()
-    assert not (bob / "lessons/gone.md").exists()
-    assert (bob / "lessons/notes.log").read_text() == "Mine.\n"
-    assert (bob / "lessons/b.md").exists()
