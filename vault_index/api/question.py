@@ -88,7 +88,6 @@ class Caller:
     index: Callable[..., Stats | None]  # brings the index of a vault up to date: `index(vault)`
 
     def progress_of(self, label: str) -> Callable[[int, int], None]:
-        """Return the callback (done, all) for a part of the work."""
         return lambda done, of: self.progress(label, done, of)
 
 

@@ -98,7 +98,6 @@ class TwoModels:
         return self.embed_other(text) if self.is_other(text) else self._scaled(text, 1.0)
 
     def embed_other(self, text: str) -> np.ndarray:
-        """Return the vector of a query as one in another language."""
         return self._scaled(text, FIRST)
 
     def _scaled(self, text: str, first: float) -> np.ndarray:
@@ -111,7 +110,6 @@ class TwoModels:
         return (both * math.sqrt(2)).astype(np.float32)
 
     def is_other(self, text: str) -> bool:
-        """Whether a query is in another language than English."""
         return not self._first.knows(text)
 
     def knows(self, text: str) -> bool:

@@ -74,7 +74,6 @@ class _Advice(NamedTuple):
 
 
 def _advice(prompt: str) -> _Advice | None:
-    """Return the first sentence that says what to do from now on."""
     for line, kind in vocabulary.plain_lines(prompt[:MAX_PROSE]):
         for sentence in vocabulary.split_sentences(line) if kind != vocabulary.HEADING else ():
             if _is_said(sentence, prompt) and (title := _title(sentence)):
@@ -91,7 +90,6 @@ def _is_said(sentence: str, prompt: str) -> bool:
 
 
 def _title(sentence: str) -> str:
-    """Return the beginning of a sentence that has the word by which it advises; "" without one."""
     plain = vocabulary.straight(sentence)
     bare = _OPENING.sub("", plain).strip()
     words = bare.split()[: gate.TITLE_WORDS[1]]

@@ -138,7 +138,6 @@ def admit(entry: Entry, context: Context) -> Admitted | str:
 
 
 def _words_of(material: Material) -> frozenset[str]:
-    """Return words of the project: the parts of the names of changed files."""
     paths = [path for change in material.changes for path in (change.path, change.before)]
     paths += [each.about for each in material.moments if each.kind in CHANGES]
     words = {word for path in paths for word in re.split(r"[^A-Za-z0-9]+", path) if len(word) > 3}

@@ -136,7 +136,6 @@ def files(vault: Vault, paths: Sequence[str], folder: Path | None = None) -> Mat
 
 
 def _project(vault: Vault, place: Path) -> str:
-    """Return the name of a folder's repository, whichever of its work trees it is in."""
     return projects.name_for(Journal(vault.config), str(place))
 
 
@@ -163,7 +162,6 @@ def _injected(vault: Vault, session: str) -> dict[str, str]:
 def _find_session(
     journal: Journal, name: str, folder: Path, unrecorded: bool
 ) -> tuple[Session, Sequence[Moment]]:
-    """Return a session and its moments, with what its transcript has more by now. Raises VaultError."""
     is_latest = name in (LAST, BEFORE)
     chosen = _latest(journal, folder, name) if is_latest else [_named(journal, name)]
     why = VaultError(

@@ -83,7 +83,6 @@ def of_session(
 
 
 def _is_of_project(path: str) -> bool:
-    """Whether a changed file is of the work, neither temporary nor the agent's own."""
     return not path.startswith(_ELSEWHERE) and "/.claude/" not in f"/{path}"
 
 
@@ -270,7 +269,6 @@ def _telling_lines(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _says_something(sentence: str) -> bool:
-    """Whether a sentence says more than what comes next, or a courtesy."""
     if not any(map(str.isalnum, sentence)):
         return False
     announces = vocabulary.is_chatter(sentence)

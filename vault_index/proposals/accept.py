@@ -123,7 +123,6 @@ def change_of(proposal: Proposal, entry: Entry) -> Change:
 
 
 def _without(texts: Sequence[str], others: Sequence[str] | None) -> list[str]:
-    """Return the texts that are not among others: `check` refuses a prompt that is in two lists."""
     there = {text.casefold() for text in others or ()}
     return [text for text in texts if text.casefold() not in there]
 

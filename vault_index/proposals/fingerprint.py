@@ -1,10 +1,8 @@
 """Recognise a draft that was seen before, also in other words, without its text.
 
-Two drafts are the same by their words, by the model, or by the same evidence and some likeness. Over 30
-lessons, each with an honest rewording and with another lesson on its subject (`rewordings.jsonl` among
-the tests): by the model alone 12 rewordings are recognised and no other lesson, and 1.2% of 1,870 notes
-are taken for one of 100 others; with a quote or prompt in common 29 are (and 5 others), of one session 22
-(and 2). A lower `SAME_COSINE` does not pay: .7 recognises 18, and 2.3% of the notes.
+Two drafts are the same by their words, by the model, or by the same evidence and some likeness. The model
+alone recognises 12 of 30 honest rewordings (`rewordings.jsonl` among the tests), and no other lesson; with a quote or prompt in common 29 (and 5 others), of one session 22 (and 2). A lower `SAME_COSINE` does
+not pay: .7 recognises 18, but takes 2.3% of 1,870 notes for others, not 1.2%.
 """
 
 from __future__ import annotations

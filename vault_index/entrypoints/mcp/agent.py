@@ -58,7 +58,6 @@ class Agent:
         return root
 
     def where(self, project: str = "") -> dict[str, str]:
-        """Return the project of the journal that is meant, as its questions take it."""
         if not project:
             return {"project": "", "folder": self.folder}
         if _is_folder(project):
@@ -73,7 +72,6 @@ class Agent:
             raise VaultError(why, "run `lessons status --check`") from None
 
     def _folder_of(self, project: str) -> str:
-        """Return a folder of a project, which is named by it or as the journal names it."""
         if _is_folder(project):
             return _full(project)
         if project == EVERYWHERE:

@@ -86,7 +86,6 @@ def status(answer: Mapping[str, Any]) -> str:
 
 
 def _private(answer: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines of a status that only the user of this machine may read."""
     yield f"most used: {_counted(answer['most_used'])}"
     lately = (f"{line(id)} {line(at)[:10]}" for id, at in answer["last_used"])
     yield f"used lately: {', '.join(lately) or 'none'}"
@@ -162,7 +161,6 @@ def proposals(proposals: Sequence[Card]) -> str:
 
 
 def _about_proposal(proposal: Card) -> list[str]:
-    """Return what a reviewer should know of a proposal, a line each."""
     draft = ", a draft by rule" if proposal.is_draft else ""
     about = [f"  by {line(proposal.by)}{draft}"]
     about += [f"  why: {line(proposal.why)}"] if proposal.why else []
@@ -216,7 +214,6 @@ def _hits(hits: Sequence[Hit]) -> list[str]:
 
 
 def _about(entry: Mapping[str, Any]) -> str:
-    """Return the lines above a whole lesson."""
     when = entry["updated_at"] or entry["created_at"]
     by = line(entry["author"]) or block.no_author(entry["updated_at"])
     filed = line(", ".join(entry["categories"]))
@@ -311,7 +308,6 @@ def _heading(record: JournalHit) -> str:
 
 
 def _details(record: journal.AnyRecord, room: int) -> list[str]:
-    """Return all of a record as a quotation; what has no room is only announced."""
     parts = [record.text.strip()]
     for name in _RUBRICS:
         if values := getattr(record, name, ()):

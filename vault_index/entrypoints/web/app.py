@@ -188,7 +188,6 @@ class PageKeys:
         raise Refusal(403, why, _OPEN)
 
     def accepts(self, secret: str) -> bool:
-        """Whether a secret is a key."""
         return _hash(secret) in self._keys.values()
 
 

@@ -1,15 +1,11 @@
 """Asking over HTTP, by a route and by a page: an answer is sent as it is written.
 
-A model writes for seconds or minutes. Its question has a thread of its own, not one of those that
-searches share, and `ANSWERS` of them are under way at once; the others wait, and hold nothing. When a
-client goes away, or the server ends, its model is stopped within a second or two, also one that is
-silent. So that a proxy waits with its client, a stream has a comment in each second without an event.
+A model writes for seconds or minutes, in a thread apart from searches; `ANSWERS` are under way at once,
+the others wait. When a client goes away, or the server ends, its model is stopped within a second or two.
+A stream has a comment in each second without an event, so that a proxy waits.
 
-The page is a conversation with the sources of each answer, whose end has the HTML of the whole. Passages
-may be of the journal, so that needs the key; what is suggested comes from lessons alone.
-
-Each question may cost its user money, and the journal may answer it, so it needs the token. Which model
-answers is for the user's settings, not for a request.
+A question may cost money, and the journal may answer it, so it needs the token; suggestions come from
+lessons alone. The user's settings choose the model.
 """
 
 from __future__ import annotations

@@ -83,7 +83,6 @@ def _since() -> str:
 def _near(
     records: Iterable[Mapping[str, Any]], times: Mapping[str, int]
 ) -> list[Mapping[str, Any]]:
-    """Return the silences that were near a lesson, each prompt once, as it came last, nearest first."""
     once: dict[tuple[str, str], Mapping[str, Any]] = {}
     for record in filter(_can_be_taught, records):  # the latest first
         key = record["prompt"], record["near"]["id"]

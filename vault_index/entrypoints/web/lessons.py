@@ -1,8 +1,8 @@
 """Lessons over HTTP: the routes that read and change them, and the page of one.
 
-The disk has a change before its answer. A lesson is for whoever can read the vault, so its text needs no
-key, as in the API. The fragments of the page are private for a withheld one, and for its past, which may
-hold what was taken out. Each fragment that takes a while comes after the first paint.
+The disk has a change before its answer. A lesson's text needs no key: the vault's readers have it. A
+withheld one needs the key, and so does its past, which may hold what was taken out. Each slow
+fragment comes after the first paint.
 """
 
 from __future__ import annotations

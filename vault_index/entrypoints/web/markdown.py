@@ -1,8 +1,7 @@
 """Markdown that anybody may have written -> HTML that is harmless by construction.
 
-HTML in the text is text: tags are those of the parser, and no attribute or address of the text is passed
-on unchecked. So nothing runs, nothing loads, and a link leads to the web, a mail address or one of our
-own pages.
+HTML in the text is text: the parser makes all tags, and each attribute and address is checked. So nothing
+runs, nothing loads, and a link leads to the web, a mail address or one of our pages.
 """
 
 from __future__ import annotations
@@ -133,7 +132,6 @@ class _Renderer(RendererHTML):
     """
 
     def renderToken(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        """Write a tag."""
         token = tokens[idx]
         start = token.attrs.get("start")
         token.attrs = {} if start is None else {"start": int(start)}
@@ -146,7 +144,6 @@ class _Renderer(RendererHTML):
         return '<div class="scroll" tabindex="0"><table>\n'
 
     def table_close(self, *_: object) -> str:
-        """End what a table began."""
         return "</table></div>\n"
 
     def fence(self, tokens: Sequence[Token], idx: int, _options: Any, env: Any) -> str:
@@ -161,11 +158,9 @@ class _Renderer(RendererHTML):
         return f'{label}<pre tabindex="0"><code>{code}</code></pre>\n'
 
     def code_block(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        """Write a block of code that is only indented."""
         return self.fence(tokens, idx, options, env)
 
     def text(self, tokens: Sequence[Token], idx: int, _options: Any, env: Any) -> str:
-        """Write words, those marked that were asked for."""
         marked = None if any(env["links"]) else env["marked"]
         return with_marks(tokens[idx].content, marked, env["mark"])
 
@@ -176,17 +171,14 @@ class _Renderer(RendererHTML):
         return f"<code>{escape(tokens[idx].content)}</code>"
 
     def link_open(self, tokens: Sequence[Token], idx: int, _options: Any, env: Any) -> str:
-        """Begin a link that may be one."""
         address = _shown_address(str(tokens[idx].attrGet("href") or ""), env["path"])
         env["links"].append("</a>" if address else "")
         return _link(address) if address else ""
 
     def link_close(self, _tokens: Sequence[Token], _idx: int, _options: Any, env: Any) -> str:
-        """End a link, if it began."""
         return str(env["links"].pop())
 
     def image(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        """Write a link to an image, which a page never loads, or its description where it has none."""
         address = _shown_address(str(tokens[idx].attrGet("src") or ""), "")
         words = self.renderInlineAsText(tokens[idx].children or [], options, env)
         text = f"image: {words or address or 'without a description'}"

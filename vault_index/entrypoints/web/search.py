@@ -64,7 +64,6 @@ class Asked:
     count: int
 
     def address(self, **other: Any) -> str:
-        """Return the address of the same with other values."""
         return address_with("/lessons", **{"q": self.text, "c": self.category, **other})
 
 
@@ -173,7 +172,6 @@ def prepare(client: VaultClient) -> None:
 
 
 def _tree(client: VaultClient, asked: Asked) -> list[tuple[str, str, int, int]]:
-    """Return the categories: path, name, depth and lessons."""
     counts: Mapping[str, int] = client.ask_cached(api.lesson.count())["counts"]
     return tree_of(counts, asked.category)
 

@@ -1,10 +1,9 @@
 """The vault that is served: its questions, as fresh as its clients need them, and no second model.
 
-The watcher answers; it is started if the settings let anybody. It sees what people save by itself. For
-what came in here, and after a silence, the next question waits for the index; the others take it as it
-is. Waiting each time would have the watcher look through all files for each question of fifty clients. If
-no watcher may run, this process answers, one question at a time, from one vault that stays open and an
-index that it brings up to date.
+The watcher answers; it is started if the settings allow it. After a write here, and after a silence, the
+next question waits for the index; the others take it as it is, or the watcher would look through all
+files for each question of fifty clients. If no watcher may run, this process answers, one question at a
+time.
 """
 
 from __future__ import annotations
@@ -153,13 +152,11 @@ class VaultClient:
         return 0
 
     def require_journal(self) -> None:
-        """Raise Refusal unless the journal is on."""
         if not spool.is_on():
             hint = "switch it on: lessons install claude --journal"
             raise Refusal(404, "the journal is off", hint)
 
     def shown(self, text: str) -> str:
-        """Return a text in which no folder of this machine is named."""
         for folder, name in self._named:
             if name == "the vault":
                 text = text.replace(f"{folder}/", "")
@@ -224,7 +221,6 @@ class VaultClient:
         return contextlib.nullcontext() if vault.config.watch.autostart else self._alone
 
     def _opened(self) -> Vault:
-        """Return the vault, opened again after a change of its settings. Raises SettingsError."""
         settings = stamp_settings(self.root)
         if settings != self._settings and not hasattr(self._vault, "uri"):
             with self._opening:
