@@ -1,8 +1,9 @@
 """Recognise a draft that was seen before, also in other words, without its text.
 
-Two drafts are the same by their words, by the model, or by the same evidence and some likeness. The model
-alone recognises 12 of 30 honest rewordings (`rewordings.jsonl` among the tests), and no other lesson; with a quote or prompt in common 29 (and 5 others), of one session 22 (and 2). A lower `SAME_COSINE` does
-not pay: .7 recognises 18, but takes 2.3% of 1,870 notes for others, not 1.2%.
+Two drafts are the same by their words, by the model, or by the same evidence and some likeness. The
+model alone recognises 12 of 30 honest rewordings (`rewordings.jsonl` among the tests), and no other
+lesson; with a quote or prompt in common 29 (and 5 others), of one session 22 (and 2). A lower
+`SAME_COSINE` does not pay: .7 recognises 18, but takes 2.3% of 1,870 notes for others, not 1.2%.
 """
 
 from __future__ import annotations
