@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +35,7 @@ HOOKS = (
 WHOLE, LINE, SKILL = "whole", "line", "skill"  # the form in which an agent got it
 NEAR = "near"  # what came nearest to the floor where nothing was given
 ANSWERED, SILENT = "answered", "silent"
+SAME_SECONDS = 10  # between the answers of two hooks to one prompt
 SHOWN = 5  # lessons of the most and of the never used
 key_of = log.key_of  # the hash by which a record knows a prompt
 
@@ -341,23 +341,15 @@ def take_in_misses(home: Path, root: Path) -> None:
     missed = [line for line in complaints_of(root, home) if line.get("missed") is True]
     if not missed:
         return
-    same = "SELECT time, ms FROM injection WHERE vault = ? AND event = ? AND session = ? AND prompt = ?"
+    same = (
+        "SELECT 1 FROM injection WHERE vault = ? AND event = ? AND session = ? AND prompt = ?"
+        " AND (time = ? OR abs(julianday(time) - julianday(?)) * 86400 < ?)"
+    )
     with suppress(WriteError), state.writing(home) as db:
-        for line in missed:
-            miss = _miss(line)
-            about = [state.vault_of(root), miss.event, miss.session, miss.prompt]
-            began, ended = _span(miss.time, miss.ms)
-            spans = [_span(*row) for row in db.execute(same, about)]
-            if not any(start <= ended and began <= end for start, end in spans):
+        for miss in map(_miss, missed):
+            about = [state.vault_of(root), miss.event, miss.session, miss.prompt, miss.time]
+            if not db.execute(same, [*about, miss.time, SAME_SECONDS]).fetchone():
                 record(home, root, miss)
-
-
-def _span(at: str, ms: float | None) -> tuple[float, float]:
-    try:
-        ended = datetime.fromisoformat(at).timestamp()
-    except ValueError:
-        ended = 0.0
-    return ended - (ms or 0) / 1000, ended + 1
 
 
 def _miss(line: Mapping[str, Any]) -> Record:
