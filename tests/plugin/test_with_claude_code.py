@@ -18,6 +18,8 @@ from tests.support.files import lesson_text, write
 from tests.support.messages_api import MessagesApi, model_that_calls, results_of
 from tests.support.places import PLUGIN, REPO
 from tests.support.watchers import soon
+from vault_index.entrypoints import words
+from vault_index.proposals import draft
 from vault_index.vault import Vault
 from vault_index.watch import launch
 
@@ -32,7 +34,27 @@ FILES = {
     "conventions/dates.md": lesson_text("Dates are UTC", "Store dates in UTC, show local ones."),
 }
 SERVER = "mcp__plugin_lessons_lessons"
-SEARCH = f"{SERVER}__learn_search"
+SEARCH, PROPOSE = f"{SERVER}__learn_search", f"{SERVER}__propose"
+ASKED = "Why does the uploader send the batch twice?"
+CORRECTED = "No, never retry ERR_UPLOAD_409 in upload_batch(), the server has the batch already"
+FAILS = "echo 'FATAL: ERR_UPLOAD_409 from upload_batch' >&2; exit 3"
+
+
+def entry(title: str, do: str, quote: str) -> dict[str, Any]:
+    return {"title": title, "type": "bug_fix", "what_to_do": do, "quotes": [quote]}
+
+
+ENTRIES = [
+    entry("Never retry ERR_UPLOAD_409 in upload_batch()",
+          "Leave a 409 of `upload_batch()` alone, since the server has taken the batch already.",
+          CORRECTED),
+    entry("Set UPLOAD_SEED for a batch that repeats itself",
+          "Run the uploader with `UPLOAD_SEED=1`, so that two batches never share their number.",
+          "Why does the uploader send a batch twice?"),
+    entry("Read ERR_UPLOAD_409 as a success in the log",
+          "Count `ERR_UPLOAD_409` among the successes of `upload.log` when you look for failures.",
+          "FATAL: ERR_UPLOAD_409 from upload_batch"),
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -107,6 +129,43 @@ def test_installed_from_the_marketplace_it_injects_serves_and_is_removed(
     run_in(world, claude, "plugin", "marketplace", "remove", "lessons-vault", cwd=team.root)
     settings = (own_world / ".claude" / "settings.json").read_text()
     assert "lessons-vault" not in settings
+
+
+def test_an_agent_proposes_what_its_session_taught_and_a_later_one_gets_it(
+    claude: Path, api: MessagesApi, team: Vault, world: dict[str, str]
+) -> None:
+    corrected = {**ENTRIES[1], "quotes": [ASKED]}
+    ids = [draft.id_of(each["title"], each["what_to_do"]) for each in ENTRIES]
+    api.answer = model_that_calls(
+        {
+            CORRECTED: [("Bash", {"command": FAILS}), ("Bash", {"command": "true"})],
+            "Propose lessons for the team": [
+                (PROPOSE, {"entries": ENTRIES}),
+                (PROPOSE, {"entries": [corrected]}),
+            ],
+            "accept 1 and 3": [("Bash", {"command": f"lessons review accept {ids[0]} {ids[2]}"})],
+        }
+    )
+    install_plugin(claude, world, team.root)
+    with session(claude, team.root, world) as opened:
+        for prompt in (ASKED, CORRECTED, "/lessons:learn", "accept 1 and 3"):
+            opened.say(prompt)
+            assert opened.answer() == "ok"
+    first, second = results_of(api.requests, PROPOSE)
+    assert f"{ids[0]} waits" in first
+    assert f"{ids[2]} waits" in first
+    assert f"dropped: {ENTRIES[1]['title']}: no quote of it stands in the material" in first
+    assert f"the session has: “{ASKED}”" in first
+    assert f"{ids[1]} waits" in second
+    told = words.instructions(words.LEARN, "")
+    assert len(told) + len(first) + len(second) < 4 * 2_000  # some four characters a token
+    listed = run("lessons", "review", "list", "--json", cwd=team.root).json
+    assert [each["id"] for each in listed] == [ids[1]]
+    with session(claude, team.root, world) as opened:
+        opened.say("may I retry ERR_UPLOAD_409 of upload_batch()")
+        assert opened.answer() == "ok"
+    asking = asked(api, "may I retry ERR_UPLOAD_409")
+    assert "since the server has taken the batch already" in json.dumps(asking["messages"])
 
 
 def test_beside_the_hooks_of_install_nothing_comes_or_is_recorded_twice(

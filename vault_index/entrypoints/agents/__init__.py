@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from vault_index import features, git
+from vault_index.entrypoints import words
 from vault_index.entrypoints.agents import hook_settings
 from vault_index.entrypoints.agents.hook_settings import (
     ALWAYS,
@@ -150,6 +151,31 @@ gone wrong before (a build, a deployment, a migration, an error you cannot expla
 - When you learned something that will save others time, propose it: pipe a JSON list of objects with
   title, type, what_to_do and quotes into `lessons propose`. A person decides on it.
 """
+
+
+# What a user types to an agent without the plugin: a file of ours for each agent that has such files.
+
+LEARN_FILES = {  # below the folder of the agent's settings, with what stands for the words that are typed
+    "claude": ("commands/lessons/learn.md", "$ARGUMENTS"),
+    "gemini": ("commands/lessons/learn.toml", "{{args}}"),
+    "opencode": ("../commands/lessons-learn.md", "$ARGUMENTS"),
+    "cursor": ("commands/lessons-learn.md", "(see below)"),
+}
+_TYPED = Section("Learn from this session [lessons {stamp}]", "[end of lessons]")
+_IN_TOML = Section("# lessons: {stamp}", "# lessons: end")
+
+
+def learn_file(agent: str, settings: Path) -> tuple[Path, Section, str] | None:
+    """Return the file of the command, beside an agent's settings, and what belongs into it, or None."""
+    if agent not in LEARN_FILES:
+        return None
+    name, typed = LEARN_FILES[agent]
+    file = Path(os.path.normpath(settings.parent / name))
+    text = words.instructions(words.LEARN, typed)
+    if file.suffix == ".toml":
+        about = 'description = "Propose lessons from this session"'
+        return file, _IN_TOML, f"{about}\nprompt = '''\n{text}'''\n"
+    return file, _TYPED, text
 
 
 # The plugin for Claude Code (`.claude-plugin/`): it brings the hooks and finds `lessons-hook`.

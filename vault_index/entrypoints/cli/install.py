@@ -212,6 +212,10 @@ def install_command(
         wanted = wanted if base else [hook_settings.FILES]
         changed = chosen.wiring.install(settings, command, wanted)
         output.say(f"{settings}: {'hooks installed' if changed else 'hooks were there already'}")
+    if plugin is None and (command_file := agents.learn_file(agent, chosen.place(project))):
+        file, section, text = command_file
+        section.put(file, text)
+        asking.note(f"{file}: a command by which your agent proposes what a session taught")
     if journal:
         begin_recording(project)
         offer_model()
@@ -330,6 +334,9 @@ def uninstall_command(
     chosen = agents.AGENTS[agent]
     project, settings = _place(chosen, for_user)
     changed = chosen.wiring.uninstall(settings)
+    if command_file := agents.learn_file(agent, settings):
+        file, section, _ = command_file
+        section.take_out(file)
     output.say(f"{settings}: {'hooks removed' if changed else 'there were no hooks'}")
     plugin = agents.enabled_by(Path.cwd())
     others = agents.recording_in(project) or (plugin and agent != agents.AGENT)
