@@ -247,3 +247,21 @@ def test_install_says_that_the_other_settings_have_the_hooks(team: Vault) -> Non
 
 
 # config
+
+
+def test_hooks_that_another_program_adds_and_git_does_not_run_are_named_once(team: Vault) -> None:
+    for name in ("pre-push", "commit-msg", "pre-rebase.sample"):
+        write(team.root / ".git/hooks" / name, "#!/bin/sh\nmake test\n").chmod(0o755)
+    (one,) = doctor.examine(None)
+    assert (
+        "commit-msg, pre-push in .git/hooks does not run: core.hooksPath is .githooks" in one.what
+    )
+    for name in ("pre-push", "commit-msg"):
+        write(team.root / ".githooks" / name, f'#!/bin/sh\nexec "$GIT_DIR/hooks/{name}" "$@"\n')
+    assert troubles() == []
+
+
+def test_husky_writes_its_hooks_anew_so_its_file_gets_the_line(team: Vault) -> None:
+    run("git", "config", "core.hooksPath", ".husky/_", cwd=team.root)
+    write(team.root / ".husky/_/pre-commit", '#!/bin/sh\n. "${0%/*}/h"\n').chmod(0o755)
+    assert troubles() == [("git", f"have .husky/pre-commit run `{LINE}`")]

@@ -128,9 +128,10 @@ def git_path(folder: Path, name: str) -> Path:
     return folder / command(folder, "rev-parse", "--git-path", name)
 
 
-def active_hooks(folder: Path) -> list[str]:
-    """List the hooks that git would run."""
-    hooks = git_path(folder, "hooks")
+def active_hooks(folder: Path, *, default: bool = False) -> list[str]:
+    """List the hooks that git would run; with `default`, those in the repository's own folder."""
+    where = Path(command(folder, "rev-parse", "--git-common-dir"), "hooks")
+    hooks = folder / where if default else git_path(folder, "hooks")
     listed = sorted(hooks.iterdir()) if hooks.is_dir() else []
     return [str(hook) for hook in listed if hook.suffix != ".sample" and os.access(hook, os.X_OK)]
 

@@ -130,6 +130,8 @@ def _to_add(folder: Path, top: Path) -> str:
     """Return what to do so that the hooks in a folder check lessons, "" if they do."""
     hook = folder / "pre-commit"
     managed = [file for name in _MANAGED if (file := top / name).is_file()]
+    if folder.name == "_":  # of husky, which writes it anew with each install
+        managed.insert(0, folder.parent / "pre-commit")
     if any(_CALLS.search(_content(file) or "") for file in (hook, *managed)):
         return "" if os.access(hook, os.X_OK) else f"chmod +x {from_here(hook)}"
     return f"have {from_here(managed[0] if managed else hook)} run `{_RUN}`"
@@ -151,6 +153,20 @@ def troubles(root: Path) -> Iterator[tuple[str, str]]:
         yield f"the git hooks in {from_here(folder)} check no lessons", to_add
     elif git.setting(root, "merge.lessons.driver") != DRIVER:
         yield "the merge driver is not set up, or that of another version", "lessons init"
+    if unused := _unused(root, folder) if configured else []:
+        names = ", ".join(file.name for file in unused)
+        where = from_here(unused[0].parent)
+        yield (
+            f"{names} in {where} does not run: core.hooksPath is {configured}",
+            f"move it to {from_here(folder)}, or call it from there",
+        )
+
+
+def _unused(root: Path, folder: Path) -> list[Path]:
+    """Return the hooks in git's own folder that no hook in the folder of hooks calls."""
+    texts = [_content(file) or "" for file in folder.glob("*") if file.is_file()]
+    hooks = [Path(hook) for hook in git.active_hooks(root, default=True)]
+    return [hook for hook in hooks if not any(f"hooks/{hook.name}" in text for text in texts)]
 
 
 def _content(file: Path) -> str | None:
