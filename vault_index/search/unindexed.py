@@ -49,12 +49,12 @@ def rarity(having: int, every: int) -> float:
     return math.log(1 + (every - having + 0.5) / (having + 0.5))
 
 
-# Where words alone are searched, a lesson needs enough words of a prompt that other prompts have not:
-# one says little, and a small vault cannot tell which words are rare. A word that no foreign prompt has
-# weighs 6.3, one that 2% have 3.9. In vaults of 6 lessons .04 of the prompts on their subject that they
-# do not answer and .01 of the others get one (by two words that few prompts have .10 and .05), and .67 of
-# those that they answer (.88); in vaults of 10 it is .05 and .01 (.12 and .06), and .60 (.82).
-OWN_WEIGHT, OWN_WEIGHT_OF_FEW = 10.0, 13.0
+# Where words alone are searched, a lesson needs two words of a prompt that few other prompts have. In a
+# vault of few lessons, which cannot tell which words are rare, they must weigh so much: a word that no
+# foreign prompt has weighs 6.3, one that 2% have 3.9. In vaults of 6 lessons .05 of the prompts on their
+# subject that they do not answer and .005 of the others get one (.11 and .04 by two words), and .66 of
+# those that they answer (.86); in vaults of 10 it is .07 and .01 (.12 and .05), and .58 (.82).
+OWN_WORDS, OWN_WEIGHT = 2, 13.0
 COMMON_SHARE = 0.02  # of the foreign prompts: a word that more of them have weighs nothing
 _SAYS_NOTHING = frozenset(map(stem_of, SMALL_WORDS))
 
@@ -75,13 +75,13 @@ def only_by_own_words(prompt: str, hit: Hit, lessons: int) -> Hit:
         {*map(stem_of, searched_words(each))} for each in (prompt, f"{hit.names} {hit.text}")
     )
     having, every = _in_prompts()
-    telling = (
-        stem
-        for stem in (own & text) - _SAYS_NOTHING
-        if having[stem] <= COMMON_SHARE * every and not stem.isdigit()
-    )
-    weight = sum(math.log((every + 1) / (having[stem] + 0.5)) for stem in telling)
-    if weight >= (OWN_WEIGHT if lessons >= fitted.SMALL else OWN_WEIGHT_OF_FEW):
+    shared = (own & text) - _SAYS_NOTHING
+    telling = [stem for stem in shared if having[stem] <= COMMON_SHARE * every]
+    weights = [
+        math.log((every + 1) / (having[stem] + 0.5)) for stem in telling if not stem.isdigit()
+    ]
+    is_large = lessons >= fitted.SMALL
+    if len(telling) >= OWN_WORDS if is_large else sum(weights) >= OWN_WEIGHT:
         return hit
     return replace(hit, no_reason=hit.no_reason + hit.full_text)
 
