@@ -178,6 +178,13 @@ def learn_file(agent: str, settings: Path) -> tuple[Path, Section, str] | None:
     return file, _TYPED, text
 
 
+def unwire(agent: Agent, settings: Path) -> bool:
+    """Take our hooks and command from an agent. False if there were no hooks. Raises SettingsError."""
+    if command := learn_file(agent.name, settings):
+        command[1].take_out(command[0])
+    return agent.wiring.uninstall(settings)
+
+
 # The plugin for Claude Code (`.claude-plugin/`): it brings the hooks and finds `lessons-hook`.
 
 AGENT, NAME = "claude", "lessons@lessons-vault"

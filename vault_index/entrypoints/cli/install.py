@@ -333,10 +333,7 @@ def uninstall_command(
         return
     chosen = agents.AGENTS[agent]
     project, settings = _place(chosen, for_user)
-    changed = chosen.wiring.uninstall(settings)
-    if command_file := agents.learn_file(agent, settings):
-        file, section, _ = command_file
-        section.take_out(file)
+    changed = agents.unwire(chosen, settings)
     output.say(f"{settings}: {'hooks removed' if changed else 'there were no hooks'}")
     plugin = agents.enabled_by(Path.cwd())
     others = agents.recording_in(project) or (plugin and agent != agents.AGENT)

@@ -64,7 +64,7 @@ def _agents() -> Iterator[Step]:
             except SettingsError:
                 continue
             if is_there:
-                remove = partial(agent.wiring.uninstall, place)
+                remove = partial(agents.unwire, agent, place)
                 yield Step(f"{place}: the hooks for {name}", remove)
 
 
