@@ -127,6 +127,7 @@ def test_a_proposal_comes_with_its_evidence_as_text(answers: Answering, shown: S
         assert words in text
 
 
+@pytest.mark.browser
 def test_keys_alone_go_through_the_list_and_accept_and_reject(
     browser: Browser, served: Serving, shown: ShownVault
 ) -> None:
@@ -164,6 +165,7 @@ def test_keys_alone_go_through_the_list_and_accept_and_reject(
         shown.propose("Restart it", again)
 
 
+@pytest.mark.browser
 def test_merging_shows_the_diff_and_then_changes_the_lesson(
     browser: Browser, served: Serving, shown: ShownVault
 ) -> None:
@@ -190,6 +192,7 @@ def test_merging_shows_the_diff_and_then_changes_the_lesson(
     write(file, before)
 
 
+@pytest.mark.browser
 def test_a_proposal_is_edited_and_one_that_was_decided_elsewhere_stays_with_a_word(
     browser: Browser, served: Serving, shown: ShownVault
 ) -> None:
@@ -210,6 +213,7 @@ def test_a_proposal_is_edited_and_one_that_was_decided_elsewhere_stays_with_a_wo
         visit.errors.clear()
 
 
+@pytest.mark.browser
 def test_a_failure_becomes_a_lesson(browser: Browser, served: Serving, shown: ShownVault) -> None:
     failed = f"error: ENOSPC: no space left on device {HOSTILE}"
     for _ in range(2):

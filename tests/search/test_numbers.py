@@ -1,4 +1,4 @@
-"""The vault in numbers: categories, types, and how many are new."""
+"""The vault in numbers: what it holds, and how many are new."""
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from vault_index.api.question import question
 from vault_index.search import contents
@@ -38,6 +37,6 @@ def courses(vault: Vault) -> tuple[Course, ...]:
 
 
 @question
-def overview(vault: Vault) -> dict[str, Any]:
+def overview(vault: Vault) -> dict[str, int]:
     """Return the vault in numbers: see `contents.count`."""
     return contents.count(vault, datetime.now(UTC).date())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -33,46 +32,26 @@ def courses(vault: Vault) -> list[Document]:
     return sorted(kept, key=lambda place: (place.title.lower(), place.path))
 
 
-# A vault in numbers: how many lessons and documents there are, of which categories, since when.
+# A vault in numbers.
 
 LATELY = timedelta(days=30)
-MAX_AUTHORS = 20  # those with most lessons
-_COUNTED = ("path", "categories", "created_at", "updated_at")
 
 
-def count(vault: Vault, today: date) -> dict[str, Any]:
-    """Count `lessons`, `documents`, `categories`, `types`, `authors`, and those that came `lately`.
+def count(vault: Vault, today: date) -> dict[str, int]:
+    """Count `lessons`, `documents`, `categories`, and the lessons that came `lately`.
 
-    A category has its `path`, and the `lessons` and `documents` in and below it. `types` and `authors`
-    are [name, lessons], most first, "" for those without; `other_authors` have so many lessons
-    together. Raises IndexStateError without an index.
+    Raises IndexStateError without an index.
     """
     store = vault.open_index().store
-    lessons = store.rows(_COUNTED, filters.WHOLE)
-    places = documents.places(vault)
-    filed: dict[str, set[str]] = {each.path: set() for each in places if each.kind == DOCUMENT}
-    for row in lessons:
-        if row["path"] in filed:
-            filed[row["path"]].update(row["categories"] or ())
-    in_categories = category.counts(filed.values())
-    first, dates = today - LATELY, [row["created_at"] or row["updated_at"] for row in lessons]
-    by_author = _ordered(store.tally("author", filters.WHOLE))
+    lessons = store.rows(("created_at", "updated_at"), filters.WHOLE)
+    dates = [row["created_at"] or row["updated_at"] for row in lessons]
+    filed = category.counts([each] for each in store.tally("categories", filters.WHOLE))
     return {
         "lessons": len(lessons),
-        "documents": len(filed),
-        "categories": [
-            {"path": path, "lessons": count, "documents": in_categories.get(path, 0)}
-            for path, count in category.counts(row["categories"] or () for row in lessons).items()
-        ],
-        "types": _ordered(store.tally("type", filters.WHOLE)),
-        "authors": by_author[:MAX_AUTHORS],
-        "other_authors": sum(count for _, count in by_author[MAX_AUTHORS:]),
-        "lately": sum(day is not None and first <= day.date() <= today for day in dates),
+        "documents": sum(each.kind == DOCUMENT for each in documents.places(vault)),
+        "categories": len(filed),
+        "lately": sum(day is not None and today - LATELY <= day.date() <= today for day in dates),
     }
-
-
-def _ordered(tally: Mapping[str, int]) -> list[tuple[str, int]]:
-    return sorted(tally.items(), key=lambda item: (-item[1], item[0] or ""))
 
 
 # What is around a lesson: the others of its file, and those that are most like it.

@@ -108,10 +108,11 @@ async function send(form) {
     button.textContent = form.dataset.sure;
     return;
   }
+  if ("busy" in form.dataset) return;
+  form.dataset.busy = ""; // a button that were disabled would lose the focus
   const row = form.closest(".row, .panel");
   const say = (text) => (form.querySelector("[role=status]")
     ?? form.appendChild(element("span", { className: "bad small", role: "status" }))).replaceChildren(text);
-  button.disabled = true;
   await tried(async () => {
     const answer = await request(form.dataset.post, { method: "POST", body: valuesOf(form) });
     if (answer.headers.get("content-type").startsWith("text/html")) {
@@ -126,7 +127,7 @@ async function send(form) {
     const more = form.closest(".more");
     return load(more, more.dataset.src);
   }, say);
-  button.disabled = false;
+  delete form.dataset.busy;
 }
 
 function replace(form, html) {
