@@ -376,7 +376,6 @@ COMMANDS = (
         r"^0 points of 5: not worth it by itself",
     ),
     typed("learn --session, unknown", "learn --session ffffffff", "ffffffff", 1),
-    typed("skills candidates", "skills candidates", r"^retries  lessons 2/2, confidence 4\.0/4\.0"),
     typed("skills build --dry-run", "skills build --dry-run", r"learned-retries"),
     typed("skills build --to", "skills build --dry-run --to claude", r"learned-retries"),
     typed("skills remove", "skills remove --from claude --json", r"^\{\}"),

@@ -4,24 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from vault_index.api.question import Caller, command, question
 from vault_index.check.finding import Finding
-from vault_index.learn.skills import build, cluster
+from vault_index.learn.skills import build
 from vault_index.learn.skills.build import Built
 from vault_index.vault import Vault
-
-
-@question
-def candidates(vault: Vault) -> dict[str, Any]:
-    """List the `candidates`, a tag each, the nearest to a skill first: see `Cluster.as_json`.
-
-    `built` says of each whether there is a skill of it.
-    """
-    built = build.built_in(vault.root / build.FOLDER)
-    listed = cluster.collect(vault, built)
-    return {"candidates": [{**each.as_json(), "built": each.tag in built} for each in listed]}
 
 
 @question

@@ -70,15 +70,6 @@ def folder(vault: Vault, name: str = NAME) -> Path:
     return vault.root / "skills" / name
 
 
-def test_status_names_the_tags_that_are_ready_for_a_skill(team: Vault) -> None:
-    assert skills_build.state(team)["skills_ready"] == sorted(BY_TAG)
-    said = run("lessons", "status", cwd=team.root, check=False).out
-    assert f"ready      for a skill: {', '.join(sorted(BY_TAG))}; `lessons skills build`" in said
-    built(team, TAG)
-    assert skills_build.state(team)["skills_ready"] == [OTHER]
-    assert skills_build.state(Vault(team.root / "nowhere", team.config))["skills_ready"] == []
-
-
 def on_disk(vault: Vault) -> dict[str, bytes]:
     top = vault.root / "skills"
     return {str(f.relative_to(top)): f.read_bytes() for f in top.rglob("*") if f.is_file()}
@@ -97,7 +88,7 @@ def rules(vault: Vault) -> list[str]:
 # which tags
 
 
-def test_candidates_come_by_how_near_they_are(make_vault: MakeVault) -> None:
+def test_a_tag_with_too_little_is_not_ready_and_says_what_it_has(make_vault: MakeVault) -> None:
     vault = make_vault(
         {
             **{f"a{n}.md": lesson(f"A {n}", ["near"], confidence=4) for n in range(4)},
@@ -108,12 +99,11 @@ def test_candidates_come_by_how_near_they_are(make_vault: MakeVault) -> None:
     )
     reconcile.sync(vault)
     use(vault, "a0", "a1", times=6)
-    near, far = cluster.collect(vault)
+    far, near = cluster.collect(vault)
     assert (near.tag, len(near.patterns), near.confidence, near.uses) == ("near", 4, 4.0, 12)
-    assert near.nearness == pytest.approx((0.8 + 1 + 1) / 3)
     assert not near.is_ready
     assert (far.tag, len(far.patterns)) == ("far", 2)
-    with pytest.raises(VaultError, match="'near' is not ready"):
+    with pytest.raises(VaultError, match="'near' is not ready for a skill: 4 lessons"):
         build(vault, ["near"])
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -26,16 +25,6 @@ def command() -> None:
     A tag becomes a skill when enough lessons of type code_pattern have it, people are sure of them and
     agents were given them: see [skills] in the settings. `lessons check` says which skill is behind.
     """
-
-
-@options.command("candidates", "lessons skills candidates --json", of=command, paged=True)
-def candidates_command(named: str | None) -> options.Answers:
-    """List the tags by how near each is to a skill."""
-    listed = asking.ask(named, api.skill.candidates())["candidates"]
-    yield listed
-    if not listed:
-        asking.note("no accepted lesson of type code_pattern has a tag")
-    output.rows((output.styled(each["tag"], bold=True), f"  {_line(each)}") for each in listed)
 
 
 @options.command("build", "lessons skills build retries", of=command)
@@ -93,7 +82,7 @@ def _show_states(states: dict[str, str]) -> None:
 
 def _show(built: list[Built], *, dry_run: bool) -> None:
     if not built:
-        asking.note("no tag is ready for a skill: see `lessons skills candidates`")
+        asking.note("no tag is ready for a skill; your agent writes one: `/lessons:skill TOPIC`")
     for skill in built:
         why = f": {skill.why}" if skill.why else ""
         would = "would be " if dry_run and skill.state in ("new", "changed") else ""
@@ -101,17 +90,3 @@ def _show(built: list[Built], *, dry_run: bool) -> None:
         output.say(output.styled(skill.path, bold=True), about)
         for id, reason in skill.left_out.items():
             asking.note(f"warning: {skill.name}: {id} is left out: {reason}")
-
-
-def _line(candidate: dict[str, Any]) -> str:
-    mean = math.floor(10 * candidate["confidence"]) / 10  # 3.96 is not yet 4.0
-    counts = [
-        f"lessons {candidate['lessons']}/{candidate['least_lessons']}",
-        f"confidence {mean:.1f}/{candidate['least_confidence']:.1f}",
-        f"uses {candidate['uses']}/{candidate['least_uses']}",
-    ]
-    if candidate["built"]:
-        counts.append("built")
-    elif candidate["ready"]:
-        counts.append("ready")
-    return ", ".join(counts)

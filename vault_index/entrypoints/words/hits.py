@@ -70,8 +70,6 @@ def vectors_line(every: Mapping[str, Any]) -> Iterator[str]:
 
 
 def skills_line(every: Mapping[str, Any]) -> Iterator[str]:
-    """Yield how many skills there are, if any, for which tags one is ready, and which cannot be used."""
+    """Yield how many skills there are, if any."""
     if every["skills"]:
         yield f"skills     {every['skills']}"
-    if ready := every["skills_ready"]:
-        yield f"ready      for a skill: {', '.join(ready[:3])}; `lessons skills build` makes it"

@@ -35,7 +35,7 @@ NEW, CHANGED, UNCHANGED = "new", "changed", "unchanged"
 EDITED, GONE, SKIPPED, FAILED = "edited", "gone", "skipped", "failed"
 _NO_LESSONS = "its lessons are gone, or have another type or tag: remove its folder"
 _KEPT = "it was changed by hand, so it is kept: remove its folder to have it built again"
-_CANDIDATES = "see how near each is: `lessons skills candidates`"
+_INSTEAD = "write one with your agent: `/lessons:skill TOPIC`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +68,11 @@ def built_in(top: Path) -> dict[str, Existing]:
 
 
 def state(vault: Vault) -> dict[str, Any]:
-    """Return how many skills there are, None without an index, and tags that are ready for one."""
-    number, ready = None, list[str]()
-    built = built_in(vault.root / FOLDER)
+    """Return how many skills there are, None without an index."""
+    number = None
     with suppress(VaultError):
         number = query.count_skills(vault)
-        clusters = cluster.collect(vault, built)
-        ready = [each.tag for each in clusters if each.is_ready and each.tag not in built]
-    return {"skills": number, "skills_ready": ready}
+    return {"skills": number}
 
 
 def troubles(vault: Vault) -> Iterator[Trouble]:
@@ -110,7 +107,9 @@ def build(vault: Vault, tags: Sequence[str] = (), *, dry_run: bool = False) -> l
     named = {cluster.tag_name(tag): tag for tag in tags}
     for name, tag in named.items():
         if name not in wanted:
-            raise VaultError(f"{tag!r} is not ready for a skill", _CANDIDATES)
+            there = clusters.get(name) or Cluster(name, ())
+            has = f"{len(there.patterns)} lessons, confidence {there.confidence:.1f}, uses {there.uses}"
+            raise VaultError(f"{tag!r} is not ready for a skill: {has}", _INSTEAD)
     built = []
     for tag in sorted(named or wanted):
         now, left_out = cluster.safe(clusters.get(tag) or Cluster(tag, ()))

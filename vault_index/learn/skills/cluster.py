@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from vault_index.check import prompt_injection
@@ -64,36 +64,16 @@ class Cluster:
         return sum(each.uses for each in self.patterns)
 
     @property
-    def nearness(self) -> float:
-        """Return how near it is to a skill: the mean of three shares, 1 if all are reached."""
-        asked = (
-            (len(self.patterns), self.least.least_lessons),
-            (self.confidence, self.least.least_confidence),
-            (self.uses, self.least.least_uses),
-        )
-        return sum(min(1.0, has / least) if least else 1.0 for has, least in asked) / len(asked)
-
-    @property
     def is_ready(self) -> bool:
-        return bool(self.patterns) and self.nearness >= 1.0
-
-    def as_json(self) -> dict[str, Any]:
-        """Return how near it is, as JSON values."""
-        return {
-            "tag": self.tag,
-            "name": self.name,
-            "lessons": len(self.patterns),
-            "confidence": round(self.confidence, 2),
-            "uses": self.uses,
-            **asdict(self.least),
-            "nearness": round(self.nearness, 3),
-            "ready": self.is_ready,
-            "ids": [each.id for each in self.patterns],
-        }
+        """Whether a skill is made of it."""
+        enough = (
+            self.confidence >= self.least.least_confidence and self.uses >= self.least.least_uses
+        )
+        return enough and len(self.patterns) >= max(1, self.least.least_lessons)
 
 
 def collect(vault: Vault, built: Collection[str] = ()) -> list[Cluster]:
-    """Return the clusters of a vault, the nearest to a skill first. `built` are tags that have one.
+    """Return the clusters of a vault, by tag. `built` are tags that have a skill.
 
     A lesson that hooks withhold, or that is not of those whom the user trusts, is in none. Raises
     IndexStateError without an index.
@@ -106,9 +86,7 @@ def collect(vault: Vault, built: Collection[str] = ()) -> list[Cluster]:
     for tag in sorted(by_tag, key=lambda name: (name not in built, name)):
         made = Cluster(tag, tuple(by_tag[tag].values()), vault.config[SkillsTable])
         clusters.setdefault(tuple(by_tag[tag]), made)
-    return sorted(
-        clusters.values(), key=lambda each: (-each.nearness, -len(each.patterns), each.tag)
-    )
+    return sorted(clusters.values(), key=lambda each: each.tag)
 
 
 def _patterns(vault: Vault) -> Iterator[Pattern]:
