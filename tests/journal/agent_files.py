@@ -28,7 +28,7 @@ def turn(
     `run` may name `command`, `output`, `status` ("1" for a failure), `file`, `answer`.
     """
     began = datetime.fromisoformat(f"{DAY}T10:00:00+00:00") + timedelta(minutes=number)
-    talk = Talk(session_id(name), folder, began=began, uuids=f"{name}/{number}/")
+    talk = Talk(session_id(name), folder, began=began, uuid=(f"{name}/{number}/" + "{}").format)
     talk.prompt(prompt)
     command, failed = run.get("command", "make test"), run.get("status", "0") != "0"
     talk.calls("Bash", run.get("output", "ok"), is_error=failed, command=command)

@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -26,11 +27,11 @@ class Talk:
         *,
         began: datetime = BEGAN,
         step: int = 1,
-        uuids: str = "u",
+        uuid: Callable[[int], str] = "u{}".format,
         **values: Any,
     ) -> None:
         usual = {"sessionId": session, "cwd": folder, "gitBranch": "main", "version": "2.1.329"}
-        self.values, self._began, self._step, self._uuids = usual | values, began, step, uuids
+        self.values, self._began, self._step, self._uuid = usual | values, began, step, uuid
         self._count = itertools.count(1)
         self.lines: list[bytes] = []
 
@@ -38,7 +39,7 @@ class Talk:
         """Add a record; return its uuid."""
         number = next(self._count)
         at = self._began + timedelta(seconds=number * self._step)
-        own = {"uuid": f"{self._uuids}{number}", "timestamp": f"{at:%Y-%m-%dT%H:%M:%S}.000Z"}
+        own = {"uuid": self._uuid(number), "timestamp": f"{at:%Y-%m-%dT%H:%M:%S}.000Z"}
         record = own | self.values | record | values
         self.lines.append(json.dumps(record, ensure_ascii=False).encode() + b"\n")
         return str(record["uuid"])
@@ -55,7 +56,7 @@ class Talk:
         self, tool: str, result: str | None = "", *, is_error: bool = False, **given: Any
     ) -> str:
         """Add a call of a tool with its result, none if that is None; return the uuid of the call."""
-        call = f"{self._uuids}t{len(self.lines)}"
+        call = f"toolu_{self._uuid(len(self.lines))}"
         uuid = self._block({"type": "tool_use", "id": call, "name": tool, "input": given})
         if result is not None:
             block = {"type": "tool_result", "tool_use_id": call, "content": result}
@@ -89,7 +90,10 @@ class Conversation:
         self.folder = folder
         self.id = str(uuid5(NAMESPACE_URL, f"{folder.name}/{name}"))
         began = began or datetime.now(UTC) - timedelta(hours=1)
-        self._talk = Talk(self.id, str(folder), began=began, step=10, uuids=f"{self.id}/")
+        self._talk = Talk(
+            self.id, str(folder), began=began, step=10,
+            uuid=lambda number: str(uuid5(NAMESPACE_URL, f"{self.id}/{number}")),
+        )  # fmt: skip
         home = os.environ.get("CLAUDE_CONFIG_DIR") or f"{os.environ['HOME']}/.claude"
         encoded = re.sub(r"[^A-Za-z0-9]", "-", str(folder))
         self.file = Path(home, "projects", encoded, f"{self.id}.jsonl")
