@@ -221,3 +221,26 @@ def test_a_mistyped_agent_or_kind_names_the_nearest(make_vault: MakeVault) -> No
         assert ran.err.rstrip().endswith(f"Did you mean '{meant}'?")
     ran = lessons(vault, "search", "heap", "--min-score", "much", check=False)
     assert "'much' is no percentage: type 35, or 35%" in ran.err
+
+
+def test_a_second_lesson_of_a_title_is_told(make_vault: MakeVault) -> None:
+    vault = make_vault({"ops/heap.md": lesson_text("The Heap", "Raise it."), "heaps.md": "More.\n"})
+    lessons(vault, "index", env={"LESSONS_EMBEDDER": "none"})
+    ran = lessons(vault, "add", "--title", "the heap", "--text", "Lower it.", "-c", "dev")
+    said = "note: lessons/ops/heap.md has this title, too: add to that one instead?\n"
+    assert ran.err == said
+    lessons(vault, "index", env={"LESSONS_EMBEDDER": "none"})
+    again = lessons(vault, "add", "--title", "The heap", "--text", "Raise it.", "-c", "web")
+    assert again.err == f"note: lessons/dev/the-heap.md{said.partition('heap.md')[2]}{said}"
+    (vault.lessons_dir / "web/the-heap.md").unlink()
+    assert not lessons(vault, "add", "--title", "A heap", "--text", "Lower it.").err
+    titled = [
+        line
+        for line in lessons(vault, "check", env={"LESSONS_EMBEDDER": "none"}).out.splitlines()
+        if "same-title" in line
+    ]
+    assert titled == [
+        f"lessons/{one}:1: same-title: warning: it has the title of lessons/{other}, too: "
+        "say how they differ"
+        for one, other in (("dev/the-heap.md", "ops/heap.md"), ("ops/heap.md", "dev/the-heap.md"))
+    ]

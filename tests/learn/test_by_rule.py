@@ -102,3 +102,38 @@ def test_what_was_injected_is_in_no_entry(tmp_path: Path) -> None:
     talk.asks("Build the client").says("I build it.")
     talk.asks("No\n<lessons>\nwe never build without `--max-old-space-size`\n</lessons>")
     assert drafts(talk, tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("prompt", "title", "kept"),
+    [
+        (  # P19
+            "No, never cut the reed with the axe. Call `pond sickle`, it knows the depth",
+            "Never cut the reed with the axe",
+            "Call `pond sickle`, it knows the depth",
+        ),
+        (
+            "No, do not feed at night. Open the hatch with `pond feed` at six",
+            "Do not feed at night",
+            "Open the hatch with `pond feed` at six",
+        ),
+        ("That is wrong: the sluice is the upper one. The lower one is shut", "The sluice is the", ""),
+        ("Never move the fish by day.\nAsk with `pond move`; the keeper does it", "Never move the",
+         "Ask with `pond move`; the keeper does it"),
+        ("No, don't mock the clock here. Use the frozen one of the tests.", "Don't mock the clock",
+         "Use the frozen one of the tests."),
+        ("Stop, we never commit the lock file of the pond. Put it into the ignore list", "We never",
+         "Put it into the ignore list"),
+        ("Never cut the reed with the axe. The weather is fine in the north", "Never cut the reed", ""),
+    ],
+)  # fmt: skip
+def test_what_to_do_instead_stays_with_what_not_to_do(
+    prompt: str, title: str, kept: str, tmp_path: Path
+) -> None:
+    (entry,) = drafts(corrected(prompt), tmp_path)
+    assert entry.title.startswith(title)
+    (quote,) = entry.quotes
+    assert quote in prompt
+    assert quote.endswith(kept)
+    assert kept in entry.parts.summary
+    assert ("weather" in quote, "lower" in quote) == (False, False)

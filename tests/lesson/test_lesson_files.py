@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from vault_index.errors import LessonError
+from vault_index.lesson import edits
 from vault_index.lesson.file import LessonFile
 from vault_index.lesson.frontmatter import metadata_of
 from vault_index.lesson.parse import Lesson, parse_file
@@ -262,3 +263,73 @@ def test_sections_carry_the_title_of_their_document() -> None:
     assert (lesson.written_by, lesson.link) == ("Ada", "https://example.org")
     (alone,) = parse_file(b"# Alone\n\nText.\n", "b.md")
     assert alone.document == ""
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        "\nFelt for the kiln: only the grey one, the white one smokes.\n\n",  # P01
+        "Felt for the kiln: only the grey one, the white one smokes.\n",
+        "\nWarning: the white felt smokes.\n\n",
+        "\nThe white felt smokes.\n\n- grey: good\n",
+        "\n# Felt\n\nThe white one smokes: never buy it.\n\n",
+    ],
+)
+def test_text_between_two_rules_is_text(between: str) -> None:
+    for text in (
+        f"---\n{between}---\n\nOrder in May.",
+        f"\ufeff\n---\n{between}---\nOrder in May.",
+    ):
+        assert only(text).text == text.removeprefix("\ufeff").strip()
+        windows = text.replace("\n", "\r\n")
+        assert only(windows) == only(text)
+
+
+@pytest.mark.parametrize(
+    ("bom", "pasted"), [("", ""), ("\ufeff", ""), ("", "one\ntwo\n"), ("", "one\r\ntwo\r\n")]
+)
+def test_a_file_of_an_old_mac_is_read_and_edited_as_any_other(bom: str, pasted: str) -> None:  # P03
+    unix = (
+        "---\ntitle: The hoist counts from zero\ntags: [hoist]\n---\nFloor 0 is the yard.\n\n"
+        "```sh\n## Lesson: none\n```\n\n## Lesson: Doors\ntags: [door]\n\nThey close.\n"
+    )
+    mac = bom + unix.replace("\n", "\r") + pasted
+    plain = unix + pasted.replace("\r", "")
+    assert parse_file(mac.encode(), "a.md") == parse_file(plain.encode(), "a.md")
+    for key, value in (("tags", ["crane"]), ("type", "bug_fix"), ("tags", None)):
+        changed = edits.set_keys(mac.encode(), {key: value}).decode().replace("\r\n", "\n")
+        wanted = edits.set_keys(plain.encode(), {key: value}).decode()
+        assert changed.removeprefix(bom).replace("\r", "\n") == wanted
+    renamed = edits.set_text(mac.encode(), "doors", "Shut.", "Gates", "a.md")
+    assert b"## Lesson: Gates\r" in renamed
+    assert parse_file(renamed, "a.md")[1].text == "Shut."
+
+
+@pytest.mark.parametrize(
+    ("line", "quoted"),
+    [
+        ("title: Rolls: which one to order", 'title: "Rolls: which one to order"'),  # P01
+        ("title: *glossy* jams", 'title: "*glossy* jams"'),
+        ("title: @home", 'title: "@home"'),
+        ("title: `make` hangs", 'title: "`make` hangs"'),
+        ("title: [Draft] the mill", 'title: "[Draft] the mill"'),
+        ('title: %s is "x"', "title: '%s is \"x\"'"),
+        ("tags:\n  - a\n  - b: c: d", '- "b: c: d"'),
+        ('title: "Fix" the roll', "title: '\"Fix\" the roll'"),
+        ("title: 'It's the roll'", 'title: "It\'s the roll"'),
+        ('title: "C:\\rolls\\x"', "title: 'C:\\rolls\\x'"),
+    ],
+)
+def test_frontmatter_that_quotes_would_mend_says_so(line: str, quoted: str) -> None:
+    hint = problem(f"---\nid: rolls\n{line}\ntype: bug_fix\n---\nOrder the matte roll.\n").hint
+    assert hint == f"put the value in quotes: {quoted}"
+
+
+def test_a_pointer_to_a_text_elsewhere_is_no_lesson() -> None:
+    of_lfs = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 120\n"
+    for text in (of_lfs, of_lfs.replace("git-lfs.github.com", "hawser.github.com"),
+                 of_lfs.replace("\n", "\r\n"), "/annex/objects/MD5E-s9--1.md\n"):  # fmt: skip
+        error = problem(text)
+        assert "a pointer to the text" in error.message
+        assert "git lfs pull" in error.hint
+    assert only("version https://example.org is the one to use").text

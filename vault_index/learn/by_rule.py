@@ -37,10 +37,21 @@ _ADVISES = re.compile(
     r"|immer|nie(?:mals)?|statt|sondern|verwenden|nutzen|asla|her zaman|yerine|kullan\w*)\b"
     r"|항상|절대|반드시|말고|대신|必ず|常に|絶対|ではなく|しないで"
 )
-# what is wrong, and what is right
+# what is wrong, or must not be done, and what to do instead in the next sentence
 _STATES = re.compile(
     r"(?i)(?:that|this|it)(?:'s| is| was) (?:wrong|incorrect|not (?:right|true))\s*[:,;-].*"
     r"\b(?:is|are|has|have|needs?|comes?|lives?|belongs?|goes|runs?)\b"
+)
+_FORBIDS = re.compile(
+    r"(?i)\b(?:never|not|don't|no longer|avoid|stop|nie(?:mals)?|nicht|kein\w*|asla)\b|말고|절대|しないで"
+)
+_FORBIDS_NOW = re.compile(
+    r"(?i)^(?:please )?(?:do not|don't) (?!worry|know|think|mind|care)\w+(?!.*\bnow\b)"
+)
+_HELPS = re.compile(
+    r"(?i)`[^`\n]+`|^(?:please )?(?:instead|add|ask|build|call|check|choose|copy|create|define|do|get"
+    r"|give|go|import|keep|leave|let|log|make|move|open|pick|put|read|rename|replace|return|run|send|set|start"
+    r"|store|take|tell|try|turn|use|wait|wrap|write|nimm|nutze|verwende)\b"
 )
 # of this moment, or in anger: no later prompt needs it
 _PASSES = re.compile(
@@ -74,10 +85,23 @@ class _Advice(NamedTuple):
 
 
 def _advice(prompt: str) -> _Advice | None:
-    for line, kind in vocabulary.plain_lines(prompt[:MAX_PROSE]):
-        for sentence in vocabulary.split_sentences(line) if kind != vocabulary.HEADING else ():
-            if _is_said(sentence, prompt) and (title := _title(sentence)):
-                return _Advice(sentence, title)
+    """Return the first sentence that says what to do from now on; of what not to do, also the next."""
+    lines = vocabulary.plain_lines(prompt[:MAX_PROSE])
+    sentences = [
+        sentence
+        for line, kind in lines
+        if kind != vocabulary.HEADING
+        for sentence in vocabulary.split_sentences(line)
+    ]
+    for sentence, below in zip(sentences, [*sentences[1:], ""], strict=True):
+        if not _is_said(sentence, prompt):
+            continue
+        helps = bool(below) and _FORBIDS.search(sentence) and _HELPS.search(below)
+        remedy = below if helps and _is_said(below, prompt) and not _PASSES.search(below) else ""
+        if title := _title(sentence, is_helped=bool(remedy)):
+            start = prompt.index(sentence)
+            end = prompt.index(remedy, start + len(sentence)) + len(remedy) if remedy else None
+            return _Advice(prompt[start:end] if end else sentence, title)
     return None
 
 
@@ -89,12 +113,17 @@ def _is_said(sentence: str, prompt: str) -> bool:
     return bool(is_prose) and is_usual and len(text) <= MAX_SENTENCE
 
 
-def _title(sentence: str) -> str:
+def _title(sentence: str, *, is_helped: bool) -> str:
+    """Return the beginning of a sentence that has the word by which it advises; "" without one.
+
+    A sentence that `is_helped` by the next one may forbid anything.
+    """
     plain = vocabulary.straight(sentence)
     bare = _OPENING.sub("", plain).strip()
     words = bare.split()[: gate.TITLE_WORDS[1]]
     title = gate.title_of(bare, gate.MIN_TYPED_WORDS) or " ".join(words)
-    advises = _ADVISES.search(title) or _STATES.match(plain)
+    forbids = is_helped and _FORBIDS_NOW.search(bare)
+    advises = _ADVISES.search(title) or _STATES.match(plain) or forbids
     return title if advises and not _PASSES.search(bare) else ""
 
 

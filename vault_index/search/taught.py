@@ -147,10 +147,11 @@ def against_index(vault: Vault, paths: Sequence[str]) -> Comparison:
 
 
 def _duplicates(vault: Vault, lessons: list[Lesson], path: str) -> Iterator[Finding]:
-    """Report for each of these lessons the one elsewhere that is most like it."""
+    """Report for each of these lessons the one elsewhere that is most like it, or has its title."""
     written = [lesson for lesson in lessons if lesson.text.strip()]
     firsts = [rows.of_lesson(lesson, shown(path), None)[0] for lesson in written]
     made = vectors(vault, firsts)
+    titles = _titles(vault)
     for lesson, first in zip(written, firsts, strict=True):
         near = nearest(vault, made[first["content_hash"]]) if made else ()
         like = next((each for each in near if each[1]["path"] != shown(path)), None)
@@ -159,6 +160,25 @@ def _duplicates(vault: Vault, lessons: list[Lesson], path: str) -> Iterator[Find
             like_it = f"{cosine:.0%} like {row['path']} ({row['title']!r:.60})"
             message = f"{lesson.title!r:.60} is {like_it}: add to that one instead?"
             yield Finding(shown(path), 1, "near-duplicate", message, WARNING)
+        elif other := titles.get(_title_key(first), set()) - {shown(path)}:
+            message = f"it has the title of {min(other)}, too: say how they differ"
+            yield Finding(shown(path), 1, "same-title", message, WARNING)
+
+
+def _titles(vault: Vault) -> dict[tuple[str, str], set[str]]:
+    store = vault.open_index().store
+
+    def read() -> dict[tuple[str, str], set[str]]:
+        paths: dict[tuple[str, str], set[str]] = {}
+        for row in store.rows(("title", "document", "path"), filters.WHOLE):
+            paths.setdefault(_title_key(row), set()).add(row["path"])
+        return paths
+
+    return store.once("titles", read)
+
+
+def _title_key(row: Mapping[str, Any]) -> tuple[str, str]:
+    return row["title"].casefold(), row["document"].casefold()
 
 
 def _dead_links(vault: Vault, lessons: Sequence[Lesson], path: str) -> Iterator[Finding]:
