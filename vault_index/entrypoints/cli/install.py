@@ -212,10 +212,8 @@ def install_command(
         wanted = wanted if base else [hook_settings.FILES]
         changed = chosen.wiring.install(settings, command, wanted)
         output.say(f"{settings}: {'hooks installed' if changed else 'hooks were there already'}")
-    if plugin is None and (command_file := agents.learn_file(agent, chosen.place(project))):
-        file, section, text = command_file
-        section.put(file, text)
-        asking.note(f"{file}: a command by which your agent proposes what a session taught")
+    if plugin is None:
+        _put_command(chosen, project)
     if journal:
         begin_recording(project)
         offer_model()
@@ -225,6 +223,15 @@ def install_command(
     if changed:
         _note_once(chosen, settings)
     asking.announce_model()
+
+
+def _put_command(agent: Agent, project: Path | None) -> None:
+    from vault_index.entrypoints import agents
+
+    if command := agents.learn_file(agent.name, agent.place(project)):
+        file, section, text = command
+        section.put(file, text)
+        asking.note(f"{file}: a command by which your agent proposes what a session taught")
 
 
 def _is_unrecorded(agent: Agent) -> bool:
