@@ -221,7 +221,8 @@ def _rendered(
     if not hits and not suggested and not done:
         return injection
     text = block.injection(hits, max_tokens, suggested, done)
-    cut = {hit.lesson_id: _TOO_LONG for hit in hits if block.header(hit) not in text}
+    named = {hit.lesson_id: hit.lesson_id if hit.as_line else block.header(hit) for hit in hits}
+    cut = {id: _TOO_LONG for id, name in named.items() if name not in text}
     come = {hit.lesson_id for hit in hits}
     left = {id: why for id, why in injection.left_out.items() if id not in come}
     return Injection(text, hits, suggested, injection.floor, left_out=left | cut)

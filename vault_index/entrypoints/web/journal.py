@@ -64,7 +64,8 @@ def search(
     kind: Annotated[list[Kind] | None, Query()] = None,
 ) -> Any:
     """Find prompts, observations and summaries: by meaning, file, concept, type, time."""
-    if not is_search(query, narrowed):
+    # a project or a time alone is no search
+    if not (query.strip() or narrowed["file"] or narrowed["concept"] or narrowed["type"]):
         raise Refusal(422, "there is nothing to search for", "send query, file, concept or type")
     answer = _search(client, query, kind or [], limit, narrowed)
     return {
@@ -114,11 +115,6 @@ def _search(
         window = moments.window(narrowed["since"] or None, narrowed["until"])
     values: dict[str, Any] = {**narrowed, **window}
     return client.ask(api.journal.search(text=query, kinds=kinds, k=limit, **values), status=422)
-
-
-def is_search(query: str, narrowed: Mapping[str, str]) -> bool:
-    """Whether there is something to search for; a project or a time alone is not."""
-    return bool(query.strip() or narrowed["file"] or narrowed["concept"] or narrowed["type"])
 
 
 def without_paths(client: VaultClient, hits: Iterable[JournalHit]) -> Any:

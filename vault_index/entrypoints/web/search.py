@@ -117,13 +117,15 @@ def _contents(client: VaultClient, asked: Asked, *, private: bool = False) -> di
     found = [hit for hit in answer.hits if private or (is_shared(hit) and not hit.withheld)]
     hits = [hit for hit in found if hit.kind == "lessons"]
     floor = answer.floor
-    cut = silent_from([floor is not None and hit.reason >= floor for hit in hits])
     is_near = any(hit.reason >= NEAR * (floor or 0) for hit in hits)
     is_near = is_near or bool(answer.text_only)  # each hit has a word of it then
     is_reduced = answer.text_only and answer.embedder != "none"
     marked = _pattern(asked.text)
     # a lesson that the budget cut out is not in the text
     injected = {hit.lesson_id for hit in recall.hits if hit.lesson_id not in recall.left_out}
+    cut = silent_from(
+        [hit.lesson_id in injected or (floor is not None and hit.reason >= floor) for hit in hits]
+    )
     skills = [hit for hit in found if hit.kind == "skills" and hit.is_above(answer.skills_floor)]
     return {
         "newest": None,

@@ -64,11 +64,7 @@ def form(client: Client, id: Asked = "", error: Asked = "") -> HTMLResponse:
     it |= {"id": "", "file_hash": "", "confidence": 0, "fires_on_error": [error] if error else ()}
     if id:
         it = client.ask(api.lesson.show(name=id), status=404, settled=True)["entry"]
-    try:
-        categories = sorted(client.ask_cached(api.lesson.count())["counts"])
-    except Refusal:
-        categories = []  # one can be typed
-    return fragment("new_form.html", it=it, types=TYPES, categories=categories)
+    return fragment("new_form.html", it=it, types=TYPES)
 
 
 @routes.post(FORM, dependencies=[Depends(one_at_a_time)])
