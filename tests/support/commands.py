@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from vault_index.entrypoints.cli import main
+from vault_index.entrypoints.cli.asking import Console
 
 BIN = Path(sys.executable).parent
 PATH = f"{BIN}:/usr/bin:/bin"  # of shells, git and terminals: both programs are in it
@@ -92,6 +93,7 @@ def _run_here(words: list[str], cwd: Path, stdin: str, env: Mapping[str, str]) -
         for name, own in (("stdin", given), ("stdout", out), ("stderr", err), ("argv", words)):
             patch.setattr(sys, name, own)
         patch.setattr(threading, "excepthook", threading.excepthook)  # which `main` sets
+        patch.setattr(Console, "warned", set())  # of one command
         with pytest.raises(SystemExit) as ended:
             main(words[1:], prog_name="lessons")
     printed = []

@@ -34,14 +34,14 @@ class Console(contextlib.ExitStack):
 
     _label = ""
     _bar: Any = None
-    _warned: ClassVar[set[str]] = set()  # of this command, which may ask several questions
+    warned: ClassVar[set[str]] = set()  # of this command, which may ask several questions
 
     def note(self, message: str) -> None:
         """Print a note, a warning once; a bar ends before it."""
-        if message in self._warned:
+        if message in self.warned:
             return
         if message.startswith("warning: "):
-            self._warned.add(message)
+            self.warned.add(message)
         self._end_bar()
         note(message)
 
