@@ -212,23 +212,22 @@ def install_command(
         wanted = wanted if base else [hook_settings.FILES]
         changed = chosen.wiring.install(settings, command, wanted)
         output.say(f"{settings}: {'hooks installed' if changed else 'hooks were there already'}")
-    if plugin is None:
-        _put_command(chosen, project)
+        _put_command(chosen, project, plugin)
     if journal:
         begin_recording(project)
         offer_model()
-    if plugin and project:
-        asking.note(f"note: {agents.shown(plugin)} has them, too: the second is silent")
     _note_others(chosen, settings, project)
     if changed:
         _note_once(chosen, settings)
     asking.announce_model()
 
 
-def _put_command(agent: Agent, project: Path | None) -> None:
+def _put_command(agent: Agent, project: Path | None, plugin: Path | None) -> None:
     from vault_index.entrypoints import agents
 
-    if command := agents.learn_file(agent.name, agent.place(project)):
+    if plugin and project:
+        asking.note(f"note: {agents.shown(plugin)} has them, too: the second is silent")
+    elif plugin is None and (command := agents.learn_file(agent.name, agent.place(project))):
         file, section, text = command
         section.put(file, text)
         asking.note(f"{file}: a command by which your agent proposes what a session taught")
