@@ -106,8 +106,8 @@ def served(world: Path) -> Iterator[Serving]:
 
 
 def opened(page: Page) -> Page:
-    """Wait until all parts of a lesson's page are there."""
-    page.wait_for_function("() => !/…/.test(document.querySelector('#lesson').innerText)")
+    """Wait until all parts of a lesson's page are there, and its script."""
+    page.locator("html[data-ready] #lesson").wait_for()
     return page
 
 
