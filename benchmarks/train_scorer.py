@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from vault_index.check import scorer
-from vault_index.check.prompt_injection import as_read
+from vault_index.check.prompt_injection import as_read, without_reported
 
 TEXTS = Path(__file__).parent / "injection_texts"
 WEIGHTS = Path(scorer.__file__).parent / "weights.json"
@@ -57,7 +57,7 @@ class Model:
 
 def pieces(text: str) -> Pieces:
     """Return the features of each piece of a text, without what it only reports."""
-    said = as_read(text)
+    said = as_read(without_reported(text))
     return [
         np.array(sorted(scorer.numbers(piece)), dtype=np.int64) for _, piece in scorer.pieces(said)
     ]

@@ -11,6 +11,7 @@ key `where` says which view of the text they search:
     character  as `mark`; the finding names the character
     sign, act  as read; no finding by itself. The `weight` of what a paragraph has of both counts:
                signs are how an agent is spoken to, acts what it is to do
+    report    as it is written, without quotations: what shows that a text reports
 
 Severity: almost never innocent is an error, otherwise a warning, which stops no commit. Signs that add
 up hold a lesson back from agents until a person has looked at it. An error in
@@ -38,6 +39,45 @@ from vault_index.check.pattern import Pattern
 from vault_index.lesson.file import LessonFile
 
 _FILE = "prompt_injection"  # of the patterns
+_BEFORE_CHARS, _AFTER_CHARS = 450, 350  # around a quotation: a short paragraph each
+_QUOTATION = re.compile(
+    r"``[^\n]{1,400}?``|`[^`\n]{2,400}`|\"[^\"\n]{4,400}\"|\u201c[^\u201d\n]{4,400}\u201d"
+    r"|\u201e[^\u201c\u201d\n]{4,400}[\u201c\u201d]|\u00ab[^\u00bb\n]{4,400}\u00bb|\u300c[^\u300d\n]{2,200}\u300d"
+    r"|^[ \t]{0,3}>[^\n]{1,400}$",
+    re.M,
+)
+_NAME = re.compile(r"`+[\w.~/:@$%*=+-]+`+")  # of a file or an option: it quotes nobody
+_MAX_QUOTATIONS = 300  # that are looked at; a text with more is not a short report
+_OWN_FENCE = re.compile(r"(?i)/\s{0,9}lessons")  # what would end it is reported wherever it is
+
+
+def without_reported(text: str) -> str:
+    """Return a text of the same length and lines, with full stops in place of reported quotations.
+
+    Tests of a filter and attacks that were seen are quoted in order to report them. A quotation goes
+    only if the words around it, other quotations left out, both name such attacks or the defence
+    against them (`report-subject`) and report what somebody did about it (`report-verb`), and if they
+    ask nobody to do what is quoted (`report-obey`).
+    """
+    if not _has("report-subject", text):
+        return text
+    quotations = list(islice(_QUOTATION.finditer(text), _MAX_QUOTATIONS))
+    unquoted = _QUOTATION.sub(lambda match: " " * len(match[0]), text)
+    pieces, end = [], 0
+    for match in quotations:
+        around = unquoted[max(0, match.start() - _BEFORE_CHARS) : match.end() + _AFTER_CHARS]
+        is_kept = _NAME.fullmatch(match[0]) or _OWN_FENCE.search(match[0])
+        is_report = _has("report-subject", around) and _has("report-verb", around)
+        if is_report and not is_kept and not _has("report-obey", around):
+            pieces += [text[end : match.start()], "." * len(match[0])]
+            end = match.end()
+    return "".join([*pieces, text[end:]])
+
+
+def _has(pattern_id: str, words: str) -> bool:
+    return pattern.by_id(_FILE, pattern_id).is_in(words, whole=True)
+
+
 RULE = "prompt-injection"
 _Found = tuple[int, Pattern, str, str]  # line, pattern, message, severity
 _Worst = dict[tuple[int, str], tuple[str, Pattern]]  # severity and pattern by line and message
@@ -72,6 +112,7 @@ _COMMENT = re.compile(
     re.S | re.M,
 )
 _UNSEEN = "unseen-element"  # the pattern whose group is text in an element that is not shown
+_HIDDEN_LETTER = "tag-character"  # of a text that only a model reads
 _CARE = "sign-innocent"
 _IN_LINKS = re.compile(
     r"!\[([^\]\n]{20,400})\]\(|\]\([^)\s]{1,300}[ \t]{1,9}[\"']([^\"'\n]{20,400})[\"']\)"
@@ -129,12 +170,15 @@ _SCOPED = "drop-instructions"  # "ignore the above rules for generated code" is 
 
 def findings(path: str, text: str) -> Iterator[Finding]:
     """Find prompt injections in a text; of findings that say the same of a line, the worst."""
-    said, worst, scores = _look(text)
-    for number, (written, plain) in enumerate(
-        zip(text.split("\n"), said.split("\n"), strict=True), start=1
-    ):
-        if written != plain:
-            yield Finding(path, number, RULE, _ENCODED_WHY, WARNING, _ENCODED, holds=True)
+    said, worst, scores = _look(text, text)
+    if worst or scores or said != text:
+        unreported = without_reported(text)
+        if unreported != text:
+            said, worst, scores = _look(text, unreported)
+        pairs = zip(unreported.split("\n"), said.split("\n"), strict=True)
+        for number, (written, plain) in enumerate(pairs, start=1):
+            if written != plain:
+                yield Finding(path, number, RULE, _ENCODED_WHY, WARNING, _ENCODED, holds=True)
     is_likely = (
         any(piece.score + piece.signs > scorer.UNLIKELY for piece in scores)
         or len(_WORD.findall(text)) < _FEW_WORDS
@@ -155,13 +199,16 @@ def findings(path: str, text: str) -> Iterator[Finding]:
             yield Finding(path, piece.first, RULE, _SCORED_WHY, WARNING, _SCORED, piece.holds)
 
 
-def _look(text: str) -> tuple[str, _Worst, list[_Piece]]:
-    """Return what a text says decoded, severity and pattern by line and message, and its pieces."""
-    said = decoded(text)
+def _look(text: str, unreported: str) -> tuple[str, _Worst, list[_Piece]]:
+    """Return what a text says decoded, severity and pattern by line and message, and its pieces.
+
+    `unreported` is the text without reported orders.
+    """
+    said = decoded(unreported)
     plain = as_read(said)
     worst: _Worst = {}
     for line, rule, message, severity in chain(
-        *(_prose(plain), _signs(plain), _marks(said), _hidden(said)), _characters(text)
+        *(_prose(plain), _signs(plain), _marks(said), _hidden(said)), _characters(text, unreported)
     ):
         if (line, message) not in worst or (severity, worst[line, message][0]) == (ERROR, WARNING):
             worst[line, message] = severity, rule
@@ -321,14 +368,16 @@ def hidden_texts(text: str) -> Iterator[tuple[int, str]]:
             yield match.start(), hidden
 
 
-def _characters(text: str) -> Iterator[_Found]:
+def _characters(text: str, unreported: str) -> Iterator[_Found]:
+    """Find invisible characters; a reported quotation may have some."""
     line = line_counter(text)
     if text.isascii() and not _ASCII_CONTROL.search(text):
         return
     for rule in pattern.rules(_FILE, "character"):
         for match in rule.find(text, pattern.in_lower_case(text)):
             message = f"{rule.why} (U+{ord(match[0]):04X})"
-            yield line(match.start()), rule, message, rule.severity
+            if unreported[match.start()] == match[0] or rule.id == _HIDDEN_LETTER:
+                yield line(match.start()), rule, message, rule.severity
 
 
 # Words that a text hides from readers and patterns, but not from a model: spaced letters, base64, hex.
