@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 
 from tests.support import documents
 from tests.support.chat_server import ChatServer
@@ -174,6 +175,18 @@ def _answered(team: Serving, exchange: str) -> str:
     for pattern, word in REPLACED:
         text = re.sub(pattern, word, text)
     return f"{asked}\n\nHTTP {answer.status_code}\n{text}\n"
+
+
+def test_docs_shows_each_route_in_the_frame_of_the_pages(make_vault: MakeVault) -> None:
+    app = application(VaultClient(make_vault()), print)
+    shown = TestClient(app, base_url="http://127.0.0.1").get("/docs")
+    assert shown.status_code == 200
+    assert '<nav class="pages"' in shown.text
+    assert "http" not in shown.headers["content-security-policy"]  # no other host
+    for path, methods in app.openapi()["paths"].items():
+        for method in methods:
+            assert f"<code>{method.upper()} {path}</code>" in shown.text
+    assert "<code>source_file</code>" in shown.text
 
 
 def _events(stream: str) -> str:

@@ -6,13 +6,14 @@ import asyncio
 import hashlib
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
 from typing import Annotated
 
 from anyio.to_thread import current_default_thread_limiter, run_sync
 from fastapi import APIRouter, Body, FastAPI, Request
+from fastapi.responses import HTMLResponse
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from vault_index import api, features
@@ -89,6 +90,30 @@ async def live(request: Request) -> AsyncIterator[ServerSentEvent]:
         await asyncio.sleep(LOOK_SECONDS)
 
 
+# The page of the routes: `/openapi.json` in the frame of the other pages.
+
+docs_routes = APIRouter(include_in_schema=False)
+
+
+@docs_routes.get("/docs")
+def docs(request: Request) -> HTMLResponse:
+    """Show the routes."""
+    return render.page("docs.html", at="", title="Routes", routes=list(described(request.app)))
+
+
+def described(app: FastAPI) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield each route of an application, what it does, and the fields that it takes."""
+    openapi = app.openapi()
+    for path, methods in openapi["paths"].items():
+        for method, route in methods.items():
+            body = route.get("requestBody", {}).get("content", {}).get("application/json", {})
+            name = body.get("schema", {}).get("$ref", "").rpartition("/")[2]
+            schema = openapi["components"]["schemas"].get(name, {})
+            taken = [each["name"] for each in route.get("parameters", ()) if each["in"] == "query"]
+            about = " ".join(route["description"].partition("\n\n")[0].split())
+            yield f"{method.upper()} {path}", about, list(schema.get("properties", taken))
+
+
 # Threads that ask: as many as the watcher answers at once, and one more. The other requests wait in
 # their order, where threads would pass each other.
 THREADS = AT_ONCE + 1
@@ -114,7 +139,7 @@ def application(
         title="Lessons",
         description="The lessons of a team, and the journal of its user.",
         version=version("lessons-vault"),
-        docs_url=None,  # whose script is on another host
+        docs_url=None,  # whose script is on another host: `docs_routes`
         redoc_url=None,
         redirect_slashes=False,
         lifespan=_limited,
@@ -126,7 +151,7 @@ def application(
     refusal.add_handlers(app, note, render.refused)
     of_lessons = (lessons.query_routes, lessons.routes, lessons.page_routes)
     of_pages = (each.routes for each in (render, home, writing, search, activity, vault))
-    core = (*of_lessons, *of_pages, live_routes, *([key_routes] if keys else ()))
+    core = (*of_lessons, *of_pages, live_routes, docs_routes, *([key_routes] if keys else ()))
     for routes in (*core, *features.adding("routes")):
         app.include_router(routes)
     return app
