@@ -70,6 +70,8 @@ def vectors_line(every: Mapping[str, Any]) -> Iterator[str]:
 
 
 def skills_line(every: Mapping[str, Any]) -> Iterator[str]:
-    """Yield how many skills there are, if any."""
+    """Yield how many skills there are, if any, and for which tags one is ready."""
     if every["skills"]:
         yield f"skills     {every['skills']}"
+    if ready := every["skills_ready"]:
+        yield f"ready      for a skill: {', '.join(ready[:3])}; `lessons skills build` makes it"

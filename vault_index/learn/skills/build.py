@@ -68,11 +68,14 @@ def built_in(top: Path) -> dict[str, Existing]:
 
 
 def state(vault: Vault) -> dict[str, Any]:
-    """Return how many skills there are, None without an index."""
-    number = None
+    """Return how many skills there are, None without an index, and tags that are ready for one."""
+    number, ready = None, list[str]()
+    built = built_in(vault.root / FOLDER)
     with suppress(VaultError):
         number = query.count_skills(vault)
-    return {"skills": number}
+        clusters = cluster.collect(vault, built)
+        ready = [each.tag for each in clusters if each.is_ready and each.tag not in built]
+    return {"skills": number, "skills_ready": ready}
 
 
 def troubles(vault: Vault) -> Iterator[Trouble]:
