@@ -252,7 +252,7 @@ COMMANDS = (
     typed(
         "import --as",
         f"import --as markdown {REPO / 'README.md'} --json",
-        r'"title": ?"Lessons: the memory',
+        r'"title": ?"Lessons"',
     ),
     typed(
         "import of a course, again",
