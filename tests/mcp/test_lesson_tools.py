@@ -146,7 +146,7 @@ async def test_a_missing_id_is_an_answer_with_what_is_near(client: Client) -> No
         (
             "propose",
             {"entries": [{"title": "word " * 2_000_000}]},
-            "entries.0.title: string should",
+            "entries.0.type: field required",
         ),
         ("propose", {"entries": [ENTRY] * 7}, "more than a person reviews. Next: choose the 6"),
         ("learn_material", {"session": "nope"}, "nothing in the journal is named 'nope'. Next: "),

@@ -262,7 +262,7 @@ def test_a_wrong_value_of_the_user_is_named(own_world: Path, user: str, says: st
 def test_a_wrong_environment_variable_is_named(own_world: Path) -> None:
     with pytest.raises(SettingsError, match="LESSONS_EMBEDDER: no embedder 'magic'") as raised:
         load(own_world, LESSONS_EMBEDDER="magic")
-    assert raised.value.hint == "choose one of minilm, ollama, none"
+    assert raised.value.hint == "choose one of minilm, minilm+use, ollama, none"
 
 
 # which files
