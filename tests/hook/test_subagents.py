@@ -94,7 +94,7 @@ def test_a_fork_has_heard_what_its_session_got(team: Vault) -> None:
         prompt = {"hook_event_name": "UserPromptSubmit", "session_id": STARTED["session_id"]}
         assert ADVICE in send(team, prompt, prompt=HEAP, prompt_id="p0")
         assert start(team, HEAP, "c1", "a1", "fork") == ""
-        layers = "docker layers are rebuilt each time, which order of the Dockerfile keeps them"
+        layers = "docker rebuilds every layer because of one COPY, which order keeps them cached"
         assert "layers.md" in start(team, layers, "c2", "a2", "fork")
         assert ADVICE in start(team, HEAP, "c3", "a3", "fork-reviewer")
     given = sessions.received(team, STARTED["session_id"], "a1")

