@@ -88,10 +88,11 @@ def test_whoever_installs_is_asked_once_whether_to_record(
 ) -> None:
     env = {"CODEX_HOME": str(own_world / ".codex")}
     unasked = [("[y/N]", "\n")] if "claude" in words else []  # whether it may read lessons
-    typed = [("[Y/n]", f"{answer}\n"), *unasked]
+    proposes = [("from them? [y/N]", "\n")] if answer != "n" else []
+    typed = [("[Y/n]", f"{answer}\n"), *proposes, *unasked]
     code, shown = at_terminal("lessons", *words, cwd=shop, typed=typed, size=(50, 80), env=env)
     assert code == 0
-    assert str(own_world / "journal") in "".join(shown.split("\n"))
+    assert str(own_world) in "".join(shown.split("\n"))
     recorded = own_world / "journal" / "recorded"
     claudes = own_world / ".claude" / "settings.json"
     assert recorded.exists() == (answer != "n")

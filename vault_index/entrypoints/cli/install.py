@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 ABOUT = """\
 The journal keeps what you asked and what was done and decided in sessions with your agent, so that you
 both find it again. It reads the transcripts that are on this disk already, leaves out secrets,
-and keeps markdown files in {folder}: yours alone, never committed, no model asked. Remove what you like
-with `lessons journal forget`."""
+and keeps the rest in {folder}: yours alone, never committed, no model asked. Remove what you like with
+`lessons journal forget`."""
 
 
 def _journal() -> Journal:
@@ -38,7 +38,7 @@ def begin_recording(folder: Path | None) -> None:
     new = projects.record(journal, str(folder) if folder else projects.ALL)
     whose = f"sessions in {folder}" if folder else "all sessions"
     verb = "recorded from now on" if new else "recorded already"
-    output.say(f"{whose} are {verb}, in {journal.folder}")
+    output.say(f"{whose} are {verb}, in {journal.config.home}")
     if new:
         asking.note("note: those of before: lessons journal import")
 
@@ -140,7 +140,7 @@ def _is_typed() -> bool:
 
 
 def _asked_to_record(question: str, more: str = "", agent: str = "claude") -> bool:
-    about = f"{ABOUT.format(folder=_journal().folder)}{more}"
+    about = f"{ABOUT.format(folder=_journal().config.home)}{more}"
     output.say(" ".join(about.split()), err=True)
     is_wanted = output.confirm(question, default=True)
     if not is_wanted:
