@@ -84,7 +84,7 @@ class UnknownKey:
 class WatchTable:
     """The settings of `[watch]`."""
 
-    autostart: bool = True  # hooks start the watcher when there is none; [watch] autostart
+    autostart: bool = True  # hooks start the watcher
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +92,11 @@ class LlmTable:
     """The settings of `[llm]`."""
 
     openai_url: str = ""  # of a server for `openai:MODEL`, such as http://127.0.0.1:8080/v1
-    calls_a_day: int = 100  # calls of language models in a day, of all commands; 0: none
-    tokens_a_day: int = 500_000  # their tokens in a day, questions and answers together
-    timeout_seconds: int = 600  # that a model may take for an answer
-    max_tokens: Positive = 4000  # of an answer, at most; claude has 12,000 more to think with
-    temperature: Temperature = None  # 0..2; unset: 0, and the server's own for Anthropic and claude
+    calls_a_day: int = 100  # calls of language models in a day; 0: none
+    tokens_a_day: int = 500_000  # their tokens in a day, questions and answers
+    timeout_seconds: int = 600  # for an answer
+    max_tokens: Positive = 4000  # of an answer, at most; claude thinks with 12,000 more
+    temperature: Temperature = None  # 0..2; unset: 0; Anthropic and claude choose
     openai_key_variable: Variable = "OPENAI_API_KEY"  # the variable that holds the key
     anthropic_key_variable: Variable = "ANTHROPIC_API_KEY"  # the same for the Messages API
 
@@ -105,8 +105,8 @@ class LlmTable:
 class SearchTable:
     """The settings of `[search]`."""
 
-    weights: Weights = ""  # of rank-weighted search, such as "60/30/5/5"; "": evidence is summed
-    hits: int = 0  # of a search that names no number; 0: 5, and 10 for an agent that searches
+    weights: Weights = ""  # of rank-weighted search, such as "60/30/5/5"
+    hits: int = 0  # of a search; 0: 5, and 10 for an agent
     min_similarity: Cosine = 0.6  # cosine below which rank-weighted search finds nothing
 
 
@@ -115,7 +115,7 @@ class Config:
     """Every setting, with its default and unit."""
 
     home: Path  # the user's folder: settings, models, the log of hooks that found no vault
-    vault: Path | None = None  # the vault used when none is found by walking up
+    vault: Path | None = None  # your default vault
     embedder: str = (
         "minilm"  # minilm (built in) | minilm+use (16 languages) | ollama | none (full text only)
     )
@@ -127,15 +127,15 @@ class Config:
     session_lessons: int = 8  # lessons at the start of a session, at most
     token_budget: int = 2000  # tokens at the start of a session, at most
     session_sources: Texts = ("startup", "compact")  # which session starts get lessons
-    receipt: bool = True  # a prompt that got lessons shows the person their titles in a line
-    pointers: bool = True  # a lesson that may help comes as a line that says how to read it
-    floor: float | None = None  # evidence below which hooks are silent; None: fitted to the vault
+    receipt: bool = True  # you see the titles of the lessons that a prompt got
+    pointers: bool = True  # a lesson that may help comes as a line
+    floor: float | None = None  # score below which hooks are silent; unset: fitted to the vault
     trust: str = "all"  # all | committed-only: what hooks inject; commands find everything
     trusted_authors: Texts = ()  # names or addresses: hooks inject what they committed last
     watch: WatchTable = WatchTable()
     llm: LlmTable = LlmTable()
     search: SearchTable = SearchTable()
-    taxonomy: Texts = ()  # category paths this vault uses; empty: the default ones
+    taxonomy: Texts = ()  # category paths; empty: the default ones
     keywords: Mapping[str, str] = field(default_factory=dict)  # phrase -> category
     tables: Mapping[type, Any] = field(default_factory=dict)  # the settings of features
     unknown_keys: tuple[UnknownKey, ...] = ()  # keys of files that need an edit

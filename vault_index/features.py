@@ -29,8 +29,8 @@ Folders = Texts
 class JournalTable:
     """The settings of `[journal]`."""
 
-    retention_days: int = 0  # days that a session may be older than the latest one; 0: any
-    window_days: int = 90  # days that a search of the journal looks back; 0: all
+    retention_days: int = 0  # days that sessions are kept; 0: for ever
+    window_days: int = 90  # days that a search looks back; 0: all
     session_start: bool = True  # a session's start gets what was done here last
     exclude: Texts = ()  # globs of paths that the journal does not name
 
@@ -39,13 +39,13 @@ class JournalTable:
 class LearnTable:
     """The settings of `[learn]`."""
 
-    model: str = ""  # the model that analyses sessions, "ollama:MODEL"; "" for none
+    model: str = ""  # the model that learns, such as "claude"; "" for none
     auto: bool = False  # learn from a session when it ends
     stages: int = 1  # calls for an analysis; 4 for a model that needs small steps
-    significance: int = 5  # points from which a session without any failure is worth an analysis
+    significance: int = 5  # points from which a session without failure is worth it
     max_entries: int = 0  # proposals from a session, at most 20; 0: 3 to 6 by its length
-    nudge: bool = True  # a session's start says that the last one taught what nobody proposed
-    tokens: int = 12_000  # tokens that a model is sent of a session, in all calls together
+    nudge: bool = True  # a session's start says what the last one taught
+    tokens: int = 12_000  # tokens that a model is sent of a session
     exclude: Texts = ()  # globs of paths that nothing is learned from
 
 
@@ -55,24 +55,24 @@ class SkillsTable:
 
     least_lessons: int = 5  # lessons of a tag from which a skill is built
     least_confidence: float = 4.0  # their mean, 1..5
-    least_uses: int = 10  # how often they were given to an agent, together
+    least_uses: int = 10  # how often agents were given them
 
 
 @dataclass(frozen=True, slots=True)
 class AskTable:
     """The settings of `[ask]`."""
 
-    model: str = ""  # the model that answers questions, "ollama:MODEL"; "" for passages alone
-    max_searches: int = 2  # searches that a model may make for a question, at most
+    model: str = ""  # the model that answers; "" for passages alone
+    max_searches: int = 2  # searches for a question, at most
     history: int = 2  # exchanges of a conversation that a model is sent again
-    record: bool = False  # keep conversations in private files, for as long as sessions
+    record: bool = False  # keep conversations, as long as sessions
 
 
 @dataclass(frozen=True, slots=True)
 class IndexTable:
     """The settings of `[index]`."""
 
-    shared: Uri = ""  # where a team's vectors are taken from and published: s3://..., a folder
+    shared: Uri = ""  # the address of a team's vectors: s3://..., a folder
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,13 +69,11 @@ def commands_table() -> str:
             for name in names.split():
                 command = main.get_command(context, name)
                 assert command, name
-                lines += [f"| `{name}` | {command.get_short_help_str(1000)} |"]
+                about = command.get_short_help_str(1000)
                 if isinstance(command, click.Group):
-                    lines += [
-                        f"| `{name} {each}` | {own.get_short_help_str(1000)} |"
-                        for each in command.list_commands(context)
-                        if (own := command.get_command(context, each))
-                    ]
+                    listed = ", ".join(f"`{each}`" for each in command.list_commands(context))
+                    about = f"{about} Also {listed}."
+                lines += [f"| `{name}` | {about} |"]
             lines.append("")
     return "\n".join(lines).rstrip()
 
