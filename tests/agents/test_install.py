@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,30 @@ def test_twice_changes_nothing_and_uninstall_leaves_nothing(
     assert uninstall(agent, project).out == f"{settings}: hooks removed\n"
     assert not settings.exists()
     assert uninstall(agent, project).out == f"{settings}: there were no hooks\n"
+
+
+@pytest.mark.parametrize("agent", agents.LEARN_FILES)
+def test_what_a_user_types_to_learn_comes_and_goes_with_the_hooks(
+    project: Path, own_world: Path, agent: str
+) -> None:
+    file, _, text = agents.learn_file(agent, own_world / OWN[agent]) or pytest.fail("no file")
+    assert f"{file}: a command" in install(agent, project).err
+    written = file.read_text()
+    assert text in written
+    assert "Call `propose` of the MCP server `lessons` once" in written
+    install(agent, project)
+    assert file.read_text() == written
+    if (
+        agent == "codex"
+    ):  # reads a skill of the name of its folder, and front matter at its top only
+        assert file == own_world / ".codex/skills/lessons-learn/SKILL.md"
+        assert re.match(
+            r"---\n# lessons: \w+\nname: lessons-learn\ndescription: .+\n---\n", written
+        )
+    if agent == "gemini":
+        assert tomllib.loads(written).keys() == {"description", "prompt"}
+    uninstall(agent, project)
+    assert not file.exists()
 
 
 @pytest.mark.parametrize("agent", SHARED)

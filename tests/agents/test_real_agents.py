@@ -6,6 +6,7 @@ The programs come from npm; their models are stubs on loopback, so nothing leave
 from __future__ import annotations
 
 import html
+import itertools
 import json
 import mmap
 import os
@@ -13,7 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from tests.agents.conftest import HEAP, PACKAGES, sent
 from tests.agents.model_apis import ModelApis
 from tests.support import documents
 from tests.support.claude_code import texts
-from tests.support.commands import Ran, run
+from tests.support.commands import BIN, Ran, run
 from tests.support.files import write
 from tests.support.watchers import watched
 from vault_index.hotpath import agents
@@ -100,33 +101,43 @@ def ask_codex(codex: Path, home: Path, folder: Path, prompt: str) -> Ran:
     return turn(world(home), folder, codex, "exec", "--skip-git-repo-check", prompt)
 
 
-def trust_hooks(codex: Path, home: Path, folder: Path) -> None:
-    """Trust what Codex lists, as `/hooks` does: the hash of each hook in its settings."""
+@contextmanager
+def app_server(codex: Path, home: Path, folder: Path) -> Iterator[Callable[..., Any]]:
+    """Codex as an editor runs it; call a method, and wait for its answer or for a notification."""
     process = subprocess.Popen(
         [codex, "app-server"],
+        cwd=folder,
         env=world(home),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
     )
-    assert process.stdin
-    assert process.stdout
+    numbers = itertools.count(1)
 
-    def call(number: int, method: str, params: dict[str, Any]) -> Any:
+    def call(method: str, until: str = "", **params: Any) -> Any:
         assert process.stdin
         assert process.stdout
-        process.stdin.write(json.dumps({"id": number, "method": method, "params": params}) + "\n")
+        asked = {"id": next(numbers), "method": method, "params": params}
+        process.stdin.write(json.dumps(asked) + "\n")
         process.stdin.flush()
-        answers = map(json.loads, process.stdout)
-        return next(answer for answer in answers if answer.get("id") == number)["result"]
+        for answer in map(json.loads, process.stdout):
+            if answer.get("method") == until or (not until and answer.get("id") == asked["id"]):
+                return answer.get("result")
+        return pytest.fail(f"Codex ended before it answered {method}")
 
     try:
-        call(1, "initialize", {"clientInfo": {"name": "test", "version": "1"}})
-        hooks = call(2, "hooks/list", {"cwds": [str(folder)]})["data"][0]["hooks"]
+        call("initialize", clientInfo={"name": "test", "version": "1"})
+        yield call
     finally:
         process.kill()
         process.communicate()
+
+
+def trust_hooks(codex: Path, home: Path, folder: Path) -> None:
+    """Trust what Codex lists, as `/hooks` does: the hash of each hook in its settings."""
+    with app_server(codex, home, folder) as call:
+        hooks = call("hooks/list", cwds=[str(folder)])["data"][0]["hooks"]
     assert {hook["trustStatus"] for hook in hooks} == {"untrusted"}
     assert {hook["eventName"] for hook in hooks} == {
         *("userPromptSubmit", "sessionStart", "stop", "postToolUse")
@@ -153,6 +164,48 @@ def test_codex(codex: Path, apis: ModelApis, home: Path, team: Vault) -> None:
     assert asked(apis, "thanks, looks good").count("<lessons>") == 1
     # the end of its turn was noted; those of a program that runs Codex are not a person's
     assert (home / "journal" / ".grown" / "lock").exists()
+
+
+CORRECTED = "No, never retry ERR_UPLOAD_409 in upload_batch(), the server has the batch already"
+LOST = "FATAL: ERR_UPLOAD_409 from upload_batch"
+ENTRIES = [
+    {
+        "title": "Never retry ERR_UPLOAD_409 in upload_batch()",
+        "type": "bug_fix",
+        "what_to_do": "Leave a 409 of `upload_batch()` alone, the server has taken the batch already.",
+        "quotes": [CORRECTED],
+    },
+    {
+        "title": "Read ERR_UPLOAD_409 as a success in the log",
+        "type": "bug_fix",
+        "what_to_do": "Count `ERR_UPLOAD_409` among the successes of `upload.log`.",
+        "quotes": [LOST],
+        "failing_lines": [LOST],
+    },
+]
+
+
+def test_codex_proposes_what_its_session_taught(
+    codex: Path, apis: ModelApis, home: Path, team: Vault
+) -> None:
+    write(home / "entries.json", json.dumps(ENTRIES))
+    turns = {
+        "upload the batch": f"echo '{LOST}' >&2; exit 3",
+        CORRECTED: "true",
+        "use $lessons-learn": f"{BIN / 'lessons'} propose {home / 'entries.json'}",
+    }
+    with app_server(codex, home, team.root) as call:
+        unsafe = {"sandbox": "danger-full-access", "approvalPolicy": "never"}
+        thread = call("thread/start", cwd=str(team.root), **unsafe)["thread"]["id"]
+        for prompt, command in turns.items():
+            apis.commands.append(command)
+            typed = [{"type": "text", "text": prompt}]
+            call("turn/start", until="turn/completed", threadId=thread, input=typed)
+    assert "Call `propose` of the MCP server `lessons` once" in asked(apis, "use $lessons-learn")
+    listed = run("lessons", "review", "--json", cwd=team.root).json
+    cards = {each["title"]: (each["quotes"], each["fires_on_error"]) for each in listed}
+    never, success = (each["title"] for each in ENTRIES)
+    assert cards == {never: ([CORRECTED], []), success: ([LOST], [LOST])}
 
 
 MESSAGE = "greenlet_spawn has not been called"

@@ -130,6 +130,16 @@ def test_codex_comes_through_the_same_door() -> None:
     records[0]["payload"]["originator"] = "codex_exec"
     automated = events_of(codex.Reader(), records)
     assert automated[0].kind == events.AUTOMATED
+    for number, type, kind in (
+        (2, "UserMessage", "text"),
+        (-1, "AgentMessage", "Text"),
+    ):  # of 0.171
+        message = {"type": kind, "text": records[number]["payload"]["message"]}
+        item = {"type": type, "content": [message, {"type": "local_image"}]}
+        records[number]["payload"] = {"type": "item_completed", "item": item}
+    newer = events_of(codex.Reader(), records)
+    assert [(each.kind, each.text) for each in newer] == [(e.kind, e.text) for e in automated]
+    assert newer[0].images == 1
 
 
 def test_each_file_of_a_patch_is_an_edit() -> None:

@@ -1,7 +1,7 @@
-"""Rollouts of the Codex CLI: `~/.codex/sessions/**/rollout-*.jsonl` (0.139 and 0.142 seen).
+"""Rollouts of the Codex CLI: `~/.codex/sessions/**/rollout-*.jsonl` (0.139 to 0.171 seen).
 
-Each line is `{timestamp, type, payload}`. `event_msg` has the conversation, `response_item` repeats it
-with the calls of tools. Prompts come from `event_msg`: `response_item` also has the agent's instructions.
+Each line is `{timestamp, type, payload}`. `event_msg` has the conversation, since 0.171 as items;
+`response_item` repeats it with the calls of tools, and also has the agent's instructions.
 """
 
 from __future__ import annotations
@@ -15,8 +15,13 @@ from typing import Any
 from vault_index.transcripts import events
 from vault_index.transcripts.events import Event
 
-_MESSAGES = {"user_message": events.PROMPT, "agent_message": events.TEXT}
-_SILENT_TYPES = frozenset("turn_context compacted session_meta event_msg response_item".split())
+_MESSAGES = {
+    **dict.fromkeys(("user_message", "UserMessage"), events.PROMPT),
+    **dict.fromkeys(("agent_message", "AgentMessage"), events.TEXT),
+}
+_SILENT_TYPES = frozenset(
+    "turn_context compacted session_meta event_msg response_item world_state token_usage_record".split()
+)
 _OF_SESSION = ("session", "folder", "branch", "version")  # what each event repeats
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 _EXITED = re.compile(r"(?:Process exited with code|Exit code:) (\d{1,9})")
@@ -82,13 +87,18 @@ class Reader(events.Reader):
 
 
 def _message(base: Event, payload: dict[str, Any], of_program: bool) -> Iterator[Event]:
-    kind = _MESSAGES.get(str(payload.get("type")))
-    text = str(payload.get("message") or "")
+    item = payload.get("item")
+    said = item if isinstance(item, dict) else payload
+    kind = _MESSAGES.get(str(said.get("type")))
     if kind == events.PROMPT and of_program:
         kind = events.AUTOMATED
+    lists = [said.get(name) for name in ("content", "images")]
+    content, images = (each if isinstance(each, list) else [] for each in lists)
+    blocks = [each for each in content if isinstance(each, dict)]
+    texts = [said.get("message"), *(each.get("text") for each in blocks)]
+    text = "\n".join(each for each in texts if each and isinstance(each, str))
     if kind and text:
-        images = payload.get("images")
-        count = len(images) if isinstance(images, list) else 0
+        count = len(images) + sum("image" in str(each.get("type")) for each in blocks)
         yield replace(base, kind=kind, text=text, images=count)
 
 

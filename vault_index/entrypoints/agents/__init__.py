@@ -92,10 +92,8 @@ def wired(project: Path) -> list[tuple[Agent, str, Path]]:
 
 def other_scopes(agent: Agent, settings: Path, project: Path) -> list[tuple[Path, str]]:
     """Return the other files of the user and this project that run our hooks, with their scope."""
-    places = [(agent.place(None), "--user"), (agent.place(project), "--project")]
-    return [
-        (place, scope) for place, scope in places if place != settings and agent.runs_hooks(place)
-    ]
+    there = [(place, scope) for one, scope, place in wired(project) if one is agent]
+    return [each for each in there if each[0] != settings and agent.runs_hooks(each[0])]
 
 
 def recording_in(project: Path | None) -> list[Path]:
@@ -157,12 +155,23 @@ gone wrong before (a build, a deployment, a migration, an error you cannot expla
 
 LEARN_FILES = {  # below the folder of the agent's settings, with what stands for the words that are typed
     "claude": ("commands/lessons/learn.md", "$ARGUMENTS"),
+    "codex": ("skills/lessons-learn/SKILL.md", "(what I typed beside the name of this skill)"),
     "gemini": ("commands/lessons/learn.toml", "{{args}}"),
     "opencode": ("../commands/lessons-learn.md", "$ARGUMENTS"),
     "cursor": ("commands/lessons-learn.md", "(see below)"),
 }
-_TYPED = Section("Learn from this session [lessons {stamp}]", "[end of lessons]")
-_IN_TOML = Section("# lessons: {stamp}", "# lessons: end")
+_ABOUT, _END = "Propose lessons from this session", "[end of lessons]"
+_TYPED = Section("Learn from this session [lessons {stamp}]", _END), "{}"
+_FORMS = {  # of an agent whose file is more than the text: its marker lines, and what is around the text
+    "codex": (
+        Section("---\n# lessons: {stamp}", _END),
+        f"name: lessons-learn\ndescription: {_ABOUT}, when the user asks for it\n---\n\n{{}}",
+    ),
+    "gemini": (
+        Section("# lessons: {stamp}", "# lessons: end"),
+        f"description = \"{_ABOUT}\"\nprompt = '''\n{{}}'''\n",
+    ),
+}
 
 
 def learn_file(agent: str, settings: Path) -> tuple[Path, Section, str] | None:
@@ -170,12 +179,9 @@ def learn_file(agent: str, settings: Path) -> tuple[Path, Section, str] | None:
     if agent not in LEARN_FILES:
         return None
     name, typed = LEARN_FILES[agent]
+    section, around = _FORMS.get(agent, _TYPED)
     file = Path(os.path.normpath(settings.parent / name))
-    text = words.instructions(words.LEARN, typed)
-    if file.suffix == ".toml":
-        about = 'description = "Propose lessons from this session"'
-        return file, _IN_TOML, f"{about}\nprompt = '''\n{text}'''\n"
-    return file, _TYPED, text
+    return file, section, around.format(words.instructions(words.LEARN, typed))
 
 
 def unwire(agent: Agent, settings: Path) -> bool:

@@ -318,9 +318,7 @@ class Agent:
     variable: str = ""  # names the user's own folder of the agent
     own: str = ""  # the file in the user's home, if it is another one
     to_do: str = ""  # left to the user after `install`
-    memory: Callable[[Path], str] = lambda _: (
-        ""
-    )  # user's settings -> what a memory that is on means
+    memory: Callable[[Path], str] = lambda _: ""  # what a memory means that the settings turn on
 
     def place(self, project: Path | None) -> Path:
         """Return the file in a project; without one the user's own."""

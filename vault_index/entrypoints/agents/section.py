@@ -20,7 +20,7 @@ STAMP_CHARS = 12
 class Section:
     """The two marker lines, in the comments of the file's language; `{stamp}` is the hash."""
 
-    first: str
+    first: str  # its last line has the stamp
     last: str
 
     def put(self, file: Path, text: str) -> bool:
@@ -60,7 +60,10 @@ class Section:
     def text_in(self, file: Path) -> str | None:
         text = read(file) or ""
         span = self._span(file, text, as_written=False)
-        return None if span is None else _inner(text[span[0] : span[1]])
+        return None if span is None else self._inner(text[span[0] : span[1]])
+
+    def _inner(self, section: str) -> str:
+        return "\n".join(section.splitlines()[self.first.count("\n") + 1 : -1]) + "\n"
 
     def _span(self, file: Path, text: str, *, as_written: bool = True) -> tuple[int, int] | None:
         """Return where it is. Raises SettingsError without a marker, or if not `as_written`."""
@@ -73,18 +76,14 @@ class Section:
             return None
         if len(firsts) != 1 or len(lasts) != 1 or lasts[0].start() < firsts[0].end():
             why = f"{file}: the section of ours does not have its two marker lines"
-            hint = f"remove what is left of it: {self.first.partition('{')[0].strip()} ..."
+            hint = f"remove what is left of it: {opening.splitlines()[-1].strip()} ..."
             raise SettingsError(why, hint)
         start, end = firsts[0].start(), lasts[0].end()
-        if as_written and _stamp(_inner(text[start:end])) not in firsts[0][0]:
+        if as_written and _stamp(self._inner(text[start:end])) not in firsts[0][0]:
             why = f"{file}: somebody edited the section of ours; it was left alone"
             hint = "remove it with its two marker lines, or keep it as it is"
             raise SettingsError(why, hint)
         return start, end
-
-
-def _inner(section: str) -> str:
-    return "\n".join(section.splitlines()[1:-1]) + "\n"
 
 
 def _newline(text: str) -> str:

@@ -102,12 +102,9 @@ def offer_recording(folder: Path) -> None:
     if projects.recorded(_journal(), str(folder)):
         return
     settings = None if agents.enabled_by(None) else agents.claude_settings(None)
-    hooks = (
-        f" A yes also writes hooks into {settings}, which answer in all projects."
-        if settings
-        else ""
-    )
-    if not _asked_to_record("record the sessions of this project on this machine?", hooks):
+    hooks = f" A yes also writes hooks into {settings}, which answer in all projects."
+    question = "record the sessions of this project on this machine?"
+    if not _asked_to_record(question, hooks if settings else ""):
         return
     if settings:
         command = hook_settings.hook_command(shared=False)

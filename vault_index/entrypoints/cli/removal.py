@@ -12,7 +12,7 @@ from typing import NamedTuple
 from vault_index import config, git
 from vault_index.entrypoints import agents, serving
 from vault_index.entrypoints.cli import asking, output
-from vault_index.errors import GitError, NoVaultError, SettingsError, VaultError
+from vault_index.errors import GitError, NoVaultError, VaultError
 from vault_index.share import git_hooks
 from vault_index.vault import INDEX, open_vault
 from vault_index.watch import launch
@@ -57,15 +57,8 @@ def run(named: str | None, *, purge: bool, yes: bool) -> None:
 
 
 def _agents() -> Iterator[Step]:
-    for name, agent in agents.AGENTS.items():
-        for place in dict.fromkeys((agent.place(None), agent.place(Path.cwd()))):
-            try:
-                is_there = bool(agent.wiring.commands(place))
-            except SettingsError:
-                continue
-            if is_there:
-                remove = partial(agents.unwire, agent, place)
-                yield Step(f"{place}: the hooks for {name}", remove)
+    for agent, _, place in agents.wired(Path.cwd()):
+        yield Step(f"{place}: the hooks for {agent.name}", partial(agents.unwire, agent, place))
 
 
 def _machine() -> Iterator[Step]:
