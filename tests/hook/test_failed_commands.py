@@ -88,7 +88,7 @@ def test_a_failure_gets_one_lesson_and_the_second_the_same_said_as_such(team: Va
     told = records(team, injections.FAILURE)
     assert [bool(each.lessons) for each in told] == [True, True, False, True, False, True]
     assert told[0].said == GREENLET
-    assert told[2].silent == "told twice already"
+    assert told[2].silent == "given twice already"
     assert len({each.prompt for each in told}) == 2
     last = run("lessons", "last", "-n", "9", cwd=team.root, env=PATIENT).out
     assert f"failed: {GREENLET}" in last

@@ -219,7 +219,7 @@ def test_a_lesson_that_was_there_and_did_not_come_is_taught_the_prompt() -> None
     taught = kept(entry_of(), around(lessons=there))
     assert (taught.changes, taught.title) == ("shop/login", lesson["title"])
     assert (taught.fires_on, taught.only_prompts) == ((PROMPT,), True)
-    assert taught.why.startswith("the lesson was there and did not come; ")
+    assert taught.why.startswith("the vault had the lesson, and it did not come; ")
     assert taught.quotes
 
     came = injections.key_of(PROMPT)

@@ -323,7 +323,7 @@ def test_the_command_says_what_leaves_and_what_went_wrong(
     assert "Error: entries: ollama:small declined to answer\nTry: " in ended.err
     assert "Traceback" not in ended.err
     again = run_command("lessons", "learn", cwd=team.root)
-    assert again.out == "learned already; `lessons learn --again` does it once more\n"
+    assert again.out == "learned from already; to repeat it: `lessons learn --again`\n"
     planned = run_command("lessons", "learn", "--dry-run", "--json", cwd=team.root).json
     assert planned["status"] == record.DRY
     assert len(server.chats) == 1

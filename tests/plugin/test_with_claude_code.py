@@ -154,7 +154,7 @@ def test_an_agent_proposes_what_its_session_taught_and_a_later_one_gets_it(
     first, second = results_of(api.requests, PROPOSE)
     assert f"{ids[0]} waits" in first
     assert f"{ids[2]} waits" in first
-    assert f"dropped: {ENTRIES[1]['title']}: no quote of it stands in the material" in first
+    assert f"dropped: {ENTRIES[1]['title']}: none of its quotes is in the session" in first
     assert f"the session has: “{ASKED}”" in first
     assert f"{ids[1]} waits" in second
     told = words.instructions(words.LEARN, "")

@@ -354,7 +354,7 @@ COMMANDS = (
             ]
         ),
     ),
-    typed("propose, no entries", "propose", "these are no entries", 1, stdin="[{}]"),
+    typed("propose, no entries", "propose", "the entries cannot be read", 1, stdin="[{}]"),
     typed(
         "learn --dry-run",
         "learn --session {session} --dry-run",
@@ -363,17 +363,17 @@ COMMANDS = (
     typed(
         "learn --why",
         "learn --session {session} --why",
-        r"^worth it by itself, whatever its points: `pytest tests/test_login.py` failed",
+        r"^worth learning from: `pytest tests/test_login.py` failed",
     ),
     typed(
         "learn --commit",
         "learn --commit HEAD --dry-run",
-        r"^\d points of 5: not worth it by itself",
+        r"^\d of 5 points, too few",
     ),
     typed(
         "learn --files",
         "learn --files store/upload.py --dry-run",
-        r"^0 points of 5: not worth it by itself",
+        r"^0 of 5 points, too few",
     ),
     typed("learn --session, unknown", "learn --session ffffffff", "ffffffff", 1),
     typed("skills build --dry-run", "skills build --dry-run", r"learned-retries"),

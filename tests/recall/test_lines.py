@@ -60,7 +60,7 @@ def test_between_the_floors_a_line_comes_once_and_the_lesson_may_follow(
     assert answer["systemMessage"] == "lessons to read: Postgres alter table"
     assert [(each.lesson, each.form) for each in record.given] == [("lock", "line")]
     answer, record = prompted(vault)
-    assert (answer, record.silent) == ({}, "nothing new")
+    assert (answer, record.silent) == ({}, "the session has it already")
     with_floors(vault, 0.1, 0.1)
     answer, record = prompted(vault)
     assert "lock_timeout" in answer["hookSpecificOutput"]["additionalContext"]

@@ -51,7 +51,7 @@ def test_a_silence_names_the_nearest_lesson_and_its_score(team: Vault) -> None:
 def test_a_lesson_that_the_session_has_is_named(team: Vault) -> None:
     assert prompted(team, PROMPT).lessons == ["heap"]
     again = prompted(team, PROMPT)
-    assert (again.lessons, again.silent) == ([], "nothing new")
+    assert (again.lessons, again.silent) == ([], "the session has it already")
     assert again.near
     assert again.near.lesson == "heap"
 

@@ -109,7 +109,7 @@ def test_the_command_offers_what_a_person_may_do_next(team: Vault) -> None:
     said = run("lessons", "useful", "--last", "1", "no", cwd=team.root).out
     assert "keep it out there: lessons teach --last 1 --not dates" in said
     said = run("lessons", "useful", "dates", "wrong", "we", "moved", cwd=team.root).out
-    assert "hooks leave it out until: lessons useful dates yes" in said
+    assert "hooks leave it out; to take that back: lessons useful dates yes" in said
     status = run("lessons", "status", cwd=team.root).out
     assert "we moved; hooks leave it out\n   lessons useful dates yes" in status
     assert "a person called it wrong" in run("lessons", "show", "dates", cwd=team.root).out
@@ -139,5 +139,5 @@ def test_keys_say_it_at_a_terminal(team: Vault) -> None:
     typed = [("any other key ends", "1"), ("[w]rong", "w")]
     code, shown = at_terminal("lessons", "last", cwd=team.root, typed=typed)
     assert code == 0, shown
-    assert "hooks leave it out until: lessons useful dates yes" in shown
+    assert "hooks leave it out; to take that back: lessons useful dates yes" in shown
     assert not told(team)

@@ -48,22 +48,22 @@ MAX_ROWS, MAX_ROW_CHARS = 40, 300  # of the work around a proposal
 NEW_WORDS, NEW_SHARE = 3, 0.4  # of an item that a lesson does not have
 
 # why an entry is dropped
-TITLE = "its title has not 5 to 10 words"
+TITLE = "its title does not have 5 to 10 words"
 TYPE = "its type is not one of " + ", ".join(parse.TYPES)
 CONFIDENT = "its confidence is not 1 to 5"
 EMPTY = "it says nothing"
 LONG = f"it has more than {MAX_TEXT_CHARS:,} characters"
-NO_QUOTE = "no quote of it stands in the material"
+NO_QUOTE = "none of its quotes is in the session"
 GENERIC = "it is generic"
 SECRET = "it holds a secret"
 GIVEN = "it repeats a lesson that the session was given"
 LESSON = "a lesson says it already"
 WAITS = "a proposal says it already"
 REJECTED = "it was rejected before"
-ABSENT = "the lesson was there and did not come"
+ABSENT = "the vault had the lesson, and it did not come"
 # why a prompt is left out
 COPIED = "it is of this session"
-FINDS_NOT = "it does not find the draft"
+FINDS_NOT = "it would not find the lesson"
 # rules of warnings on a card
 ORDER, LIKE = "order", "like"
 _BREAK = re.compile(

@@ -83,7 +83,7 @@ def for_failure(
     first = max(every, key=lambda hit: (not hit.as_line, hit.score))
     least = floors.get(first.lesson_id.partition(":")[0], floors[""])
     if times >= TIMES:
-        return Injection("", floor=least, silent="told twice already", near=first)
+        return Injection("", floor=least, silent="given twice already", near=first)
     text = block.at_failure(first, vault.config.prompt_tokens, AGAIN if times else "")
     return Injection(text, [first], floor=least)
 
@@ -105,7 +105,7 @@ def at_edit(vault: Vault, event: Event) -> Injection:
     every = above.joined(vault, own, lambda _, other: above.Answer(_hits_for(other, path)))
     first = next((hit for hit in every if hit.lesson_id not in given), None)
     if first is None:
-        return Injection("", silent="nothing new")
+        return Injection("", silent=select.HAD if every else select.NOTHING)
     prompt = redact(path)[:MAX_TAUGHT_CHARS]
     return Injection(block.at_edit(first), [first], about=path, said=prompt)
 

@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 
 MAX_LINES = 3  # at a prompt: three titles are read at a glance
 NOTHING = "nothing above the floor"
+HAD = "the session has it already"
 OTHER_LANGUAGE = "no words in common, and the model does not know the language"
-_TOO_LONG = "it has no room beside the others: prompt_tokens"
-_LEFT_OUT = "it was called wrong, or its code is gone: see `lessons check --stale`"
+_TOO_LONG = "no room beside the others: raise prompt_tokens"
+_LEFT_OUT = "called wrong, or its code is gone: `lessons check --stale`"
 _WITHHELD = " is left out: "
 # In a long prompt, a paste above all, the request is the first line or the last. Of 80 labelled prompts
 # 53% get the right lesson; before or after 25 to 400 words of others 49% by the ends, else 12 to 0%.
@@ -109,7 +110,7 @@ def from_files(vault: Vault, prompt: str, given: Collection[str] = ()) -> Inject
     hits = words.deliverable(vault, trusted)
     wanted = _Wanted(config.prompt_lessons, given=given)
     fresh = _first(_fresh(hits, wanted), wanted)
-    silent = "" if fresh else "nothing new" if hits else NOTHING
+    silent = "" if fresh else HAD if hits else NOTHING
     injection = Injection("", fresh, floor=least, silent=silent, near=next(iter(every), None))
     return _rendered(injection, [], config.prompt_tokens)
 
@@ -163,7 +164,7 @@ def after_compaction(vault: Vault, already: Collection[str]) -> Injection:
     hits.sort(key=lambda hit: again.index(hit.lesson_id), reverse=True)
     hits = newest.only(vault, hits, deliverable)
     if not rules and not hits:
-        return Injection("", silent="nothing new")
+        return Injection("", silent=NOTHING)
     return _rendered(Injection("", [*rules, *hits]), [], config.token_budget)
 
 
@@ -306,7 +307,7 @@ def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> I
             ids = {hit.lesson_id for hit in still}
             left |= {id: why for id in best if id not in ids and id not in left}
         return Injection("", hits, floor=least, others=others, left_out=left)
-    silent = _LEFT_OUT if fresh else "nothing new" if best else _why_nothing(vault, queries)
+    silent = _LEFT_OUT if fresh else HAD if best else _why_nothing(vault, queries)
     if vault.open_index().withheld and not best:
         every = replace(asked, text=next(iter(queries), ""), for_agent=False)
         for hit in floor.lessons_above(vault, every)[0].hits[:1]:

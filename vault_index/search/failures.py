@@ -106,7 +106,7 @@ def find(vault: Vault, failed: Failure, k: int = 5, *, text_only: bool = False) 
         ]
         return Answer(hits[:k], 1.0, floors, next(iter(fires.values())))
     if failed.is_none:
-        return Answer([], why_silent="nothing failed that says why")
+        return Answer([], why_silent="the output does not say what failed")
     if found is None or words is None:
         return Answer([], why_silent="no floor is fitted yet")
     weights = replace(words, in_prompts=found.errors, prompts=found.foreign)

@@ -152,7 +152,7 @@ def troubles(root: Path) -> Iterator[tuple[str, str]]:
     elif to_add := _to_add(folder, git.top(root)):
         yield f"the git hooks in {from_here(folder)} check no lessons", to_add
     elif git.setting(root, "merge.lessons.driver") != DRIVER:
-        yield "the merge driver is not set up, or that of another version", "lessons init"
+        yield "the merge driver is missing, or from another version", "lessons init"
     if unused := _unused(root, folder) if configured else []:
         names = ", ".join(file.name for file in unused)
         where = from_here(unused[0].parent)

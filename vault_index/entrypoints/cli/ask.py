@@ -61,7 +61,7 @@ def ask_command(
         if answer["answer"] and not pieces:
             output.text(answer["answer"].rstrip())
         elif answer["model"] and "".join(pieces).strip() != answer["answer"]:
-            asking.note("note: a number without a source below was not found, and is none")
+            asking.note("note: a number without a source below was not found: do not trust it")
         _show_sources(answer)
     if answer["trouble"]:
         asking.note(f"warning: {answer['trouble']}")

@@ -40,7 +40,7 @@ def begin_recording(folder: Path | None) -> None:
     verb = "recorded from now on" if new else "recorded already"
     output.say(f"{whose} are {verb}, in {journal.config.home}")
     if new:
-        asking.note("note: those of before: lessons journal import")
+        asking.note("note: to take in earlier sessions: lessons journal import")
 
 
 def end_recording(folder: Path | None) -> None:

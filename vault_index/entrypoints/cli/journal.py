@@ -192,7 +192,9 @@ def sessions_command(
     for session in sessions:
         _print_session(session)
     if not sessions:
-        asking.note("no session in the journal; get those of before with `lessons journal import`")
+        asking.note(
+            "the journal has no session yet; take in earlier ones: `lessons journal import`"
+        )
 
 
 @options.command("export", "lessons journal export 3f2a91c0 > session.md", of=command)

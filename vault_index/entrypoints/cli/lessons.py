@@ -571,11 +571,11 @@ def _line_of_journal(named: str | None) -> str:
 def _said(done: dict[str, Any], undo: bool) -> str:
     if undo:
         return f"taken out of {done['id']}"
-    what = "fires at" if done["kind"].startswith(FIRES) else "stays out at"
+    what = "comes at" if done["kind"].startswith(FIRES) else "stays out of"
     again = "" if done["changed"] else " (as taught before)"
     if done["kind"].endswith("_error"):
         return f"{done['id']} {what} a failure that prints: {done['prompt']}{again}"
-    return f"{done['id']} {what} this prompt and near ones{again}"
+    return f"{done['id']} {what} this prompt and similar ones{again}"
 
 
 @options.command("useful", "lessons useful staging-deploys-need-the-vpn wrong the VPN is gone")
@@ -614,7 +614,7 @@ def _after_word(named: str | None, done: dict[str, Any], last: int | None) -> It
     """Yield what was noted, and what follows; `last` is the number of the prompt, as far as known."""
     yield f"noted: {done['title']}: {done['word']}"
     if done["is_left_out"]:
-        yield f"hooks leave it out until: lessons useful {done['id']} yes"
+        yield f"hooks leave it out; to take that back: lessons useful {done['id']} yes"
     elif done["word"] == "wrong":
         yield "an agent's word: it is on the list of `lessons check --stale`"
     elif done["word"] == "no" and done["by"] == "person":

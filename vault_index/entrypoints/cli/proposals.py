@@ -16,10 +16,10 @@ from vault_index.entrypoints.cli.output import from_here
 from vault_index.entrypoints.words import count, proposals, spent
 from vault_index.errors import VaultError
 
-AGAIN = "learned already; `lessons learn --again` does it once more"
+AGAIN = "learned from already; to repeat it: `lessons learn --again`"
 NO_MODEL = (
-    "no model is set, so only typed corrections become drafts: type `/lessons:learn last` to your agent,"
-    " or name a model: `lessons config set learn.model claude`"
+    "without a model only typed corrections become drafts; your agent finds more:"
+    " type `/lessons:learn last` to it, or name a model: `lessons config set learn.model claude`"
 )
 
 
@@ -92,7 +92,7 @@ def _show_learned(answer: dict[str, Any], *, why: bool, dry_run: bool) -> None:
         for near in [] if each["changes"] else each["near"]:
             output.say(f"  {proposals.like(near)}", indent=2)
         for prompt, reason in each["left_out"] if why else ():
-            output.say(f"  left out: {prompt!r:.80}: {reason}", indent=2)
+            output.say(f"  without the prompt {prompt!r:.80}: {reason}", indent=2)
     for each in answer["dropped"] if why else ():
         output.say(f"dropped: {each['title']}: {each['reason']}", indent=2)
     if not answer["trouble"]:
@@ -111,7 +111,7 @@ def _closing(answer: dict[str, Any]) -> str:
     if answer["status"] == "learned already":
         return AGAIN
     if answer["status"] == "running already":
-        return "another process learns the same right now"
+        return "another process is learning from it now"
     return f"nothing was worth a proposal{left}"
 
 
@@ -120,9 +120,9 @@ def _addends(answer: dict[str, Any]) -> None:
     for addend in significance["addends"]:
         output.say(f"+{addend['points']}  {addend['name']}: {addend['why']}", indent=4)
     points, threshold, sign = significance["points"], answer["threshold"], significance["sign"]
-    enough = "worth it" if points >= threshold else "not worth it"
-    counted = f"{points} points of {threshold}: {enough} by itself"
-    output.say(f"worth it by itself, whatever its points: {sign}" if sign else counted)
+    enough = "enough" if points >= threshold else "too few"
+    counted = f"{points} of {threshold} points, {enough} to learn from it unasked"
+    output.say(f"worth learning from: {sign}" if sign else counted)
 
 
 # What `lessons review accept` and `lessons review reject` share: several proposals, or all of a session.
@@ -288,5 +288,5 @@ def _entries(file: TextIO) -> list[dict[str, Any]]:
                 raise TypeError
     except (ValueError, TypeError, KeyError) as error:
         hint = "write a list of objects with title, type, what_to_do and quotes"
-        raise VaultError(f"these are no entries: {error}", hint) from None
+        raise VaultError(f"the entries cannot be read: {error}", hint) from None
     return entries

@@ -127,8 +127,6 @@ def _why(record: Mapping[str, Any]) -> str:
     if near and floor is not None and near["score"] is not None and near["score"] < floor:
         title, score = near["title"] or near["id"], percent_of(near["score"])
         return f"silent; nearest: {title}, {score}% of {percent_of(floor)}%"
-    if said == "nothing new":
-        return "silent: the session has it already"
     if said == "nothing above the floor" and not near:
         return "silent: no lesson shares a word or a meaning with it"
     return f"{'missed' if record['missed'] else 'silent'}: {said or 'nobody noted why'}"

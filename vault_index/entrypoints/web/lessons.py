@@ -146,7 +146,7 @@ def _classified(client: VaultClient, items: Sequence[Mapping[str, Any]]) -> list
 def _required(client: VaultClient, id: str) -> list[str]:
     """Return the categories of the lesson that has exactly this id. Raises Refusal without one."""
     if "\0" in id or len(id) > MAX_ID:
-        raise Refusal(400, "this is not an id", "send that of a lesson")
+        raise Refusal(400, "this is not an id", "send the id of a lesson")
     categories: dict[str, list[str]] = client.ask(api.lesson.categories(ids=[id]))["categories"]
     if id not in categories:
         raise Refusal(404, "there is no lesson of this id", "send one as /api/query returned it")

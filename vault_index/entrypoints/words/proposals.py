@@ -68,7 +68,7 @@ def state(card: Card) -> tuple[bool, str]:
         return False, "it cannot be read: [r] rejects it"
     same = card.same[0] if card.same else target.id if target and target.is_done else ""
     if same:
-        return False, f"{same} says this already: [r] takes it away"
+        return False, f"{same} says this already: [r] rejects it"
     if target and target.problem:
         return False, f"{target.problem}: [r] rejects it"
     if card.near and not target:
@@ -78,7 +78,7 @@ def state(card: Card) -> tuple[bool, str]:
         others = f", and {more} more" if more else ""
         return False, f"{finding(card.findings[0])}{others}: [e] edits it"
     if card.is_draft:
-        return False, "a draft by rule, in the words that were said: [e] edits it"
+        return False, "a draft in the words you typed: [e] edits it"
     if target:
         return True, f"ready: changes {target.id}"
     if not (card.category or card.suggested):
@@ -92,7 +92,7 @@ def about(card: Card) -> str:
     parts = [f"[{card.category or suggested or 'no category'}] {card.id}"]
     parts += [card.type] if card.type else []
     parts.append(f"confidence {card.confidence} of 5")
-    parts += ["a draft by rule: its text is what was said"] if card.is_draft else []
+    parts += ["a draft in the words you typed"] if card.is_draft else []
     by = f"by {card.by}, " if card.by else ""
     parts.append(f"{by}{card.created[:10]}")
     parts += [f"session {card.session}"] if card.session else []
@@ -133,7 +133,7 @@ def proposed(answer: Values) -> Iterator[str]:
         changes = f", changes {each['changes']}" if each["changes"] else ""
         yield f"{each['id']} waits: {each['title']}{changes}{new}"
         yield from (f"  {like(near)}" for near in each["near"][:1])
-        yield from (f"  left out: {text}: {why}" for text, why in each["left_out"])
+        yield from (f"  without the prompt {text!r}: {why}" for text, why in each["left_out"])
     for each in answer["dropped"]:
         yield f"dropped: {each['title']}: {each['reason']}"
         if lesson := each.get("lesson"):
