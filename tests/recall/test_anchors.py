@@ -180,8 +180,8 @@ def test_an_accepted_proposal_has_the_hash_of_its_day(team: Vault, own_world: Pa
     text = file.read_text()
     file.write_text(
         text.replace(
-            "proposal:",
-            "anchors: [store/upload.py#Upload.send, of/another.py#repository]\nproposal:",
+            "created:",
+            "anchors: [store/upload.py#Upload.send, of/another.py#repository]\ncreated:",
             1,
         )
     )

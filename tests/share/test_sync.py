@@ -116,7 +116,10 @@ def test_a_conflict_changes_nothing_and_says_what_to_do(team: tuple[Path, Path])
     run("git", "add", "-A", cwd=bob)
     said = sync(bob, check=False).err
     assert "a rebase is under way" in said
-    assert "Try: git rebase --abort, then lessons sync; or finish it, if you began it\n" in said
+    assert (
+        "Try: git rebase --abort, then lessons sync; or finish it, if you began it: --continue runs"
+        in said
+    )
     run("git", "-c", "core.editor=true", "rebase", "--continue", cwd=bob, check=False)
     assert sync(bob).code == 0
     assert run("git", "status", "--porcelain", cwd=bob).out == " M code.py\n"

@@ -102,7 +102,7 @@ def test_searches_are_answered_while_four_answers_and_more_are_written(
     served: Serving, chat: ChatServer
 ) -> None:
     chat.release.clear()
-    chat.words = lambda _: ["It ", "takes ", "long."]
+    chat.words = lambda _: ["It ", "takes ", "long [1]."]
     with ThreadPoolExecutor(8) as pool:
         asked = [pool.submit(ask, served, "how do we roll back staging?") for _ in range(6)]
         soon(lambda: sum(each["messages"][-1]["role"] == "tool" for each in chat.chats) >= 4)

@@ -16,6 +16,8 @@ from vault_index.journal.journal import Journal
 from vault_index.journal.record import Session
 from vault_index.learn import record
 from vault_index.proposals import review
+from vault_index.transcripts import events
+from vault_index.transcripts.moments import REFUSED, repairs
 from vault_index.vault import Vault
 
 WAIT_SECONDS = 0.3  # for another writer: a hook waits for the line
@@ -29,9 +31,6 @@ _WORDS = (
 
 def keep(journal: Journal, session: Session) -> None:
     """Keep what a session that ended has to learn from, in place of what one before it had."""
-    from vault_index.transcripts import events
-    from vault_index.transcripts.moments import REFUSED, repairs
-
     there = archive.moments_of(journal, session)
     counts = [
         sum(1 for _ in repairs(there)),
