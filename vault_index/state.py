@@ -310,7 +310,8 @@ def _error(file: Path, reason: str) -> WriteError:
 
 
 def _is_damage(error: sqlite3.Error) -> bool:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE
+    is_missing = "no such table" in str(error)  # its log was whole, and the file was not
+    return is_missing or getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE
 
 
 def _set_aside(file: Path) -> None:

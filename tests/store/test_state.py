@@ -284,6 +284,8 @@ def test_status_names_what_was_set_aside_and_goes_on(
     make_vault: MakeVault, own_world: Path
 ) -> None:
     team = make_vault({})
+    for log in own_world.glob("state.sqlite-*"):
+        log.unlink()
     (own_world / "state.sqlite").write_bytes(b"no database" * 99)
     command = BIN / "lessons"  # a process of its own: this one may have had the file open
     assert "no agent has asked yet" in run(command, "last", cwd=team.root).out
