@@ -290,6 +290,6 @@ def test_status_names_what_was_set_aside_and_goes_on(
     command = BIN / "lessons"  # a process of its own: this one may have had the file open
     assert "no agent has asked yet" in run(command, "last", cwd=team.root).out
     (aside,) = own_world.glob("state.sqlite.damaged-*")
-    assert run("lessons", "status", cwd=team.root).out.count(f"so it is now {aside.name}") == 1
+    assert run(command, "status", cwd=team.root).out.count(f"so it is now {aside.name}") == 1
     checked = run("lessons", "status", "--check", cwd=team.root, check=False).out
     assert f"rm {aside}*" in checked
