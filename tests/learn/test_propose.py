@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.learn.materials import ScriptedModel, an_entry
 from tests.support.conversations import Conversation, about_redirects, about_retries
 from tests.support.files import MakeVault, commit, lesson_text, write
 from vault_index import api, client
@@ -16,6 +18,7 @@ from vault_index.entrypoints.mcp import texts
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import private_id
 from vault_index.learn import gate, run
+from vault_index.proposals import review
 from vault_index.vault import Vault, open_vault
 
 LINE = "ERR_PNPM_OUTDATED_LOCKFILE Cannot install with frozen-lockfile"
@@ -84,6 +87,48 @@ def test_an_entry_waits_with_what_its_session_proves(
     assert "## Problem\n\nThe cart is empty" in card.text
     kept = client.ask(str(team.root), api.journal.sessions(project="all"))
     assert len(kept) == recorded  # what nobody records is read, and not kept
+
+
+def test_a_card_is_the_same_whether_the_agent_or_a_model_wrote_its_entry(
+    team: Vault, own_world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(own_world / "journal" / "recorded", "*\n")
+    talk = session(team)
+    client.ask(str(team.root), api.journal.import_transcripts(since=""))
+    correction, failure = (
+        entry(),
+        entry(
+            title="pnpm install needs a fresh pnpm-lock.yaml",
+            what_to_do=f"Run `pnpm install --no-frozen-lockfile` after `{LINE}`.",
+            quotes=[LINE],
+        ),
+    )
+    propose(team, correction, failure)
+    of_agent = cards(team)
+    for card in of_agent:
+        review.drop(team, card.id)
+    as_models = []
+    for each in (correction, failure):
+        summary, _, rest = each["what_to_do"].partition("\n\n")
+        explanation = "\n\n".join(filter(None, (rest, each["cause"])))
+        more = {"explanation": explanation, "problem": each["problem"], "quotes": each["quotes"]}
+        as_models.append(an_entry(title=each["title"], summary=summary, confidence=3, tags=[],
+                                  fires_on=[], when="", when_not="", **more))  # fmt: skip
+    model = ScriptedModel.that_says(*as_models)
+    monkeypatch.setattr(run.llm, "open_model", lambda *_: model)
+    write(own_world / "config.toml", '[learn]\nmodel = "ollama:small"\n')
+    command = api.learn.learn(scope="session", target=talk.id, folder=str(team.root))
+    client.ask(str(team.root), command)
+    of_model = cards(team)
+    assert {each.by for each in of_model} == {"scripted:model"}
+    by_whom: dict[str, Any] = {"by": "", "why": "", "created": ""}
+    assert [replace(each, **by_whom) for each in of_model] == [
+        replace(each, **by_whom) for each in of_agent
+    ]
+    assert [(each.speaker, each.fires_on_error) for each in of_agent] == [
+        ("a person", ()), ("a check", (LINE,))
+    ]  # fmt: skip
+    assert all(("branch", "main") in each.background for each in of_agent)
 
 
 def test_a_quote_that_reads_like_an_order_is_a_proof_with_a_warning(team: Vault) -> None:

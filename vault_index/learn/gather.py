@@ -58,6 +58,7 @@ def session(
     return Material(
         *(SESSION, chosen.id, chosen.project),
         session=chosen.id,
+        branch=chosen.branch,
         began=chosen.began,
         ended=chosen.ended,
         moments=moments,

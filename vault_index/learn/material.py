@@ -42,6 +42,7 @@ class Material:
     project: str = ""
     moments: tuple[Moment, ...] = ()  # in the order of time
     session: str = ""  # the agent's id of it
+    branch: str = ""
     began: str = ""  # ISO 8601
     ended: str = ""
     subjects: tuple[str, ...] = ()  # of commits
@@ -57,12 +58,12 @@ class Material:
 
     @property
     def facts(self) -> Iterator[tuple[str, str]]:
-        """Yield the lines changed, the commits and the corrections, for a reviewer."""
+        """Yield the branch, lines changed, commits and corrections, for a reviewer."""
+        if self.branch:
+            yield "branch", self.branch
         if self.changes:
-            added, removed = (
-                sum(getattr(each, name) for each in self.changes)
-                for name in ("lines_added", "lines_removed")
-            )
+            added = sum(each.lines_added for each in self.changes)
+            removed = sum(each.lines_removed for each in self.changes)
             yield "changed", f"{len(self.changes)} files, {added} lines added, {removed} removed"
         yield from (("commit", subject) for subject in self.subjects)
         yield from (("correction", each.text) for each in self.moments if each.is_correction)

@@ -325,7 +325,6 @@ def _context(work: _Work) -> gate.Context:
 MAX_AT_ONCE = 6  # entries of an agent
 MATERIAL_TOKENS = 7_000  # of a session that an agent reads
 AGENT = "agent"  # what such a run is by
-_SAID = (gate.LESSON, gate.GIVEN)  # why an entry is dropped whose lesson can be named
 _PLACES = {"what_to_do": "summary", "prompts": "fires_on", "failing_lines": "fires_on_error"}
 
 
@@ -385,7 +384,7 @@ def _nearest(entry: Entry, reason: str, context: gate.Context) -> dict[str, Any]
     if reason == gate.NO_QUOTE:
         passages = (evidence.nearest_passage(each, context.texts) for each in entry.quotes)
         return {"passages": [each for each in passages if each]}
-    if reason in _SAID:
+    if reason in (gate.LESSON, gate.GIVEN):
         with suppress(VaultError):
             drafted = draft.create(entry.title, text_of(entry.parts))
             return {"lesson": context.lessons.compare(drafted)["nearest"]}
