@@ -37,7 +37,7 @@ def team(shelf: Path, tmp_path: Path, own_world: Path, monkeypatch: pytest.Monke
     monkeypatch.delenv("VIRTUAL_ENV", raising=False)
     root = copy_of(shelf, tmp_path / "team").root
     monkeypatch.chdir(root)
-    agents.install(agents.claude_settings(None), str(BIN / "lessons-hook"))
+    agents.install(agents.AGENTS["claude"].place(None), str(BIN / "lessons-hook"))
     return open_vault(root)
 
 
@@ -62,7 +62,7 @@ def said(vault: Vault, *words: str, env: dict[str, str] | None = None) -> Ran:
 def test_the_command_where_all_is_well_and_where_it_is_not(team: Vault) -> None:
     assert (said(team).code, said(team).out) == (0, "everything is fine\n")
     assert said(team, "--json").json == {"ok": True, "troubles": []}
-    agents.uninstall(agents.claude_settings(None))
+    agents.uninstall(agents.AGENTS["claude"].place(None))
     ran = said(team)
     assert ran.code == 1
     assert ran.out == "hooks    no agent runs the hooks\n   lessons install claude\n"
@@ -75,18 +75,18 @@ def test_the_command_where_all_is_well_and_where_it_is_not(team: Vault) -> None:
 
 
 def no_hooks(vault: Vault) -> None:
-    agents.uninstall(agents.claude_settings(None))
+    agents.uninstall(agents.AGENTS["claude"].place(None))
 
 
 def half_of_the_hooks(_vault: Vault) -> None:
-    settings = agents.claude_settings(None)
+    settings = agents.AGENTS["claude"].place(None)
     values = json.loads(settings.read_text())
     del values["hooks"]["SessionStart"]
     settings.write_text(json.dumps(values))
 
 
 def hooks_of_a_program_that_is_gone(vault: Vault) -> None:
-    settings = agents.claude_settings(None)
+    settings = agents.AGENTS["claude"].place(None)
     settings.write_text(settings.read_text().replace(str(BIN), str(vault.root / "gone")))
 
 
@@ -238,7 +238,7 @@ def install(vault: Vault, *words: str, env: dict[str, str] | None = None) -> lis
 
 def test_install_says_that_the_other_settings_have_the_hooks(team: Vault) -> None:
     assert install(team) == []
-    user = agents.claude_settings(None)
+    user = agents.AGENTS["claude"].place(None)
     assert install(team, "--project")[:2] == [
         f"note: {user} has them, too: of two hooks of a prompt the second is silent",
         "      to have them once: lessons uninstall claude --user",

@@ -12,7 +12,7 @@ import pytest
 from tests.learn.materials import ScriptedModel, an_entry
 from tests.support.conversations import Conversation, about_redirects, about_retries
 from tests.support.files import MakeVault, commit, lesson_text, write
-from vault_index import api, client
+from vault_index import api, client, llm
 from vault_index.api.proposal import Card
 from vault_index.entrypoints.mcp import texts
 from vault_index.journal.journal import Journal
@@ -115,7 +115,7 @@ def test_a_card_is_the_same_whether_the_agent_or_a_model_wrote_its_entry(
         as_models.append(an_entry(title=each["title"], summary=summary, confidence=3, tags=[],
                                   fires_on=[], when="", when_not="", **more))  # fmt: skip
     model = ScriptedModel.that_says(*as_models)
-    monkeypatch.setattr(run.llm, "open_model", lambda *_: model)
+    monkeypatch.setattr(llm, "open_model", lambda *_: model)
     write(own_world / "config.toml", '[learn]\nmodel = "ollama:small"\n')
     command = api.learn.learn(scope="session", target=talk.id, folder=str(team.root))
     client.ask(str(team.root), command)

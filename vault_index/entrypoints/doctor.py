@@ -227,7 +227,8 @@ def _agent(vault: Vault) -> Iterator[Trouble]:
     for agent, scope, place in wired:
         yield from _hooks(agent, scope, place, has_plugin)
     for place in places:
-        if claude.runs_hooks(place) and agents.are_disabled(place):
+        is_off = agents.CLAUDE.read(place)[1].get("disableAllHooks") is True
+        if is_off and claude.runs_hooks(place):
             yield Trouble("hooks", f'{place}: "disableAllHooks" is true', to_edit(place))
     failed = injections.complaints_of(vault.root, vault.config.home, time.time() - 86_400)
     if failed:

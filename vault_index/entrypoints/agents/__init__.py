@@ -69,16 +69,6 @@ AGENTS: dict[str, Agent] = {
 }
 
 
-def claude_settings(project: Path | None) -> Path:
-    """Return the settings.json of a project; without one the user's (`$CLAUDE_CONFIG_DIR`)."""
-    return AGENTS[AGENT].place(project)
-
-
-def are_disabled(settings: Path) -> bool:
-    """Whether settings.json switches all hooks off. Raises SettingsError."""
-    return CLAUDE.read(settings)[1].get("disableAllHooks") is True
-
-
 def wired(project: Path) -> list[tuple[Agent, str, Path]]:
     """Return the agents whose files name our hook for the user or this project, with scope and file."""
     places: dict[Path, tuple[Agent, str, Path]] = {}
@@ -202,9 +192,9 @@ def enabled_by(project: Path | None) -> Path | None:
 
     A project's settings decide before the user's, and those that are not shared before both.
     """
-    places = [claude_settings(None)]
+    places = [AGENTS[AGENT].place(None)]
     if project is not None:
-        shared = claude_settings(project)
+        shared = AGENTS[AGENT].place(project)
         places = [shared.with_name("settings.local.json"), shared, *places]
     for place in places:
         with suppress(SettingsError):  # reported where the settings are changed

@@ -101,7 +101,7 @@ def offer_recording(folder: Path) -> None:
         return
     if projects.recorded(_journal(), str(folder)):
         return
-    settings = None if agents.enabled_by(None) else agents.claude_settings(None)
+    settings = None if agents.enabled_by(None) else agents.AGENTS["claude"].place(None)
     hooks = f" A yes also writes hooks into {settings}, which answer in all projects."
     question = "record the sessions of this project on this machine?"
     if not _asked_to_record(question, hooks if settings else ""):
