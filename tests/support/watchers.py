@@ -94,3 +94,20 @@ def soon_same_as_a_rebuild(vault: Vault, seconds: float = 120) -> None:
     while unlike(rows(vault), rebuilt) and time.monotonic() < until:
         time.sleep(0.2)
     assert_alike(rows(vault), rebuilt)
+
+
+def save_like_vim(file: Path, text: str) -> None:
+    """Backup by rename, a new file, and the swap file and the probe that come with it."""
+    probe = file.parent / "4913"
+    probe.touch()
+    probe.unlink()
+    swap = file.parent / f".{file.name}.swp"
+    swap.write_text("b0VIM")
+    backup = file.parent / f"{file.name}~"
+    file.rename(backup)
+    with file.open("w", encoding="utf-8") as out:
+        out.write(text)
+        out.flush()
+        os.fsync(out.fileno())
+    backup.unlink()
+    swap.unlink()

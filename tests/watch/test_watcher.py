@@ -20,6 +20,7 @@ from tests.support.indexed import kept_on
 from tests.support.watchers import (
     assert_same_as_a_rebuild,
     rows,
+    save_like_vim,
     soon,
     status,
     watched,
@@ -37,23 +38,6 @@ FILES = {
 
 
 # the system calls with which editors save
-
-
-def save_like_vim(file: Path, text: str) -> None:
-    """Backup by rename, a new file, and the swap file and the probe that come with it."""
-    probe = file.parent / "4913"
-    probe.touch()
-    probe.unlink()
-    swap = file.parent / f".{file.name}.swp"
-    swap.write_text("b0VIM")
-    backup = file.parent / f"{file.name}~"
-    file.rename(backup)
-    with file.open("w", encoding="utf-8") as out:
-        out.write(text)
-        out.flush()
-        os.fsync(out.fileno())
-    backup.unlink()
-    swap.unlink()
 
 
 def save_like_vs_code(file: Path, text: str) -> None:
