@@ -79,7 +79,7 @@ def test_no_secret_reaches_the_model_or_a_file(
     ("hunk", "shown"),
     [
         (" password:\n-  {old}\n+  {new}\n",
-         " password:\n-  [redacted: password, key or token]\n+  [redacted: password, key or token]\n"),
+         " password:\n-  [redacted: secret]\n+  [redacted: secret]\n"),
         (" machine git.internal\n   login ci\n-  password {old}\n+  password {new}\n",
          " machine git.internal\n   login ci\n"
          "-  password [redacted: password in a netrc line]\n"

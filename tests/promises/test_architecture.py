@@ -431,6 +431,8 @@ def test_readme_transcript_is_what_is_printed(
     ).out.rstrip()
     signed = re.compile(r" · .*")  # author and date are those of the clone
     percent = re.compile(r"\((\d+)%\)")  # differs by processor: see README, "Tune"
-    assert percent.sub("", signed.sub("", printed)) == percent.sub("", signed.sub("", shown))
+    begin, end = percent.sub("", signed.sub("", shown)).split("> ...\n")  # a long lesson is cut
+    whole = percent.sub("", signed.sub("", printed))
+    assert (whole.startswith(begin), whole.endswith(end)) == (True, True)
     there, here = (int(percent.findall(text)[0]) for text in (shown, printed))
     assert abs(there - here) < 5

@@ -118,7 +118,7 @@ def test_where_its_code_is_gone_a_lesson_stays_out_and_is_listed(team: Vault, wh
         write(team.root / "store/upload.py", PYTHON.replace("def retry", "def attempt"))
     injection = select.for_prompt(team, ASKED, text_only=True)
     assert injection.text == ""
-    assert injection.silent.endswith("its code is gone: see `lessons check --stale`")
+    assert injection.silent.endswith("its code is gone: `lessons check --stale`")
     stale = run("lessons", "check", "--stale", cwd=team.root).out
     assert "store/upload.py#retry is gone: hooks leave the lesson out" in stale
     assert "Retry uploads" in run("lessons", "search", ASKED, cwd=team.root).out  # people find it
