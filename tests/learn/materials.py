@@ -85,7 +85,7 @@ def an_entry(**changes: Any) -> dict[str, Any]:
     entry = {
         "type": "bug_fix",
         "title": "after_login() must pass the query string on",
-        "summary": "`redirect(path)` in store/login.py drops what stands behind the question mark.",
+        "summary": "`redirect(path)` in store/login.py drops the query string.",
         "explanation": "Build the address in `after_login()` from the path and"
         " `request.query_string()`, not from the path alone; nginx.conf is not the cause.",
         "problem": "AssertionError: /home != /home?next=cart after a login.",

@@ -31,7 +31,7 @@ def entry(**changes: Any) -> dict[str, Any]:
         "title": "after_login() must pass the query string on",
         "type": "bug_fix",
         "problem": "The cart is empty after a login.",
-        "cause": "`redirect(path)` in store/login.py drops what stands behind the question mark.",
+        "cause": "`redirect(path)` in store/login.py drops the query string.",
         "what_to_do": "Build the address with `request.query_string()`.\n\nnginx.conf is no cause.",
         "quotes": [CORRECTION],
         **changes,

@@ -6,7 +6,6 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterator
 from dataclasses import MISSING
 from unittest import mock
 
@@ -20,6 +19,7 @@ from vault_index.entrypoints.cli import MORE, SECTIONS, main
 from vault_index.entrypoints.mcp.agent import Agent
 from vault_index.entrypoints.mcp.tools import build
 from vault_index.entrypoints.web import ask, journal, lessons
+from vault_index.entrypoints.web.app import described
 
 DOCS = REPO / "docs"
 # the last one takes all away
@@ -88,19 +88,6 @@ def tools_table() -> str:
         names = ", ".join(f"`{name}`" for name in tool.input_schema["properties"])
         rows.append(f"| `{tool.name}` | {about}. | {names} |")
     return "\n".join(rows)
-
-
-def described(app: FastAPI) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield each route of an application, what it does, and the fields that it takes."""
-    openapi = app.openapi()
-    for path, methods in openapi["paths"].items():
-        for method, route in methods.items():
-            body = route.get("requestBody", {}).get("content", {}).get("application/json", {})
-            name = body.get("schema", {}).get("$ref", "").rpartition("/")[2]
-            schema = openapi["components"]["schemas"].get(name, {})
-            taken = [each["name"] for each in route.get("parameters", ()) if each["in"] == "query"]
-            about = " ".join(route["description"].partition("\n\n")[0].split())
-            yield f"{method.upper()} {path}", about, list(schema.get("properties", taken))
 
 
 def routes_table() -> str:

@@ -229,7 +229,7 @@ def propose(
 def material(vault: Vault, caller: Caller, session: str, folder: str) -> dict[str, Any]:
     """Return a session as the `text` that a model would be sent, 7,000 tokens at most.
 
-    The last one is the one before that of the agent, which works in the folder.
+    `last` is the latest session in the folder before the one in which the agent asks.
     """
     name = gather.BEFORE if session == gather.LAST else session
     return run.material_of(vault, _caller(caller), name, folder)

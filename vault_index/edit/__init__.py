@@ -26,7 +26,7 @@ _SETTINGS = """\
 # floor = 0.65                   # score below which nothing is injected; default: fitted
 # prompt_skills = 1              # at most so many skills suggested for a prompt; 0 for none
 
-# The categories this vault means to use; those of its lessons are always known.
+# The categories this vault means to use, besides the ones its lessons have.
 taxonomy = [
 {taxonomy}
 ]

@@ -59,7 +59,7 @@ def note_end(event: Mapping[str, object], folder: str) -> bool:
 
 
 def is_recorded(journal: str, folder: str) -> bool:
-    """Whether the sessions of a folder are recorded, by its path and that of its main worktree."""
+    """Whether the sessions of a folder, or of its main worktree, are recorded."""
     recorded = recorded_folders(journal)
     if recorded in ([], [EVERYTHING]):
         return bool(recorded)

@@ -2,8 +2,8 @@
 
 First phrases that name a category. Then how near the lesson is to each category: to its name, to its
 lessons together and one by one, and whether the text names it. A sum of these, with weights learned from
-sets of notes, becomes a probability beside that of "none of them", which a curve corrects. An unsure
-proposal goes to the branch above, or the lesson stays as it is.
+sets of notes, gives each category a probability, and "none of them" one, too. A curve corrects these. An
+unsure proposal goes to the branch above, or the lesson stays as it is.
 
 Only lessons whose author or folder says what they are about are learned from, never a proposal.
 """

@@ -317,7 +317,8 @@ class Exclude:
         names = {name for each in moments for name in _names_in(each)}
         out = set[str]()
         for name in names if self._globs else ():  # from the root, too, if it is not so written
-            if self._is_listed(name, os.path.normpath(os.path.join(folder, name))):  # noqa: PTH118  # as below
+            whole = os.path.join(folder, name)  # noqa: PTH118  # text, as pathlib is several times slower
+            if self._is_listed(name, os.path.normpath(whole)):
                 out.add(name)
         out |= self._ignored_by(top, folder, names - out) if top else set()
         return tuple(filter(None, (_without(each, out) for each in moments))) if out else moments
@@ -325,9 +326,9 @@ class Exclude:
     def _ignored_by(self, top: Path, folder: str, names: set[str]) -> set[str]:
         places: dict[str, str] = {}  # name -> path below the top
         for name in names:
-            # as text: pathlib takes several times as long, and a session names thousands
-            path = os.path.normpath(os.path.join(folder, os.path.expanduser(name)))  # noqa: PTH111, PTH118
-            above, last = os.path.split(path)
+            # Path raises for ~nobody and is several times slower: a session names thousands
+            whole = os.path.join(folder, os.path.expanduser(name))  # noqa: PTH111, PTH118
+            above, last = os.path.split(os.path.normpath(whole))
             real = f"{os.path.realpath(above).rstrip('/')}/{last}"
             if real.startswith(f"{top}/") and "/.git/" not in f"{real}/":
                 places[name] = real.removeprefix(f"{top}/")

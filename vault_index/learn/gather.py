@@ -43,7 +43,7 @@ def session(
 ) -> Material:
     """Return the material of a session: by its id, the beginning of that, LAST or BEFORE.
 
-    `folder` is that of the project whose last one is meant. An `unrecorded` one is read, and not kept.
+    LAST and BEFORE look in the project of `folder`. An `unrecorded` session is read, and not kept.
     Raises VaultError without one.
     """
     config = vault.config

@@ -143,7 +143,7 @@ gone wrong before (a build, a deployment, a migration, an error you cannot expla
 
 # What a user types to an agent without the plugin: a file of ours for each agent that has such files.
 
-LEARN_FILES = {  # below the folder of the agent's settings, with what stands for the words that are typed
+LEARN_FILES = {  # in the folder of the agent's settings, with its placeholder for what the user types
     "claude": ("commands/lessons/learn.md", "$ARGUMENTS"),
     "codex": ("skills/lessons-learn/SKILL.md", "(what I typed beside the name of this skill)"),
     "gemini": ("commands/lessons/learn.toml", "{{args}}"),

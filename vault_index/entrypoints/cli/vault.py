@@ -82,7 +82,7 @@ def set_setting(named: str | None, name: str, value: str, shared: bool) -> None:
     if name in MODELS and value and not shared:
         from vault_index import config, llm
 
-        llm.open_model(value, config.load())  # which refuses what is none
+        llm.open_model(value, config.load())  # raises SettingsError for a name that is no model
     _put(named, name, value, shared)
 
 

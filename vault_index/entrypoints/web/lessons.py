@@ -67,7 +67,7 @@ def ingest(
 
 @routes.post("/ingest/bulk")
 def ingest_bulk(client: Client, body: BulkBody) -> dict[str, Any]:
-    """Add lessons to the vault, or change those of these ids; one that is refused keeps no other out."""
+    """Add lessons to the vault, or change lessons by id; if one is refused, the others still get in."""
     bodies: dict[int, IngestBody] = {}
     errors: list[dict[str, Any]] = []
     for number, value in enumerate(body.lessons):
