@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from vault_index.entrypoints.agents import section
 from vault_index.errors import SettingsError
@@ -211,7 +211,7 @@ class HookSettings:
 
     def fatal_keys(self, settings: Path) -> list[str]:
         """Return the keys for which the agent reads nothing of the file. Raises SettingsError."""
-        return [key for key in self.read(settings)[1] if self.only and key not in self.only]
+        return [key for key in self.read(settings)[1] if key not in self.only] if self.only else []
 
     def _hooks(self, settings: Path, values: dict[str, Any]) -> dict[str, Any]:
         hooks = values.get("hooks", {})
@@ -289,31 +289,12 @@ def _dump(values: dict[str, Any], like: str | None) -> str:
     return json.dumps(values, indent=indent[1] if indent else 2, ensure_ascii=escaped) + "\n"
 
 
-class Wiring(Protocol):
-    """Our hooks in a file of an agent's settings."""
-
-    def events(self, when: str = ALWAYS) -> list[str]:
-        """Return the events at which it runs a hook."""
-
-    def install(self, settings: Path, command: str, wanted: Sequence[str] = ()) -> bool:
-        """Write our hooks. False if they are there already. Raises SettingsError."""
-
-    def uninstall(self, settings: Path) -> bool:
-        """Remove our hooks. False if none is there. Raises SettingsError."""
-
-    def commands(self, settings: Path) -> dict[str, str]:
-        """Return the program that runs, by event. Raises SettingsError."""
-
-    def fatal_keys(self, settings: Path) -> list[str]:
-        """Return the keys for which the agent reads nothing of the file. Raises SettingsError."""
-
-
 @dataclass(frozen=True)
 class Agent:
     """An agent by the name that is typed."""
 
     name: str
-    wiring: Wiring
+    wiring: HookSettings
     file: str  # in a project, and in the user's home
     variable: str = ""  # names the user's own folder of the agent
     own: str = ""  # the file in the user's home, if it is another one

@@ -28,12 +28,8 @@ OPENCODE_SECTION = Section(
 _COMMAND = re.compile(r'(?m)^const COMMAND = (".*");$')
 
 
-class Plugin:
+class Plugin(HookSettings):
     """The plugin's file: all of it is ours, unless somebody added to it."""
-
-    def events(self, when: str = ALWAYS) -> list[str]:
-        """Return its events: no reader knows its sessions, and it looks for failures by itself."""
-        return ["chat.message"] if when == ALWAYS else []
 
     def install(self, settings: Path, command: str, _wanted: Sequence[str] = ()) -> bool:
         code = resources.files("vault_index.entrypoints.agents").joinpath("opencode.js")
@@ -43,12 +39,9 @@ class Plugin:
     def uninstall(self, settings: Path) -> bool:
         return OPENCODE_SECTION.take_out(settings)
 
-    def fatal_keys(self, _settings: Path) -> list[str]:
-        return []
-
     def commands(self, settings: Path) -> dict[str, str]:
         line = _COMMAND.search(OPENCODE_SECTION.text_in(settings) or "")
-        return {"chat.message": json.loads(line[1])} if line else {}
+        return dict.fromkeys(self.events(), json.loads(line[1])) if line else {}
 
 
 _USUAL = [Hook("UserPromptSubmit", 5), Hook("SessionStart", 10)]  # seconds
@@ -89,6 +82,8 @@ _COPILOT = HookSettings(
     arguments=" --agent copilot",
     beside={"version": 1},
 )
+# no reader knows its sessions, and it looks for failures by itself
+_PLUGIN = Plugin("opencode", {ALWAYS: [Hook("chat.message", 0)]})
 
 
 def _memory_of_codex(hooks: Path) -> str:
@@ -112,6 +107,6 @@ COPILOT = Agent(
     *("COPILOT_HOME", f".copilot/{_COPILOT_FILE}"),
 )
 OPENCODE = Agent(
-    *("opencode", Plugin(), f".{_OPENCODE_FILE}"),
+    *("opencode", _PLUGIN, f".{_OPENCODE_FILE}"),
     *("XDG_CONFIG_HOME", f".config/{_OPENCODE_FILE}"),
 )

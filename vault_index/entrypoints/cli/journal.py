@@ -285,7 +285,7 @@ def forget_command(named: str | None, /, yes: bool, **values: str) -> options.An
     if values["session"] and not (done.records or done.sessions or done.beside or done.left):
         where = f"no session {values['session']!r:.80} in the journal that matches"
         raise VaultError(where, "see their ids: lessons journal sessions")
-    yield {**codec.to_json(done), "proof": done.proof}
+    yield options.Failed({**codec.to_json(done), "proof": done.proof}, bool(done.left))
     if not done.records and not done.sessions:
         output.say("nothing in the journal matches")
         if not done.files_searched:
@@ -297,8 +297,6 @@ def forget_command(named: str | None, /, yes: bool, **values: str) -> options.An
         files_beside = count(done.beside, "file")
         output.say(f"removed {files_beside} of proposals and conversations made of it")
     output.say(done.proof)
-    if done.left:
-        raise click.exceptions.Exit(1)
 
 
 # Records and sessions at a terminal.

@@ -189,7 +189,7 @@ def _source(source: str | None, title: str, text: str) -> bytes:
     show_default=True,
 )
 @click.option("-n", "--limit", type=click.IntRange(1), help="How many; without: all.")
-def list_command(named: str | None, /, as_json: bool, **only: Any) -> None:
+def list_command(named: str | None, /, **only: Any) -> options.Answers:
     """List the lessons."""
     entries = asking.ask(named, api.lesson.select(**only))["entries"]
     if not entries:
@@ -197,9 +197,7 @@ def list_command(named: str | None, /, as_json: bool, **only: Any) -> None:
         asking.refuse_unknown(
             named, [category] if category else [], [tag] if tag else [], only["type"] or ""
         )
-    if as_json:
-        output.json(entries)
-        return
+    yield entries
     if not sys.stdout.isatty():
         output.rows((entry["id"], output.TAB, entry["title"]) for entry in entries)
         return
@@ -220,7 +218,7 @@ def _row(entry: dict[str, Any], width: int) -> tuple[output.Styled | str, ...]:
 @options.command("show", "lessons show devops/ci-cd/node-heap-out-of-memory", paged=True)
 @options.lesson(required=False)
 @click.option("--at", metavar="REV", help="As it was at a commit, tag or date; deleted ones, too.")
-def show_command(named: str | None, lesson_id: str | None, at: str | None, as_json: bool) -> None:
+def show_command(named: str | None, lesson_id: str | None, at: str | None) -> options.Answers:
     """Print one lesson, or a document whole.
 
     ID is its title, its id, its path from here or from the vault, or the end of either. The beginning of
@@ -234,7 +232,8 @@ def show_command(named: str | None, lesson_id: str | None, at: str | None, as_js
             entry = asking.entry(named, lesson_id)
         except VaultError as error:
             if parts := _parts_of(named, lesson_id):
-                _show_document(parts, as_json)
+                yield parts
+                _show_document(parts)
                 return
             raise _as_deleted(named, lesson_id, error) from None
     else:
@@ -244,11 +243,8 @@ def show_command(named: str | None, lesson_id: str | None, at: str | None, as_js
     used = {} if at else asking.ask(named, asked, as_is=True)
     has_links = not at and "\n## Related\n" in entry["text"]  # else only the file is read
     links = asking.ask(named, api.lesson.related(id=entry["id"]))["related"] if has_links else []
-    if as_json:
-        entry |= {**used, "related": links}
-        entry.pop("file_hash", None)
-        output.json(entry)
-        return
+    shown = {key: value for key, value in entry.items() if key != "file_hash"}
+    yield {**shown, **used, "related": links}
     output.say(output.styled(entry["title"], bold=True))
     by = entry["author"] or ("author unknown" if entry["updated_at"] else "not committed")
     when = entry["updated_at"] or entry["created_at"]
@@ -285,10 +281,7 @@ def _parts_of(named: str | None, name: str) -> list[dict[str, Any]]:
     return [asking.entry(named, part["id"]) for part in parts]
 
 
-def _show_document(parts: list[dict[str, Any]], as_json: bool) -> None:
-    if as_json:
-        output.json(parts)
-        return
+def _show_document(parts: list[dict[str, Any]]) -> None:
     for number, entry in enumerate(parts):
         if number:
             output.say()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import wraps
 from inspect import isgeneratorfunction, unwrap
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -15,6 +15,13 @@ from vault_index.store import moments
 
 Decorator = Callable[[Any], Any]
 Answers = Iterator[Any]  # of a command that is a generator: the one value that --json prints
+
+
+class Failed(NamedTuple):
+    """An answer of a command whose exit status is not 0; the rest is printed before it ends."""
+
+    answer: Any
+    status: int = 1
 
 
 class Choice(click.Choice[str]):
@@ -80,10 +87,15 @@ def command(
     def declare(function: Callable[..., Any]) -> click.Command:
         @wraps(function)
         def print_answer(*args: Any, as_json: bool, **values: Any) -> None:
+            status = 0
             for answer in function(*args, **values):
+                if isinstance(answer, Failed):
+                    answer, status = answer
                 if as_json:
                     output.json(answer)
-                    return
+                    break
+            if status:
+                raise click.exceptions.Exit(status)
 
         run = print_answer if isgeneratorfunction(unwrap(function)) else function
         run = click.pass_obj(output.paged()(run) if paged else run)

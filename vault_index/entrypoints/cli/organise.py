@@ -133,9 +133,8 @@ def import_command(
     sources: Sequence[str],
     update: bool,
     write: bool,
-    as_json: bool,
     **asked: str | None,
-) -> None:
+) -> options.Answers:
     """Bring in lessons from files, after showing what goes where.
 
     Sources are files and folders, or stdin alone: markdown with or without frontmatter and `## Lesson:`
@@ -160,14 +159,12 @@ def import_command(
                 raise VaultError(f"{source} is not there", "name files, folders, or - for stdin")
         values["sources"] = paths
     plan = asking.ask(named, api.edit.import_from(**values))
-    if as_json:
-        names_shown = ("source", "line", "path", "title", "verdict", "why")
-        shown = {"items": output.keys_of(plan.items, *names_shown), "problems": plan.problems}
-        output.json({**shown, "empty": plan.empty, "written": write})
-    else:
-        _as_table(plan.items, write)
+    items = output.keys_of(plan.items, "source", "line", "path", "title", "verdict", "why")
+    shown = {"items": items, "problems": plan.problems, "empty": plan.empty, "written": write}
+    yield options.Failed(shown, bool(plan.problems))
+    _as_table(plan.items, write)
     names = {PurePath(each).name.lower() for each in sources}
-    if names & {"claude.md", "agents.md"} and not as_json:
+    if names & {"claude.md", "agents.md"}:
         asking.note("note: agents read this file at every prompt already; keep in it what every")
         asking.note("      session must know, and take out what is a lesson now")
     for name in plan.empty:
@@ -175,8 +172,6 @@ def import_command(
         asking.note(f"note: {name}: nothing to import ({why})")
     for problem in plan.problems:
         asking.note(f"error: {problem}")
-    if plan.problems:
-        raise click.exceptions.Exit(1)
 
 
 def _as_table(items: Sequence[Item], written: bool) -> None:

@@ -42,8 +42,7 @@ def learn_command(
     dry_run: bool,
     show: bool,
     tokens: int | None,
-    as_json: bool,
-) -> None:
+) -> options.Answers:
     """Propose lessons from a session, commits or files.
 
     The model in your settings ([learn] model) analyses what happened; without one, typed corrections
@@ -64,15 +63,13 @@ def learn_command(
     except KeyboardInterrupt:
         asking.note("stopped; what was proposed until now stays")
         raise
-    if as_json:
-        output.json(answer)
-    elif show:
+    yield options.Failed(answer, bool(answer["trouble"]))
+    if show:
         output.text(answer["text"])
     else:
         _show_learned(answer, why=why, dry_run=dry_run)
     if answer["trouble"]:
         output.error(answer["trouble"], answer["hint"])
-        raise click.exceptions.Exit(1)
 
 
 def _show_learned(answer: dict[str, Any], *, why: bool, dry_run: bool) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,10 +89,9 @@ def check_command(
     stale: bool,
     confirm: bool,
     against: str,
-    as_json: bool,
     error_status: int,
-    **options: Any,
-) -> None:
+    **how: Any,
+) -> options.Answers:
     """Check frontmatter, secrets, prompt injection, duplicates.
 
     Also conflict markers, and prompts of a lesson's own that do not find it. PATHS are lesson or
@@ -113,52 +110,39 @@ def check_command(
     if sum(chosen) > 1:
         choices = "PATHS, --staged, --all, --stale, --confirm and --against"
         raise click.UsageError(f"choose one of {choices}")
-    if not against and (options["prompts"] or options["comment"]):
+    if not against and (how["prompts"] or how["comment"]):
         raise click.UsageError("--prompts and --comment need --against")
-    if stale:
-        _list_stale(named, as_json)
-        return
-    if confirm:
-        _confirm(named, names, as_json)
+    if stale or confirm:
+        yield from _confirm(named, names) if confirm else _list_stale(named)
         return
     for name in map(files.as_on_disk, names):
         if not os.path.exists(name):  # noqa: PTH110  # Path's raises for long names
             raise click.UsageError(f"Path {name!r} does not exist.")
-    if against:
-        check = partial(_check_against, named, against, as_json=as_json, **options)
-    else:
-        form = options["form"]
-        check = partial(_check, named, names, staged=staged, as_json=as_json, form=form)
     with output.of_hook() if staged else nullcontext():
-        _exit_on_errors(check, error_status)
-
-
-def _exit_on_errors(check: Callable[[], int], error_status: int) -> None:
-    try:
-        errors = check()
-    except VaultError as error:
-        if error_status == 1:
-            raise
-        # the hook takes 1 for a program that does not start, as Python ends with it, too
-        output.error(error.message)
-        raise SystemExit(error_status) from None
-    if errors:
-        raise SystemExit(error_status)
+        try:
+            if against:
+                yield from _check_against(named, against, **how)
+            else:
+                yield from _check(named, names, staged, how["form"], error_status)
+        except VaultError as error:
+            if error_status == 1:
+                raise
+            # the hook takes 1 for a program that does not start, as Python ends with it, too
+            output.error(error.message)
+            raise click.exceptions.Exit(error_status) from None
 
 
 def _check(
-    named: str | None, paths: tuple[str, ...], *, staged: bool, as_json: bool, form: str
-) -> int:
+    named: str | None, paths: tuple[str, ...], staged: bool, form: str, error_status: int
+) -> options.Answers:
     places = [os.path.abspath(path) for path in paths]  # noqa: PTH100  # Path.absolute keeps `..`
     findings, files = asking.ask(named, api.share.check_files(paths=places, staged=staged))
     errors = _errors(findings)
-    if as_json:
-        output.json(findings)
-    elif findings or not staged:
+    yield options.Failed(findings, error_status if errors else 0)
+    if findings or not staged:
         _print_findings(named, findings, files, form)
     if errors and staged:
         asking.note("not committed; fix it, or commit without the check: git commit --no-verify")
-    return errors
 
 
 def _errors(findings: list[Finding]) -> int:
@@ -192,9 +176,8 @@ def _check_against(
     prompts: Path | None,
     comment: Path | None,
     form: str,
-    as_json: bool,
-) -> int:
-    """Check what changed since a revision, and show its effect; return how many errors there are."""
+) -> options.Answers:
+    """Check what changed since a revision, and show its effect."""
     from vault_index import files, git
     from vault_index.entrypoints.words import fired
 
@@ -214,15 +197,12 @@ def _check_against(
     if comment:
         text = fired.comment(changed, tried, _errors(findings), now["text_only"], touched)
         comment.write_text(text, "utf-8")
-    if as_json:
-        values = {"commit": commit, "prompts": tried, "lessons": changed, "touched": touched}
-        output.json({**values, "findings": findings})
-    else:
-        _print_findings(named, findings, count_of_files, form)
-        # a runner obeys commands in what is printed, and titles are those of a pull request
-        for line in [] if form == "github" else fired.lines(changed, tried, touched):
-            output.say(line)
-    return _errors(findings)
+    values = {"commit": commit, "prompts": tried, "lessons": changed, "touched": touched}
+    yield options.Failed({**values, "findings": findings}, bool(_errors(findings)))
+    _print_findings(named, findings, count_of_files, form)
+    # a runner obeys commands in what is printed, and titles are those of a pull request
+    for line in [] if form == "github" else fired.lines(changed, tried, touched):
+        output.say(line)
 
 
 def _states(
@@ -251,11 +231,9 @@ def _states(
     return states[0], states[1]
 
 
-def _list_stale(named: str | None, as_json: bool) -> None:
+def _list_stale(named: str | None) -> options.Answers:
     answer = asking.ask(named, api.injection.stale_lessons())
-    if as_json:
-        output.json(answer)
-        return
+    yield answer
     if not answer["reasons"]:
         output.say("no lesson needs another look")
     for reason in answer["reasons"]:
@@ -265,19 +243,17 @@ def _list_stale(named: str | None, as_json: bool) -> None:
         asking.note("if it still holds: lessons check --confirm ID")
 
 
-def _confirm(named: str | None, lesson_ids: tuple[str, ...], as_json: bool) -> None:
+def _confirm(named: str | None, lesson_ids: tuple[str, ...]) -> options.Answers:
     if not lesson_ids:
         raise click.UsageError("name the lessons: lessons check --confirm ID")
     names = [client.name_in_vault(named, lesson_id) for lesson_id in lesson_ids]
     answer = asking.ask(named, api.injection.confirm(names=names, by=asking.speaker()))
-    if as_json:
-        output.json(answer)
-    else:
-        for lesson in answer["confirmed"]:
-            verb = "confirmed" if lesson["changed"] else "was confirmed today already:"
-            output.say(f"{verb} {lesson['id']}")
-            if lesson["released"]:
-                output.say(f"agents get it from now on: {lesson['path']}")
+    yield options.Failed(answer, bool(answer["failed"]))
+    for lesson in answer["confirmed"]:
+        verb = "confirmed" if lesson["changed"] else "was confirmed today already:"
+        output.say(f"{verb} {lesson['id']}")
+        if lesson["released"]:
+            output.say(f"agents get it from now on: {lesson['path']}")
     if answer["failed"]:
         hint = "correct these files, then confirm them again"
         raise VaultError("; ".join(answer["failed"]), hint)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from vault_index import api
-from vault_index.api import codec
 from vault_index.entrypoints.cli import asking, options, output
 from vault_index.entrypoints.words import count
 
@@ -38,8 +37,7 @@ def build_command(
     dry_run: bool,
     agent: str | None,
     project: bool,
-    as_json: bool,
-) -> None:
+) -> options.Answers:
     """Write the skills that are ready, or those of these tags.
 
     They come into skills/learned-TAG/ of the vault; commit them as you would your own. A skill that did
@@ -47,15 +45,12 @@ def build_command(
     built to where Claude Code loads skills, in your own folder or in this project's.
     """
     built = asking.ask(named, api.skill.build_ready(tags=list(tags), dry_run=dry_run))
-    if as_json:
-        output.json(list(map(codec.to_json, built)))
-    else:
-        _show(built, dry_run=dry_run)
+    deployed: dict[str, str] = {}
     if agent and not dry_run:
-        states = asking.ask(named, api.skill.deploy_built(project=_folder(project)))
-        _show_states({} if as_json else states)
-    if any(skill.state == "failed" for skill in built):
-        raise SystemExit(1)
+        deployed = asking.ask(named, api.skill.deploy_built(project=_folder(project)))
+    yield options.Failed(built, any(skill.state == "failed" for skill in built))
+    _show(built, dry_run=dry_run)
+    _show_states(deployed)
 
 
 @options.command("remove", "lessons skills remove --from claude", of=command)

@@ -199,8 +199,7 @@ def index_command(
     no_wait: bool,
     no_fetch: bool,
     only_floor: bool,
-    as_json: bool,
-) -> None:
+) -> options.Answers:
     """Bring the index up to date with the lesson files."""
     native.limit_memory(os.cpu_count() or 1)  # 100,000 lessons: a third less at the most
     if only_floor:
@@ -211,13 +210,11 @@ def index_command(
     if (vaults or engine) and not publish:
         raise click.UsageError("DIR and --engine go with --publish; --vault names a vault to index")
     if publish:
-        _publish(vaults or (named,), as_json, engine or "")
+        yield from _publish(vaults or (named,), engine or "")
         return
     values = {"rebuild": rebuild, "wait": not no_wait, "fetch": not no_fetch}
     stats = asking.ask(named, api.state.index(**values, read_all=not no_wait))
-    if as_json:
-        output.json(stats)
-        return
+    yield stats
     if stats.busy:
         output.say("another process is indexing")
         return
@@ -228,21 +225,19 @@ def index_command(
         output.say(f"{problem.path}:{problem.line}: {problem.message}")
 
 
-def _publish(vaults: Sequence[str | None], as_json: bool, engine: str) -> None:
+def _publish(vaults: Sequence[str | None], engine: str) -> options.Answers:
     if engine and engine != "ray" and not engine.startswith("ray://"):
         raise click.UsageError("--engine is ray or ray://HOST:PORT")
-    for named in vaults:
-        done = asking.ask(named, api.state.publish_index(engine=engine))
-        if as_json:
-            output.json(done)
-            continue
+    every = [asking.ask(named, api.state.publish_index(engine=engine)) for named in vaults]
+    yield every if len(every) > 1 else every[0]
+    for done in every:
         vectors = f"{done['added']} vectors added, {done['vectors']} in all"
         output.say(f"{done['uri']}: {vectors}, {done['rows']} rows written")
 
 
 @options.command("status", "lessons status --json", paged=True)
 @click.option("--check", is_flag=True, help="Only what is wrong; exit with status 1 if there is.")
-def status_command(named: str | None, check: bool, as_json: bool) -> None:
+def status_command(named: str | None, check: bool) -> options.Answers:
     """Show the vault, its use, and what is wrong.
 
     It looks at settings, index, lessons, model, the agent's hooks, PATH, watcher and git hooks, names
@@ -252,21 +247,16 @@ def status_command(named: str | None, check: bool, as_json: bool) -> None:
 
     if check:
         answer = doctor.report(named)
-        if as_json:
-            output.json(answer)
-        elif answer["ok"]:
+        yield options.Failed(answer, not answer["ok"])
+        if answer["ok"]:
             output.say("everything is fine")
-        else:
-            _print_troubles(answer["troubles"])
-        raise click.exceptions.Exit(0 if answer["ok"] else 1)
+        _print_troubles(answer["troubles"])
+        return
     state = asking.ask(named, api.state.report())
     vault = client.open_vault(named)
     state |= doctor.state(vault)
     troubles = doctor.report(named, whole=False)["troubles"]
-    if as_json:
-        state["troubles"] = troubles
-        output.json(state)
-        return
+    yield {**state, "troubles": troubles}
     for line in status.lines(state):
         output.say(line, indent=11)
     output.say(f"watcher    {status.watcher_line(state['watcher'])}", indent=11)
