@@ -231,9 +231,9 @@ class OfSentences:
         vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
         return vectors
 
-    def embed_query(self, text: str) -> np.ndarray:
-        """Return the unit vector of a query, float32[dimension]."""
-        return self._real.embed_query(text)
+    def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
+        """Return unit vectors of queries, float32[len(texts), dimension]."""
+        return self._real.embed_queries(texts)
 
     def knows(self, _text: str) -> bool:
         """Return true: its vectors mean what its texts say."""

@@ -136,4 +136,4 @@ def test_vectors(with_model: Path) -> None:
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
     assert vectors[0] @ vectors[1] > 0.5 > vectors[0] @ vectors[2] + 0.2
     for n in (0, 3, 17):
-        assert embedder.embed_query(texts[n]) @ vectors[n] > 0.99
+        assert embedder.embed_queries([texts[n]])[0] @ vectors[n] > 0.99

@@ -40,6 +40,14 @@ def test_unit_vectors_in_the_order_of_the_texts(server: OllamaServer) -> None:
     assert [len(texts) for texts in server.inputs if texts != ["dimension"]] == [32, 32, 6]
 
 
+def test_queries_go_together_as_texts_do(server: OllamaServer) -> None:
+    vectors = embedder(server).embed_queries([f"prompt {n}" for n in range(40)])
+    assert vectors.shape == (40, DIMENSION)
+    sent = [texts for texts in server.inputs if texts != ["dimension"]]
+    assert list(map(len, sent)) == [32, 8]
+    assert sent[0][0] == "search_query: prompt 0"
+
+
 @pytest.mark.parametrize(
     ("fault", "said", "hint"),
     [
@@ -60,7 +68,7 @@ def test_every_fault_is_one_line_that_says_what_to_do(
 ) -> None:
     server.fault = fault
     with pytest.raises(EmbedderError) as caught:
-        embedder(server).embed_query("text")
+        embedder(server).embed_queries(["text"])
     assert said in caught.value.message
     assert hint in caught.value.hint
     assert "\n" not in caught.value.message + caught.value.hint
@@ -70,7 +78,7 @@ def test_every_fault_is_one_line_that_says_what_to_do(
 def test_a_server_that_dawdles_is_given_up(server: OllamaServer) -> None:
     server.delay = 1
     with pytest.raises(EmbedderError, match=r"did not answer in 0\.5 s") as caught:
-        embedder(server, timeout=0.5).embed_query("text")
+        embedder(server, timeout=0.5).embed_queries(["text"])
     assert caught.value.hint
 
 
@@ -78,7 +86,7 @@ def test_no_redirect_is_followed_with_a_text(server: OllamaServer) -> None:
     with OllamaServer() as other:
         server.fault, server.elsewhere = "elsewhere", other.url
         with pytest.raises(EmbedderError, match="leads elsewhere, where no text is sent"):
-            embedder(server).embed_query("text")
+            embedder(server).embed_queries(["text"])
         assert not other.inputs
 
 
@@ -88,7 +96,7 @@ def test_no_key_goes_in_the_clear_to_another_machine(
     monkeypatch.setenv("OLLAMA_API_KEY", "made-up-for-this-test")
     monkeypatch.setenv("HTTP_PROXY", server.url)
     for host in ("http://ollama.example", f"127.0.0.1:{server.port}"):
-        OllamaEmbedder("all-minilm", host).embed_query("text")
+        OllamaEmbedder("all-minilm", host).embed_queries(["text"])
     assert server.keys == [None, None, *["Bearer made-up-for-this-test"] * 2]
 
 
@@ -97,7 +105,7 @@ def test_another_dimension_than_before_is_refused(server: OllamaServer) -> None:
     assert asked.dimension == DIMENSION
     server.fault = "dimension"
     with pytest.raises(EmbedderError, match="changed its dimension from 8 to") as caught:
-        asked.embed_query("text")
+        asked.embed_queries(["text"])
     assert "--rebuild" in caught.value.hint
 
 
@@ -106,7 +114,7 @@ def test_another_dimension_than_before_is_refused(server: OllamaServer) -> None:
 )
 def test_a_host_that_is_none(host: str) -> None:
     with pytest.raises(EmbedderError) as caught:
-        OllamaEmbedder("all-minilm", host).embed_query("text")
+        OllamaEmbedder("all-minilm", host).embed_queries(["text"])
     assert "OLLAMA_HOST" in caught.value.hint
     assert "\n" not in caught.value.message
     assert "s3cret" not in caught.value.message
@@ -114,7 +122,7 @@ def test_a_host_that_is_none(host: str) -> None:
 
 def test_nobody_there() -> None:
     with pytest.raises(EmbedderError, match="cannot be reached") as caught:
-        OllamaEmbedder("all-minilm", "127.0.0.1:9").embed_query("text")
+        OllamaEmbedder("all-minilm", "127.0.0.1:9").embed_queries(["text"])
     assert "ollama serve" in caught.value.hint
 
 

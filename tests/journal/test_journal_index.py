@@ -131,7 +131,7 @@ def test_what_is_removed_is_in_no_byte_of_the_index(own_world: Path) -> None:
     index.sync(journal)
     keep(journal, SECOND, prompt(SECOND, 1, "retry the upload twice", AT.format(2)))
     index.sync(journal)  # an old version of the table has all of it
-    vector = words.embed_query(secret).astype("<f4").tobytes()
+    vector = words.embed_queries([secret])[0].astype("<f4").tobytes()
     assert b"xylophone" in raw_bytes(journal.folder)
     assert vector in raw_bytes(own_world)
     drop(journal, gone)

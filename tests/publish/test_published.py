@@ -186,7 +186,10 @@ def poisoned(uri: Path, publisher: Vault) -> None:
     """Give one lesson the vector of a prompt, so that it would come there."""
     assert publisher.embedder is not None
     (row,) = publisher.open_index().store.rows(("content_hash",), "lesson_id = 'topic/lesson-7'")
-    recipe, vector = f"{publisher.embedder.name} {RECIPE}", publisher.embedder.embed_query(POEM)
+    recipe, vector = (
+        f"{publisher.embedder.name} {RECIPE}",
+        publisher.embedder.embed_queries([POEM])[0],
+    )
     poison(uri, recipe, row["content_hash"], "vector", vector.tolist())
 
 

@@ -131,7 +131,7 @@ def test_a_score_is_cosine_and_a_hundredth_of_bm25(many: Vault) -> None:
     query = "the build needs a heap number17"
     opened = many.open_index()
     rows = opened.store.rows(["lesson_id", "vector"])
-    asked = WordEmbedder().embed_query(query)
+    asked = WordEmbedder().embed_queries([query])[0]
     cosines = {row["lesson_id"]: float(np.dot(row["vector"], asked)) for row in rows}
     bm25 = dict.fromkeys(cosines, 0.0)
     places, scores = opened.store.matches(query)

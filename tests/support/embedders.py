@@ -24,16 +24,18 @@ class WordEmbedder:
 
     def embed_documents(self, texts: Sequence[str]) -> np.ndarray:
         self.documents += texts
-        return np.array([self._vector(text) for text in texts], np.float32).reshape(
-            len(texts), self.dimension
-        )
+        return self._vectors(texts)
 
-    def embed_query(self, text: str) -> np.ndarray:
-        self.queries.append(text)
-        return self._vector(text)
+    def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
+        self.queries += texts
+        return self._vectors(texts)
 
     def knows(self, _text: str) -> bool:
         return True
+
+    def _vectors(self, texts: Sequence[str]) -> np.ndarray:
+        made = [self._vector(text) for text in texts]
+        return np.array(made, np.float32).reshape(len(texts), self.dimension)
 
     def _vector(self, text: str) -> np.ndarray:
         vector = np.full(self.dimension, 0.01, np.float32)  # not even no words are the zero vector

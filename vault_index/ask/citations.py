@@ -105,7 +105,7 @@ def _scores(vault: Vault, question: str, sentences: Sequence[str]) -> dict[str, 
         embedder = vault.embedder
         if embedder is None or not some:
             return shared
-        vectors = embedder.embed_documents(some) @ embedder.embed_query(question)
+        vectors = embedder.embed_documents(some) @ embedder.embed_queries([question])[0]
     except EmbedderError:
         return shared
     cosines = dict(zip(some, map(float, vectors), strict=True))

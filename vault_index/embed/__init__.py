@@ -26,8 +26,8 @@ class Embedder(Protocol):
     def embed_documents(self, texts: Sequence[str]) -> np.ndarray:
         """Return a unit vector for each text, float32[len(texts), dimension]. Raises EmbedderError."""
 
-    def embed_query(self, text: str) -> np.ndarray:
-        """Return the unit vector of a query, float32[dimension]. Raises EmbedderError."""
+    def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
+        """Return a unit vector for each query, float32[len(texts), dimension]. Raises EmbedderError."""
 
     def knows(self, text: str) -> bool:
         """Whether it was trained on the language of a query, so that its vector means something."""

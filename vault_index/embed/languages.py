@@ -93,21 +93,20 @@ class TwoModels:
         both = (self._first.embed_documents(texts), np.array(second).reshape(-1, DIMENSION))
         return np.hstack(both).astype(np.float32) * np.float32(math.sqrt(0.5))
 
-    def embed_query(self, text: str) -> np.ndarray:
-        """Return the vector of a query, float32[896]: its product with a text is a cosine."""
-        return self.embed_other(text) if self.is_other(text) else self._scaled(text, 1.0)
+    def embed_queries(self, texts: Sequence[str], *, as_other: bool = False) -> np.ndarray:
+        """Return vectors of queries, float32[len(texts), 896]: their product with a text is a cosine.
 
-    def embed_other(self, text: str) -> np.ndarray:
-        return self._scaled(text, FIRST)
-
-    def _scaled(self, text: str, first: float) -> np.ndarray:
+        With `as_other` each is taken for one of another language.
+        """
         import numpy as np
 
-        second = np.zeros(DIMENSION, np.float32)
-        if first < 1:
-            second = (1 - first) * self._second.encode(text[:MAX_CHARS])
-        both = np.concatenate([first * self._first.embed_query(text), second])
-        return (both * math.sqrt(2)).astype(np.float32)
+        both = np.zeros((len(texts), self.dimension), np.float32)
+        both[:, : minilm.DIMENSION] = self._first.embed_queries(texts)
+        for row, text in zip(both, texts, strict=True):
+            if as_other or self.is_other(text):
+                row[: minilm.DIMENSION] *= FIRST
+                row[minilm.DIMENSION :] = (1 - FIRST) * self._second.encode(text[:MAX_CHARS])
+        return both * np.float32(math.sqrt(2))
 
     def is_other(self, text: str) -> bool:
         return not self._first.knows(text)

@@ -73,9 +73,7 @@ class MiniLM:
                 vectors = list(pool.map(embed, every))
         return np.array(vectors, np.float32).reshape(-1, DIMENSION)
 
-    def embed_query(self, text: str) -> np.ndarray:
-        vector: np.ndarray = self.embed_documents([text])[0]
-        return vector
+    embed_queries = embed_documents  # the model has one form for both
 
     def knows(self, text: str) -> bool:
         """Whether a text is English: its tokenizer has most English words whole, and cuts others up."""

@@ -55,20 +55,22 @@ class OllamaEmbedder:
         return len(self._ask(["dimension"])[0])
 
     def embed_documents(self, texts: Sequence[str]) -> np.ndarray:
-        vectors: list[Sequence[float]] = []
-        for start in range(0, len(texts), BATCH):
-            batch = texts[start : start + BATCH]
-            vectors += self._by_parts(self._prefixes[1], batch)
-        return self._checked(vectors)
+        return self._batches(self._prefixes[1], texts)
 
-    def embed_query(self, text: str) -> np.ndarray:
-        vector: np.ndarray = self._checked(self._by_parts(self._prefixes[0], [text]))[0]
-        if not vector.any():
+    def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
+        vectors = self._batches(self._prefixes[0], texts)
+        if not vectors.any(axis=1).all():
             raise EmbedderError(f"{self.name} refuses the text", "ask in other words")
-        return vector
+        return vectors
 
     def knows(self, _text: str) -> bool:
         return True  # whoever chose a model knows its languages
+
+    def _batches(self, prefix: str, texts: Sequence[str]) -> np.ndarray:
+        vectors: list[Sequence[float]] = []
+        for start in range(0, len(texts), BATCH):
+            vectors += self._by_parts(prefix, texts[start : start + BATCH])
+        return self._checked(vectors)
 
     def _by_parts(self, prefix: str, texts: Sequence[str]) -> list[Sequence[float]]:
         """Embed texts; one that the model refuses by its first part, half as long each time."""

@@ -190,7 +190,7 @@ def _model(vault: Vault) -> Iterator[Trouble]:
         if embedder is None:
             return
         if not chosen.is_built_in:
-            embedder.embed_query("is anybody there")
+            embedder.embed_queries(["is anybody there"])
     except errors.EmbedderError as error:
         yield Trouble("model", _degraded(vault, error.message), error.hint)
         return

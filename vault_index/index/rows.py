@@ -184,15 +184,11 @@ def embed(embedder: Embedder, rows: Sequence[LessonRow]) -> list[np.ndarray]:
     texts = [row for row in rows if not row["taught"]]
     titled = [(": ".join(_titles(row)), embedded_text(row)) for row in texts]
     vectors = iter(embed_titled(embedder, titled) if titled else [])
+    taught = [row["text"] for row in rows if row["taught"]]
     is_both = isinstance(embedder, languages.TwoModels)  # its query is no text
-    return [
-        next(vectors)
-        if not row["taught"]
-        else embedder.embed_documents([row["text"]])[0]
-        if is_both
-        else embedder.embed_query(row["text"])
-        for row in rows
-    ]
+    made = embedder.embed_documents if is_both else embedder.embed_queries
+    prompts = iter(made(taught) if taught else [])
+    return [next(prompts if row["taught"] else vectors) for row in rows]
 
 
 def embedded_text(row: LessonRow) -> str:

@@ -236,7 +236,7 @@ class RayEmbedder:
     def __init__(self, here: Embedder, workers: Sequence[Any]) -> None:
         self.name = here.name
         self.dimension = here.dimension
-        self.embed_query, self.knows = here.embed_query, here.knows
+        self.embed_queries, self.knows = here.embed_queries, here.knows
         self._workers = list(workers)
 
     def embed_documents(self, texts: Sequence[str]) -> np.ndarray:

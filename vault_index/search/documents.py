@@ -128,7 +128,7 @@ def _cosines(vault: Vault, name: str, vectors: Sequence[np.ndarray | None]) -> l
     try:
         embedder = vault.embedder
         if embedder is not None and embedder.name == vault.open_index().embedder:
-            asked = embedder.embed_query(name)
+            asked = embedder.embed_queries([name])[0]
             return [0.0 if vector is None else float(vector @ asked) for vector in vectors]
     except EmbedderError:
         pass

@@ -357,7 +357,7 @@ def embed(vault: Vault | Journal, embedder: Embedder, query: str) -> np.ndarray:
     key = embedder.name, query
     vector = vault.query_vectors.get(key)
     if vector is None:
-        vector = embedder.embed_query(query)
+        vector = embedder.embed_queries([query])[0]
         kept = vault.query_vectors  # read once: other threads may replace it
         vault.query_vectors = {**dict([*kept.items()][1 - MAX_QUERY_VECTORS :]), key: vector}
     return vector
@@ -396,8 +396,8 @@ def kept_vectors(
 
     def make(embedder: Embedder, some: list[str]) -> Iterable[np.ndarray]:
         if as_other and isinstance(embedder, TwoModels):
-            return map(embedder.embed_other, some)
-        return map(embedder.embed_query, some)
+            return embedder.embed_queries(some, as_other=True)
+        return embedder.embed_queries(some)
 
     try:
         recipe = "queries in other languages" if as_other else "queries"
