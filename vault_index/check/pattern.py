@@ -1,7 +1,7 @@
 """Patterns as data: the rules in `patterns/*.toml`, compiled when a text first needs them.
 
 A file has an optional table `words`, which names parts of regular expressions (`%AGENT%` in a regex
-stands for `AGENT`), and a list of `[[pattern]]`:
+stands for `AGENT`), one of `forms` (see `form`), and a list of `[[pattern]]`:
 
     id        short name, printed with each finding
     why       what is wrong, in words
@@ -178,7 +178,18 @@ def rules(name: str, where: str | None = None) -> tuple[Pattern, ...]:
 @functools.cache
 def load(name: str) -> tuple[Pattern, ...]:
     """Read `patterns/NAME.toml`."""
-    return parse((FOLDER / f"{name}.toml").read_text("utf-8"))
+    return _patterns(_data(name))
+
+
+@functools.cache
+def form(name: str, key: str) -> re.Pattern[str]:
+    """Return the alternatives under a key of the table `forms` of `patterns/NAME.toml`, as one."""
+    return re.compile("|".join(_data(name)["forms"][key]))
+
+
+@functools.cache
+def _data(name: str) -> dict[str, Any]:
+    return tomllib.loads((FOLDER / f"{name}.toml").read_text("utf-8"))
 
 
 @functools.cache
@@ -189,7 +200,10 @@ def by_id(name: str, pattern_id: str) -> Pattern:
 
 def parse(text: str) -> tuple[Pattern, ...]:
     """Read patterns from TOML. Raises ValueError for an unknown key, TypeError for a missing one."""
-    data = tomllib.loads(text)
+    return _patterns(tomllib.loads(text))
+
+
+def _patterns(data: Mapping[str, Any]) -> tuple[Pattern, ...]:
     words: dict[str, str] = {}
     for word, regex in data.get("words", {}).items():
         words[word] = _filled(regex, words)

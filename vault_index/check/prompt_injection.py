@@ -136,23 +136,7 @@ _ASCII_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _MIXED_WORD = re.compile(r"[^\W\d_]*[A-Za-z][^\W\d_]*")
 
 _WORDS_BEFORE = 100  # characters in which a word shows that what follows is quoted
-_BEFORE_ORDER = re.compile(
-    r"(?i)(?:^|[.!?:;,>)\]\"'`*(|\n\u2013\u2014\u201c-]|\b(?:please|kindly|and|or|but|then|must|should|shall|will|now|you|just|first|also|so|instead"
-    r"|simply|always|immediately|can|may|next|hereby|important|attention|claude|assistant|agents?|ai|(?:have|need|are|required) to))\s*\Z"
-)
 _QUOTED = re.compile(r"[\"'`\u201c\u2018\u00ab\u201e\u300c][^\"'`\u201d\u2019\u00bb\n]{0,60}\Z")
-_REPORTED = re.compile(
-    r"(?i)\b(?:users?|customers?|attackers?|somebody|someone|inputs?|typed?|types|wrote|writes?|written|said|says?|such as|like|tests?"
-    r"|injections?|jailbreaks?|payloads?|contains?|attacks?|phrases?|sentences?|prompts?|e\.g\.|example|block(?:s|ed|list)?|detects?|filters?)\b"
-)
-# the same in other languages, anywhere in the line
-_REPORTED_ELSEWHERE = re.compile(
-    "(?i)攻击|攻擊|攻撃|注入|案例|事例|書かれ|写着|写道|공격|\\b(?:angreifer|angriff|attaque|atacante|ataque|attacco|aanval|atak|атак)"
-)
-_SCOPE = re.compile(
-    r"(?i) (?:in|of|from|on|for|when|if|while|inside|within|where|until|unless)\b(?! (?:(?:the|your|this|my|our) )?"
-    r"(?:system|prompt|users?|developers?|conversation|chat|session|context|task|messages?|now|anthropic|openai|operator|human|file|request|answer|repl)\b)"
-)
 _ALL_OF_THEM = re.compile(r"(?i)\b(?:all|any|every|each|your)\b")
 _GATED = ("", "sign", "turn")  # views in which a warning needs a score, too
 _WORD = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{1,2}|\\w+")
@@ -282,14 +266,17 @@ def _severity(rule: Pattern, plain: str, match: re.Match[str]) -> str:
     before = plain[max(line, match.start() - _WORDS_BEFORE) : match.start()]
     end = plain.find("\n", match.end(), match.end() + _WORDS_BEFORE)
     after = plain[match.end() : end if end >= 0 else match.end() + _WORDS_BEFORE]
-    if _QUOTED.search(before) and (
-        _REPORTED.search(before) or _REPORTED_ELSEWHERE.search(before + after)
-    ):
+    reported, elsewhere = (_form(name) for name in ("reported", "reported_elsewhere"))
+    if _QUOTED.search(before) and (reported.search(before) or elsewhere.search(before + after)):
         return WARNING
     if rule.order and not _is_order(plain, match.start()):
         return WARNING
-    scoped = rule.id == _SCOPED and _SCOPE.match(match.string, match.end())
+    scoped = rule.id == _SCOPED and _form("scope").match(match.string, match.end())
     return WARNING if scoped and not _ALL_OF_THEM.search(match[0]) else ERROR
+
+
+def _form(name: str) -> re.Pattern[str]:
+    return pattern.form(_FILE, name)
 
 
 def _is_order(plain: str, start: int) -> bool:
@@ -297,7 +284,7 @@ def _is_order(plain: str, start: int) -> bool:
     before = plain[max(0, start - 30) : start]
     if before.endswith("\n") and before[-2:-1].isalnum():
         return plain[start].isupper()  # or it is a sentence that goes on
-    return bool(_BEFORE_ORDER.search(before)) or not plain[start].isascii()
+    return bool(_form("before_order").search(before)) or not plain[start].isascii()
 
 
 def _signs(plain: str) -> Iterator[_Found]:
@@ -385,22 +372,6 @@ def _characters(text: str, unreported: str) -> Iterator[_Found]:
 # `decoded` writes them plainly, so that the other searches see them. Only what has words of orders to
 # an agent when it is decoded is changed: ids, checksums and abbreviations stay.
 
-_ORDERS = frozenset(
-    """
-    admin agent agents all allow always any approve asking assistant authorized backdoor before change
-    code command commands comply config confirm copy credentials curl delete description developer disable
-    disregard do download drop env every execute exfiltrate export file files follow forget from give
-    grant hide history home http https ignore include inform install instruction instructions into
-    it key keys leak leave mention merge message must never not obey of open order orders output
-    override password passwords permission permissions post previous print private prompt prompts
-    public pull push put read remove repository request reveal review root rules run secret secrets
-    send server set settings shell show skip ssh sudo system tell tests text the their them then this to
-    token tokens told upload user users variables where wget with without write you your
-    """.split()
-)
-# of these, some: "the" and "it" alone are chance
-_COMMON = {"before", "every", "their", "where"}
-_TELLING = frozenset(word for word in _ORDERS if len(word) > 4) - _COMMON
 _MIN_TELLING = 2
 _MIN_ORDERS = 4  # words of orders; or half of all words
 _MAX_BLOBS = 50  # that are decoded; a text with more is data
@@ -429,7 +400,7 @@ def _rejoined(line: str) -> str:
     """Return a line with the letters of words together, if words of orders come to light."""
     plain = _SPLIT.sub(lambda run: run[0].replace(run["between"], ""), line)
     new = set(_words(plain)) - set(_words(line))
-    return plain if len(new & _TELLING) >= _MIN_TELLING else line
+    return plain if sum(map(_is_telling, new)) >= _MIN_TELLING else line
 
 
 def _unpacked(line: str) -> str:
@@ -439,9 +410,14 @@ def _unpacked(line: str) -> str:
 
 def _has_orders(words: str) -> bool:
     every = _words(words)
-    orders = [word for word in every if word in _ORDERS]
-    enough = len(orders) >= _MIN_ORDERS or 2 * len(orders) > len(every)
-    return bool(_COMMAND.search(words)) or (enough and not _TELLING.isdisjoint(orders))
+    telling = sum(map(_is_telling, every))
+    orders = telling + sum(_form("common").fullmatch(word) is not None for word in every)
+    enough = orders >= _MIN_ORDERS or 2 * orders > len(every)
+    return bool(_COMMAND.search(words)) or (enough and telling > 0)
+
+
+def _is_telling(word: str) -> bool:
+    return _form("telling").fullmatch(word) is not None
 
 
 def _words(text: str) -> list[str]:

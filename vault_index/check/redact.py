@@ -1,7 +1,7 @@
 """Secrets out of a text, each replaced by what it was: `[redacted: aws key]`.
 
-The rules of `lessons check`, and stricter ones for a private record that nobody reviews: whatever a
-name calls a password, whole private keys, and tokens that look random.
+The rules of `lessons check` and those of its strict level, whole private keys, and tokens that look
+random.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from vault_index.check import secrets
 
 _RANDOM = "random text"
-_SECRET = "secret"
 _KEY = "private key"
 # how doubtful a rule is about what a secret is: it knows the form, or the value, or has but a name
 _FORMED, _VALUED, _NAMED_SO, _LOOKS_SO = range(4)
@@ -39,70 +38,6 @@ _TURNS = 0.24  # of the characters of a random token; names in code have .15 and
 _BITS = 3.2  # of entropy a character
 _INTEGRITY = re.compile(r"(?i)sha\d{1,3}[-:]$")
 
-_NAME = (
-    r"(?:pass(?:word|wd|phrase|code|wort)?|pwd|pw|secret|token|api[_-]?key|auth[_-]?key|access[_-]?key"
-    r"|private[_-]?key|encryption[_-]?key|signing[_-]?key|secret[_-]?key|credentials?|kennwort|senha"
-    r"|contraseña|wachtwoord)"
-)
-_NO_SECRET = (
-    r"(?![_-]?(?:name|id|header|path|ur[il]|file|type|ref|field|prefix|length|ttl|policy|hash|env|count"
-    r"|size|index|version|class|format|s?\b[\"']?\s?[:=]\s?\d{1,7}\b))"
-)
-# `password: value` in JSON, YAML, env files, code and flags; whatever it is, in quotes. In a command
-# `pwd`:/code is a folder.
-_NAMED = re.compile(
-    rf"(?i)(?<![a-z])(?-i:(?!PASS:))(?!pwd[`)}}]?:/){_NAME}{_NO_SECRET}(?:[_-]\w{{1,30}})?\\?[\"'`]?\]?\s{{0,4}}(?::=|=>|[:=])\s{{0,4}}"
-    r"(?:[bru]?(?P<slash>\\?)(?P<quote>[\"'`])(?P<quoted>[^\"'`\n]{4,300}?)(?P=slash)(?P=quote)"
-    r"|(?P<plain>[^\s\"'`,;(){}\[\]<>|\\$&]{4,300})(?![(\[{]))"
-)
-# the same with the value below the name: `name: DB_PASSWORD`, then `value: ...`
-_BELOW = re.compile(
-    rf"(?i){_NAME}{_NO_SECRET}(?:[_.-]\w{{1,30}})?\\?[\"'`]?(?:</\w{{1,20}}>|[ \t]?[,:={{(\[\])]){{0,3}}"
-    r"[ \t]*(?:#[^\n]{0,100})?\r?\n"
-    r"(?:(?![^\n]{0,80}(?:\b(?:name|key)[\"']?[ \t]*[:=>]|\bvalue_?from\b|\bref\b)"
-    r"|[ \t>+]*(?:-[ \t]|[}\])]|</))[^\n]{0,200}\n){0,2}?"
-    r"[ \t>+-]{0,60}[\"'<]?(?:\w{1,20}[_-]?)?(?:value|default|string)[\"']?[ \t]*(?:>|:=|=>|[:=])[ \t]*"
-    r"(?:(?P<quote>[\"'`])(?P<quoted>[^\"'`\n]{4,300})(?P=quote)"
-    r"|(?P<plain>[^\s\"'`,;(){}\[\]<>|\\$&]{4,300})(?![(\[{]))"
-)
-_UPPER_NAMED = re.compile(
-    r"\b[A-Z0-9_]{0,40}(?:PASS(?:WORD|WD|PHRASE)?|PWD|SECRET|TOKEN|API_?KEY|CREDENTIALS?|PRIVATE_?KEY)"
-    r"(?:_[A-Z0-9]{1,12})?=(?P<plain>[^\s\"'`$<(;&|]{4,300})"
-)
-_FLAG = re.compile(
-    r"(?i)(?<![\w-])--?(?:\w+-){0,3}(?:password|passwd|passphrase|pass|pwd|token|secret|api-?key|pat)"
-    r"(?:=|\s{1,3})[\"']?(?P<plain>[^\s\"'`$<>(;&|-][^\s\"'`$<>(;&|]{4,300})"
-)
-_LOGIN = re.compile(
-    r"(?i)(?:\bauthorization[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?:basic|bearer|token)"
-    r"|\blogin\s{1,4}\S{1,60}\s{1,4}password)\s{1,4}(?P<plain>[^\s\"'`$<>(]{8,600})"
-)
-# the option of commands that is a password; a word is one, too, unless a sentence goes on with it
-_OPTION = re.compile(
-    r"(?i)(?:\bsshpass\s+-p\s*|\b(?:mysql(?:dump|admin)?|mariadb)\b[^\n;|]{0,200}?\s-p"
-    r"|\bredis-cli\b[^\n;|]{0,200}?\s-a\s+|\blogin\b[^\n;|&,]{0,200}?\s-p\s+)[\"']?"
-    r"(?!(?:leaves?|exposes?|prints?|asks?|shows?|needs?|puts?|reads?|takes?|makes?|leaks?|prompts?"
-    r"|keeps?|stays?|goes|ends|does|would|will|with|without|instead|because|since|flag|option"
-    r"|argument|that|this|then|from|into|only|must|when|where|which)\b)"
-    r"(?P<plain>[^\s\"'`$<>(;&|-][^\s\"'`$<>(;&|]{3,300})"
-)
-# each with words of which a text has one, in lower case, where the expression matches: most have none
-_BY_NAME = (
-    (_NAMED, (":", "=")),
-    (_UPPER_NAMED, ("=",)),
-    (_FLAG, ("-",)),
-    (_LOGIN, ("authorization", "login")),
-    (_OPTION, (" -p", " -a")),
-    (_BELOW, ("value", "default", "string")),
-)
-_NO_VALUE = re.compile(
-    r"(?i)^(?:[$%{<@*&!.(]|\[redacted)|^(?:none|null|nil|true|false|undefined|string|str|bytes|text|int"
-    r"|optional|required|any|object|number|boolean|bool|self|process|os|env|config|settings|request|req"
-    r"|args|options|params|data|input|user|this|ctx|secrets?|vault|getenv|await|new|not|is|the|and|in"
-    r"|password|passwd|token|redacted|hidden|removed|prompt|stdin|missing|invalid|expired|empty)\b"
-    r"|[*x•.]{4,}|^[\W_]*$|^[/~.]/|^https?://[^@]*$"
-)
-_CODE = re.compile(r"^[A-Za-z_][\w]*(?:\.[A-Za-z_]\w*)+$|^[a-z_]+[A-Z]\w*$|^[a-z]+_\w+$")
 _PEM = re.compile(
     r"-----BEGIN (?:[A-Z0-9 ]{1,40} )?PRIVATE KEY(?: BLOCK)?-----"
     r"(?P<body>(?:(?!-----BEGIN)[\s\S]){0,20000}?)-----END "
@@ -165,14 +100,15 @@ def _redacted(text: str, keeps_lines: bool) -> str:
 
 def _spans(text: str) -> Iterator[tuple[int, int, int, str]]:
     """Yield where secrets begin and end, how doubtful it is what they are, and what they are."""
-    for start, stop, rule in secrets.spans(text):
+    for start, stop, rule in secrets.spans(text, strict=True):
         name = _ARTICLE.sub("", rule.why).lower()
+        if rule.where:
+            yield start, stop, _NAMED_SO, name
+            continue
         after = (_KEY_LINES if "private key" in name else _REST).match(text, stop)
         begin = stop - len(text[start:stop].lstrip())
         end = _to_quote(text, begin, after.end() if after else 0)
         yield begin, end, _VALUED if rule.value else _FORMED, name
-    for begin, end in _named(text):
-        yield begin, end, _NAMED_SO, _SECRET
     if "PRIVATE KEY" in text or "Private-Lines" in text:
         for regex in (_PEM, _PUTTY):
             for match in regex.finditer(text):
@@ -205,21 +141,6 @@ def _to_quote(text: str, begin: int, end: int) -> int:
         if close > 0 and not any(sign in text[end:close] for sign in " \n\t"):
             return close
     return end
-
-
-def _named(text: str) -> Iterator[tuple[int, int]]:
-    lowered = text.lower()
-    for regex in [regex for regex, words in _BY_NAME if any(map(lowered.__contains__, words))]:
-        for match in regex.finditer(text):
-            group = "quoted" if match.groupdict().get("quoted") else "plain"
-            value = match[group] if group == "quoted" else match[group].rstrip(".:*_`")
-            if len(value) < 4 or value.isdecimal() or _NO_VALUE.search(value):
-                continue
-            may_be_code = group == "plain" and regex not in (_UPPER_NAMED, _LOGIN, _OPTION)
-            if may_be_code and (_CODE.search(value) or value.isalpha()):
-                continue
-            if not secrets.is_placeholder(value):
-                yield match.start(group), match.start(group) + len(value)
 
 
 def _tokens(text: str) -> Iterator[tuple[int, int]]:

@@ -10,6 +10,11 @@ The patterns are in `patterns/secrets.toml`. Their key `value` says how sure a m
     base64   the group `value` is a secret if it is base64 of a text other than a placeholder
     quoted   as `random`, for a value in quotes, which may have the signs of code
     argument the group `value` is a secret unless it may be a word of a sentence
+    named    the group `value` is a secret, unless it is a type, or a word of a sentence
+    bare     as `named`, for a value without quotes, which may be code
+
+Patterns of the strict level (`where = "strict"`) are for a private record that nobody reviews: see
+`redact`. Forms of values, such as placeholders, are in the table `forms` of the same file.
 """
 
 from __future__ import annotations
@@ -29,64 +34,12 @@ from vault_index.lesson.file import LessonFile
 from vault_index.lesson.frontmatter import metadata_of
 
 RULE = "secret"
-# in place of a secret: words that say so, references to a store
-_PLACEHOLDER_WORD = re.compile(
-    r"(?i)^[\W_]*$|x{4,}|\*{3,}|\.{3,}|…|•{3,}|^:\w+$"
-    r"|example|beispiel|placeholder|platzhalter|mot[_-]?de[_-]?passe|contrase|senha|utilisateur|benutzer|kennwort|change[_-]?(?:me|it|this)|your[_-]?|[_-]here$|redacted|dummy|^fake|sample|^todo|^foo"
-    r"|not[_-]?a?[_-]?real|(?-i:^[A-Z]+(?:_[A-Z]+)*$)|^process\.env|^os\.environ|^env\.|^secrets?[.:/]|^(?:vault|kv)[.:/]|^op://|^ENC[\[(]|^!vault|^(?:1password|bitwarden|keepass\w*|lastpass|keychain|keyring|gopass|dashlane)|(?-i:^Ag[A-Z][A-Za-z0-9+/]{40})|^age1|^vault:v\d|^arn:|^ssm:|^file:"
-    r"|^(?:pass(?:word|wd|wort)?|my[_-]?(?:password|secret|token)|secret|s3cret|token|geheim|hunter2|qwerty|admin|root|user|test(?:ing)?|guest|demo|letmein"
-    r"|(?:wrong|invalid|valid|correct|new|old|test|secure|strong|some)[_-]?pass(?:word|wd|wort)?|test@"
-    r"|p[a@4][s5$]{2}w[o0]rd|bar|null|none|nil|undefined|true|false)\d{0,4}!?$|^12345\d*$|^(?:super|top|very|my)[_-]?s[e3]cr[e3]t$"
-)
-# the name of a secret or of a file, in place of what it holds: `prod-api-key-v2`, `reader-9f2c41.json`
-_NAMED = re.compile(
-    r"(?=.*(?:key|secret|token|password|passwd|credential)s?(?:$|[-_/.]))"
-    r"[a-z]{1,16}\d{0,2}(?:[-_/.](?:[a-z]{1,16}\d{0,2}|v?\d{1,4}))+"
-    r"|[\w./-]*\w\.(?:json|ya?ml|toml|ini|txt|csv|pem|crt|key|p12|jks|env|conf|cfg|db|log)"
-)
 _TEXT_FRAGMENT = "#:~:text="  # of an address
 # and variables, calls, tags
 _PLACEHOLDER_SIGN = re.compile(r"^[$<%@&(\[!{]|\$\{|\$\(|\{\{|\(\)?$")
-# of a value in quotes only what a language replaces: a secret may begin with any sign
-_VARIABLE = re.compile(
-    r"\$\{[\w.:?-]*\}|\$\([\w ./-]*\)|\{\{[\w .|-]*\}\}|<[\w .-]{1,40}>"
-    r"|%[A-Za-z_]+%|@[A-Z_]+@|\$[A-Za-z_]{3,}\b"
-)
-# in a key of a known form
-_FAKE_KEY = re.compile(
-    r"(?i)x{4,}|\*{3,}|\.{3,}|…|example|placeholder|your[_-]|redacted|dummy|fake|sample|\$\{|\{\{|<"
-    r"|0{8,}|0123456789|1234567890|abcdefgh|deadbeefdead"
-)
-# secrets that documentation uses
-_DOCUMENTED = (
-    "4eC39HqLyjWDarjtT1zdp7dc",
-    "BQokikJOvBiI2HlWgH4olfQ2",
-    "eyJzdWIiOiIxMjM0NTY3ODkw",
-    "JBSWY3DPEHPK3PXP",
-    "6LeIxAcTAAAAA",  # of reCAPTCHA, which pass always
-    "R9h/cIPz0gi.URNNX3kh2OPST9",
-    "GEZDGNBVGY3TQOJQ",
-    "QWxhZGRpbjpvcGVuIHNlc2FtZQ",
-    "abandon abandon",
-    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq",  # Azurite
-    "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGy",  # the Cosmos DB emulator
-    "legal winner thank",
-    "letter advice cage",
-    "123e4567-e89b-12d3-a456-426614174000",
-    "12345678-1234-",
-    "550e8400-e29b-41d4-a716-446655440000",
-    "f47ac10b-58cc-4372-a567-0e02b2c3d479",
-    "6ba7b810-9dad-11d1-80b4-00c04fd430c8",
-)
-# names with digits: a value of this form is not a secret
-_NAME = re.compile(
-    r"(?i)^(?:sha-?\d+|md[45]|utf-?\d+|base-?\d+(?:url)?|argon2\w{0,2}|bcrypt|scrypt|pbkdf2\S{0,20}|oauth-?\d\S{0,10}|http/?\d\S{0,4}|ed25519|x\.?509"
-    r"|[rhep]s\d{3}|aes-?\d+\S{0,6}|gpio\d+|pkcs-?\d+|tls\S{0,5}|ipv\d|k8s|s3|ec2|v?\d+(?:\.\d+)+\S{0,10}|\d+[a-z]{1,4}|\d+-\w+|[a-z]+-[a-z]+-\d|(?:[a-z]+-)+[a-z]+\d|[a-z]+e2e\d?[a-z]*|[a-z]+(?::\w+)*:v\d+|\d{4}-\d\d-\d\dT\S*"
-    r"|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
-    r"|[\w.-]+/[\w./-]+@[\w.-]+|[\w-]+(?:\.[\w-]+)+/[\w.-]+(?:/[\w.:@-]+)+)$"
-)
 # code, a path, an address
 _CODE = re.compile(r"[({\[=]|://|^[./~]|^--?\w|\.[A-Za-z]\w{0,3}$|::|->")
+_IDENTIFIER = re.compile(r"^[A-Za-z_][\w]*(?:\.[A-Za-z_]\w*)+$|^[a-z_]+[A-Z]\w*$|^[a-z]+_\w+$")
 # frontmatter of which YAML can make no value of several lines
 _ONE_LINE_EACH = re.compile(r"---\n(?:[!-\[\]-~][ -\[\]-~]*\n)*?---\n")
 _ENDS = ".,:;!?*_`\\="  # of a sentence, or of emphasis
@@ -130,18 +83,18 @@ def findings(path: str, text: str) -> Iterator[Finding]:
         yield Finding(path, line, RULE, message, ERROR, rule.id)
 
 
-def spans(text: str) -> Iterator[tuple[int, int, Pattern]]:
+def spans(text: str, *, strict: bool = False) -> Iterator[tuple[int, int, Pattern]]:
     """Yield where the secrets of a text begin and end, each with the pattern that says whose it is.
 
     If a pattern has a value, only the value is the secret. Spans may overlap.
     """
-    for rule, match in _matches(text):
+    for rule, match in _matches(text, None if strict else ""):
         yield *match.span("value" if rule.value else 0), rule
 
 
-def _matches(text: str) -> Iterator[tuple[Pattern, re.Match[str]]]:
+def _matches(text: str, level: str | None = "") -> Iterator[tuple[Pattern, re.Match[str]]]:
     lowered = pattern.in_lower_case(text)
-    for rule in pattern.rules("secrets"):
+    for rule in pattern.rules("secrets", level):
         for match in rule.find(text, lowered):
             if is_secret(rule, match):
                 yield rule, match
@@ -156,25 +109,29 @@ def is_placeholder(value: str) -> bool:
 
 def is_secret(rule: Pattern, match: re.Match[str]) -> bool:
     """Whether a match of a pattern is a secret, and no placeholder or example."""
-    if any(sample in match[0] for sample in _DOCUMENTED):
+    if _has_form("documented", match[0]):
         return False
     if not rule.value:
-        return not _FAKE_KEY.search(match[0])
+        return not _has_form("fake", match[0])
     value = match["value"].rstrip(_ENDS)
     if rule.value == "quoted":
-        words = _VARIABLE.sub(" ", match["value"]).split()
+        words = pattern.form("secrets", "variable").sub(" ", match["value"]).split()
         return not _is_sample(value) and any(map(_is_strong, words))
     looked_at = match["value"].rstrip(_PAUSES) if rule.value == "made-up" else value
     return not is_placeholder(value) and _LOOKS[rule.value](looked_at)
 
 
 def _is_sample(value: str) -> bool:
-    if _TEXT_FRAGMENT in value or any(sample in value for sample in _DOCUMENTED):
+    if _TEXT_FRAGMENT in value or _has_form("documented", value):
         return True
     steps = [ord(after) - ord(before) for before, after in pairwise(value)]
     is_typed_in_a_row = len(set(value.lower())) < 4 or steps.count(1) > len(steps) / 2  # abc123
-    is_named = _NAMED.fullmatch(value) or _PLACEHOLDER_WORD.search(value)
-    return bool(is_named) or is_typed_in_a_row
+    is_label = pattern.form("secrets", "label").fullmatch(value) is not None
+    return is_label or is_typed_in_a_row or _has_form("placeholder", value)
+
+
+def _has_form(name: str, value: str) -> bool:
+    return pattern.form("secrets", name).search(value) is not None
 
 
 def _in_values(text: str) -> Iterator[tuple[int, Pattern]]:
@@ -194,7 +151,7 @@ def _in_values(text: str) -> Iterator[tuple[int, Pattern]]:
 
 def _is_password(value: str) -> bool:
     """Whether a value has digits or signs among its letters, unlike a word, name, path or code."""
-    if _NAME.search(value) or len(value) < 6:
+    if len(value) < 6 or _has_form("word", value):
         return False
     if _CODE.search(value):
         return _is_made_up(value)
@@ -207,7 +164,7 @@ def _is_password(value: str) -> bool:
 
 def _is_random(value: str) -> bool:
     """Whether a generator or a person made a value up: it is not a word, name, path or code."""
-    if _NAME.search(value):
+    if _has_form("word", value):
         return False
     if _CODE.search(value):
         return _is_made_up(value)
@@ -223,9 +180,9 @@ def _is_random(value: str) -> bool:
 
 def _is_made_up(value: str) -> bool:
     """Whether a value is so mixed that it is a password wherever it stands."""
-    if len(value) < 8 or not all(_counts(value)):
+    if len(value) < 8 or not all(_counts(value)) or _has_form("word", value):
         return False
-    if any(form.search(value) for form in (_CALL, _NAME, _VERSION, _HASH, _PUBLIC)):
+    if any(form.search(value) for form in (_CALL, _VERSION, _HASH, _PUBLIC)):
         return False
     if value.startswith(("/", "./", "~/", "-")) or value.count("/") > 1:
         return False
@@ -268,6 +225,14 @@ def _is_argument(value: str) -> bool:
     return not _PLAIN_WORD.fullmatch(value) and not value.startswith(("-", "\\"))
 
 
+def _is_named(value: str) -> bool:
+    return len(value) >= 4 and not value.isdecimal() and not _has_form("no_value", value)
+
+
+def _is_bare(value: str) -> bool:
+    return _is_named(value) and not value.isalpha() and not _IDENTIFIER.search(value)
+
+
 def _is_strong(value: str) -> bool:
     """Whether a word in quotes is too mixed to be code or a name."""
     if value.startswith(("/", "./", "~/")) or _CALL.search(value) or len(value) < 8:
@@ -304,4 +269,6 @@ _LOOKS: dict[str, Callable[[str], bool]] = {
     "made-up": _is_made_up,
     "base64": _is_encoded,
     "argument": _is_argument,
+    "named": _is_named,
+    "bare": _is_bare,
 }
