@@ -172,37 +172,24 @@ def deleted(folder: Path) -> Iterator[tuple[str, str]]:
     yield from ((change.said, change.path) for change in name_changes(log))
 
 
-class Moment(NamedTuple):
-    """A commit and its committer's time, in seconds since 1970."""
+class Removal(NamedTuple):
+    """When a commit that took a file away was written and committed, in seconds since 1970."""
 
-    commit: str
-    seconds: int
-
-
-def last_changes(folder: Path) -> dict[str, Moment]:
-    """Return when the content of each file below a folder changed last; a move alone is no change.
-
-    Keys are relative to the folder.
-    """
-    return _moments(folder, lambda change: change.status != "R100")
+    written: int
+    committed: int
 
 
-def removals(folder: Path, since: int) -> dict[str, Moment]:
+def removals(folder: Path, since: int) -> dict[str, Removal]:
     """Return when files below a folder were last deleted, or got another name, since a time.
 
     Keys are relative to the folder. A file may be back by now.
     """
-    return _moments(folder, bool, "--no-renames", "--diff-filter=D", f"--since={since}")
-
-
-def _moments(folder: Path, counts: Callable[[NameChange], bool], *how: str) -> dict[str, Moment]:
-    how = (*how, "--no-ext-diff", "--name-status", "-z", "--relative", "--format=%x01%H %ct")
-    moments: dict[str, Moment] = {}
-    for change in name_changes(_log(top_of(folder), *how, "--", ".", folder=folder)):
-        if counts(change) and change.today not in moments:
-            commit, seconds = change.said.split()
-            moments[change.today] = Moment(commit, int(seconds))
-    return moments
+    how = ("--no-renames", "--diff-filter=D", "--no-ext-diff", "--name-status", "-z", "--relative")
+    form = ("--format=%x01%at %ct", f"--since={since}", "--", ".")
+    last: dict[str, Removal] = {}
+    for change in name_changes(ask(top_of(folder), "log", *how, *form, folder=folder)):
+        last.setdefault(change.path, Removal(*map(int, change.said.split())))
+    return last
 
 
 def resolve(folder: Path, revision: str) -> str:

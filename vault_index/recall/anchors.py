@@ -170,7 +170,7 @@ def proposed(diff: str, text: str) -> tuple[str, ...]:
 # serve several. Nothing is changed here.
 
 
-_COLUMNS = ("lesson_id", "title", "text", "path", "anchors")
+_COLUMNS = ("lesson_id", "title", "text", "path", "anchors", "updated_at")
 CONFIRMED = "confirmed"  # the key of a lesson's frontmatter
 MAX_CHARS = 20_000  # of a lesson that are read
 MAX_CITED = 40  # a lesson that cites more paths is a list
@@ -208,7 +208,8 @@ class _Lesson:
     path: str
     cited: frozenset[str]
     anchors: list[Anchor]
-    confirmed: float  # the end of the day in seconds since 1970; 0 if never
+    written: float  # its last commit, in seconds since 1970; 0 before the first
+    confirmed: float  # the end of that day; 0 if never
 
     def reason(self, kind: str, why: str) -> Reason:
         return Reason(self.id, self.title, self.path, kind, why, f"lessons edit {self.id}")
@@ -282,7 +283,8 @@ def _lessons(vault: Vault) -> Iterator[_Lesson]:
                 data = files.read_if_any(vault.root / path) or b""
             confirmed[path] = _confirmed(data, path)
         cited, about = cited_in(str(row["text"])), read(row["anchors"])
-        yield _Lesson(row["lesson_id"], row["title"], path, cited, about, confirmed[path])
+        written = row["updated_at"].timestamp() if row["updated_at"] else 0.0
+        yield _Lesson(row["lesson_id"], row["title"], path, cited, about, written, confirmed[path])
 
 
 def _confirmed(data: bytes, path: str) -> float:
@@ -299,27 +301,26 @@ def _confirmed(data: bytes, path: str) -> float:
 def _lost(vault: Vault, top: Path, lessons: Iterable[_Lesson]) -> Iterator[Reason]:
     """Yield the files that lessons cite and that commits removed after the lesson was right."""
     there = _Paths(git.files(top))
-    changed = git.last_changes(vault.lessons_dir)
     missing = [
-        (lesson, cited, written)
+        (lesson, cited)
         for lesson in lessons
-        # what is not committed has no past
-        if (written := changed.get(lesson.path.partition("/")[2]))
+        if lesson.written  # what is not committed has no past
         for cited in sorted(lesson.cited)
         if not there.meant(cited) and not os.path.exists(top / cited)  # noqa: PTH110  # Path's raises for long names
     ]
     if not missing:
         return
-    removals = git.removals(top, min(written.seconds for _, _, written in missing))
+    removals = git.removals(top, int(min(lesson.written for lesson, _ in missing)))
     inside = os.path.relpath(os.path.realpath(vault.lessons_dir), top)
     had = _Paths(path for path in removals if not path.startswith(f"{inside}/"))
-    for lesson, cited, written in missing:
-        after = [
-            each.seconds
-            for each in map(removals.__getitem__, had.meant(cited))
-            if each.seconds >= max(written.seconds, lesson.confirmed)
-            and each.commit != written.commit
+    for lesson, cited in missing:
+        days = [
+            removed.committed
+            for removed in map(removals.__getitem__, had.meant(cited))
+            # the commit that wrote the lesson knew of it
+            if removed.written != lesson.written
+            and removed.committed >= max(lesson.written, lesson.confirmed)
         ]
-        if after:
-            day = datetime.fromtimestamp(max(after), UTC).date().isoformat()
+        if days:
+            day = datetime.fromtimestamp(max(days), UTC).date().isoformat()
             yield lesson.reason("file", f"{cited} was removed on {day}")
