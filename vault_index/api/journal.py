@@ -23,6 +23,7 @@ from vault_index.journal.record import (
     JournalHit,
     JournalHits,
     KeptRecord,
+    ListedSession,
     Record,
     Session,
     SessionHead,
@@ -35,7 +36,6 @@ from vault_index.text.blocks import one_line
 from vault_index.transcripts import events
 
 TITLE_CHARS = 80  # of a session
-_SAME = "id agent project folder branch began ended tool_calls errors parent transcript".split()
 _ASKING = (events.PROMPT, events.AUTOMATED)
 
 
@@ -112,7 +112,12 @@ def _with_all(journal: Journal, hits: Sequence[JournalHit]) -> tuple[JournalHit,
         with contextlib.suppress(VaultError):
             session = archive.find(journal, name)
             whole |= {each.id: _kept(session, each) for each in session.records}
-    return tuple(replace(hit, whole=whole.get(hit.id)) for hit in hits)
+    return tuple(
+        replace(hit, **_values(whole[hit.id], KeptRecord), is_whole=True)
+        if hit.id in whole
+        else hit
+        for hit in hits
+    )
 
 
 @question
@@ -140,12 +145,12 @@ def sessions(
     since: str | None = None,
     until: str = "",
     limit: int = 20,
-) -> tuple[SessionHead, ...]:
+) -> tuple[ListedSession, ...]:
     """List sessions, the latest first; times are ISO 8601, an empty one is no limit."""
     name = projects.choose(journal, project, folder)
     if name is None:
         return ()
-    return tuple(map(_head, archive.latest(journal, name, since or "", until, limit)))
+    return tuple(map(_listed, archive.latest(journal, name, since or "", until, limit)))
 
 
 @question
@@ -221,28 +226,30 @@ def erase(
 
 
 def _shown(session: Session, records: Iterable[Record]) -> SessionRecords:
-    return SessionRecords(_head(session), tuple(_kept(session, each) for each in records))
+    return SessionRecords(_listed(session), tuple(_kept(session, each) for each in records))
+
+
+def _values(given: Record | Session, kind: type) -> dict[str, Any]:
+    return {each.name: getattr(given, each.name) for each in fields(kind)}
 
 
 def _kept(session: Session, record: Record) -> KeptRecord:
-    same: dict[str, Any] = {each.name: getattr(record, each.name) for each in fields(Record)}
     lines = (f"{name.replace('_', ' ')}: {text}" for name, text in record.fields.items())
-    same |= {"branch": record.branch or session.branch, "text": record.text or "\n".join(lines)}
-    return KeptRecord(**same, session=session.id, project=session.project)
+    text, branch = record.text or "\n".join(lines), record.branch or session.branch
+    of_session = {"session": session.id, "project": session.project, "branch": branch}
+    return KeptRecord(**_values(record, Record) | of_session | {"text": text})
 
 
-def _head(session: Session) -> SessionHead:
+def _listed(session: Session) -> ListedSession:
     modified = dict.fromkeys(path for record in session.records for path in record.files_modified)
     summary = next((each for each in session.records if each.kind == SUMMARY), None)
     asked = summary.fields.get("request", "").partition("\n")[0] if summary else ""
     typed = next((each.title for each in session.records), "")
     request = " ".join((asked or typed).split())
-    same: dict[str, Any] = {name: getattr(session, name) for name in _SAME}
-    return SessionHead(
-        **same,
-        short=session.short,
+    prompts = sum(each.origin in _ASKING for each in session.records)
+    return ListedSession(
+        **_values(session, SessionHead) | {"prompts": prompts},
         title=one_line(request, TITLE_CHARS),
-        prompts=sum(each.origin in _ASKING for each in session.records),
         typed=session.prompts or sum(each.kind == PROMPT for each in session.records),
         request=request,
         files=tuple(modified),

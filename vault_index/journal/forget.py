@@ -21,7 +21,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from vault_index import files, state
-from vault_index.embed import cache
 from vault_index.errors import VaultError
 from vault_index.features import JournalTable
 from vault_index.hotpath import index_files
@@ -94,7 +93,7 @@ def forget(
     if not journal.folder.is_dir() and archive.is_empty(journal):
         return Forgotten()
     with held(journal.folder):
-        finish(journal)
+        _finish_noted(journal)
         with state.reading(journal.home) as db:
             chosen = [
                 each
@@ -104,10 +103,6 @@ def forget(
                 and (not before or each.ended < before)
             ]
         done = _take_out(journal, chosen, matching, for_good=True)
-        if not done.records and not done.sessions and (matching or session):
-            ids = (session,) if len(session) >= _LEAST and not matching else ()
-            texts = (matching,) if matching else ids
-            done = _finish(journal, _Wanted(ids, matching, texts)) if texts else done
         drafts = journal.home / projects.PROPOSALS / project  # which the name leads to
         if project and not (session or before or matching or drafts.is_dir()):
             with state.writing(journal.home) as db:
@@ -128,14 +123,20 @@ def finish(journal: Journal) -> Forgotten | None:
     if not is_pending(journal):
         return None
     with held(journal.folder):
-        data = files.read_if_any(journal.folder / PENDING)
-        try:
-            values = json.loads(data or b"")
-            names = ("sessions", "texts")
-            wanted = _Wanted(**{**values, **{name: tuple(values[name]) for name in names}})
-        except (ValueError, TypeError, KeyError):  # of a write that a kill cut short
-            wanted = _Wanted()
-        return _finish(journal, wanted)
+        return _finish_noted(journal)
+
+
+def _finish_noted(journal: Journal) -> Forgotten | None:
+    data = files.read_if_any(journal.folder / PENDING)
+    if data is None:
+        return None
+    try:
+        values = json.loads(data)
+        names = ("sessions", "texts")
+        wanted = _Wanted(**{**values, **{name: tuple(values[name]) for name in names}})
+    except (ValueError, TypeError, KeyError):  # of a write that a kill cut short
+        wanted = _Wanted()
+    return _finish(journal, wanted)
 
 
 def expire(journal: Journal) -> Forgotten:
@@ -169,19 +170,18 @@ def _take_out(
     journal: Journal, chosen: list[Session], matching: str, *, for_good: bool
 ) -> Forgotten:
     """Write down which sessions or records go, then remove them and all that was made of them."""
-    gone: list[tuple[str, list[Moment]]] = []
-    records = 0
+    ids, gone, records = list[str](), list[Moment](), 0
     with state.reading(journal.home) as db:
         for session in (archive.with_records(db, each) for each in chosen):
             went, left = _split(session, archive.moments(db, session.short), matching)
             if went or not matching:
-                gone.append((session.id, went))
+                ids.append(session.id)
+                gone += went
                 records += len(session.records) - len(observe.seen(session, left).records)
-    if not gone:
+    if not ids and not matching:
         return Forgotten()
-    ids = tuple(sorted({id for id, _ in gone}))
     texts = (matching,) if matching else tuple(_pieces(gone))
-    wanted = _Wanted(ids, matching, texts, expired=not for_good)
+    wanted = _Wanted(tuple(sorted({*ids})), matching, texts, expired=not for_good)
     files.replace_file(journal.folder / PENDING, json.dumps(asdict(wanted)).encode())
     return replace(_finish(journal, wanted), records=records)
 
@@ -203,31 +203,20 @@ def _split(session: Session, there: list[Moment], text: str) -> tuple[list[Momen
 
 
 def _finish(journal: Journal, wanted: _Wanted) -> Forgotten:
-    """Remove what is wanted, in an order in which a kill at any moment loses nothing of the note.
-
-    Without sessions the rest is looked at: an index that has a text is built again.
-    """
-    removed = _delete(journal, wanted) if wanted.sessions else 0
+    """Remove what is wanted, in an order in which a kill at any moment loses nothing of the note."""
+    removed = _delete(journal, wanted)
     beside = 0 if wanted.expired else _remove_beside(journal, wanted)
-    if removed or beside or wanted.texts:
-        state.shrink(journal.home)
-    needles, ids = _forms(wanted.texts), _forms(wanted.sessions)
+    state.shrink(journal.home)
+    index.remove(journal, wanted.sessions)
+    (journal.folder / PENDING).unlink(missing_ok=True)
+    needles, every = _forms(wanted.texts), [*_all_files(journal)]
     if not wanted.matching:  # a text that another session has, too, is that session's
         needles -= _kept(journal, needles)
-    vectors = sorted(journal.config.home.glob(f"{cache.FILE}*"))
-    indexes = (*_files_below(journal.folder, (INDEX,)), *vectors)
-    if wanted.sessions or is_pending(journal) or _search(indexes, needles)[2]:
-        index.remove(journal, wanted.sessions)
-    every, of_journal = [*_all_files(journal)], f"{journal.folder}/"
-    sides = [
-        [file for file in every if str(file).startswith(of_journal) is own] for own in (True, False)
-    ]
-    here, elsewhere = _search(sides[0], needles), _search(sides[1], needles - ids)  # hooks keep ids
-    searched, size, found = (here[0] + elsewhere[0], here[1] + elsewhere[1], here[2] + elsewhere[2])
-    lessons = [file for file in found if journal.config.home not in Path(file).parents]
-    (journal.folder / PENDING).unlink(missing_ok=True)
-    left = tuple(file for file in found if file not in lessons and Path(file).name != PENDING)
-    return Forgotten(removed, 0, beside, searched, size, left, tuple(lessons))
+    size = sum((files.stamp(file) or (0,))[0] for file in every)
+    found, home = _with_any(every, needles), journal.config.home
+    lessons = tuple(file for file in found if home not in Path(file).parents)
+    left = tuple(file for file in found if file not in lessons)
+    return Forgotten(removed, 0, beside, len(every), size, left, lessons)
 
 
 def _delete(journal: Journal, wanted: _Wanted) -> int:
@@ -268,8 +257,7 @@ def _kept(journal: Journal, needles: set[bytes]) -> set[bytes]:
 def _remove_beside(journal: Journal, wanted: _Wanted) -> int:
     """Remove proposals and conversations that were made of what goes; return how many."""
     needles = _forms(wanted.texts)
-    if not wanted.matching:  # a session's id says nothing, and is where hooks are recorded
-        needles -= _forms(wanted.sessions)
+    if not wanted.matching:
         needles |= {private_id(session).encode() for session in wanted.sessions}
     removed = 0
     home = journal.config.home
@@ -295,32 +283,26 @@ def _has(moment: Moment, text: str) -> bool:
     return any(text.casefold() in one.casefold() for one in each)
 
 
-def _pieces(gone: list[tuple[str, list[Moment]]]) -> list[str]:
-    """Return what to look for: the beginning of each text that is long enough, and the sessions' ids."""
-    ids = [id for id, _ in gone]
-    lines = (
-        line.strip()[:_PIECE]
-        for _, moments in gone
-        for each in moments
-        for text in (each.text, each.about)
-        for line in text.split("\n")[:3]
-    )
-    return [*ids, *dict.fromkeys(line for line in lines if len(line) >= _LEAST)][:_MAX_PIECES]
+def _pieces(gone: list[Moment]) -> list[str]:
+    """Return what to look for: the beginning of each line that is long enough."""
+    texts = (text for each in gone for text in (each.text, each.about))
+    lines = (line.strip()[:_PIECE] for text in texts for line in text.split("\n")[:3])
+    return [*dict.fromkeys(line for line in lines if len(line) >= _LEAST)][:_MAX_PIECES]
 
 
-def _search(some: Iterable[Path], needles: set[bytes]) -> tuple[int, int, list[str]]:
-    """Return how many files and bytes were searched, and the files that have one of the needles.
+def _with_any(every: list[Path], needles: set[bytes]) -> list[str]:
+    """Return the files that have one of the needles.
 
     By another process: SQLite's locks of this one would end with a file of the database that it closes.
     """
-    every, found = [*some], list[str]()
+    found = list[str]()
     for at in range(0, len(every) if needles else 0, _AT_ONCE):
         words = ["grep", "-aFil", "--null", "-f", "-", "--", *map(str, every[at : at + _AT_ONCE])]
         done = subprocess.run(
             words, input=b"\n".join(needles), env={**os.environ, "LC_ALL": "C"}, capture_output=True
         )
         found += filter(None, os.fsdecode(done.stdout).split("\0"))
-    return len(every), sum((files.stamp(file) or (0,))[0] for file in every), found
+    return found
 
 
 def _all_files(journal: Journal) -> Iterator[Path]:

@@ -10,7 +10,6 @@ One for all vaults: a session belongs to a project, whether that has a vault or 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -64,30 +63,15 @@ class Journal:
         return embed.open_embedder(self.config)
 
 
-# One writer of the journal at a time. Readers need no lock: files are replaced whole.
-
-FILE = ".lock"
-_here = threading.RLock()  # flock does not keep threads of one process apart
-_held: set[Path] = set()
-
-
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """Hold the lock of a journal, which is made if it is missing, as often as its holder asks.
+    """Hold the lock of a journal, or of proposals, whose folder is made if it is missing.
 
-    The system takes it from a process that dies. Raises WriteError.
+    One thread of all processes has it, and not twice. Readers need none. Raises WriteError.
     """
-    with _here:
-        if folder in _held:
-            yield
-            return
-        files.make_folder(folder)
-        with files.locked(folder / FILE):
-            _held.add(folder)
-            try:
-                yield
-            finally:
-                _held.discard(folder)
+    files.make_folder(folder)
+    with files.locked(folder / ".lock"):
+        yield
 
 
 # The journal's index, opened for reading.

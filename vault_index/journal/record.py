@@ -84,8 +84,8 @@ class ReadTo:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
-    """A conversation with an agent, and its records in their order, where they were asked for."""
+class SessionHead:
+    """What is known of a conversation with an agent beside its records."""
 
     id: str  # the agent's own
     agent: str  # claude | codex
@@ -97,14 +97,33 @@ class Session:
     began: str = ""
     ended: str = ""  # of the last event
     parent: str = ""  # of a subagent's transcript: the session that started it
-    version: str = ""  # of the agent
     prompts: int = 0  # typed by a person, in any way
     tool_calls: int = 0
     errors: int = 0  # results of tools that are errors, refusals too
+
+
+@dataclass(frozen=True, slots=True)
+class Session(SessionHead):
+    """A conversation with an agent, and its records in their order, where they were asked for."""
+
+    version: str = ""  # of the agent
     unread: int = 0  # lines and record types that nobody described yet
     written: int = 0  # when it was taken in last, in nanoseconds since 1970
     read: ReadTo = field(default_factory=ReadTo)
     records: tuple[Record, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ListedSession(SessionHead):
+    """A session in a list: what it was about, and the files it modified.
+
+    `prompts` are those of people or of the program that asked, `typed` also slash commands and the like.
+    """
+
+    title: str = ""
+    typed: int = 0
+    request: str = ""
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,33 +135,10 @@ class KeptRecord(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class SessionHead:
-    """A session without its records, but with the files it modified and what it was about."""
-
-    id: str
-    agent: str
-    project: str
-    folder: str
-    branch: str
-    began: str
-    ended: str
-    tool_calls: int
-    errors: int
-    short: str
-    title: str
-    prompts: int
-    typed: int  # with slash commands and the like; or of the program that asked
-    parent: str
-    transcript: str
-    request: str
-    files: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class SessionRecords:
     """A session and some of its records."""
 
-    session: SessionHead
+    session: ListedSession
     records: tuple[KeptRecord, ...]
 
 
@@ -150,60 +146,43 @@ class SessionRecords:
 
 
 @dataclass(frozen=True, slots=True)
-class JournalHit:
+class JournalHit(KeptRecord):
     """A record and why it was found. `score` is `cosine + full_text`, in absolute units.
 
     `text` is the best of its pieces. `uuids` are those of the transcript's records that it was made
-    from, and those of the other records of its turn that were found.
+    from, and those of the other records of its turn that were found. Only one that `is_whole` has the
+    rest of a record, and all of its text.
     """
 
-    id: str
-    kind: str  # prompt | observation | summary
-    session: str
-    project: str
-    branch: str
-    at: str  # ISO 8601, UTC; "" where the transcript has no time
-    number: int
-    title: str
-    text: str
-    type: str
-    concepts: tuple[str, ...]
-    files: tuple[str, ...]
-    uuids: tuple[str, ...]
+    files: tuple[str, ...] = ()
     score: float = 0.0
     cosine: float = 0.0
     full_text: float = 0.0
-    whole: KeptRecord | None = None  # all that is kept of it, if asked for
+    is_whole: bool = False
 
     def as_json(self, *, explain: bool = False) -> dict[str, Any]:
         """Return the hit as JSON values; with `explain` also `cosine` and `full_text`."""
-        values = {name: getattr(self, name) for name in _OF_RECORD}
+        values = {name: getattr(self, name) for name in (*_AS_IN_ROW, *_LISTS)}
         evidence = ("score", "cosine", "full_text") if explain else ("score",)
         values |= {name: round(getattr(self, name), 4) for name in evidence}
-        return values | {name: getattr(self.whole, name) for name in _OF_WHOLE if self.whole}
+        whole = fields(KeptRecord) if self.is_whole else ()
+        return values | {each.name: getattr(self, each.name) for each in whole}
 
     @classmethod
     def of_row(
         cls, row: Mapping[str, Any], cosine: float = 0.0, full_text: float = 0.0
     ) -> JournalHit:
         """Return the hit of a row of the journal's table."""
-        same: dict[str, Any] = {name: row[name] for name in _AS_IN_ROW}
-        return cls(
-            **same,
-            id=row["record"],
-            at=row["at"].astimezone(UTC).isoformat() if row["at"] else "",
-            concepts=tuple(row["concepts"] or ()),
-            files=tuple(row["files"] or ()),
-            uuids=tuple(row["uuids"] or ()),
-            score=cosine + full_text,
-            cosine=cosine,
-            full_text=full_text,
-        )
+        at = row["at"].astimezone(UTC).isoformat() if row["at"] else ""
+        same: dict[str, Any] = {**row, "id": row["record"], "at": at}
+        same = {name: same[name] for name in _AS_IN_ROW}
+        same |= {name: tuple(row[name] or ()) for name in _LISTS}
+        score = cosine + full_text
+        return cls(**same, score=score, cosine=cosine, full_text=full_text)
 
 
-_AS_IN_ROW = "kind session project branch number title text type".split()
-_OF_RECORD = [field.name for field in fields(JournalHit)][:13]  # to `uuids`
-_OF_WHOLE = [field.name for field in fields(KeptRecord)]
+_AS_IN_ROW = "id kind session project branch at number title text type".split()
+_LISTS = "concepts files uuids".split()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import takewhile
-from typing import NamedTuple
 
 from vault_index.learn import gate
 from vault_index.learn.material import Entry
@@ -37,7 +36,7 @@ _ADVISES = re.compile(
     r"|immer|nie(?:mals)?|statt|sondern|verwenden|nutzen|asla|her zaman|yerine|kullan\w*)\b"
     r"|항상|절대|반드시|말고|대신|必ず|常に|絶対|ではなく|しないで"
 )
-# what is wrong, or must not be done, and what to do instead in the next sentence
+# what is wrong, or must not be done; the next sentence may say what to do instead
 _STATES = re.compile(
     r"(?i)(?:that|this|it)(?:'s| is| was) (?:wrong|incorrect|not (?:right|true))\s*[:,;-].*"
     r"\b(?:is|are|has|have|needs?|comes?|lives?|belongs?|goes|runs?)\b"
@@ -48,10 +47,8 @@ _FORBIDS = re.compile(
 _FORBIDS_NOW = re.compile(
     r"(?i)^(?:please )?(?:do not|don't) (?!worry|know|think|mind|care)\w+(?!.*\bnow\b)"
 )
-_HELPS = re.compile(
-    r"(?i)`[^`\n]+`|^(?:please )?(?:instead|add|ask|build|call|check|choose|copy|create|define|do|get"
-    r"|give|go|import|keep|leave|let|log|make|move|open|pick|put|read|rename|replace|return|run|send|set|start"
-    r"|store|take|tell|try|turn|use|wait|wrap|write|nimm|nutze|verwende)\b"
+_HELPS = re.compile(  # code, or no sentence about something: an order
+    r"(?i)`[^`\n]+`|^(?!(?:the|an?|it|th[aeio]\w+|we|he|she|you|my|our|your|and|but|then|i)\b)[a-z]"
 )
 # of this moment, or in anger: no later prompt needs it
 _PASSES = re.compile(
@@ -71,37 +68,27 @@ def read(there: Sequence[Moment]) -> list[Entry]:
             continue
         corrects = has_answered and (each.is_correction or each.origin == events.REFUSAL)
         if advice := _advice(each.text) if corrects else None:
-            entries[advice.quote] = _entry(advice, asked, there[place + 1 :])
+            entries[advice[0]] = _entry(*advice, asked, there[place + 1 :])
         else:
             asked = each.text
     return [*entries.values()][::-1]
 
 
-class _Advice(NamedTuple):
-    """The words of a prompt that say what to do from now on, and a title."""
+def _advice(prompt: str) -> tuple[str, str] | None:
+    """Return the words of a prompt that say what to do from now on, and a title; None without any.
 
-    quote: str
-    title: str
-
-
-def _advice(prompt: str) -> _Advice | None:
-    """Return the first sentence that says what to do from now on; of what not to do, also the next."""
-    lines = vocabulary.plain_lines(prompt[:MAX_PROSE])
-    sentences = [
-        sentence
-        for line, kind in lines
-        if kind != vocabulary.HEADING
-        for sentence in vocabulary.split_sentences(line)
-    ]
+    They are the first such sentence; of what not to do, also the next one.
+    """
+    sentences = vocabulary.sentences(prompt[:MAX_PROSE])
     for sentence, below in zip(sentences, [*sentences[1:], ""], strict=True):
         if not _is_said(sentence, prompt):
             continue
-        helps = bool(below) and _FORBIDS.search(sentence) and _HELPS.search(below)
-        remedy = below if helps and _is_said(below, prompt) and not _PASSES.search(below) else ""
+        helps = _FORBIDS.search(sentence) and _HELPS.search(below) and not _PASSES.search(below)
+        remedy = below if helps and _is_said(below, prompt) else ""
         if title := _title(sentence, is_helped=bool(remedy)):
             start = prompt.index(sentence)
             end = prompt.index(remedy, start + len(sentence)) + len(remedy) if remedy else None
-            return _Advice(prompt[start:end] if end else sentence, title)
+            return (prompt[start:end] if end else sentence), title
     return None
 
 
@@ -132,18 +119,18 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:] if first.isalpha() and first.islower() else text
 
 
-def _entry(advice: _Advice, asked: str, after: Sequence[Moment]) -> Entry:
-    what = _capital(" ".join(_OPENING.sub("", advice.quote).split()))
+def _entry(quote: str, title: str, asked: str, after: Sequence[Moment]) -> Entry:
+    what = _capital(" ".join(_OPENING.sub("", quote).split()))
     ends = what.endswith((".", "!", "`")) or not what[-1:].isascii()
     answer = takewhile(lambda each: each.kind != PERSON, after)
     changes = (_shown(each) for each in answer if each.kind in CHANGES)
     return Entry(
         type="",
-        title=_capital(advice.title),
+        title=_capital(title),
         parts=Parts(what if ends else f"{what}.", next(filter(None, changes), "")),
         confidence=2,
         fires_on=(asked,) if asked else (),
-        quotes=(advice.quote,),
+        quotes=(quote,),
         by_rule=True,
     )
 

@@ -173,8 +173,13 @@ def _novel(changes: Sequence[FileChange], before: Sequence[str]) -> tuple[str, .
     for path in (change.path for change in changes if change.kind == ADDED):
         ending, folder = _ending(path), str(PurePosixPath(path).parent)
         novel += [f".{ending}"] if ending in _CODE - endings else []
-        novel += [f"{folder}/"] if ending in _MODULES and folder not in folders else []
+        novel += [f"{folder}/"] if is_module(path) and folder not in folders else []
     return tuple(dict.fromkeys(novel))
+
+
+def is_module(path: str) -> bool:
+    """Whether a file is a piece of a program, by its ending."""
+    return _ending(path) in _MODULES
 
 
 def _ending(path: str) -> str:

@@ -15,7 +15,7 @@ from vault_index.api import codec
 from vault_index.entrypoints.cli import asking, options, output
 from vault_index.entrypoints.words import count, journal
 from vault_index.errors import VaultError
-from vault_index.journal.record import JournalHit, JournalHits, KeptRecord, SessionHead
+from vault_index.journal.record import JournalHits, KeptRecord, ListedSession
 from vault_index.search.hit import parts_of
 from vault_index.store import moments
 
@@ -149,7 +149,7 @@ def timeline_command(
             about = f"{journal.session_id(record)} {journal.where(record)}"
             output.row(output.styled(about, bold=True))
         if is_full:
-            _print_record(record.whole or record)
+            _print_record(record)
             output.say()
             continue
         line = f"{moments.local(record.at)}  {record.id:<16} {journal.heading(record)}"
@@ -316,7 +316,7 @@ def print_hits(answer: JournalHits) -> None:
             output.row(f"   {text}")
 
 
-def _print_record(record: KeptRecord | JournalHit) -> None:
+def _print_record(record: KeptRecord) -> None:
     output.say(output.styled(journal.heading(record), bold=True))
     output.say(output.styled(journal.place(record), dim=True))
     if record.text and " ".join(record.text.split()) != record.title:
@@ -330,14 +330,14 @@ def _print_record(record: KeptRecord | JournalHit) -> None:
             output.say(f"{name.replace('_', ' ')}:")
             for value in values:
                 output.text(f"- {value}")
-    for command in record.commands if isinstance(record, KeptRecord) else ():
+    for command in record.commands:
         ended = output.styled(f"  {journal.ended(command)}".rstrip(), dim=True)
         output.say(f"$ {command.text}", ended)
         if command.output:
             output.text(command.output)
 
 
-def _print_session(session: SessionHead) -> None:
+def _print_session(session: ListedSession) -> None:
     output.row(
         output.styled(moments.local(session.began), dim=True),
         f"  {session.short}  {journal.where(session)}  ",

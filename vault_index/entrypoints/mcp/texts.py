@@ -288,7 +288,7 @@ def timeline(answer: Around, *, full: bool) -> str:
             blocks.append(f"## Session {name}, {place}")
         mark = ">" if record.id == answer.anchor else "-"
         blocks.append(f"{mark} {_heading(record)}")
-        blocks += _details(record.whole or record, room - len(blocks[-1]) - 60) if full else []
+        blocks += _details(record, room - len(blocks[-1]) - 60) if full else []
     more = [] if full else ["All of one: learn_get(id)."]
     return "\n".join([fenced(blocks, block.JOURNAL_INTRO), *more])
 
@@ -307,18 +307,18 @@ def _heading(record: JournalHit) -> str:
     return f"{line(record.id)} {when} [{kind}] {line(record.title)[:160]}"
 
 
-def _details(record: journal.AnyRecord, room: int) -> list[str]:
+def _details(record: JournalHit, room: int) -> list[str]:
     parts = [record.text.strip()]
     for name in _RUBRICS:
         if values := getattr(record, name, ()):
             parts += [f"{name.replace('_', ' ')}:", *(f"- {each}" for each in values)]
-    for command in getattr(record, "commands", ()):
+    for command in record.commands:
         ended = journal.ended(command)
         parts += [f"$ {command.text}" + (f"  ({ended})" if ended else ""), command.output]
     whole = quote.defused("\n".join(filter(None, parts)))
     text = quote.shorten(whole, max(80, room - 2 * whole[:room].count("\n")))
     shown = quote.lines(text)
     if len(text) < len(quote.closed(whole.strip())):
-        command = f"lessons journal show {line(record.id)}"
-        shown.append(f"  (cut; alone it has more room, and `{command}` all)")
+        shows = f"lessons journal show {line(record.id)}"
+        shown.append(f"  (cut; alone it has more room, and `{shows}` all)")
     return shown

@@ -21,7 +21,7 @@ from vault_index.entrypoints.web.shapes import Text, Word
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
 from vault_index.entrypoints.words import journal as words
 from vault_index.hotpath import spool
-from vault_index.journal.record import JournalHit, JournalHits, KeptRecord, SessionHead
+from vault_index.journal.record import JournalHit, JournalHits, KeptRecord, ListedSession
 from vault_index.store import moments
 from vault_index.store.injections import key_of
 from vault_index.store.moments import lasted
@@ -206,7 +206,7 @@ def _day(text: str) -> str:
 
 
 def _session(
-    client: VaultClient, session: SessionHead, summaries: Iterable[KeptRecord] = ()
+    client: VaultClient, session: ListedSession, summaries: Iterable[KeptRecord] = ()
 ) -> dict[str, Any]:
     return {
         **client.shown_values(session, exclude=PATHS),
@@ -215,7 +215,7 @@ def _session(
     }
 
 
-def _record(client: VaultClient, record: words.AnyRecord) -> dict[str, Any]:
+def _record(client: VaultClient, record: KeptRecord) -> dict[str, Any]:
     empty = dict.fromkeys(FIELDS, ())
     values = {**empty, **client.shown_values(record, exclude=PATHS)}
     text = str(values["text"] or "")

@@ -12,11 +12,10 @@ from vault_index.journal.record import (
     JournalHit,
     JournalHits,
     KeptRecord,
-    SessionHead,
+    ListedSession,
 )
 from vault_index.store.moments import lasted, local
 
-AnyRecord = JournalHit | KeptRecord
 Values = Mapping[str, Any]
 RUBRICS = ("facts", "concepts", "files_read", "files_modified", "errors")  # as a record has them
 MAX_SHOWN = 5  # projects, problems and complaints
@@ -32,27 +31,27 @@ def nothing(answer: JournalHits | Around) -> str:
     return NOTHING[answer.missing]
 
 
-def kind(record: AnyRecord) -> str:
+def kind(record: KeptRecord) -> str:
     """Return the type of an observation, the kind of any other record."""
     return record.type or record.kind
 
 
-def heading(record: AnyRecord) -> str:
+def heading(record: KeptRecord) -> str:
     """Return the kind and the title of a record."""
     return f"[{kind(record)}] {record.title or '(no title)'}"
 
 
-def where(record: AnyRecord | SessionHead) -> str:
+def where(record: KeptRecord | ListedSession) -> str:
     """Return the project and branch of a record or session."""
     return f"{record.project}@{record.branch}" if record.branch else record.project
 
 
-def session_id(record: AnyRecord) -> str:
+def session_id(record: KeptRecord) -> str:
     """Return the short id of a record's session, which begins the record's own."""
     return record.id.rpartition("-")[0]
 
 
-def place(record: AnyRecord) -> str:
+def place(record: KeptRecord) -> str:
     """Return the id of a record, its project and branch, and its time."""
     return " · ".join(filter(None, (record.id, where(record), local(record.at))))
 
@@ -74,7 +73,7 @@ def ended(command: Command) -> str:
     return f"exit {status}" if status is not None else "failed" if command.failed else ""
 
 
-def session_about(session: SessionHead) -> str:
+def session_about(session: ListedSession) -> str:
     """Return how much a session asked and changed, and how long it took."""
     about = [count(session.typed, "prompt"), count(len(session.files), "file")]
     about.append(lasted(session.began, session.ended))
