@@ -232,5 +232,5 @@ def main(ctx: click.Context, vault: str | None) -> None:
     if ctx.invoked_subcommand is None:
         from vault_index.entrypoints.cli import help
 
-        help.show_next_step(vault)
+        help.show_next_step()
     ctx.color = output.color()

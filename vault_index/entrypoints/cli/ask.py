@@ -16,25 +16,13 @@ TEXT_INDENT = 4
 
 @options.command("ask", 'lessons ask "how do we roll back a staging deploy?"')
 @click.argument("question", nargs=-1, required=True)
-@click.option(
-    *("--session", "session_name"),
-    metavar="NAME",
-    default="",
-    help="Continue the conversation NAME.",
-)
-@click.option(
-    *("--in", "document"),
-    metavar="NAME",
-    default="",
-    help="Only from this document or category, by name.",
-)
+@options.text("--session session_name", "NAME", "Continue the conversation NAME.")
+@options.text("--in document", "NAME", "Only from this document or category, by name.")
 @options.lesson_number
 @options.category("Only from lessons in or below it.")
 @click.option("--model", default="", help="Who answers, in place of the one in your settings.")
-@click.option("--no-stream", is_flag=True, help="Print the answer when it is complete.")
-def ask_command(
-    named: str | None, /, question: tuple[str, ...], no_stream: bool, as_json: bool, **asked: Any
-) -> None:
+@options.flag("--no-stream", "Print the answer when it is complete.")
+def ask_command(question: tuple[str, ...], no_stream: bool, as_json: bool, **asked: Any) -> None:
     """Answer QUESTION from the vault, with sources.
 
     The model in your settings ([ask] model) searches the vault and cites what it used; without
@@ -51,7 +39,7 @@ def ask_command(
             pieces.append(event["text"])
 
     try:
-        answer = asking.ask(named, command, event=take)
+        answer = asking.ask(command, event=take)
     finally:
         if pieces and not pieces[-1].endswith("\n"):
             output.say()

@@ -74,37 +74,62 @@ class Console(contextlib.ExitStack):
         self.close()
 
 
-def ask(named: str | None, question: api.Question[api.Answer], **options: Any) -> api.Answer:
-    """Ask the vault that --vault names, or the one around the current folder: see `client.Options`."""
+def is_typed() -> bool:
+    """Whether somebody at a terminal can answer."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def place() -> Any:
+    """Return what --vault or --index names; None: the vault around the current folder."""
+    return click.get_current_context().obj
+
+
+def vault() -> Vault:
+    """Open the vault that the command is about. Raises VaultError."""
+    return client.open_vault(place())
+
+
+def name_in_vault(lesson: str) -> str:
+    """Return the name of a lesson; of a path as a shell completes it, the one from the vault's root."""
+    return client.name_in_vault(place(), lesson)
+
+
+def ask(question: api.Question[api.Answer], *, of: Any = None, **options: Any) -> api.Answer:
+    """Ask the vault that the command is about, or the one `of` a place: see `client.Options`."""
     with Console() as console:
         if "event" in options:
             options["event"] = console.after_bar(options["event"])
         heard = client.Options(note=console.note, progress=console.progress, **options)
-        return client.ask(named, question, heard)
+        return client.ask(of or place(), question, heard)
 
 
-def ask_as_of(
-    named: str | None, revision: str, question: api.Question[api.Answer]
-) -> tuple[api.Answer, str]:
+def ask_as_of(revision: str, question: api.Question[api.Answer]) -> tuple[api.Answer, str]:
     """Ask for an answer as of a commit, tag or date; return the commit, too."""
     from vault_index.client import here
 
-    vault = client.open_vault(named)
     with Console() as console:
-        return here.answer_as_of(vault, revision, question, console.note, console.progress)
+        return here.answer_as_of(vault(), revision, question, console.note, console.progress)
 
 
-def entry(named: str | None, lesson: str) -> Any:
+def entry(lesson: str) -> Any:
     """Return a lesson with its text, by id, by the end of it, or by a path as a shell completes it."""
-    question = api.lesson.show(name=client.name_in_vault(named, lesson))
-    return ask(named, question)["entry"]
+    return ask(api.lesson.show(name=name_in_vault(lesson)))["entry"]
+
+
+def project() -> str:
+    """Register the skills of the project around the current folder; return the folder."""
+    from vault_index.index import skills
+
+    here = Path.cwd()
+    skills.register(vault(), here)
+    return str(here)
 
 
 def refuse_unknown(
-    named: str | None, categories: Sequence[str] = (), tags: Sequence[str] = (), type: str = ""
+    categories: Sequence[str] = (), tags: Sequence[str] = (), type: str = ""
 ) -> None:
     """Raise VaultError for a category, tag or type that no lesson has, with the nearest name."""
-    if hasattr(named, "uri"):  # a published index lists nothing
+    if hasattr(place(), "uri"):  # a published index lists nothing
         return
     from vault_index.entrypoints.cli import nearest
     from vault_index.lesson.category import normalise
@@ -113,10 +138,10 @@ def refuse_unknown(
 
     hints = {"category": "see `lessons categories`", "tag": "see `lessons list --json`"}
     hints["type"] = f"choose of {', '.join(TYPES)}"
-    known = {"category": set(ask(named, api.lesson.count())["counts"]), "type": set(TYPES)}
+    known = {"category": set(ask(api.lesson.count())["counts"]), "type": set(TYPES)}
     asked = [("category", normalise(each)) for each in categories] + [("type", type)] * bool(type)
     if tags:
-        lessons = ask(named, api.lesson.select())["entries"]
+        lessons = ask(api.lesson.select())["entries"]
         known["tag"] = {tag.lower() for lesson in lessons for tag in lesson["tags"]}
         asked += [("tag", composed(tag).lower()) for tag in tags]
     for kind, name in asked:
@@ -126,13 +151,13 @@ def refuse_unknown(
             raise VaultError(f"no lesson has the {kind} {name!r}", hint)
 
 
-def note_new_categories(vault: Vault, categories: Sequence[str]) -> None:
+def note_new_categories(categories: Sequence[str]) -> None:
     """Note each category that no folder has and that is spelled nearly like a category that is there."""
     from vault_index.entrypoints.cli import nearest
     from vault_index.lesson.category import normalise
 
-    known = set(vault.config.taxonomy)
-    top = vault.lessons_dir
+    opened = vault()
+    known, top = set(opened.config.taxonomy), opened.lessons_dir
     known |= {str(path.relative_to(top)) for path in top.glob("**/") if path != top}
     for path in map(normalise, categories):
         if path and path not in known and (near := nearest(path, known, 0.85)):
@@ -164,21 +189,21 @@ MAX_SHOWN = 20
 LINES_BESIDE = 3  # of the screen: what was typed, how many there are, the question
 
 
-def pick(named: str | None, near: str = "") -> str:
+def pick(near: str = "") -> str:
     """Ask for a lesson and return its id, beginning with those nearest to a text.
 
     Raises UsageError where nobody can answer.
     """
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not is_typed():
         raise click.UsageError("name a lesson by its ID; `lessons list` shows the ids")
     import shutil
 
-    lessons = ask(named, api.lesson.select())["entries"]
+    lessons = ask(api.lesson.select())["entries"]
     if not lessons:
         raise VaultError("no lessons yet", "add one: lessons add --title ... --text ...")
     words = near
     while True:
-        matching = _search(named, lessons, words) if words else lessons
+        matching = _search(lessons, words) if words else lessons
         if len(matching) == 1 and words and words is not near:
             return str(matching[0]["id"])
         lines = shutil.get_terminal_size().lines - LINES_BESIDE
@@ -198,7 +223,7 @@ def pick(named: str | None, near: str = "") -> str:
         words = typed
 
 
-def _search(named: str | None, lessons: Sequence[Any], words: str) -> Sequence[Any]:
+def _search(lessons: Sequence[Any], words: str) -> Sequence[Any]:
     """Return the lessons whose id or title holds all words or, without any, the hits of a search."""
     from vault_index.search.query import Query
 
@@ -206,7 +231,7 @@ def _search(named: str | None, lessons: Sequence[Any], words: str) -> Sequence[A
     wanted = words.lower().split()
     if matching := [each for name, each in named_so if all(word in name for word in wanted)]:
         return matching
-    hits = ask(named, api.search.find(query=Query(words, MAX_SHOWN))).hits
+    hits = ask(api.search.find(query=Query(words, MAX_SHOWN))).hits
     by_id = {lesson["id"]: lesson for lesson in lessons}
     return [by_id[hit.lesson_id] for hit in hits if hit.lesson_id in by_id]
 

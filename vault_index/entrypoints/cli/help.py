@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
-from vault_index.entrypoints.cli import output
+from vault_index.entrypoints.cli import asking, options, output
 from vault_index.errors import NoVaultError
 
 
 @click.command("help", epilog="Example: lessons help --all")
 @click.argument("words", metavar="[COMMAND]...", nargs=-1)
-@click.option("--all", "every", is_flag=True, help="List every command.")
+@options.flag("--all every", "List every command.")
 @click.pass_context
 def command(ctx: click.Context, words: tuple[str, ...], every: bool) -> None:
     """Show the help of a command, or list every command."""
@@ -32,13 +32,13 @@ def command(ctx: click.Context, words: tuple[str, ...], every: bool) -> None:
     output.text(about.get_help())
 
 
-def show_next_step(named: str | None) -> None:
+def show_next_step() -> None:
     """Say in a few lines what is here and what to type next."""
-    from vault_index import api, client
+    from vault_index import api
     from vault_index.entrypoints import doctor
 
     try:
-        vault = client.open_vault(named)
+        vault = asking.vault()
     except NoVaultError:
         output.say("there is no vault here; type `lessons init` in your team's repository")
         output.say("a first look: lessons --help")
@@ -50,7 +50,7 @@ def show_next_step(named: str | None) -> None:
     )
     if not doctor.state(vault)["hooks"]:
         steps.append(("lessons install claude", "have your agent get lessons"))
-    waiting = len(client.ask(vault.root, api.proposal.select()))
+    waiting = len(asking.ask(api.proposal.select()))
     if waiting:
         steps.append(("lessons review", f"decide about {waiting} proposals that wait"))
     steps += [("lessons search WORDS", "find a lesson"), ("lessons status", "look at all of it")]

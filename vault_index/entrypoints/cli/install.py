@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -77,7 +76,7 @@ def offer_model() -> None:
     if table.model or table.auto:
         return
     later = "lessons config set learn.model claude; lessons config set learn.auto true"
-    if not _is_typed():
+    if not asking.is_typed():
         asking.note(f"note: nobody proposes lessons from sessions by itself; to change it: {later}")
         return
     output.say(" ".join(LEAVES.split()), err=True)
@@ -96,7 +95,7 @@ def offer_recording(folder: Path) -> None:
     from vault_index.entrypoints.agents import hook_settings
     from vault_index.journal import projects
 
-    if not _is_typed():
+    if not asking.is_typed():
         asking.note("note: sessions are not recorded; to record: lessons install claude --journal")
         return
     if projects.recorded(_journal(), str(folder)):
@@ -126,14 +125,10 @@ def offer_languages() -> None:
     question = "some lessons are not in English: use the model for 16 languages?"
     if not languages.is_installed():
         asking.note(f"note: some lessons are not in English: {languages.SWITCH}")
-    elif not _is_typed():
+    elif not asking.is_typed():
         asking.note(f"note: some lessons are not in English: {languages.SET}")
     elif output.confirm(question, default=True):
         settings.write(loaded.home / "config.toml", "embedder", "minilm+use")
-
-
-def _is_typed() -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _asked_to_record(question: str, more: str = "", agent: str = "claude") -> bool:
@@ -159,15 +154,9 @@ scope_option = click.option(
 @click.command("install", epilog="Example: lessons install codex")
 @click.argument("agent", type=options.Choice([*HOOKED, AGENTS_MD]))
 @scope_option
-@click.option(
-    "--journal", is_flag=True, help="Record sessions in the journal, too: see `lessons journal`."
-)
-@click.option(
-    "--failures",
-    is_flag=True,
-    help="Look for failures after every command: all but claude, opencode.",
-)
-@click.option("--files", is_flag=True, help="Look for lessons before edits of a file, too: claude.")
+@options.flag("--journal", "Record sessions in the journal, too: see `lessons journal`.")
+@options.flag("--failures", "Look for failures after every command: all but claude, opencode.")
+@options.flag("--files", "Look for lessons before edits of a file, too: claude.")
 def install_command(
     agent: str, for_user: bool | None, journal: bool, failures: bool, files: bool
 ) -> None:
@@ -192,7 +181,7 @@ def install_command(
         output.say(f"{file}: {'section written' if changed else 'the section was there already'}")
         return
     chosen = agents.AGENTS[agent]
-    if not journal and _is_typed() and _is_unrecorded(chosen):
+    if not journal and asking.is_typed() and _is_unrecorded(chosen):
         journal = _asked_to_record("record sessions on this machine?", agent=agent)
     asked = {"journal": journal, "failures": failures, "files": files}
     wanted = [hook_settings.ALWAYS, *(when for when, is_asked in asked.items() if is_asked)]
@@ -258,7 +247,7 @@ def _note_once(agent: Agent, settings: Path) -> None:
         asking.note(f"note: {agent.to_do}")
     if agent.name == agents.AGENT and not agents.CLAUDE.may_read(settings):
         rule = agents.CLAUDE.reading
-        if not _is_typed():
+        if not asking.is_typed():
             asking.note(f"note: to let it read lessons without asking, allow {rule} in {settings}")
         elif output.confirm(f"let it read lessons without asking ({rule})?"):
             agents.CLAUDE.let_read(settings)
@@ -271,7 +260,7 @@ def _note_others(agent: Agent, settings: Path, project: Path | None) -> None:
     from vault_index.entrypoints import agents
     from vault_index.entrypoints.agents import hook_settings
 
-    if _is_unrecorded(agent) and not _is_typed():
+    if _is_unrecorded(agent) and not asking.is_typed():
         how = f"lessons install {agent.name} --journal"
         asking.note(f"note: sessions are not recorded; to record: {how}")
     for other, scope in agents.other_scopes(agent, settings, Path.cwd()):
@@ -300,11 +289,10 @@ def section_file(for_user: bool | None, journal: bool = False) -> Path:
 @options.command("uninstall", "lessons uninstall claude", has_json=False)
 @click.argument("agent", type=options.Choice([*HOOKED, AGENTS_MD]), required=False)
 @scope_option
-@click.option("--all", "everything", is_flag=True, help="List and remove all that is here.")
-@click.option("--purge", is_flag=True, help="With --all: the folder ~/.lessons, too.")
+@options.flag("--all everything", "List and remove all that is here.")
+@options.flag("--purge", "With --all: the folder ~/.lessons, too.")
 @options.yes
 def uninstall_command(
-    named: str | None,
     agent: str | None,
     for_user: bool | None,
     everything: bool,
@@ -324,7 +312,7 @@ def uninstall_command(
     if agent is None:
         from vault_index.entrypoints.cli import removal
 
-        removal.run(named, purge=purge, yes=yes)
+        removal.run(purge=purge, yes=yes)
         return
     from vault_index.entrypoints import agents
     from vault_index.entrypoints.agents import hook_settings

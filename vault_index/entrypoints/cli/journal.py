@@ -29,7 +29,7 @@ def project_options(function: Callable[..., object]) -> Any:
         *("-p", "--project"),
         help="Of this project: a name, a folder or all; without: of the one around here.",
     )
-    @click.option("--all-projects", is_flag=True, help="Of all projects.")
+    @options.flag("--all-projects", "Of all projects.")
     @wraps(function)
     def run(*args: Any, project: str | None, all_projects: bool, **values: Any) -> object:
         return function(*args, **project_asked(project, all_projects), **values)
@@ -83,10 +83,8 @@ def command() -> None:
 @click.option("--type", default="", help="Only of it: bugfix, feature, decision ...")
 @since
 @until
-@click.option("--explain", is_flag=True, help="Show each term of the scores.")
+@options.flag("--explain", "Show each term of the scores.")
 def search_command(
-    named: str | None,
-    /,
     query: tuple[str, ...],
     since: str | None,
     until: str | None,
@@ -101,7 +99,7 @@ def search_command(
     if not query and not (only["file"] or only["concept"] or only["type"]):
         raise click.UsageError("name what to search for, or a --file, --concept or --type")
     only |= {"text": " ".join(query), **moments.window(since, until)}
-    answer = asking.ask(named, api.journal.search(**only))
+    answer = asking.ask(api.journal.search(**only))
     hits = [hit.as_json(explain=explain) for hit in answer.hits]
     yield {"hits": hits, "older": answer.older, "text_only": answer.text_only}
     if answer.text_only and answer.embedder != "none":
@@ -121,21 +119,17 @@ def search_command(
 @options.number("--before", 10, 0, 50, "Records before it.")
 @options.number("--after", 10, 0, 50, "Records after it.")
 @options.choice(
-    *("--format form", "index full", "A line each, or all that is known."),
-    default="index",
-    show_default=True,
+    "--format form", "index full", "A line each, or all that is known.", default="index"
 )
 @project_options
-def timeline_command(
-    named: str | None, /, anchor: tuple[str, ...], form: str, **around: Any
-) -> options.Answers:
+def timeline_command(anchor: tuple[str, ...], form: str, **around: Any) -> options.Answers:
     """Show what came before and after a moment.
 
     ANCHOR is a record, a session, a time ("yesterday 14:00", "last tuesday") or a query, whose best
     hit is taken.
     """
     asked, is_full = " ".join(anchor), form == "full"
-    answer = asking.ask(named, api.journal.timeline(anchor=asked, full=is_full, **around))
+    answer = asking.ask(api.journal.timeline(anchor=asked, full=is_full, **around))
     records = [record.as_json() for record in answer.records]
     yield {**codec.to_json(answer), "records": records}
     if not answer.records:
@@ -159,12 +153,12 @@ def timeline_command(
 
 @options.command("show", "lessons journal show 3f2a91c0-o3.2", of=command, paged=True)
 @click.argument("name", metavar="ID")
-def show_command(named: str | None, name: str) -> options.Answers:
+def show_command(name: str) -> options.Answers:
     """Show a record, or a session, by its id.
 
     The beginning of a session's id is enough.
     """
-    answer = asking.ask(named, api.journal.show(name=name))
+    answer = asking.ask(api.journal.show(name=name))
     yield answer
     session, records = answer.session, answer.records
     if not name.startswith(records[0].id) or len(records) > 1:
@@ -182,12 +176,10 @@ def show_command(named: str | None, name: str) -> options.Answers:
 @project_options
 @since
 @until
-def sessions_command(
-    named: str | None, /, since: str | None, until: str | None, **only: Any
-) -> options.Answers:
+def sessions_command(since: str | None, until: str | None, **only: Any) -> options.Answers:
     """List sessions, the latest first."""
     only |= moments.window("all" if since is None else since, until)
-    sessions = asking.ask(named, api.journal.sessions(**only))
+    sessions = asking.ask(api.journal.sessions(**only))
     yield sessions
     for session in sessions:
         _print_session(session)
@@ -200,9 +192,9 @@ def sessions_command(
 @options.command("export", "lessons journal export 3f2a91c0 > session.md", of=command)
 @click.argument("name", metavar="ID", required=False, default="")
 @project_options
-def export_command(named: str | None, /, name: str, **only: Any) -> options.Answers:
+def export_command(name: str, **only: Any) -> options.Answers:
     """Print a session as markdown, or all sessions of a project."""
-    text = asking.ask(named, api.journal.export(name=name, **only))
+    text = asking.ask(api.journal.export(name=name, **only))
     yield {"markdown": text}
     output.text(text.rstrip("\n"))
 
@@ -216,10 +208,8 @@ def export_command(named: str | None, /, name: str, **only: Any) -> options.Answ
     help="Sessions that went on since: 90d, 8w, 2026-03-31, or all.",
 )
 @click.option("-p", "--project", help="Only of this project: a name or a folder.")
-@click.option("--dry-run", is_flag=True, help="Only show what it would take in.")
-def import_command(
-    named: str | None, since: str, project: str | None, dry_run: bool
-) -> options.Answers:
+@options.flag("--dry-run", "Only show what it would take in.")
+def import_command(since: str, project: str | None, dry_run: bool) -> options.Answers:
     """Take in the sessions that agents keep here.
 
     Reads the transcripts of Claude Code and Codex CLI, changes none, and keeps what it took in under
@@ -228,7 +218,7 @@ def import_command(
     values = {"since": moments.window(since)["since"], "dry_run": dry_run}
     values |= project_asked(project, all_projects=not project)
     try:
-        done = asking.ask(named, api.journal.import_transcripts(**values))
+        done = asking.ask(api.journal.import_transcripts(**values))
     except KeyboardInterrupt:
         asking.note("stopped; what was taken in stays, and the next import goes on from there")
         raise
@@ -254,11 +244,11 @@ def import_command(
 
 
 @options.command("status", "lessons journal status --json", of=command, paged=True)
-def status_command(named: str | None) -> options.Answers:
+def status_command() -> options.Answers:
     """Show what is recorded, and what went wrong."""
     from vault_index.entrypoints import recording
 
-    state = asking.ask(named, api.journal.status()) | recording.journal_hooks()
+    state = asking.ask(api.journal.status()) | recording.journal_hooks()
     yield state
     for line in journal.lines(state):
         output.say(line, indent=11)
@@ -268,9 +258,9 @@ def status_command(named: str | None) -> options.Answers:
 @click.option("--session", default="", help="A session, by its id or the beginning of it.")
 @click.option("--project", default="", help="All sessions of a project.")
 @options.date("--before", moments.since, "What ended before: 90d, 2026-03-31.")
-@click.option("--matching", metavar="TEXT", default="", help="The records with this text.")
+@options.text("--matching", "TEXT", "The records with this text.")
 @options.yes
-def forget_command(named: str | None, /, yes: bool, **values: str) -> options.Answers:
+def forget_command(yes: bool, **values: str) -> options.Answers:
     """Delete sessions, and check that nothing is left.
 
     With several options, what all of them name. The agent's own transcripts stay: they are its.
@@ -281,7 +271,7 @@ def forget_command(named: str | None, /, yes: bool, **values: str) -> options.An
         raise click.UsageError(message)
     if not yes and sys.stdin.isatty() and not output.confirm(f"forget {chosen}?"):
         raise click.Abort
-    done = asking.ask(named, api.journal.erase(**values))
+    done = asking.ask(api.journal.erase(**values))
     if values["session"] and not (done.records or done.sessions or done.beside or done.left):
         where = f"no session {values['session']!r:.80} in the journal that matches"
         raise VaultError(where, "see their ids: lessons journal sessions")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vault_index import api, client
+from vault_index import api
 from vault_index.entrypoints.cli import asking, completion, options, output
 from vault_index.entrypoints.cli.output import from_here
 from vault_index.entrypoints.words import count
@@ -42,7 +42,7 @@ def _head(command: Any) -> Any:
             "--silent-on", multiple=True, metavar="PROMPT", help="It stays out; repeatable."
         ),
         click.option("--applies-to", multiple=True, metavar="GLOB", help="Its files; repeatable."),
-        click.option("--commit", is_flag=True, help="Commit its file, and no other."),
+        options.flag("--commit", "Commit its file, and no other."),
     )[::-1]:
         command = option(command)
     return command
@@ -51,9 +51,7 @@ def _head(command: Any) -> Any:
 @options.command("new", 'lessons new "Staging deploys need the VPN" -c devops/deployment')
 @click.argument("title", nargs=-1)
 @_head
-def new_command(
-    named: str | None, /, title: tuple[str, ...], text: str, as_json: bool, **head: Any
-) -> None:
+def new_command(title: tuple[str, ...], text: str, as_json: bool, **head: Any) -> None:
     """Write a lesson in your editor, from a title and a category.
 
     Without TITLE and category it asks for them. With --text it opens no editor; outside a terminal it
@@ -61,11 +59,11 @@ def new_command(
     """
     head["title"] = " ".join(title)
     if text:
-        _write(named, os.fsencode(text), as_json, **head)
+        _write(os.fsencode(text), as_json, **head)
         return
-    if not _is_typed() and not (head["title"] and asking.named_editor()):
+    if not asking.is_typed() and not (head["title"] and asking.named_editor()):
         raise click.UsageError("pass --text, name an EDITOR and a TITLE, or type it at a terminal")
-    _write_typed(named, as_json, **head)
+    _write_typed(as_json, **head)
 
 
 @options.command(
@@ -74,31 +72,25 @@ def new_command(
 @click.argument("source", required=False, metavar="[FILE|-|TEXT]")
 @click.option("--title", default="", help="The title; without, the first sentence.")
 @_head
-def add_command(
-    named: str | None, /, source: str | None, text: str, as_json: bool, **head: Any
-) -> None:
+def add_command(source: str | None, text: str, as_json: bool, **head: Any) -> None:
     """Put a lesson into the vault and print its path.
 
     FILE is markdown; `-` reads stdin; words that are no file are the text. Without any of them,
     `lessons new` goes on at a terminal.
     """
-    if not (source or text) and _is_typed():
-        _write_typed(named, as_json, **head)
+    if not (source or text) and asking.is_typed():
+        _write_typed(as_json, **head)
     else:
-        _write(named, _source(source, head["title"], text), as_json, **head)
+        _write(_source(source, head["title"], text), as_json, **head)
 
 
-def _is_typed() -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty()
-
-
-def _write(named: str | None, data: bytes, as_json: bool, **head: Any) -> None:
-    vault = client.open_vault(named)
+def _write(data: bytes, as_json: bool, **head: Any) -> None:
+    vault = asking.vault()
     text = data.decode("utf-8", "surrogateescape")
-    asking.note_new_categories(vault, head["categories"])
-    path = Path(asking.ask(named, api.edit.add_lesson(text=text, **head)))
+    asking.note_new_categories(head["categories"])
+    path = Path(asking.ask(api.edit.add_lesson(text=text, **head)))
     if as_json:
-        output.json(asking.entry(named, str(path)))
+        output.json(asking.entry(str(path)))
     else:
         output.say(from_here(path, vault.root))
 
@@ -109,9 +101,7 @@ _TEMPLATE = """\
 """
 
 
-def _write_typed(
-    named: str | None, as_json: bool, *, title: str, categories: tuple[str, ...], **head: Any
-) -> None:
+def _write_typed(as_json: bool, *, title: str, categories: tuple[str, ...], **head: Any) -> None:
     """Ask for the title, the category and the text of a lesson, and write it.
 
     A refused text stays in a file of the user's, for the command that the hint names. Raises Abort.
@@ -120,12 +110,12 @@ def _write_typed(
 
     from vault_index.edit import add
 
-    vault = client.open_vault(named)
+    vault = asking.vault()
     title = title or output.ask("title, as a whole phrase:").strip()
     if not title:
         raise click.Abort
-    if not categories and _is_typed():
-        counts = list(asking.ask(named, api.lesson.count())["counts"])
+    if not categories and asking.is_typed():
+        counts = list(asking.ask(api.lesson.count())["counts"])
         for number, category in enumerate(counts[: asking.MAX_SHOWN], start=1):
             output.say(f"{number:>3}  {category}", err=True)
         typed = output.ask("category, a number or a name such as devops/ci-cd:").strip()
@@ -137,7 +127,7 @@ def _write_typed(
     if not text:
         raise VaultError("nothing was written", f'lessons new "{title}"')
     try:
-        _write(named, text.encode(), as_json, title=title, categories=categories, **head)
+        _write(text.encode(), as_json, title=title, categories=categories, **head)
     except VaultError as error:
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", prefix="lesson-", suffix=".md", delete=False
@@ -151,12 +141,12 @@ def _write_typed(
 @options.command("move", "lessons move staging-deploys-need-the-vpn devops/releases")
 @options.lesson()
 @click.argument("category", shell_complete=completion.categories)
-def move_command(named: str | None, lesson_id: str, category: str) -> options.Answers:
+def move_command(lesson_id: str, category: str) -> options.Answers:
     """Move a lesson to a category, with its past and its use."""
-    vault = client.open_vault(named)
-    name = client.name_in_vault(named, lesson_id)
-    asking.note_new_categories(vault, [category])
-    moved = asking.ask(named, api.edit.move_lesson(name=name, category=category))
+    vault = asking.vault()
+    name = asking.name_in_vault(lesson_id)
+    asking.note_new_categories([category])
+    moved = asking.ask(api.edit.move_lesson(name=name, category=category))
     yield moved
     output.say(from_here(vault.root / moved["to"], vault.root))
 
@@ -186,16 +176,15 @@ def _source(source: str | None, title: str, text: str) -> bytes:
 @options.choice(
     *("--sort order", "id title created updated confidence", "Latest or highest first."),
     default="id",
-    show_default=True,
 )
 @click.option("-n", "--limit", type=click.IntRange(1), help="How many; without: all.")
-def list_command(named: str | None, /, **only: Any) -> options.Answers:
+def list_command(**only: Any) -> options.Answers:
     """List the lessons."""
-    entries = asking.ask(named, api.lesson.select(**only))["entries"]
+    entries = asking.ask(api.lesson.select(**only))["entries"]
     if not entries:
         category, tag = only["category"], only["tag"]
         asking.refuse_unknown(
-            named, [category] if category else [], [tag] if tag else [], only["type"] or ""
+            [category] if category else [], [tag] if tag else [], only["type"] or ""
         )
     yield entries
     if not sys.stdout.isatty():
@@ -218,7 +207,7 @@ def _row(entry: dict[str, Any], width: int) -> tuple[output.Styled | str, ...]:
 @options.command("show", "lessons show devops/ci-cd/node-heap-out-of-memory", paged=True)
 @options.lesson(required=False)
 @click.option("--at", metavar="REV", help="As it was at a commit, tag or date; deleted ones, too.")
-def show_command(named: str | None, lesson_id: str | None, at: str | None) -> options.Answers:
+def show_command(lesson_id: str | None, at: str | None) -> options.Answers:
     """Print one lesson, or a document whole.
 
     ID is its title, its id, its path from here or from the vault, or the end of either. The beginning of
@@ -226,23 +215,23 @@ def show_command(named: str | None, lesson_id: str | None, at: str | None) -> op
     """
     from vault_index.lesson.category import marked
 
-    lesson_id = lesson_id or asking.pick(named)
+    lesson_id = lesson_id or asking.pick()
     if at is None:
         try:
-            entry = asking.entry(named, lesson_id)
+            entry = asking.entry(lesson_id)
         except VaultError as error:
-            if parts := _parts_of(named, lesson_id):
+            if parts := _parts_of(lesson_id):
                 yield parts
                 _show_document(parts)
                 return
-            raise _as_deleted(named, lesson_id, error) from None
+            raise _as_deleted(lesson_id, error) from None
     else:
-        values = {"name": client.name_in_vault(named, lesson_id)}
-        entry = asking.ask_as_of(named, at, api.lesson.show(**values))[0]["entry"]
+        values = {"name": asking.name_in_vault(lesson_id)}
+        entry = asking.ask_as_of(at, api.lesson.show(**values))[0]["entry"]
     asked = api.lesson.tally(id=entry["id"])
-    used = {} if at else asking.ask(named, asked, as_is=True)
+    used = {} if at else asking.ask(asked, as_is=True)
     has_links = not at and "\n## Related\n" in entry["text"]  # else only the file is read
-    links = asking.ask(named, api.lesson.related(id=entry["id"]))["related"] if has_links else []
+    links = asking.ask(api.lesson.related(id=entry["id"]))["related"] if has_links else []
     shown = {key: value for key, value in entry.items() if key != "file_hash"}
     yield {**shown, **used, "related": links}
     output.say(output.styled(entry["title"], bold=True))
@@ -265,10 +254,10 @@ def show_command(named: str | None, lesson_id: str | None, at: str | None) -> op
     output.text(entry["text"])
 
 
-def _parts_of(named: str | None, name: str) -> list[dict[str, Any]]:
+def _parts_of(name: str) -> list[dict[str, Any]]:
     """Return the lessons of the document of this title or path, in their order; [] for no document."""
-    listed = asking.ask(named, api.lesson.select())["entries"]
-    end = client.name_in_vault(named, name).removesuffix(".md").removeprefix("lessons/")
+    listed = asking.ask(api.lesson.select())["entries"]
+    end = asking.name_in_vault(name).removesuffix(".md").removeprefix("lessons/")
     title = name.casefold()
     of_file = [
         each["id"]
@@ -277,8 +266,8 @@ def _parts_of(named: str | None, name: str) -> list[dict[str, Any]]:
     ]
     if len(of_file) < 2:
         return []
-    parts = asking.ask(named, api.lesson.page(name=of_file[0]))["of_file"]
-    return [asking.entry(named, part["id"]) for part in parts]
+    parts = asking.ask(api.lesson.page(name=of_file[0]))["of_file"]
+    return [asking.entry(part["id"]) for part in parts]
 
 
 def _show_document(parts: list[dict[str, Any]]) -> None:
@@ -290,21 +279,21 @@ def _show_document(parts: list[dict[str, Any]]) -> None:
         output.text(entry["text"])
 
 
-def _entry(named: str | None, lesson_id: str) -> Any:
+def _entry(lesson_id: str) -> Any:
     try:
-        return asking.entry(named, lesson_id)
+        return asking.entry(lesson_id)
     except VaultError as error:
-        raise _as_deleted(named, lesson_id, error) from None
+        raise _as_deleted(lesson_id, error) from None
 
 
-def _as_deleted(named: str | None, lesson_id: str, error: VaultError) -> VaultError:
+def _as_deleted(lesson_id: str, error: VaultError) -> VaultError:
     """Return an error that says in which commit a lesson was deleted, if it was; else the same error."""
     from vault_index.share import history
 
     if not error.message.startswith("no lesson "):
         return error
-    vault = client.open_vault(named)
-    gone = history.deleted(vault, client.name_in_vault(named, lesson_id))
+    vault = asking.vault()
+    gone = history.deleted(vault, asking.name_in_vault(lesson_id))
     if gone is None:
         return error
     commit, id, path = gone
@@ -325,7 +314,7 @@ def _way_back(vault: Vault, id: str, path: str) -> str:
 
 @options.command("edit", "lessons edit node-heap-out-of-memory", has_json=False)
 @options.lesson(required=False)
-def edit_command(named: str | None, lesson_id: str | None) -> None:
+def edit_command(lesson_id: str | None) -> None:
     """Open a lesson's file in your editor.
 
     The editor is $VISUAL, $EDITOR, git's, or vi. Without ID you pick a lesson.
@@ -333,8 +322,8 @@ def edit_command(named: str | None, lesson_id: str | None) -> None:
     from vault_index import check, files
     from vault_index.lesson import parse
 
-    vault = client.open_vault(named)
-    entry = _entry(named, lesson_id or asking.pick(named))
+    vault = asking.vault()
+    entry = _entry(lesson_id or asking.pick())
     file = vault.root / entry["path"]
     files.refuse_links(file, vault.root)
     asking.edit_file(file, vault.root)
@@ -355,15 +344,15 @@ def edit_command(named: str | None, lesson_id: str | None) -> None:
 @options.command("rm", "lessons rm staging-deploys-need-the-vpn --yes", has_json=False)
 @options.lesson()
 @options.yes
-def rm_command(named: str | None, lesson_id: str, yes: bool) -> None:
+def rm_command(lesson_id: str, yes: bool) -> None:
     """Delete a lesson, its file or its section, after asking."""
     from vault_index.search import entries
 
-    entry = _entry(named, lesson_id)
+    entry = _entry(lesson_id)
     if yes and not entries.matches(lesson_id, {entry["id"]: entry["path"]}):
         hint = f"lessons rm {entry['id']} --yes"
         raise VaultError(f"{lesson_id!r} is only the beginning of a name", hint)
-    has_commit = bool(asking.ask(named, api.share.log(name=entry["id"]))["edits"])
+    has_commit = bool(asking.ask(api.share.log(name=entry["id"]))["edits"])
     if not yes:
         if not sys.stdin.isatty():
             raise VaultError(f"{entry['id']} is not deleted without asking", "pass --yes")
@@ -371,11 +360,11 @@ def rm_command(named: str | None, lesson_id: str, yes: bool) -> None:
         if not output.confirm(f"delete {entry['title']!r} ({entry['path']}){lost}?"):
             asking.note("nothing deleted")
             return
-    deleted = asking.ask(named, api.edit.delete_lesson(name=entry["id"], shown=entry))
+    deleted = asking.ask(api.edit.delete_lesson(name=entry["id"], shown=entry))
     kept = ", with its file" if deleted.removed else ""
     output.say(f"deleted {entry['id']}{kept}")
     if has_commit:
-        back = _way_back(client.open_vault(named), entry["id"], entry["path"])
+        back = _way_back(asking.vault(), entry["id"], entry["path"])
         asking.note(f"to get it back: {back}")
 
 
@@ -388,12 +377,12 @@ NOT_KEPT = "(the text of this prompt was not kept)"
 
 @options.command("last", "lessons last")
 @click.option("-n", "number", default=5, show_default=True, type=click.IntRange(1, 100))
-def last_command(named: str | None, number: int) -> options.Answers:
+def last_command(number: int) -> options.Answers:
     """Show the latest prompts of agents and what each got.
 
     It says why one got nothing. The numbers are those of `lessons teach --last N`.
     """
-    records = latest(named, number)
+    records = latest(number)
     yield records
     if not records:
         output.say("no agent has asked yet: type a prompt in a project with hooks, then look again")
@@ -408,24 +397,24 @@ def last_command(named: str | None, number: int) -> options.Answers:
             output.say(f"   {line}")
     asking.note("teach one: lessons teach --last N --fires ID, or --not ID")
     if any(record["lessons"] for record in records) and sys.stdin.isatty() and sys.stdout.isatty():
-        _rate(named, records)
+        _rate(records)
 
 
-def _rate(named: str | None, records: list[dict[str, Any]]) -> None:
+def _rate(records: list[dict[str, Any]]) -> None:
     place = output.press("a number says whether its lesson was useful, any other key ends:")
     given = records[int(place) - 1 : int(place)] if place in tuple("123456789") else []
     if given and given[0]["lessons"]:
         key = output.press(f"{given[0]['lessons'][0]['title']}: [y]es, [n]o, [w]rong:")
         if word := {"y": "yes", "n": "no", "w": "wrong"}.get(key):
-            done = _note_word(named, given[0]["lessons"][0]["id"], word)
-            for line in _after_word(named, done, int(place)):
+            done = _note_word(given[0]["lessons"][0]["id"], word)
+            for line in _after_word(done, int(place)):
                 output.say(line)
 
 
-def latest(named: str | None, number: int) -> list[dict[str, Any]]:
+def latest(number: int) -> list[dict[str, Any]]:
     """Return the records of so many prompts, the latest first. Raises VaultError."""
     question = api.injection.select(limit=number, only_prompts=True)
-    return list(asking.ask(named, question)["records"])
+    return list(asking.ask(question)["records"])
 
 
 def _got(record: dict[str, Any], place: int) -> Iterator[str]:
@@ -469,11 +458,8 @@ WORDS = ("yes", "no", "wrong")
 
 @options.command("teach", 'lessons teach "run the tests please" --fires run-tests')
 @click.argument("prompt", nargs=-1)
-@click.option(
-    "--error",
-    "is_error",
-    is_flag=True,
-    help="A line of a failed command: PROMPT, else stdin, else the last failure.",
+@options.flag(
+    "--error is_error", "A line of a failed command: PROMPT, else stdin, else the last failure."
 )
 @click.option(
     "--last", type=click.IntRange(1, 100), help="The prompt of that number in `lessons last`."
@@ -484,9 +470,8 @@ WORDS = ("yes", "no", "wrong")
 @click.option(
     "--not", "silent", metavar="ID", shell_complete=completion.ids, help="The lesson to keep out."
 )
-@click.option("--undo", is_flag=True, help="Take back what was taught.")
+@options.flag("--undo", "Take back what was taught.")
 def teach_command(
-    named: str | None,
     prompt: tuple[str, ...],
     is_error: bool,
     last: int | None,
@@ -503,7 +488,7 @@ def teach_command(
     """
     if bool(prompt) is bool(last) and (prompt or not is_error):
         raise click.UsageError("name one prompt: PROMPT, or --last N")
-    records = latest(named, last) if last else [{}]
+    records = latest(last) if last else [{}]
     if last and len(records) < last:
         raise VaultError(f"no prompt {last} in the record", "see the numbers: lessons last")
     record = records[-1]
@@ -511,8 +496,8 @@ def teach_command(
     if is_error and not text and not record:
         text = _line_of_stdin()
         if not text:
-            record = next((each for each in latest(named, 100) if each["kind"] == "error"), {})
-            text = "" if record else _line_of_journal(named)
+            record = next((each for each in latest(100) if each["kind"] == "error"), {})
+            text = "" if record else _line_of_journal()
     text = text or record["text"]
     is_error = is_error or record.get("kind") == "error"
     if not text:
@@ -523,10 +508,10 @@ def teach_command(
         raise VaultError("both --fires and --not", "choose one of them")
     lesson, kind = (silent, SILENT) if silent else (fires, FIRES)
     kind = f"{kind}_error" if is_error else kind
-    name = client.name_in_vault(named, lesson) if lesson else asking.pick(named, text)
+    name = asking.name_in_vault(lesson) if lesson else asking.pick(text)
     values: dict[str, Any] = {"name": name, "kind": kind, "prompt": text, "undo": undo}
     values |= {"session": record["session"], "key": record["prompt"]} if record else {}
-    done = asking.ask(named, api.injection.teach_lesson(**values))
+    done = asking.ask(api.injection.teach_lesson(**values))
     if undo and not done["changed"]:
         hint = f"see what is: lessons show --json {done['id']}"
         raise VaultError(f"{done['id']} was not taught this", hint)
@@ -544,13 +529,13 @@ def _line_of_stdin() -> str:
     return next(iter(failure.read("", printed.decode("utf-8", "replace")).lines), "")
 
 
-def _line_of_journal(named: str | None) -> str:
+def _line_of_journal() -> str:
     """Return the line of the last failed command that the journal has of this project."""
     from vault_index.text import failure
 
     asked = api.journal.sessions(folder=str(Path.cwd()), limit=SESSIONS)
-    for session in asking.ask(named, asked):
-        records = asking.ask(named, api.journal.show(name=session.id)).records
+    for session in asking.ask(asked):
+        records = asking.ask(api.journal.show(name=session.id)).records
         runs = [run for record in reversed(records) for run in reversed(record.commands)]
         for run in runs:
             failed = failure.read(run.text, run.output)
@@ -576,14 +561,14 @@ def _said(done: dict[str, Any], undo: bool) -> str:
 @click.option(
     "--last", type=click.IntRange(1, 100), help="ID is what the prompt of that number got."
 )
-def useful_command(named: str | None, said: tuple[str, ...], last: int | None) -> options.Answers:
+def useful_command(said: tuple[str, ...], last: int | None) -> options.Answers:
     """Say whether a lesson was useful, or is wrong.
 
     A lesson that you call wrong stays out of hooks, and on `lessons check --stale`, until you say yes or
     no, or its text changes. A word of an agent only puts it on that list. It is kept on this machine.
     """
     if last and said[0] in WORDS:
-        records = latest(named, last)
+        records = latest(last)
         given = [each["id"] for each in records[-1]["lessons"]] if len(records) == last else []
         if len(given) != 1:
             message = f"prompt {last} got {len(given)} lessons"
@@ -591,19 +576,19 @@ def useful_command(named: str | None, said: tuple[str, ...], last: int | None) -
         said = (given[0], *said)
     if len(said) < 2 or said[1] not in WORDS:
         raise click.UsageError("name a lesson and a word: lessons useful ID yes|no|wrong [WHY]")
-    lesson = client.name_in_vault(named, said[0])
-    done = _note_word(named, lesson, said[1], " ".join(said[2:]))
+    lesson = asking.name_in_vault(said[0])
+    done = _note_word(lesson, said[1], " ".join(said[2:]))
     yield done
-    for line in _after_word(named, done, last):
+    for line in _after_word(done, last):
         output.say(line)
 
 
-def _note_word(named: str | None, lesson: str, word: str, why: str = "") -> dict[str, Any]:
+def _note_word(lesson: str, word: str, why: str = "") -> dict[str, Any]:
     command = api.injection.useful(name=lesson, word=word, why=why, by=asking.speaker())
-    return dict(asking.ask(named, command))
+    return dict(asking.ask(command))
 
 
-def _after_word(named: str | None, done: dict[str, Any], last: int | None) -> Iterator[str]:
+def _after_word(done: dict[str, Any], last: int | None) -> Iterator[str]:
     """Yield what was noted, and what follows; `last` is the number of the prompt, as far as known."""
     yield f"noted: {done['title']}: {done['word']}"
     if done["is_left_out"]:
@@ -611,7 +596,7 @@ def _after_word(named: str | None, done: dict[str, Any], last: int | None) -> It
     elif done["word"] == "wrong":
         yield "an agent's word: it is on the list of `lessons check --stale`"
     elif done["word"] == "no" and done["by"] == "person":
-        for place, each in enumerate(latest(named, 100), start=1) if last is None else ():
+        for place, each in enumerate(latest(100), start=1) if last is None else ():
             if each["kind"] != "file" and done["id"] in [it["id"] for it in each["lessons"]]:
                 last = place
                 break
@@ -621,9 +606,9 @@ def _after_word(named: str | None, done: dict[str, Any], last: int | None) -> It
 
 @options.command("log", "lessons log devops/ci-cd/node-heap-out-of-memory", paged=True)
 @options.lesson()
-def log_command(named: str | None, lesson_id: str) -> options.Answers:
+def log_command(lesson_id: str) -> options.Answers:
     """Show the commits that changed a lesson, newest first."""
-    history = asking.ask(named, api.share.log(name=client.name_in_vault(named, lesson_id)))
+    history = asking.ask(api.share.log(name=asking.name_in_vault(lesson_id)))
     if history["is_deleted"]:
         when = f"in commit {history['deleted_in'][:10]}" if history["deleted_in"] else "since them"
         asking.note(f"note: {history['id']} was deleted {when}")

@@ -67,7 +67,23 @@ class WithDefault(InOrder):
             formatter.write_dl(rows)
 
 
-yes = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+def flag(name: str, about: str) -> Decorator:
+    """Return an option that is there or not."""
+    return click.option(*name.split(), is_flag=True, help=about)
+
+
+def text(name: str, metavar: str, about: str, **more: Any) -> Decorator:
+    """Return an option for a text; without it the command gets ""."""
+    return click.option(*name.split(), metavar=metavar, default="", help=about, **more)
+
+
+def file(name: str, about: str, *, exists: bool = True) -> Decorator:
+    """Return an option for a file, which has to be there if it is read."""
+    path = click.Path(exists=exists, dir_okay=False, path_type=Path)
+    return click.option(*name.split(), type=path, help=about)
+
+
+yes = flag("-y --yes", "Do not ask.")
 
 
 def command(
@@ -78,7 +94,7 @@ def command(
     has_json: bool = True,
     paged: bool = False,
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """Declare a command, of a group or of `lessons`; its function gets the named vault first.
+    """Declare a command, of a group or of `lessons`; its vault is that of `asking`.
 
     With `has_json` it has --json: a generator yields its answer, which is all that is printed then;
     any other function gets `as_json`. Long output of a `paged` command goes to the pager.
@@ -98,7 +114,7 @@ def command(
                 raise click.exceptions.Exit(status)
 
         run = print_answer if isgeneratorfunction(unwrap(function)) else function
-        run = click.pass_obj(output.paged()(run) if paged else run)
+        run = output.paged()(run) if paged else run
         made = (of or click).command(name, epilog=f"Example: {example}")(run)
         if has_json:
             json = click.Option(["--json", "as_json"], is_flag=True, help="Print JSON.")
@@ -144,12 +160,9 @@ lesson_number = click.option(
 )
 
 
-related_to = click.option(
-    "--related-to",
-    metavar="ID",
-    default="",
+related_to = text(
+    *("--related-to", "ID", "Only what a lesson names under Related, or what names it."),
     shell_complete=completion.ids,
-    help="Only what a lesson names under Related, or what names it.",
 )
 
 
@@ -197,12 +210,14 @@ def lesson_type(about: str, *, default: str | None = None) -> Decorator:
 
 def write(about: str = "Do it; without, only show what would be done.") -> Decorator:
     """Return the option that changes files: without it a command only shows a plan."""
-    return click.option("--write", is_flag=True, help=about)
+    return flag("--write", about)
 
 
 def choice(name: str, words: str, about: str, **more: Any) -> Decorator:
-    """Return an option that takes one of some words."""
-    return click.option(*name.split(), type=Choice(words.split()), help=about, **more)
+    """Return an option that takes one of some words; a default is shown."""
+    shows = "default" in more
+    kind = Choice(words.split())
+    return click.option(*name.split(), type=kind, help=about, show_default=shows, **more)
 
 
 def number(name: str, default: int, least: int, most: int | None, about: str) -> Decorator:

@@ -28,9 +28,9 @@ def categories_command() -> None:
 
 
 @options.command("tree", "lessons categories tree --json", of=categories_command, paged=True)
-def print_tree(named: str | None) -> options.Answers:
+def print_tree() -> options.Answers:
     """Print the tree of categories, with counts of lessons."""
-    answer = asking.ask(named, api.lesson.count(), settled=True)
+    answer = asking.ask(api.lesson.count(), settled=True)
     yield answer["counts"]
     if not answer["counts"]:
         asking.note("no lessons yet")
@@ -49,13 +49,13 @@ def print_tree(named: str | None) -> options.Answers:
 @click.argument("old", shell_complete=completion.categories)
 @click.argument("new", shell_complete=completion.categories)
 @options.write()
-def rename(named: str | None, old: str, new: str, write: bool) -> options.Answers:
+def rename(old: str, new: str, write: bool) -> options.Answers:
     """Rename the category OLD to NEW in all files in one go.
 
     Categories below it move along. Folders of that name move, what frontmatter declares is rewritten,
     nothing else in a file is touched. If one file cannot be changed, none is.
     """
-    plan, in_settings = asking.ask(named, api.edit.rename(old=old, new=new, write=write))
+    plan, in_settings = asking.ask(api.edit.rename(old=old, new=new, write=write))
     changes = output.keys_of(plan.changes, "path", "to", "categories")
     yield {"changes": changes, "skipped": plan.skipped, "written": write}
     for change in plan.changes:
@@ -71,15 +71,15 @@ def rename(named: str | None, old: str, new: str, write: bool) -> options.Answer
 
 @options.command("propose", "lessons categories propose --write", of=categories_command, paged=True)
 @options.write("Write the proposals into the files' frontmatter.")
-def propose(named: str | None, write: bool) -> options.Answers:
+def propose(write: bool) -> options.Answers:
     """Propose categories for lessons without any, and show why.
 
     The index finds them under the proposed ones; their files change with --write only. Phrases that
     name a category are in lessons/vault.toml: under [keywords], "GitHub Actions" = "devops/ci-cd".
     """
-    proposals = asking.ask(named, api.search.classify(), settled=True)
+    proposals = asking.ask(api.search.classify(), settled=True)
     command = api.edit.accept(proposals=proposals, write=write)
-    files, written, failed = asking.ask(named, command)
+    files, written, failed = asking.ask(command)
     for reason in failed:
         asking.note(f"warning: {reason}: left as it is")
     names = ("lesson_id", "path", "title", "categories", "sure", "why")
@@ -125,11 +125,9 @@ MAX_ITEMS = 200  # items of a long table, on a terminal
     "--as format", "markdown jsonl bullets course obsidian okf", "The format; without: guessed."
 )
 @options.category("For lessons that name none; without: inbox.")
-@click.option("--update", is_flag=True, help="Write what was corrected over committed files.")
+@options.flag("--update", "Write what was corrected over committed files.")
 @options.write()
 def import_command(
-    named: str | None,
-    /,
     sources: Sequence[str],
     update: bool,
     write: bool,
@@ -158,7 +156,7 @@ def import_command(
             if not os.path.exists(path):  # noqa: PTH110  # Path's raises for long names
                 raise VaultError(f"{source} is not there", "name files, folders, or - for stdin")
         values["sources"] = paths
-    plan = asking.ask(named, api.edit.import_from(**values))
+    plan = asking.ask(api.edit.import_from(**values))
     items = output.keys_of(plan.items, "source", "line", "path", "title", "verdict", "why")
     shown = {"items": items, "problems": plan.problems, "empty": plan.empty, "written": write}
     yield options.Failed(shown, bool(plan.problems))

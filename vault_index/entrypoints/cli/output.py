@@ -308,16 +308,6 @@ def press(question: str) -> str:
 # What several commands print or need: a path from here, the line that closes a plan.
 
 
-def project_of(named: str | None) -> str:
-    """Register the skills of the project around the current folder; return the folder."""
-    from vault_index import client
-    from vault_index.index import skills
-
-    here = Path.cwd()
-    skills.register(client.open_vault(named), here)
-    return str(here)
-
-
 def from_here(path: Path, root: Path) -> str:
     """Return a path in the vault from the current folder; an absolute one from outside the vault."""
     base = Path(os.path.realpath(root))

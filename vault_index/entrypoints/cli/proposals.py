@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 import click
 
-from vault_index import api, client
+from vault_index import api
 from vault_index.entrypoints.cli import asking, options, output, reviewing
 from vault_index.entrypoints.cli.output import from_here
 from vault_index.entrypoints.words import count, proposals, spent
@@ -27,13 +27,12 @@ NO_MODEL = (
 @click.option("--session", metavar="ID", help="A session: its id or its beginning. [default: last]")
 @click.option("--commit", metavar="REV|A..B", help="Commits.")
 @click.option("--files", multiple=True, metavar="PATH", help="A file as it is; several times.")
-@click.option("--why", is_flag=True, help="Print what makes it worth it, and what was dropped.")
-@click.option("--again", is_flag=True, help="Learn again from the same material.")
-@click.option("--dry-run", is_flag=True, help="Only print how much would be sent, and to whom.")
-@click.option("--show", is_flag=True, help="With --dry-run: print the very text.")
+@options.flag("--why", "Print what makes it worth it, and what was dropped.")
+@options.flag("--again", "Learn again from the same material.")
+@options.flag("--dry-run", "Only print how much would be sent, and to whom.")
+@options.flag("--show", "With --dry-run: print the very text.")
 @click.option("--tokens", type=click.IntRange(1), metavar="N", help="The budget. [default: 12000]")
 def learn_command(
-    named: str | None,
     session: str | None,
     commit: str | None,
     files: tuple[str, ...],
@@ -59,7 +58,7 @@ def learn_command(
         values = {"scope": "files", "target": [str(Path(file).absolute()) for file in files]}
     values |= {"folder": str(Path.cwd()), "force": again, "dry_run": dry_run, "tokens": tokens or 0}
     try:
-        answer = asking.ask(named, api.learn.learn(**values))
+        answer = asking.ask(api.learn.learn(**values))
     except KeyboardInterrupt:
         asking.note("stopped; what was proposed until now stays")
         raise
@@ -124,13 +123,10 @@ def _addends(answer: dict[str, Any]) -> None:
 
 # What `lessons review accept` and `lessons review reject` share: several proposals, or all of a session.
 
-session_option = click.option(
-    "--session", default="", metavar="ID", help="All that this session taught."
-)
+session_option = options.text("--session", "ID", "All that this session taught.")
 
 
 def _decide(
-    named: str | None,
     command: Callable[[str], api.Question[dict[str, Any]]],
     said: Callable[[dict[str, Any]], str],
     *,
@@ -142,8 +138,8 @@ def _decide(
     is_one = len(ids) == 1
     decided: list[dict[str, Any]] = []
     try:
-        for id in _chosen(named, ids, session):
-            decided.append(asking.ask(named, command(id)))
+        for id in _chosen(ids, session):
+            decided.append(asking.ask(command(id)))
             if not as_json:
                 output.say(said(decided[-1]))
     finally:
@@ -151,12 +147,12 @@ def _decide(
             output.json(decided[0] if is_one else decided)
 
 
-def _chosen(named: str | None, ids: Sequence[str], session: str) -> Sequence[str]:
+def _chosen(ids: Sequence[str], session: str) -> Sequence[str]:
     if bool(ids) == bool(session):
         raise click.UsageError("name proposals by their IDs, or a session with --session")
     if not session:
         return ids
-    listed = asking.ask(named, api.proposal.select(session=session))
+    listed = asking.ask(api.proposal.select(session=session))
     if not listed:
         hint = "see the ids of sessions with `lessons review --json`"
         raise VaultError(f"no proposal of a session {session!r:.80} waits", hint)
@@ -175,15 +171,13 @@ def review_command() -> None:
 
 @options.command("each", "lessons review each --commit", of=review_command)
 @options.proposal
-@click.option("--session", default="", metavar="ID", help="Only what this session taught.")
-@click.option("--commit", is_flag=True, help="Commit the file of each accepted one, and no other.")
-def review_each(
-    named: str | None, proposal_id: str | None, session: str, commit: bool, as_json: bool
-) -> None:
+@options.text("--session", "ID", "Only what this session taught.")
+@options.flag("--commit", "Commit the file of each accepted one, and no other.")
+def review_each(proposal_id: str | None, session: str, commit: bool, as_json: bool) -> None:
     """Review what waits, one after the other: what `lessons review` does."""
     values = {"id": proposal_id or "", "session": session}
     if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        listed = asking.ask(named, api.proposal.cards(**values))
+        listed = asking.ask(api.proposal.cards(**values))
         if as_json:
             output.json(listed)
             return
@@ -194,20 +188,20 @@ def review_each(
         if proposal_id:
             output.say()
             reviewing.show_details(listed[0])
-    elif listed := asking.ask(named, api.proposal.select(**values)):
-        reviewing.Review(named, [each.id for each in listed], commit).run()
+    elif listed := asking.ask(api.proposal.select(**values)):
+        reviewing.Review([each.id for each in listed], commit).run()
     if not listed:
         asking.note("no proposals wait")
 
 
 @options.command("list", "lessons review list 3f9a --json", of=review_command, paged=True)
 @options.proposal
-def list_proposals(named: str | None, proposal_id: str | None) -> options.Answers:
+def list_proposals(proposal_id: str | None) -> options.Answers:
     """List proposed lessons, or print one.
 
     ID is the id of a proposal or its beginning. `lessons review` shows more and decides.
     """
-    listed = asking.ask(named, api.proposal.select(id=proposal_id or ""))
+    listed = asking.ask(api.proposal.select(id=proposal_id or ""))
     yield listed[0] if proposal_id else listed
     if proposal_id:
         output.say(output.styled(listed[0].title, bold=True))
@@ -224,16 +218,15 @@ def list_proposals(named: str | None, proposal_id: str | None) -> options.Answer
 @options.proposals
 @session_option
 @options.category("Where it belongs, instead of where it says.")
-@click.option("--commit", is_flag=True, help="Commit its file, and no other.")
-def accept(named: str | None, /, category: str, commit: bool, **which: Any) -> None:
+@options.flag("--commit", "Commit its file, and no other.")
+def accept(category: str, commit: bool, **which: Any) -> None:
     """Make proposals lessons, and print their paths.
 
     ID is the id of a proposal or its beginning: see `lessons review list`. One that is a change of a
     lesson changes it.
     """
-    root = client.open_vault(named).root
+    root = asking.vault().root
     _decide(
-        named,
         lambda id: api.proposal.accept(id=id, category=category, commit=commit),
         lambda accepted: from_here(root / accepted["path"], root),
         **which,
@@ -243,13 +236,12 @@ def accept(named: str | None, /, category: str, commit: bool, **which: Any) -> N
 @options.command("reject", "lessons review reject 3f9a", of=review_command)
 @options.proposals
 @session_option
-def reject(named: str | None, /, **which: Any) -> None:
+def reject(**which: Any) -> None:
     """Remove proposals for good: nothing like them comes back.
 
     ID is the id of a proposal or its beginning: see `lessons review list`. Its text is not kept.
     """
     _decide(
-        named,
         lambda id: api.proposal.reject(id=id),
         lambda rejected: f"rejected {rejected['id']}: {rejected['title']}",
         **which,
@@ -258,8 +250,8 @@ def reject(named: str | None, /, **which: Any) -> None:
 
 @options.command("propose", "lessons propose < entries.json")
 @click.argument("file", type=click.File(encoding="utf-8"), default="-")
-@click.option("--session", default="", metavar="ID", help="The session. [default: the latest]")
-def propose_command(named: str | None, file: TextIO, session: str) -> options.Answers:
+@options.text("--session", "ID", "The session. [default: the latest]")
+def propose_command(file: TextIO, session: str) -> options.Answers:
     """Propose what an agent learned; a person accepts it or not.
 
     FILE, or stdin, is a JSON list of objects with title, type, what_to_do, quotes, and if you like
@@ -269,7 +261,7 @@ def propose_command(named: str | None, file: TextIO, session: str) -> options.An
     if file.isatty():
         raise click.UsageError("name a FILE, or pipe the entries in")
     command = api.learn.propose(entries=_entries(file), session=session, folder=str(Path.cwd()))
-    answer = asking.ask(named, command)
+    answer = asking.ask(command)
     yield answer
     for line in proposals.proposed(answer):
         output.say(line)

@@ -14,7 +14,7 @@ from vault_index.entrypoints import agents, serving
 from vault_index.entrypoints.cli import asking, output
 from vault_index.errors import GitError, NoVaultError, VaultError
 from vault_index.share import git_hooks
-from vault_index.vault import INDEX, open_vault
+from vault_index.vault import INDEX
 from vault_index.watch import launch
 
 
@@ -25,9 +25,9 @@ class Step(NamedTuple):
     remove: Callable[[], object]
 
 
-def run(named: str | None, *, purge: bool, yes: bool) -> None:
+def run(*, purge: bool, yes: bool) -> None:
     """List what is there, ask, and remove it. Lessons stay. Raises VaultError where nobody can answer."""
-    steps = [*_agents(), *_machine(), *_vaults(named)]
+    steps = [*_agents(), *_machine(), *_vaults()]
     home = config.home_folder()
     if purge and home.is_dir():
         steps.append(Step(f"{home}, with your journal and proposals", lambda: shutil.rmtree(home)))
@@ -71,9 +71,9 @@ def _machine() -> Iterator[Step]:
         yield Step("the watcher", launch.stop)
 
 
-def _vaults(named: str | None) -> Iterator[Step]:
+def _vaults() -> Iterator[Step]:
     try:
-        root = open_vault(named).root
+        root = asking.vault().root
     except NoVaultError:
         return
     if (root / INDEX).is_dir():

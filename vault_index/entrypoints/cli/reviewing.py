@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from vault_index import api, client
+from vault_index import api
 from vault_index.entrypoints.cli import asking, output
 from vault_index.entrypoints.words import proposals
 from vault_index.errors import VaultError
@@ -70,8 +70,7 @@ q  quit; the rest waits"""
 class Review:
     """Goes through the proposals of these ids. `commit` makes a commit of each accepted one."""
 
-    def __init__(self, named: str | None, ids: Sequence[str], commit: bool) -> None:
-        self._named = named
+    def __init__(self, ids: Sequence[str], commit: bool) -> None:
         self._ids = list(ids)
         self._commit = commit
         self._done: Counter[str] = Counter()
@@ -169,7 +168,7 @@ class Review:
             return False
         text = seen
         while True:
-            saved = asking.edit_text(text, client.open_vault(self._named).root)
+            saved = asking.edit_text(text, asking.vault().root)
             if saved is None or saved == seen:
                 asking.note("nothing was changed")
                 return False
@@ -237,4 +236,4 @@ class Review:
         return answer
 
     def _ask(self, question: api.Question[api.Answer]) -> api.Answer:
-        return asking.ask(self._named, question)
+        return asking.ask(question)

@@ -11,7 +11,6 @@ import click
 from vault_index import api
 from vault_index.api import codec
 from vault_index.entrypoints.cli import asking, options, output
-from vault_index.entrypoints.cli.output import project_of
 from vault_index.store import moments
 
 if TYPE_CHECKING:
@@ -30,9 +29,7 @@ if TYPE_CHECKING:
 @options.since_changed
 @options.date("--until", moments.until, "Only as old as that, or older.")
 @options.percent("--min-score", "Leave out what scores less: 35, or 35%.")
-@click.option(
-    "--explain", is_flag=True, help="Show each term of the scores, and what was left out."
-)
+@options.flag("--explain", "Show each term of the scores, and what was left out.")
 @click.option("--in", "within", metavar="NAME", help="Only in this document or category, by name.")
 @options.lesson_number
 @options.related_to
@@ -40,12 +37,10 @@ if TYPE_CHECKING:
     *("--kind kinds", "lessons skills", "What to find; repeatable; without: lessons."),
     multiple=True,
 )
-@click.option("--all", "everything", is_flag=True, help="Also in the sessions of the journal.")
+@options.flag("--all everything", "Also in the sessions of the journal.")
 @click.option("--at", metavar="REV", help="What the vault knew at a commit, tag or date.")
 @options.published
 def search_command(
-    named: Any,
-    /,
     query: tuple[str, ...],
     everything: bool,
     at: str | None,
@@ -59,17 +54,17 @@ def search_command(
     """
     from vault_index.entrypoints.words import hits
 
-    asked, only = _query(named, " ".join(query), **options)
+    asked, only = _query(" ".join(query), **options)
     if at is None:
         settled = bool(asked.within or "skills" in asked.kinds)
-        answer = asking.ask(named, api.search.find(query=asked), settled=settled)
+        answer = asking.ask(api.search.find(query=asked), settled=settled)
     else:
-        answer, commit = asking.ask_as_of(named, at, api.search.find(query=asked))
+        answer, commit = asking.ask_as_of(at, api.search.find(query=asked))
         asking.note(f"note: as of commit {commit[:10]}")
     if not (answer.hits or at or "skills" in asked.kinds):  # which have categories of their own
-        asking.refuse_unknown(named, asked.categories, asked.filters.tags, asked.filters.type)
+        asking.refuse_unknown(asked.categories, asked.filters.tags, asked.filters.type)
     if everything:
-        found = asking.ask(named, api.journal.search(text=asked.text, k=asked.k, since=""))
+        found = asking.ask(api.journal.search(text=asked.text, k=asked.k, since=""))
     sessions = {"sessions": [hit.as_json() for hit in found.hits]} if everything else {}
     yield _as_json(answer, asked, only) | sessions
     if everything:
@@ -85,9 +80,7 @@ def search_command(
         _explain(answer)
 
 
-def _query(
-    named: str | None, text: str, *, kinds: tuple[str, ...], **options: Any
-) -> tuple[Query, dict[str, Any]]:
+def _query(text: str, *, kinds: tuple[str, ...], **options: Any) -> tuple[Query, dict[str, Any]]:
     """Return the search that options ask for, and the options that narrow it to some lessons."""
     from vault_index.search.query import Query
     from vault_index.store.filters import Filter
@@ -100,7 +93,7 @@ def _query(
         named_options = "--in, --related-to, --tag, --type, --since and --until"
         raise click.UsageError(f"{named_options} are for lessons")
     options |= {"k": options["k"] or 0, "filters": codec.from_json(Filter, only)}
-    project = project_of(named) if "skills" in kinds else ""
+    project = asking.project() if "skills" in kinds else ""
     return Query(text, kinds=kinds or ("lessons",), project=project, **options), only
 
 
@@ -178,10 +171,8 @@ def _explain(answer: HitList) -> None:
 
 @options.command("recall", 'lessons recall "our build dies with heap out of memory"', paged=True)
 @click.argument("query", nargs=-1)
-@click.option(
-    "--error", "is_error", is_flag=True, help="For a failed command QUERY: its output is on stdin."
-)
-def recall_command(named: str | None, query: tuple[str, ...], is_error: bool) -> options.Answers:
+@options.flag("--error is_error", "For a failed command QUERY: its output is on stdin.")
+def recall_command(query: tuple[str, ...], is_error: bool) -> options.Answers:
     """Print what an agent would get for the prompt QUERY.
 
     With --error, what it would get when a command failed: make 2>&1 | lessons recall --error make
@@ -191,10 +182,10 @@ def recall_command(named: str | None, query: tuple[str, ...], is_error: bool) ->
     text = " ".join(query)
     if is_error:
         printed = sys.stdin.buffer.read().decode("utf-8", "replace")
-        answer = asking.ask(named, api.search.recall_failure(output=printed, command=text))
+        answer = asking.ask(api.search.recall_failure(output=printed, command=text))
     elif text:
-        asked = api.search.recall(query=text, project=project_of(named))
-        answer = asking.ask(named, asked, settled=True)
+        asked = api.search.recall(query=text, project=asking.project())
+        answer = asking.ask(asked, settled=True)
     else:
         raise click.UsageError("Missing argument 'QUERY...'.")
     lists = {"hits": answer.hits, "skills": answer.skills}
@@ -214,16 +205,13 @@ MAX_MISTAKES = 20  # prompts of `eval`
 
 @options.command("eval", "lessons eval queries.jsonl --lessons lessons.jsonl")
 @click.argument("queries", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option(
-    "--lessons",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Lessons as JSON lines (id, title, text, category), instead of the vault.",
+@options.file(
+    "--lessons", "Lessons as JSON lines (id, title, text, category), instead of the vault."
 )
-@click.option("--errors", "is_error", is_flag=True, help="QUERIES are failed commands.")
+@options.flag("--errors is_error", "QUERIES are failed commands.")
 @options.percent("--leave-out", "Take out so many lessons: their prompts should get nothing then.")
 @click.option("--seed", type=int, default=0, help="Choose others to take out.")
 def eval_command(
-    named: str | None,
     queries: Path,
     lessons: Path | None,
     is_error: bool,
@@ -238,12 +226,14 @@ def eval_command(
     """
     asked = api.state.measure(queries=str(queries), errors=is_error, left_out=bool(leave_out))
     if lessons is None and not leave_out:
-        figures = asking.ask(named, asked)
+        figures = asking.ask(asked)
     else:
         from vault_index.api.state import scratch_vault  # `api.state` makes questions
 
-        with scratch_vault(str(lessons or ""), named or "", leave_out or 0.0, seed) as scratch:
-            figures = asking.ask(scratch, asked)
+        with scratch_vault(
+            str(lessons or ""), asking.place() or "", leave_out or 0.0, seed
+        ) as scratch:
+            figures = asking.ask(asked, of=scratch)
     yield figures
     _print_figures(figures, is_error)
     _print_mistakes(figures, queries)

@@ -7,11 +7,10 @@ import signal
 import sys
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from vault_index import client
 from vault_index.entrypoints.cli import asking, options, output
 from vault_index.errors import VaultError
 from vault_index.model_http import is_this_machine
@@ -32,15 +31,12 @@ MCP_PORT = 7732  # beside that of `lessons serve`
     *("--tools", "lessons journal usual all"),
     "Which tools; all: the timeline and each search of the journal by name as well.",
     default="usual",
-    show_default=True,
 )
-@click.option("--http", is_flag=True, help="Serve HTTP instead of stdin and stdout.")
+@options.flag("--http", "Serve HTTP instead of stdin and stdout.")
 @click.option("--host", default=DEFAULT_HOST, show_default=True, help="For HTTP: where to listen.")
 @options.port(MCP_PORT, "For HTTP; 0 takes a free one.")
 @options.token_file("For HTTP: the file with the token; without: ~/.lessons/token.")
-def mcp_command(
-    named: str | None, tools: str, http: bool, host: str, port: int, token_file: Path | None
-) -> None:
+def mcp_command(tools: str, http: bool, host: str, port: int, token_file: Path | None) -> None:
     """Serve agents over MCP, on stdin and stdout.
 
     It looks for the vault around the folder in which the agent started it. Over HTTP every request needs
@@ -63,12 +59,12 @@ def mcp_command(
         from vault_index.entrypoints.mcp import server
 
         secret = _secret(token_file, host, config.home_folder())
-        server.serve(build(Agent.here(named), tools), host, port, secret, output.say)
+        server.serve(build(Agent.here(asking.place()), tools), host, port, secret, output.say)
         return
     if sys.stdin.isatty():
         asking.note("note: an agent starts this and speaks JSON on stdin; Ctrl-C ends it")
         asking.note("      to add it to Claude Code: claude mcp add lessons -- lessons mcp")
-    build(Agent.here(named), tools).run()
+    build(Agent.here(asking.place()), tools).run()
 
 
 def _secret(token_file: Path | None, host: str, home: Path) -> str:
@@ -91,15 +87,14 @@ HTTP_PORT = 7731
 @options.token_file(
     "The file with the token of clients; without: ~/.lessons/token, made if missing."
 )
-@click.option("--open", "opens", is_flag=True, help="Open the page in your browser.")
+@options.flag("--open opens", "Open the page in your browser.")
 @click.option("--background", "how", flag_value="background", help="Go on without this terminal.")
 @click.option("--stop", "how", flag_value="stop", help="End what --background serves.")
 @click.option("--at-login", "how", flag_value="at-login", help="Serve from each login on.")
-@click.option("--remove", is_flag=True, help="With --at-login: take it back.")
+@options.flag("--remove", "With --at-login: take it back.")
 @options.yes
 @options.published
 def serve_command(
-    named: Any,
     port: int,
     host: str,
     token_file: Path | None,
@@ -117,7 +112,7 @@ def serve_command(
     --background leaves a server behind, one a user, until --stop; it goes on after an upgrade.
     --at-login shows and writes a file for systemd or launchd, which has that done at each login.
     """
-    if how and hasattr(named, "uri"):
+    if how and hasattr(asking.place(), "uri"):
         raise click.UsageError(f"--index goes without --{how}")
     if how and (host != DEFAULT_HOST or token_file):
         raise click.UsageError(f"--{how} serves this machine only, without --host and --token-file")
@@ -131,13 +126,12 @@ def serve_command(
             f"stopped serving {stopped}" if stopped else "nothing is served in the background"
         )
     elif how == "at-login":
-        _at_login(client.open_vault(named), port or HTTP_PORT, remove=remove, yes=yes)
+        _at_login(asking.vault(), port or HTTP_PORT, remove=remove, yes=yes)
     else:
-        _serve(named, port, host, token_file, opens=opens, background=how == "background")
+        _serve(port, host, token_file, opens=opens, background=how == "background")
 
 
 def _serve(
-    named: Any,
     port: int,
     host: str,
     token_file: Path | None,
@@ -154,7 +148,7 @@ def _serve(
         )
     if host.lower() == "localhost":  # it has two addresses: at the other, any program may listen
         host = DEFAULT_HOST
-    vault = client.open_vault(named)
+    vault = asking.vault()
     secret = _secret(token_file, host, vault.config.home)
     if background:
         address, began = serving.begin(vault, port)
@@ -180,12 +174,12 @@ def _serve(
 
 
 @options.command("open", "lessons open", has_json=False)
-def open_command(named: str | None) -> None:
+def open_command() -> None:
     """Open the page of the vault in your browser.
 
     A server in the background serves it, until `lessons serve --stop`.
     """
-    _serve(named, HTTP_PORT, DEFAULT_HOST, None, opens=True, background=True)
+    _serve(HTTP_PORT, DEFAULT_HOST, None, opens=True, background=True)
 
 
 def _at_login(vault: Vault, port: int, *, remove: bool, yes: bool) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vault_index import api, client, files
+from vault_index import api, files
 from vault_index.entrypoints.cli import asking, completion, options, output
 from vault_index.entrypoints.words import count
 from vault_index.errors import VaultError
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 @options.command("sync", "lessons sync")
-def sync_command(named: str | None) -> options.Answers:
+def sync_command() -> options.Answers:
     """Fetch, put your commits on top, push, reindex.
 
     Nothing is forced, a conflict changes nothing here, and uncommitted changes are kept.
     """
-    done = asking.ask(named, api.share.sync())
+    done = asking.ask(api.share.sync())
     yield done
     steps = {
         "fetched {}": done.fetched,
@@ -40,13 +40,13 @@ def sync_command(named: str | None) -> options.Answers:
 
 
 @options.command("vaults", "lessons vaults --json")
-def vaults_command(named: str | None) -> options.Answers:
+def vaults_command() -> options.Answers:
     """List the vaults that a prompt searches.
 
     They are this one and those above it: `vaults.above` in your settings names their folders, nearest
     first. State and size of each are shown.
     """
-    rows = asking.ask(named, api.share.vaults())
+    rows = asking.ask(api.share.vaults())
     yield rows
     width = max(len(row["name"]) for row in rows)
     for row in rows:
@@ -57,22 +57,14 @@ def vaults_command(named: str | None) -> options.Answers:
 
 @options.command("check", "lessons check --staged", paged=True)
 @click.argument("names", metavar="[PATH|ID]...", nargs=-1, shell_complete=completion.ids)
-@click.option("--staged", is_flag=True, help="What the next commit adds or changes.")
-@click.option("--all", "everything", is_flag=True, help="The whole vault (the default).")
-@click.option("--stale", is_flag=True, help="List lessons whose subject changed or is gone.")
-@click.option("--confirm", is_flag=True, help="Note in the lessons ID that they hold.")
-@click.option(
-    "--against", metavar="REV", default="", help="What changed since REV, and its effect."
-)
-@click.option(
-    "--prompts",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="With --against: prompts to try besides the taught ones, a line each.",
-)
-@click.option(
-    "--comment",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="With --against: write a pull request's comment to this file.",
+@options.flag("--staged", "What the next commit adds or changes.")
+@options.flag("--all everything", "The whole vault (the default).")
+@options.flag("--stale", "List lessons whose subject changed or is gone.")
+@options.flag("--confirm", "Note in the lessons ID that they hold.")
+@options.text("--against", "REV", "What changed since REV, and its effect.")
+@options.file("--prompts", "With --against: prompts to try besides the taught ones, a line each.")
+@options.file(
+    "--comment", "With --against: write a pull request's comment to this file.", exists=False
 )
 @options.choice(
     *("--format form", "text github"),
@@ -81,8 +73,6 @@ def vaults_command(named: str | None) -> options.Answers:
 )
 @click.option("--error-status", default=1, hidden=True, help="The exit status for what is wrong.")
 def check_command(
-    named: str | None,
-    /,
     names: tuple[str, ...],
     staged: bool,
     everything: bool,
@@ -113,7 +103,7 @@ def check_command(
     if not against and (how["prompts"] or how["comment"]):
         raise click.UsageError("--prompts and --comment need --against")
     if stale or confirm:
-        yield from _confirm(named, names) if confirm else _list_stale(named)
+        yield from _confirm(names) if confirm else _list_stale()
         return
     for name in map(files.as_on_disk, names):
         if not os.path.exists(name):  # noqa: PTH110  # Path's raises for long names
@@ -121,9 +111,9 @@ def check_command(
     with output.of_hook() if staged else nullcontext():
         try:
             if against:
-                yield from _check_against(named, against, **how)
+                yield from _check_against(against, **how)
             else:
-                yield from _check(named, names, staged, how["form"], error_status)
+                yield from _check(names, staged, how["form"], error_status)
         except VaultError as error:
             if error_status == 1:
                 raise
@@ -132,15 +122,13 @@ def check_command(
             raise click.exceptions.Exit(error_status) from None
 
 
-def _check(
-    named: str | None, paths: tuple[str, ...], staged: bool, form: str, error_status: int
-) -> options.Answers:
+def _check(paths: tuple[str, ...], staged: bool, form: str, error_status: int) -> options.Answers:
     places = [os.path.abspath(path) for path in paths]  # noqa: PTH100  # Path.absolute keeps `..`
-    findings, files = asking.ask(named, api.share.check_files(paths=places, staged=staged))
+    findings, files = asking.ask(api.share.check_files(paths=places, staged=staged))
     errors = _errors(findings)
     yield options.Failed(findings, error_status if errors else 0)
     if findings or not staged:
-        _print_findings(named, findings, files, form)
+        _print_findings(findings, files, form)
     if errors and staged:
         asking.note("not committed; fix it, or commit without the check: git commit --no-verify")
 
@@ -149,13 +137,13 @@ def _errors(findings: list[Finding]) -> int:
     return sum(finding.severity == "error" for finding in findings)
 
 
-def _print_findings(named: str | None, findings: list[Finding], files: int, form: str) -> None:
+def _print_findings(findings: list[Finding], files: int, form: str) -> None:
     from vault_index import git
     from vault_index.entrypoints.words import fired
 
     printed, errors = list(map(str, findings)), _errors(findings)
     if form == "github":
-        root = client.open_vault(named).root.resolve()
+        root = asking.vault().root.resolve()
         below = root.relative_to((git.top_of(root) or root).resolve()).as_posix()
         prefix = "" if below == "." else f"{below}/"
         printed = [fired.annotation(each, prefix) for each in findings]
@@ -170,7 +158,6 @@ MAX_PROMPTS = 1000  # that are tried in both states
 
 
 def _check_against(
-    named: str | None,
     revision: str,
     *,
     prompts: Path | None,
@@ -181,37 +168,35 @@ def _check_against(
     from vault_index import files, git
     from vault_index.entrypoints.words import fired
 
-    commit = git.fork_point(client.open_vault(named).root, revision)
+    commit = git.fork_point(asking.vault().root, revision)
     if not commit:
         hint = "fetch it first, or name a commit, tag or branch"
         raise VaultError(f"no commit {revision!r:.80}", hint)
-    findings, count_of_files = asking.ask(named, api.share.check_files(since=commit))
+    findings, count_of_files = asking.ask(api.share.check_files(since=commit))
     data = files.read_if_any(prompts, files.MAX_BYTES) if prompts else b""
     lines = (data or b"").decode("utf-8", "replace").splitlines()
     sample = [each.strip() for each in lines if each.strip() and not each.startswith("#")]
-    before, now = _states(named, commit, sample)
+    before, now = _states(commit, sample)
     changed, tried = fired.changes(before, now), len(now["fired"])
     seen = {each["id"] for each in changed if each["state"] != fired.SAME}
-    every = asking.ask(named, api.share.touched(since=commit))
+    every = asking.ask(api.share.touched(since=commit))
     touched = [each for each in every if each["lesson"] not in seen]
     if comment:
         text = fired.comment(changed, tried, _errors(findings), now["text_only"], touched)
         comment.write_text(text, "utf-8")
     values = {"commit": commit, "prompts": tried, "lessons": changed, "touched": touched}
     yield options.Failed({**values, "findings": findings}, bool(_errors(findings)))
-    _print_findings(named, findings, count_of_files, form)
+    _print_findings(findings, count_of_files, form)
     # a runner obeys commands in what is printed, and titles are those of a pull request
     for line in [] if form == "github" else fired.lines(changed, tried, touched):
         output.say(line)
 
 
-def _states(
-    named: str | None, commit: str, sample: list[str]
-) -> tuple[dict[str, Any], dict[str, Any]]:
+def _states(commit: str, sample: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the lessons at a commit and now, and which fire at each taught prompt and a sample."""
     from vault_index import git
 
-    vault = client.open_vault(named)
+    vault = asking.vault()
     was_there = bool(git.tree(vault.lessons_dir, commit))
     states: list[dict[str, Any]] = [{"lessons": {}, "fired": {}}, {}]
     for turn in ("lessons", "fired"):
@@ -225,14 +210,14 @@ def _states(
         asked: api.Question[Any] = (
             api.search.taught_lessons() if turn == "lessons" else api.search.fired(prompts=tried)
         )
-        states[1] |= asking.ask(named, asked, settled=True)
+        states[1] |= asking.ask(asked, settled=True)
         if was_there:
-            states[0] |= asking.ask_as_of(named, commit, asked)[0]
+            states[0] |= asking.ask_as_of(commit, asked)[0]
     return states[0], states[1]
 
 
-def _list_stale(named: str | None) -> options.Answers:
-    answer = asking.ask(named, api.injection.stale_lessons())
+def _list_stale() -> options.Answers:
+    answer = asking.ask(api.injection.stale_lessons())
     yield answer
     if not answer["reasons"]:
         output.say("no lesson needs another look")
@@ -243,11 +228,11 @@ def _list_stale(named: str | None) -> options.Answers:
         asking.note("if it still holds: lessons check --confirm ID")
 
 
-def _confirm(named: str | None, lesson_ids: tuple[str, ...]) -> options.Answers:
+def _confirm(lesson_ids: tuple[str, ...]) -> options.Answers:
     if not lesson_ids:
         raise click.UsageError("name the lessons: lessons check --confirm ID")
-    names = [client.name_in_vault(named, lesson_id) for lesson_id in lesson_ids]
-    answer = asking.ask(named, api.injection.confirm(names=names, by=asking.speaker()))
+    names = [asking.name_in_vault(lesson_id) for lesson_id in lesson_ids]
+    answer = asking.ask(api.injection.confirm(names=names, by=asking.speaker()))
     yield options.Failed(answer, bool(answer["failed"]))
     for lesson in answer["confirmed"]:
         verb = "confirmed" if lesson["changed"] else "was confirmed today already:"

@@ -14,7 +14,7 @@ from vault_index.entrypoints.words import count
 if TYPE_CHECKING:
     from vault_index.learn.skills.build import Built
 
-in_project = click.option("--project", is_flag=True, help="In this project's .claude/skills.")
+in_project = options.flag("--project", "In this project's .claude/skills.")
 
 
 @click.group("skills", cls=options.InOrder, epilog="Example: lessons skills build --dry-run")
@@ -28,11 +28,10 @@ def command() -> None:
 
 @options.command("build", "lessons skills build retries", of=command)
 @click.argument("tags", nargs=-1, metavar="[TAG]...")
-@click.option("--dry-run", is_flag=True, help="Show what would be written.")
+@options.flag("--dry-run", "Show what would be written.")
 @click.option("--to", "agent", type=options.Choice(["claude"]), help="Copy all to this agent, too.")
 @in_project
 def build_command(
-    named: str | None,
     tags: tuple[str, ...],
     dry_run: bool,
     agent: str | None,
@@ -44,10 +43,10 @@ def build_command(
     not change stays byte for byte, and changes made by hand are kept. --to claude copies all that were
     built to where Claude Code loads skills, in your own folder or in this project's.
     """
-    built = asking.ask(named, api.skill.build_ready(tags=list(tags), dry_run=dry_run))
+    built = asking.ask(api.skill.build_ready(tags=list(tags), dry_run=dry_run))
     deployed: dict[str, str] = {}
     if agent and not dry_run:
-        deployed = asking.ask(named, api.skill.deploy_built(project=_folder(project)))
+        deployed = asking.ask(api.skill.deploy_built(project=_folder(project)))
     yield options.Failed(built, any(skill.state == "failed" for skill in built))
     _show(built, dry_run=dry_run)
     _show_states(deployed)
@@ -56,10 +55,10 @@ def build_command(
 @options.command("remove", "lessons skills remove --from claude", of=command)
 @click.option("--from", "agent", type=options.Choice(["claude"]), required=True, help="The agent.")
 @in_project
-def remove_command(named: str | None, agent: str, project: bool) -> options.Answers:
+def remove_command(agent: str, project: bool) -> options.Answers:
     """Remove the copies that `build --to` made; those that you changed stay."""
     del agent
-    states = asking.ask(named, api.skill.withdraw_built(project=_folder(project)))
+    states = asking.ask(api.skill.withdraw_built(project=_folder(project)))
     yield states
     _show_states(states)
     if not states:

@@ -63,9 +63,9 @@ def config_command() -> None:
 
 
 @options.command("show", "lessons config show --json", of=config_command, paged=True)
-def show_settings(named: str | None) -> options.Answers:
+def show_settings() -> options.Answers:
     """Show the settings in force."""
-    settings = asking.ask(named, api.state.settings())
+    settings = asking.ask(api.state.settings())
     yield settings
     width = max(len(setting.name) for setting in settings)
     for setting in settings:
@@ -76,14 +76,14 @@ def show_settings(named: str | None) -> options.Answers:
 @options.command("set", "lessons config set learn.auto true", of=config_command, has_json=False)
 @click.argument("name", metavar="KEY")
 @click.argument("value")
-@click.option("--shared", is_flag=True, help="In lessons/vault.toml, for everyone.")
-def set_setting(named: str | None, name: str, value: str, shared: bool) -> None:
+@options.flag("--shared", "In lessons/vault.toml, for everyone.")
+def set_setting(name: str, value: str, shared: bool) -> None:
     """Set one setting in your own config.toml; all else in the file stays."""
     if name in MODELS and value and not shared:
         from vault_index import config, llm
 
         llm.open_model(value, config.load())  # raises SettingsError for a name that is no model
-    _put(named, name, value, shared)
+    _put(name, value, shared)
 
 
 MODELS = ("learn.model", "ask.model")
@@ -91,13 +91,13 @@ MODELS = ("learn.model", "ask.model")
 
 @options.command("unset", "lessons config unset learn.model", of=config_command, has_json=False)
 @click.argument("name", metavar="KEY")
-@click.option("--shared", is_flag=True, help="In lessons/vault.toml, for everyone.")
-def unset_setting(named: str | None, name: str, shared: bool) -> None:
+@options.flag("--shared", "In lessons/vault.toml, for everyone.")
+def unset_setting(name: str, shared: bool) -> None:
     """Take one setting out of your own config.toml; its default counts again."""
-    _put(named, name, None, shared)
+    _put(name, None, shared)
 
 
-def _put(named: str | None, name: str, value: str | None, shared: bool) -> None:
+def _put(name: str, value: str | None, shared: bool) -> None:
     from vault_index import config
     from vault_index.edit import settings
     from vault_index.errors import SettingsError
@@ -108,7 +108,7 @@ def _put(named: str | None, name: str, value: str | None, shared: bool) -> None:
         if name in config.SETTINGS and name not in config.VAULT_KEYS:
             hint = f"lessons config {'unset' if value is None else 'set'} {name} {value or ''}"
             raise SettingsError(f"a vault may not set {name}", hint.rstrip())
-        file = client.open_vault(named).lessons_dir / "vault.toml"
+        file = asking.vault().lessons_dir / "vault.toml"
     new = settings.write(file, name, value)
     shown = status.setting_value(shown_value(name, new))
     output.say(f"{file}: {name} {'is not set' if value is None else f'= {shown}'}")
@@ -182,16 +182,15 @@ def remove_model() -> None:
 
 @options.command("index", "lessons index --rebuild")
 @click.argument("vaults", metavar="[DIR]...", nargs=-1)
-@click.option("--rebuild", is_flag=True, help="Build a new index beside it, then swap.")
-@click.option("--publish", is_flag=True, help="Publish it, or those of DIRs, to `index.shared`.")
+@options.flag("--rebuild", "Build a new index beside it, then swap.")
+@options.flag("--publish", "Publish it, or those of DIRs, to `index.shared`.")
 @click.option(
     "--engine", metavar="ray|ray://HOST:PORT", help="With --publish: embed on the workers of Ray."
 )
-@click.option("--no-wait", is_flag=True, help="Do nothing if another process is indexing.")
+@options.flag("--no-wait", "Do nothing if another process is indexing.")
 @click.option("--no-fetch", is_flag=True, hidden=True)  # for the watcher, which does it beside this
 @click.option("--floor", "only_floor", is_flag=True, hidden=True)  # for the watcher
 def index_command(
-    named: str | None,
     vaults: tuple[str, ...],
     rebuild: bool,
     publish: bool,
@@ -205,15 +204,15 @@ def index_command(
     if only_floor:
         from vault_index.client import here
 
-        here.fit_floor(client.open_vault(named), client.silent)
+        here.fit_floor(asking.vault(), client.silent)
         return
     if (vaults or engine) and not publish:
         raise click.UsageError("DIR and --engine go with --publish; --vault names a vault to index")
     if publish:
-        yield from _publish(vaults or (named,), engine or "")
+        yield from _publish(vaults or (None,), engine or "")
         return
     values = {"rebuild": rebuild, "wait": not no_wait, "fetch": not no_fetch}
-    stats = asking.ask(named, api.state.index(**values, read_all=not no_wait))
+    stats = asking.ask(api.state.index(**values, read_all=not no_wait))
     yield stats
     if stats.busy:
         output.say("another process is indexing")
@@ -228,7 +227,7 @@ def index_command(
 def _publish(vaults: Sequence[str | None], engine: str) -> options.Answers:
     if engine and engine != "ray" and not engine.startswith("ray://"):
         raise click.UsageError("--engine is ray or ray://HOST:PORT")
-    every = [asking.ask(named, api.state.publish_index(engine=engine)) for named in vaults]
+    every = [asking.ask(api.state.publish_index(engine=engine), of=folder) for folder in vaults]
     yield every if len(every) > 1 else every[0]
     for done in every:
         vectors = f"{done['added']} vectors added, {done['vectors']} in all"
@@ -236,8 +235,8 @@ def _publish(vaults: Sequence[str | None], engine: str) -> options.Answers:
 
 
 @options.command("status", "lessons status --json", paged=True)
-@click.option("--check", is_flag=True, help="Only what is wrong; exit with status 1 if there is.")
-def status_command(named: str | None, check: bool) -> options.Answers:
+@options.flag("--check", "Only what is wrong; exit with status 1 if there is.")
+def status_command(check: bool) -> options.Answers:
     """Show the vault, its use, and what is wrong.
 
     It looks at settings, index, lessons, model, the agent's hooks, PATH, watcher and git hooks, names
@@ -246,16 +245,16 @@ def status_command(named: str | None, check: bool) -> options.Answers:
     from vault_index.entrypoints import doctor
 
     if check:
-        answer = doctor.report(named)
+        answer = doctor.report(asking.place())
         yield options.Failed(answer, not answer["ok"])
         if answer["ok"]:
             output.say("everything is fine")
         _print_troubles(answer["troubles"])
         return
-    state = asking.ask(named, api.state.report())
-    vault = client.open_vault(named)
+    state = asking.ask(api.state.report())
+    vault = asking.vault()
     state |= doctor.state(vault)
-    troubles = doctor.report(named, whole=False)["troubles"]
+    troubles = doctor.report(asking.place(), whole=False)["troubles"]
     yield {**state, "troubles": troubles}
     for line in status.lines(state):
         output.say(line, indent=11)
@@ -280,8 +279,8 @@ def _print_troubles(troubles: Sequence[Mapping[str, str]]) -> None:
 @click.option(
     "--status", "how", flag_value="status", help="Show whether the vault is watched, and how."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the status as JSON.")
-def watch_command(named: str | None, how: str | None, as_json: bool) -> None:
+@options.flag("--json as_json", "Print the status as JSON.")
+def watch_command(how: str | None, as_json: bool) -> None:
     """Reindex on save, and answer from one warm process.
 
     It serves all your vaults and your journal. Without an option it runs here, printing what it
@@ -293,7 +292,7 @@ def watch_command(named: str | None, how: str | None, as_json: bool) -> None:
     if how == "stop":  # wherever it is typed
         output.say("stopped" if launch.stop() else "there was no watcher")
         return
-    vault = client.open_vault(named)
+    vault = asking.vault()
     if how == "background":
         begun, is_new = launch.open_and_wait(vault)
         verb = "watching" if is_new else "already watching"
