@@ -82,8 +82,7 @@ def pytest_collection_finish() -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Fit floors to few prompts before the fixtures of a test, unless a floor decides its result."""
-    asks_model = "model_home" in getattr(item, "fixturenames", ())
-    few_prompts.fit(not asks_model and item.get_closest_marker("floor") is None)
+    few_prompts.fit(item.get_closest_marker("floor") is None)
 
 
 def _slow_first(items: Sequence[pytest.Item], workers: int) -> list[pytest.Item]:
@@ -122,7 +121,8 @@ def model_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         run("lessons", "model", "fetch", cwd=home, env=at_home(home), timeout=300)
         if not (home / "vectors.sqlite3").exists():  # those of the prompts that no lesson answers
             run("lessons", "init", "vault", cwd=home, env=at_home(home))
-            run("lessons", "index", cwd=home / "vault", env=at_home(home))
+            with few_prompts.all_of_them():
+                run("lessons", "index", cwd=home / "vault", env=at_home(home))
     return home
 
 
@@ -138,7 +138,8 @@ def home_with_repository(tmp_path_factory: pytest.TempPathFactory, model_home: P
         if not (home / "team").exists():
             add_model(make_home(home), model_home)
             shutil.copytree(REPOSITORY / "lessons", home / "making" / "lessons")
-            run("lessons", "index", cwd=home / "making", env=at_home(home))
+            with few_prompts.all_of_them():
+                run("lessons", "index", cwd=home / "making", env=at_home(home))
             (home / "making").rename(home / "team")
     return home
 

@@ -12,13 +12,24 @@ import pytest
 from tests.support.places import REPO
 from vault_index.features import FEATURES
 
-# In a process of its own: the list is shorter there, and what only the feature needs cannot be loaded.
+# In a process for each feature, a fork of one that has loaded the packages of others: the list is
+# shorter there, and what only the feature needs cannot be loaded.
 STORY = """
 import json, os, sys
 from pathlib import Path
+import click.testing, fastapi.testclient, frontmatter, git, jinja2, markdown_it, numpy, yaml
+
+for name in sys.argv[1:]:
+    fork = os.fork()
+    if not fork:
+        break
+    os.waitpid(fork, 0)
+else:
+    sys.exit()
+os.chdir(name)
+os.environ.update(HOME=os.path.abspath("home"), LESSONS_HOME=os.path.abspath("home/.lessons"))
 from vault_index import features
 
-name = sys.argv[1]
 gone = [each for each in features.FEATURES if name in (each.name, *each.needs.split())]
 features.FEATURES = tuple(each for each in features.FEATURES if each not in gone)
 kept = {part for each in features.FEATURES for part in each.code.split()}
@@ -34,6 +45,7 @@ class Out:
 
 sys.meta_path.insert(0, Out())
 from click.testing import CliRunner
+from tests.support import few_prompts
 from vault_index.entrypoints.cli import main
 from vault_index.recall import respond
 from vault_index.recall.sessions import Event
@@ -46,7 +58,9 @@ def run(*words):
     return done.output
 
 
-run("init", ".")
+few_prompts.fit(True)
+run("init", "team")
+os.chdir("team")
 lesson = Path("lessons/heap.md")
 lesson.write_text("---\\ntitle: Raise the heap of the build\\n---\\nThe frontend build needs 4 GB.\\n")
 Path("own.md").write_text("---\\ntitle: Deploys need the VPN\\n---\\nA deploy hangs without it.\\n")
@@ -74,21 +88,20 @@ if name != "pages":
     assert [page.get(address).status_code for address in addresses] == [404] * len(addresses)
 names = [word for each in gone for _, _, names in each.commands for word in names.split()]
 assert not [name for name in names if f"\\n  {name} " in listed]
-print("told")
+print(name)
 """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [each.name for each in FEATURES])
-def test_the_rest_lives_without_a_feature(name: str, tmp_path: Path) -> None:
-    home = tmp_path / "home"
+def test_the_rest_lives_without_a_feature(tmp_path: Path) -> None:
+    names = [each.name for each in FEATURES]
+    for name in names:
+        (tmp_path / name).mkdir()
     done = subprocess.run(
-        [sys.executable, "-c", STORY, name],
-        cwd=_made(tmp_path / "team"),
+        [sys.executable, "-c", STORY, *names],
+        cwd=tmp_path,
         env={
             "PATH": "/usr/local/bin:/usr/bin:/bin",
-            "HOME": str(home),
-            "LESSONS_HOME": str(home / ".lessons"),
             "LESSONS_EMBEDDER": "none",
             "LESSONS_WATCH_AUTOSTART": "false",
             "PYTHONPATH": str(REPO),
@@ -96,12 +109,7 @@ def test_the_rest_lives_without_a_feature(name: str, tmp_path: Path) -> None:
         capture_output=True,
         text=True,
     )
-    assert done.stdout == "told\n", done.stderr
-
-
-def _made(folder: Path) -> Path:
-    folder.mkdir()
-    return folder
+    assert done.stdout.split() == names, done.stderr
 
 
 def test_what_a_feature_names_is_there() -> None:

@@ -1,12 +1,14 @@
 """Fit floors to a tenth of the prompts and failures that no lesson answers.
 
 All of them take a second of a processor after each new index, which is most of what many tests need.
-A test whose result a fitted floor decides has the marker `floor`, or asks the model: it has all of them.
+A test whose result a fitted floor decides has the marker `floor`: it has all of them.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 
 from vault_index.search import failures, floor
@@ -21,6 +23,17 @@ def fit(few: bool) -> None:
     os.environ[NAME] = "1" if few else ""
     floor.foreign_prompts = _few_prompts if few else _PROMPTS
     failures.foreign = _few_failures if few else _FAILURES
+
+
+@contextmanager
+def all_of_them() -> Iterator[None]:
+    """Fit floors to all prompts, for what tests share."""
+    few = bool(os.environ.get(NAME))
+    fit(False)
+    try:
+        yield
+    finally:
+        fit(few)
 
 
 def _few_prompts(file: str = "foreign_prompts.txt") -> list[str]:

@@ -38,11 +38,12 @@ def status(vault: Vault) -> dict[str, Any]:
 
 
 def soon(promise: Callable[[], object], seconds: float = 120) -> None:
-    """Wait until something holds; fail if it does not."""
-    until = time.monotonic() + seconds
+    """Wait until something holds; fail if it does not. What asks seldom leaves time to who is asked."""
+    until, pause = time.monotonic() + seconds, 0.02
     while not promise():
         assert time.monotonic() < until, f"not within {seconds} s"
-        time.sleep(0.05)
+        time.sleep(pause)
+        pause = min(pause * 1.3, 0.5)
 
 
 def watchers_of(root: Path) -> list[int]:
