@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import click
@@ -56,12 +57,24 @@ def module_of(file: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@cache
+def tree_of(file: Path) -> ast.Module:
+    return ast.parse(file.read_text("utf-8"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def trees_for_this_module() -> Iterator[None]:
+    """Parse each file once for these tests, and keep nothing after them."""
+    yield
+    tree_of.cache_clear()
+
+
 MODULES = {module_of(file): file for file in PACKAGE.rglob("*.py")}
 
 
 def imported_by(file: Path, *, for_types: bool = True) -> set[str]:
     """Return the modules of this package that a file imports, inside functions too."""
-    tree = ast.parse(file.read_text("utf-8"))
+    tree = tree_of(file)
     skipped: set[ast.AST] = set()
     if not for_types:
         for block in ast.walk(tree):
@@ -133,7 +146,7 @@ def test_no_circles_inside_a_folder() -> None:
 
 def test_the_hot_path_is_the_standard_library_and_itself() -> None:
     for file in sorted((PACKAGE / "hotpath").rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        for node in ast.walk(tree_of(file)):
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom):
@@ -154,7 +167,7 @@ def test_conditions_on_tables_are_written_in_one_module() -> None:
     for module, file in MODULES.items():
         if module in ("store.filters", "embed.cache", "state") or "state" in imported_by(file):
             continue  # the others have SQLite's
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        for node in ast.walk(tree_of(file)):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 assert not sql.search(node.value), f"{module}:{node.lineno}: {node.value!r:.60}"
 
@@ -234,7 +247,7 @@ def test_modules_and_functions_stay_small() -> None:
     for file in PACKAGE.rglob("*.py"):
         lines = file.read_text("utf-8").splitlines()
         assert len(lines) <= 700, f"{file.name} has {len(lines)} lines"
-        for node in ast.walk(ast.parse("\n".join(lines))):
+        for node in ast.walk(tree_of(file)):
             if isinstance(node, ast.FunctionDef):
                 length = (node.end_lineno or 0) - node.lineno + 1
                 assert length <= 50, f"{file.name}: {node.name} has {length} lines"
@@ -246,7 +259,7 @@ def test_few_imports_hide_in_functions_or_behind_another_name() -> None:
     hidden, renamed = [], []
     for file in PACKAGE.rglob("*.py"):
         where = str(file.relative_to(PACKAGE))
-        tree = ast.parse(file.read_text("utf-8"))
+        tree = tree_of(file)
         imports = [
             node
             for node in ast.walk(tree)
@@ -264,7 +277,7 @@ def test_few_imports_hide_in_functions_or_behind_another_name() -> None:
 @pytest.mark.slow
 def test_what_is_public_is_documented() -> None:
     for file in PACKAGE.rglob("*.py"):
-        tree = ast.parse(file.read_text("utf-8"))
+        tree = tree_of(file)
         assert ast.get_docstring(tree), f"{file.name} does not say what it is"
         for node in tree.body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name[0] != "_":
@@ -283,7 +296,7 @@ NO_VERB = re.compile(r"(?:Returns|Yields|Takes|Puts|Says|A|An|About|Few|How|It|I
 def docstrings() -> Iterator[tuple[str, ast.AST, str]]:
     """Yield all docstrings of the package, each with its place."""
     for file in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        for node in ast.walk(tree_of(file)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
                 where = f"{file.relative_to(REPO)}:{getattr(node, 'lineno', 1)}"
                 yield where, node, ast.get_docstring(node) or ""
@@ -321,7 +334,7 @@ ERRORS = {name for name, value in vars(errors).items() if name.endswith("Error")
 
 def hints_of(file: Path) -> Iterator[tuple[int, str]]:
     """Yield the literal hints of errors that a file raises, with their lines; "{}" for values."""
-    tree = ast.parse(file.read_text("utf-8"))
+    tree = tree_of(file)
     named = {
         target.id: node.value
         for node in ast.walk(tree)
@@ -380,7 +393,7 @@ def test_only_one_module_prints() -> None:
     for file in PACKAGE.rglob("*.py"):
         if file.name in ("output.py", "client.py"):  # which prints JSON in ASCII
             continue
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        for node in ast.walk(tree_of(file)):
             if not isinstance(node, ast.Call):
                 continue
             called = ast.unparse(node.func)
