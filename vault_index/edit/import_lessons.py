@@ -73,43 +73,27 @@ class Plan:
 
 def read(
     source: Path | bytes, format: str = ""
-) -> tuple[list[tuple[str, Draft]], list[str], list[str]]:
-    """Read a file, all files of a folder, or bytes.
-
-    Return (source, draft) pairs, the sources that cannot be read and why, and those without a draft.
+) -> Iterator[tuple[str, list[Draft], list[LessonError]]]:
+    """Read a file, all files of a folder, or bytes; yield each name with its drafts and errors.
 
     Raises VaultError for a source that is not there or holds nothing of these formats.
     """
     if isinstance(source, bytes):
-        pairs: Iterator[tuple[str, bytes | OSError]] = iter([("-", source)])
-    elif source.is_dir():
-        if not format and (source / ".obsidian").is_dir():
-            format = "obsidian"
-        pairs = _files(source)
-    else:
-        pairs = iter([(_printable(source.name), files.read_file(source))])
-    drafts: list[tuple[str, Draft]] = []
-    problems: list[str] = []
-    empty: list[str] = []
-    is_empty = True
-    for name, data in pairs:
-        is_empty = False
+        yield "-", *formats.read_good(source, "-", format)
+        return
+    if source.is_dir():
+        is_notes = not format and (source / ".obsidian").is_dir()
+        format = "obsidian" if is_notes else format
+    name = ""
+    for name, data in _files(source):
         if isinstance(data, OSError):
-            problems.append(f"{name}: cannot be read: {data.strerror}")
+            yield name, [], [LessonError(f"cannot be read: {data.strerror}")]
             continue
         is_other = format in ("obsidian", "okf") and not name.endswith(".md")
-        kind = "" if is_other else format
-        several, errors = formats.read_good(data, name, kind)
-        drafts += [(name, draft) for draft in several]
-        empty += [] if several or errors else [name]
-        for error in errors:
-            message = error.message.removeprefix(f"{name}: ")
-            advice = f" ({error.hint})" if error.hint else ""
-            problems.append(f"{name}:{error.line}: {message}{advice}")
-    if is_empty and isinstance(source, Path):
+        yield name, *formats.read_good(data, name, "" if is_other else format)
+    if not name:
         hint = f"name one that ends in {', '.join(_SUFFIXES)}"
         raise VaultError(f"{source}: no file to import", hint)
-    return drafts, problems, empty
 
 
 def plan(
@@ -133,8 +117,12 @@ def plan(
     problems: list[str] = []
     empty: list[str] = []
     for each in [source] if isinstance(source, (Path, bytes)) else source:
-        drafts, wrong, nothing = read(each, format)
-        pairs, problems, empty = pairs + drafts, problems + wrong, empty + nothing
+        for name, drafts, errors in read(each, format):
+            pairs += [(name, draft) for draft in drafts]
+            empty += [] if drafts or errors else [name]
+            for error in errors:
+                advice = f" ({error.hint})" if error.hint else ""
+                problems.append(f"{name}:{error.line}: {error.message}{advice}")
     items: list[Item] = []
     taken: dict[str, bytes] = {}
     for name, draft in pairs:
@@ -182,20 +170,22 @@ def apply(vault: Vault, planned: Plan, progress: Progress = lambda _done, _all: 
     return written
 
 
-def _files(folder: Path) -> Iterator[tuple[str, bytes | OSError]]:
-    """Yield the files of a folder that may hold lessons, by path; hidden files are private."""
-    for place, folders, names in os.walk(folder, onerror=_refuse):
+def _files(source: Path) -> Iterator[tuple[str, bytes | OSError]]:
+    """Yield a file, or the files of a folder that may hold lessons, by path; hidden ones are private."""
+    if not source.is_dir():
+        yield _printable(source.name), files.read_file(source)
+    for place, folders, names in os.walk(source, onerror=_refuse) if source.is_dir() else ():
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             file = Path(place, name)
-            if name.startswith(".") or file.suffix.lower() not in _SUFFIXES:
+            is_hidden = name.startswith(".") or file.suffix.lower() not in _SUFFIXES
+            if is_hidden or file.is_symlink() or not file.is_file():
                 continue
-            if file.is_symlink() or not file.is_file():
-                continue
+            inside = _printable(str(file.relative_to(source)))
             try:
-                yield _printable(str(file.relative_to(folder))), file.read_bytes()
+                yield inside, file.read_bytes()
             except OSError as error:
-                yield _printable(str(file.relative_to(folder))), error
+                yield inside, error
 
 
 def _refuse(error: OSError) -> None:

@@ -8,7 +8,6 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -66,12 +65,6 @@ _HINTS = {  # what an error's hint says in words, as a command
     "run `lessons index`": "lessons index",
     "run `lessons index --rebuild`": "lessons index --rebuild",
 }
-
-
-def report(named: str | None, *, whole: bool = True) -> dict[str, Any]:
-    """Return whether all is `ok`, and the `troubles` of `examine` as JSON values."""
-    troubles = examine(named, whole=whole)
-    return {"ok": not troubles, "troubles": list(map(asdict, troubles))}
 
 
 def examine(named: str | None, *, whole: bool = True) -> list[Trouble]:

@@ -63,19 +63,20 @@ def read_good(data: bytes, path: str, format: str = "") -> tuple[list[Draft], li
     """Read a file as drafts, in their order; without a `format` it is guessed.
 
     `path` is relative to the imported folder, `-` for standard input. Return what can be imported, and
-    the errors, with the path, in order of lines.
+    the errors, which do not name the path, in order of lines.
     """
     format = format or guess(data, path)
-    if format not in FORMATS:
-        hint = f"use one of {', '.join(FORMATS)}"
-        return [], [LessonError(f"{path}: no format {format!r}", 1, hint)]
-    if format == "jsonl":
-        drafts, errors = read_json_lines(data, path)
-    else:
-        try:
-            drafts, errors = _WHOLE[format](data, path), []
-        except LessonError as error:
-            return [], [error]
+    drafts: list[Draft] = []
+    errors: list[LessonError] = []
+    try:
+        if format not in FORMATS:
+            raise LessonError(f"no format {format!r}", 1, f"use one of {', '.join(FORMATS)}")
+        if format == "jsonl":
+            drafts, errors = read_json_lines(data, path)
+        else:
+            drafts = _WHOLE[format](data, path)
+    except LessonError as error:
+        errors = [error]
     good = []
     for draft in drafts:
         try:
@@ -85,4 +86,6 @@ def read_good(data: bytes, path: str, format: str = "") -> tuple[list[Draft], li
             errors.append(LessonError(error.message, draft.line, error.hint))
     if errors and format != "jsonl":
         good = []
+    for each in errors:
+        each.message = each.message.removeprefix(f"{path}: ")
     return good, sorted(errors, key=lambda error: error.line)

@@ -53,20 +53,20 @@ def read_course(data: bytes, path: str) -> list[Draft]:
     Raises LessonError, with the line, for each way in which a course can be malformed.
     """
     lines = text_of(data, path).split("\n")
-    start, header = _header(lines, path)
-    parts = _parts(lines, start, path)
+    start, header = _header(lines)
+    parts = _parts(lines, start)
     for part in parts:
         if not "".join(part.text).strip():
-            raise LessonError(f"{path}: lesson {part.number} has no text", part.line)
+            raise LessonError(f"lesson {part.number} has no text", part.line)
     keys = {_HEADERS[key]: value for key, value in header.items() if value}
     body = "\n\n".join(map(_section, parts))
     first = next(n for n, line in enumerate(lines, start=1) if line.strip())
     written = file_of({**keys, "categories": [COURSES]}, body)
-    _refuse_open_html(written, parts, path)
+    _refuse_open_html(written, parts)
     return [Draft(name_of(keys["title"], "course"), (COURSES,), written, first)]
 
 
-def _header(lines: list[str], path: str) -> tuple[int, dict[str, str]]:
+def _header(lines: list[str]) -> tuple[int, dict[str, str]]:
     """Read the lines above the first lesson; return the index of that lesson's line, and them."""
     header: dict[str, str] = {}
     for n, line in enumerate(lines):
@@ -74,27 +74,24 @@ def _header(lines: list[str], path: str) -> tuple[int, dict[str, str]]:
             continue
         match = _HEADER.fullmatch(line.rstrip())
         if not header and not (match and match["key"] == TITLE):
-            raise LessonError(f"{path}: a course begins with `{TITLE}:`", n + 1, _NO_HEADER)
+            raise LessonError(f"a course begins with `{TITLE}:`", n + 1, _NO_HEADER)
         if _LESSON.match(line):
             return n, header
         if not match:
-            raise LessonError(
-                f"{path}: text before the first lesson",
-                n + 1,
-                f"write only {', '.join(_HEADERS)} above `Lesson 0: ...`",
-            )
+            hint = f"write only {', '.join(_HEADERS)} above `Lesson 0: ...`"
+            raise LessonError("text before the first lesson", n + 1, hint)
         if match["key"] in header:
-            raise LessonError(f"{path}: `{match['key']}:` a second time", n + 1)
+            raise LessonError(f"`{match['key']}:` a second time", n + 1)
         header[match["key"]] = " ".join(match["value"].split())
         if not header[TITLE]:
-            raise LessonError(f"{path}: `{TITLE}:` is empty", n + 1)
+            raise LessonError(f"`{TITLE}:` is empty", n + 1)
     if not header:
-        raise LessonError(f"{path}: a course begins with `{TITLE}:`", 1)
+        raise LessonError(f"a course begins with `{TITLE}:`", 1)
     last = max(n for n, line in enumerate(lines, start=1) if line.strip())
-    raise LessonError(f"{path}: no lesson", last, "begin a lesson with `Lesson 0: Title`")
+    raise LessonError("no lesson", last, "begin a lesson with `Lesson 0: Title`")
 
 
-def _parts(lines: list[str], start: int, path: str) -> list[_Part]:
+def _parts(lines: list[str], start: int) -> list[_Part]:
     """Cut the lines at the lessons' headings; a heading in a code fence is text."""
     fences = blocks.fences("\n".join(lines[start:]))
     parts: list[_Part] = []
@@ -104,13 +101,10 @@ def _parts(lines: list[str], start: int, path: str) -> list[_Part]:
         heading = None if code else _LESSON.fullmatch(line.rstrip())
         link = None if code else _LINK.match(line)
         if heading:
-            parts.append(_started(heading, parts, n + 1, path))
+            parts.append(_started(heading, parts, n + 1))
         elif link and n != parts[-1].line:  # lines count from 1, so this is the one below
-            raise LessonError(
-                f"{path}: `Lesson Link:` is not directly below its lesson",
-                n + 1,
-                "move it up, or put it into a code fence if it is text",
-            )
+            hint = "move it up, or put it into a code fence if it is text"
+            raise LessonError("`Lesson Link:` is not directly below its lesson", n + 1, hint)
         elif link:
             parts[-1].link = link["link"].strip()
         else:
@@ -118,30 +112,30 @@ def _parts(lines: list[str], start: int, path: str) -> list[_Part]:
     for fence in fences:
         if not fence.is_closed:  # every lesson below it would be taken for code
             opened = start + fence.start + 1
-            raise LessonError(f"{path}: a code fence is not closed", opened, "close it with ```")
+            raise LessonError("a code fence is not closed", opened, "close it with ```")
     return parts
 
 
-def _started(heading: re.Match[str], parts: list[_Part], line: int, path: str) -> _Part:
+def _started(heading: re.Match[str], parts: list[_Part], line: int) -> _Part:
     number, title = int(heading["number"]), " ".join(heading["title"].split())
     if not title:
-        raise LessonError(f"{path}: lesson {number} has no title", line)
+        raise LessonError(f"lesson {number} has no title", line)
     if parts and number == parts[-1].number:
-        raise LessonError(f"{path}: lesson {number} a second time", line)
+        raise LessonError(f"lesson {number} a second time", line)
     if parts and number < parts[-1].number:
-        raise LessonError(f"{path}: lesson {number} after lesson {parts[-1].number}", line)
+        raise LessonError(f"lesson {number} after lesson {parts[-1].number}", line)
     return _Part(number, title, line)
 
 
-def _refuse_open_html(written: bytes, parts: list[_Part], path: str) -> None:
+def _refuse_open_html(written: bytes, parts: list[_Part]) -> None:
     """Raise LessonError if a comment, or the like, of a lesson swallows the lesson below it."""
-    titles = [section.title for section in LessonFile.of(written, path).sections]
+    titles = [section.title for section in LessonFile.of(written, "").sections]
     if len(titles) < len(parts):
         pairs = enumerate(zip(parts, titles, strict=False))
         lost = next((n for n, (part, title) in pairs if part.title != title), len(titles))
         part = parts[max(0, lost - 1)]
-        message = f"{path}: HTML of lesson {part.number} is not closed"
-        raise LessonError(message, part.line, "close it, for example with -->")
+        hint = "close it, for example with -->"
+        raise LessonError(f"HTML of lesson {part.number} is not closed", part.line, hint)
 
 
 def _section(part: _Part) -> str:

@@ -54,18 +54,14 @@ def read_json_lines(data: bytes, path: str) -> tuple[list[Draft], list[LessonErr
     """
     entries: list[_Entry] = []
     errors: list[LessonError] = []
-    try:
-        values = list(_values(data, path))
-    except LessonError as error:
-        return [], [error]
-    for place, line, value in values:
-        if isinstance(value, LessonError):
-            errors.append(value)
-            continue
+    for place, line, value in _values(data, path):
         try:
+            if isinstance(value, LessonError):
+                line = value.line
+                raise value
             entries.append(_entry(value, line))
         except LessonError as error:
-            errors.append(LessonError(f"{place}: {error.message}", line, error.hint))
+            errors.append(LessonError(f"{place}{error.message}", line, error.hint))
     if errors and not entries and errors[0].hint == _NOT_JSON:
         return [], errors[:1]
     drafts = numbered(entry.draft for entry in entries)
@@ -83,61 +79,61 @@ def _values(data: bytes, path: str) -> Iterator[tuple[str, int, Any]]:
     """
     if data.lstrip(_BLANKS).startswith(b"["):
         text = text_of(data, path)
-        whole = _json(text, path, 1)
+        whole = _json(text, 1)
         if isinstance(whole, list):
             for number, value in enumerate(whole, start=1):
-                yield f"{path}: object {number}", 1, value
+                yield f"object {number}: ", 1, value
             return
-        if isinstance(_json(text.partition("\n")[0], path, 1), LessonError):
+        if isinstance(_json(text.partition("\n")[0], 1), LessonError):
             raise whole
     of_old_mac = b"\n" not in data  # within a string, JSON writes line ends as escapes
     for line, raw in enumerate(data.split(b"\r" if of_old_mac else b"\n"), start=1):
         try:
             written = text_of(raw, path)
             if written.strip():
-                yield path, line, _json(written, path, line)
+                yield "", line, _json(written, line)
         except LessonError as error:
-            yield path, line, LessonError(error.message, line, error.hint)
+            yield "", line, LessonError(error.message.removeprefix(f"{path}: "), line, error.hint)
 
 
-def _json(written: str, path: str, line: int) -> Any:
+def _json(written: str, line: int) -> Any:
     try:
         value = json.loads(written)
         if "\\ud" in written.lower():  # half a surrogate pair is JSON, but not text
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         at = line + min(error.lineno - 1, written.rstrip().count("\n"))
-        return LessonError(f"{path}: not JSON: {error.msg}", at, _NOT_JSON)
+        return LessonError(f"not JSON: {error.msg}", at, _NOT_JSON)
     except UnicodeEncodeError:
-        return LessonError(f"{path}: half a surrogate pair, which is no character", line)
+        return LessonError("half a surrogate pair, which is no character", line)
     except (ValueError, RecursionError) as error:  # a number of 5,000 digits, 10,000 brackets
-        return LessonError(f"{path}: not usable JSON: {error}", line)
+        return LessonError(f"not usable JSON: {error}", line)
     return value
 
 
 def _entry(value: Any, line: int) -> _Entry:
     """Take an object apart. Raises LessonError, without its place, if it makes no lesson."""
     if not isinstance(value, dict):
-        raise LessonError(f"a {type(value).__name__}, not a JSON object", line)
+        raise LessonError(f"a {type(value).__name__}, not a JSON object")
     if _deeper(value, MAX_NESTING):
-        raise LessonError(f"nested deeper than {MAX_NESTING}", line)
+        raise LessonError(f"nested deeper than {MAX_NESTING}")
     values = {key: item for key, item in value.items() if item is not None}
     key = next((key for key in _TEXT_KEYS if key in values), "text")
-    text = _string(values, key, line)
+    text = _string(values, key)
     if not has_body(text):
-        raise LessonError("no text", line, f"put its text under one of {', '.join(_TEXT_KEYS)}")
+        raise LessonError("no text", hint=f"put its text under one of {', '.join(_TEXT_KEYS)}")
     if "\0" in text:
-        raise LessonError(f"a NUL character in {key!r}", line)
-    title = " ".join(_string(values, "title", line).split())
+        raise LessonError(f"a NUL character in {key!r}")
+    title = " ".join(_string(values, "title").split())
     title = title or cut(heading_of(text.strip().partition("\n")[0])) or first_sentence(text)
-    id = " ".join(_string(values, "id", line).split())
+    id = " ".join(_string(values, "id").split())
     name = name_of(id.rpartition("/")[2], title or "Lesson")
     others = {k: item for k, item in values.items() if k not in ("id", "title", key, *_FILED)}
     for wanted, names in _SAME.items():
         there = next((each for each in names if each in others), "")
         if there and wanted not in others and (wanted == "source" or moment(others[there])):
             others = {wanted if k == there else k: item for k, item in others.items()}
-    draft = Draft(name, _filed(values, line), b"", line)
+    draft = Draft(name, _filed(values), b"", line)
     return _Entry(draft, id, title or "Lesson", unix_lines(text), others)
 
 
@@ -153,20 +149,20 @@ def _file(entry: _Entry, draft: Draft, is_first: bool) -> bytes:
     return file_of(keys | entry.others, one_lesson(entry.text))
 
 
-def _string(values: dict[str, Any], key: str, line: int) -> str:
+def _string(values: dict[str, Any], key: str) -> str:
     value = values.get(key, "")
     if not isinstance(value, str) and (key != "id" or type(value) is not int):
-        raise LessonError(f"{key!r} is a {type(value).__name__}, not a string", line)
+        raise LessonError(f"{key!r} is a {type(value).__name__}, not a string")
     return str(value)
 
 
-def _filed(values: dict[str, Any], line: int) -> tuple[str, ...]:
+def _filed(values: dict[str, Any]) -> tuple[str, ...]:
     named: list[str] = []
     for key in _FILED:
         value = values.get(key, [])
         parts = value.split(",") if isinstance(value, str) else value
         if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
-            raise LessonError(f"{key!r} is neither a string nor a list of them", line)
+            raise LessonError(f"{key!r} is neither a string nor a list of them")
         named += parts
     return tuple(dict.fromkeys(filter(None, map(category.normalise, named))))
 

@@ -309,22 +309,8 @@ def print_hits(answer: JournalHits) -> None:
 def _print_record(record: KeptRecord) -> None:
     output.say(output.styled(journal.heading(record), bold=True))
     output.say(output.styled(journal.place(record), dim=True))
-    if record.text and " ".join(record.text.split()) != record.title:
-        output.say()
-        output.text(record.text)
-    for name in journal.RUBRICS:
-        values = getattr(record, name, ())
-        if name == "concepts" and values:
-            output.say(f"concepts: {', '.join(values)}")
-        elif values:
-            output.say(f"{name.replace('_', ' ')}:")
-            for value in values:
-                output.text(f"- {value}")
-    for command in record.commands:
-        ended = output.styled(f"  {journal.ended(command)}".rstrip(), dim=True)
-        output.say(f"$ {command.text}", ended)
-        if command.output:
-            output.text(command.output)
+    for text in filter(None, journal.details(record)):
+        output.text(text)
 
 
 def _print_session(session: ListedSession) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from vault_index.entrypoints.words import status
 from vault_index.hotpath import index_files
 
 if TYPE_CHECKING:
+    from vault_index.check.finding import Trouble
     from vault_index.vault import Vault
 
 
@@ -245,16 +246,16 @@ def status_command(check: bool) -> options.Answers:
     from vault_index.entrypoints import doctor
 
     if check:
-        answer = doctor.report(asking.place())
-        yield options.Failed(answer, not answer["ok"])
-        if answer["ok"]:
+        troubles = doctor.examine(asking.place())
+        yield options.Failed({"ok": not troubles, "troubles": troubles}, bool(troubles))
+        if not troubles:
             output.say("everything is fine")
-        _print_troubles(answer["troubles"])
+        _print_troubles(troubles)
         return
     state = asking.ask(api.state.report())
     vault = asking.vault()
     state |= doctor.state(vault)
-    troubles = doctor.report(asking.place(), whole=False)["troubles"]
+    troubles = doctor.examine(asking.place(), whole=False)
     yield {**state, "troubles": troubles}
     for line in status.lines(state):
         output.say(line, indent=11)
@@ -264,10 +265,10 @@ def status_command(check: bool) -> options.Answers:
         _print_troubles(troubles)
 
 
-def _print_troubles(troubles: Sequence[Mapping[str, str]]) -> None:
+def _print_troubles(troubles: Sequence[Trouble]) -> None:
     for trouble in troubles:
-        output.say(f"{trouble['about']:<9}", trouble["what"])
-        output.say("   ", output.styled(trouble["fix"], bold=True))
+        output.say(f"{trouble.about:<9}", trouble.what)
+        output.say("   ", output.styled(trouble.fix, bold=True))
 
 
 # `lessons watch`.

@@ -249,7 +249,6 @@ def _counted(counts: Mapping[str, int] | Sequence[Sequence[Any]]) -> str:
 # prompts, commands and files are as untrusted as lessons: an agent read web pages in those sessions
 EXCERPT_CHARS = 500  # of a record in a list
 SHOWN_FILES = 5
-_RUBRICS = ("facts", "files_read", "files_modified", "errors")
 
 
 def journal_hits(answer: JournalHits, start: int, limit: int) -> str:
@@ -308,14 +307,7 @@ def _heading(record: JournalHit) -> str:
 
 
 def _details(record: JournalHit, room: int) -> list[str]:
-    parts = [record.text.strip()]
-    for name in _RUBRICS:
-        if values := getattr(record, name, ()):
-            parts += [f"{name.replace('_', ' ')}:", *(f"- {each}" for each in values)]
-    for command in record.commands:
-        ended = journal.ended(command)
-        parts += [f"$ {command.text}" + (f"  ({ended})" if ended else ""), command.output]
-    whole = quote.defused("\n".join(filter(None, parts)))
+    whole = quote.defused("\n".join(filter(None, journal.details(record))))
     text = quote.shorten(whole, max(80, room - 2 * whole[:room].count("\n")))
     shown = quote.lines(text)
     if len(text) < len(quote.closed(whole.strip())):

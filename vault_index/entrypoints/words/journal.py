@@ -8,7 +8,6 @@ from typing import Any
 from vault_index.entrypoints.words import count
 from vault_index.journal.record import (
     Around,
-    Command,
     JournalHit,
     JournalHits,
     KeptRecord,
@@ -67,10 +66,18 @@ def excerpt(text: str, room: int) -> str:
     return text[: room - 1] + "…" if len(text) > room else text
 
 
-def ended(command: Command) -> str:
-    """Return how a command ended: its status, "failed", or nothing."""
-    status = command.status
-    return f"exit {status}" if status is not None else "failed" if command.failed else ""
+def details(record: KeptRecord) -> Iterator[str]:
+    """Yield what a record has below its heading: its text, its lists, its commands with their output."""
+    if " ".join(record.text.split()) != record.title:
+        yield record.text.strip()
+    for name in RUBRICS:
+        if values := getattr(record, name):
+            yield from (f"{name.replace('_', ' ')}:", *(f"- {each}" for each in values))
+    for command in record.commands:
+        ended = "failed" if command.failed else ""
+        ended = ended if command.status is None else f"exit {command.status}"
+        yield f"$ {command.text}" + (f"  ({ended})" if ended else "")
+        yield command.output
 
 
 def session_about(session: ListedSession) -> str:
