@@ -25,15 +25,15 @@ CALL = ("search_lessons", json.dumps(WANTED, ensure_ascii=False))
 PLAIN = Question("Be brief.", "What was it?")
 QUESTION = Question("Be brief.", "What was it?", tools=(SEARCH,))
 KINDS = ("anthropic", "openai")
+KEY = "sk-made-up-for-this-test"
 
 
-def model_at(kind: str, server: ModelServer, home: Path, timeout: float = 20) -> Model:
+def model_at(kind: str, url: str, home: Path, pauses: list[float], timeout: float = 20) -> Model:
     """Return the model of a server by its API."""
-    settings = LlmTable(openai_url=f"{server.url}/v1")
-    config = Config(home=home, llm=settings)
-    environ = {"ANTHROPIC_API_KEY": "sk-made-up", "ANTHROPIC_BASE_URL": server.url}
+    config = Config(home=home, llm=LlmTable(openai_url=f"{url}/v1"))
+    environ = {"ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY, "ANTHROPIC_BASE_URL": url}
     backend = BACKENDS[kind]("opus", config, environ, timeout)
-    return Model(backend, Allowance(config), lambda _: None)
+    return Model(backend, Allowance(config), pauses.append)
 
 
 @pytest.fixture(params=KINDS)
@@ -42,15 +42,21 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def server(kind: str) -> Iterator[ModelServer]:
+def server() -> Iterator[ModelServer]:
     with ModelServer() as serving:
         serving.answer = lambda _: TEXT
         yield serving
 
 
 @pytest.fixture
-def model(kind: str, server: ModelServer, tmp_path: Path) -> Model:
-    return model_at(kind, server, tmp_path)
+def pauses() -> list[float]:
+    """The seconds that were waited between attempts: none of them passes."""
+    return []
+
+
+@pytest.fixture
+def model(kind: str, server: ModelServer, tmp_path: Path, pauses: list[float]) -> Model:
+    return model_at(kind, server.url, tmp_path, pauses)
 
 
 @pytest.fixture

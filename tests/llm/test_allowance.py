@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,12 +20,6 @@ from vault_index.llm.metered import Allowance, Day
 
 NOON = 1_795_176_000.0  # 2026-11-20T12:00:00Z
 DAY = 24 * 3600
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as serving:
-        yield serving
 
 
 @pytest.fixture

@@ -103,7 +103,7 @@ def test_a_server_that_only_keeps_the_connection_alive(
 ) -> None:
     drop = b":\n\n"
     server.play = streams.forever(drop, pause=0.02)
-    model = model_at(kind, server, tmp_path, timeout=2)
+    model = model_at(kind, server.url, tmp_path, [], timeout=2)
     with pytest.raises(ModelCallError, match=r"did not answer in 2 s"):
         model.converse(PLAIN, lambda _: None)
     assert len(server.chats) == 1

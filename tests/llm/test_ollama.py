@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.llm.conftest import TEXT
 from tests.support.model_server import ModelServer
 from vault_index import llm
 from vault_index.config import Config
@@ -31,12 +31,6 @@ GOOD = {"title": "Heap", "count": 3, "parts": [{"id": "a"}]}
 
 
 @pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as serving:
-        yield serving
-
-
-@pytest.fixture
 def model(server: ModelServer, tmp_path: Path) -> Model:
     config = Config(home=tmp_path, ollama_host=f"127.0.0.1:{server.port}")
     return Model(OllamaBackend("llama3.2", config, {}, 30), Allowance(config), lambda _: None)
@@ -46,7 +40,7 @@ def test_a_model_is_opened_by_the_name_in_the_settings(server: ModelServer, tmp_
     config = Config(home=tmp_path, ollama_host=server.url)
     opened = llm.open_model("ollama:llama3.2:3b", config)
     assert opened.name == "ollama:llama3.2:3b"
-    assert opened.converse(Question("Be brief.", "Hello?")).text == "ok"
+    assert opened.converse(Question("Be brief.", "Hello?")).text == TEXT
     assert server.chats[0]["model"] == "llama3.2:3b"
 
 

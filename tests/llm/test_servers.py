@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.llm.conftest import KEY, TEXT, model_at
 from tests.support.files import write
 from tests.support.model_server import ModelServer, Response
 from vault_index import llm
@@ -20,7 +20,7 @@ from vault_index.errors import (
     SettingsError,
 )
 from vault_index.llm.backend import Question
-from vault_index.llm.metered import Allowance, Model
+from vault_index.llm.metered import Model
 from vault_index.llm.server import PassingError, events_in
 
 KEYS: dict[str, dict[str, Any]] = {
@@ -31,37 +31,7 @@ KEYS: dict[str, dict[str, Any]] = {
     },
 }
 GOOD = {"title": "Heap", "parts": [{"id": 1}]}
-KEY = "sk-made-up-for-this-test"
 SECRET = "the words of an answer"
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as serving:
-        yield serving
-
-
-@pytest.fixture(params=["anthropic", "openai"])
-def kind(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-def pauses() -> list[float]:
-    """The seconds that were waited between attempts: none of them passes."""
-    return []
-
-
-@pytest.fixture
-def model(kind: str, server: ModelServer, tmp_path: Path, pauses: list[float]) -> Model:
-    return model_at(kind, server.url, tmp_path, pauses)
-
-
-def model_at(kind: str, url: str, home: Path, pauses: list[float], timeout: float = 20) -> Model:
-    config = Config(home=home, llm=LlmTable(openai_url=f"{url}/v1"))
-    environ = {"ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY, "ANTHROPIC_BASE_URL": url}
-    backend = llm.BACKENDS[kind]("opus", config, environ, timeout)
-    return Model(backend, Allowance(config), pauses.append)
 
 
 def caught_from(model: Model) -> ModelCallError:
@@ -83,8 +53,8 @@ def test_anthropic_is_asked_as_its_api_says(
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     monkeypatch.setenv("ANTHROPIC_BASE_URL", f"{server.url}/")
     model = llm.open_model("anthropic:claude-opus-5", Config(home=tmp_path))
-    assert model.converse(Question("Be brief.", "Hello?")).text == "ok"
-    assert model.converse(Question("", "Hello?")).text == "ok"
+    assert model.converse(Question("Be brief.", "Hello?")).text == TEXT
+    assert model.converse(Question("", "Hello?")).text == TEXT
     first, second = server.requests
     assert first.path == "/v1/messages"
     assert first.headers["x-api-key"] == KEY
@@ -109,7 +79,7 @@ def test_tokens_temperature_and_the_key_are_settings(
     )
     config = load(environ={"LESSONS_HOME": str(tmp_path)})
     for name in ("openai:m", "anthropic:m"):
-        assert llm.open_model(name, config).converse(Question("", "Hello?")).text == "ok"
+        assert llm.open_model(name, config).converse(Question("", "Hello?")).text == TEXT
     for request in server.requests:
         assert (request.body["max_tokens"], request.body["temperature"]) == (700, 0.4)
     first, second = server.requests
@@ -177,7 +147,7 @@ def test_what_may_pass_is_tried_again_three_times(
     server: ModelServer, model: Model, pauses: list[float], status: int
 ) -> None:
     server.instead = [Response(status, {"error": {"message": "busy"}})] * 3
-    assert model.converse(Question("", "Hello?")).text == "ok"
+    assert model.converse(Question("", "Hello?")).text == TEXT
     assert [round(pause / base, 2) for pause, base in zip(pauses, (0.5, 1, 2), strict=True)] == (
         pytest.approx([1.25] * 3, abs=0.26)
     )
@@ -256,7 +226,7 @@ def test_an_answer_that_was_cut_off_on_its_way(
     server: ModelServer, model: Model, pauses: list[float]
 ) -> None:
     server.instead = [Response(body={"content": SECRET}, is_cut=True)] * 3
-    assert model.converse(Question("", "Hello?")).text == "ok"
+    assert model.converse(Question("", "Hello?")).text == TEXT
     server.instead = [Response(body={"content": SECRET}, is_cut=True)] * 4
     assert "ended the connection" in caught_from(model).message
     assert len(pauses) == 6
@@ -297,7 +267,7 @@ def test_a_proxy_is_not_asked_for_a_server_of_this_machine(
     with ModelServer() as proxy:
         monkeypatch.setenv("HTTP_PROXY", proxy.url)
         monkeypatch.setenv("ALL_PROXY", proxy.url)
-        assert model.converse(Question("", "Hello?")).text == "ok"
+        assert model.converse(Question("", "Hello?")).text == TEXT
         assert not proxy.requests
 
 

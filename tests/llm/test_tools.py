@@ -83,7 +83,6 @@ def test_the_result_of_a_call_goes_back_to_the_model(
     assert messages[4]["content"] == "[1] 4 GB"
 
 
-@pytest.mark.parametrize("kind", ["anthropic", "openai"])
 @pytest.mark.parametrize("arguments", ["heap", '{"query": "he', '["heap"]', "[" * 20_000])
 def test_arguments_that_are_no_object(server: ModelServer, model: Model, arguments: str) -> None:
     server.calls = lambda _: [(SEARCH.name, arguments)]
