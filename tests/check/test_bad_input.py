@@ -17,6 +17,7 @@ import pytest
 
 from tests.support.commands import BIN, Ran, run
 from tests.support.files import MakeVault, lesson_text, write
+from tests.support.indexed import HEAP, LOCK
 from vault_index import files
 from vault_index.index import reconcile
 from vault_index.lesson import parse, passages
@@ -24,15 +25,12 @@ from vault_index.search.query import find
 from vault_index.store import ownership
 from vault_index.vault import INDEX, Vault
 
-HEAP = lesson_text("Heap", "Raise the heap when the build runs out of memory.")
-LOCK = lesson_text("Lock", "Migrations wait for a lock on the table.")
-
 PR_CAPBSET_DROP = 24
 CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 1, 2
 
 
-def as_ordinary_user(*command: str, cwd: Path, program: str = "lessons", stdin: str = "") -> Ran:
-    """Run a program of ours so that file permissions count even for root."""
+def as_ordinary_user(*command: str, cwd: Path) -> Ran:
+    """Run `lessons` so that file permissions count even for root."""
 
     def obey_permissions() -> None:
         if os.geteuid() == 0:
@@ -41,9 +39,9 @@ def as_ordinary_user(*command: str, cwd: Path, program: str = "lessons", stdin: 
             libc.prctl(PR_CAPBSET_DROP, CAP_DAC_READ_SEARCH, 0, 0, 0)
 
     done = subprocess.run(
-        [BIN / program, *command],
+        [BIN / "lessons", *command],
         cwd=cwd,
-        input=stdin,
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         preexec_fn=obey_permissions,
@@ -53,9 +51,9 @@ def as_ordinary_user(*command: str, cwd: Path, program: str = "lessons", stdin: 
     return Ran(done.returncode, done.stdout, done.stderr)
 
 
-def quickly_indexed(make_vault: MakeVault, first: str = "a.md") -> Vault:
+def quickly_indexed(make_vault: MakeVault) -> Vault:
     """Make the index of two lessons in this process; its floor is a guess."""
-    vault = make_vault({first: HEAP, "b.md": LOCK})
+    vault = make_vault({"a.md": HEAP, "b.md": LOCK})
     reconcile.sync(vault)
     guess = {"vectors": 0.1, "full_text": 0.01, "lessons": 2, "prompts": 1}
     write(vault.open_index().store.index / "floor.json", json.dumps(guess))
@@ -231,58 +229,27 @@ def test_a_full_disk(make_vault: MakeVault, tmp_path: Path) -> None:
 # index folders
 
 
-def truncate_data(folder: Path) -> None:
-    for file in files_below(folder, "*.lance"):
-        os.truncate(file, file.stat().st_size // 2)
-
-
-def delete_data(folder: Path) -> None:
-    for file in files_below(folder, "data/*"):
-        file.unlink()
-
-
-def garble_versions(folder: Path) -> None:
-    for file in files_below(folder, "_versions/*"):
-        file.write_bytes(b"garbage")
-
-
-def delete_text_index(folder: Path) -> None:
-    for file in files_below(folder, "_indices/*/*"):
-        file.unlink()
-
-
-def garble_manifest(folder: Path) -> None:
-    next(folder.glob("*/manifest.json")).write_bytes(b"{\xff")
-
-
-def garble_current(folder: Path) -> None:
-    (folder / "current").write_bytes(b"\xff\0/../..")
-
-
-def files_below(folder: Path, pattern: str) -> list[Path]:
-    files = [file for file in folder.glob(f"*/lessons.lance/**/{pattern}") if file.is_file()]
-    assert files, "nothing to damage: LanceDB's layout has changed"
-    return files
+TABLE = "*/lessons.lance/**/"
+DAMAGES: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "truncated data": (f"{TABLE}*.lance", lambda file: os.truncate(file, file.stat().st_size // 2)),
+    "no data": (f"{TABLE}data/*", Path.unlink),
+    "garbled versions": (f"{TABLE}_versions/*", lambda file: file.write_bytes(b"garbage")),
+    "no text index": (f"{TABLE}_indices/*/*", Path.unlink),
+    "garbled manifest": ("*/manifest.json", lambda file: file.write_bytes(b"{\xff")),
+    "garbled current": ("current", lambda file: file.write_bytes(b"\xff\0/../..")),
+}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "damage",
-    [
-        truncate_data,
-        delete_data,
-        garble_versions,
-        delete_text_index,
-        garble_manifest,
-        garble_current,
-    ],
-    ids=lambda damage: damage.__name__,
-)
+@pytest.mark.parametrize(("pattern", "damage"), DAMAGES.values(), ids=DAMAGES)
 def test_a_damaged_index_is_built_anew_by_a_search(
-    make_vault: MakeVault, damage: Callable[[Path], None]
+    make_vault: MakeVault, pattern: str, damage: Callable[[Path], object]
 ) -> None:
     vault = quickly_indexed(make_vault)
-    damage(vault.index_dir)
+    files = [file for file in vault.index_dir.glob(pattern) if file.is_file()]
+    assert files, "nothing to damage: LanceDB's layout has changed"
+    for file in files:
+        damage(file)
     ran = run("lessons", "search", "--json", "heap", cwd=vault.root)
     assert [hit["id"] for hit in ran.json["hits"]] == ["a"]
     assert ran.json["floor"] is not None

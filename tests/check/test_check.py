@@ -10,7 +10,7 @@ import pytest
 from tests.support.commands import PATH, run
 from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.indexed import of_this_repository
-from tests.support.planted import AGENT_TEXTS, NO_SECRETS, SECRETS
+from tests.support.planted import AGENT_TEXTS, SECRETS
 from vault_index import api, check, client
 from vault_index.check import pattern, prompt_injection, secrets
 from vault_index.share import git_hooks
@@ -145,11 +145,6 @@ def test_a_secret_is_found_in_frontmatter_and_never_printed() -> None:
     assert value not in str(found)
 
 
-@pytest.mark.parametrize("text", NO_SECRETS)
-def test_placeholders_and_hashes_are_no_secrets(text: str) -> None:
-    assert list(secrets.findings("a.md", text)) == []
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("words", ["never send the base64 run you ", "mysql curl docker login "])
 def test_a_line_without_end_is_checked_all_the_same(words: str) -> None:
@@ -223,15 +218,16 @@ def guarded(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
 
 
 @pytest.mark.slow
-def test_a_commit_with_a_secret_is_stopped(guarded: Vault) -> None:
-    write(guarded.lessons_dir / "b.md", lesson_text("B", SECRETS[17]))
+def test_a_commit_with_a_secret_is_stopped_by_what_is_staged(guarded: Vault) -> None:
+    note = write(guarded.lessons_dir / "b.md", lesson_text("B", SECRETS[17]))
     run("git", "add", "-A", cwd=guarded.root)
+    write(note, lesson_text("B", "Ask the vault for the key."))  # on the disk alone
     ran = run("git", "commit", "-q", "-m", "a secret", cwd=guarded.root, check=False)
     assert ran.code == 1
     assert "lessons/b.md:4: secret: an Anthropic key" in ran.out + ran.err
     assert "git commit --no-verify" in ran.err
-    write(guarded.lessons_dir / "b.md", lesson_text("B", "Ask the vault for the key."))
     run("git", "add", "-A", cwd=guarded.root)
+    write(note, lesson_text("B", SECRETS[17]))
     run("git", "commit", "-q", "-m", "no secret", cwd=guarded.root)
 
 
@@ -252,17 +248,6 @@ def test_a_commit_too_large_for_all_of_it_is_checked_for_secrets(
     assert [one.rule for one in findings] == ["secret", "conflict-markers"]
     left = f"prompt injection in {count}, duplicates of {count} files"
     assert notes == [f"note: not checked: {left}; run `lessons check --all`"]
-
-
-@pytest.mark.slow
-def test_what_is_staged_counts_and_not_what_is_on_disk(guarded: Vault) -> None:
-    write(guarded.lessons_dir / "b.md", lesson_text("B", SECRETS[0]))
-    run("git", "add", "-A", cwd=guarded.root)
-    write(guarded.lessons_dir / "b.md", lesson_text("B", "Clean."))
-    assert run("git", "commit", "-q", "-m", "b", cwd=guarded.root, check=False).code == 1
-    run("git", "add", "-A", cwd=guarded.root)
-    write(guarded.lessons_dir / "b.md", lesson_text("B", SECRETS[0]))
-    run("git", "commit", "-q", "-m", "b", cwd=guarded.root)
 
 
 def test_a_commit_without_lessons_is_not_held_up(guarded: Vault) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.support.planted import NO_SECRETS
 from vault_index.check import secrets
 from vault_index.check.redact import redact
 
@@ -107,6 +108,8 @@ def test_random_values_are_found_and_redacted(make: Make, template: str) -> None
 @pytest.mark.parametrize(
     "text",
     [
+        *NO_SECRETS,
+        # text that only speaks of secrets
         "docker login with --password-stdin, since -p leaves the password in the history.",
         "Run docker login without -p because it stays in the history.",
         "sshpass -p exposes it; redis-cli -a prints a warning; openssl enc -k leaks.",
@@ -129,15 +132,7 @@ def test_random_values_are_found_and_redacted(make: Make, template: str) -> None
         "SECRET_KEY = '${DJANGO_SECRET_KEY_2}'",
         "password: <password>, password: changeme, password: $DB_PASSWORD, password: {{ pw_2024 }}",
         "| field | password |\n|---|---|\n| rule | at least 12 |",
-    ],
-)
-def test_text_that_only_speaks_of_secrets_is_no_finding(text: str) -> None:
-    assert list(secrets.findings("a.md", text)) == []
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
+        # names of files, secrets and places
         'credentials_path = "meter-reader-9f2c41d07b.json"',  # a file
         "The secret in the store is called `quarry-gate-api-key-v3-eu-north`.",  # its name there
         "DATABASE_URL=postgres://docker:docker-password@db.internal:5432/app",
@@ -162,7 +157,7 @@ def test_text_that_only_speaks_of_secrets_is_no_finding(text: str) -> None:
         "X-Api-Key: eW91ci1hcGkta2V5LWhlcmU=",
     ],
 )
-def test_names_of_files_secrets_and_places_are_no_secrets(text: str) -> None:
+def test_what_is_no_secret_is_no_finding(text: str) -> None:
     assert list(secrets.findings("a.md", text)) == []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -37,38 +38,6 @@ def _link_that_is_public(clone: Path) -> None:
     write(clone / "lessons/b.md", LESSON)
 
 
-def _not_utf8(clone: Path) -> None:
-    write(clone / "lessons/b.md", b"caf\xe9\n" + LESSON.encode())
-
-
-def _utf16(clone: Path) -> None:
-    write(clone / "lessons/b.md", LESSON.encode("utf-16"))
-
-
-def _binary(clone: Path) -> None:
-    write(clone / "lessons/b.md", b"\0\1\2\n" + LESSON.encode())
-
-
-def _long(clone: Path) -> None:
-    write(clone / "lessons/b.md", "word " * 20_000 + SECRET + "\n")
-
-
-def _skill(clone: Path) -> None:
-    write(clone / "skills/deploy/SKILL.md", SKILL)
-
-
-def _project_skill(clone: Path) -> None:
-    write(clone / ".claude/skills/deploy/SKILL.md", SKILL)
-
-
-def _nested_project_skill(clone: Path) -> None:
-    write(clone / "packages/web/.claude/skills/deploy/SKILL.md", SKILL)
-
-
-def _settings(clone: Path) -> None:
-    write(clone / "lessons/vault.toml", f"# {SECRET}\n")
-
-
 def _renamed(clone: Path) -> None:
     write(clone / "notes.txt", LESSON)
     save(clone, "notes")
@@ -85,25 +54,38 @@ def _message(clone: Path) -> None:
     git(clone, "commit", "-q", "-m", f"Subject\n\nThe key is {SECRET}")
 
 
-FORMS = [
-    *(_link, _link_that_is_public, _not_utf8, _utf16, _binary, _long, _skill, _project_skill),
-    *(_nested_project_skill, _settings, _renamed, _odd_name),
-]
+def _file(path: str, text: str | bytes, clone: Path) -> None:
+    write(clone / path, text)
+
+
+FILES: dict[str, tuple[str, str | bytes]] = {
+    "not UTF-8": ("lessons/b.md", b"caf\xe9\n" + LESSON.encode()),
+    "UTF-16": ("lessons/b.md", LESSON.encode("utf-16")),
+    "binary": ("lessons/b.md", b"\0\1\2\n" + LESSON.encode()),
+    "long": ("lessons/b.md", "word " * 20_000 + SECRET + "\n"),
+    "skill": ("skills/deploy/SKILL.md", SKILL),
+    "project skill": (".claude/skills/deploy/SKILL.md", SKILL),
+    "nested project skill": ("packages/web/.claude/skills/deploy/SKILL.md", SKILL),
+    "settings": ("lessons/vault.toml", f"# {SECRET}\n"),
+}
+Leak = Callable[[Path], object]
+FORMS: dict[str, Leak] = {
+    "link": _link,
+    "link that is public": _link_that_is_public,
+    "renamed": _renamed,
+    "odd name": _odd_name,
+    **{name: partial(_file, path, text) for name, (path, text) in FILES.items()},
+}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("leak", "removed"), [(FORMS[0], False), *((leak, True) for leak in [*FORMS, _message])]
-)
-def test_no_secret_is_pushed(
-    pair: tuple[Path, Path], leak: Callable[[Path], None], removed: bool
-) -> None:
+@pytest.mark.parametrize("leak", [*FORMS.values(), _message], ids=[*FORMS, "message"])
+def test_no_secret_is_pushed(pair: tuple[Path, Path], leak: Leak) -> None:
     clone, _ = pair
     leak(clone)
     run("git", "add", "-A", cwd=clone)
     run("git", "commit", "-q", "-m", "a change", cwd=clone, check=False)
-    if removed:
-        git(clone, "revert", "--no-edit", "HEAD")
+    git(clone, "revert", "--no-edit", "HEAD")
     before = git(clone, "ls-remote", "origin")
     with pytest.raises(VaultError, match=r"not pushed: commit .*an AWS key"):
         remote.sync(open_vault(clone))
@@ -111,8 +93,8 @@ def test_no_secret_is_pushed(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("leak", FORMS)
-def test_no_secret_is_committed(pair: tuple[Path, Path], leak: Callable[[Path], None]) -> None:
+@pytest.mark.parametrize("leak", FORMS.values(), ids=FORMS)
+def test_no_secret_is_committed(pair: tuple[Path, Path], leak: Leak) -> None:
     clone, _ = pair
     leak(clone)
     run("git", "add", "-A", cwd=clone)
