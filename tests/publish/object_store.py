@@ -35,7 +35,8 @@ class ObjectStore:
     by_itself: threading.Lock = field(default_factory=threading.Lock)  # held by a conditional write
 
 
-def _environ(port: int) -> dict[str, str]:
+def environ_of(port: int) -> dict[str, str]:
+    """Return the environment of who uses the store behind a port."""
     return {
         "AWS_ACCESS_KEY_ID": KEY,
         "AWS_SECRET_ACCESS_KEY": "secret-of-tests",
@@ -60,7 +61,7 @@ def object_store() -> Iterator[ObjectStore]:
     proxy = ThreadingHTTPServer(("127.0.0.1", 0), _handler(store, inner))
     proxy.daemon_threads = True
     store.port = proxy.server_address[1]
-    store.env = _environ(store.port)
+    store.env = environ_of(store.port)
     thread = threading.Thread(target=proxy.serve_forever, daemon=True)
     thread.start()
     try:

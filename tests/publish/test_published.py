@@ -18,8 +18,8 @@ import httpx
 import numpy as np
 import pytest
 
-from tests.publish.object_store import URI, ObjectStore, object_store
-from tests.store import lancedb_package
+from tests.publish.object_store import URI, ObjectStore, environ_of, object_store
+from tests.store.tables import connect
 from tests.support.amounts import amount
 from tests.support.commands import BIN, run
 from tests.support.embedders import WordEmbedder
@@ -51,6 +51,14 @@ def texts(count: int, first: int = 0) -> dict[str, str]:
         )
         for n in range(first, first + count)
     }
+
+
+def filled(root: Path, lessons: Mapping[str, str]) -> Path:
+    """Make a vault of lessons by the command; return its root."""
+    run("lessons", "init", root, cwd=root.parent)
+    for path, text in lessons.items():
+        write(root / "lessons" / path, text)
+    return root
 
 
 def vault_at(root: Path, lessons: Mapping[str, str], uri: str | Path) -> Vault:
@@ -121,18 +129,15 @@ def test_without_a_place_or_a_network_nothing_changes(
     assert (stats.taken, stats.embedded) == (0, 40)
     assert "nothing is published there" in stats.shared
     assert not (tmp_path / "nowhere").exists()
-    monkeypatch.setenv("AWS_ENDPOINT", "http://127.0.0.1:9")
-    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
-    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    for name, value in environ_of(9).items():
+        monkeypatch.setenv(name, value)
     away = vault_at(tmp_path / "away", texts(40), URI)
     stats = reconcile.sync(away)
     assert (stats.taken, stats.embedded, stats.shared) == (0, 40, f"{URI}: not reached")
 
 
 def poison(uri: Path, recipe: str, id: str, column: str, value: object) -> None:
-    table = lancedb_package.connect(uri).open_table(table_name(recipe))
+    table = connect(uri).open_table(table_name(recipe))
     table.update(where=f"id = '{id}'", values={column: value})
 
 
@@ -172,7 +177,7 @@ def test_a_lesson_with_a_secret_is_not_published(tmp_path: Path) -> None:
 def test_vectors_of_other_texts_are_refused(tmp_path: Path) -> None:
     lessons, uri = texts(40), tmp_path / "shared"
     publish_all(vault_at(tmp_path / "ci", lessons, uri))
-    table = lancedb_package.connect(uri).open_table(table_name(f"words {RECIPE}"))
+    table = connect(uri).open_table(table_name(f"words {RECIPE}"))
     table.update(values={"vector": [1.0] + [0.0] * 63})  # unit vectors, of no text here
     stats = reconcile.sync(vault_at(tmp_path / "laptop", lessons, uri))
     assert (stats.taken, stats.embedded) == (0, 40)
@@ -193,6 +198,19 @@ def poisoned(uri: Path, publisher: Vault) -> None:
     poison(uri, recipe, row["content_hash"], "vector", vector.tolist())
 
 
+def taken_poisoned(tmp_path: Path, patch: pytest.MonkeyPatch) -> tuple[Vault, Vault]:
+    """Return who published 120 lessons, and a laptop that took them with the one wrong vector."""
+    patch.setattr(vectors_module, "PROBES", 0)  # of 120 vectors 8 are compared at once
+    lessons, uri = texts(120), tmp_path / "shared"
+    publisher = vault_at(tmp_path / "ci", lessons, uri)
+    publish_all(publisher)
+    poisoned(uri, publisher)
+    laptop = vault_at(tmp_path / "laptop", lessons, uri)
+    assert reconcile.sync(laptop).taken == 120
+    assert first_for(laptop, POEM) == "topic/lesson-7"
+    return publisher, laptop
+
+
 def first_for(vault: Vault, prompt: str) -> str:
     return query.run(vault, Query(prompt)).hits[0].lesson_id
 
@@ -201,14 +219,8 @@ def test_one_wrong_vector_of_120_is_found_mended_and_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The attack of somebody who may write to the bucket: an accepted lesson comes at a prompt."""
-    monkeypatch.setattr(vectors_module, "PROBES", 0)  # of 120 vectors 8 are compared at once
-    lessons, uri = texts(120), tmp_path / "shared"
-    publisher = vault_at(tmp_path / "ci", lessons, uri)
-    publish_all(publisher)
-    poisoned(uri, publisher)
-    laptop = vault_at(tmp_path / "laptop", lessons, uri)
-    assert reconcile.sync(laptop).taken == 120
-    assert first_for(laptop, POEM) == "topic/lesson-7"
+    uri = tmp_path / "shared"
+    publisher, laptop = taken_poisoned(tmp_path, monkeypatch)
     assert publish.state(laptop) == {"vectors_to_compare": 120}
     turns = 1
     while publish.compare_some(vault_at(tmp_path / "laptop", {}, uri)):  # each a new process
@@ -220,7 +232,7 @@ def test_one_wrong_vector_of_120_is_found_mended_and_named(
     assert publish.state(laptop) == {"vectors_to_compare": 0}
     (trouble,) = publish.troubles(laptop)
     assert "it is not the vector of its text" in trouble.what
-    lancedb_package.connect(uri).drop_table(table_name(f"words {RECIPE}"))
+    connect(uri).drop_table(table_name(f"words {RECIPE}"))
     publish_all(publisher)
     assert not list(publish.troubles(laptop)), "the publisher corrected it"
 
@@ -242,14 +254,7 @@ def test_no_other_vault_of_the_user_believes_a_vector_that_was_not_compared(tmp_
 def test_a_rebuild_believes_no_vector_of_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vectors_module, "PROBES", 0)
-    lessons, uri = texts(40), tmp_path / "shared"
-    publisher = vault_at(tmp_path / "ci", lessons, uri)
-    publish_all(publisher)
-    poisoned(uri, publisher)
-    laptop = vault_at(tmp_path / "laptop", lessons, uri)
-    reconcile.sync(laptop)
-    assert first_for(laptop, POEM) == "topic/lesson-7"
+    _, laptop = taken_poisoned(tmp_path, monkeypatch)
     reconcile.sync(laptop, rebuild=True)
     assert first_for(laptop, POEM) != "topic/lesson-7"
     assert publish.state(laptop) == {"vectors_to_compare": 0}
@@ -263,12 +268,7 @@ def test_a_quiet_watcher_compares_what_was_taken(
     monkeypatch.setattr(vectors_module, "PROBES", 0)
     lessons, uri = texts(40), tmp_path / "shared"
     monkeypatch.setenv("LESSONS_INDEX_SHARED", str(uri))
-    roots = [tmp_path / "ci", tmp_path / "laptop"]
-    for root in roots:
-        run("lessons", "init", root, cwd=tmp_path)
-        for path, text in lessons.items():
-            write(root / "lessons" / path, text)
-    publisher, laptop = map(open_vault, roots)
+    publisher, laptop = (open_vault(filled(tmp_path / name, lessons)) for name in ("ci", "laptop"))
     publish_all(publisher)
     poisoned(uri, publisher)
     (with_model / "vectors.sqlite3").unlink()  # of this user, who is both
@@ -402,10 +402,7 @@ def test_the_command_publishes_and_says_what(
     tmp_path: Path, with_model: Path, store: ObjectStore
 ) -> None:
     env = {**store.env, "LESSONS_INDEX_SHARED": f"{URI}/command"}
-    root = tmp_path / "vault"
-    run("lessons", "init", root, cwd=tmp_path)
-    for path, text in texts(40).items():
-        write(root / "lessons" / path, text)
+    root = filled(tmp_path / "vault", texts(40))
     no_place = run("lessons", "index", "--publish", cwd=root, check=False)
     assert no_place.code == 1
     assert no_place.err.splitlines()[-2:] == [
@@ -417,11 +414,7 @@ def test_the_command_publishes_and_says_what(
     again = run("lessons", "index", "--publish", "--json", cwd=root, env=env).json
     assert (again["added"], again["vectors"]) == (0, 40)
     (with_model / "vectors.sqlite3").unlink()
-    other = tmp_path / "laptop"
-    run("git", "clone", "-q", root, other, cwd=tmp_path, check=False)
-    run("lessons", "init", other, cwd=tmp_path)
-    for path, text in texts(40).items():
-        write(other / "lessons" / path, text)
+    other = filled(tmp_path / "laptop", texts(40))
     stats = json.loads(run("lessons", "index", "--json", cwd=other, env=env).out)
     assert (stats["taken"], stats["embedded"]) == (40, 0)
     elsewhere = tmp_path / "elsewhere"
@@ -436,14 +429,8 @@ def test_the_command_publishes_and_says_what(
     assert (changed["added"], changed["rows"]) == (1, 1)
     ids = [hit["id"] for hit in run("lessons", *words, cwd=elsewhere, env=env).json["hits"]]
     assert "vault: topic/lesson-3" not in ids
-    wrong = run(
-        "lessons",
-        "status",
-        "--check",
-        cwd=other,
-        env={**env, "AWS_ACCESS_KEY_ID": "x"},
-        check=False,
-    )
+    stranger = {**env, "AWS_ACCESS_KEY_ID": "x"}
+    wrong = run("lessons", "status", "--check", cwd=other, env=stranger, check=False)
     assert f"{URI}/command: access denied" in wrong.out
 
 
@@ -467,10 +454,7 @@ def test_a_table_whose_maker_was_killed_is_made_by_the_next(
 def test_servers_answer_from_a_published_index_while_a_publisher_writes(
     tmp_path: Path, with_model: Path, store: ObjectStore
 ) -> None:
-    root, uri = tmp_path / "vault", f"{URI}/servers"
-    run("lessons", "init", root, cwd=tmp_path)
-    for path, text in texts(40).items():
-        write(root / "lessons" / path, text)
+    root, uri = filled(tmp_path / "vault", texts(40)), f"{URI}/servers"
     env = {**store.env, "LESSONS_INDEX_SHARED": uri}
     run("lessons", "index", "--publish", cwd=root, env=env)
     refused = run("lessons", "serve", "--index", uri, "--background", cwd=tmp_path, check=False)

@@ -1,9 +1,11 @@
-"""Rows for tests of tables: random words, with cells that are empty or null."""
+"""Tables for tests: rows of random words, with cells that are empty or null, and LanceDB's package."""
 
 from __future__ import annotations
 
 import random
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +13,13 @@ from vault_index.store.schema import LessonRow
 
 DIMENSION = 16
 WORDS = "heap lock pipe build staging tmux Größe café don't snake_case v1.2.3 migrations".split()
+
+
+def connect(place: Path) -> Any:
+    """Connect to a folder of tables with LanceDB's own package, whatever other processes commit."""
+    import lancedb  # takes a second, which only tests that come here pay
+
+    return lancedb.connect(place, read_consistency_interval=timedelta(0))
 
 
 def some_rows(count: int, seed: int) -> list[LessonRow]:
