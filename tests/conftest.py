@@ -175,9 +175,14 @@ def shelf(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture
-def team(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
-    """A copy of that vault, for the test alone."""
+def text_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Search by words alone, as somebody does who wants no model."""
     monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+
+
+@pytest.fixture
+def team(shelf: Path, tmp_path: Path, text_only: None) -> Vault:
+    """A copy of that vault, for the test alone."""
     return copy_of(shelf, tmp_path / "team")
 
 

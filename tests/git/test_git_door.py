@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import BIN, run
+from tests.support.conversations import about_redirects
 from tests.support.files import commit, lesson_text, write
 from vault_index import git
 
@@ -66,6 +67,7 @@ HOOKS = (
 )
 SIGNED = """\
 tree {tree}
+parent {parent}
 author Ada Lovelace <ada@example.org> 1767225600 +0000
 committer Ada Lovelace <ada@example.org> 1767225600 +0000
 gpgsig -----BEGIN PGP SIGNATURE-----
@@ -93,13 +95,18 @@ def copied(tmp_path: Path, marking: tuple[Path, Path]) -> Path:
     run("git", "init", "-q", "-b", "main", root, cwd=tmp_path)
     write(root / "lessons/vault.toml", "")
     write(root / "lessons/heap.md", lesson_text("Heap", f"When {HEAP}, raise the heap."))
+    write(root / "lessons/stage.md", lesson_text("Stage", "Run `deploy/stage.sh` with the VPN."))
+    write(root / "deploy/stage.sh", "ssh stage\n")
     run("git", "init", "-q", root / "sub", cwd=tmp_path)
     write(root / "sub/a", "a\n")
     commit(root / "sub")
     commit(root)
-    tree = run("git", "rev-parse", "HEAD^{tree}", cwd=root).out.strip()
+    (root / "deploy/stage.sh").unlink()  # which a lesson cites
+    later = {"GIT_COMMITTER_DATE": "2030-01-01T00:00:00Z"}
+    run("git", "commit", "-q", "-a", "-m", "no script", cwd=root, env=later)
+    parent, tree = run("git", "rev-parse", "HEAD", "HEAD^{tree}", cwd=root).out.split()
     made = run("git", "hash-object", "-t", "commit", "-w", "--stdin", cwd=root,
-               stdin=SIGNED.format(tree=tree)).out.strip()  # fmt: skip
+               stdin=SIGNED.format(parent=parent, tree=tree)).out.strip()  # fmt: skip
     run("git", "reset", "-q", "--soft", made, cwd=root)
     write(root / ".gitattributes", '* filter=evil diff=evil merge=evil\n*.toml filter="e=v.il"\n')
     hooks = root / "hooks"
@@ -128,7 +135,10 @@ def test_nothing_that_a_repository_names_is_started(
     copied: Path, marking: tuple[Path, Path], own_world: Path
 ) -> None:
     write(own_world / "config.toml", 'trusted_authors = ["ada@example.org"]\nfloor = 0.0\n')
+    write(own_world / "journal" / "recorded", "*\n")
+    about_redirects(copied)
     run("lessons", "index", cwd=copied)
+    assert "deploy/stage.sh was removed" in run("lessons", "check", "--stale", cwd=copied).out
     for name in ("SessionStart", "UserPromptSubmit"):
         event = {"hook_event_name": name, "prompt": HEAP, "cwd": str(copied), "session_id": "s"}
         patient = {"LESSONS_DEADLINE_MS": "60000"}
@@ -138,6 +148,10 @@ def test_nothing_that_a_repository_names_is_started(
         ("log", "heap"),
         ("check",),
         ("check", "--staged"),
+        ("check", "--against", "HEAD"),
+        ("learn", "--commit", "HEAD", "--dry-run"),
+        ("journal", "import"),
+        ("learn", "--session", "last", "--dry-run"),
         ("search", "--at", "HEAD", "heap"),
         ("search", "heap"),
         ("list",),

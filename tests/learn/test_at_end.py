@@ -29,9 +29,8 @@ AUTO = "[learn]\nauto = true\n"
 
 
 @pytest.fixture
-def team(make_vault: MakeVault, own_world: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
+def team(make_vault: MakeVault, own_world: Path, text_only: None) -> Vault:
     """A vault whose sessions are recorded and learned from."""
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
     (own_world / "config.toml").write_text(AUTO)
     vault = make_vault({"ops.md": "Restart the worker after a deploy."})
     commit(vault.root)
@@ -39,17 +38,14 @@ def team(make_vault: MakeVault, own_world: Path, monkeypatch: pytest.MonkeyPatch
 
 
 class Learner:
-    """Stands for the command `learn`: it answers with a status, or raises; `values` are the calls."""
+    """Stands for the command `learn`: it answers with a status; `values` are the calls."""
 
-    def __init__(self, status: str = record.PROPOSED, error: Exception | None = None) -> None:
+    def __init__(self, status: str = record.PROPOSED) -> None:
         self.status = status
-        self.error = error
         self.values: list[tuple[str, dict[str, Any]]] = []
 
     def __call__(self, root: str, values: dict[str, Any]) -> dict[str, Any]:
         self.values.append((root, values))
-        if self.error:
-            raise self.error
         return {"status": self.status, "trouble": ""}
 
 

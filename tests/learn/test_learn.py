@@ -125,9 +125,10 @@ def test_the_same_material_is_learned_from_once_unless_forced(
     team: Vault, server: ModelServer
 ) -> None:
     let(server, well(an_entry()))
-    learn(team)
-    again = learn(team)
-    assert (again["status"], len(server.chats)) == (record.LEARNED, 1)
+    assert learn(team, asked_by=record.NOBODY)["status"] == record.PROPOSED
+    longer = a_material(moments=(*a_material().moments, Moment(AGENT, "And more was said.")))
+    for again in (learn(team), learn(team, longer, asked_by=record.NOBODY)):
+        assert (again["status"], len(server.chats)) == (record.LEARNED, 1)
     forced = learn(team, force=True)
     assert (forced["status"], len(server.chats)) == (record.NOTHING, 2)
     assert reasons(forced) == ["a proposal says it already"]
@@ -242,17 +243,6 @@ def test_what_nobody_asked_for_has_to_be_worth_it(team: Vault, server: ModelServ
     assert answer["significance"]["points"] < answer["threshold"]
     assert answer["significance"]["sign"] == "`pytest tests/test_login.py` failed"
     assert answer["status"] == record.NOTHING
-
-
-@pytest.mark.slow
-def test_at_its_end_a_session_is_analysed_once_however_it_goes_on(
-    team: Vault, server: ModelServer
-) -> None:
-    let(server, well(an_entry()))
-    assert learn(team, asked_by=record.NOBODY)["status"] == record.PROPOSED
-    longer = a_material(moments=(*a_material().moments, Moment(AGENT, "And more was said.")))
-    assert learn(team, longer, asked_by=record.NOBODY)["status"] == record.LEARNED
-    assert len(server.chats) == 1
 
 
 @pytest.mark.slow

@@ -88,16 +88,12 @@ def test_the_last_session_of_this_project(project: Path, tmp_path: Path) -> None
     assert gather.session(vault, "last", other).project == "other"
 
 
-def test_a_session_that_is_nowhere(project: Path) -> None:
+def test_a_session_that_is_nowhere_or_not_recorded_is_an_error(project: Path) -> None:
     vault = a_vault(project)
     for name in ("last", "00000000"):
         with pytest.raises(VaultError) as raised:
             gather.session(vault, name)
         assert raised.value.hint
-
-
-def test_a_session_that_is_not_recorded_is_not_taken_in(project: Path) -> None:
-    vault = a_vault(project)
     talk = about_redirects(project)
     with pytest.raises(VaultError, match="not recorded"):
         gather.session(vault, talk.id)
@@ -183,8 +179,11 @@ def test_ignored_paths(project: Path) -> None:
     write(project / "minified.js", f"IGNORED={'x' * 5000}\n")
     write(project / "binary.bin", b"IGNORED\0\1")
     write(project / "kept.py", "KEPT = 1\n")
+    os.mkfifo(project / "pipe.py")
+    (project / "link.py").symlink_to("/etc/passwd")
     material = gather.session(vault, taken(talk))
     assert "IGNORED" not in material.diff
+    assert "root:" not in material.diff
     assert [change.path for change in material.changes] == ["kept.py"]
     assert "+KEPT = 1" in material.diff
 
@@ -200,27 +199,6 @@ def test_what_we_injected_does_not_come_back(project: Path) -> None:
     assert "Raise the heap" not in all_text(material)
     assert "+after" in material.diff
     assert events.without_own_text(material.diff) == material.diff
-
-
-def test_nothing_that_a_repository_names_is_started(project: Path, tmp_path: Path) -> None:
-    vault = a_vault(project)
-    marks = tmp_path / "marks"
-    program = write(tmp_path / "bin" / "mark", f"#!/bin/sh\necho $0 >> {marks}\ncat\n")
-    program.chmod(0o755)
-    talk = about_redirects(project, began=datetime.now(UTC) + timedelta(seconds=1))
-    session = taken(talk)
-    write(project / ".gitattributes", "* filter=evil diff=evil merge=evil\n")
-    write(project / "store/login.py", "redirect(path + query)\n")
-    os.utime(project / "store/old.py", (1_800_000_000, 1_800_000_000))
-    for key in ("diff.external", "diff.evil.command", "diff.evil.textconv", "core.fsmonitor"):
-        run("git", "config", "--local", key, program, cwd=project)
-    os.mkfifo(project / "pipe.py")
-    (project / "link.py").symlink_to("/etc/passwd")
-    material = gather.session(vault, session)
-    assert "+redirect(path + query)" in material.diff
-    assert "root:" not in material.diff
-    assert gather.commits(vault, "HEAD").changes
-    assert not marks.exists()
 
 
 def test_commits(project: Path) -> None:

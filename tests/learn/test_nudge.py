@@ -67,8 +67,7 @@ SESSIONS: dict[str, tuple[Talk, str]] = {
 
 
 @pytest.fixture
-def team(make_vault: MakeVault, own_world: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+def team(make_vault: MakeVault, own_world: Path, text_only: None) -> Vault:
     write(own_world / "journal" / "recorded", "*\n")
     return open_vault(make_vault({"a.md": "# A\n\nB.\n"}).root)
 

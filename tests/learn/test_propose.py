@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from vault_index.vault import Vault, open_vault
 
 LINE = "ERR_PNPM_OUTDATED_LOCKFILE Cannot install with frozen-lockfile"
 CORRECTION = "No, do not touch nginx.conf, the query is dropped in after_login() already"
-Propose = Callable[..., dict[str, Any]]
 
 
 def entry(**changes: Any) -> dict[str, Any]:
@@ -39,8 +37,7 @@ def entry(**changes: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def team(make_vault: MakeVault, own_world: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+def team(make_vault: MakeVault, own_world: Path, text_only: None) -> Vault:
     vault = make_vault({"devops/heap.md": lesson_text("Raise the heap", "Set NODE_OPTIONS in CI.")})
     commit(vault.root)
     return open_vault(vault.root)

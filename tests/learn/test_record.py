@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 from tests.support.commands import run
 from tests.support.files import MakeVault
@@ -14,11 +13,13 @@ from vault_index.learn import record
 from vault_index.llm.backend import Usage
 
 
-def ran(status: str, by: str = "openai:large", cost: float | None = None, **more: Any) -> None:
+def ran(
+    status: str, by: str = "openai:large", cost: float | None = None, vault: str = "/team"
+) -> None:
     """Write a run of 100,000 tokens in and 10,000 out."""
     config = load()
     usage = asdict(Usage(1, 100_000, 10_000, 2.0, cost))
-    one = record.Run("/team", "session", "s", f"{status}-{by}-{cost}", by, usage=usage, **more)
+    one = record.Run(vault, "session", "s", f"{status}-{by}-{cost}", by, usage=usage)
     begun = record.begin(config, one)
     assert begun
     if status != record.BEGUN:
@@ -43,12 +44,7 @@ def test_a_run_whose_process_died_has_failed(own_world: Path) -> None:
 
 def test_status_says_it(make_vault: MakeVault) -> None:
     vault = make_vault({"ops.md": "Restart the worker."})
-    config = load()
     for status in (record.PROPOSED, record.FAILED):
-        usage = asdict(Usage(1, 100_000, 10_000, 2.0))
-        one = record.Run(str(vault.root), "session", "s", status, "openai:large", usage=usage)
-        begun = record.begin(config, one)
-        assert begun
-        record.end(config, replace(begun, status=status))
+        ran(status, vault=str(vault.root))
     said = run("lessons", "status", cwd=vault.root).out
     assert "learning   2 runs, 1 failed, 0 proposals; 220,000 tokens, 4 s" in said

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -104,23 +103,6 @@ def test_confirmed_lessons_hold_as_of_that_day(
     assert found(project) == []
     text = (project.lessons_dir / "it.md").read_text()
     assert f"confirmed: {datetime.now(UTC).date().isoformat()}" in text
-
-
-def test_no_program_of_the_repository_starts(
-    project: Vault, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    learned(project, monkeypatch, "Use `open_pool(url)` of src/shop/pool.py.")
-    changed(project, monkeypatch, {"src/shop/pool.py": None})
-    trap = f"touch {tmp_path}/ran; cat"
-    write(project.root / ".git/info/attributes", "* diff=trap\n")
-    for key in ("diff.external", "diff.trap.command", "diff.trap.textconv"):
-        run("git", "config", key, trap, cwd=project.root)
-    run("git", "config", "core.fsmonitor", trap, cwd=project.root)
-    run("git", "config", "diff.noprefix", "true", cwd=project.root)
-    (tmp_path / "ran").unlink(missing_ok=True)
-    assert [kind for kind, _ in found(project)] == ["file"]
-    assert [each.kind for each in anchors.touched(project, "HEAD~")] == ["file"]
-    assert not (tmp_path / "ran").exists()
 
 
 @pytest.mark.slow

@@ -36,10 +36,7 @@ NAME = f"learned-{TAG}"
 FIRST = f"backend/{TAG}/backoff"
 
 
-@pytest.fixture(autouse=True)
-def full_text_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Build without a model: what is written does not depend on one."""
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+pytestmark = pytest.mark.usefixtures("text_only")  # what is written does not depend on a model
 
 
 @pytest.fixture(scope="module")
@@ -254,10 +251,13 @@ def test_an_edit_is_kept_until_its_folder_is_removed(team: Vault, name: str) -> 
 
 
 @pytest.mark.slow
-def test_somebody_elses_skill_is_kept(team: Vault) -> None:
+def test_somebody_elses_skill_is_kept(team: Vault, tmp_path: Path) -> None:
     foreign = write(folder(team) / "SKILL.md", "# My own\n\nText.\n")
     assert built(team)[TAG].state == EDITED
-    assert foreign.read_text() == "# My own\n\nText.\n"
+    own = write(tmp_path / NAME / "SKILL.md", foreign.read_text())
+    assert skills_build.copy(team, tmp_path)[str(tmp_path / NAME)] == skills_build.KEPT
+    assert NAME not in {Path(each).name for each in skills_build.remove(tmp_path)}
+    assert foreign.read_text() == own.read_text() == "# My own\n\nText.\n"
 
 
 @pytest.mark.slow
@@ -273,6 +273,26 @@ def test_a_build_that_was_killed_between_two_files_goes_on(team: Vault) -> None:
     (folder(team) / "SKILL.md").unlink()  # the same in a first build
     assert built(team)[TAG].state == NEW
     assert on_disk(team) == new
+
+
+# where Claude Code loads them
+
+
+@pytest.mark.slow
+def test_copies_follow_and_go_and_what_somebody_changed_stays(team: Vault, tmp_path: Path) -> None:
+    built(team)
+    top = skills_build.folder_for(tmp_path / "project")
+    assert top == tmp_path / "project/.claude/skills"
+    copied = skills_build.copy(team, top)
+    assert copied[str(top / NAME)] == "new"
+    for name in ("SKILL.md", "reference.md"):
+        assert (top / NAME / name).read_bytes() == (folder(team) / name).read_bytes()
+    assert set(skills_build.copy(team, top).values()) == {"unchanged"}
+    write(top / NAME / "reference.md", "mine")
+    assert skills_build.copy(team, top)[str(top / NAME)] == skills_build.KEPT
+    removed = skills_build.remove(top)
+    assert removed[str(top / NAME)] == skills_build.KEPT
+    assert [each.name for each in top.iterdir()] == [NAME]
 
 
 # what goes wrong
