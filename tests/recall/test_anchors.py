@@ -76,9 +76,8 @@ def test_an_anchor_follows_no_link(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def team(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
+def team(make_vault: MakeVault, text_only: None) -> Vault:
     """A vault with a lesson about `retry`, as somebody confirmed it."""
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
     head = f"fires_on: [{ASKED}]\nanchors: [store/upload.py#retry]\n"
     text = f"---\ntitle: Retry uploads\n{head}---\nRetry three times, then give up.\n"
     vault = make_vault({"store/retry.md": text, "ops/logs.md": "Rotate the logs each night.\n"})

@@ -56,9 +56,8 @@ def test_a_session_begins_with_lessons_and_with_what_was_done(team: Vault) -> No
 
 
 def test_a_session_begins_with_all_that_was_asked_and_nothing_twice(
-    make_vault: Callable[..., Vault], monkeypatch: pytest.MonkeyPatch
+    make_vault: Callable[..., Vault], text_only: None
 ) -> None:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
     root = make_vault().root
     about_redirects(root)
     asked = "Look at the uploader. Never retry a 4xx, and use `upload --once` for the nightly job."

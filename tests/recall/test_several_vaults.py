@@ -29,9 +29,7 @@ CACHE = lesson_text("Cache of the proxy", "The nginx proxy serves a stale cache 
 PROMPT = "the frontend build runs out of memory, raise the heap"
 
 
-@pytest.fixture(autouse=True)
-def _words_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+pytestmark = pytest.mark.usefixtures("text_only")
 
 
 def vault_at(root: Path, lessons: Mapping[str, str]) -> Vault:

@@ -13,7 +13,6 @@ from tests.support.commands import run
 from tests.support.embedders import WordEmbedder
 from tests.support.files import MakeVault, lesson_text
 from tests.support.indexed import kept_on
-from tests.support.serving import serving
 from tests.support.terminals import at_terminal
 from vault_index import api, client
 from vault_index.index import reconcile
@@ -118,19 +117,6 @@ def test_the_command_offers_what_a_person_may_do_next(team: Vault) -> None:
     said = run("lessons", "useful", "dates", "wrong", cwd=team.root, env={"CLAUDECODE": "1"}).out
     assert "an agent's word" in said
     assert told(team)
-
-
-@pytest.mark.slow
-def test_the_page_and_its_key(team: Vault, own_world: Path) -> None:
-    assert told(team)
-    address, body = "/page/private/activity/useful", {"lesson": "dates", "word": "wrong"}
-    with serving(team.root, own_world, LESSONS_EMBEDDER="none") as served:
-        assert 'name="word" value="wrong"' in served.ask("GET", "/page/private/activity/list").text
-        assert "hooks leave it out" in served.ask("POST", address, json=body).text
-        shown = served.ask("GET", "/page/private/activity/list").text
-        assert "a person called it wrong" in shown
-        assert served.ask("POST", address, json=body, token=False).status_code in (401, 403)
-    assert not told(team)
 
 
 @pytest.mark.slow

@@ -29,9 +29,8 @@ def lesson(title: str, text: str, *prompts: str) -> str:
 
 
 @pytest.fixture
-def changed(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
+def changed(make_vault: MakeVault, text_only: None) -> Vault:
     """A vault whose head adds, changes and removes a lesson of the commit before."""
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
     vault = make_vault(
         {
             "build/heap.md": lesson("Heap", "Raise the heap of the build.", KILLED),

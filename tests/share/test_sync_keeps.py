@@ -84,75 +84,46 @@ def test_a_merge_commit_of_yours_is_left_to_git(pair: Pair) -> None:
 # what is not committed
 
 
-def _ignored(bob: Path) -> None:
-    write(bob / "lessons/notes.log", "Mine.\n")
+NOTE, MINE = "lessons/a.md", "Mine.\n"
 
 
-def _ignored_below(bob: Path) -> None:
-    write(bob / "lessons/new/mine.log", "Mine.\n")
-
-
-def _ignored_above(bob: Path) -> None:
-    write(bob / "lessons/x.log", "Mine.\n")
-
-
-def _link_above(bob: Path) -> None:
-    (bob / "elsewhere").mkdir()
-    (bob / "lessons/x.log").symlink_to(bob / "elsewhere")
-
-
-def _deleted(bob: Path) -> None:
-    (bob / "lessons/a.md").unlink()
-
-
-def _staged(bob: Path) -> None:
-    git(bob, "rm", "-q", "lessons/a.md")
-
-
-def _assumed(bob: Path) -> None:
-    git(bob, "update-index", "--assume-unchanged", "lessons/a.md")
-    write(bob / "lessons/a.md", "Mine.\n")
-
-
-def _skipped(bob: Path) -> None:
-    git(bob, "update-index", "--skip-worktree", "lessons/a.md")
-    write(bob / "lessons/a.md", "Mine.\n")
-
-
-def _mode(bob: Path) -> None:
-    (bob / "lessons/a.md").chmod(0o755)
+def _hidden(bob: Path, how: str) -> None:
+    git(bob, "update-index", how, NOTE)
+    write(bob / NOTE, MINE)
 
 
 def _folder(bob: Path) -> None:
-    (bob / "lessons/a.md").unlink()
-    write(bob / "lessons/a.md/mine", "Mine.\n")
+    (bob / NOTE).unlink()
+    write(bob / NOTE / "mine", MINE)
 
 
 def _intended(bob: Path) -> None:
-    write(bob / "lessons/b.md", "Mine.\n")
+    write(bob / "lessons/b.md", MINE)
     git(bob, "add", "-N", "lessons/b.md")
 
 
+BELOW = "lessons/x.log/deep/b.md"
+# what others push, and what stands in its way
+CHANGES: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "ignored": ("lessons/notes.log", lambda bob: write(bob / "lessons/notes.log", MINE)),
+    "ignored below": ("lessons/new", lambda bob: write(bob / "lessons/new/mine.log", MINE)),
+    "ignored above": (BELOW, lambda bob: write(bob / "lessons/x.log", MINE)),
+    "link above": (BELOW, lambda bob: (bob / "lessons/x.log").symlink_to(bob.parent)),
+    "deleted": (NOTE, lambda bob: (bob / NOTE).unlink()),
+    "staged": (NOTE, lambda bob: git(bob, "rm", "-q", NOTE)),
+    "assumed unchanged": (NOTE, lambda bob: _hidden(bob, "--assume-unchanged")),
+    "skipped": (NOTE, lambda bob: _hidden(bob, "--skip-worktree")),
+    "mode": (NOTE, lambda bob: (bob / NOTE).chmod(0o755)),
+    "folder": (NOTE, _folder),
+    "intended": ("lessons/b.md", _intended),
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("change", "theirs"),
-    [
-        (_ignored, "lessons/notes.log"),
-        (_ignored_below, "lessons/new"),
-        (_ignored_above, "lessons/x.log/deep/b.md"),
-        (_link_above, "lessons/x.log/deep/b.md"),
-        (_deleted, "lessons/a.md"),
-        (_staged, "lessons/a.md"),
-        (_assumed, "lessons/a.md"),
-        (_skipped, "lessons/a.md"),
-        (_mode, "lessons/a.md"),
-        (_folder, "lessons/a.md"),
-        (_intended, "lessons/b.md"),
-    ],
-)
+@pytest.mark.parametrize(("theirs", "change"), CHANGES.values(), ids=CHANGES)
 @pytest.mark.parametrize("with_own", [False, True])
 def test_what_is_not_committed_is_kept_and_stops_it(
-    pair: Pair, change: Callable[[Path], None], theirs: str, with_own: bool
+    pair: Pair, theirs: str, change: Callable[[Path], object], with_own: bool
 ) -> None:
     ada, bob = pair
     if with_own:

@@ -1,4 +1,4 @@
-"""Trust is about the text that is injected, the row: is it what git has, and who committed that?"""
+"""Trust is about the text that is injected: is it what git has, and who committed that?"""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.trust import HEAP, PROMPT, injected, trusting, vault_of_trust
+from vault_index.config import load
 from vault_index.index import reconcile
 from vault_index.recall import select
 from vault_index.search import query
@@ -28,6 +29,71 @@ def commit_as(root: Path, name: str) -> None:
     run("git", "add", "-A", cwd=root)
     author = f"{name} <{name.lower()}@example.org>"
     run("git", "commit", "-q", "-m", f"by {name}", "--author", author, cwd=root)
+
+
+@pytest.mark.slow
+def test_committed_only(team: Vault, own_world: Path) -> None:
+    assert injected(team) == ["heap"]
+    trusting(own_world, 'trust = "committed-only"')
+    assert injected(team) == ["heap"]
+    write(team.lessons_dir / "mine.md", HEAP.replace("Raise", "Please raise"))
+    assert injected(team) == ["heap"]
+    assert {hit.lesson_id for hit in query.find(open_vault(team.root), PROMPT, k=2)} == {
+        "heap",
+        "mine",
+    }
+    write(team.lessons_dir / "heap.md", HEAP + "Changed, and not committed.\n")
+    assert injected(team) == []
+    run("git", "add", "-A", cwd=team.root)
+    assert injected(team) == [], "staged is not committed"
+    commit(team.root)
+    assert sorted(injected(team)) == ["heap", "mine"]
+
+
+@pytest.mark.slow
+def test_only_of_authors_on_the_list(team: Vault, own_world: Path) -> None:
+    trusting(own_world, 'trusted_authors = ["ada@example.org"]')
+    assert injected(team) == ["heap"]
+    trusting(own_world, 'trusted_authors = ["ADA lovelace"]')
+    assert injected(team) == ["heap"]
+    write(team.lessons_dir / "heap.md", HEAP + "And more.\n")
+    commit_as(team.root, "Eve")
+    assert injected(team) == []
+
+
+@pytest.mark.slow
+def test_an_author_counts_only_with_a_committer_on_the_list(
+    team: Vault, own_world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever commits may name any author: `git commit --author "Ada <ada@example.org>"`."""
+    trusting(own_world, 'trusted_authors = ["ada@example.org"]')
+    write(team.lessons_dir / "heap.md", HEAP + "And more.\n")
+    run("git", "add", "-A", cwd=team.root)
+    with monkeypatch.context() as patch:
+        patch.setenv("GIT_COMMITTER_NAME", "Eve")
+        patch.setenv("GIT_COMMITTER_EMAIL", "eve@example.org")
+        run("git", "commit", "-q", "-m", "x", cwd=team.root)
+    assert injected(team) == []
+    trusting(own_world, 'trusted_authors = ["ada@example.org", "EVE"]')
+    assert injected(team) == ["heap"]
+
+
+@pytest.mark.slow
+def test_a_file_name_that_is_a_pattern_borrows_nobodys_trust(team: Vault, own_world: Path) -> None:
+    trusting(own_world, 'trusted_authors = ["ada@example.org"]')
+    (team.lessons_dir / "heap.md").rename(team.lessons_dir / "*.md")
+    commit_as(team.root, "Eve")
+    write(team.lessons_dir / "other/1.md", lesson_text("T1", "Of something else, changed by Ada."))
+    commit(team.root)
+    assert injected(team) == []
+
+
+def test_a_vault_cannot_set_whom_to_trust(make_vault: MakeVault) -> None:
+    vault = make_vault({})
+    write(vault.lessons_dir / "vault.toml", 'trust = "all"\ntrusted_authors = ["eve"]\n')
+    config = load(vault.lessons_dir / "vault.toml")
+    assert [each.key for each in config.unknown_keys] == ["trust", "trusted_authors"]
+    assert config.trusted_authors == ()
 
 
 @pytest.mark.slow
