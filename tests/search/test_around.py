@@ -1,4 +1,4 @@
-"""What is around a lesson: the nearest others, its file, its own prompts, and its past."""
+"""What is around a lesson: the nearest others, and its own prompts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from tests.support.embedders import WordEmbedder
 from tests.support.files import MakeVault, lesson_text
 from tests.support.indexed import with_words
 from vault_index import api
@@ -23,25 +22,19 @@ silent_on: ["raise the heap of the build", "zebra one, mole three, migrations wa
 Raise the heap of the node build, it runs out of memory.
 """
 SECRET = "AWS_SECRET_ACCESS_KEY=q8Lr2Vn0XsT5uKd9Zb3EwYcAf7HgJp1MoRi6NtQe, heap of the node build"
-COURSE = "# A course\n\n## Lesson: Zebra\nOne.\n\n## Lesson: Ant\n" + "Many words. " * 900
-COURSE += "\n\n## Lesson: Mole\nThree.\n"
 
 
 @pytest.fixture
-def vault(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+def vault(make_vault: MakeVault, text_only: None) -> Vault:
     vault = make_vault(
         {
             "heap.md": HEAP,
-            "memory.md": lesson_text(
-                "Memory", "The node build runs out of memory: raise the heap."
-            ),
+            "memory.md": lesson_text("Memory", "The node build is out of memory: raise the heap."),
             "lock.md": lesson_text("Lock", "Migrations wait for a lock on the table."),
             "leaked.md": lesson_text("Heap key", SECRET),
-            "course.md": COURSE,
         }
     )
-    with_words(vault, WordEmbedder())
+    with_words(vault)
     reconcile.sync(vault)
     return vault
 
@@ -52,18 +45,9 @@ def asked(vault: Vault, question: api.Question[Any]) -> Any:
 
 def test_the_nearest_lessons_come_first_and_no_withheld_one(vault: Vault) -> None:
     lessons = asked(vault, api.lesson.nearest(id="heap", most=2))["lessons"]
-    assert isinstance(lessons, list)
     assert lessons[0]["id"] == "memory"
     assert 0.5 < lessons[0]["likeness"] <= 1
     assert {"heap", "leaked"}.isdisjoint(each["id"] for each in lessons)
-
-
-def test_a_lesson_knows_the_others_of_its_file_in_their_order(vault: Vault) -> None:
-    answer = asked(vault, api.lesson.page(name="course#ant"))
-    assert [other["title"] for other in answer["of_file"]] == ["Zebra", "Ant", "Mole"]
-    gone = asked(vault, api.lesson.page(name="heep"))
-    assert gone["entry"] is None
-    assert ["heap", "Heap"] in gone["near"]
 
 
 @pytest.mark.slow

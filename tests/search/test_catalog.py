@@ -9,23 +9,23 @@ import pytest
 
 from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text, write
-from tests.support.places import TESTS
+from tests.support.places import TESTS, labelled
 from vault_index import api, client
+from vault_index.edit.formats.course import read_course
 from vault_index.errors import VaultError
 from vault_index.index import reconcile
 from vault_index.index.derived import DOCUMENT
 from vault_index.lesson.category import slugify
+from vault_index.search import query
 from vault_index.search.documents import MIN_LIKENESS, near, places, resolve
+from vault_index.search.query import Query
 from vault_index.vault import open_vault
 
-LABELLED = TESTS / "labelled"
 COURSES = TESTS / "courses"
 
 # Written for this by somebody who had not seen how names are compared.
-NAMES = [json.loads(line) for line in (LABELLED / "names.jsonl").read_text("utf-8").splitlines()]
-DOCUMENTS = [
-    json.loads(line) for line in (LABELLED / "documents.jsonl").read_text("utf-8").splitlines()
-]
+NAMES = labelled("names.jsonl")
+DOCUMENTS = labelled("documents.jsonl")
 
 
 def document(title: str, author: str = "", description: str = "") -> str:
@@ -94,25 +94,15 @@ def test_a_short_lesson_is_no_document_and_a_long_one_is(make_vault: MakeVault) 
     assert [one.title for one in documents] == ["Long"]
 
 
-@pytest.mark.slow
-def test_a_search_in_a_document_finds_nothing_else(with_model: Path, make_vault: MakeVault) -> None:
-    """The worked example of the course format, through the command line."""
+def test_a_search_in_a_document_finds_nothing_else(make_vault: MakeVault, text_only: None) -> None:
     chunks = "Chunking is what the kitchen calls it when chocolate is cut."
-    vault = make_vault({"kitchen.md": lesson_text("What is chunking", chunks)})
-    run("lessons", "import", COURSES / "introduction_to_ai.txt", "--write", cwd=vault.root)
-    command = ("lessons", "search", "--in", "intro to ai course", "what is chunking")
-    done = run(*command, cwd=vault.root)
-    assert done.out.startswith("1. Introduction to AI: What is chunking (")
-    assert "kitchen" not in done.out
-    assert "in Introduction to AI (lessons/courses/introduction-to-ai.md)" in done.err
-    answer = run(*command, "--json", cwd=vault.root).json
-    assert {hit["path"] for hit in answer["hits"]} == {"lessons/courses/introduction-to-ai.md"}
-
-    wrong = run("lessons", "search", "--in", "sailing", "knots", cwd=vault.root, check=False)
-    assert wrong.code == 1
-    assert wrong.err.startswith(
-        "Error: no document or category is called 'sailing'\nTry: name one of the near"
-    )
+    course = read_course((COURSES / "introduction_to_ai.txt").read_bytes(), "ai.txt")[0].data
+    vault = make_vault({"kitchen.md": lesson_text("What is chunking", chunks), "ai.md": course})
+    reconcile.sync(vault)
+    asked = Query("what is chunking", within="intro to ai course", min_score=-1.0)
+    hits = query.run(open_vault(vault.root), asked).hits
+    assert hits[0].title == "Introduction to AI"
+    assert {hit.path for hit in hits} == {"lessons/ai.md"}
 
 
 def test_the_catalog_follows_the_files(make_vault: MakeVault) -> None:
@@ -130,9 +120,8 @@ def test_the_catalog_follows_the_files(make_vault: MakeVault) -> None:
 
 @pytest.mark.slow
 def test_a_course_is_a_document_whose_lessons_say_their_numbers(
-    make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
+    make_vault: MakeVault, text_only: None
 ) -> None:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
     numbered = (
         "## Lesson: Flags\n\nLesson 2\n\nPass -x.\n\n## Lesson: Traps\n\nLesson 5\n\nTrap it.\n"
     )

@@ -61,8 +61,7 @@ SILENT = (
 
 
 @pytest.fixture
-def without_model(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+def without_model(make_vault: MakeVault, text_only: None) -> Vault:
     return make_vault(LESSONS)
 
 

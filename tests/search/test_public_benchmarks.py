@@ -13,9 +13,8 @@ pytestmark = pytest.mark.slow
 
 
 def test_the_harness_of_precision_mem_bench_is_answered_over_http(
-    tmp_path: Path, own_world: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, own_world: Path, text_only: None
 ) -> None:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
     memory = precision_mem.Memory(tmp_path / "vaults")
     beliefs = {
         "heap": "build_heap The build dies with heap out of memory: raise NODE_OPTIONS.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,14 +9,13 @@ import pytest
 
 from tests.support.commands import run
 from tests.support.files import commit, lesson_text, write
-from tests.support.indexed import full_text_vault, with_words
+from tests.support.indexed import with_words
 from vault_index.api import codec
 from vault_index.edit import init
 from vault_index.errors import VaultError
 from vault_index.index import reconcile
 from vault_index.recall import select
 from vault_index.search import query
-from vault_index.search.hit import Hit
 from vault_index.search.query import Query
 from vault_index.store import filters, moments
 from vault_index.store.filters import Filter
@@ -32,15 +30,9 @@ FILES = {
 QUERY = "the heap"
 
 
-@pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One index for all of these tests."""
-    return full_text_vault(tmp_path_factory.mktemp("shelf") / "team", FILES)
-
-
 @pytest.fixture
-def team(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+def team(shelf: Path, text_only: None) -> Vault:
+    """The one vault of all of these tests, which only read it."""
     return open_vault(shelf)
 
 
@@ -103,13 +95,6 @@ def test_skills_have_no_such_filters(team: Vault) -> None:
     assert "are for lessons" in ran.err
 
 
-# the start of a session
-
-
-def started(vault: Vault, project: Path) -> Sequence[Hit]:
-    return select.for_session(vault, project).hits
-
-
 @pytest.mark.slow
 def test_a_session_begins_with_the_rules_of_the_project(tmp_path: Path) -> None:
     root = tmp_path / "team"
@@ -129,7 +114,7 @@ def test_a_session_begins_with_the_rules_of_the_project(tmp_path: Path) -> None:
     write(project / "db.py", "x = 1\n")
     run("git", "init", "-q", cwd=project)
     commit(project, "Postgres migrations: set lock_timeout before alter table, review")
-    given = started(vault, project)
+    given = select.for_session(vault, project).hits
     assert [hit.lesson_id for hit in given[:2]] == ["foreign", "rule"]  # whatever the work is
     assert len(given) == 11
     prompt = "postgres migrations: set lock_timeout before alter table"

@@ -30,8 +30,7 @@ OWN = ("the staging deploy hangs", "why does the deploy job hang at the connecti
 
 
 @pytest.fixture
-def without_model(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+def without_model(make_vault: MakeVault, text_only: None) -> Vault:
     return make_vault({"ops/vpn.md": VPN})
 
 
