@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,37 +9,19 @@ from typing import Any
 
 import pytest
 
+from tests.proposals.test_review import HEAP, ask, team
 from tests.support.commands import run
-from tests.support.files import MakeVault, commit, lesson_text, write
-from tests.support.indexed import kept_on
+from tests.support.files import lesson_text, write
 from tests.support.proposing import TEXT, proposed
-from vault_index import api, client
-from vault_index.api import codec
+from vault_index import api
 from vault_index.errors import VaultError, WriteError
 from vault_index.proposals import review, store
 from vault_index.vault import Vault, open_vault
 
+__all__ = ["team"]
+
 REWORDED = TEXT.replace("each release", "every release").replace("refuses", "declines")
-HEAP = "When the build dies with heap out of memory, raise the heap of Node in the runner."
-
-
-@pytest.fixture
-def team(
-    make_vault: MakeVault, shelves: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Vault:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
-
-    def make() -> Vault:
-        first = make_vault({"ops/heap.md": lesson_text("Raise the heap", HEAP)}, name="first")
-        commit(first.root)
-        return first
-
-    return kept_on(shelves / "proposed", make, tmp_path / "team")
-
-
-def ask(vault: Vault, question: api.Question[Any]) -> Any:
-    """Ask as a door would: by the path of the vault, and the answer as JSON."""
-    return json.loads(json.dumps(codec.to_json(client.ask(str(vault.root), question))))
+KEY = "ghp_" + "A1b2C3d4E5f6" * 3
 
 
 def waiting(vault: Vault) -> list[str]:
@@ -55,13 +36,17 @@ def holding(folder: Path, text: str) -> list[Path]:
 
 
 @pytest.mark.slow
-def test_a_proposal_waits_outside_the_vault_and_is_a_lesson_once_accepted(
+def test_a_proposal_waits_for_its_user_alone_and_is_a_lesson_once_accepted(
     team: Vault, own_world: Path
 ) -> None:
     made = proposed(
         team, category="Ops/Release", tags=["keys"], fires_on=["the installer says no"], by="pi"
     )
     assert made["status"] == "waiting"
+    file = Path(made["file"])
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    for folder in file.relative_to(own_world).parents[:-1]:
+        assert stat.S_IMODE((own_world / folder).stat().st_mode) == 0o700
     (each,) = ask(team, api.proposal.select())
     assert (each["id"], each["category"], each["by"]) == (made["id"], "ops/release", "pi")
     assert (each["text"], each["tags"]) == (TEXT, ["keys"])
@@ -91,16 +76,6 @@ def test_a_proposal_waits_outside_the_vault_and_is_a_lesson_once_accepted(
 
 
 @pytest.mark.slow
-def test_only_its_user_can_read_it(team: Vault, own_world: Path) -> None:
-    file = Path(proposed(team)["file"])
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    folder = file.parent
-    while folder != own_world:
-        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-        folder = folder.parent
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("again", [TEXT, f"  {TEXT.upper()}\r\n\r\n", TEXT.replace(",", " -")])
 def test_the_same_text_waits_once(team: Vault, again: str) -> None:
     first = proposed(team)
@@ -122,15 +97,11 @@ def test_a_rejected_one_does_not_come_back(team: Vault, own_world: Path) -> None
 
 
 @pytest.mark.slow
-def test_what_is_a_lesson_already_names_it(team: Vault) -> None:
+def test_what_is_a_lesson_already_names_it_and_a_correction_of_it_waits(team: Vault) -> None:
     made = proposed(team, "Heap", HEAP.upper())
     assert made["status"] == "a lesson already"
     assert made["near"] == [["ops/heap", "Raise the heap", 1.0]]
     assert waiting(team) == []
-
-
-@pytest.mark.slow
-def test_a_correction_of_a_lesson_waits_and_names_it(team: Vault) -> None:
     made = proposed(team, "Raise the heap", f"{HEAP} To 8 GB.")
     assert made["status"] == "waiting"
     assert ask(team, api.proposal.select())[0]["near"] == made["near"]
@@ -140,7 +111,7 @@ def test_a_correction_of_a_lesson_waits_and_names_it(team: Vault) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("The deploy key is ghp_" + "A1b2C3d4E5f6" * 3 + ", it never changes.", "secret"),
+        (f"The deploy key is {KEY}, it never changes.", "secret"),
         ("<<<<<<< HEAD\nours\n=======\ntheirs\n>>>>>>> other\n", "conflict-markers"),
         ("## Lesson: One\nFirst.\n\n## Lesson: Two\nSecond.", "one lesson"),
         ("x " * 10_001, "20,002 characters"),
@@ -171,21 +142,19 @@ def test_what_a_commit_would_refuse_is_refused_and_not_kept(
         {"tags": [str(number) for number in range(21)]},
         {"fires_on": ["x" * 501]},
         {"by": None},
+        {"title": KEY},
+        {"tags": [KEY]},
+        {"fires_on": [f"use {KEY}"]},
+        {"by": KEY},
     ],
 )
-def test_other_values_have_bounds_too(team: Vault, more: dict[str, Any]) -> None:
-    with pytest.raises(VaultError):
+def test_other_values_have_bounds_too_and_hold_no_secret(
+    team: Vault, own_world: Path, more: dict[str, Any]
+) -> None:
+    with pytest.raises(VaultError, match="secret" if KEY in str(more) else ""):
         proposed(team, **more)
     assert waiting(team) == []
-
-
-@pytest.mark.slow
-def test_secrets_are_looked_for_in_every_value(team: Vault, own_world: Path) -> None:
-    key = "ghp_" + "A1b2C3d4E5f6" * 3
-    for more in ({"title": key}, {"tags": [key]}, {"fires_on": [f"use {key}"]}, {"by": key}):
-        with pytest.raises(VaultError, match="secret"):
-            proposed(team, **more)
-    assert not holding(own_world, key)
+    assert not holding(own_world, KEY)
 
 
 @pytest.mark.slow
@@ -298,6 +267,14 @@ def test_what_a_person_edits_in_a_proposal_is_what_is_accepted(team: Vault) -> N
     assert "Renew the signing key" in written
     assert "confidence: 4  # seen twice" in written
 
+    secret = Path(proposed(team, "Lock", "Lock the doors of the tests at noon.")["file"])
+    secret.write_text(f"{secret.read_text()}The key is {KEY}\n")
+    with pytest.raises(VaultError, match="secret"):
+        ask(team, api.proposal.accept(id=secret.stem))
+    assert not holding(team.root, "ghp_")
+    assert len(waiting(team)) == 1
+    secret.unlink()
+
     broken = Path(proposed(team, "Clock", "Freeze the clock in tests that read it.")["file"])
     broken.write_text("---\ntitle: [\n---\nText.\n")
     (each,) = ask(team, api.proposal.select())
@@ -307,16 +284,6 @@ def test_what_a_person_edits_in_a_proposal_is_what_is_accepted(team: Vault) -> N
     assert ask(team, api.proposal.cards())[0]["source"] == ""
     ask(team, api.proposal.reject(id=broken.stem))
     assert waiting(team) == []
-
-
-@pytest.mark.slow
-def test_an_edit_that_a_commit_would_refuse_is_not_accepted(team: Vault) -> None:
-    file = Path(proposed(team)["file"])
-    file.write_text(file.read_text() + "The key is ghp_" + "A1b2C3d4E5f6" * 3 + "\n")
-    with pytest.raises(VaultError, match="secret"):
-        ask(team, api.proposal.accept(id=file.stem))
-    assert not holding(team.root, "ghp_")
-    assert len(waiting(team)) == 1
 
 
 @pytest.mark.slow

@@ -32,10 +32,7 @@ SESSION = "b7c1-session-of-the-agent"
 
 
 @pytest.fixture
-def team(
-    make_vault: MakeVault, shelves: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Vault:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+def team(make_vault: MakeVault, shelves: Path, tmp_path: Path, text_only: None) -> Vault:
     heap = "---\ntitle: Raise the heap\nfires_on: [heap out of memory]  # seen\n---\n" + HEAP + "\n"
     texts = {"ops/heap.md": heap, "ops/lock.md": lesson_text("Lock", "Wait for it.")}
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.files import MakeVault
-from tests.support.places import TESTS
+from tests.support.places import labelled
 from vault_index.index import rows
 from vault_index.lesson.parse import Lesson
 from vault_index.proposals import draft, fingerprint
 
-PAIRS = [
-    json.loads(line)
-    for line in (TESTS / "labelled" / "rewordings.jsonl").read_text("utf-8").splitlines()
-]
+PAIRS = labelled("rewordings.jsonl")
 QUOTE = ("and then it failed with the same message as before",)
 
 
