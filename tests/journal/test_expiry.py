@@ -31,9 +31,8 @@ def day(ago: float) -> str:
 
 
 @pytest.fixture
-def journal(own_world: Path, monkeypatch: pytest.MonkeyPatch) -> Journal:
+def journal(own_world: Path, text_only: None) -> Journal:
     """A journal of three sessions that ended long ago, with their transcripts."""
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
     journal = Journal(config.load())
     for name in "abc":
         dated = json.dumps(turn(name, 1, f"Fix the login of {name}"))

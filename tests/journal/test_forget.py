@@ -31,8 +31,7 @@ KILLS = int(os.environ.get("LESSONS_KILLS", "6"))  # moments: by hand there were
 
 
 @pytest.fixture
-def journal(own_world: Path, monkeypatch: pytest.MonkeyPatch) -> Journal:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+def journal(own_world: Path, text_only: None) -> Journal:
     journal = Journal(config.load())
     for name, folder in (("a", "/code/shop"), ("b", "/code/shop"), ("c", "/code/api")):
         said = SAID if name == "a" else f"Fix the login of {name}"

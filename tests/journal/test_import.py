@@ -14,7 +14,7 @@ import pytest
 
 from tests.journal.agent_files import DAY, turn, write_transcript
 from tests.support.journals import sessions
-from vault_index import config, state
+from vault_index import state
 from vault_index.journal import importing
 from vault_index.journal.journal import Journal
 
@@ -25,11 +25,6 @@ from vault_index.journal import importing
 from vault_index.journal.journal import Journal
 importing.import_all(Journal(config.load()), since=0)
 """
-
-
-@pytest.fixture
-def journal(own_world: Path) -> Journal:
-    return Journal(config.load())
 
 
 def test_it_is_quick_and_safe_to_repeat(journal: Journal, own_world: Path) -> None:

@@ -8,14 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import run
-from vault_index import config
 from vault_index.journal import projects
 from vault_index.journal.journal import Journal
-
-
-@pytest.fixture
-def journal(own_world: Path) -> Journal:
-    return Journal(config.load())
 
 
 def repository(folder: Path, first: str = "Begin") -> Path:
