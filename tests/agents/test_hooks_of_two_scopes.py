@@ -28,8 +28,7 @@ PATIENT = {"LESSONS_DEADLINE_MS": "60000", "LESSONS_EMBEDDER": "none"}
 
 
 @pytest.fixture
-def team(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+def team(shelf: Path, tmp_path: Path, text_only: None) -> Vault:
     return copy_of(shelf, tmp_path / "team")
 
 
@@ -38,21 +37,20 @@ def event(vault: Vault, **values: Any) -> dict[str, Any]:
     return asked | {"cwd": str(vault.root), "began": BEGAN} | values
 
 
-def side_by_side(vault: Vault, asked: dict[str, Any], count: int = 2) -> list[str]:
-    """Start hooks as an agent does, all before the first has ended; give what each printed."""
+def side_by_side(vault: Vault, asked: dict[str, Any]) -> list[str]:
+    """Start two hooks as an agent does, all before the first has ended; give what each printed."""
     env = os.environ | PATIENT
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     started = [
-        subprocess.Popen([BIN / "lessons-hook"], cwd=vault.root, env=env, **pipes)
-        for _ in range(count)
+        subprocess.Popen([BIN / "lessons-hook"], cwd=vault.root, env=env, **pipes) for _ in range(2)
     ]
-    with ThreadPoolExecutor(count) as pool:  # each gets its event at once
+    with ThreadPoolExecutor(2) as pool:  # each gets its event at once
         data = json.dumps(asked)
         return list(pool.map(lambda hook: str(hook.communicate(data, timeout=120)[0]), started))
 
 
-def answered(vault: Vault, asked: dict[str, Any], ms: float = 0) -> bool:
-    return respond.respond(vault, Event(**asked), by="process", ms=ms) is not None
+def answered(vault: Vault, asked: dict[str, Any]) -> bool:
+    return respond.respond(vault, Event(**asked), by="process", ms=0) is not None
 
 
 @pytest.mark.slow

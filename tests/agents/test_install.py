@@ -227,17 +227,18 @@ def test_comments_are_never_lost(project: Path, own_world: Path, agent: str) -> 
     assert settings.read_text() == by_hand
 
 
-@pytest.mark.parametrize("agent", SHARED)
+@pytest.mark.parametrize("agent", [*SHARED, "agents-md"])
 def test_a_link_that_came_with_a_repository_is_not_followed(
     project: Path, tmp_path: Path, agent: str
 ) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     run("git", "init", "-q", project, cwd=tmp_path)
-    top = Path(SHARED[agent]).parts[0]
+    top = Path(SHARED.get(agent, "AGENTS.md")).parts[0]
     (project / top).symlink_to(elsewhere)
     run("git", "add", "-A", cwd=project)
-    ran = install(agent, project, "--project", check=False)
+    where = () if agent == "agents-md" else ("--project",)
+    ran = install(agent, project, *where, check=False)
     assert ran.code == 1
     assert "is a link that the repository brought" in ran.err
     assert list(elsewhere.iterdir()) == []

@@ -76,6 +76,13 @@ def asked(apis: ModelApis, prompt: str) -> str:
     return next(text for text in everything if prompt in text)
 
 
+def assert_injected(text: str, block: str) -> None:
+    """Check that a model got the block of its prompt, and that of the session's start."""
+    assert block in text
+    assert "lessons/devops/docker/layers.md" in text
+    assert text.count("<lessons>") == 2
+
+
 def block_of(team: Vault, prompt: str) -> str:
     block = run("lessons", "recall", prompt, cwd=team.root).out.strip()
     assert "raise the heap" in block
@@ -155,10 +162,7 @@ def test_codex(codex: Path, apis: ModelApis, home: Path, team: Vault) -> None:
     trust_hooks(codex, home, team.root)
     block = block_of(team, HEAP)
     assert ask_codex(codex, home, team.root, HEAP).out.strip() == "ok"
-    text = asked(apis, HEAP)
-    assert block in text
-    assert "lessons/devops/docker/layers.md" in text  # of the session's start
-    assert text.count("<lessons>") == 2
+    assert_injected(asked(apis, HEAP), block)
     apis.requests.clear()
     ask_codex(codex, home, team.root, "thanks, looks good")
     assert asked(apis, "thanks, looks good").count("<lessons>") == 1
@@ -293,10 +297,7 @@ def test_gemini(programs: dict[str, Path], apis: ModelApis, home: Path, team: Va
     environ = world(home, GEMINI_API_KEY="dummy", GOOGLE_GEMINI_BASE_URL=apis.url)
     words = ("-m", "gemini-2.5-flash", "--skip-trust", "-p")
     assert turn(environ, team.root, programs["gemini"], *words, HEAP).out.strip() == "ok"
-    text = html.unescape(asked(apis, HEAP))  # it escapes what comes from hooks
-    assert block in text
-    assert "lessons/devops/docker/layers.md" in text
-    assert text.count("<lessons>") == 2
+    assert_injected(html.unescape(asked(apis, HEAP)), block)  # it escapes what comes from hooks
     apis.requests.clear()
     turn(environ, team.root, programs["gemini"], *words, "thanks, looks good")
     assert html.unescape(asked(apis, "thanks, looks good")).count("<lessons>") == 1
@@ -319,10 +320,7 @@ def test_opencode(programs: dict[str, Path], apis: ModelApis, home: Path, team: 
     quiet = {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
     environ = world(home, **quiet)
     assert turn(environ, team.root, programs["opencode"], "run", HEAP).out.strip() == "ok"
-    text = asked(apis, f"{HEAP}")
-    assert block in text
-    assert "lessons/devops/docker/layers.md" in text
-    assert text.count("<lessons>") == 2
+    assert_injected(asked(apis, HEAP), block)
 
 
 # Copilot CLI
@@ -343,10 +341,7 @@ def test_copilot(
     block = block_of(team, HEAP)
     words = ("--trust-folder", "-s", "-p")
     assert turn(copilot, team.root, programs["copilot"], *words, HEAP).out.strip() == "ok"
-    text = asked(apis, HEAP)
-    assert block in text
-    assert "lessons/devops/docker/layers.md" in text
-    assert text.count("<lessons>") == 2
+    assert_injected(asked(apis, HEAP), block)
 
 
 # the MCP server, by each agent's own command

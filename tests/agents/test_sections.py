@@ -64,18 +64,9 @@ def test_a_marker_that_is_gone(project: Path, lost: str) -> None:
     assert file.read_text() == "\n".join(lines)
 
 
-def test_it_belongs_to_a_project_and_follows_no_link_of_it(project: Path, tmp_path: Path) -> None:
-    assert (
-        "a file of a project" in lessons(project, "install", "agents-md", "--user", check=False).err
-    )
-    target = write(tmp_path / "elsewhere.md", "mine\n")
-    run("git", "init", "-q", project, cwd=tmp_path)
-    (project / "AGENTS.md").symlink_to(target)
-    run("git", "add", "-A", cwd=project)
-    ran = lessons(project, "install", "agents-md", check=False)
-    assert "is a link that the repository brought" in ran.err
-    assert "--user" not in ran.err
-    assert target.read_text() == "mine\n"
+def test_it_belongs_to_a_project(project: Path) -> None:
+    refused = lessons(project, "install", "agents-md", "--user", check=False)
+    assert "a file of a project" in refused.err
 
 
 def test_a_plugin_that_somebody_edited_is_left_alone(project: Path, own_world: Path) -> None:

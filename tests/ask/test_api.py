@@ -26,11 +26,6 @@ FILES = {
 QUESTION = "why does the platypus build of the wombat die?"
 
 
-@pytest.fixture
-def vault(team: Vault) -> Vault:
-    return team
-
-
 def configure(
     home: Path, server: ModelServer, model: str = '[ask]\nmodel = "openai:m"\n', first: str = ""
 ) -> None:
@@ -39,18 +34,22 @@ def configure(
     (home / "config.toml").write_text(f"{first}{model}{url}")
 
 
-def ask(vault: Vault, query: str = QUESTION, **values: Any) -> tuple[dict[str, Any], str]:
+def ask(team: Vault, query: str = QUESTION, **values: Any) -> tuple[dict[str, Any], str]:
     """Ask as a client does; return the answer, and what was streamed."""
     events: list[Mapping[str, Any]] = []
     options = client.Options(event=events.append)
-    answer = client.ask(str(vault.root), api.asking.ask(query=query, **values), options)
+    answer = client.ask(str(team.root), api.asking.ask(query=query, **values), options)
     assert json.dumps(answer)
     return answer, "".join(each["text"] for each in events if each["event"] == "piece")
 
 
-def wants(arguments: str, name: str = "search_lessons") -> Response:
+def wants(arguments: str) -> Response:
     """Return a server's answer that calls a tool."""
-    call = {"id": "c1", "type": "function", "function": {"name": name, "arguments": arguments}}
+    call = {
+        "id": "c1",
+        "type": "function",
+        "function": {"name": "search_lessons", "arguments": arguments},
+    }
     message = {"role": "assistant", "content": None, "tool_calls": [call]}
     choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
     return Response(body={"id": "x", "object": "chat.completion", "choices": [choice]})
@@ -62,19 +61,19 @@ def searching(server: ModelServer) -> None:
     server.answer = lambda _: "Raise the heap [1], [99]."
 
 
-def asked_of_journal(vault: Vault, home: Path, query: str, said: str) -> dict[str, Any]:
+def asked_of_journal(team: Vault, home: Path, query: str, said: str) -> dict[str, Any]:
     """Ask a model that searches the journal for the axolotl, and then says so."""
     call = '{"query": "axolotl queue", "kind": "journal"}'
     with ModelServer() as server:
         configure(home, server)
         server.judge = lambda body: wants(call) if body.get("tools") else None
         server.answer = lambda _: said
-        return ask(vault, query)[0]
+        return ask(team, query)[0]
 
 
 @pytest.mark.parametrize("door", ["openai", "anthropic", "ollama"])
 def test_a_conversation_sends_the_exchanges_before_and_no_passages(
-    vault: Vault, own_world: Path, monkeypatch: pytest.MonkeyPatch, door: str
+    team: Vault, own_world: Path, monkeypatch: pytest.MonkeyPatch, door: str
 ) -> None:
     """The third request has both exchanges; at most one search each. Everything comes in pieces."""
     said = "Raise the heap [1]."
@@ -88,7 +87,7 @@ def test_a_conversation_sends_the_exchanges_before_and_no_passages(
         session = ""
         requests: list[dict[str, Any]] = []
         for query in (QUESTION, "and the wombat?", "is that all about the platypus?"):
-            answer, streamed = ask(vault, query, session_id=session)
+            answer, streamed = ask(team, query, session_id=session)
             assert (answer["answer"], streamed) == (said, "Raise the heap [1], [99].")
             session = session or answer["session_id"]
             assert answer["session_id"] == session
@@ -104,27 +103,25 @@ def test_a_conversation_sends_the_exchanges_before_and_no_passages(
     ]
 
 
-def test_the_journal_is_searched_only_where_it_is_on_and_open(
-    vault: Vault, own_world: Path
-) -> None:
+def test_the_journal_is_searched_only_where_it_is_on_and_open(team: Vault, own_world: Path) -> None:
     with ModelServer() as server:
         configure(own_world, server)
         server.judge = lambda body: (
             wants('{"query": "heap", "kind": "journal"}') if body.get("tools") else None
         )
-        answer, _ = ask(vault)
+        answer, _ = ask(team)
         assert answer["status"] == "unknown"
         assert "journal is off" in answer["answer"]
-        answer, _ = ask(vault, journal=False)
+        answer, _ = ask(team, journal=False)
         assert "not open to this caller" in answer["answer"]
 
 
-def test_a_record_of_the_journal_is_a_source(vault: Vault, own_world: Path) -> None:
+def test_a_record_of_the_journal_is_a_source(team: Vault, own_world: Path) -> None:
     said = "we moved the axolotl to another queue"
     record = prompt("5e5510ac-0001", 1, said, datetime.now(UTC).isoformat())
     keep(a_journal(own_world), "5e5510ac-0001", record)
     answer = asked_of_journal(
-        vault, own_world, "where did we move the axolotl?", "To another queue [1]."
+        team, own_world, "where did we move the axolotl?", "To another queue [1]."
     )
     assert (answer["status"], answer["answer"]) == ("answered", "To another queue [1].")
     (source,) = answer["sources"]
@@ -133,7 +130,7 @@ def test_a_record_of_the_journal_is_a_source(vault: Vault, own_world: Path) -> N
 
 
 def test_a_question_of_the_agent_comes_with_what_the_person_said(
-    vault: Vault, own_world: Path
+    team: Vault, own_world: Path
 ) -> None:
     id, at = "5e5510ac-0001", datetime.now(UTC).isoformat()
     asked = "Shall I move the axolotl to another queue?"
@@ -144,7 +141,7 @@ def test_a_question_of_the_agent_comes_with_what_the_person_said(
         work(id, 1, asked, at),
         prompt(id, 2, "no, leave it where it is", at, context=asked),
     )
-    answer = asked_of_journal(vault, own_world, "did we move the axolotl?", "It was left [1].")
+    answer = asked_of_journal(team, own_world, "did we move the axolotl?", "It was left [1].")
     there = [each["text"] for each in answer["passages"] if "axolotl" in each["text"]]
     assert there
     assert all("no, leave it where it is" in text for text in there)
@@ -152,7 +149,7 @@ def test_a_question_of_the_agent_comes_with_what_the_person_said(
 
 
 def test_the_journal_is_searched_in_the_days_and_project_that_the_model_names(
-    vault: Vault, own_world: Path
+    team: Vault, own_world: Path
 ) -> None:
     for id, at in (("5e5510ac-0001", "2026-11-20"), ("5e5510ad-0002", "2026-10-01")):
         moment = f"{at}T10:00:00+00:00"
@@ -163,15 +160,15 @@ def test_the_journal_is_searched_in_the_days_and_project_that_the_model_names(
         configure(own_world, server)
         server.judge = lambda body: wants(json.dumps(call)) if body.get("tools") else None
         server.answer = lambda _: "It was [1]."
-        answer, _ = ask(vault, "the axolotl?")
+        answer, _ = ask(team, "the axolotl?")
         assert [each["date"][:10] for each in answer["passages"]] == ["2026-11-20"]
         assert "1 older records match" in server.requests[1].body["messages"][-1]["content"]
         call["project"] = "another"
-        answer, _ = ask(vault, "the axolotl?")
+        answer, _ = ask(team, "the axolotl?")
         assert (answer["status"], answer["passages"]) == ("unknown", [])
         call |= {"project": "", "since": "2026-11-21", "until": "2026-11-22"}
-        answer, _ = ask(vault, "the axolotl?")
+        answer, _ = ask(team, "the axolotl?")
         assert len(answer["passages"]) == 2, "those days have nothing: all of the journal"
         call["since"] = "some time last week"
-        answer, _ = ask(vault, "the axolotl?")
+        answer, _ = ask(team, "the axolotl?")
     assert "no date 'some time last week'" in answer["answer"]

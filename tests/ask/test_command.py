@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.chat_server import ChatServer
 from tests.support.commands import BIN, run
-from tests.support.files import MakeVault, lesson_text
+from tests.support.files import lesson_text
 from vault_index.ask import citations
 from vault_index.vault import Vault
 
@@ -24,12 +24,6 @@ FILES = {
     "devops/heap.md": lesson_text("Heap", "Raise the heap when the build runs out of memory."),
 }
 ASKED = "how do we roll back a staging deploy?"
-
-
-@pytest.fixture
-def vault(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
-    return make_vault(FILES)
 
 
 @pytest.fixture
@@ -62,26 +56,26 @@ def stopped_at(word: str, *words: str, cwd: Path) -> tuple[int, str]:
 
 
 @pytest.mark.slow
-def test_an_answer_comes_with_its_sources(vault: Vault, chat: ChatServer) -> None:
+def test_an_answer_comes_with_its_sources(team: Vault, chat: ChatServer) -> None:
     chat.words = lambda _: ["Run ", "`make rollback` [1]", ", says nobody [99]."]
-    ran = run("lessons", "ask", ASKED, cwd=vault.root)
+    ran = run("lessons", "ask", ASKED, cwd=team.root)
     assert ran.out.startswith(
         "Run `make rollback` [1], says nobody.\n\n[1] Staging rollbacks\n"
         "    lessons/devops/rollback.md:4\n"
     )
     assert "99" not in ran.out
     assert "Heap" not in ran.out
-    answer = run("lessons", "ask", ASKED, "--json", cwd=vault.root).json
+    answer = run("lessons", "ask", ASKED, "--json", cwd=team.root).json
     assert [source["id"] for source in answer["sources"]] == ["devops/rollback"]
 
 
 @pytest.mark.slow
 def test_at_a_terminal_it_is_printed_as_it_is_written_until_ctrl_c(
-    vault: Vault, chat: ChatServer
+    team: Vault, chat: ChatServer
 ) -> None:
     chat.release.clear()  # the last words never come
     chat.words = lambda _: ["Run \x1b[31m", "`make rollback` [1]. ", "Then ", "tell them."]
-    code, shown = stopped_at("[1]", "ask", ASKED, cwd=vault.root)
+    code, shown = stopped_at("[1]", "ask", ASKED, cwd=team.root)
     assert "Run \\x1b[31m`make rollback` [1]" in shown
     assert "\x1b[31m" not in shown
     assert "tell them" not in shown
@@ -91,15 +85,15 @@ def test_at_a_terminal_it_is_printed_as_it_is_written_until_ctrl_c(
 
 
 @pytest.mark.slow
-def test_a_model_that_fails_ends_with_1_and_the_passages(vault: Vault, chat: ChatServer) -> None:
+def test_a_model_that_fails_ends_with_1_and_the_passages(team: Vault, chat: ChatServer) -> None:
     chat.status = 400
-    ran = run("lessons", "ask", ASKED, cwd=vault.root, check=False)
+    ran = run("lessons", "ask", ASKED, cwd=team.root, check=False)
     assert ran.code == 1
     assert "[1] Staging rollbacks" in ran.out
     assert "make rollback" in ran.out
     assert ran.err.startswith("warning: openai:scripted")
     assert "\nTry: " in ran.err
-    other = run("lessons", "ask", "--model", "nobody:x", ASKED, cwd=vault.root, check=False)
+    other = run("lessons", "ask", "--model", "nobody:x", ASKED, cwd=team.root, check=False)
     assert (other.code, "no language model 'nobody:x'" in other.err) == (1, True)
 
 

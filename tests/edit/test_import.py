@@ -194,9 +194,8 @@ def test_a_source_comes_whole_or_not_at_all(
 @pytest.mark.slow
 @pytest.mark.slow
 def test_several_files_and_folders_come_in_together(
-    make_vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_vault: MakeVault, tmp_path: Path, text_only: None
 ) -> None:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
     vault = make_vault()
     for name in ("a.md", "b.md", "more/c.md"):
         write(tmp_path / "notes" / name, lesson_text(f"Note {name}", f"Use {name} for this."))

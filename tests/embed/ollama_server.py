@@ -6,7 +6,6 @@ import gzip
 import hashlib
 import json
 import socket
-import threading
 import time
 from typing import Any
 
@@ -30,24 +29,30 @@ def _texts(body: dict[str, Any]) -> list[str]:
     return given if isinstance(given, list) else [given]
 
 
+# what is answered in the place of vectors, with its status
+FAULTS: dict[str, tuple[int, Any]] = {
+    "missing": (404, {"error": "the model is not found, try pulling it first"}),
+    "broken": (500, {"error": "llama runner process has terminated"}),
+    "page": (502, b"<html>\n<h1>Bad gateway</h1>\n</html>"),  # of a proxy in between
+    "list": (500, ["not an object"]),
+    "garbage": (200, b"no vectors today"),
+}
+
+
 class OllamaServer(LocalServer):
     """Serves on loopback while the `with` block runs; `inputs` are the texts of each request.
 
-    `keys` are the Authorization of each.
-    `fault` is "" or one of: missing, broken, busy, page, list, cut, dimension, few, garbage, nan, and
-    elsewhere: it redirects there; long: a text of more than 500 characters is refused; word: one of a
-    freezer; endless: an answer without an end; packed: one that unpacks to 10 MB.
-    It begins after `fault_from` requests. Every answer is `delay` seconds late.
+    `keys` are the Authorization of each. `fault` is "", one of `FAULTS`, or one of: cut, dimension, few,
+    nan, and elsewhere: it redirects there; long: a text of more than 500 characters is refused; endless:
+    an answer without an end; packed: one that unpacks to 10 MB. Every answer is `delay` seconds late.
     """
 
-    def __init__(self, dimension: int = DIMENSION) -> None:
+    def __init__(self) -> None:
         self.inputs: list[list[str]] = []
         self.keys: list[str | None] = []
         self.fault = ""
-        self.fault_from = 0
         self.elsewhere = ""  # an address
         self.delay = 0.0
-        self.is_left = threading.Event()
         server = self
 
         class Answering(Handler):
@@ -63,43 +68,25 @@ class OllamaServer(LocalServer):
                 body = self.body()
                 server.keys.append(self.headers["Authorization"])
                 server.inputs.append(_texts(body))
-                requests = len(server.inputs)
                 time.sleep(server.delay)
-                fault = server.fault if requests > server.fault_from else ""
-                if fault == "missing":
-                    said = f'model "{body["model"]}" not found, try pulling it first'
-                    self._send(404, {"error": said})
-                elif fault == "broken":
-                    self._send(500, {"error": "llama runner process has terminated"})
-                elif fault == "busy":
-                    self._send(503, {"error": "server busy, please try again"})
-                elif fault == "cut":
+                if server.fault in FAULTS:
+                    self._send(*FAULTS[server.fault])
+                elif server.fault == "cut":
                     self.connection.shutdown(socket.SHUT_RDWR)
-                elif fault == "page":  # of a proxy in between
-                    self._send(502, b"<html>\n<h1>Bad gateway</h1>\n</html>")
-                elif fault == "list":
-                    self._send(500, ["not an object"])
-                elif fault == "garbage":
-                    self._send(200, b"no vectors today")
-                elif fault == "elsewhere":
+                elif server.fault == "elsewhere":
                     self._send(307, b"", Location=server.elsewhere + self.path)
-                elif fault == "endless":
+                elif server.fault == "endless":
                     endless = streams.forever(b"x" * 1_000_000)
-                    if not streams.send(self, "application/json", endless([])):
-                        server.is_left.set()
+                    streams.send(self, "application/json", endless([]))
                 else:
-                    self._embed(body, fault)
+                    self._embed(body, server.fault)
 
             def _embed(self, body: dict[str, Any], fault: str) -> None:
                 texts = _texts(body)
                 if fault == "long" and any(len(text) > LONG for text in texts):
                     self._send(400, {"error": "the input length exceeds the context length"})
                     return
-                if fault == "word" and any("freezer" in text for text in texts):
-                    said = "failed to encode response: json: unsupported value: NaN"
-                    self._send(500, {"error": said})
-                    return
-                size = dimension + 1 if fault == "dimension" else dimension
+                size = DIMENSION + 1 if fault == "dimension" else DIMENSION
                 vectors = [vector(text, size) for text in texts]
                 vectors = vectors[1:] if fault == "few" else vectors
                 vectors = [[float("nan")] * size] * len(texts) if fault == "nan" else vectors

@@ -24,9 +24,8 @@ def commit_by(who: str, root: Path) -> None:
 
 
 @pytest.fixture
-def clone(make_vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Clone:
+def clone(make_vault: MakeVault, tmp_path: Path, text_only: None) -> Clone:
     """Clone a vault of four commits: `old` by Ada, renamed and edited by Bob; `new` by Cy and Dee."""
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
     root = make_vault({"first.md": lesson_text("Old", "The belt stops at noon.\n" * 9)}).root
     run("git", "config", "uploadpack.allowFilter", "true", cwd=root)
     commit_by("Ada", root)

@@ -16,12 +16,12 @@ from vault_index.store.lance import Table
 from vault_index.vault import Vault
 
 
-def commit_in(root: Path, month: int, message: str = "a change") -> None:
+def commit_in(root: Path, month: int) -> None:
     """Commit everything, dated the first of a month of 2026."""
     when = f"2026-{month:02}-01T12:00:00+00:00"
     dated = {"GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when}
     run("git", "add", "-A", cwd=root)
-    run("git", "commit", "-q", "--allow-empty", "-m", message, cwd=root, env=dated)
+    run("git", "commit", "-q", "--allow-empty", "-m", "a change", cwd=root, env=dated)
 
 
 @pytest.fixture

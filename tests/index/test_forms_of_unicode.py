@@ -22,8 +22,7 @@ NAMES = [("küche", "öfen"), ("bếp", "lò-nướng"), ("ガラス", "バグ")
 
 
 @pytest.fixture
-def vault(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+def vault(make_vault: MakeVault, text_only: None) -> Vault:
     return make_vault()
 
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import difflib
-import json
-import random
 import re
 from datetime import UTC, date, datetime
 from functools import cache
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,10 +17,6 @@ from vault_index.errors import LessonError
 from vault_index.lesson.edits import set_keys
 from vault_index.lesson.file import LessonFile, decode, lines_of
 from vault_index.lesson.frontmatter import metadata_of
-
-ROOT = REPO
-EVALUATION = ROOT.parent / "shared" / "eval" / "lessons.jsonl"
-SAMPLE = 300  # files of the evaluation vault
 
 ODD_FILES = {
     "empty": b"",
@@ -64,24 +57,10 @@ VALUES = st.one_of(
 KEYS = st.sampled_from(["title", "tags", "id", "created", "fires_on", "a: b", "yes", "🙂", "#x"])
 
 
-def of_evaluation(line: str) -> bytes:
-    """Make a lesson of the evaluation set into a file."""
-    lesson = json.loads(line)
-    keys = {
-        "title": lesson["title"],
-        "categories": [lesson["category"]],
-        "source": lesson["source"],
-    }
-    return f"---\n{yaml.safe_dump(keys, sort_keys=False)}---\n{lesson['text']}\n".encode()
-
-
 @cache
 def corpus() -> list[bytes]:
-    """Return real files to edit: the evaluation vault's where it is, else this repository's lessons."""
-    if EVALUATION.exists():
-        lines = EVALUATION.read_text("utf-8").splitlines()
-        return [of_evaluation(line) for line in random.Random(7).sample(lines, SAMPLE)]
-    return [file.read_bytes() for file in sorted(ROOT.glob("lessons/**/*.md"))]
+    """Return real files to edit: this repository's lessons."""
+    return [file.read_bytes() for file in sorted(REPO.glob("lessons/**/*.md"))]
 
 
 def parsed(data: bytes) -> tuple[dict[Any, Any], str]:

@@ -38,9 +38,9 @@ def sides(ours: str, theirs: str, base: str = BASE) -> list[str]:
     return [data.decode() for data in made]
 
 
-def merged(folder: Path, ours: str, theirs: str, base: str = BASE) -> tuple[str, bool]:
+def merged(folder: Path, ours: str, theirs: str) -> tuple[str, bool]:
     """Merge as the driver does; return the result and whether it is clean."""
-    given = zip(("ours", "theirs", "base"), sides(ours, theirs, base), strict=True)
+    given = zip(("ours", "theirs", "base"), sides(ours, theirs), strict=True)
     for name, text in given:
         write(folder / name, text)
     labels = ("-L", "ours", "-L", "base", "-L", "theirs")

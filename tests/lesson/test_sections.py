@@ -41,8 +41,7 @@ any_key = st.sampled_from(("categories", "tags", "fires_on", "silent_on", "fires
 
 
 @pytest.fixture
-def team(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+def team(make_vault: MakeVault, text_only: None) -> Vault:
     vault = open_vault(make_vault({"inbox/notes.md": NOTES}).root)
     write(vault.lessons_dir / "vault.toml", '[keywords]\n"packages" = "devops/ci-cd"\n')
     return open_vault(vault.root)

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.browser import barriers, visiting
-from tests.support.commands import run
 from tests.support.files import commit, lesson_text, write
-from tests.support.homes import make_home
-from tests.support.serving import Serving, serving
+from tests.support.serving import Answering, Serving
+from tests.support.shown_vaults import ShownVault, shown_vault
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 HEAP = """\
 ---
@@ -78,31 +76,21 @@ SECRET = "Deploy with AWS_SECRET_ACCESS_KEY=q8Lr2Vn0XsT5uKd9Zb3EwYcAf7HgJp1MoRi6
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def shown(tmp_path_factory: pytest.TempPathFactory) -> ShownVault:
     """A vault of two commits, of which the second renames a file."""
-    folder = tmp_path_factory.mktemp("lesson-page")
-    make_home(folder / "home")
-    root = folder / "team"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LESSONS_HOME", str(folder / "home"))
-        patch.setenv("LESSONS_EMBEDDER", "none")
-        run("lessons", "init", root, cwd=folder)
-        write(root / "lessons/build/memory.md", HEAP.replace("4096", "2048"))
-        write(root / "lessons/docker/images.md", lesson_text("Prune docker images", "docker prune"))
-        write(root / "lessons/odd/hostile.md", HOSTILE)
-        write(root / "lessons/course.md", COURSE)
-        commit(root, "Keep what we learned")
-        (root / "lessons/build/memory.md").unlink()
-        write(root / "lessons/build/heap.md", HEAP)
-        commit(root, "Four gigabytes <b>are</b> needed")
-        write(root / "lessons/odd/leaked.md", lesson_text("The key", SECRET))
-        yield folder
-
-
-@pytest.fixture(scope="module")
-def served(world: Path) -> Iterator[Serving]:
-    with serving(world / "team", world / "home", LESSONS_EMBEDDER="none", EDITOR="nano") as server:
-        yield server
+    files = {
+        "build/memory.md": HEAP.replace("4096", "2048"),
+        "docker/images.md": lesson_text("Prune docker images", "docker prune"),
+        "odd/hostile.md": HOSTILE,
+        "course.md": COURSE,
+    }
+    shown = shown_vault(tmp_path_factory.mktemp("lesson-page"), files)
+    commit(shown.root, "Keep what we learned")
+    (shown.root / "lessons/build/memory.md").unlink()
+    write(shown.root / "lessons/build/heap.md", HEAP)
+    commit(shown.root, "Four gigabytes <b>are</b> needed")
+    write(shown.root / "lessons/odd/leaked.md", lesson_text("The key", SECRET))
+    return shown
 
 
 def opened(page: Page) -> Page:
@@ -123,25 +111,26 @@ def dismissed(page: Page) -> list[str]:
     return types
 
 
-def test_a_lesson_is_shown_with_all_that_is_known_of_it(served: Serving) -> None:
+def test_a_lesson_is_shown_with_all_that_is_known_of_it(answers: Answering) -> None:
     id = "build/heap"
-    shown = served.ask("GET", f"/lesson/{id}", token=False).text
+    shown = answers.ask("GET", f"/lesson/{id}", token=False).text
     assert '<h1 tabindex="-1">Node runs out of memory in the CI build</h1>' in shown
     for word in ("devops/ci-cd", "node", "bug_fix", "2025-11-15", "CI-1234", "Ada Lovelace"):
         assert word in shown
     for link in ("/lessons?c=devops%2Fci-cd", "/lesson/docker/images", "/new?id=build%2Fheap"):
         assert f'href="{link}"' in shown
-    prompts = served.ask("GET", f"/page/lesson/prompts?id={id}", token=False).text
+    prompts = answers.ask("GET", f"/page/lesson/prompts?id={id}", token=False).text
     assert prompts.count(">passes<") == 2
-    past = served.ask("GET", f"/page/private/lesson/past?id={id}").text
+    past = answers.ask("GET", f"/page/private/lesson/past?id={id}").text
     assert "Four gigabytes &lt;b&gt;are&lt;/b&gt; needed" in past
     newest, oldest = re.findall(r'data-src="([^"]+)"', past)
-    patch = served.ask("GET", newest.replace("&amp;", "&")).text
+    patch = answers.ask("GET", newest.replace("&amp;", "&")).text
     assert '<span class="removed">-NODE_OPTIONS=--max-old-space-size=2048' in patch
     assert '<span class="added">+NODE_OPTIONS=--max-old-space-size=4096' in patch
-    assert served.ask("GET", oldest.replace("&amp;", "&")).status_code == 200
+    assert answers.ask("GET", oldest.replace("&amp;", "&")).status_code == 200
 
 
+@pytest.mark.browser
 def test_a_hostile_lesson_is_harmless(browser: Browser, served: Serving, axe: str) -> None:
     asked: list[str] = []
     with visiting(browser, served) as visit:
@@ -161,30 +150,30 @@ def test_a_hostile_lesson_is_harmless(browser: Browser, served: Serving, axe: st
     assert all(url.startswith(served.url) for url in asked)
 
 
-def test_a_lesson_of_a_course_leads_to_the_others(served: Serving) -> None:
-    shown = served.ask("GET", "/lesson/course%23second", token=False).text
+def test_a_lesson_of_a_course_leads_to_the_others(answers: Answering) -> None:
+    shown = answers.ask("GET", "/lesson/course%23second", token=False).text
     for other, name in (("first", "← First"), ("third", "Third →"), ("first", "First")):
         assert re.search(rf'href="/lesson/course%23{other}"[^>]*>{name}</a>', shown)
     assert "3 lessons in A course" in shown
 
 
-def test_a_lesson_that_is_not_there_names_the_nearest(served: Serving) -> None:
-    answer = served.ask("GET", "/lesson/build/heep", token=False)
+def test_a_lesson_that_is_not_there_names_the_nearest(answers: Answering) -> None:
+    answer = answers.ask("GET", "/lesson/build/heep", token=False)
     assert answer.status_code == 404
     assert 'href="/lesson/build/heap"' in answer.text
     for odd in ("%00", "..%2f..%2fetc/passwd", "a" * 2000, "%3Cscript%3Eodd", "x%23y%23z", "%20"):
-        answer = served.ask("GET", f"/lesson/{odd}", token=False)
+        answer = answers.ask("GET", f"/lesson/{odd}", token=False)
         assert answer.status_code == 404
         assert "<script>odd" not in answer.text
         assert "root:x:" not in answer.text
 
 
 @pytest.fixture
-def scratch(world: Path, served: Serving, request: pytest.FixtureRequest) -> Path:
+def scratch(shown: ShownVault, served: Serving, request: pytest.FixtureRequest) -> Path:
     """A lesson of this test alone, that the server knows."""
     id = re.sub(r"\W", "-", request.node.name)[:60]
     return write(
-        world / "team" / "lessons" / "scratch" / f"{id}.md",
+        shown.root / "lessons" / "scratch" / f"{id}.md",
         b"---\r\ntitle: Scratch   # of ours\r\n---\r\nFirst.\r\nSecond.\r\n",
     )
 
@@ -200,6 +189,7 @@ def form_of(page: Page, path: str) -> Page:
     return page
 
 
+@pytest.mark.browser
 def test_fields_are_edited_and_the_rest_of_the_file_stays(
     browser: Browser, served: Serving, scratch: Path, axe: str
 ) -> None:
@@ -235,10 +225,11 @@ def test_fields_are_edited_and_the_rest_of_the_file_stays(
         assert b"confidence" not in data
 
 
+@pytest.mark.browser
 def test_a_lesson_is_written_checked_and_deleted(
-    browser: Browser, served: Serving, world: Path
+    browser: Browser, served: Serving, shown: ShownVault
 ) -> None:
-    file = world / "team/lessons/ops/pin-it.md"
+    file = shown.root / "lessons/ops/pin-it.md"
     with visiting(browser, served) as visit:
         page = form_of(visit.go("/"), "/new?error=npm%20ERR!%20code%20ELIFECYCLE%20137")
         page.get_by_label("Title").fill("Pin it")
@@ -259,6 +250,7 @@ def test_a_lesson_is_written_checked_and_deleted(
         assert not file.exists()
 
 
+@pytest.mark.browser
 def test_a_file_that_somebody_else_saved_is_kept(
     browser: Browser, served: Serving, scratch: Path
 ) -> None:
@@ -279,6 +271,7 @@ def test_a_file_that_somebody_else_saved_is_kept(
     assert dialogs == ["beforeunload"]
 
 
+@pytest.mark.browser
 def test_a_change_of_the_vault_is_shown(browser: Browser, served: Serving, scratch: Path) -> None:
     changed = "document.dispatchEvent(new CustomEvent('changed'))"
     with visiting(browser, served) as visit:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.browser import visiting
 from tests.support.files import lesson_text, write
-from tests.support.serving import Answering, Serving, answering, serving
-from tests.support.shown_vaults import TEXT_ONLY, ShownVault, shown_vault
+from tests.support.serving import Answering, Serving
+from tests.support.shown_vaults import ShownVault, shown_vault
 from vault_index.entrypoints.web.search import tree_of
 
 if TYPE_CHECKING:
@@ -45,20 +44,6 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> ShownVault:
     for place, name in ((shown.root, "ours"), (shown.home / ".claude", "mine")):
         write(place / "skills" / name / "SKILL.md", SKILL.format(name=name))
     return shown
-
-
-@pytest.fixture(scope="module")
-def answers(shown: ShownVault) -> Iterator[Answering]:
-    with answering(shown.root, shown.home, **TEXT_ONLY) as asked:
-        assert asked.ask("GET", "/api/health").status_code == 200
-        yield asked
-
-
-@pytest.fixture(scope="module")
-def served(shown: ShownVault) -> Iterator[Serving]:
-    with serving(shown.root, shown.home, **TEXT_ONLY) as server:
-        assert server.ask("GET", "/api/health").status_code == 200
-        yield server
 
 
 def test_the_floor_is_drawn_where_a_hook_falls_silent(answers: Answering) -> None:

@@ -23,9 +23,8 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def team(make_vault: Callable[..., Vault], monkeypatch: pytest.MonkeyPatch) -> Vault:
+def team(make_vault: Callable[..., Vault], text_only: None) -> Vault:
     """A vault whose project is recorded."""
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
     vault = make_vault({"devops/heap.md": lesson_text("Heap", "Raise the heap of the build.")})
     run("lessons", "index", cwd=vault.root)
     run("lessons", "install", "claude", "--journal", cwd=vault.root)

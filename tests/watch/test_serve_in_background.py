@@ -28,8 +28,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def team(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+def team(make_vault: MakeVault, text_only: None) -> Iterator[Vault]:
     yield make_vault({"heap.md": lesson_text("Raise the heap", "To 4 GB.")})
     serving.stop()
     launch.stop()
