@@ -68,8 +68,8 @@ HOOKS = (
 SIGNED = """\
 tree {tree}
 parent {parent}
-author Ada Lovelace <ada@example.org> 1767225600 +0000
-committer Ada Lovelace <ada@example.org> 1767225600 +0000
+author Ada Lovelace <ada@example.org> 1924992000 +0000
+committer Ada Lovelace <ada@example.org> 1924992000 +0000
 gpgsig -----BEGIN PGP SIGNATURE-----
  iQ==
  -----END PGP SIGNATURE-----
@@ -102,7 +102,7 @@ def copied(tmp_path: Path, marking: tuple[Path, Path]) -> Path:
     commit(root / "sub")
     commit(root)
     (root / "deploy/stage.sh").unlink()  # which a lesson cites
-    later = {"GIT_COMMITTER_DATE": "2030-01-01T00:00:00Z"}
+    later = {f"GIT_{who}_DATE": "2030-01-01T00:00:00Z" for who in ("AUTHOR", "COMMITTER")}
     run("git", "commit", "-q", "-a", "-m", "no script", cwd=root, env=later)
     parent, tree = run("git", "rev-parse", "HEAD", "HEAD^{tree}", cwd=root).out.split()
     made = run("git", "hash-object", "-t", "commit", "-w", "--stdin", cwd=root,
