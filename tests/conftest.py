@@ -24,12 +24,13 @@ from tests.support.homes import (
     make_home,
     shared_folder,
 )
-from tests.support.indexed import copy_of, full_text_vault
+from tests.support.indexed import copy_of, full_text_vault, with_words
 from tests.support.messages_api import MessagesApi
 from tests.support.places import REPO
 from tests.support.serving import Answering, Serving, answering, serving
 from tests.support.shown_vaults import TEXT_ONLY, ShownVault, shown_vault
 from vault_index.edit import init
+from vault_index.index import reconcile
 from vault_index.vault import Vault, open_vault
 
 REPOSITORY = REPO
@@ -233,14 +234,27 @@ def with_model(own_world: Path, model_home: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.fixture
 def make_vault(tmp_path: Path) -> Callable[..., Vault]:
-    """Make vaults: `make_vault({"devops/heap.md": "text of the file"}, name="team")`."""
+    """Make vaults: `make_vault({"devops/heap.md": "text of the file"}, name="team")`.
 
-    def make(files: Mapping[str, str | bytes] | None = None, name: str = "team") -> Vault:
+    With `words` their embedder is that of these tests; with `indexed` they have an index.
+    """
+
+    def make(
+        files: Mapping[str, str | bytes] | None = None,
+        name: str = "team",
+        words: bool = False,
+        indexed: bool = False,
+    ) -> Vault:
         root = tmp_path / name
         init(root)
         for path, content in (files or {}).items():
             write(root / "lessons" / path, content)
-        return open_vault(root)
+        vault = open_vault(root)
+        if words:
+            with_words(vault)
+        if indexed:
+            reconcile.sync(vault)
+        return vault
 
     return make
 

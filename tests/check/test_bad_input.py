@@ -53,8 +53,7 @@ def as_ordinary_user(*command: str, cwd: Path) -> Ran:
 
 def quickly_indexed(make_vault: MakeVault) -> Vault:
     """Make the index of two lessons in this process; its floor is a guess."""
-    vault = make_vault({"a.md": HEAP, "b.md": LOCK})
-    reconcile.sync(vault)
+    vault = make_vault({"a.md": HEAP, "b.md": LOCK}, indexed=True)
     guess = {"vectors": 0.1, "full_text": 0.01, "lessons": 2, "prompts": 1}
     write(vault.open_index().store.index / "floor.json", json.dumps(guess))
     return vault
@@ -104,8 +103,7 @@ def test_a_file_that_we_fail_at_is_named_and_the_others_are_indexed(
         return does(content, *rest)
 
     monkeypatch.setattr(module, name, fails)
-    vault = make_vault({"a.md": HEAP, "b.md": LOCK})
-    reconcile.sync(vault)
+    vault = make_vault({"a.md": HEAP, "b.md": LOCK}, indexed=True)
     for path in ("b.md", "c.md"):
         write(vault.lessons_dir / path, lesson_text("Odd", "Nothing but xyzzy."))
     write(vault.lessons_dir / "d.md", lesson_text("Pipe", "A closed pipe."))

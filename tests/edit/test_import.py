@@ -43,9 +43,7 @@ def files_of(vault: Vault) -> dict[str, bytes]:
 
 @pytest.fixture
 def vault(make_vault: MakeVault, with_model: Path) -> Vault:
-    made = make_vault()
-    reconcile.sync(made)
-    return made
+    return make_vault(indexed=True)
 
 
 @pytest.mark.slow
@@ -149,8 +147,7 @@ def test_near_duplicates_are_left_out_with_the_reason(vault: Vault) -> None:
 
 
 def test_without_a_model_the_same_words_are_duplicates(make_vault: MakeVault) -> None:
-    vault = make_vault({"here.md": lesson_text("Heap in CI", HEAP)})
-    reconcile.sync(vault)
+    vault = make_vault({"here.md": lesson_text("Heap in CI", HEAP)}, indexed=True)
     planned = import_lessons.plan(vault, json_lines(LINES[:1]))
     assert [(item.verdict, item.why) for item in planned.items] == [
         ("duplicate", "100% like lessons/here.md")

@@ -40,9 +40,9 @@ Never by branch.
 
 @pytest.fixture
 def deploys(make_vault: MakeVault) -> Vault:
-    vault = make_vault({"ops/deploys.md": FILE, "ops/heap.md": lesson_text("Heap", "Raise it.")})
-    reconcile.sync(vault)
-    return vault
+    return make_vault(
+        {"ops/deploys.md": FILE, "ops/heap.md": lesson_text("Heap", "Raise it.")}, indexed=True
+    )
 
 
 def content(vault: Vault, path: str = "ops/deploys.md") -> bytes:
@@ -82,8 +82,7 @@ def test_a_title_reads_back_as_it_was_given(deploys: Vault, title: str) -> None:
 
 
 def test_line_ends_are_those_of_the_file(make_vault: MakeVault) -> None:
-    vault = make_vault({"a.md": "# T\r\n\r\nold", "b.md": "# T\n\nold\n"})
-    reconcile.sync(vault)
+    vault = make_vault({"a.md": "# T\r\n\r\nold", "b.md": "# T\n\nold\n"}, indexed=True)
     update.write(vault, "a", text="new\r\nlines\r\n")
     update.write(vault, "b", text="new\r\nlines\r\n")
     assert content(vault, "a.md") == b"# T\r\n\r\nnew\r\nlines\r\n"
@@ -91,8 +90,7 @@ def test_line_ends_are_those_of_the_file(make_vault: MakeVault) -> None:
 
 
 def test_only_what_is_named_is_touched(make_vault: MakeVault) -> None:
-    vault = make_vault({"a.md": "no newline at the end"})
-    reconcile.sync(vault)
+    vault = make_vault({"a.md": "no newline at the end"}, indexed=True)
     update.write(vault, "a", confidence=5)
     assert content(vault, "a.md") == b"---\nconfidence: 5\n---\nno newline at the end"
 
@@ -175,8 +173,7 @@ def test_deleting_a_section_leaves_the_others_to_the_byte(deploys: Vault) -> Non
 
 
 def test_with_its_last_lesson_a_file_goes_and_an_empty_folder(make_vault: MakeVault) -> None:
-    vault = make_vault({"a/b/c.md": "# All\n\n## Lesson: One\n\nText.\n"})
-    reconcile.sync(vault)
+    vault = make_vault({"a/b/c.md": "# All\n\n## Lesson: One\n\nText.\n"}, indexed=True)
     update.delete(vault, "a/b/c#one")
     assert not (vault.lessons_dir / "a").exists()
 
@@ -184,8 +181,9 @@ def test_with_its_last_lesson_a_file_goes_and_an_empty_folder(make_vault: MakeVa
 @pytest.mark.slow
 def test_what_was_shown_is_what_is_deleted(make_vault: MakeVault) -> None:
     """Two files that are swapped by rename between the look and the deed."""
-    vault = make_vault({"one.md": lesson_text("One", "1."), "two.md": lesson_text("Two", "2.")})
-    reconcile.sync(vault)
+    vault = make_vault(
+        {"one.md": lesson_text("One", "1."), "two.md": lesson_text("Two", "2.")}, indexed=True
+    )
     shown = entries.entry(vault, "two")
     swap(vault.lessons_dir / "one.md", vault.lessons_dir / "two.md")
     with pytest.raises(VaultError, match="changed; two is not what it was"):

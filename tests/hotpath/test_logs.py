@@ -15,7 +15,6 @@ from tests.support.files import lesson_text, write
 from tests.support.watchers import rows, soon, watched
 from vault_index.hotpath import log
 from vault_index.hotpath.log import MAX_BYTES
-from vault_index.index import reconcile
 from vault_index.vault import Vault
 from vault_index.watch import launch
 
@@ -55,8 +54,7 @@ def test_a_line_that_a_full_disk_cut_spoils_no_other(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_log_of_a_watcher_that_runs(make_vault: Callable[..., Vault]) -> None:
-    vault = make_vault({"heap.md": lesson_text("Raise the heap", "Zyzzyva.")})
-    reconcile.sync(vault)
+    vault = make_vault({"heap.md": lesson_text("Raise the heap", "Zyzzyva.")}, indexed=True)
     file = launch.folder() / launch.LOG
     with watched(vault):
         soon(lambda: " watching " in file.read_text())

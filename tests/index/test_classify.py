@@ -106,8 +106,7 @@ def test_a_young_vault_has_the_default_phrases_a_grown_one_its_own_tree(
     make_vault: MakeVault,
 ) -> None:
     text = lesson_text("GitHub Actions runs twice", "Both push and pull_request trigger it.")
-    vault = make_vault({"a.md": text, "vault.toml": "# no taxonomy\n"})
-    reconcile.sync(vault)
+    vault = make_vault({"a.md": text, "vault.toml": "# no taxonomy\n"}, indexed=True)
     assert classifier.propose(vault)[0].categories[0] == "devops/ci-cd"
     for number in range(classifier.YOUNG_VAULT):
         write(vault.lessons_dir / f"kitchen/{number}.md", lesson_text(f"Dish {number}", "Salt it."))
@@ -116,8 +115,7 @@ def test_a_young_vault_has_the_default_phrases_a_grown_one_its_own_tree(
 
 
 def test_a_file_that_changed_since_its_proposal_is_left_alone(make_vault: MakeVault) -> None:
-    vault = make_vault({"a.md": lesson_text("Terraform state is locked", "Wait.")})
-    reconcile.sync(vault)
+    vault = make_vault({"a.md": lesson_text("Terraform state is locked", "Wait.")}, indexed=True)
     proposals = classifier.propose(vault)
     other = lesson_text("Bread", "Bake it.")
     write(vault.lessons_dir / "a.md", other)

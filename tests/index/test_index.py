@@ -118,9 +118,7 @@ def test_a_change_that_keeps_size_and_mtime_is_seen(make_vault: MakeVault) -> No
 
 @pytest.mark.slow
 def test_a_broken_file_keeps_its_last_good_rows_until_it_is_mended(make_vault: MakeVault) -> None:
-    vault = make_vault({"a.md": HEAP, "b.md": LOCK})
-    with_words(vault)
-    reconcile.sync(vault)
+    vault = make_vault({"a.md": HEAP, "b.md": LOCK}, words=True, indexed=True)
     write(vault.lessons_dir / "a.md", BROKEN)
 
     (problem,) = reconcile.sync(vault).problems
@@ -139,8 +137,9 @@ def test_a_broken_file_keeps_its_last_good_rows_until_it_is_mended(make_vault: M
 @pytest.mark.slow
 def test_of_two_files_with_one_id_the_first_by_path_has_it(make_vault: MakeVault) -> None:
     with_id = "---\nid: heap\ntitle: {}\n---\ntext of {}\n"
-    vault = make_vault({"b.md": with_id.format("B", "b"), "c.md": with_id.format("C", "c")})
-    with_words(vault)
+    vault = make_vault(
+        {"b.md": with_id.format("B", "b"), "c.md": with_id.format("C", "c")}, words=True
+    )
     (problem,) = reconcile.sync(vault).problems
     assert problem.path == "lessons/c.md"
     assert problem.message == "the id 'heap' is taken by b.md"
@@ -163,8 +162,7 @@ def test_of_two_files_with_one_id_the_first_by_path_has_it(make_vault: MakeVault
 
 @pytest.mark.slow
 def test_a_rename_keeps_its_history(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> None:
-    vault = make_vault({"a.md": HEAP})
-    with_words(vault)
+    vault = make_vault({"a.md": HEAP}, words=True)
     monkeypatch.setenv("GIT_AUTHOR_DATE", "2020-01-01T00:00:00Z")
     commit(vault.root)
     reconcile.sync(vault)
@@ -190,8 +188,7 @@ def test_a_rename_keeps_its_history(make_vault: MakeVault, monkeypatch: pytest.M
 @pytest.mark.parametrize("seed", range(6))
 def test_any_way_to_the_same_files_gives_the_same_rows(make_vault: MakeVault, seed: int) -> None:
     chance = random.Random(seed)
-    vault = make_vault()
-    with_words(vault)
+    vault = make_vault(words=True)
     for _ in range(8):
         for _ in range(chance.randint(1, 4)):
             change_something(chance, vault.lessons_dir)

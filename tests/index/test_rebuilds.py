@@ -25,9 +25,7 @@ from vault_index.vault import open_vault
 
 @pytest.mark.slow
 def test_another_embedder_rebuilds(make_vault: MakeVault) -> None:
-    vault = make_vault({"a.md": HEAP})
-    with_words(vault)
-    reconcile.sync(vault)
+    vault = make_vault({"a.md": HEAP}, words=True, indexed=True)
     with_words(vault, WordEmbedder("other", 32))
     stats = reconcile.sync(vault)
     assert stats.rebuilt == "the index was built with words, now it is other"
@@ -37,9 +35,7 @@ def test_another_embedder_rebuilds(make_vault: MakeVault) -> None:
 
 @pytest.mark.slow
 def test_a_rebuild_swaps_and_readers_go_on(make_vault: MakeVault) -> None:
-    vault = make_vault({"a.md": HEAP})
-    with_words(vault)
-    reconcile.sync(vault)
+    vault = make_vault({"a.md": HEAP}, words=True, indexed=True)
     reader = vault.open_index()
     assert reconcile.sync(vault, rebuild=True).rebuilt == "asked for"
     assert reader.store.count() == 1  # the old folder stands until nobody can stand on it
@@ -85,8 +81,7 @@ def texts_of(embedder: WordEmbedder) -> list[str]:
 @pytest.mark.parametrize("then", ["deleted", "put back", "moved"])
 def test_stopped_between_rows_and_manifest(make_vault: MakeVault, then: str) -> None:
     """A kill there leaves no rows that nobody knows of, and none that are not the file's."""
-    vault = make_vault({"a.md": HEAP, "gone.md": PIPE})
-    with_words(vault)
+    vault = make_vault({"a.md": HEAP, "gone.md": PIPE}, words=True)
     later(vault.lessons_dir / "a.md")
     later(vault.lessons_dir / "gone.md")
     reconcile.sync(vault)

@@ -21,7 +21,6 @@ from tests.support.files import MakeVault, lesson_text, write
 from vault_index import files
 from vault_index.edit import add, categories, import_lessons, update
 from vault_index.errors import ChangedError, VaultError, WriteError
-from vault_index.index import reconcile
 from vault_index.index.classifier import Proposal
 from vault_index.vault import open_vault
 
@@ -119,8 +118,7 @@ def test_classify_leaves_a_file_saved_meanwhile_and_writes_the_others(
 def test_import_does_not_overwrite_what_came_meanwhile(
     make_vault: MakeVault, when_writing: Hook
 ) -> None:
-    vault = make_vault()
-    reconcile.sync(vault)
+    vault = make_vault(indexed=True)
     line = json.dumps({"title": "Heap", "text": "Raise it.", "category": "a"})
     planned = import_lessons.plan(vault, line.encode(), format="jsonl")
     when_writing("heap.md", lambda: write(vault.lessons_dir / "a/heap.md", "Mine."))
@@ -129,8 +127,7 @@ def test_import_does_not_overwrite_what_came_meanwhile(
 
 
 def test_import_that_fails_keeps_what_was_edited_since_it_wrote_it(make_vault: MakeVault) -> None:
-    vault = make_vault()
-    reconcile.sync(vault)
+    vault = make_vault(indexed=True)
     lines = [{"title": t, "text": f"{t} is this.", "category": c} for t, c in
              (("One", "a"), ("Two", "b"), ("Three", "c"))]  # fmt: skip
     source = "\n".join(map(json.dumps, lines)).encode()
@@ -147,8 +144,7 @@ def test_import_that_fails_keeps_what_was_edited_since_it_wrote_it(make_vault: M
 
 
 def test_update_refuses_a_file_saved_meanwhile(make_vault: MakeVault, when_writing: Hook) -> None:
-    vault = make_vault({"x.md": lesson_text("X", "x")})
-    reconcile.sync(vault)
+    vault = make_vault({"x.md": lesson_text("X", "x")}, indexed=True)
     when_writing("x.md", lambda: save(vault.lessons_dir / "x.md", "Saved.\n"))
     with pytest.raises(ChangedError):
         update.write(vault, "x", text="Changed.")
@@ -156,8 +152,7 @@ def test_update_refuses_a_file_saved_meanwhile(make_vault: MakeVault, when_writi
 
 
 def test_rm_refuses_a_file_saved_meanwhile(make_vault: MakeVault, when_writing: Hook) -> None:
-    vault = make_vault({"two.md": "# Two\n\nText.\n\n## Lesson: One\n\n1\n"})
-    reconcile.sync(vault)
+    vault = make_vault({"two.md": "# Two\n\nText.\n\n## Lesson: One\n\n1\n"}, indexed=True)
     when_writing("two.md", lambda: save(vault.lessons_dir / "two.md", "Saved.\n"))
     with pytest.raises(ChangedError):
         update.delete(vault, "two#one")

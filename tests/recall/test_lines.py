@@ -102,8 +102,7 @@ def test_a_vault_of_twenty_fits_its_floors_by_leaving_one_out(
         for name in subjects
         for number in (1, 2)
     }
-    vault = make_vault(files)
-    reconcile.sync(vault)
+    vault = make_vault(files, indexed=True)
     found = floor.fit(vault)
     assert found.titles == 20
     assert found.whole >= found.line > 0

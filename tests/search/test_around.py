@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 
 from tests.support.files import MakeVault, lesson_text
-from tests.support.indexed import with_words
 from vault_index import api
 from vault_index.api import codec
-from vault_index.index import reconcile
 from vault_index.vault import Vault
 
 HEAP = """\
@@ -26,17 +24,16 @@ SECRET = "AWS_SECRET_ACCESS_KEY=q8Lr2Vn0XsT5uKd9Zb3EwYcAf7HgJp1MoRi6NtQe, heap o
 
 @pytest.fixture
 def vault(make_vault: MakeVault, text_only: None) -> Vault:
-    vault = make_vault(
+    return make_vault(
         {
             "heap.md": HEAP,
             "memory.md": lesson_text("Memory", "The node build is out of memory: raise the heap."),
             "lock.md": lesson_text("Lock", "Migrations wait for a lock on the table."),
             "leaked.md": lesson_text("Heap key", SECRET),
-        }
+        },
+        words=True,
+        indexed=True,
     )
-    with_words(vault)
-    reconcile.sync(vault)
-    return vault
 
 
 def asked(vault: Vault, question: api.Question[Any]) -> Any:

@@ -87,9 +87,9 @@ def test_a_place_tells_title_description_link_and_author(make_vault: MakeVault) 
 def test_a_short_lesson_is_no_document_and_a_long_one_is(make_vault: MakeVault) -> None:
     long = " ".join(f"This is what was learned about step {n}." for n in range(100))
     vault = make_vault(
-        {"short.md": lesson_text("Short", "Text."), "long.md": lesson_text("Long", long)}
+        {"short.md": lesson_text("Short", "Text."), "long.md": lesson_text("Long", long)},
+        indexed=True,
     )
-    reconcile.sync(vault)
     documents = [one for one in places(vault) if one.kind == DOCUMENT]
     assert [one.title for one in documents] == ["Long"]
 
@@ -97,8 +97,9 @@ def test_a_short_lesson_is_no_document_and_a_long_one_is(make_vault: MakeVault) 
 def test_a_search_in_a_document_finds_nothing_else(make_vault: MakeVault, text_only: None) -> None:
     chunks = "Chunking is what the kitchen calls it when chocolate is cut."
     course = read_course((COURSES / "introduction_to_ai.txt").read_bytes(), "ai.txt")[0].data
-    vault = make_vault({"kitchen.md": lesson_text("What is chunking", chunks), "ai.md": course})
-    reconcile.sync(vault)
+    vault = make_vault(
+        {"kitchen.md": lesson_text("What is chunking", chunks), "ai.md": course}, indexed=True
+    )
     asked = Query("what is chunking", within="intro to ai course", min_score=-1.0)
     hits = query.run(open_vault(vault.root), asked).hits
     assert hits[0].title == "Introduction to AI"
@@ -106,8 +107,7 @@ def test_a_search_in_a_document_finds_nothing_else(make_vault: MakeVault, text_o
 
 
 def test_the_catalog_follows_the_files(make_vault: MakeVault) -> None:
-    vault = make_vault({"a.md": document("First Course")})
-    reconcile.sync(vault)
+    vault = make_vault({"a.md": document("First Course")}, indexed=True)
     write(vault.lessons_dir / "a.md", document("Second Course"))
     write(vault.lessons_dir / "talks/b.md", document("A Talk"))
     reconcile.sync(vault)

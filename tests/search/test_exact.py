@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from tests.support.embedders import WordEmbedder
 from tests.support.files import MakeVault, lesson_text
 from tests.support.indexed import kept_on
-from vault_index.index import reconcile
 from vault_index.lesson import identifiers
 from vault_index.recall import select
 from vault_index.search import entries, query
@@ -92,8 +91,9 @@ def test_what_is_quoted_must_stand_in_a_hit_of_a_search(vault: Vault) -> None:
 def test_a_quoted_flag_is_found_without_its_dashes_and_with_a_value(make_vault: MakeVault) -> None:
     heap = "Raise it: NODE_OPTIONS=--max-old-space-size=4096."
     other = "The option no-max-old-space-size is another one."
-    vault = make_vault({"heap.md": lesson_text("Heap", heap), "other.md": lesson_text("O", other)})
-    reconcile.sync(vault)
+    vault = make_vault(
+        {"heap.md": lesson_text("Heap", heap), "other.md": lesson_text("O", other)}, indexed=True
+    )
     for asked in ('"max-old-space-size"', '"--max-old-space-size"', '"max-old-space-size=4096"'):
         hits = query.run(vault, Query(asked, phrases=True)).hits
         assert [hit.lesson_id for hit in hits] == ["heap"], asked
@@ -116,8 +116,7 @@ def test_a_common_quoted_word_keeps_every_lesson_that_has_it(make_vault: MakeVau
     rare = {
         "rare.md": lesson_text("Rare", "a zebra, one of many animals, is told apart by its coat")
     }
-    vault = make_vault(many | rare)
-    reconcile.sync(vault)
+    vault = make_vault(many | rare, indexed=True)
     assert query.run(vault, Query('zebra "one"', phrases=True)).hits[0].lesson_id == "rare"
 
 
@@ -160,8 +159,7 @@ NAMES = {
 
 
 def test_a_tag_an_alias_a_code_and_a_category_find_their_lesson(make_vault: MakeVault) -> None:
-    vault = make_vault(NAMED)
-    reconcile.sync(vault)
+    vault = make_vault(NAMED, indexed=True)
     for asked, wanted in NAMES.items():
         assert query.find(vault, asked)[0].lesson_id == wanted, asked
         assert [hit.lesson_id for hit in select.for_prompt(vault, asked).hits] == [wanted], asked

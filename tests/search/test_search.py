@@ -256,8 +256,7 @@ def test_a_vault_without_lessons_answers_nothing(make_vault: MakeVault) -> None:
 
 def test_without_an_embedder_full_text_answers(make_vault: MakeVault) -> None:
     heap = lesson_text("Heap", "Raise the heap.")
-    vault = make_vault({"a.md": heap, "b.md": lesson_text("B", "b")})
-    reconcile.sync(vault)
+    vault = make_vault({"a.md": heap, "b.md": lesson_text("B", "b")}, indexed=True)
     results = search.run(vault, Query("heaps raised"))  # stemmed
     assert [hit.lesson_id for hit in results.hits] == ["a"]
     assert results.text_only == "the index has no vectors"

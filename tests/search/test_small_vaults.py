@@ -62,8 +62,7 @@ def test_without_an_index_too(without_model: Vault) -> None:
 
 @pytest.mark.slow
 def test_with_the_model_there_is_a_lowest_floor(make_vault: MakeVault, with_model: Path) -> None:
-    vault = make_vault({})
-    reconcile.sync(vault)
+    vault = make_vault({}, indexed=True)
     floor.fit(vault)  # to nothing, as in a vault that was emptied
     assert floor.in_force(vault) == floor.LOWEST
     (vault.lessons_dir / "vpn.md").write_text(VPN, encoding="utf-8")

@@ -91,8 +91,6 @@ def test_a_prompt_of_a_file_of_sections_fires_the_best_of_them(make_vault: MakeV
         f"---\nfires_on: [{PROMPT}]\n---\n## Lesson: Colours\n\nPaint it blue.\n\n"
         "## Lesson: How to run tests\n\nRun the tests with uv.\n"
     )
-    vault = make_vault({"many.md": text})
-    with_words(vault)
-    reconcile.sync(vault)
+    vault = make_vault({"many.md": text}, words=True, indexed=True)
     floor.fit(vault)
     assert injected(vault, PROMPT) == ["many#how-to-run-tests"]

@@ -14,7 +14,6 @@ from tests.support.indexed import with_words
 from vault_index import api
 from vault_index.config import Config, SearchTable, load, vault_problems
 from vault_index.errors import SettingsError
-from vault_index.index import reconcile
 from vault_index.search import floor, query
 from vault_index.search.hit import Hit
 from vault_index.search.query import Query
@@ -29,10 +28,7 @@ FILES = {
 
 
 def vault_with(make_vault: MakeVault, settings: str = "", **more: str) -> Vault:
-    vault = make_vault({**FILES, **more, "vault.toml": settings})
-    with_words(vault)
-    reconcile.sync(vault)
-    return vault
+    return make_vault({**FILES, **more, "vault.toml": settings}, words=True, indexed=True)
 
 
 def searched(vault: Vault, text: str = "build memory heap", **options: Any) -> tuple[Hit, ...]:

@@ -41,8 +41,7 @@ def texts(vault: Vault) -> list[str]:
 
 def planted(tmp_path: Path, make_vault: MakeVault) -> Path:
     """An index of other text whose manifest names the hash of the real file."""
-    other = make_vault({"heap.md": PLANTED}, name="other")
-    reconcile.sync(other)
+    other = make_vault({"heap.md": PLANTED}, name="other", indexed=True)
     found = manifest.current(other.index_dir)
     assert found is not None
     known = manifest.load(found)

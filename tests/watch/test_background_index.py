@@ -11,7 +11,6 @@ import pytest
 
 from tests.support.files import MakeVault, lesson_text, write
 from tests.support.watchers import rows, soon
-from vault_index.index import reconcile
 from vault_index.vault import Vault
 from vault_index.watch import launch
 from vault_index.watch.launch import Job
@@ -20,8 +19,7 @@ from vault_index.watch.launch import Job
 @pytest.fixture
 def team(make_vault: MakeVault) -> Vault:
     """A vault of one lesson, indexed, and a second lesson that was saved since."""
-    vault = make_vault({"heap.md": lesson_text("Raise the heap", "Zyzzyva.")})
-    reconcile.sync(vault)
+    vault = make_vault({"heap.md": lesson_text("Raise the heap", "Zyzzyva.")}, indexed=True)
     write(vault.lessons_dir / "new.md", lesson_text("New", "Xylophone."))
     return vault
 

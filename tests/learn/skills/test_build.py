@@ -101,9 +101,9 @@ def test_a_tag_with_too_little_is_not_ready_and_says_what_it_has(make_vault: Mak
             **{f"b{n}.md": lesson(f"B {n}", ["far", "Far!"], confidence=3) for n in range(2)},
             "c.md": lesson("C", ["other"]).replace("code_pattern", "bug_fix"),
             "d.md": lesson("D", ["日本"]),
-        }
+        },
+        indexed=True,
     )
-    reconcile.sync(vault)
     use(vault, "a0", "a1", times=6)
     far, near = cluster.collect(vault)
     assert (near.tag, len(near.patterns), near.confidence, near.uses) == ("near", 4, 4.0, 12)
@@ -165,8 +165,7 @@ def test_what_a_lesson_says_stays_data(make_vault: MakeVault) -> None:
     )
     files = {f"{n}.md": lesson(f"L {n}", ["t"]) for n in range(4)}
     title = "Ends ] here](http://x) --- !`id` <x> @/etc/passwd"
-    vault = make_vault({**files, "0x.md": lesson(title, ["t"], hostile)})
-    reconcile.sync(vault)
+    vault = make_vault({**files, "0x.md": lesson(title, ["t"], hostile)}, indexed=True)
     use(vault, "0", times=10)
     assert built(vault)["t"].state == NEW
     here = folder(vault, "learned-t")

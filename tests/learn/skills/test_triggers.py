@@ -11,7 +11,6 @@ from tests.learn.skills.patterns import BY_TAG, HELD_OUT
 from tests.support.commands import run
 from tests.support.files import MakeVault
 from tests.support.given import given_to
-from vault_index.index import reconcile
 from vault_index.recall import select
 from vault_index.search import query
 from vault_index.search.query import Query
@@ -23,8 +22,7 @@ def test_each_prompt_of_a_lesson_finds_the_skill_and_no_silent_one_does(
     make_vault: MakeVault, with_model: Path
 ) -> None:
     """Also prompts that no lesson carries; the figures as measured, with some room."""
-    vault = make_vault(dict(patterns.files_of()))
-    reconcile.sync(vault)
+    vault = make_vault(dict(patterns.files_of()), indexed=True)
     for tag in BY_TAG:
         for _ in range(2):
             given_to(vault, (*patterns.ids(tag),))
