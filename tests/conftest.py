@@ -16,14 +16,7 @@ import pytest
 from tests.support import claude_code, few_prompts
 from tests.support.commands import run
 from tests.support.files import write
-from tests.support.homes import (
-    GIT_OF_TESTS,
-    add_model,
-    at_home,
-    locked,
-    make_home,
-    shared_folder,
-)
+from tests.support.homes import GIT_OF_TESTS, add_model, at_home, locked, make_home, shared_folder
 from tests.support.indexed import copy_of, full_text_vault, with_words
 from tests.support.messages_api import MessagesApi
 from tests.support.places import REPO

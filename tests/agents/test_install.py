@@ -43,10 +43,7 @@ OWN = {
     "copilot": ".copilot/hooks/lessons.json",
     "opencode": ".config/opencode/plugins/lessons.js",
 }
-SHARED = OWN | {
-    "copilot": ".github/hooks/lessons.json",
-    "opencode": ".opencode/plugins/lessons.js",
-}
+SHARED = OWN | {"copilot": ".github/hooks/lessons.json", "opencode": ".opencode/plugins/lessons.js"}
 TIMEOUTS = {
     "claude": dict.fromkeys(EVENTS, 5) | {"SessionStart": 10},
     "codex": {"UserPromptSubmit": 5, "SessionStart": 10},

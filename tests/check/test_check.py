@@ -41,12 +41,7 @@ def test_a_good_lesson_has_no_findings() -> None:
 
 
 @pytest.mark.parametrize(
-    ("frontmatter", "line"),
-    [
-        ("title: [unclosed", 3),
-        ("title: a: b", 2),
-        ("- a list", 1),
-    ],
+    ("frontmatter", "line"), [("title: [unclosed", 3), ("title: a: b", 2), ("- a list", 1)]
 )
 def test_frontmatter_that_does_not_parse(frontmatter: str, line: int) -> None:
     assert rules(f"---\n{frontmatter}\n---\nText.\n") == [f"{line}: frontmatter"]
@@ -90,14 +85,8 @@ def test_a_head_as_people_write_it_is_not_odd() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        "title: [a, b]",
-        "tags: {a: b}",
-        "fires_on: [[a]]",
-        "type: [bug_fix]",
-        "confidence: 9",
-        "confidence: high",
-        "created: some day",
-        "applies_to: {a: b}",
+        *("title: [a, b]", "tags: {a: b}", "fires_on: [[a]]", "type: [bug_fix]"),
+        *("confidence: 9", "confidence: high", "created: some day", "applies_to: {a: b}"),
     ],
 )
 def test_wrong_types_are_named_with_their_line(wrong: str) -> None:

@@ -161,10 +161,7 @@ Run make.
         ("- ~~Never stop the old mill by hand~~", "struck out"),
         ("- See [the book](https://m.example/b) for the rest", "a pointer"),
         ("- **These are the commands of the mill**:", "an introduction"),
-        (
-            "Keep to this in all of the mill.\n\n- Never stop two belts at once",
-            "beside",
-        ),
+        ("Keep to this in all of the mill.\n\n- Never stop two belts at once", "beside"),
         ("## Belts\n\nThis document describes the conventions of the mill.", "an introduction"),
         ("## Belts\n\nThe commands that you need are these:", "an introduction"),
     ],

@@ -100,10 +100,7 @@ def test_an_answer_that_does_not_fit_is_asked_for_once_more(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     ("answer", "problem"),
-    [
-        ("rubbish", "did not answer with JSON"),
-        ('{"entries": 3}', "'entries' is not of type array"),
-    ],
+    [("rubbish", "did not answer with JSON"), ('{"entries": 3}', "'entries' is not of type array")],
 )
 def test_rubbish_ends_the_analysis(tmp_path: Path, answer: str, problem: str) -> None:
     model = ScriptedModel(lambda _: answer)

@@ -12,15 +12,7 @@ from vault_index.journal import capture
 from vault_index.learn import timeline
 from vault_index.learn.timeline import COMMIT
 from vault_index.transcripts import vocabulary
-from vault_index.transcripts.moments import (
-    AGENT,
-    EDIT,
-    FAILED,
-    PERSON,
-    RAN,
-    REFUSED,
-    Moment,
-)
+from vault_index.transcripts.moments import AGENT, EDIT, FAILED, PERSON, RAN, REFUSED, Moment
 
 
 def lines(*moments: Moment, size: int = 20_000) -> list[str]:

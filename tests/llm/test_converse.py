@@ -8,21 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.llm.conftest import (
-    CALL,
-    KINDS,
-    PLAIN,
-    QUESTION,
-    TEXT,
-    model_at,
-)
+from tests.llm.conftest import CALL, KINDS, PLAIN, QUESTION, TEXT, model_at
 from tests.support import streams
 from tests.support.model_server import ModelServer
-from vault_index.errors import (
-    ModelAwayError,
-    ModelCallError,
-    ModelRefusedError,
-)
+from vault_index.errors import ModelAwayError, ModelCallError, ModelRefusedError
 from vault_index.llm.metered import Model
 
 

@@ -12,12 +12,7 @@ from tests.llm.conftest import TEXT
 from tests.support.model_server import ModelServer
 from vault_index import llm
 from vault_index.config import Config
-from vault_index.errors import (
-    ModelAnswerError,
-    ModelCallError,
-    ModelRefusedError,
-    SettingsError,
-)
+from vault_index.errors import ModelAnswerError, ModelCallError, ModelRefusedError, SettingsError
 from vault_index.llm.backend import Question, is_refusal
 from vault_index.llm.metered import Allowance, Model
 from vault_index.llm.openai import OllamaBackend, ollama_url

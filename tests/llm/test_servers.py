@@ -14,11 +14,7 @@ from tests.support.files import write
 from tests.support.model_server import ModelServer, Response
 from vault_index import llm
 from vault_index.config import Config, LlmTable, load
-from vault_index.errors import (
-    ModelAwayError,
-    ModelCallError,
-    SettingsError,
-)
+from vault_index.errors import ModelAwayError, ModelCallError, SettingsError
 from vault_index.llm.backend import Question
 from vault_index.llm.metered import Model
 from vault_index.llm.server import PassingError, events_in
@@ -158,14 +154,7 @@ def test_what_may_pass_is_tried_again_three_times(
     assert len(server.requests) == 4 + 4
 
 
-@pytest.mark.parametrize(
-    ("after", "waits"),
-    [
-        ("7", [7.0] * 3),
-        ("3600", []),
-        ("soon", None),
-    ],
-)
+@pytest.mark.parametrize(("after", "waits"), [("7", [7.0] * 3), ("3600", []), ("soon", None)])
 def test_a_server_says_how_long_to_wait(
     server: ModelServer, model: Model, pauses: list[float], after: str, waits: list[float] | None
 ) -> None:

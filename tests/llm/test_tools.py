@@ -8,18 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.llm.conftest import (
-    CALL,
-    PLAIN,
-    QUESTION,
-    SEARCH,
-    TEXT,
-    WANTED,
-)
+from tests.llm.conftest import CALL, PLAIN, QUESTION, SEARCH, TEXT, WANTED
 from tests.support.model_server import ModelServer, Response
-from vault_index.errors import (
-    ModelToolsError,
-)
+from vault_index.errors import ModelToolsError
 from vault_index.llm.backend import ASSISTANT, TOOL, USER, Question, ToolCall, Turn
 from vault_index.llm.metered import Model
 

@@ -44,11 +44,7 @@ def fired(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def home(
-    claude: Path,
-    api: MessagesApi,
-    tmp_path: Path,
-    fired: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    claude: Path, api: MessagesApi, tmp_path: Path, fired: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
     """A user with hooks and a CLAUDE.md in all the places that may have them."""
     home = tmp_path / "user"

@@ -15,22 +15,8 @@ from vault_index.entrypoints.web.markdown import MAX_CHARS, html_of
 
 PATH = "lessons/devops/heap.md"
 TAGS = {
-    *(
-        "p",
-        "span",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "ul",
-        "ol",
-        "li",
-        "blockquote",
-        "em",
-        "strong",
-        "code",
-        "pre",
-    ),
+    *("p", "span", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "em", "strong"),
+    *("code", "pre"),
     *("a", "hr", "br", "small", "div", "table", "thead", "tbody", "tr", "th", "td"),
 }
 ATTRIBUTES = {
@@ -75,19 +61,8 @@ TRICKS = [
 WORDS = (
     *("[", "](", ")", "![", "<", ">", "`", "```", "\n", "\n\n", "    ", "|", "|-|\n", "# ", "- "),
     *("> ", "1. ", '"', "'", "&", "&#106;", ";", "javascript:", "data:", "http://", "//", "\\"),
-    *(
-        "<script>",
-        "<img src=x onerror=y>",
-        "on",
-        "=",
-        "a",
-        "é",
-        "\x00",
-        "\u202e",
-        "*",
-        "_",
-        "---\n",
-    ),
+    *("<script>", "<img src=x onerror=y>", "on", "=", "a", "é", "\x00", "\u202e", "*"),
+    *("_", "---\n"),
 )
 
 

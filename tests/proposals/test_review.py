@@ -50,11 +50,7 @@ def ask(vault: Vault, question: api.Question[Any]) -> Any:
 
 def learned(vault: Vault, title: str = "Rotate the key", text: str = TEXT, **more: Any) -> str:
     """Propose what a session taught; return its id."""
-    values = {
-        "quotes": (QUOTE,),
-        "session": private_id(SESSION),
-        "why": "failed, then passed",
-    }
+    values = {"quotes": (QUOTE,), "session": private_id(SESSION), "why": "failed, then passed"}
     given = {"category_path": "ops", "fires_on": ["the installer refuses it"], **values, **more}
     proposed = review.propose(vault, draft.create(title, text, **given), {})
     assert proposed["status"] == review.WAITING

@@ -28,10 +28,7 @@ def read(*records: Any) -> list[Event]:
 
 def events_of(reader: Reader, records: Iterable[Any]) -> list[Event]:
     lines = [record if isinstance(record, str) else json.dumps(record) for record in records]
-    return [
-        *(event for line in lines for event in reader.events(line.encode())),
-        *reader.end(),
-    ]
+    return [*(event for line in lines for event in reader.events(line.encode())), *reader.end()]
 
 
 def kinds(*records: Any) -> list[str]:

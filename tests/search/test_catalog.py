@@ -129,7 +129,4 @@ def test_a_course_is_a_document_whose_lessons_say_their_numbers(
     vault = make_vault({"shell.md": numbered, "talk.md": talk})
     (course,) = client.ask(vault, api.document.courses())
     assert course.path == "lessons/shell.md"
-    assert [(each.number, each.title) for each in course.lessons] == [
-        (2, "Flags"),
-        (5, "Traps"),
-    ]
+    assert [(each.number, each.title) for each in course.lessons] == [(2, "Flags"), (5, "Traps")]

@@ -32,17 +32,8 @@ NAMES = (
         "command-name",
     ),
     *("bash-input", "local-command-stdout", "task-notification", "teammate-message", "lessons"),
-    *(
-        "antml:invoke",
-        "system-reminder",
-        "!--",
-        "![CDATA[",
-        "?xml",
-        "details",
-        "pre",
-        "_x",
-        "ｌessons",
-    ),
+    *("antml:invoke", "system-reminder", "!--", "![CDATA[", "?xml", "details", "pre"),
+    *("_x", "ｌessons"),
     *("／lessons", "\u212ala", "éa", "ﬁx"),
 )
 ATTACKS = [
@@ -135,8 +126,7 @@ def test_the_next_lesson_is_not_in_what_one_leaves_open(text: str, limit: int) -
     hit = replace(LESSON, text="x" + text)
     assert_neutral(injection([hit, LESSON], 2000), 2)
     assert_neutral(
-        injection([hit, LESSON], limit),
-        injection([hit, LESSON], limit).count("\n  lessons/"),
+        injection([hit, LESSON], limit), injection([hit, LESSON], limit).count("\n  lessons/")
     )
 
 

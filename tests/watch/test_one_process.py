@@ -66,9 +66,7 @@ def test_a_vault_is_opened_by_its_first_question(
 
 
 @pytest.mark.slow
-def test_a_vault_that_is_deleted_is_closed_and_the_other_stays(
-    vaults: tuple[Vault, Vault],
-) -> None:
+def test_a_vault_that_is_deleted_is_closed_and_the_other_stays(vaults: tuple[Vault, Vault]) -> None:
     first, second = vaults
     with watched(first) as state, watched(second):
         shutil.rmtree(first.root)

@@ -10,17 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from vault_index.watch import journal, schedule
-from vault_index.watch.schedule import (
-    Due,
-    Events,
-    Outcome,
-    Passed,
-    Phase,
-    State,
-    Stop,
-    Task,
-    Wait,
-)
+from vault_index.watch.schedule import Due, Events, Outcome, Passed, Phase, State, Stop, Task, Wait
 
 HEAD = "head"
 NOW = 0.0
@@ -64,12 +54,7 @@ LATER = NOW + 1.0
         (changed, 0.0, Events(full_asked=True, head=HEAD), Task.FULL_PASS),
         # where the system gives no events
         (settled, schedule.LOOK_SECONDS, Events(polling=True, head=HEAD), Task.FULL_PASS),
-        (
-            replace(settled, sweep_seconds=0.5),
-            9.0,
-            Events(polling=True, head=HEAD),
-            Wait(1.0),
-        ),
+        (replace(settled, sweep_seconds=0.5), 9.0, Events(polling=True, head=HEAD), Wait(1.0)),
         # another process writes
         (blocked, 0.0, NOTHING, Wait(schedule.RETRY_SECONDS)),
         (blocked, schedule.RETRY_SECONDS, NOTHING, Task.QUICK_PASS),
