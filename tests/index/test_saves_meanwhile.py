@@ -22,7 +22,7 @@ from vault_index import files
 from vault_index.edit import add, categories, import_lessons, update
 from vault_index.errors import ChangedError, VaultError, WriteError
 from vault_index.index.classifier import Proposal
-from vault_index.vault import open_vault
+from vault_index.vault import Vault, open_vault
 
 Hook = Callable[[str, Callable[[], object]], None]
 DECLARED = "---\ncategories: [a]\n---\nText.\n"
@@ -143,31 +143,27 @@ def test_import_that_fails_keeps_what_was_edited_since_it_wrote_it(make_vault: M
     assert tree_of(vault.lessons_dir).keys() == {"a/one.md", "c", "vault.toml"}
 
 
-def test_update_refuses_a_file_saved_meanwhile(make_vault: MakeVault, when_writing: Hook) -> None:
-    vault = make_vault({"x.md": lesson_text("X", "x")}, indexed=True)
-    when_writing("x.md", lambda: save(vault.lessons_dir / "x.md", "Saved.\n"))
-    with pytest.raises(ChangedError):
-        update.write(vault, "x", text="Changed.")
-    assert (vault.lessons_dir / "x.md").read_text() == "Saved.\n"
-
-
-def test_rm_refuses_a_file_saved_meanwhile(make_vault: MakeVault, when_writing: Hook) -> None:
-    vault = make_vault({"two.md": "# Two\n\nText.\n\n## Lesson: One\n\n1\n"}, indexed=True)
-    when_writing("two.md", lambda: save(vault.lessons_dir / "two.md", "Saved.\n"))
-    with pytest.raises(ChangedError):
-        update.delete(vault, "two#one")
-    assert tree_of(vault.lessons_dir)["two.md"] == b"Saved.\n"
-    assert tree_of(vault.lessons_dir).keys() == {"two.md", "vault.toml"}
-
-
-def test_add_does_not_overwrite_what_came_meanwhile(
-    make_vault: MakeVault, when_writing: Hook
+@pytest.mark.parametrize(
+    ("file", "error", "change"),
+    [
+        ("x.md", "changed meanwhile", lambda vault: update.write(vault, "x", text="Changed.")),
+        ("x.md", "changed meanwhile", lambda vault: update.delete(vault, "x#one")),
+        ("heap.md", "is there already", lambda vault: add.write(vault, b"Raise it.", title="Heap")),
+    ],
+)
+def test_a_change_of_one_file_leaves_what_was_saved_meanwhile(
+    make_vault: MakeVault,
+    when_writing: Hook,
+    file: str,
+    error: str,
+    change: Callable[[Vault], object],
 ) -> None:
-    vault = make_vault()
-    when_writing("heap.md", lambda: write(vault.lessons_dir / "heap.md", "Mine."))
-    with pytest.raises(VaultError, match="is there already"):
-        add.write(vault, b"Raise it.", title="Heap")
-    assert (vault.lessons_dir / "heap.md").read_text() == "Mine."
+    vault = make_vault({"x.md": "# X\n\nText.\n\n## Lesson: One\n\n1\n"}, indexed=True)
+    before = tree_of(vault.lessons_dir)
+    when_writing(file, lambda: save(vault.lessons_dir / file, "Saved.\n"))
+    with pytest.raises(VaultError, match=error):
+        change(vault)
+    assert tree_of(vault.lessons_dir) == before | {file: b"Saved.\n"}
 
 
 def test_a_kill_at_any_step_leaves_the_old_or_the_new(

@@ -102,8 +102,11 @@ def test_a_search_in_a_document_finds_nothing_else(make_vault: MakeVault, text_o
     )
     asked = Query("what is chunking", within="intro to ai course", min_score=-1.0)
     hits = query.run(open_vault(vault.root), asked).hits
-    assert hits[0].title == "Introduction to AI"
+    assert (hits[0].document, hits[0].title) == ("Introduction to AI", "What is chunking")
     assert {hit.path for hit in hits} == {"lessons/ai.md"}
+    with pytest.raises(VaultError, match="no document or category is called 'sailing'") as raised:
+        query.run(vault, Query("knots", within="sailing"))
+    assert raised.value.hint.startswith("name one of the nearest: ")
 
 
 def test_the_catalog_follows_the_files(make_vault: MakeVault) -> None:

@@ -253,9 +253,10 @@ def test_an_edit_is_kept_until_its_folder_is_removed(team: Vault, name: str) -> 
 def test_somebody_elses_skill_is_kept(team: Vault, tmp_path: Path) -> None:
     foreign = write(folder(team) / "SKILL.md", "# My own\n\nText.\n")
     assert built(team)[TAG].state == EDITED
-    own = write(tmp_path / NAME / "SKILL.md", foreign.read_text())
-    assert skills_build.copy(team, tmp_path)[str(tmp_path / NAME)] == skills_build.KEPT
-    assert NAME not in {Path(each).name for each in skills_build.remove(tmp_path)}
+    other = f"learned-{OTHER}"  # which was built
+    own = write(tmp_path / other / "SKILL.md", foreign.read_text())
+    assert skills_build.copy(team, tmp_path)[str(tmp_path / other)] == skills_build.KEPT
+    assert other not in {Path(each).name for each in skills_build.remove(tmp_path)}
     assert foreign.read_text() == own.read_text() == "# My own\n\nText.\n"
 
 
