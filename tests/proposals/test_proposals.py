@@ -114,10 +114,6 @@ def test_what_is_a_lesson_already_names_it_and_a_correction_of_it_waits(team: Va
         (f"The deploy key is {KEY}, it never changes.", "secret"),
         ("<<<<<<< HEAD\nours\n=======\ntheirs\n>>>>>>> other\n", "conflict-markers"),
         ("## Lesson: One\nFirst.\n\n## Lesson: Two\nSecond.", "one lesson"),
-        ("x " * 10_001, "20,002 characters"),
-        ("a\0b", "NUL"),
-        (" \n", "some text"),
-        (["a", "list"], "some text"),
     ],
 )
 def test_what_a_commit_would_refuse_is_refused_and_not_kept(
@@ -131,27 +127,12 @@ def test_what_a_commit_would_refuse_is_refused_and_not_kept(
 
 
 @pytest.mark.parametrize(
-    "more",
-    [
-        {"title": ""},
-        {"title": "t" * 201},
-        {"title": 3},
-        {"category": "../.."},
-        {"category": "/".join(["deep"] * 100)},
-        {"tags": "not a list"},
-        {"tags": [str(number) for number in range(21)]},
-        {"fires_on": ["x" * 501]},
-        {"by": None},
-        {"title": KEY},
-        {"tags": [KEY]},
-        {"fires_on": [f"use {KEY}"]},
-        {"by": KEY},
-    ],
+    "more", [{"title": KEY}, {"tags": [KEY]}, {"fires_on": [f"use {KEY}"]}, {"by": KEY}]
 )
-def test_other_values_have_bounds_too_and_hold_no_secret(
+def test_secrets_are_looked_for_in_every_value(
     team: Vault, own_world: Path, more: dict[str, Any]
 ) -> None:
-    with pytest.raises(VaultError, match="secret" if KEY in str(more) else "."):
+    with pytest.raises(VaultError, match="secret"):
         proposed(team, **more)
     assert waiting(team) == []
     assert not holding(own_world, KEY)

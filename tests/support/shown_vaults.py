@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.support.commands import Ran, run
 from tests.support.files import write
@@ -40,7 +41,7 @@ class ShownVault:
 
     def propose(self, title: str, text: str, **more: object) -> str:
         """Propose what a session taught; return its id."""
-        given = {"category_path": "ops", "session": private_id("b7c1"), **more}
+        given: dict[str, Any] = {"category_path": "ops", "session": private_id("b7c1"), **more}
         proposed = review.propose(self.vault, draft.create(title, text, **given), {})
         assert proposed["status"] == review.WAITING, proposed["status"]
         return str(proposed["id"])

@@ -39,6 +39,7 @@ TITLE_WORDS = (5, 10)
 MIN_TYPED_WORDS = 3  # of a title in the words of a person: "Never retry a 409"
 CONFIDENCE = (1, 5)
 MAX_TEXT_CHARS = 6_000
+MAX_LINE_CHARS = 500  # of a failure
 MAX_QUOTES, MAX_PROMPTS, MAX_ERROR_LINES = 3, 3, 2
 MAX_TAGS = 8
 MAX_COMPARED = 5  # waiting proposals whose vectors are compared: those with most words in common
@@ -206,7 +207,7 @@ def _failed_lines(entry: Entry, material: Material) -> list[str]:
                 line
                 for line in failed.lines
                 if failure.is_specific(line)
-                and len(line) <= draft.MAX_MEMBER_CHARS
+                and len(line) <= MAX_LINE_CHARS
                 and any(failure.normalise(line) in text for text in quoted)
             ]
     return list(dict.fromkeys(lines))

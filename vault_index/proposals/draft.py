@@ -29,11 +29,6 @@ from vault_index.lesson.parse import parse_file
 from vault_index.text import failure
 
 KEY = "proposal"
-MAX_TITLE_CHARS = 200
-MAX_TEXT_CHARS = 20_000  # as much as `check` finds too long for a lesson; an agent gets far less
-MAX_MEMBERS = 20  # tags, prompts
-MAX_MEMBER_CHARS = 500
-MAX_BY_CHARS = 80
 MIN_IDENTITY_WORDS = 8  # of a text: a shorter one may be said under many titles
 ID_BYTES = 4
 # in the frontmatter as a lesson has them, and in the key `proposal`
@@ -98,41 +93,35 @@ class Proposal:
 
 
 def create(
-    title: Any,
-    text: Any,
-    category_path: Any = "",
-    tags: Any = (),
-    fires_on: Any = (),
-    by: Any = "",
+    title: str,
+    text: str,
+    category_path: str = "",
+    tags: Sequence[str] = (),
+    fires_on: Sequence[str] = (),
+    by: str = "",
     **learned: Any,
 ) -> Proposal:
-    """Return the proposal of what a client sent. Raises VaultError for what is missing or too long.
-
-    `learned` are further fields of what our own analysis made, as `Proposal` has them.
-    """
-    title, body, by = _line("title", title), _text(text), _line("name of who proposes it", by)
-    if not title:
-        raise VaultError("a proposal needs a title", "name what was learned in a line")
-    if len(title) > MAX_TITLE_CHARS:
-        hint = f"shorten it to {MAX_TITLE_CHARS} characters"
-        raise VaultError(f"the title has {len(title):,} characters", hint)
-    filed = category.normalise(_line("category", category_path))
-    if category_path and not filed:
-        hint = "name one such as devops/ci-cd, or none"
-        raise VaultError(f"not a category: {str(category_path)!r:.80}", hint)
-    if len(filed) > MAX_TITLE_CHARS:
-        raise VaultError("the category is too long", "name one such as devops/ci-cd, or none")
+    """Return a new proposal, without what a file cannot hold. `learned` are further fields of it."""
+    title, body = _line(title), _clean(text.replace("\r\n", "\n").replace("\r", "\n")).strip()
     return Proposal(
         id=id_of(title, body),
         title=title,
         text=body,
-        category=filed,
-        tags=_members("tags", tags),
-        fires_on=_members("fires_on", fires_on),
-        by=by[:MAX_BY_CHARS],
+        category=category.normalise(category_path),
+        tags=tuple(dict.fromkeys(map(_line, tags))),
+        fires_on=tuple(dict.fromkeys(map(_line, fires_on))),
+        by=_line(by),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         **learned,
     )
+
+
+def _clean(text: str) -> str:
+    return failure.without_escapes(text).encode("utf-8", "replace").decode().replace("\0", " ")
+
+
+def _line(text: str) -> str:
+    return " ".join(_clean(text).split())
 
 
 def to_bytes(proposal: Proposal) -> bytes:
@@ -201,36 +190,6 @@ def id_of(title: str, text: str) -> str:
 def words(text: str) -> list[str]:
     """Return the words of a text, without case, marks and the ways to write one character."""
     return re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold())
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise VaultError("a proposal needs some text", "write what was learned, and why")
-    if len(value) > MAX_TEXT_CHARS:
-        hint = f"shorten it to {MAX_TEXT_CHARS:,} characters, or split it"
-        raise VaultError(f"the text has {len(value):,} characters", hint)
-    lines = failure.without_escapes(value).replace("\r\n", "\n").replace("\r", "\n")
-    lines = lines.encode("utf-8", "replace").decode()
-    if "\0" in lines:
-        raise VaultError("the text holds NUL characters", "write plain text")
-    return lines.strip()
-
-
-def _line(name: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise VaultError(f"the {name} is no text", "write plain text")
-    plain = failure.without_escapes(value).encode("utf-8", "replace").decode()
-    return " ".join(plain.replace("\0", " ").split())
-
-
-def _members(name: str, values: Any) -> tuple[str, ...]:
-    if not isinstance(values, (list, tuple)):
-        raise VaultError(f"{name} is no list", "write a list of texts")
-    members = tuple(dict.fromkeys(filter(None, (_line(name, value) for value in values))))
-    if len(members) > MAX_MEMBERS or any(len(member) > MAX_MEMBER_CHARS for member in members):
-        hint = f"shorten it to {MAX_MEMBERS} of at most {MAX_MEMBER_CHARS} characters each"
-        raise VaultError(f"{name} is too long", hint)
-    return members
 
 
 def _tuple(values: Any) -> tuple[Any, ...]:
