@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from vault_index.journal.record import FIELDS, OBSERVATION, PROMPT, SUMMARY, Rec
 from vault_index.lesson.file import hash_of
 from vault_index.lesson.parse import moment
 from vault_index.store import filters, manifest, ownership
-from vault_index.store.lance import Table
+from vault_index.store.lance import COMPACT_AFTER, Table
 from vault_index.store.manifest import FileEntry, Manifest, ReadFile
 from vault_index.store.reader import Reader
 from vault_index.store.schema import JOURNAL, JournalRow
@@ -149,7 +149,6 @@ BATCH_ROWS = 1024  # about eight seconds of embedding between two commits
 WORDS_ROWS = 4096  # without an embedder: a commit costs more than its rows
 FOLDED_ROWS = 500  # full text looks through the rows that are newer than its index: 40 ms per 1,000
 SMALL_ROWS = 20_000  # up to there it takes a tenth of a second
-_WAITING = "waiting"  # rows that the table's indexes do not have yet, in the manifest
 _FORGOTTEN = "something was forgotten"
 
 
@@ -231,23 +230,20 @@ def tidy(journal: Journal) -> bool:
             return False
         known = load_manifest(journal, index)
         is_tidy = Table(index, known.dimension, JOURNAL).tidy()
-        if manifest.is_dirty(index):
-            manifest.touch(index)
-        else:
-            _save_folded(journal, index, known)
+        _reopen(journal, index, known)
         return is_tidy
 
 
-def _save_folded(journal: Journal, index: Path, known: Manifest) -> None:
-    """Note that no rows wait, which makes readers leave the version that they have open.
+def _reopen(journal: Journal, index: Path, known: Manifest) -> None:
+    """Make readers leave the version that they have open, once ours has read the one after it.
 
-    It is read into memory before that: all rows may be in other places, which takes two seconds.
+    All rows may be in other places, which takes two seconds.
     """
     last, table = journal.opened, None
     if last and last.store.index == index:
         table = Reader(index, known.dimension, JOURNAL)
         table.load()
-    manifest.save(index, replace(known, derived={_WAITING: "0"}))
+    manifest.touch(index)
     if table is not None:
         version = manifest.version(index)
         journal.opened = OpenJournal(table, known.embedder, len(known.files), version)
@@ -314,14 +310,12 @@ class Sessions(Source[Changes, JournalStats]):
 
         read = _read(self.journal, work.manifest, due)
         after = writer.write(work.manifest, read, due, work.changes.removed, tell)
-        waiting = written + int(after.derived.get(_WAITING, 0))
-        after = replace(after, derived={_WAITING: str(waiting)})
         manifest.save(work.index, after)  # readers see it from now on
-        # a small table takes in new rows at once; in a large one that takes a second or two, and
-        # readers have the rows before
-        if waiting >= FOLDED_ROWS or (waiting > 0 and table.count() <= SMALL_ROWS):
+        # a small table takes in new rows at once; in a large one that takes a second or two
+        is_due = written >= FOLDED_ROWS or table.count_versions() > COMPACT_AFTER
+        if is_due or (written and table.count() <= SMALL_ROWS):
             table.fold()
-            _save_folded(self.journal, work.index, after)
+            _reopen(self.journal, work.index, after)
         return JournalStats(
             added=done["added"],
             changed=done["changed"],

@@ -8,7 +8,6 @@ before a text that follows much work. Its narrative is what the agent said, word
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -40,10 +39,9 @@ from vault_index.transcripts.moments import (
 MIN_CALLS = 3  # of a part of a turn: never an observation for a call
 MAX_CALLS = 40  # a text after so many begins another part
 MAX_CHARS = 6_000  # and one after so many characters of narrative
-LONG_ANSWER = 800  # characters of a text that is an observation of its own when changes follow
 CONTEXT_CHARS = 800  # of what the agent had said before a prompt
 MAX_SEARCHES = 12  # the last ones
-MAX_COMMANDS, COMMAND_CHARS = 20, 400  # kept of an observation, and of a command
+MAX_COMMANDS, COMMAND_CHARS = 50, 400  # kept of an observation, and of a command
 MAX_FACTS, FACT_CHARS = 8, 300
 MAX_ERRORS, FIRST_LINES, LAST_LINES, LINE_CHARS = 6, 4, 8, 240
 MIN_EXPLANATION = 120  # characters of an answer that explains how something works
@@ -53,10 +51,9 @@ MAX_FILES = 500
 MAX_LINES, FIELD_CHARS = 8, 300  # of a field of a summary, and of a line
 REQUESTS = 3  # prompts that say what a session is about
 SUMMARY_FILES = 12
-MIN_TITLE = 12  # characters; a shorter first sentence takes the next one with it
+MIN_TITLE = 12  # bytes; a shorter sentence, such as "great!", is none
 LONG_PASTE = 8_000  # characters
 _PLAN = "Implement the following plan:"
-_IS_UTC = re.compile(r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\d\.\d{3}Z", re.ASCII).fullmatch
 _T = TypeVar("_T")
 
 
@@ -138,8 +135,6 @@ def utc(at: str) -> str:
     """Return a time as ISO 8601 in UTC, "" for another text."""
     try:
         moment = datetime.fromisoformat(at)
-        if _IS_UTC(at):
-            return at
         moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         return ""
@@ -151,18 +146,8 @@ def title_of_prompt(text: str) -> str:
     lines = [line for line, _ in vocabulary.plain_lines(text.removeprefix(_PLAN))] or [text]
     if len(text) > LONG_PASTE and len(lines[-1]) < 300:
         lines = lines[::-1]
-    split = (vocabulary.split_sentences(line) for line in lines[:20])
-    sentences = [text for text in chain.from_iterable(split) if any(map(str.isalnum, text))]
-    for place, sentence in enumerate(sentences):
-        if len(sentence) >= MIN_TITLE or place + 1 == len(sentences):
-            return blocks.one_line(sentence if place == 0 else _joined(sentences[: place + 1]))
-    return blocks.one_line(text)
-
-
-def _joined(sentences: Sequence[str]) -> str:
-    """Return what is too short for a title with what follows it, unless it only announces that."""
-    *begin, last = sentences
-    return " ".join([*(text for text in begin if not text.endswith(":")), last])
+    sentences = chain.from_iterable(map(vocabulary.split_sentences, lines[:20]))
+    return blocks.one_line(next((one for one in sentences if len(one.encode()) >= MIN_TITLE), text))
 
 
 class _Part:
@@ -197,22 +182,19 @@ class _Part:
 
 
 def _parts(steps: Sequence[Moment]) -> list[list[Moment]]:
-    """Return the steps of a turn, cut where the work turns."""
+    """Return the steps of a turn, cut where the work turns: at a text after much of it, or its end."""
     parts: list[list[Moment]] = [[]]
     calls = chars = 0
-    for step, is_ahead in zip(steps, _counts_ahead(steps), strict=True):
+    for step in steps:
         is_text = step.kind == AGENT
         is_full = calls >= MAX_CALLS or chars >= MAX_CHARS
-        if is_text and is_ahead and calls >= MIN_CALLS and (is_full or _is_end(parts[-1])):
+        if is_text and calls >= MIN_CALLS and (is_full or _is_end(parts[-1])):
             parts.append([])
             calls = chars = 0
         parts[-1].append(step)
         calls += not is_text
         chars += len(step.text) if is_text else 0
-        if is_text and is_ahead and calls >= MIN_CALLS and len(step.text) >= LONG_ANSWER:
-            parts.append([])
-            calls = chars = 0
-    if len(parts) > 1 and sum(step.is_call for step in parts[-1]) < MIN_CALLS:
+    if len(parts) > 1 and calls < MIN_CALLS:
         last = parts.pop()
         parts[-1] += last
     return parts
@@ -225,17 +207,6 @@ def _is_end(part: Sequence[Moment]) -> bool:
         return False
     fixed = {passed for _, passed in moments.repairs(calls)}
     return bool(calls[-1].commits) or len(calls) - 1 in fixed
-
-
-def _counts_ahead(steps: Sequence[Moment]) -> list[bool]:
-    """Return for each step whether work of weight follows: changes, or as many calls as make a part."""
-    result, edits, calls = [], 0, 0
-    for step in reversed(steps):
-        result.append(edits > 0 or calls > MAX_CALLS)
-        if step.is_call:
-            calls += 1
-            edits += step.is_change
-    return result[::-1]
 
 
 def _record(part: _Part, record_id: str, turn: Sequence[Moment]) -> Record:
@@ -317,11 +288,10 @@ def _facts(part: _Part, modified: Sequence[str]) -> Iterator[str]:
 
 
 def _conclusions(texts: Sequence[str]) -> list[str]:
-    """Return up to four sentences that conclude, of the texts that are longest, in their order."""
-    longest = sorted(texts, key=len, reverse=True)[:3]
-    chosen = []
+    """Return up to four sentences that conclude, two of a text at most."""
+    chosen = list[str]()
     for text in texts:
-        if text in longest and len(text) >= MIN_CONCLUSION:
+        if len(text) >= MIN_CONCLUSION:
             good = [line for line in vocabulary.sentences(text) if _is_statement(line, 40)]
             chosen += [line for line in good if vocabulary.concludes(line)][:2] or good[:1]
     return chosen[:4]
@@ -357,22 +327,15 @@ def _uuids(part: _Part) -> tuple[str, ...]:
 
 
 def _commands(calls: Iterable[Moment]) -> tuple[Command, ...]:
-    """Return the commands: those that failed, check or commit first, if there are too many."""
-    commands: list[tuple[bool, Command]] = []
-    for call in calls:
-        if call.command and call.kind != OPEN:
-            failed = call.has_failed
-            text = vocabulary.head(call.command, COMMAND_CHARS)
-            output = edges(call.text) if failed else ""
-            matters = failed or tools.is_check(text) or tools.is_commit(text)
-            commands.append((matters, Command(text, call.status, failed, output)))
-    room = MAX_COMMANDS - sum(matters for matters, _ in commands)
-    chosen = []
-    for matters, command in commands:
-        if matters or room > 0:
-            chosen.append(command)
-            room -= not matters
-    return tuple(_unique(chosen)[-MAX_COMMANDS:])
+    ran = (call for call in calls if call.command and call.kind != OPEN)
+    commands = (
+        Command(
+            *(vocabulary.head(call.command, COMMAND_CHARS), call.status, call.has_failed),
+            output=edges(call.text) if call.has_failed else "",
+        )
+        for call in ran
+    )
+    return tuple(_unique(commands)[-MAX_COMMANDS:])
 
 
 def _errors(calls: Iterable[Moment]) -> tuple[str, ...]:
