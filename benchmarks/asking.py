@@ -217,9 +217,7 @@ def _cited(outcomes: list[tuple[bool, bool]], name: str) -> Iterator[Row]:
 
 
 def _asked(vault: Vault, prompt: LabelledPrompt, model: Any) -> Answer:
-    def search(wanted: Wanted) -> SearchResult:
-        return find(vault, wanted.query, seen=wanted.seen)
-
+    search = partial(find, vault)
     return respond.answer(prompt.query, model, search, lambda _: None, max_searches=2)
 
 
@@ -236,7 +234,7 @@ def _times(vault: Vault, prompts: list[LabelledPrompt]) -> Iterator[Row]:
             question = api.asking.search(wanted=Wanted(prompt.query, best=best))
             values = api.answer(vault, question)
             parts[name].append(1000 * (time.perf_counter() - began))
-        result, reader = find(vault, prompt.query), cast(Any, Reader())
+        result, reader = find(vault, Wanted(prompt.query)), cast(Any, Reader())
         began = time.perf_counter()
         respond.answer(prompt.query, reader, partial(_same, result), lambda _: None)
         parts["all but the search and the model"].append(1000 * (time.perf_counter() - began))

@@ -15,6 +15,7 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from benchmarks import instruments
@@ -23,7 +24,7 @@ from tests.llm.llama_server import llama_server
 from vault_index import api, client, llm
 from vault_index.api.learn import lessons_by
 from vault_index.ask import respond
-from vault_index.ask.passages import SearchResult, Wanted, find
+from vault_index.ask.passages import find
 from vault_index.ask.respond import Answer
 from vault_index.config import Config, LlmTable
 from vault_index.embed import download
@@ -143,9 +144,7 @@ def _answer(vault: Vault, name: str, text: str) -> tuple[Answer, list[str]]:
 
     model.converse = listening  # type: ignore[method-assign]  # to hear what is struck later
 
-    def search(wanted: Wanted) -> SearchResult:
-        return find(vault, wanted.query, seen=wanted.seen)
-
+    search = partial(find, vault)
     answer = respond.answer(text, model, search, lambda _: None, max_searches=2)
     return answer, written
 

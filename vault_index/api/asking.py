@@ -129,8 +129,7 @@ def _search_of(
 @question
 def search(vault: Vault, wanted: Wanted) -> SearchResult:
     """Find the passages for a question: see `ask.passages.find`."""
-    text, named = wanted.query, (wanted.document, wanted.lesson_number, wanted.category)
-    return passages.find(vault, text, *named, seen=wanted.seen, best=wanted.best)
+    return passages.find(vault, wanted)
 
 
 def _open(vault: Vault, name: str) -> tuple[Model | None, SettingsError | None]:

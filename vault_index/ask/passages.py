@@ -48,6 +48,26 @@ CANDIDATES = 12  # hits of which the trusted ones become passages
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """A search for a question; names of places may be misspelt or in part.
+
+    `seen` are passages that the asker has already, each as lesson, begin and end: the search reads on
+    beside them. With `best` each passage has the sentences that answer.
+    """
+
+    query: str
+    document: str = ""
+    lesson_number: int | None = None
+    category: str = ""
+    kind: str = LESSONS
+    since: str = ""  # of the journal: a day, as `until`
+    until: str = ""
+    project: str = ""
+    seen: tuple[tuple[str, int, int], ...] = ()
+    best: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Passage:
     """A passage of the vault, or a record of the journal. `number` is how an answer cites it: [1]."""
 
@@ -100,29 +120,19 @@ class _Place:
     notes: tuple[str, ...] = ()
 
 
-def find(
-    vault: Vault,
-    text: str,
-    document: str = "",
-    lesson_number: int | None = None,
-    category: str = "",
-    *,
-    seen: Sequence[tuple[str, int, int]] = (),
-    best: bool = False,
-) -> SearchResult:
-    """Search the lessons for a question; names of places may be misspelt or in part.
+def find(vault: Vault, wanted: Wanted) -> SearchResult:
+    """Search the lessons for a question.
 
-    An unknown name narrows nothing, and a note says so. `seen` are passages that the asker has already:
-    the search reads on beside them. With `best` each passage has the sentences that answer. The vaults
-    above are searched, too, unless a document is named. Raises IndexStateError without an index.
+    An unknown name narrows nothing, and a note says so. The vaults above are searched, too, unless a
+    document is named. Raises IndexStateError without an index.
     """
-    here = _find(vault, text, _place(vault, document, lesson_number, category), seen, best)
+    here = _find(vault, wanted)
     farther: list[Passage] = []
-    for place, other in [] if document else above.opened(vault):
-        known = [(own, start, end) for id, start, end in seen for own in place.own([id])]
+    for place, other in [] if wanted.document else above.opened(vault):
+        known = [(own, start, end) for id, start, end in wanted.seen for own in place.own([id])]
+        asked = replace(wanted, lesson_number=None, seen=tuple(known))
         with suppress(VaultError):  # it has no index yet: `lessons vaults` says so
-            passages = _find(other, text, _place(other, "", None, category), known, best)
-            for each in passages.passages:
+            for each in _find(other, asked).passages:
                 id, path = place.marked(each.id, each.path)
                 farther.append(replace(each, id=id, path=path))
     if not farther:
@@ -132,20 +142,19 @@ def find(
         every.setdefault(each.text, each)
     ranked = sorted(every.values(), key=lambda each: -each.score)
     strong = [each for each in ranked if not each.is_weak][:MAX_PASSAGES]
-    weak = [each for each in ranked if each.is_weak][: _room_for_weak(strong, best)]
+    weak = [each for each in ranked if each.is_weak][: _room_for_weak(strong, wanted)]
     return replace(here, passages=(*strong, *weak))
 
 
-def _room_for_weak(strong: Sequence[Passage], best: bool) -> int:
-    return 0 if best and strong else min(MAX_WEAK, MAX_PASSAGES - len(strong))
+def _room_for_weak(strong: Sequence[Passage], wanted: Wanted) -> int:
+    return 0 if wanted.best and strong else min(MAX_WEAK, MAX_PASSAGES - len(strong))
 
 
-def _find(
-    vault: Vault, text: str, place: _Place, seen: Sequence[tuple[str, int, int]], best: bool
-) -> SearchResult:
+def _find(vault: Vault, wanted: Wanted) -> SearchResult:
+    place = _place(vault, wanted)
     asked = Query(
-        f"{text} {place.extra}".strip(),
-        CANDIDATES + len(seen),
+        f"{wanted.query} {place.extra}".strip(),
+        CANDIDATES + len(wanted.seen),
         categories=(place.category,) if place.category else (),
         within=place.document,
         lesson=place.number,
@@ -154,11 +163,11 @@ def _find(
     )
     lesson = place.lesson
     hits, near = (_lesson(vault, asked, lesson), []) if lesson else _divided(vault, asked)
-    made = _passages(vault, text, select.only_trusted(vault, hits), seen, MAX_PASSAGES)
-    room = _room_for_weak(made, best)
-    weak = _passages(vault, text, select.only_trusted(vault, near), seen, room) if room else []
-    if best:
-        chosen = citations.best(vault, text, [each.text for each in made])
+    made = _passages(vault, wanted, select.only_trusted(vault, hits), MAX_PASSAGES)
+    room = _room_for_weak(made, wanted)
+    weak = _passages(vault, wanted, select.only_trusted(vault, near), room) if room else []
+    if wanted.best:
+        chosen = citations.best(vault, wanted.query, [each.text for each in made])
         made = [replace(each, best=own) for each, own in zip(made, chosen, strict=True)]
     made += [replace(each, is_weak=True) for each in weak]
     return SearchResult(tuple(made), place.title, place.notes)
@@ -186,12 +195,12 @@ def _lesson(vault: Vault, asked: Query, lesson: str) -> list[Hit]:
 # places
 
 
-def _place(vault: Vault, document: str, number: int | None, filed: str) -> _Place:
+def _place(vault: Vault, wanted: Wanted) -> _Place:
     """Return where a question is to be searched, and notes on the names that nothing has."""
-    notes: list[str] = []
-    within = _named(vault, document, notes)
-    extra = document.strip() if within is None else ""
-    below = _category(vault, filed, notes)
+    notes, number = list[str](), wanted.lesson_number
+    within = _named(vault, wanted.document, notes)
+    extra = wanted.document.strip() if within is None else ""
+    below = _category(vault, wanted.category, notes)
     if within is not None and within.kind == CATEGORY:
         below, within = below or within.path, None
     if within is None:
@@ -234,13 +243,7 @@ def _category(vault: Vault, name: str, notes: list[str]) -> str:
 # passages
 
 
-def _passages(
-    vault: Vault,
-    question: str,
-    hits: Sequence[Hit],
-    seen: Sequence[tuple[str, int, int]],
-    most: int,
-) -> list[Passage]:
+def _passages(vault: Vault, wanted: Wanted, hits: Sequence[Hit], most: int) -> list[Passage]:
     """Return the passages of hits that are not seen yet, with the outlines of long lessons."""
     where = filters.wholes_of([hit.lesson_id for hit in hits])
     rows = vault.open_index().store.rows(("lesson_id", "text"), where)
@@ -252,11 +255,11 @@ def _passages(
             break
         whole = wholes.get(hit.lesson_id, hit.text)
         whole = whole if hit.text in whole else hit.text
-        spans = [(begin, end) for id, begin, end in seen if id == hit.lesson_id]
-        place = _unseen(question, hit, whole, spans)
+        spans = [(begin, end) for id, begin, end in wanted.seen if id == hit.lesson_id]
+        place = _unseen(wanted.query, hit, whole, spans)
         if place is None:
             continue
-        passage = _passage(vault, question, hit, whole, *place)
+        passage = _passage(vault, wanted.query, hit, whole, *place)
         made.append(passage)
         if not spans and len(made) <= MAX_BESIDE_OUTLINES < most:
             outlines += filter(None, [_outline(passage, whole)])
@@ -475,22 +478,6 @@ SEARCH = Tool(
         "required": ["query"],
     },
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """A search that a model asks for."""
-
-    query: str
-    document: str = ""
-    lesson_number: int | None = None
-    category: str = ""
-    kind: str = LESSONS
-    since: str = ""  # of the journal: a day, as `until`
-    until: str = ""
-    project: str = ""
-    seen: tuple[tuple[str, int, int], ...] = ()  # what the asker has already: lesson, begin, end
-    best: bool = False  # for a person: with the sentences that answer, and no more than that
 
 
 def wanted(call: ToolCall) -> Wanted | str:
