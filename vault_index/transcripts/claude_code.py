@@ -15,18 +15,11 @@ from typing import Any
 from vault_index.transcripts import events, vocabulary
 from vault_index.transcripts.events import Event
 
-# Record types that hold no event: snapshots, titles, settings, and attachments other than a prompt.
+# Record types that hold no event: snapshots, titles, settings.
 SILENT = frozenset(
     "progress file-history-snapshot file-history-delta last-prompt permission-mode ai-title mode"
     " pr-link summary atis-latch custom-title agent-name tag api-request api-request-blob tools-used"
-    " cost-state queue-operation attachment system user assistant".split()
-)
-# Those of them that a line names among its first values, so that it needs no parser.
-_UNPARSED = frozenset(
-    kind.encode() for kind in SILENT - {"queue-operation", "attachment", "user", "assistant"}
-)
-_TYPE = re.compile(
-    rb"""\{(?:"\w+":(?:"[^"\\]{0,500}"|null|true|false|[\d.]{1,30}),){0,30}"type":"([\w-]+)["]"""
+    " cost-state system".split()
 )
 FORGOTTEN_RECORDS = 1000  # a queued prompt that was not taken in so many was lost with its process
 TRACE_RECORDS = 10  # after its removal from the queue a prompt has its record within so many
@@ -65,10 +58,10 @@ class Reader(events.Reader):
         return self._queue.is_empty
 
     def events(self, line: bytes) -> Iterator[Event]:
-        if _is_silent(line):
-            return
         for record in self.records(line):
             kind = str(record.get("type"))
+            if kind in SILENT:
+                continue
             if self._of_subagent:  # as if it were of a session
                 record |= {"isSidechain": False, "entrypoint": "sdk"}
             yield from self._queue.untraced()
@@ -85,19 +78,11 @@ class Reader(events.Reader):
                         yield event
             elif kind == "queue-operation":
                 self._queue.operation(record)
-            elif kind not in SILENT:
+            else:
                 self.unread += 1
 
     def end(self) -> Iterator[Event]:
         yield from self._queue.untraced(at_end=True)
-
-
-def _is_silent(line: bytes) -> bool:
-    """Whether a line holds no event, by its first bytes alone; False where they do not say."""
-    match = _TYPE.match(line)
-    kind = match[1] if match else b""
-    is_no_prompt = kind == b"attachment" and b"queued_command" not in line
-    return (is_no_prompt or kind in _UNPARSED) and b'}{"' not in line
 
 
 @dataclass(slots=True)
