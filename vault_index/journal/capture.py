@@ -301,12 +301,11 @@ _END = ".,:"  # of a sentence, not of a path
 
 
 class Exclude:
-    """Knows which paths are excluded: `globs` of the settings, and what git ignores, asked once."""
+    """Knows which paths are excluded: `globs` of the settings, and what git ignores."""
 
     def __init__(self, globs: Iterable[str] = ()) -> None:
         self._globs = [*globs]
         self._is_listed = glob_matcher(self._globs)
-        self._ignored: dict[tuple[Path, str], bool] = {}
 
     def apply(self, there: Iterable[Moment], folder: str) -> tuple[Moment, ...]:
         """Return moments of a session in a folder that tell nothing of what is excluded."""
@@ -320,23 +319,21 @@ class Exclude:
             whole = os.path.join(folder, name)  # noqa: PTH118  # text, as pathlib is several times slower
             if self._is_listed(name, os.path.normpath(whole)):
                 out.add(name)
-        out |= self._ignored_by(top, folder, names - out) if top else set()
+        out |= _ignored_by(top, folder, names - out) if top else set()
         return tuple(filter(None, (_without(each, out) for each in moments))) if out else moments
 
-    def _ignored_by(self, top: Path, folder: str, names: set[str]) -> set[str]:
-        places: dict[str, str] = {}  # name -> path below the top
-        for name in names:
-            # Path raises for ~nobody and is several times slower: a session names thousands
-            whole = os.path.join(folder, os.path.expanduser(name))  # noqa: PTH111, PTH118
-            above, last = os.path.split(os.path.normpath(whole))
-            real = f"{os.path.realpath(above).rstrip('/')}/{last}"
-            if real.startswith(f"{top}/") and "/.git/" not in f"{real}/":
-                places[name] = real.removeprefix(f"{top}/")
-        new = {path for path in places.values() if (top, path) not in self._ignored}
-        if new:
-            ignored = git.ignored(top, new)
-            self._ignored |= {(top, path): path in ignored for path in new}
-        return {name for name, path in places.items() if self._ignored[top, path]}
+
+def _ignored_by(top: Path, folder: str, names: set[str]) -> set[str]:
+    places: dict[str, str] = {}  # name -> path below the top
+    for name in names:
+        # Path raises for ~nobody and is several times slower: a session names thousands
+        whole = os.path.join(folder, os.path.expanduser(name))  # noqa: PTH111, PTH118
+        above, last = os.path.split(os.path.normpath(whole))
+        real = f"{os.path.realpath(above).rstrip('/')}/{last}"
+        if real.startswith(f"{top}/") and "/.git/" not in f"{real}/":
+            places[name] = real.removeprefix(f"{top}/")
+    ignored = git.ignored(top, {*places.values()}) if places else ()
+    return {name for name, path in places.items() if path in ignored}
 
 
 def _names_in(moment: Moment) -> set[str]:

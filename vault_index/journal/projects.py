@@ -185,9 +185,9 @@ def _is_same(old: str, new: str) -> bool:
 
 def _place_of(folder: str) -> str:
     """Return the folder that names the project around one, even if that is gone: the main work tree."""
-    cleaned = _clean(folder)
-    if not cleaned.startswith("/"):
-        return cleaned
+    if not folder.startswith("/"):  # a path of another system
+        return folder
+    cleaned = os.path.realpath(folder)
     there = Path(cleaned)
     while not there.is_dir() and there != there.parent:
         there = there.parent
@@ -198,11 +198,6 @@ def _place_of(folder: str) -> str:
     if common is None:
         return str(top)
     return str(common.parent if common.name == ".git" else common)
-
-
-def _clean(folder: str) -> str:
-    """Return a folder without links and needless parts; a path of another system as it is."""
-    return os.path.realpath(folder) if folder.startswith("/") else folder
 
 
 @functools.lru_cache(maxsize=256)

@@ -137,7 +137,7 @@ def summary(config: Config, vault: str = "") -> dict[str, Any]:
     something did, or that died. The cost is what models said it was.
     """
     there = runs(config, vault)
-    usage = sum((_usage(each) for each in there), Usage())
+    usage = sum((Usage(**each.usage) for each in there), Usage())
     last = there[-1] if there else None
     return {
         "runs": len(there),
@@ -154,8 +154,3 @@ def summary(config: Config, vault: str = "") -> dict[str, Any]:
         "auto": config[LearnTable].auto,
         "model": config[LearnTable].model,
     }
-
-
-def _usage(run: Run) -> Usage:
-    names = Usage.__dataclass_fields__
-    return Usage(**{name: value for name, value in run.usage.items() if name in names})

@@ -50,7 +50,7 @@ from vault_index.lesson.passages import text_of
 from vault_index.llm.backend import Usage
 from vault_index.proposals import draft, review
 from vault_index.transcripts import events, vocabulary
-from vault_index.transcripts.moments import PERSON, Moment
+from vault_index.transcripts.moments import PERSON
 from vault_index.vault import Vault
 
 if TYPE_CHECKING:
@@ -223,14 +223,14 @@ def _request(material: Material, caller: Caller) -> Request:
     return Request(
         project=material.project,
         date=material.began[:10],
-        language=vocabulary.language_of(each.text for each in material.moments if _is_typed(each)),
+        language=vocabulary.language_of(
+            each.text
+            for each in material.moments
+            if each.kind == PERSON and each.origin in events.TYPED
+        ),
         categories=compared.get("categories", ()),
         lessons=[each[1] for each in compared.get("closest", ())],
     )
-
-
-def _is_typed(moment: Moment) -> bool:
-    return moment.kind == PERSON and moment.origin in events.TYPED
 
 
 def _analyse(work: _Work) -> dict[str, Any]:

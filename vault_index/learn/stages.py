@@ -143,8 +143,8 @@ class Planned:
 
 def names(config: Config) -> tuple[str, ...]:
     """Return the stages of an analysis. Raises SettingsError."""
-    if config[LearnTable].stages not in (0, 1, 4):
-        raise SettingsError(f"learn.stages is {config[LearnTable].stages}", "set it to 4, 1 or 0")
+    if config[LearnTable].stages not in (1, 4):
+        raise SettingsError(f"learn.stages is {config[LearnTable].stages}", "set it to 1 or 4")
     return FOUR if config[LearnTable].stages == 4 else ONE
 
 

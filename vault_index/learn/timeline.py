@@ -75,15 +75,12 @@ def of_session(
             corrects = each.is_correction and each.origin != events.REFUSAL
             yield replace(each, text=text, is_correction=corrects)
         elif each.kind in CHANGES:
-            yield from [each] if _is_of_project(each.about) and is_wanted(each.about) else []
+            is_elsewhere = each.about.startswith(_ELSEWHERE) or "/.claude/" in f"/{each.about}"
+            yield from [each] if is_wanted(each.about) and not is_elsewhere else []
         elif each.kind == RAN:
             yield from [] if each.in_subagent else [replace(each, text="")]
         elif each.kind in (AGENT, FAILED, REFUSED):
             yield each
-
-
-def _is_of_project(path: str) -> bool:
-    return not path.startswith(_ELSEWHERE) and "/.claude/" not in f"/{path}"
 
 
 # From a diff to moments.
