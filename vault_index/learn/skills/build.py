@@ -8,7 +8,6 @@ deleted.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -117,7 +116,7 @@ def build(vault: Vault, tags: Sequence[str] = (), *, dry_run: bool = False) -> l
     for tag in sorted(named or wanted):
         now, left_out = cluster.safe(clusters.get(tag) or Cluster(tag, ()))
         try:
-            state, why = _made(vault, now, tag in before, dry_run=dry_run)
+            state, why = _made(vault, now, tag in before, dry_run)
         except VaultError as error:
             state, why = FAILED, error.message
         path = f"{FOLDER}/{now.name}/{FILE}"
@@ -125,7 +124,7 @@ def build(vault: Vault, tags: Sequence[str] = (), *, dry_run: bool = False) -> l
     return built
 
 
-def _made(vault: Vault, now: Cluster, is_built: bool, *, dry_run: bool) -> tuple[str, str]:
+def _made(vault: Vault, now: Cluster, is_built: bool, dry_run: bool) -> tuple[str, str]:
     """Build a skill; return its state, and why. Raises VaultError."""
     if not is_built and not now.is_ready:  # without what it must not repeat
         return SKIPPED, "too little is left of it"
@@ -136,21 +135,24 @@ def _made(vault: Vault, now: Cluster, is_built: bool, *, dry_run: bool) -> tuple
     withheld = check.withheld(f"{FOLDER}/{now.name}/{FILE}", made[FILE], is_lesson=False).why
     if withheld:
         return FAILED, f"it would be withheld: {withheld}"
-    files.refuse_links(folder, vault.root)
     files.refuse_other_repository(folder, vault.root)
+    state = _put(vault.root, folder, made, dry_run)
+    return state, _KEPT if state == EDITED else ""
+
+
+def _put(top: Path, folder: Path, made: Mapping[str, bytes], dry_run: bool = False) -> str:
+    """Write the files of a skill, unless somebody changed them; return the state. Raises VaultError."""
+    files.refuse_links(folder, top)
     read = {name: files.read_if_any(folder / name) for name in made}
-    present = {name: data for name, data in read.items() if data is not None}
-    if {name: render.plain(data) for name, data in present.items()} == made:
-        return UNCHANGED, ""
-    if any(
-        not render.is_as_built(data) and render.plain(data) != made[name]
-        for name, data in present.items()
-    ):
-        return EDITED, _KEPT
+    present = {name: render.plain(data) for name, data in read.items() if data is not None}
+    if present == made:
+        return UNCHANGED
+    if any(not render.is_as_built(data) and data != made[name] for name, data in present.items()):
+        return EDITED
     for name in () if dry_run else made:
         if read[name] != made[name]:
-            files.put_file(folder / name, made[name], expected=read[name], within=vault.root)
-    return CHANGED if is_built else NEW, ""
+            files.put_file(folder / name, made[name], expected=read[name], within=top)
+    return CHANGED if FILE in present else NEW
 
 
 def findings(vault: Vault) -> Iterator[Finding]:
@@ -182,20 +184,11 @@ def copy(vault: Vault, top: Path) -> dict[str, str]:
 
     A copy that somebody changed stays, and so does another skill of that name. Raises WriteError.
     """
-    copies = built_in(top)
     states: dict[str, str] = {}
-    for tag, built in built_in(vault.root / FOLDER).items():
-        place, before = top / built.folder.name, copies.get(tag)
-        if before and before.files == built.files:
-            states[str(place)] = UNCHANGED
-        elif before.is_edited if before else os.path.lexists(place):
-            states[str(place)] = KEPT
-        else:
-            with files.writing(place):
-                place.mkdir(parents=True, exist_ok=True)
-            for name, data in built.files.items():
-                files.replace_file(place / name, data)
-            states[str(place)] = CHANGED if before else NEW
+    for built in built_in(vault.root / FOLDER).values():
+        place, made = top / built.folder.name, built.files
+        state = _put(top, place, {name: render.plain(made[name]) for name in made})
+        states[str(place)] = KEPT if state == EDITED else state
     return states
 
 
