@@ -282,20 +282,7 @@ def _by_edits(there: Sequence[Moment]) -> Diff:
     for each in there:
         if each.kind in CHANGES:
             by_path.setdefault(each.about, []).append(each)
-    changes = tuple(_summed(path, edits) for path, edits in by_path.items())
-    room, texts = diff.MAX_CHARS, list[str]()
-    for change in changes:
-        lines = [f"--- {'/dev/null' if change.kind == ADDED else f'a/{change.path}'}"]
-        lines.append(f"+++ b/{change.path}")
-        for edit in by_path[change.path]:
-            lines += [
-                "@@ the whole file @@" if edit.kind == NEW_FILE else "@@ an edit @@",
-                edit.text,
-            ]
-        shown = diff.clean("\n".join(lines))
-        room -= len(shown)
-        texts += [shown] if room >= 0 else []
-    return Diff(changes, "".join(texts))
+    return Diff(tuple(_summed(path, edits) for path, edits in by_path.items()))
 
 
 def _summed(path: str, edits: Sequence[Moment]) -> FileChange:

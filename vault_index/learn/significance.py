@@ -13,14 +13,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from operator import attrgetter
 
 from vault_index.features import LearnTable
 from vault_index.learn import diff, timeline
 from vault_index.learn.material import MOVED, FileChange, Material
 from vault_index.text import blocks
-from vault_index.transcripts.moments import FAILED, HOOK, REFUSED
+from vault_index.transcripts.moments import CHANGES, FAILED, HOOK, REFUSED
 
 USUAL = LearnTable()
 MIN_FILES, MIN_LINES, MIN_CORRECTIONS = 5, 150, 2
@@ -106,12 +104,14 @@ def _sign(material: Material, corrections: int) -> str:
 
 def _new_pattern(material: Material, is_wanted: Callable[[str], bool]) -> str:
     """Return what a manifest names for the first time, or a kind of file or module that is new."""
-    for path, pieces in groupby(timeline.moments_of_diff(material.diff), attrgetter("about")):
-        if _MANIFEST.search(path) and is_wanted(path):
-            taken, added = map("\n".join, zip(*(each.sides() for each in pieces), strict=True))
-            before = {*_WORD.findall(taken), "require"}
-            if name := next((word for word in _WORD.findall(added) if word not in before), ""):
-                return f"new in {path}: {name}"
+    there = timeline.moments_of_diff(material.diff) if material.diff else material.moments
+    edits = [each for each in there if each.kind in CHANGES and _MANIFEST.search(each.about)]
+    for path in filter(is_wanted, dict.fromkeys(each.about for each in edits)):
+        sides = [each.sides() for each in edits if each.about == path]
+        before = {"require", *_WORD.findall("\n".join(taken for taken, _ in sides))}
+        words = _WORD.findall("\n".join(added for _, added in sides))
+        if name := next((word for word in words if word not in before), ""):
+            return f"new in {path}: {name}"
     for each in material.novel:
         is_module = each.endswith("/")
         if is_wanted(f"{each}a" if is_module else f"a{each}"):
