@@ -146,7 +146,7 @@ def title_of_prompt(text: str) -> str:
     lines = [line for line, _ in vocabulary.plain_lines(text.removeprefix(_PLAN))] or [text]
     if len(text) > LONG_PASTE and len(lines[-1]) < 300:
         lines = lines[::-1]
-    sentences = chain.from_iterable(map(vocabulary.split_sentences, lines[:20]))
+    sentences = chain.from_iterable(map(blocks.split, lines[:20]))
     return blocks.one_line(next((one for one in sentences if len(one.encode()) >= MIN_TITLE), text))
 
 
@@ -461,7 +461,7 @@ def _next_steps(observations: Sequence[Record], todos: Mapping[str, tuple[str, s
     if texts:
         for line, kind in vocabulary.plain_lines(vocabulary.tail(texts[-1], 3000)):
             if kind != vocabulary.HEADING and not line.endswith(":"):
-                lines += filter(vocabulary.remains, vocabulary.split_sentences(line))
+                lines += filter(vocabulary.remains, blocks.split(line))
     return lines
 
 

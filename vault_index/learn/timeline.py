@@ -24,7 +24,7 @@ from typing import NamedTuple
 from vault_index.check import pattern, prompt_injection
 from vault_index.check.finding import ERROR
 from vault_index.check.redact import redact
-from vault_index.text import failure
+from vault_index.text import blocks, failure
 from vault_index.transcripts import events, vocabulary
 from vault_index.transcripts.moments import (
     AGENT,
@@ -260,7 +260,7 @@ def _telling_lines(text: str) -> Iterator[tuple[str, int]]:
             is_code = not is_code
         elif is_code:
             yield line, CHANGED
-        elif said := " ".join(filter(_says_something, vocabulary.split_sentences(line))):
+        elif said := " ".join(filter(_says_something, blocks.split(line))):
             concludes = vocabulary.concludes(said) and not said.startswith("|")
             yield said, CONCLUDED if concludes else SAID
 

@@ -149,7 +149,10 @@ def _parser() -> MarkdownIt:
 # injections, the passages of the index, the verdicts on lessons.
 
 _CLOSING = r"[\"')\]*_`]*"  # what may be between a full stop and the space after it
-_END = re.compile(rf"(?<=[.!?]){_CLOSING}\s+|\n\s*(?:[-*+>]\s+|\d+[.)]\s+)?|\A\s*[-*+]\s+")
+_ITEM = re.compile(r"\n\s*(?:[-*+>]\s+|\d+[.)]\s+)?|\A\s*[-*+]\s+")
+# also of Chinese and Japanese, whose full stops no space follows
+_END = re.compile(rf"[.!?]{_CLOSING}(?:\s+|\Z)|[\u3002\uff01\uff1f]")
+_ABBREVIATION = re.compile(r"(?i)(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no|fig)|(?:^|\s)[A-Z])\.$")
 LINE_CHARS = 100
 _CUT = re.compile(rf"(?<=[.!?:]){_CLOSING}\s+|\n")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
@@ -157,7 +160,15 @@ _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 
 def split(text: str) -> list[str]:
     """Return the sentences of a text as they are in it. An item of a list is a sentence."""
-    return [each for piece in _END.split(text) if (each := piece.strip())]
+    sentences = list[str]()
+    for line in _ITEM.split(text):
+        begin = 0
+        for end in (*(match.end() for match in _END.finditer(line)), len(line)):
+            sentence = line[begin:end].strip()
+            if sentence and (end == len(line) or not _ABBREVIATION.search(sentence)):
+                sentences.append(sentence)
+                begin = end
+    return sentences
 
 
 def split_markdown(text: str) -> list[str]:

@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
 
+from vault_index.text import blocks
+
 # Prose cut into what a list can show: lines, sentences, paragraphs, the last words of a text.
 
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
@@ -22,10 +24,6 @@ _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s")
 PROSE, ITEM, HEADING = "prose", "item", "heading"
 _EMPHASIS = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)\s]*\)")
-_SENTENCE_END = re.compile(  # also of Chinese and Japanese, whose full stops no space follows
-    r"[.!?][\"')\]*`]*(?:\s+|$)|[\u3002\uff01\uff1f]"
-)
-_ABBREVIATION = re.compile(r"(?i)(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no|fig)|(?:^|\s)[A-Z])\.$")
 _RULE_LINE = re.compile(r"^[\s|:=_*─━-]*$")
 
 
@@ -59,20 +57,8 @@ def sentences(text: str) -> tuple[str, ...]:
         for wanted in (PROSE, ITEM)
         for line, kind in lines
         if kind == wanted
-        for sentence in split_sentences(line)
+        for sentence in blocks.split(line)
     )
-
-
-def split_sentences(line: str) -> list[str]:
-    """Return the sentences of a line of prose."""
-    result, begin = [], 0
-    for match in _SENTENCE_END.finditer(line):
-        sentence = line[begin : match.end()].strip()
-        if sentence and not _ABBREVIATION.search(sentence):
-            result.append(sentence)
-            begin = match.end()
-    rest = line[begin:].strip()
-    return [*result, rest] if rest else result
 
 
 def tail(text: str, limit: int) -> str:
