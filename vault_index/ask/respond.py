@@ -23,7 +23,6 @@ from vault_index.errors import ModelCallError, ModelRefusedError, ModelToolsErro
 from vault_index.hotpath import chatter
 from vault_index.llm.backend import ASSISTANT, TOOL, Question, Reply, Turn, is_refusal
 from vault_index.text import blocks
-from vault_index.transcripts import vocabulary
 
 if TYPE_CHECKING:
     from vault_index.llm.metered import Model
@@ -166,7 +165,7 @@ def _shortened(passage: Passage, room: int) -> Passage:
     begin = max(0, (first + last - room) // 2)
     line = text.find("\n", begin - 1, first) if begin else -1
     begin = line + 1 if line >= 0 else text.rfind("\n", 0, first) + 1 if begin else 0
-    end = begin + len(vocabulary.head(text[begin:], room))
+    end = begin + len(blocks.cut(text[begin:], room))
     begin, end = blocks.with_whole_code(text, begin, end)
     part = text[begin:end].strip()
     best = tuple(each for each in passage.best if each in part)

@@ -330,7 +330,7 @@ def _commands(calls: Iterable[Moment]) -> tuple[Command, ...]:
     ran = (call for call in calls if call.command and call.kind != OPEN)
     commands = (
         Command(
-            *(vocabulary.head(call.command, COMMAND_CHARS), call.status, call.has_failed),
+            *(blocks.cut(call.command, COMMAND_CHARS), call.status, call.has_failed),
             output=edges(call.text) if call.has_failed else "",
         )
         for call in ran

@@ -184,6 +184,8 @@ def split_markdown(text: str) -> list[str]:
 
 def cut(text: str, limit: int) -> str:
     """Return the beginning of a text, at most `limit` characters, to the end of a sentence or word."""
+    if len(text) <= limit:
+        return text.strip()
     if limit <= 0:
         return ""
     ends = [match.start() for match in _CUT.finditer(text[: limit + 1])]

@@ -74,30 +74,6 @@ def tail(text: str, limit: int) -> str:
     return cut.strip()
 
 
-def head(text: str, limit: int) -> str:
-    """Return the beginning of a text, at most `limit` characters, to the end of a line or word."""
-    text = text.strip()
-    if len(text) <= limit:
-        return text
-    cut = text[:limit]
-    for mark in ("\n", " "):
-        at = cut.rfind(mark)
-        if at > limit // 2:
-            return cut[:at].strip()
-    return cut.strip()
-
-
-# Words that do not say what a text is about.
-STOP_WORDS = frozenset(
-    """
-    the and for that this with not from but you are was were has have had its it's they them then than
-    when where which what who how why can will would should could may must does did do done been being
-    don't doesn't use used using run runs make makes into onto over under also only just now here there
-    all any each one two our your their his her out off set get got let say says said any more last
-    month week day still need needs way thing things some other same about after before because since
-    """.split()
-)
-
 MIN_CORRECTION = 8  # characters of one in another language than English
 _LOOKED_AT = 400  # characters of a prompt, where a correction is said
 
