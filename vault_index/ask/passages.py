@@ -310,7 +310,7 @@ def _passage(
 ) -> Passage:
     matched = piece.start + _matched(question, whole[piece])
     first = part.start
-    begin, end = _window(whole[part], piece.start - first, piece.stop - first)
+    begin, end = window(whole[part], piece.start - first, piece.stop - first)
     begin, end = blocks.with_whole_code(whole, begin + first, end + first)
     begin, end = max(begin, first), min(end, part.stop)
     course = number_of(whole)
@@ -338,13 +338,13 @@ def _passage(
     )
 
 
-def _window(text: str, start: int, end: int) -> tuple[int, int]:
-    """Widen the piece of a text to at most `MAX_CHARS`, on both sides, by whole lines or words."""
-    if len(text) <= MAX_CHARS:
+def window(text: str, start: int, end: int, size: int = MAX_CHARS) -> tuple[int, int]:
+    """Widen the piece of a text to at most a size, on both sides, by whole lines or words."""
+    if len(text) <= size:
         return 0, len(text)
-    room = (MAX_CHARS - (end - start)) // 2
-    first = max(0, min(start - room, len(text) - MAX_CHARS))
-    last = min(len(text), max(end + room, MAX_CHARS))
+    room = (size - (end - start)) // 2
+    first = max(0, min(start - room, len(text) - size))
+    last = min(len(text), max(end + room, size))
     if first:
         line = text.find("\n", first, start)
         word = text.find(" ", first, start)

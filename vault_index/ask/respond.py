@@ -156,17 +156,11 @@ def _look_in_journal(course: _Course, find: Find) -> None:
 def _shortened(passage: Passage, room: int) -> Passage:
     """Return a passage around the sentences that answer, or the first of them, and code whole."""
     text = passage.text
-    if len(text) <= room:
-        return passage
     spans = [(at, at + len(each)) for each in passage.best if (at := text.find(each)) >= 0]
     first, last = min(spans, default=(0, 0))[0], max((end for _, end in spans), default=0)
     if last - first > room:
         first, last = spans[0]
-    begin = max(0, (first + last - room) // 2)
-    line = text.find("\n", begin - 1, first) if begin else -1
-    begin = line + 1 if line >= 0 else text.rfind("\n", 0, first) + 1 if begin else 0
-    end = begin + len(blocks.cut(text[begin:], room))
-    begin, end = blocks.with_whole_code(text, begin, end)
+    begin, end = blocks.with_whole_code(text, *passages.window(text, first, last, room))
     part = text[begin:end].strip()
     best = tuple(each for each in passage.best if each in part)
     return replace(passage, text=f"{part}\n…" if end < len(text) else part, best=best)

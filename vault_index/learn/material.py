@@ -5,11 +5,11 @@ Every text is redacted and free of what this product injected.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from vault_index.lesson.category import DEFAULT_CONFIDENCE
+from vault_index.lesson.file import hash_of
 from vault_index.lesson.passages import Parts
 from vault_index.transcripts.moments import Moment
 
@@ -71,8 +71,7 @@ class Material:
     @property
     def digest(self) -> str:
         """Return the hash of all texts: the same material is not learned from twice."""
-        text = "\0".join(self.texts).encode("utf-8", "replace")
-        return hashlib.sha256(text).hexdigest()[:32]
+        return hash_of(*self.texts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,8 @@ from vault_index.recall.select import without_withheld
 from vault_index.search import query
 from vault_index.search.hit import Hit, Recall
 from vault_index.search.query import MAX_QUERY_CHARS
+from vault_index.search.scoring import STOP_WORDS
 from vault_index.text.quote import clean
-from vault_index.transcripts.vocabulary import STOP_WORDS
 
 EXCERPT_CHARS = 240
 NEAR = 0.5  # of the floor: where no hit scores as much, nothing matches
