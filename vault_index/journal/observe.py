@@ -24,7 +24,7 @@ from vault_index.journal.record import (
     Record,
     Session,
 )
-from vault_index.text import blocks
+from vault_index.text import blocks, failure
 from vault_index.transcripts import events, moments, tools, vocabulary
 from vault_index.transcripts.moments import (
     AGENT,
@@ -43,7 +43,7 @@ CONTEXT_CHARS = 800  # of what the agent had said before a prompt
 MAX_SEARCHES = 12  # the last ones
 MAX_COMMANDS, COMMAND_CHARS = 50, 400  # kept of an observation, and of a command
 MAX_FACTS, FACT_CHARS = 8, 300
-MAX_ERRORS, FIRST_LINES, LAST_LINES, LINE_CHARS = 6, 4, 8, 240
+MAX_ERRORS, ERROR_CHARS = 6, 1_200
 MIN_EXPLANATION = 120  # characters of an answer that explains how something works
 MIN_CONCLUSION = 80  # and of a text whose sentences may be facts
 PROSE = (".md", ".rst", ".txt", ".adoc")
@@ -331,7 +331,7 @@ def _commands(calls: Iterable[Moment]) -> tuple[Command, ...]:
     commands = (
         Command(
             *(blocks.cut(call.command, COMMAND_CHARS), call.status, call.has_failed),
-            output=edges(call.text) if call.has_failed else "",
+            output=_excerpt(call) if call.has_failed else "",
         )
         for call in ran
     )
@@ -340,16 +340,12 @@ def _commands(calls: Iterable[Moment]) -> tuple[Command, ...]:
 
 def _errors(calls: Iterable[Moment]) -> tuple[str, ...]:
     """Return first and last lines of errors of tools other than the shell, whose commands have them."""
-    texts = (edges(call.text) for call in calls if call.has_failed and not call.command)
+    texts = (_excerpt(call) for call in calls if call.has_failed and not call.command)
     return tuple(_unique(text for text in texts if text)[:MAX_ERRORS])
 
 
-def edges(text: str) -> str:
-    """Return the first and last lines of a text."""
-    lines = [blocks.one_line(line, LINE_CHARS) for line in text.splitlines() if line.strip()]
-    if len(lines) > FIRST_LINES + LAST_LINES + 1:
-        lines = [*lines[:FIRST_LINES], "[...]", *lines[-LAST_LINES:]]
-    return "\n".join(lines)
+def _excerpt(call: Moment) -> str:
+    return failure.excerpt(call.about, call.text, ERROR_CHARS)
 
 
 def _unique(values: Iterable[_T]) -> list[_T]:

@@ -49,6 +49,7 @@ from vault_index.learn.stages import Plan, Request
 from vault_index.lesson.passages import text_of
 from vault_index.llm.backend import Usage
 from vault_index.proposals import draft, review
+from vault_index.text import blocks
 from vault_index.transcripts import events, vocabulary
 from vault_index.transcripts.moments import PERSON
 from vault_index.vault import Vault
@@ -215,7 +216,7 @@ def _request(material: Material, caller: Caller) -> Request:
     """Return what a model is told beside the material."""
     said = "\n".join(each.text for each in material.moments if each.kind == PERSON)
     try:
-        subject = timeline.cut(said, MAX_SUBJECT) or material.project
+        subject = blocks.ends(said, MAX_SUBJECT) or material.project
         proposal = draft.create(material.project or material.target, subject)
         compared = caller.lessons.compare(proposal)
     except VaultError:  # there is no index

@@ -29,6 +29,7 @@ from vault_index.lesson.passages import Parts
 from vault_index.llm import backend
 from vault_index.llm.metered import Model
 from vault_index.model_http import is_this_machine
+from vault_index.text import blocks
 from vault_index.transcripts import events
 
 WHAT, WHY, PATTERNS, ENTRIES = "what", "why", "patterns", "entries"
@@ -125,7 +126,7 @@ class Request:
             "Lessons that the vault has nearby": "; ".join(self.lessons),
         }
         shown = "\n".join(f"{name}: {value}" for name, value in lines.items() if value)
-        return timeline.defused(timeline.cut(shown, _MAX_REQUEST))
+        return timeline.defused(blocks.ends(shown, _MAX_REQUEST))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ fenced as data, and lines that give an agent orders are left out: see `without_o
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -46,12 +45,9 @@ LEFT_OUT = "[left out: an order to an agent]"
 REFUSAL = "The person refused it."
 MAX_PERSON, MAX_COMMAND, MAX_OUTPUT = 1_500, 300, 450
 MAX_BEFORE, MAX_AFTER, MAX_NEW_FILE = 250, 350, 400
-MAX_LINE = 200  # of an output
 MAX_TEXT = 20_000  # characters of a moment: of a longer one the two ends
 _ELSEWHERE = ("/tmp/", "/var/", "/private/", "/dev/")  # of no project
 _BLANK = re.compile(r"\n\s*\n")
-_CUT = " [...] "
-_GAP = "[...]"
 _FENCE = re.compile(r"<(/?)(?=material\s*>)", re.IGNORECASE)
 _DASH = re.compile(r"\s(?:-|\u2013|\u2014)\s")
 _MIN_REST = 30  # characters behind a courtesy that say something
@@ -181,14 +177,6 @@ def defused(text: str) -> str:
     return _LABEL.sub(lambda label: f"\\{label[0]}", _FENCE.sub(r"<\\\1", text))
 
 
-def cut(text: str, size: int) -> str:
-    """Return the beginning and the end of a text that is longer than a size."""
-    if len(text) <= size:
-        return text
-    size = max(0, size - len(_CUT))
-    return text[: size - size // 3] + _CUT + text[len(text) - size // 3 :]
-
-
 def _with_repeats(there: Iterable[Moment]) -> Iterator[Moment]:
     """Yield moments; a failure that was there before is routine."""
     known = set[tuple[str, ...]]()
@@ -217,39 +205,23 @@ def _pieces(place: int, moment: Moment, scale: Mapping[str, float]) -> Iterator[
 
 
 def _shown(moment: Moment, scale: float) -> str:
-    about = cut(" ".join(moment.about.split()), MAX_COMMAND)
+    about = blocks.ends(" ".join(moment.about.split()), MAX_COMMAND)
     if moment.kind in (PERSON, COMMIT):
-        return cut(_BLANK.sub("\n", moment.text), int(MAX_PERSON * scale))
+        return blocks.ends(_BLANK.sub("\n", moment.text), int(MAX_PERSON * scale))
     if moment.kind == FAILED:
-        return f"{about}\n{_edges(moment.about, moment.text, int(MAX_OUTPUT * scale))}"
+        return f"{about}\n{failure.excerpt(moment.about, moment.text, int(MAX_OUTPUT * scale))}"
     if moment.kind == REFUSED:
         wanted = f"{REFUSAL}\n{moment.text}".strip()
-        return f"{about}\n{_edges(moment.about, wanted, int(MAX_OUTPUT * scale))}"
+        return f"{about}\n{failure.excerpt(moment.about, wanted, int(MAX_OUTPUT * scale))}"
     if moment.kind == NEW_FILE:
-        return f"{about}\n{cut(moment.text, MAX_NEW_FILE)}"
+        return f"{about}\n{blocks.ends(moment.text, MAX_NEW_FILE)}"
     if moment.kind == EDIT:
         sides = {"-": MAX_BEFORE, "+": MAX_AFTER}
         lines = moment.text.splitlines()
         texts = ["\n".join(line for line in lines if line[:1] == sign) for sign in sides]
-        shown = filter(None, map(cut, texts, sides.values()))
+        shown = filter(None, map(blocks.ends, texts, sides.values()))
         return "\n".join([about, *shown])
     return about
-
-
-def _edges(command: str, output: str, size: int) -> str:
-    """Return the lines of an output that say why, then its first and last ones, within a size."""
-    lines = [cut(line, MAX_LINE) for line in failure.clean(output)]
-    why, places = failure.read(command, output).lines, range(len(lines))
-    telling = (at for at in places if lines[at].strip() in why)
-    ends = itertools.chain.from_iterable(zip(places, places[::-1], strict=True))
-    chosen = set[int]()
-    for at in (*telling, *ends):
-        if at not in chosen and size >= len(lines[at]):
-            chosen.add(at)
-            size -= len(lines[at]) + 1
-    shown = itertools.groupby(places, lambda at: at in chosen)
-    runs = ([lines[at] for at in run] if is_shown else [_GAP] for is_shown, run in shown)
-    return "\n".join(itertools.chain.from_iterable(runs))
 
 
 def _telling_lines(text: str) -> Iterator[tuple[str, int]]:
@@ -303,7 +275,7 @@ def without_orders(there: Iterable[Moment]) -> tuple[tuple[Moment, ...], tuple[s
     orders: list[str] = []
     seen = []
     for each in there:
-        pages = _PAGE.findall(redact(cut(failure.without_escapes(each.text), MAX_TEXT)))
+        pages = _PAGE.findall(redact(blocks.ends(failure.without_escapes(each.text), MAX_TEXT)))
         text = "".join(_page_cleaned(page, orders, each.kind) for page in pages)
         seen.append(replace(each, text=text))
     return tuple(seen), tuple(dict.fromkeys(orders))

@@ -155,6 +155,7 @@ _END = re.compile(rf"[.!?]{_CLOSING}(?:\s+|\Z)|[\u3002\uff01\uff1f]")
 _ABBREVIATION = re.compile(r"(?i)(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no|fig)|(?:^|\s)[A-Z])\.$")
 LINE_CHARS = 100
 _CUT = re.compile(rf"(?<=[.!?:]){_CLOSING}\s+|\n")
+_LEFT_OUT = " [...] "
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 
 
@@ -193,6 +194,14 @@ def cut(text: str, limit: int) -> str:
     if end is None:
         end = text.rfind(" ", 0, limit)
     return text[: end if end > 0 else limit].rstrip()
+
+
+def ends(text: str, size: int) -> str:
+    """Return the beginning and the end of a text that is longer than a size."""
+    if len(text) <= size:
+        return text
+    size = max(0, size - len(_LEFT_OUT))
+    return text[: size - size // 3] + _LEFT_OUT + text[len(text) - size // 3 :]
 
 
 def shorten_line(text: str, limit: int) -> str:

@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, groupby
 
+from vault_index.text import blocks
 from vault_index.text.words import apart, is_unspaced
 
 # Characters of an output: a compiler says it first, the rest last.
@@ -205,6 +207,22 @@ def clean(output: str) -> list[str]:
     visible = (line.rstrip("\r").rpartition("\r")[2] for line in output.split("\n"))
     lines = (_ODD.sub("", line)[:MAX_LINE].rstrip() for line in visible)
     return [line for line in lines if line.strip()]
+
+
+def excerpt(command: str, output: str, size: int) -> str:
+    """Return the lines of an output that say why, then its first and last ones, within a size."""
+    lines = [blocks.ends(line, LONG_LINE) for line in clean(output)]
+    why, places = read(command, output).lines, range(len(lines))
+    telling = (at for at in places if lines[at].strip() in why)
+    ends = chain.from_iterable(zip(places, places[::-1], strict=True))
+    chosen = set[int]()
+    for at in (*telling, *ends):
+        if at not in chosen and size >= len(lines[at]):
+            chosen.add(at)
+            size -= len(lines[at]) + 1
+    shown = groupby(places, lambda at: at in chosen)
+    runs = ([lines[at] for at in run] if is_shown else ["[...]"] for is_shown, run in shown)
+    return "\n".join(chain.from_iterable(runs))
 
 
 def telling(lines: Iterable[str], program: str = "") -> list[str]:
