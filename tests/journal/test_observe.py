@@ -114,16 +114,6 @@ def test_a_correction_is_a_decision(talk: Talk, tmp_path: Path, prompt: str) -> 
     assert f"The user: {prompt}" in record.facts
 
 
-def test_a_change_that_is_taken_back_is_a_gotcha(talk: Talk, tmp_path: Path) -> None:
-    talk.prompt("Make the cart faster.")
-    talk.edits("shop/cart.py", "load()", "load(cached=True)")
-    talk.runs("pytest -q", "1 failed", status=1)
-    talk.edits("shop/cart.py", "load(cached=True)", "load()")
-    record = only(talk, tmp_path)
-    assert "gotcha" in record.concepts
-    assert "A change of shop/cart.py was taken back" in record.facts
-
-
 def test_a_refusal_is_a_decision_and_changes_nothing(talk: Talk, tmp_path: Path) -> None:
     refused = (
         "The user doesn't want to proceed with this tool use. To tell you how to proceed,"

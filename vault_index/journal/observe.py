@@ -212,16 +212,13 @@ def _is_end(part: Sequence[Moment]) -> bool:
 def _record(part: _Part, record_id: str, turn: Sequence[Moment]) -> Record:
     modified = _unique(call.about for call in part.calls if call.kind in moments.CHANGES)
     read = [path for call in part.calls for path in call.files]
-    undone = _undone(part.calls)
     facts = _unique(_facts(part, modified))
-    facts += [f"A change of {path} was taken back" for path in undone]
     type_ = _type(part)
     named = vocabulary.concepts(f"{part.request[:1000]}\n{part.narrative}")
     also = {
         "how-it-works": type_ == "discovery" and len(part.narrative) >= MIN_EXPLANATION,
         "what-changed": bool(part.edits),
         "problem-solution": type_ == "bugfix",
-        "gotcha": bool(undone),
     }
     return Record(
         id=record_id,
@@ -279,9 +276,6 @@ def _facts(part: _Part, modified: Sequence[str]) -> Iterator[str]:
     for failed, _ in part.repairs:
         said = blocks.one_line(vocabulary.error_line(failed.text), 120)
         yield f"`{blocks.one_line(failed.command, 80)}` failed ({said}) and passed{by}"
-    for call in part.calls:
-        if title := tools.pull_request(call.command):
-            yield f"Pull request: {title}"
     for sentence in _conclusions(part.statements):
         if not any(subject in sentence for subject in part.commits):
             yield sentence
@@ -304,19 +298,6 @@ def _is_statement(sentence: str, least: int) -> bool:
     if vocabulary.is_chatter(sentence):
         return False
     return sum(map(str.isalpha, sentence)) > len(sentence) // 2
-
-
-def _undone(calls: Sequence[Moment]) -> list[str]:
-    """Return the files in which the agent took a change of its own back."""
-    changes: set[tuple[str, str, str]] = set()
-    taken_back = []
-    for edit in (call for call in calls if call.kind in moments.CHANGES):
-        old, new = edit.sides()
-        if (edit.about, new, old) in changes:
-            taken_back.append(edit.about)
-        if old:
-            changes.add((edit.about, old, new))
-    return _unique(taken_back)
 
 
 def _uuids(part: _Part) -> tuple[str, ...]:

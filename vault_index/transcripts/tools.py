@@ -46,9 +46,6 @@ _HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?[ \t]*\n\s*(.+)")
 _HERE_DOCUMENT = re.compile(r"(?ms)(<<-?[ \t]*['\"]?(\w+)['\"]?)[^\n]*\n.*?(?:^[ \t]*\2\b|\Z)")
 _LONG_QUOTATION = re.compile(r"\"[^\"\n]*\n[^\"]*\"|'[^'\n]*\n[^']*'")
 _MESSAGE = re.compile(r"""\s-(?:a?m|-message)[ =]?(?:"((?:[^"\\]|\\.)*)"|'([^']*)')""", re.DOTALL)
-_PULL_REQUEST = re.compile(
-    r"""\bgh\s+pr\s+create\b.*?--title[ =](?:"((?:[^"\\]|\\.)*)"|'([^']*)')""", re.DOTALL
-)
 # Lines by which checks say that they failed, though their status is that of `| tail`.
 _FAILED = re.compile(
     r"(?m)^(?:FAIL\b|FAILED\b|--- FAIL|E   |panic:|fatal:|error(?:\[\w+\])?:|Error:|npm ERR!|make: \*\*\*"
@@ -77,8 +74,6 @@ _SHOWERS_OF = {"git": "log show diff grep blame stash", "gh": "run api pr issue"
                "docker": "logs", "kubectl": "logs describe"}  # fmt: skip
 _REDIRECTION = re.compile(r"\d?>>?(?:&\d|\s*\S+)")
 _READERS = ("cat", "head", "tail", "sed", "nl", "less", "bat")
-_READS = re.compile(rf"\b(?:{'|'.join(_READERS)})\b")
-_COMMANDS = re.compile(r"&&|\|\|?|;|\n")
 _FILE_NAME = re.compile(r"[\w./@+~-]*\.\w{1,8}")
 _CHANGERS = frozenset("mv rm cp tee patch touch mkdir ln chmod rmdir".split())
 _CHANGERS_OF = {
@@ -184,12 +179,6 @@ def subjects(command: str, output: str) -> list[str]:
     return []
 
 
-def pull_request(command: str) -> str:
-    """Return the title of the pull request that a command opens, or ""."""
-    match = _PULL_REQUEST.search(command)
-    return (match[1] or match[2] or "").strip() if match else ""
-
-
 @lru_cache(maxsize=256)
 def without_data(command: str) -> str:
     """Return a command without the text of its here-documents and quotations of several lines."""
@@ -227,10 +216,7 @@ def same_as(command: str) -> str:
 def reads(command: str) -> list[str]:
     """Return the files that a command shows: `cat a.py`, `sed -n 1,80p a.py`."""
     paths: list[str] = []
-    text = without_data(command)
-    if not _READS.search(text) or len(text) > 2000:
-        return paths
-    for part in _COMMANDS.split(text):
+    for part in _SEPARATOR.split(without_data(command)):
         words = [word.strip("\"'") for word in part.split()]
         if words and words[0] in _READERS and "-i" not in words and ">" not in part:
             names = [word for word in words[1:] if not word.startswith("-")]
