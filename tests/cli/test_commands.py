@@ -122,12 +122,6 @@ def test_add_refuses(make_vault: MakeVault, words: list[str], stdin: str, says: 
     assert not list(vault.lessons_dir.rglob("*.md"))
 
 
-# list and show
-
-
-# status
-
-
 # help and errors
 
 

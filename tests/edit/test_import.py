@@ -189,7 +189,6 @@ def test_a_source_comes_whole_or_not_at_all(
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_several_files_and_folders_come_in_together(
     make_vault: MakeVault, tmp_path: Path, text_only: None
 ) -> None:

@@ -13,7 +13,6 @@ import click
 
 from vault_index import api
 from vault_index.entrypoints.cli import asking, completion, options, output
-from vault_index.entrypoints.cli.output import closing
 from vault_index.entrypoints.words import count
 from vault_index.lesson.category import UNCATEGORIZED
 
@@ -66,7 +65,8 @@ def rename(old: str, new: str, write: bool) -> options.Answers:
         asking.note(f"warning: {reason}: left as it is")
     if in_settings:
         asking.note(f"note: lessons/vault.toml names {in_settings}, too: change it there by hand")
-    closing(len(plan.changes), "file", "changed" if write else "", write)
+    files = count(len(plan.changes), "file")
+    output.say(f"{files} changed" if write else f"{files}; nothing is written without --write")
 
 
 @options.command("propose", "lessons categories propose --write", of=categories_command, paged=True)

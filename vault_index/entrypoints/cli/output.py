@@ -19,7 +19,6 @@ from typing import Any, TextIO
 import click
 
 from vault_index.api import codec
-from vault_index.entrypoints.words import count
 from vault_index.text.quote import as_json, visible, visible_line
 
 ELLIPSIS = "…"
@@ -305,9 +304,6 @@ def press(question: str) -> str:
     return text if len(text) == 1 else "?"
 
 
-# What several commands print or need: a path from here, the line that closes a plan.
-
-
 def from_here(path: Path, root: Path) -> str:
     """Return a path in the vault from the current folder; an absolute one from outside the vault."""
     base = Path(os.path.realpath(root))
@@ -318,9 +314,3 @@ def from_here(path: Path, root: Path) -> str:
     if here != base and base not in here.parents:
         return str(path)
     return os.path.relpath(base / path.relative_to(root), here)
-
-
-def closing(number: int, noun: str, done: str, written: bool) -> None:
-    """Print how much was done, or that nothing was written."""
-    counted = count(number, noun)
-    say(f"{counted} {done}" if written else f"{counted}; nothing is written without --write")
