@@ -25,6 +25,8 @@ from vault_index.search.query import find
 from vault_index.store import ownership
 from vault_index.vault import INDEX, Vault
 
+pytestmark = pytest.mark.slow
+
 PR_CAPBSET_DROP = 24
 CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 1, 2
 
@@ -68,7 +70,6 @@ def found(vault: Vault, query: str) -> list[str]:
 # files
 
 
-@pytest.mark.slow
 def test_a_name_that_is_not_utf_8(make_vault: MakeVault) -> None:
     vault = quickly_indexed(make_vault)
     name, folder = os.fsdecode(b"lat\xe9.md"), os.fsdecode(b"caf\xe9")
@@ -89,7 +90,6 @@ def test_a_name_that_is_not_utf_8(make_vault: MakeVault) -> None:
     assert {f"lessons/{path}: the name is not UTF-8" for path in paths} <= {*what}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("module", "name"), [(parse, "parse_file"), (passages, "cut")])
 def test_a_file_that_we_fail_at_is_named_and_the_others_are_indexed(
     make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str
@@ -119,7 +119,6 @@ def test_a_file_that_we_fail_at_is_named_and_the_others_are_indexed(
     assert reconcile.sync(vault).problems == []
 
 
-@pytest.mark.slow
 def test_a_file_that_may_not_be_read(make_vault: MakeVault) -> None:
     vault = quickly_indexed(make_vault)
     write(vault.lessons_dir / "a.md", HEAP.replace("Raise", "Always raise")).chmod(0)
@@ -139,7 +138,6 @@ def found_as_ordinary_user(vault: Vault, query: str) -> list[str]:
 # disks
 
 
-@pytest.mark.slow
 def test_a_read_only_vault_answers_from_the_index_it_has(make_vault: MakeVault) -> None:
     vault = quickly_indexed(make_vault)
     write(vault.lessons_dir / "c.md", lesson_text("Pipe", "A closed pipe."))
@@ -154,7 +152,6 @@ def test_a_read_only_vault_answers_from_the_index_it_has(make_vault: MakeVault) 
     assert found(vault, "pipe") == ["c"]
 
 
-@pytest.mark.slow
 def test_a_read_only_vault_has_its_index_in_the_users_folder(
     make_vault: MakeVault, own_world: Path
 ) -> None:
@@ -197,7 +194,6 @@ umount "$1"
 """
 
 
-@pytest.mark.slow
 def test_a_full_disk(make_vault: MakeVault, tmp_path: Path) -> None:
     """The error is one line, and the index goes on where it was once there is room."""
     if not shutil.which("unshare"):
@@ -238,7 +234,6 @@ DAMAGES: dict[str, tuple[str, Callable[[Path], object]]] = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("pattern", "damage"), DAMAGES.values(), ids=DAMAGES)
 def test_a_damaged_index_is_built_anew_by_a_search(
     make_vault: MakeVault, pattern: str, damage: Callable[[Path], object]
@@ -254,7 +249,6 @@ def test_a_damaged_index_is_built_anew_by_a_search(
     assert "Traceback" not in ran.err
 
 
-@pytest.mark.slow
 def test_an_index_from_the_future_is_left_alone(make_vault: MakeVault) -> None:
     vault = quickly_indexed(make_vault)
     (file,) = vault.index_dir.glob("*/manifest.json")

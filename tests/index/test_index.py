@@ -26,6 +26,8 @@ from vault_index.index import reconcile
 from vault_index.search import entries
 from vault_index.store.sync import Stats
 
+pytestmark = pytest.mark.slow
+
 BROKEN = "---\ntitle: fine\ntags: one: two\n---\ntext\n"
 
 
@@ -42,7 +44,6 @@ def year_of(moment: datetime | None) -> int:
 # what a sync tells and does
 
 
-@pytest.mark.slow
 def test_each_kind_of_change_is_counted(make_vault: MakeVault) -> None:
     vault = make_vault({"a.md": HEAP, "b.md": LOCK, "c.md": PIPE, "d.md": lesson_text("D", "four")})
     embedder = with_words(vault)
@@ -75,7 +76,6 @@ def test_each_kind_of_change_is_counted(make_vault: MakeVault) -> None:
     assert str(stats).startswith("1 added, 1 changed, 1 moved, 1 removed, 1 unchanged")
 
 
-@pytest.mark.slow
 def test_a_change_of_frontmatter_alone_is_not_embedded_again(make_vault: MakeVault) -> None:
     vault = make_vault({"a.md": HEAP})
     embedder = with_words(vault)
@@ -93,7 +93,6 @@ def trusting_stat(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "RACY_NS", 0)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("trusting_stat")
 def test_a_change_that_keeps_size_and_mtime_is_seen(make_vault: MakeVault) -> None:
     vault = make_vault({"a.md": HEAP, "b.md": LOCK, "c.md": PIPE})
@@ -116,7 +115,6 @@ def test_a_change_that_keeps_size_and_mtime_is_seen(make_vault: MakeVault) -> No
 # files that are not as they should be
 
 
-@pytest.mark.slow
 def test_a_broken_file_keeps_its_last_good_rows_until_it_is_mended(make_vault: MakeVault) -> None:
     vault = make_vault({"a.md": HEAP, "b.md": LOCK}, words=True, indexed=True)
     write(vault.lessons_dir / "a.md", BROKEN)
@@ -134,7 +132,6 @@ def test_a_broken_file_keeps_its_last_good_rows_until_it_is_mended(make_vault: M
     assert entries.entry(vault, "a")["title"] == "Pipe"
 
 
-@pytest.mark.slow
 def test_of_two_files_with_one_id_the_first_by_path_has_it(make_vault: MakeVault) -> None:
     with_id = "---\nid: heap\ntitle: {}\n---\ntext of {}\n"
     vault = make_vault(
@@ -160,7 +157,6 @@ def test_of_two_files_with_one_id_the_first_by_path_has_it(make_vault: MakeVault
 # what git knows
 
 
-@pytest.mark.slow
 def test_a_rename_keeps_its_history(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> None:
     vault = make_vault({"a.md": HEAP}, words=True)
     monkeypatch.setenv("GIT_AUTHOR_DATE", "2020-01-01T00:00:00Z")
@@ -184,7 +180,6 @@ def test_a_rename_keeps_its_history(make_vault: MakeVault, monkeypatch: pytest.M
 # a pure function of the files
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_any_way_to_the_same_files_gives_the_same_rows(make_vault: MakeVault, seed: int) -> None:
     chance = random.Random(seed)

@@ -20,10 +20,11 @@ from vault_index.search import query
 from vault_index.store import manifest
 from vault_index.vault import open_vault
 
+pytestmark = pytest.mark.slow
+
 # when everything has to be built again
 
 
-@pytest.mark.slow
 def test_another_embedder_rebuilds(make_vault: MakeVault) -> None:
     vault = make_vault({"a.md": HEAP}, words=True, indexed=True)
     with_words(vault, WordEmbedder("other", 32))
@@ -33,7 +34,6 @@ def test_another_embedder_rebuilds(make_vault: MakeVault) -> None:
     assert query.find(vault, "heap")[0].lesson_id == "a"
 
 
-@pytest.mark.slow
 def test_a_rebuild_swaps_and_readers_go_on(make_vault: MakeVault) -> None:
     vault = make_vault({"a.md": HEAP}, words=True, indexed=True)
     reader = vault.open_index()
@@ -55,7 +55,6 @@ def many_passages() -> dict[str, str]:
     }
 
 
-@pytest.mark.slow
 def test_an_interrupted_build_goes_on_where_it_was(make_vault: MakeVault) -> None:
     vault = make_vault(many_passages())
     # stopped after a batch: its titles, then its texts
@@ -77,7 +76,6 @@ def texts_of(embedder: WordEmbedder) -> list[str]:
     return [text for text in embedder.documents if text.startswith("Paragraph")]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("then", ["deleted", "put back", "moved"])
 def test_stopped_between_rows_and_manifest(make_vault: MakeVault, then: str) -> None:
     """A kill there leaves no rows that nobody knows of, and none that are not the file's."""
@@ -112,7 +110,6 @@ def test_stopped_between_rows_and_manifest(make_vault: MakeVault, then: str) -> 
     assert_same_as_a_rebuild(vault)
 
 
-@pytest.mark.slow
 def test_kill_during_index(make_vault: MakeVault) -> None:
     vault = make_vault(many_passages())
     chance = random.Random(7)
@@ -137,7 +134,6 @@ def test_kill_during_index(make_vault: MakeVault) -> None:
     assert len(passages) == len(set(passages))
 
 
-@pytest.mark.slow
 def test_two_processes_index_at_once(make_vault: MakeVault) -> None:
     vault = make_vault({f"{n}.md": lesson_text(f"L{n}", f"text {n}") for n in range(50)})
     children = [

@@ -17,6 +17,8 @@ from vault_index.search import query
 from vault_index.search.query import Query
 from vault_index.vault import Vault, open_vault
 
+pytestmark = pytest.mark.slow
+
 REVIEW = "Review a GitHub pull request: correctness, tests, naming. Use when asked to review a PR."
 
 
@@ -43,7 +45,6 @@ def team(make_vault: MakeVault, with_model: Path, shelves: Path, tmp_path: Path)
     return kept_on(shelves / "skills", make, tmp_path / "team")
 
 
-@pytest.mark.slow
 def test_lessons_and_skills_in_one_answer(team: Vault) -> None:
     """The worked example of the injection, through Python and the command line."""
     hits = query.find(team, "please review this PR", kinds=("lessons", "skills"))
@@ -57,7 +58,6 @@ def test_lessons_and_skills_in_one_answer(team: Vault) -> None:
     assert text.rstrip().endswith("%, read skills/review-pr/SKILL.md)\n</lessons>")
 
 
-@pytest.mark.slow
 def test_the_hook_suggests_a_skill_once_and_notes_it(team: Vault) -> None:
     event = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "cwd": str(team.root)}
     event["prompt"] = "can you review this pull request for me"
@@ -69,7 +69,6 @@ def test_the_hook_suggests_a_skill_once_and_notes_it(team: Vault) -> None:
     assert run("lessons-hook", cwd=team.root, stdin=json.dumps(event), env=env).out == ""
 
 
-@pytest.mark.slow
 def test_skills_of_the_user_and_of_the_project_at_hand(
     team: Vault, own_world: Path, tmp_path: Path
 ) -> None:
@@ -89,7 +88,6 @@ def test_skills_of_the_user_and_of_the_project_at_hand(
     assert found(team.root) == {"review-pr", "rotate-keys"}
 
 
-@pytest.mark.slow
 def test_the_first_query_after_a_skill_is_saved_finds_it(team: Vault) -> None:
     """Through the hook, the command line, and as HTTP asks while its index is fresh."""
     event = {"hook_event_name": "UserPromptSubmit", "session_id": "", "cwd": str(team.root)}
@@ -108,7 +106,6 @@ def test_the_first_query_after_a_skill_is_saved_finds_it(team: Vault) -> None:
         assert answer.hits[0].trigger == "/rotate-keys"
 
 
-@pytest.mark.slow
 def test_trust_holds_for_the_vaults_skills(team: Vault, own_world: Path) -> None:
     prompt = "review this pull request"
     write(own_world / "config.toml", 'trust = "committed-only"\n')

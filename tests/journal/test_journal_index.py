@@ -17,6 +17,8 @@ from vault_index.journal import index
 from vault_index.journal.journal import Journal, open_index
 from vault_index.store import manifest
 
+pytestmark = pytest.mark.slow
+
 AT = "2026-11-20T14:0{}:00.000Z"
 FIRST, SECOND, THIRD = (f"{digit * 8}-0000-4000-8000-000000000000" for digit in "123")
 
@@ -37,7 +39,6 @@ def made_anew(journal: Journal, home: Path) -> list[tuple[str, str, str]]:
     return contents(other)
 
 
-@pytest.mark.slow
 def test_the_index_follows_the_sessions(own_world: Path, tmp_path: Path) -> None:
     journal = a_journal(own_world, words := WordEmbedder())
     keep(journal, FIRST, prompt(FIRST, 1, "keep the query of the redirect", AT.format(1)))
@@ -54,7 +55,6 @@ def test_the_index_follows_the_sessions(own_world: Path, tmp_path: Path) -> None
     assert not index.sync(journal).wrote
 
 
-@pytest.mark.slow
 def test_a_session_that_goes_on_writes_only_what_is_new(own_world: Path) -> None:
     journal = a_journal(own_world, WordEmbedder())
     first = prompt(FIRST, 1, "keep the query", AT.format(1), context="Shall I keep it?")
@@ -76,7 +76,6 @@ def test_a_session_that_goes_on_writes_only_what_is_new(own_world: Path) -> None
     assert after - before == {"11111111-p2@0"}
 
 
-@pytest.mark.slow
 def test_a_kill_between_rows_and_manifest_is_repaired(
     own_world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,7 +98,6 @@ def _killed(*_args: Any, **_options: Any) -> None:
     raise KeyboardInterrupt
 
 
-@pytest.mark.slow
 def test_an_interrupted_first_index_goes_on(
     own_world: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,7 +120,6 @@ def raw_bytes(folder: Path) -> bytes:
     return b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file())
 
 
-@pytest.mark.slow
 def test_what_is_removed_is_in_no_byte_of_the_index(own_world: Path) -> None:
     journal = a_journal(own_world, words := WordEmbedder())
     secret = "the xylophone is under the stairs"

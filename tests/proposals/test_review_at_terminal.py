@@ -16,6 +16,8 @@ from tests.support.terminals import at_terminal
 from vault_index import api
 from vault_index.vault import Vault
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["team"]
 
 KEYS = "[q]uit"
@@ -34,7 +36,6 @@ def reviewed(
     )
 
 
-@pytest.mark.slow
 def test_each_key_does_what_it_says(team: Vault, tmp_path: Path) -> None:
     learned(team)  # 1: help, another category, accepted
     learned(team, "Heap in Docker", f"{HEAP} And in Docker.")  # 2: merged
@@ -74,7 +75,6 @@ def test_each_key_does_what_it_says(team: Vault, tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.slow
 def test_a_whole_session_at_once(team: Vault) -> None:
     learned(team, session="0123abcd")
     learned(team, "Other", "Of another session.", session="4567abcd")
@@ -84,7 +84,6 @@ def test_a_whole_session_at_once(team: Vault) -> None:
     assert len(waiting(team)) == 1
 
 
-@pytest.mark.slow
 def test_one_that_was_decided_elsewhere_meanwhile_is_left_behind(
     team: Vault, tmp_path: Path
 ) -> None:
@@ -97,7 +96,6 @@ def test_one_that_was_decided_elsewhere_meanwhile_is_left_behind(
     assert shown.endswith("\n1 left\n")
 
 
-@pytest.mark.slow
 def test_an_edit_that_is_refused_is_offered_again(team: Vault, tmp_path: Path) -> None:
     learned(team)
     edit = write(tmp_path / "edit", '#!/bin/sh\necho "## Lesson: Two" >> "$1"\n')
@@ -107,19 +105,20 @@ def test_an_edit_that_is_refused_is_offered_again(team: Vault, tmp_path: Path) -
     assert len(waiting(team)) == 1
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("key", ["\x04", "\x03", "q"])
-def test_every_end_leaves_the_rest_waiting(team: Vault, key: str) -> None:
+def test_every_end_leaves_the_rest_waiting(team: Vault) -> None:
     learned(team)
     learned(team, "Clock", "Freeze the clock in tests.")
-    code, shown = reviewed(team, "a", key)
-    assert code == (1 if key == "\x03" else 0)
-    assert "1 accepted, 1 left" in shown
-    assert [each["title"] for each in ask(team, api.proposal.select())] == ["Clock"]
+    for keys, code, said in (
+        (("a", "\x03"), 1, "1 accepted, 1 left"),
+        (("\x04",), 0, "1 left"),
+        (("q",), 0, "1 left"),
+    ):
+        ended, shown = reviewed(team, *keys)
+        assert (ended, said in shown) == (code, True)
+        assert [each["title"] for each in ask(team, api.proposal.select())] == ["Clock"]
     assert lesson(team, "ops/rotate-the-key.md").title == "Rotate the key"
 
 
-@pytest.mark.slow
 def test_a_terminal_that_is_closed_leaves_all_waiting(team: Vault) -> None:
     id = learned(team)
     ours, theirs = pty.openpty()
@@ -136,7 +135,6 @@ def test_a_terminal_that_is_closed_leaves_all_waiting(team: Vault) -> None:
     assert waiting(team) == [id]
 
 
-@pytest.mark.slow
 def test_no_escape_of_a_proposal_reaches_the_terminal(team: Vault) -> None:
     learned(team, "Red \x1b[31m", "\x1b]0;own\a Text.", quotes=("\x1b[2J is what was said",))
     _, shown = reviewed(team, "q")

@@ -13,6 +13,8 @@ from vault_index.search import failures
 from vault_index.text import failure
 from vault_index.vault import Vault
 
+pytestmark = pytest.mark.slow
+
 GREENLET = "sqlalchemy.exc.MissingGreenlet: greenlet_spawn has not been called"
 FILES = {
     "development/greenlet.md": lesson_text(
@@ -41,7 +43,6 @@ def vault(make_vault: Callable[..., Vault]) -> Vault:
     return vault
 
 
-@pytest.mark.slow
 def test_the_lesson_that_quotes_the_message_is_first_and_above_the_floor(vault: Vault) -> None:
     found = failures.find(vault, failure.read("pytest tests/api", f"E   {GREENLET}\n1 failed"))
     assert found.hits[0].lesson_id == "development/greenlet"
@@ -57,7 +58,6 @@ def test_the_lesson_that_quotes_the_message_is_first_and_above_the_floor(vault: 
     assert found.is_above
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "output"),
     [
@@ -75,7 +75,6 @@ def test_a_failure_without_an_answer_gets_nothing(vault: Vault, command: str, ou
         assert near.score == found.strength < found.floors.whole
 
 
-@pytest.mark.slow
 def test_without_a_floor_nothing_is_above_it(make_vault: Callable[..., Vault]) -> None:
     vault = make_vault(FILES, indexed=True)
     assert failures.is_stale(vault)  # the first pass fits it
@@ -85,7 +84,6 @@ def test_without_a_floor_nothing_is_above_it(make_vault: Callable[..., Vault]) -
     assert not failures.is_stale(vault)
 
 
-@pytest.mark.slow
 def test_a_failed_assertion_is_the_users_own_unless_a_lesson_names_it(vault: Vault) -> None:
     output = "E   AssertionError: assert 'order' == 'orders'\n1 failed"
     assert not failures.find(vault, failure.read("pytest", output)).is_above
@@ -104,7 +102,6 @@ def test_a_failed_assertion_is_the_users_own_unless_a_lesson_names_it(vault: Vau
     assert not found.why_silent
 
 
-@pytest.mark.slow
 def test_a_taught_line_fires_without_a_floor_and_a_silent_one_keeps_out(
     make_vault: Callable[..., Vault],
 ) -> None:
@@ -135,7 +132,6 @@ def test_a_taught_line_fires_without_a_floor_and_a_silent_one_keeps_out(
     assert (found.hits, found.why_silent) == ([], "silent_on_error of devops/helm")
 
 
-@pytest.mark.slow
 @pytest.mark.floor
 def test_the_floor_is_a_quantile_over_foreign_failures(vault: Vault) -> None:
     assert len(failures.foreign()) > 150

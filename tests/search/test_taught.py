@@ -15,6 +15,8 @@ from vault_index.search import floor, query
 from vault_index.search.query import Query
 from vault_index.vault import Vault, open_vault
 
+pytestmark = pytest.mark.slow
+
 PROMPT = "run the tests please"
 MakeTaught = Callable[..., Vault]
 
@@ -46,7 +48,6 @@ def injected(vault: Vault, prompt: str) -> list[str]:
     return [hit.lesson_id for hit in select.for_prompt(vault, prompt).hits]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("words", [True, False])
 def test_a_taught_prompt_fires_and_is_marked(make_taught: MakeTaught, words: bool) -> None:
     vault = make_taught(words, pytest=([PROMPT], []))
@@ -59,13 +60,11 @@ def test_a_taught_prompt_fires_and_is_marked(make_taught: MakeTaught, words: boo
     assert all(not hit.taught for hit in query.find(vault, "cache retries of a queue"))
 
 
-@pytest.mark.slow
 def test_a_near_prompt_fires_too(make_taught: MakeTaught) -> None:
     vault = make_taught(pytest=([PROMPT], []))
     assert injected(vault, "run our tests please") == ["pytest"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("words", [True, False])
 def test_silent_on_keeps_a_lesson_out_whatever_its_score(
     make_taught: MakeTaught, words: bool
@@ -78,14 +77,12 @@ def test_silent_on_keeps_a_lesson_out_whatever_its_score(
     assert injected(vault, asked) == []
 
 
-@pytest.mark.slow
 def test_at_equal_distance_silence_wins_else_the_nearer_prompt(make_taught: MakeTaught) -> None:
     vault = make_taught(pytest=([PROMPT, "deploy the shop to staging"], [PROMPT]))
     assert injected(vault, PROMPT) == []
     assert injected(vault, "deploy the shop to staging") == ["pytest"]
 
 
-@pytest.mark.slow
 def test_a_prompt_of_a_file_of_sections_fires_the_best_of_them(make_vault: MakeVault) -> None:
     text = (
         f"---\nfires_on: [{PROMPT}]\n---\n## Lesson: Colours\n\nPaint it blue.\n\n"

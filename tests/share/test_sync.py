@@ -15,6 +15,8 @@ from tests.support.files import lesson_text, write
 from vault_index.share import remote as share
 from vault_index.vault import open_vault
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def team(tmp_path: Path, shelves: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
@@ -27,7 +29,6 @@ def team(tmp_path: Path, shelves: Path, monkeypatch: pytest.MonkeyPatch) -> tupl
     return copies_of_clones(shelf, tmp_path)
 
 
-@pytest.mark.slow
 def test_sync_tells_what_happened(team: tuple[Path, Path]) -> None:
     ada, bob = team
     write(ada / "lessons/a.md", lesson_text("A", "Of Ada."))
@@ -49,7 +50,6 @@ def test_sync_tells_what_happened(team: tuple[Path, Path]) -> None:
     assert log[:3] == ["b", "a", "a vault"]
 
 
-@pytest.mark.slow
 def test_a_full_disk_is_named_and_the_files_are_as_before(
     team: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -71,7 +71,6 @@ def test_a_full_disk_is_named_and_the_files_are_as_before(
     assert "pushed 1 commit" in sync(bob).out
 
 
-@pytest.mark.slow
 def test_two_add_tags_and_change_sections_of_one_file(team: tuple[Path, Path]) -> None:
     ada, bob = team
     for clone, tag, text in (
@@ -87,7 +86,6 @@ def test_two_add_tags_and_change_sections_of_one_file(team: tuple[Path, Path]) -
     assert (ada / "lessons/devops/heap.md").read_text() == wanted
 
 
-@pytest.mark.slow
 def test_a_conflict_changes_nothing_and_says_what_to_do(team: tuple[Path, Path]) -> None:
     ada, bob = team
     for clone in (ada, bob):
@@ -125,7 +123,6 @@ def test_a_conflict_changes_nothing_and_says_what_to_do(team: tuple[Path, Path])
     assert run("git", "status", "--porcelain", cwd=bob).out == " M code.py\n"
 
 
-@pytest.mark.slow
 def test_what_the_remote_took_back_is_not_pushed_again(team: tuple[Path, Path]) -> None:
     ada, bob = team
     write(ada / "lessons/bad.md", lesson_text("Bad", "Taken back."))
@@ -146,7 +143,6 @@ def test_what_the_remote_took_back_is_not_pushed_again(team: tuple[Path, Path]) 
     assert log[:2] == ["b", "a vault"]
 
 
-@pytest.mark.slow
 def test_six_at_once(team: tuple[Path, Path], tmp_path: Path) -> None:
     clones = []
     for number in range(6):
@@ -160,7 +156,6 @@ def test_six_at_once(team: tuple[Path, Path], tmp_path: Path) -> None:
     assert run("git", "rev-list", "--count", "main", cwd=tmp_path / "team.git").out == "7\n"
 
 
-@pytest.mark.slow
 def test_it_pushes_to_no_branch_that_nobody_named(team: tuple[Path, Path]) -> None:
     ada, bob = team
     run("git", "switch", "-q", "-c", "feature", "--track", "main", cwd=ada)
@@ -184,7 +179,6 @@ def test_it_pushes_to_no_branch_that_nobody_named(team: tuple[Path, Path]) -> No
     assert "pushed 1 commit" in sync(ada).out
 
 
-@pytest.mark.slow
 def test_where_it_cannot(team: tuple[Path, Path], tmp_path: Path) -> None:
     ada, _ = team
     run("git", "switch", "-q", "--orphan", "fresh", cwd=ada)
@@ -205,7 +199,6 @@ def test_where_it_cannot(team: tuple[Path, Path], tmp_path: Path) -> None:
     assert "there is no remote to share the vault with" in sync(ada, check=False).err
 
 
-@pytest.mark.slow
 def test_a_new_branch_is_pushed_and_followed(team: tuple[Path, Path]) -> None:
     ada, _ = team
     run("git", "switch", "-q", "-c", "topic", cwd=ada)

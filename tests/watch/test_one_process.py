@@ -17,6 +17,8 @@ from vault_index.index import reconcile
 from vault_index.vault import Vault
 from vault_index.watch import launch
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def vaults(make_vault: MakeVault, own_world: Path) -> Iterator[tuple[Vault, Vault]]:
@@ -38,7 +40,6 @@ def titles(vault: Vault, text: str) -> list[str]:
     return [hit["title"] for hit in hits]
 
 
-@pytest.mark.slow
 def test_one_process_answers_for_two_vaults(vaults: tuple[Vault, Vault]) -> None:
     first, second = vaults
     with watched(first) as one, watched(second) as other:
@@ -50,7 +51,6 @@ def test_one_process_answers_for_two_vaults(vaults: tuple[Vault, Vault]) -> None
         assert titles(first, "zyzzyva") == []
 
 
-@pytest.mark.slow
 def test_a_vault_is_opened_by_its_first_question(
     vaults: tuple[Vault, Vault], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -65,7 +65,6 @@ def test_a_vault_is_opened_by_its_first_question(
         assert status(second)["running"]
 
 
-@pytest.mark.slow
 def test_a_vault_that_is_deleted_is_closed_and_the_other_stays(vaults: tuple[Vault, Vault]) -> None:
     first, second = vaults
     with watched(first) as state, watched(second):
@@ -76,7 +75,6 @@ def test_a_vault_that_is_deleted_is_closed_and_the_other_stays(vaults: tuple[Vau
     assert not first.root.exists()
 
 
-@pytest.mark.slow
 def test_a_broken_vault_keeps_no_other_from_an_answer(vaults: tuple[Vault, Vault]) -> None:
     first, second = vaults
     with watched(second) as state:
