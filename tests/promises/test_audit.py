@@ -420,7 +420,7 @@ COMMANDS = (
     typed("serve, limits", "serve --port 70000", "0<=x<=65535", 2),
     typed("eval", "eval queries.jsonl", "(?i)recall"),
     typed("eval --json", "eval --json queries.jsonl", r'"recall@1": ?1\.0'),
-    typed("eval --errors", "eval --errors failures.jsonl", r"^hit@1 +100\.0%"),
+    typed("eval --errors", "eval --errors failures.jsonl", r"^recall@1 +100\.0%"),
     typed("sync without a remote", "sync", "there is no remote to share the vault with", 1),
 )
 

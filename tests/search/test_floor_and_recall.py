@@ -326,6 +326,7 @@ def test_figures_of_a_set_that_can_be_worked_out_by_hand(make_vault: MakeVault) 
     assert figures["floor"] == figures["line_floor"] == 0.5
     assert figures["at_floor"] == {
         **{"hit": pytest.approx(2 / 3), "found": pytest.approx(2 / 3)},
+        "wrong": pytest.approx(1 / 3),
         **{"false": pytest.approx(1 / 3), "false_line": 0.0},
         **{"orphan": None, "orphan_line": None},
     }

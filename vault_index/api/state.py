@@ -79,16 +79,11 @@ def measure(
 ) -> dict[str, Any]:
     """Measure recall and false injections over the labelled prompts of a file: see `evaluate.measure`.
 
-    With `errors` it holds failed commands: see `evaluate.measure_failures`. `left_out` says that lessons
-    were taken out of the vault.
+    With `errors` it holds failed commands. `left_out` says that lessons were taken out of the vault.
     """
-    progress = caller.progress_of("searching")
-    if errors:
-        caller.index(vault)
-        return evaluate.measure_failures(vault, Path(queries), progress, left_out=left_out)
-    prompts = evaluate.load(Path(queries))
+    prompts = evaluate.load(Path(queries), errors=errors)
     caller.index(vault)
-    return evaluate.measure(vault, prompts, progress, left_out=left_out)
+    return evaluate.measure(vault, prompts, caller.progress_of("searching"), left_out=left_out)
 
 
 @contextmanager

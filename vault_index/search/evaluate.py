@@ -8,7 +8,7 @@ prompt's best score exceeds an unanswerable one's.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 from vault_index.errors import VaultError
 from vault_index.hotpath import chatter
 from vault_index.search import entries, failures, floor, query
+from vault_index.search.fitted import Floors
 from vault_index.search.query import Query
 from vault_index.text import failure
+from vault_index.text.failure import Failure
 
 if TYPE_CHECKING:
     from vault_index.store.sync import Progress
@@ -30,7 +32,7 @@ NEAR_MISS = "near-miss"  # the kind of failures on the subject of a lesson that 
 _AT_FLOOR = (
     "of what a hook gives; hit: a right lesson comes whole, found: whole or as its line, false: a lesson"
     " comes whole where silence is right, false_line: at most a line; orphan, orphan_line: the same for"
-    " prompts whose lessons were left out"
+    " prompts whose lessons were left out; wrong: another lesson comes whole, and no right one"
 )
 EXPLAINED = {
     "prompts": "that some lesson answers",
@@ -48,31 +50,24 @@ EXPLAINED = {
 }
 
 
-ERRORS_EXPLAINED = {
-    "failures": "that some lesson helps with",
-    "hit@1": "share of them with a right lesson first",
-    "hit@3": "among the first 3",
-    "right_at_2%": "with a right lesson above the floor that 2% of the unanswered ones pass",
-    "floor": "strength from which on a lesson comes whole",
-    "line_floor": "strength from which on its line comes",
-    "at_floor": _AT_FLOOR + "; wrong: another lesson comes whole",
-    "by_kind": "share of the failures of each kind at which anything comes",
-}
-
-
 @dataclass(frozen=True, slots=True)
 class LabelledPrompt:
-    """A prompt and the ids of the lessons that answer it; none means that silence is right."""
+    """A prompt and the ids of the lessons that answer it; none means that silence is right.
+
+    With `failed` it is a failed command. No lesson of `borderline` that comes counts as false.
+    """
 
     query: str
     relevant: frozenset[str]
     kind: str
     line: int = 0  # in the file; 0 without a file
+    failed: Failure | None = None
+    borderline: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """The result of searching a prompt. Evidence is -1 where the form of the prompt decides."""
+    """The result of searching a prompt. Evidence is -1 where its form or a taught line decides."""
 
     prompt: LabelledPrompt
     rank: int | None  # of the first right lesson, from 0
@@ -83,19 +78,30 @@ class _Outcome:
     lines: frozenset[str]  # ids whose lines it injects
 
 
-def load(path: Path) -> list[LabelledPrompt]:
+def load(path: Path, *, errors: bool = False) -> list[LabelledPrompt]:
     """Read labelled prompts: JSON lines with `query`, `relevant` (ids) and `kind`.
 
+    With `errors` they are failed commands, with `command` and `error`, and `borderline` (ids) if known.
     Raises VaultError with the line for anything else.
     """
+    what, text = ("failed command", "error") if errors else ("labelled prompt", "query")
     prompts = []
     for number, values in read_lines(path):
-        query, relevant = values.get("query"), values.get("relevant", [])
-        if not isinstance(query, str) or not isinstance(relevant, list):
-            hint = 'write it like {"query": "...", "relevant": ["id"], "kind": "..."}'
-            raise VaultError(f"{path}:{number}: not a labelled prompt", hint)
-        kind = str(values.get("kind", ""))
-        prompts.append(LabelledPrompt(query, frozenset(map(str, relevant)), kind, number))
+        relevant = values.get("relevant") or []
+        if not isinstance(values.get(text), str) or not isinstance(relevant, list):
+            hint = f'write it like {{"{text}": "...", "relevant": ["id"], "kind": "..."}}'
+            raise VaultError(f"{path}:{number}: not a {what}", hint)
+        failed = failure.read(str(values.get("command") or ""), values[text]) if errors else None
+        prompts.append(
+            LabelledPrompt(
+                failed.queries[0] if failed else values[text],
+                frozenset(map(str, relevant)),
+                str(values.get("kind") or ""),
+                number,
+                failed,
+                frozenset(values.get("borderline") or ()),
+            )
+        )
     return prompts
 
 
@@ -133,18 +139,18 @@ def measure(
     ids = {lesson["id"] for lesson in entries.entries(vault)}
     outcomes = []
     for number, prompt in enumerate(prompts, start=1):
-        outcomes.append(_look(vault, prompt))
+        outcomes.append((_look_up if prompt.failed else _look)(vault, prompt))
         progress(number, len(prompts))
     orphans = [each for each in outcomes if left_out and _is_orphan(each.prompt, ids)]
     answerable = [each for each in outcomes if each.prompt.relevant and each not in orphans]
     others = [each for each in outcomes if not each.prompt.relevant]
-    best_of_others = [outcome.best for outcome in others]
-    text_only = query.embedder_for(vault, vault.open_index())[0] is None
-    floors = floor.in_force(vault, text_only=text_only)
+    far = [each for each in others if each.prompt.kind != NEAR_MISS] or others
+    best_of_others = [outcome.best for outcome in far]
+    floors = _floors(vault, of_failures=any(prompt.failed for prompt in prompts))
     figures = _ranking(answerable)
     figures["auc"] = _auc([outcome.best for outcome in answerable], best_of_others)
     for percent in (2, 5):
-        least = _floor_for(best_of_others, int(percent / 100 * len(others)))
+        least = _floor_for(best_of_others, int(percent / 100 * len(far)))
         figures[f"recall@3_fi{percent}"] = _share([outcome.right > least for outcome in answerable])
     return figures | {
         "floor": floors and floors.whole,
@@ -169,6 +175,14 @@ def measure(
     }
 
 
+def _floors(vault: Vault, *, of_failures: bool) -> Floors | None:
+    text_only = query.embedder_for(vault, vault.open_index())[0] is None
+    if not of_failures:
+        return floor.in_force(vault, text_only=text_only)
+    fitted = failures.load(vault)
+    return fitted.floors(text_only=text_only) if fitted else None
+
+
 def _is_orphan(prompt: LabelledPrompt, ids: Set[str]) -> bool:
     return bool(prompt.relevant) and not prompt.relevant & ids
 
@@ -178,6 +192,12 @@ def _hits_of(answerable: Sequence[_Outcome]) -> dict[str, Any]:
         "hit": _share([bool(each.prompt.relevant & each.whole) for each in answerable]),
         "found": _share(
             [bool(each.prompt.relevant & (each.whole | each.lines)) for each in answerable]
+        ),
+        "wrong": _share(
+            [
+                each.whole.isdisjoint(each.prompt.relevant) and bool(each.whole)
+                for each in answerable
+            ]
         ),
     }
 
@@ -217,6 +237,21 @@ def _look(vault: Vault, prompt: LabelledPrompt) -> _Outcome:
     return _Outcome(prompt, rank, best, of_right, first, whole, lines)
 
 
+def _look_up(vault: Vault, prompt: LabelledPrompt) -> _Outcome:
+    assert prompt.failed is not None
+    found = failures.find(vault, prompt.failed, DEPTH)
+    ids = [hit.lesson_id for hit in found.hits]
+    rank = next((place for place, id in enumerate(ids) if id in prompt.relevant), None)
+    first = ids[0] if ids else ""
+    if found.why_silent or (first in prompt.borderline and not prompt.relevant):
+        return _Outcome(prompt, rank, -1.0, -1.0, first, frozenset(), frozenset())
+    whole, lines = (
+        frozenset(ids[:1] if comes else ()) for comes in (found.is_above, found.is_line)
+    )
+    right = found.strength if rank == 0 else -1.0
+    return _Outcome(prompt, rank, found.strength, right, first, whole, lines)
+
+
 def _ranking(answerable: Sequence[_Outcome]) -> dict[str, Any]:
     ranks = [outcome.rank for outcome in answerable]
     figures: dict[str, Any] = {"prompts": len(answerable)}
@@ -247,94 +282,3 @@ def _auc(positive: Sequence[float], negative: Sequence[float]) -> float | None:
 
 def _share(truths: Sequence[bool]) -> float | None:
     return sum(truths) / len(truths) if truths else None
-
-
-def measure_failures(
-    vault: Vault,
-    path: Path,
-    progress: Progress = lambda _done, _all: None,
-    *,
-    left_out: bool = False,
-) -> dict[str, Any]:
-    """Look every failed command of a file up and return the figures of `ERRORS_EXPLAINED`.
-
-    JSON lines with `command`, `error`, `relevant` and, if known, `borderline` (ids) and `kind`. Raises
-    VaultError, IndexStateError without an index.
-    """
-    lines = read_lines(path)
-    ids = {lesson["id"] for lesson in entries.entries(vault)}
-    outcomes = []
-    for number, (line, values) in enumerate(lines, start=1):
-        if not isinstance(values.get("error"), str):
-            hint = 'write it like {"command": "...", "error": "...", "relevant": ["id"]}'
-            raise VaultError(f"{path}:{line}: not a failed command", hint)
-        outcomes.append(_look_up(vault, line, values))
-        progress(number, len(lines))
-    named = [each for each in outcomes if each["relevant"]]
-    orphans = [each for each in named if left_out and not ids & {*each["relevant"]}]
-    answerable = [each for each in named if each not in orphans]
-    others = [each for each in outcomes if not each["relevant"]]
-    unanswered = [each for each in others if each["kind"] != NEAR_MISS] or others
-    false = [each["strength"] for each in unanswered if not each["neutral"]]
-    least = _floor_for(false, int(0.02 * len(unanswered)))
-    fitted = failures.load(vault)
-    text_only = query.embedder_for(vault, vault.open_index())[0] is None
-    floors = fitted and fitted.floors(text_only=text_only)
-    return {
-        "failures": len(answerable),
-        "hit@1": _share([each["rank"] == 1 for each in answerable]),
-        "hit@3": _share([each["rank"] in (1, 2, 3) for each in answerable]),
-        "right_at_2%": _share(
-            [each["rank"] == 1 and each["strength"] > least for each in answerable]
-        ),
-        "floor": floors and floors.whole,
-        "line_floor": floors and floors.line,
-        "at_floor": _failures_at_floor(answerable, others, orphans),
-        "by_kind": {
-            kind: _share([each["came"] for each in outcomes if each["kind"] == kind])
-            for kind in sorted({each["kind"] for each in outcomes})
-        },
-        "missed": [each for each in answerable if each["rank"] not in (1, 2, 3)],
-        "injected_falsely": [each for each in others if each["is_false"]],
-        "unknown": [],
-    }
-
-
-def _failures_at_floor(
-    answerable: Sequence[Mapping[str, Any]],
-    others: Sequence[Mapping[str, Any]],
-    orphans: Sequence[Mapping[str, Any]],
-) -> dict[str, Any]:
-    return {
-        "hit": _share([each["injected"] and each["rank"] == 1 for each in answerable]),
-        "found": _share([each["came"] and each["rank"] == 1 for each in answerable]),
-        "wrong": _share([each["injected"] and each["rank"] != 1 for each in answerable]),
-        "false": _share([each["is_false"] for each in others]),
-        "false_line": _share([each["is_false_line"] for each in others]),
-        "orphan": _share([each["injected"] for each in orphans]),
-        "orphan_line": _share([each["came"] and not each["injected"] for each in orphans]),
-    }
-
-
-def _look_up(vault: Vault, line: int, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a failed command finds; `rank` counts from 1."""
-    failed = failure.read(str(values.get("command") or ""), values["error"])
-    found = failures.find(vault, failed, DEPTH)
-    ids = [hit.lesson_id for hit in found.hits]
-    relevant = set(map(str, values.get("relevant") or ()))
-    neutral = bool(ids) and ids[0] in (values.get("borderline") or ())
-    return {
-        "line": line,
-        "query": failed.queries[0],
-        "relevant": sorted(relevant),
-        "kind": str(values.get("kind") or ""),
-        "rank": next((place for place, id in enumerate(ids, start=1) if id in relevant), None),
-        "first": ids[0] if ids else "",
-        "strength": found.strength if not found.why_silent else -1.0,
-        "score": round(found.strength, 4),
-        "injected": found.is_above,
-        "neutral": neutral,
-        "came": found.is_above or found.is_line,
-        "is_false": found.is_above and not relevant and not neutral,
-        "is_false_line": found.is_line and not relevant and not neutral,
-    }

@@ -235,14 +235,14 @@ def eval_command(
         ) as scratch:
             figures = asking.ask(asked, of=scratch)
     yield figures
-    _print_figures(figures, is_error)
+    _print_figures(figures)
     _print_mistakes(figures, queries)
 
 
-def _print_figures(figures: dict[str, Any], is_error: bool) -> None:
-    from vault_index.search.evaluate import ERRORS_EXPLAINED, EXPLAINED
+def _print_figures(figures: dict[str, Any]) -> None:
+    from vault_index.search.evaluate import EXPLAINED
 
-    for key, meaning in (ERRORS_EXPLAINED if is_error else EXPLAINED).items():
+    for key, meaning in EXPLAINED.items():
         figure = "" if key == "by_kind" else _figure(figures[key])
         output.row(f"{key:<14}{figure:<8}", output.styled(f"  {meaning}", dim=True))
     for kind, of_kind in figures["by_kind"].items():
