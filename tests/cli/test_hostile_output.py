@@ -22,7 +22,7 @@ COMMANDS = [
     *(["list"], ["list", "--json"], ["show", "evil"], ["show", "evil", "--json"]),
     *(["log", "evil"], ["log", "evil", "--json"], ["search", "heap"], ["search", "heap", "--json"]),
     *(["search", "--explain", "heap"], ["search", "--kind", "skills", "deploy"], ["status"]),
-    *(["search", "--at", NAME, "heap"], ["search", "--in", NAME, "heap"], ["status", "--json"]),
+    *(["show", "--at", NAME, "heap"], ["search", "--in", NAME, "heap"], ["status", "--json"]),
     *(["ask", "raise the heap"], ["ask", "raise the heap", "--json"], ["ask", NAME, "--in", NAME]),
     *(["recall", "heap memory"], ["recall", "heap memory", "--json"], ["check"], ["check", "--json"]),
     *(["check", "--staged"], ["categories"], ["categories", "--json"], ["index"]),

@@ -152,7 +152,7 @@ def test_nothing_that_a_repository_names_is_started(
         ("learn", "--commit", "HEAD", "--dry-run"),
         ("journal", "import"),
         ("learn", "--session", "last", "--dry-run"),
-        ("search", "--at", "HEAD", "heap"),
+        ("show", "--at", "HEAD", "heap"),
         ("search", "heap"),
         ("list",),
         ("sync",),

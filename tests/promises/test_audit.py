@@ -186,8 +186,6 @@ COMMANDS = (
         "search skills by category", "search --kind skills -c docs --json notes", "docs/releases"
     ),
     typed("search --all", "search --all uploader retry", "(?s)^Lessons.*Sessions"),
-    typed("search --at", f"search --at HEAD --json {ASKED}", HEAP_ID),
-    typed("search --at, unknown", f"search --at nowhere {ASKED}", "nowhere", 1),
     typed("search for a rare word", "search --json allkeys-lru", "Redis evicts"),
     typed("search for a phrase", """search --json '"bundler asks for three"'""", HEAP_ID),
     typed("ask", "ask how long may a chunk be", "(?i)chunk"),
@@ -208,6 +206,7 @@ COMMANDS = (
     typed("show --json", f"show {HEAP_ID} --json", r'"fires_on": ?\[\s*"the bundle step'),
     typed("show a section", 'show "The dashboards want UTC"', "(?s)grafana|ops/monitoring"),
     typed("show --at", f"show --at HEAD {HEAP_ID}", "NODE_OPTIONS"),
+    typed("show --at, unknown", f"show --at nowhere {HEAP_ID}", "nowhere", 1),
     typed("show, unknown", "show no-such-lesson", "no-such-lesson", 1),
     typed("list", "list", "devops/ci-cd/heap"),
     typed("list -c", "list -c devops/deployment --json", "deployment/vpn"),

@@ -102,7 +102,7 @@ DAY = (
     ("check",),
     ("sync",),
     ("categories", "rename", "sub", "deeper/sub", "--write"),
-    ("search", "--at", "HEAD", "heap"),
+    ("show", "--at", "HEAD", "heap"),
     ("index",),
 )
 IN_ONE_PROCESS = """\

@@ -162,8 +162,8 @@ def answer_as_of(
     question: api.Question[api.Answer],
     on_note: Note,
     on_progress: api.Progress,
-) -> tuple[api.Answer, str]:
-    """Answer a question as of a commit, tag or date; return the commit, too.
+) -> api.Answer:
+    """Answer a question as of a commit, tag or date.
 
     The index of that commit is built once and kept for a while. Raises VaultError.
     """
@@ -171,8 +171,8 @@ def answer_as_of(
 
     past, commit = history.at(vault, revision)
     bring_up_to_date(past, on_note, on_progress)
-    answered: Any = api.answer(past, question)
-    return history.signed(vault, commit, answered), commit
+    answer: api.Answer = history.signed(vault, commit, api.answer(past, question))
+    return answer
 
 
 # The two steps of a script: `vault_index.search` and `vault_index.add`.

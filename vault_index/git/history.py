@@ -43,32 +43,19 @@ class Version:
     content: bytes
 
 
-def provenance(
-    folder: Path, head: str = "HEAD", since: str | None = None
-) -> dict[str, Provenance] | None:
+def provenance(folder: Path, head: str = "HEAD") -> dict[str, Provenance]:
     """Walk `git log` once and return the provenance of each committed file below a folder.
 
     Keys are paths relative to the folder, renames followed. `head` is the commit to walk from, and
-    not what is checked out by the time git looks. With `since`, only files that commits after it
-    touched are returned, their `first` being the first after it. None if that cannot tell what a
-    whole walk would: `since` is no ancestor, or what came after it has merges or renames.
+    not what is checked out by the time git looks.
     """
     top = top_of(folder)
     if top is None:
         return {}
-    span = f"{since}..{head}" if since else head
-    if since and (
-        ask(top, "merge-base", since, head) != since
-        or ask(top, "rev-list", "--min-parents=2", "-1", span)
-    ):
-        return None
-    how = ("--name-status", "-z", "--relative", "--format=%x01%H%x02%aN%x02%aI")
-    changes = list(name_changes(_log(top, *how, span, "--", ".", folder=folder)))
+    how = ("--name-status", "-z", "--relative", "--format=%x01%H%x02%aN%x02%aI", head, "--", ".")
     cut = cut_of(top)
-    if since and any(change.status[0] == "R" for change in changes):
-        return None
     by_name: dict[str, Provenance] = {}
-    for change in changes:
+    for change in name_changes(_log(top, *how, folder=folder)):
         commit, author, when = change.said.split("\x02")
         is_cut = commit in cut
         newest = by_name.get(change.today, Provenance("" if is_cut else author, when, when))

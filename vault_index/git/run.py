@@ -108,11 +108,6 @@ def instead(settings: Sequence[Setting], *, filters: bool) -> list[tuple[str, st
     return overruled
 
 
-def _of_user(settings: Sequence[Setting], key: str) -> str:
-    values = [each.value for each in settings if each.key == key and not each.is_of_repository]
-    return values[-1] if values else ""
-
-
 # On the command line, where it overrules every file.
 ALWAYS = (
     *("--no-pager", "-c", "core.quotePath=false", "-c", "core.fsmonitor=false"),
@@ -272,7 +267,8 @@ def _settings_if_any(folder: Path) -> list[Setting]:
 
 
 def _hooks_of_user(settings: Sequence[Setting]) -> str:
-    hooks = _of_user(settings, "core.hookspath")
+    of_user = [each for each in settings if not each.is_of_repository]
+    hooks = {each.key: each.value for each in of_user}.get("core.hookspath", "")
     # a relative one is in the repository
     return hooks if hooks.startswith(("/", "~")) else ""
 

@@ -6,8 +6,7 @@ import itertools
 import os
 import re
 import shlex
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from vault_index import files, git
 from vault_index.errors import GitError, LessonError, VaultError
 from vault_index.hotpath import index_files
 from vault_index.lesson import parse
-from vault_index.search.hit import Hit, HitList
 from vault_index.store import ownership
 from vault_index.vault import Vault, printable, shown
 
@@ -106,22 +104,11 @@ def _section(content: bytes, path: str, slug: str) -> tuple[str, str] | None:
 
 
 def signed(vault: Vault, commit: str, answer: Any) -> Any:
-    """Return an answer of `at` with author and date of its lessons as they were at a commit."""
-    if isinstance(answer, HitList):
-        dropped = tuple((_signed(vault, commit, hit), why) for hit, why in answer.dropped)
-        hits = tuple(_signed(vault, commit, hit) for hit in answer.hits)
-        return replace(answer, hits=hits, dropped=dropped)
-    entry = answer.get("entry")
+    """Return an answer of `at` in which a lesson has its author and date of that commit."""
+    entry = isinstance(answer, dict) and answer.get("entry")
     if entry and (change := git.last_change(vault.root, entry["path"], commit)):
         entry["author"], entry["updated_at"] = change
     return answer
-
-
-def _signed(vault: Vault, commit: str, hit: Hit) -> Hit:
-    change = git.last_change(vault.root, hit.path, commit)
-    if change is None:
-        return hit
-    return replace(hit, author=change[0], updated_at=datetime.fromisoformat(change[1]))
 
 
 def at(vault: Vault, revision: str) -> tuple[Vault, str]:

@@ -234,10 +234,6 @@ class LanceTable:
         """Return columns (None: all) of the rows that a filter names; with `ids` also `_rowid`."""
         return self._read(self._run(_chosen(self._table.query(), columns, where, ids=ids)))
 
-    def batches(self, columns: Sequence[str], where: str | None = None) -> Iterator[pa.RecordBatch]:
-        with lance_errors(self.folder):
-            yield from self._stream(self._run(_chosen(self._table.query(), columns, where)))
-
     @_with_our_errors
     def bm25(self, text: str, column: str, limit: int) -> pa.Table:
         """Return `_score` (BM25) and `_rowid` of the rows that match any word of a text."""
@@ -324,14 +320,12 @@ class LanceTable:
     def _read(self, stream: Any) -> pa.Table:
         import pyarrow as pa
 
-        return pa.Table.from_batches(list(self._stream(stream)), schema=stream.schema)
-
-    def _stream(self, stream: Any) -> Iterator[pa.RecordBatch]:
+        batches: list[pa.RecordBatch] = []
         while True:
             try:
-                yield self._wait(stream.__anext__)
+                batches.append(self._wait(stream.__anext__))
             except StopAsyncIteration:
-                return
+                return pa.Table.from_batches(batches, schema=stream.schema)
 
 
 def _chosen(

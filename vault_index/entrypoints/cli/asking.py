@@ -103,8 +103,8 @@ def ask(question: api.Question[api.Answer], *, of: Any = None, **options: Any) -
         return client.ask(of or place(), question, heard)
 
 
-def ask_as_of(revision: str, question: api.Question[api.Answer]) -> tuple[api.Answer, str]:
-    """Ask for an answer as of a commit, tag or date; return the commit, too."""
+def ask_as_of(revision: str, question: api.Question[api.Answer]) -> api.Answer:
+    """Ask for an answer as of a commit, tag or date."""
     from vault_index.client import here
 
     with Console() as console:

@@ -227,7 +227,7 @@ def show_command(lesson_id: str | None, at: str | None) -> options.Answers:
             raise _as_deleted(lesson_id, error) from None
     else:
         values = {"name": asking.name_in_vault(lesson_id)}
-        entry = asking.ask_as_of(at, api.lesson.show(**values))[0]["entry"]
+        entry = asking.ask_as_of(at, api.lesson.show(**values))["entry"]
     asked = api.lesson.tally(id=entry["id"])
     used = {} if at else asking.ask(asked, as_is=True)
     has_links = not at and "\n## Related\n" in entry["text"]  # else only the file is read

@@ -38,12 +38,10 @@ if TYPE_CHECKING:
     multiple=True,
 )
 @options.flag("--all everything", "Also in the sessions of the journal.")
-@click.option("--at", metavar="REV", help="What the vault knew at a commit, tag or date.")
 @options.published
 def search_command(
     query: tuple[str, ...],
     everything: bool,
-    at: str | None,
     **options: Any,
 ) -> options.Answers:
     """Find the lessons that answer QUERY, best first.
@@ -55,13 +53,9 @@ def search_command(
     from vault_index.entrypoints.words import hits
 
     asked, only = _query(" ".join(query), **options)
-    if at is None:
-        settled = bool(asked.within or "skills" in asked.kinds)
-        answer = asking.ask(api.search.find(query=asked), settled=settled)
-    else:
-        answer, commit = asking.ask_as_of(at, api.search.find(query=asked))
-        asking.note(f"note: as of commit {commit[:10]}")
-    if not (answer.hits or at or "skills" in asked.kinds):  # which have categories of their own
+    settled = bool(asked.within or "skills" in asked.kinds)
+    answer = asking.ask(api.search.find(query=asked), settled=settled)
+    if not (answer.hits or "skills" in asked.kinds):  # which have categories of their own
         asking.refuse_unknown(asked.categories, asked.filters.tags, asked.filters.type)
     if everything:
         found = asking.ask(api.journal.search(text=asked.text, k=asked.k, since=""))

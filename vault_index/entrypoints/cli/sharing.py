@@ -212,7 +212,7 @@ def _states(commit: str, sample: list[str]) -> tuple[dict[str, Any], dict[str, A
         )
         states[1] |= asking.ask(asked, settled=True)
         if was_there:
-            states[0] |= asking.ask_as_of(commit, asked)[0]
+            states[0] |= asking.ask_as_of(commit, asked)
     return states[0], states[1]
 
 
