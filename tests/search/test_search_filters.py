@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from tests.support.commands import run
-from tests.support.files import commit, lesson_text, write
+from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.indexed import with_words
 from vault_index.api import codec
 from vault_index.edit import init
 from vault_index.errors import VaultError
 from vault_index.index import reconcile
 from vault_index.recall import select
-from vault_index.search import query
+from vault_index.search import contents, query
 from vault_index.search.query import Query
 from vault_index.store import filters, moments
 from vault_index.store.filters import Filter
@@ -93,6 +93,15 @@ def test_skills_have_no_such_filters(team: Vault) -> None:
     ran = run(*words, cwd=team.root, check=False)
     assert (ran.code, ran.out) == (2, "")
     assert "are for lessons" in ran.err
+
+
+def test_lessons_of_the_last_thirty_days_are_counted(
+    make_vault: MakeVault, text_only: None
+) -> None:
+    days = ("0001-01-01", "2026-10-23", "2026-10-24", "2026-11-23", "9999-12-31", "")
+    files = {f"of-{day}.md": f"---\ncreated: {day}\n---\nText of {day}.\n" for day in days}
+    vault = make_vault(files, indexed=True)
+    assert contents.count(vault, date(2026, 11, 23))["lately"] == 2
 
 
 @pytest.mark.slow

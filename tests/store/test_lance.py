@@ -265,7 +265,7 @@ assert len(pinned.rows(["id"])) == pinned.count() == 30
 """
 
 
-def python(code: str, folder: Path) -> str:
+def python(code: str, folder: Path = REPO) -> str:
     """Run code in a process of its own, and give what it prints."""
     words = [sys.executable, "-c", "import sys; from pathlib import Path\n" + code, str(folder)]
     return run(*words, cwd=REPO).out.strip()
@@ -311,7 +311,7 @@ except errors.VaultError as error:
 def test_a_server_goes_on_while_a_compiled_module_looks_for_asyncio() -> None:
     """Its loop runs in another thread, and asks for asyncio by name at each request."""
     code = """
-import asyncio, sys, threading
+import asyncio, threading
 import anyio.to_thread
 from vault_index import native
 answers = []
@@ -328,13 +328,12 @@ def call():
 before = asyncio.get_running_loop
 print(native.introduce(call), asyncio.get_running_loop is before)
 """
-    done = run(sys.executable, "-c", code, cwd=REPO)
-    assert done.out.strip() == "['answered'] True"
+    assert python(code) == "['answered'] True"
 
 
 def test_a_call_that_is_broken_off_is_cancelled() -> None:
     code = """
-import signal, sys
+import signal
 from vault_index import native
 signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it may be ignored
 told = []
@@ -349,5 +348,4 @@ try:
 except KeyboardInterrupt:
     print(told)
 """
-    done = run(sys.executable, "-c", code, cwd=REPO)
-    assert done.out.strip() == "[True]"
+    assert python(code) == "[True]"
