@@ -98,6 +98,11 @@ class _Work:
     request: Request
     plan: Plan
 
+    def run(self, asked_by: str) -> Run:
+        it = self.material
+        about = (it.scope, it.target, it.digest, self.by, it.session)
+        return Run(str(self.vault.root), *about, points=self.worth.points, asked_by=asked_by)
+
     def answer(self, **outcome: Any) -> dict[str, Any]:
         """Return the answer to a run with this outcome."""
         return {
@@ -168,8 +173,7 @@ def learn_from(
 ) -> dict[str, Any]:
     """Make proposals of a material: see `learn`."""
     work, config = _prepare(vault, caller, material, dry_run=dry_run), vault.config
-    about = (material.scope, material.target, material.digest, work.by, material.session)
-    run = Run(str(vault.root), *about, points=work.worth.points, asked_by=asked_by)
+    run = work.run(asked_by)
     if dry_run:
         plan = work.plan if work.model else stages.plan(work.seen, config, work.request)
         return work.answer(status=record.DRY, text="\n\n".join(call.text for call in plan.calls))
@@ -243,8 +247,9 @@ def _analyse(work: _Work) -> dict[str, Any]:
     except ModelCallError as error:
         status = _STATUS.get(type(error), record.FAILED)
         return work.answer(status=status, trouble=redact(error.message), hint=error.hint)
-    proposals, dropped = _propose(work, entries)
-    is_full = any(each["reason"] == record.FULL for each in dropped)
+    proposals, left = _propose(work, _context(work), entries)
+    dropped = [{"title": each.title[:200], "reason": why} for each, why in left]
+    is_full = any(why == record.FULL for _, why in left)
     outcome: dict[str, Any] = {"status": record.PROPOSED if proposals else record.NOTHING}
     outcome |= {"proposals": proposals, "dropped": dropped, **(_FULL if is_full else {})}
     return work.answer(**outcome)
@@ -259,19 +264,18 @@ def _entries(work: _Work) -> list[Entry]:
 
 
 def _propose(
-    work: _Work, entries: list[Entry]
-) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
+    work: _Work, context: gate.Context, entries: list[Entry]
+) -> tuple[list[dict[str, Any]], list[tuple[Entry, str]]]:
     """Keep what passes the gate, the surest first; return proposals, and what was dropped and why."""
-    context, most = _context(work), stages.max_entries(work.vault.config, work.material)
+    most = stages.max_entries(work.vault.config, work.material)
     most = MAX_AT_ONCE if work.by == AGENT else most
-    proposals: list[dict[str, Any]] = []
-    dropped: list[dict[str, str]] = []
+    proposals, dropped = list[dict[str, Any]](), list[tuple[Entry, str]]()
     for entry in sorted(entries, key=lambda entry: -entry.confidence):
         is_room = len(proposals) < most
         admitted = gate.admit(entry, context) if is_room else MANY.format(most=most)
         made = admitted if isinstance(admitted, str) else _store(work.vault, admitted)
         if isinstance(made, str):
-            dropped.append({"title": entry.title[:200], "reason": made})
+            dropped.append((entry, made))
         elif isinstance(admitted, gate.Admitted):
             proposals.append(made)
             context = replace(context, waiting=(*context.waiting, admitted.proposal))
@@ -348,26 +352,20 @@ def propose(
         categories = list(_request(work.seen, caller).categories)
         return {**answer, "proposals": [], "dropped": [], "waiting": waiting,
                 "categories": categories}  # fmt: skip
-    written = list(map(_written, entries))
-    proposals, dropped = _propose(work, written)
     context = _context(work)
-    by_title = {each.title[:200]: each for each in written}
-    dropped = [{**each, **_nearest(by_title[each["title"]], each["reason"], context)}
-               for each in dropped]  # fmt: skip
-    about = (material.scope, material.target, material.digest, AGENT, material.session)
-    record.end(
-        vault.config,
-        Run(
-            str(vault.root),
-            *about,
-            at=datetime.now(UTC).isoformat(timespec="microseconds"),
-            status=record.PROPOSED if proposals else record.NOTHING,
-            points=work.worth.points,
-            proposals=tuple(each["id"] for each in proposals),
-            dropped=dict(Counter(each["reason"] for each in dropped)),
-            asked_by=record.AGENT,
-        ),
+    proposals, left = _propose(work, context, list(map(_written, entries)))
+    dropped = [
+        {"title": each.title[:200], "reason": why, **_nearest(each, why, context)}
+        for each, why in left
+    ]
+    run = replace(
+        work.run(record.AGENT),
+        at=datetime.now(UTC).isoformat(timespec="microseconds"),
+        status=record.PROPOSED if proposals else record.NOTHING,
+        proposals=tuple(each["id"] for each in proposals),
+        dropped=dict(Counter(why for _, why in left)),
     )
+    record.end(vault.config, run)
     return {**answer, "proposals": proposals, "dropped": dropped}
 
 
@@ -427,21 +425,16 @@ def run_ended(journal: Journal, learn: Learn, say: Callable[[str], None]) -> int
                 nudge.keep(journal, session)
             backlog.remove(journal, note)
         return 0
-    done = 0
-    tried: set[str] = set()
+    done, tried = 0, set[str]()
     make_folder(journal.config.home)
     with alone(journal.config.home / LOCK) as is_alone:
-        while is_alone:
-            notes = [note for note in backlog.ended(journal) if note.name not in tried]
-            if not notes:
-                break
-            oldest = time.time() - PATIENCE_DAYS * 86_400
-            for note in notes:
+        while is_alone and (due := [e for e in backlog.ended(journal) if e.name not in tried]):
+            for note in due:
                 tried.add(note.name)
                 ended = _ended(journal, note)
                 status = _learn_from(*ended, learn, say) if ended else ""
                 done += bool(status)
-                is_old = note.at < oldest
+                is_old = note.at < time.time() - PATIENCE_DAYS * 86_400
                 if status not in record.LATER or is_old:
                     backlog.remove(journal, note)
     return done
