@@ -114,7 +114,7 @@ def recommended() -> list[str]:
 @pytest.mark.parametrize("typed", recommended())
 def test_the_command_line_takes_what_a_page_recommends(typed: str) -> None:
     _, *words = shlex.split(typed)
-    context = click.Context(main, info_name="lessons")
+    context = click.Context(main, info_name="lessons", **main.context_settings)
     _, command, rest = main.resolve_command(context, words)
     assert command
     command.make_context(words[0], rest, parent=context)

@@ -196,8 +196,6 @@ def pick(near: str = "") -> str:
     """
     if not is_typed():
         raise click.UsageError("name a lesson by its ID; `lessons list` shows the ids")
-    import shutil
-
     lessons = ask(api.lesson.select())["entries"]
     if not lessons:
         raise VaultError("no lessons yet", "add one: lessons add --title ... --text ...")

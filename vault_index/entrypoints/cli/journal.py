@@ -13,7 +13,7 @@ import click
 from vault_index import api, files
 from vault_index.api import codec
 from vault_index.entrypoints.cli import asking, options, output
-from vault_index.entrypoints.words import count, journal
+from vault_index.entrypoints.words import count, excerpt, journal
 from vault_index.errors import VaultError
 from vault_index.journal.record import JournalHits, KeptRecord, ListedSession
 from vault_index.search.hit import parts_of
@@ -301,7 +301,7 @@ def print_hits(answer: JournalHits) -> None:
         head = f"{number}. {journal.heading(hit)}{journal.percent(hit)}"
         output.row(output.styled(head, bold=True))
         output.row("   ", output.styled(journal.place(hit), dim=True))
-        text = journal.excerpt(hit.text, width - 3)
+        text = excerpt(hit.text, width - 3)
         if text and text != hit.title:
             output.row(f"   {text}")
 

@@ -389,10 +389,10 @@ def last_command(number: int) -> options.Answers:
         return
     now = datetime.now(UTC)
     for place, record in enumerate(records, start=1):
-        ago = output.styled(_ago(record["time"], now), dim=True)
+        ago = (now - datetime.fromisoformat(record["time"])).total_seconds()
         text = shorten_line(record["text"], PROMPT_CHARS) if record["text"] else NOT_KEPT
         did = {"error": "failed: ", "file": "edited: "}.get(record["kind"], "")
-        output.row(f"{place}. ", ago, f"  {did}{text}")
+        output.row(f"{place}. ", output.styled(moments.ago(ago), dim=True), f"  {did}{text}")
         for line in _got(record, place):
             output.say(f"   {line}")
     asking.note("teach one: lessons teach --last N --fires ID, or --not ID")
@@ -443,13 +443,6 @@ def _got(record: dict[str, Any], place: int) -> Iterator[str]:
         yield f"silent: {record['silent'] or 'no reason was kept'}{nearest}"
         if nearest and JUST_BELOW * floor <= near["score"] < floor and not near["taught"]:
             yield f"just below the floor: lessons teach --last {place} --fires {near['id']}"
-
-
-def _ago(time: str, now: datetime) -> str:
-    try:
-        return moments.ago((now - datetime.fromisoformat(time)).total_seconds())
-    except ValueError:  # somebody edited the record
-        return time[:16]
 
 
 FIRES, SILENT = "fires_on", "silent_on"

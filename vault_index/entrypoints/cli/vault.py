@@ -128,15 +128,9 @@ def edit_settings() -> None:
         asking.note(f"warning: {problem}")
 
 
-@click.group("model", invoke_without_command=True, epilog="Example: lessons model fetch")
-@click.pass_context
-def model_command(ctx: click.Context) -> None:
-    """Show, fetch or remove the built-in embedding model.
-
-    Without a command, show it.
-    """
-    if ctx.invoked_subcommand is None:
-        ctx.invoke(show_model)
+@click.group("model", cls=options.WithDefault, epilog="Example: lessons model fetch")
+def model_command() -> None:
+    """Show, fetch or remove the built-in embedding model."""
 
 
 @model_command.command("show", epilog="Example: lessons model show")

@@ -15,6 +15,12 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
+def excerpt(text: str, room: int) -> str:
+    """Return a text in one line of at most `room` characters."""
+    text = " ".join(text[: 40 * room].split())
+    return text[: room - 1] + "…" if len(text) > room else text
+
+
 def sentence(said: str) -> str:
     """Return words as a sentence: `nothing matches` is `Nothing matches.`"""
     return f"{said[:1].upper()}{said[1:]}."

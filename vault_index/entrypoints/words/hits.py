@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from vault_index.entrypoints.words import excerpt
 from vault_index.recall.block import named, signed
 from vault_index.search.hit import Hit, parts_of, percent_of
 from vault_index.search.query import TERMS
@@ -15,13 +16,12 @@ HEADINGS = {"lessons": "Lessons", "skills": "Skills", "sessions": "Sessions"}
 
 def lines(hit: Hit, number: int, width: int = 100) -> list[str]:
     """Return a hit for people in two or three lines: its title and score, its place, its text."""
-    text = " ".join(clean(hit.text[: 40 * width]).split())
+    text = excerpt(clean(hit.text[: 40 * width]), width - 3)
     filed = ", ".join(hit.filed_under) or hit.type
     about = visible_line(f"[{filed}] {hit.path}{signed(hit.author, hit)}")
     taught = ", taught" if hit.taught else ""
     heading = [f"{number}. {visible_line(named(hit))} ({hit.percent}%{taught})", f"   {about}"]
-    cut = "…" if len(text) > width - 4 else ""
-    return [*heading, *([f"   {text[: width - 4]}{cut}"] if text else [])]
+    return [*heading, *([f"   {text}"] if text else [])]
 
 
 def evidence(hit: Hit) -> str:

@@ -60,12 +60,6 @@ def percent(hit: JournalHit) -> str:
     return f" ({100 * min(1.0, max(0.0, hit.score)):.0f}%)" if hit.score else ""
 
 
-def excerpt(text: str, room: int) -> str:
-    """Return the text of a record in one line of at most `room` characters."""
-    text = " ".join(text[: 40 * room].split())
-    return text[: room - 1] + "…" if len(text) > room else text
-
-
 def details(record: KeptRecord) -> Iterator[str]:
     """Yield what a record has below its heading: its text, its lists, its commands with their output."""
     if " ".join(record.text.split()) != record.title:
