@@ -121,7 +121,7 @@ def _same_millisecond(vault: Vault, prompt: str, rounds: int) -> Iterator[Row]:
 
     def answer() -> None:
         asked = {"event": event, "ms": 0.0, "until": time.monotonic() + 30}
-        protocol.ask(str(vault.root), {"ask": "search.hook", "with": asked}, 30)
+        protocol.ask(str(vault.root), {"ask": "hook", "with": asked}, 30)
 
     kinds = {
         "python -c pass": lambda: _took([sys.executable, "-c", "pass"], ""),

@@ -31,7 +31,6 @@ import numpy as np
 
 from benchmarks import instruments
 from tests.support.files import write
-from vault_index.client import silent
 from vault_index.edit import init
 from vault_index.files import stamp_of
 from vault_index.index import reconcile, rows
@@ -143,7 +142,10 @@ def one_size(root: Path, count: int) -> Iterator[tuple[str, float]]:
     yield "reconcile, nothing changed, s", _seconds(lambda: reconcile.sync(vault))
     file = vault.lessons_dir / "forms/1/1.md"
     file.write_text(file.read_text() + "\nOne more sentence.\n")
-    yield "a saved lesson is in the index, s", _seconds(lambda: reconcile.sync(vault, full=False))
+    yield (
+        "a saved lesson is in the index, s",
+        _seconds(lambda: reconcile.at_once(vault, full=False)),
+    )
     yield "tables loaded for searches, s", _seconds(lambda: current.load_tables(vault))
     yield "a search, ms", _milliseconds(lambda n: query.find(vault, _words(n), k=3))
     yield "the floor fitted, s", _seconds(lambda: floor.fit(vault))
@@ -152,7 +154,7 @@ def one_size(root: Path, count: int) -> Iterator[tuple[str, float]]:
 
 def _written(vault: Vault, count: int) -> Table:
     """Write so many lessons, and their rows and vectors past the embedder."""
-    lessons = reconcile.Lessons(vault, True, False, False, silent)
+    lessons = reconcile.Lessons(vault)
     vault.index_dir.mkdir(mode=0o700, exist_ok=True)
     reconcile.sync(vault)
     index = manifest.current(vault.index_dir)

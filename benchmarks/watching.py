@@ -151,7 +151,7 @@ def _asked(vault: Vault, prompts: list[str], sessions: int) -> float:
             event = json.loads(instruments.event(vault, prompts, 20 * number + turn))
             began = time.perf_counter()
             question = {"event": event, "ms": 0.0, "until": time.monotonic() + 30}
-            protocol.ask(str(vault.root), {"ask": "search.hook", "with": question}, 30)
+            protocol.ask(str(vault.root), {"ask": "hook", "with": question}, 30)
             times.append(1000 * (time.perf_counter() - began))
 
     with ThreadPoolExecutor(sessions) as pool:

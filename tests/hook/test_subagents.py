@@ -13,7 +13,6 @@ from tests.support import three_lessons
 from tests.support.commands import run
 from tests.support.given import records
 from tests.support.watchers import watched
-from vault_index.api import codec
 from vault_index.recall import sessions
 from vault_index.recall.sessions import Event
 from vault_index.store import injections
@@ -140,4 +139,4 @@ def test_a_note_holds_no_prompt_and_does_not_wait_for_ever(
     assert not any(b"ghp_" in file.read_bytes() for file in team.config.home.glob("state.sqlite*"))
     later = time.time() + 2 * sessions.NOTE_SECONDS
     monkeypatch.setattr(time, "time", lambda: later)
-    assert sessions.take_note(team, codec.from_json(Event, STARTED)) is None
+    assert sessions.take_note(team, Event.of(STARTED)) is None

@@ -73,13 +73,13 @@ def team(make_vault: MakeVault) -> Vault:
 def test_quick_passes_leave_to_a_full_one_who_wrote_what(team: Vault) -> None:
     for month, name in enumerate(["c.md", "a.md", "d.md", "c.md"], start=2):
         write(team.lessons_dir / name, lesson_text("Saved", f"In {month}."))
-        reconcile.sync(team, full=False)
+        reconcile.at_once(team, full=False)
         commit_in(team.root, month)
-        reconcile.sync(team, full=False)
+        reconcile.at_once(team, full=False)
     (team.lessons_dir / "b.md").unlink()
-    reconcile.sync(team, full=False)
+    reconcile.at_once(team, full=False)
     run("git", "checkout", "-q", "--", "lessons/b.md", cwd=team.root)
-    reconcile.sync(team, full=False)
+    reconcile.at_once(team, full=False)
     reconcile.sync(team)
     assert {entry["author"] for entry in entries.entries(team)} == {"Ada Lovelace"}
     assert_same_as_a_rebuild(team)
@@ -90,7 +90,7 @@ def test_a_quick_pass_killed_between_two_batches(
 ) -> None:
     for name in ("a.md", "b.md"):
         (team.lessons_dir / name).unlink()
-    reconcile.sync(team, full=False)
+    reconcile.at_once(team, full=False)
     run("git", "checkout", "-q", "--", "lessons", cwd=team.root)
     written: list[object] = []
     as_it_is = Table.replace
@@ -103,7 +103,7 @@ def test_a_quick_pass_killed_between_two_batches(
 
     with monkeypatch.context() as patch, killed(Table, "replace", once):
         patch.setattr(reconcile, "BATCH_PASSAGES", 1)
-        reconcile.sync(team, full=False)
+        reconcile.at_once(team, full=False)
     (team.lessons_dir / "b.md").unlink()
     reconcile.sync(team)
     assert ids(team) == ["a"]
@@ -123,7 +123,7 @@ def test_a_pass_killed_after_it_wrote_rows(team: Vault, full: bool) -> None:
         die()
 
     with killed(Table, "replace", once):
-        reconcile.sync(team, full=full)
+        reconcile.at_once(team, full=full)
     reconcile.sync(team)
     assert entries.entry(team, "a")["author"] == "Ada Lovelace"
     assert_same_as_a_rebuild(team)
@@ -170,7 +170,7 @@ def assert_all_as_a_rebuild(vault: Vault) -> None:
 def test_a_quick_pass_leaves_to_a_full_one_what_can_wait(filed: Vault) -> None:
     assert stale(filed) == set()
     change_all(filed)
-    stats = reconcile.sync(filed, full=False)
+    stats = reconcile.at_once(filed, full=False)
     assert (stats.changed, stats.added, stats.skills) == (1, 1, 2)
     assert stale(filed) == {"categories", "text index", "places"}
     assert entries.entry(filed, "development/c")["title"] == "New"

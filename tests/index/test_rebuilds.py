@@ -37,7 +37,7 @@ def test_another_embedder_rebuilds(make_vault: MakeVault) -> None:
 def test_a_rebuild_swaps_and_readers_go_on(make_vault: MakeVault) -> None:
     vault = make_vault({"a.md": HEAP}, words=True, indexed=True)
     reader = vault.open_index()
-    assert reconcile.sync(vault, rebuild=True).rebuilt == "asked for"
+    assert reconcile.rebuild(vault).rebuilt == "asked for"
     assert reader.store.count() == 1  # the old folder stands until nobody can stand on it
     assert vault.open_index().store.index != reader.store.index
 

@@ -117,8 +117,8 @@ def test_only_what_nobody_published_is_embedded(tmp_path: Path) -> None:
 def test_a_hook_and_a_rebuild_ask_nobody(tmp_path: Path) -> None:
     publish_all(vault_at(tmp_path / "ci", texts(40), tmp_path / "shared"))
     laptop = vault_at(tmp_path / "laptop", texts(40), tmp_path / "shared")
-    assert reconcile.sync(laptop, at_most=100).taken == 0
-    assert reconcile.sync(laptop, rebuild=True).taken == 0
+    assert reconcile.at_once(laptop, full=True).taken == 0
+    assert reconcile.rebuild(laptop).taken == 0
 
 
 def test_without_a_place_or_a_network_nothing_changes(
@@ -244,7 +244,7 @@ def test_no_other_vault_of_the_user_believes_a_vector_that_was_not_compared(tmp_
     before, after = (vault_at(tmp_path / name, texts(40), "") for name in ("before", "after"))
     for vault in (before, after):
         vault.config = replace(vault.config, home=laptop.config.home)
-    assert reconcile.sync(before, rebuild=False).embedded == 40
+    assert reconcile.sync(before).embedded == 40
     (laptop.config.home / "vectors.sqlite3").unlink()
     while publish.compare_some(laptop):
         pass
@@ -255,7 +255,7 @@ def test_a_rebuild_believes_no_vector_of_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, laptop = taken_poisoned(tmp_path, monkeypatch)
-    reconcile.sync(laptop, rebuild=True)
+    reconcile.rebuild(laptop)
     assert first_for(laptop, POEM) != "topic/lesson-7"
     assert publish.state(laptop) == {"vectors_to_compare": 0}
 

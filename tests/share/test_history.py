@@ -109,6 +109,4 @@ def test_a_new_clone_of_a_known_vault_embeds_nothing(
         assert ours.lesson_id == theirs.lesson_id
         assert ours.score == pytest.approx(theirs.score)
     assert (with_model / FILE).stat().st_mode & 0o777 == 0o600
-    assert reconcile.sync(vault, rebuild=True).embedded == 2, (
-        "who asks for a rebuild trusts no cache"
-    )
+    assert reconcile.rebuild(vault).embedded == 2, "who asks for a rebuild trusts no cache"

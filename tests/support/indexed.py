@@ -103,7 +103,7 @@ def assert_same_as_a_rebuild(vault: Vault) -> None:
     before, vectors = table(vault)
     other = open_vault(vault.root)
     with_words(other)
-    reconcile.sync(other, rebuild=True)
+    reconcile.rebuild(other)
     after, fresh = table(other)
     assert_alike(before, after)
     assert np.allclose(vectors, fresh, atol=1e-6)

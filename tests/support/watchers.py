@@ -77,7 +77,7 @@ def assert_same_as_a_rebuild(vault: Vault) -> None:
     before = rows(vault)
     reconcile.sync(vault)  # what follows from the lessons may wait until it is quiet
     derived = rows(vault, DOCUMENTS), rows(vault, SKILLS)
-    reconcile.sync(vault, rebuild=True)
+    reconcile.rebuild(vault)
     assert_alike(before, rows(vault))
     assert_alike(derived[0], rows(vault, DOCUMENTS))
     assert_alike(derived[1], rows(vault, SKILLS))

@@ -47,11 +47,11 @@ LATER = NOW + 1.0
         (changed, schedule.QUIET_SECONDS, NOTHING, Task.FULL_PASS),
         (changed, schedule.QUIET_SECONDS, SAVED, Task.QUICK_PASS),
         (replace(changed, quick_passes=schedule.MAX_QUICK_PASSES), 0.0, SAVED, Task.FULL_PASS),
-        (settled, 0.0, Events(skills_changed=True, head=HEAD), Task.FULL_PASS),
+        (settled, 0.0, Events(wants_full=True, head=HEAD), Task.FULL_PASS),
         # a pull, a question about what follows from the lessons
         (settled, 0.0, Events(head="other"), Task.FULL_PASS),
         (settled, 0.0, Events(saved=True, head="other"), Task.FULL_PASS),
-        (changed, 0.0, Events(full_asked=True, head=HEAD), Task.FULL_PASS),
+        (changed, 0.0, Events(wants_full=True, head=HEAD), Task.FULL_PASS),
         # where the system gives no events
         (settled, schedule.LOOK_SECONDS, Events(polling=True, head=HEAD), Task.FULL_PASS),
         (replace(settled, sweep_seconds=0.5), 9.0, Events(polling=True, head=HEAD), Wait(1.0)),
@@ -66,9 +66,8 @@ LATER = NOW + 1.0
         (delegated, schedule.DELEGATED_SECONDS, NOTHING, Task.FULL_PASS),
         (settled, 0.0, Events(index_damaged=True, head=HEAD), Task.REBUILD),
         # settings, and the model
-        (settled, 0.0, Events(settings_changed=True, head=HEAD), Task.REOPEN),
-        (changed, 0.0, Events(saved=True, settings_changed=True, head=HEAD), Task.REOPEN),
-        (settled, 0.0, Events(model_came=True, head=HEAD), Task.REOPEN),
+        (settled, 0.0, Events(reopens=True, head=HEAD), Task.REOPEN),
+        (changed, 0.0, Events(saved=True, reopens=True, head=HEAD), Task.REOPEN),
         (settled, 0.0, Events(model_due=True, head=HEAD), Task.FETCH_MODEL),
         # old versions
         (wrote, schedule.TIDY_SECONDS, NOTHING, Task.TIDY),
@@ -123,7 +122,7 @@ def test_the_start_leaves_time_for_questions_and_then_asks_git() -> None:
 
 
 def test_a_pass_that_was_blocked_is_owed_as_it_was() -> None:
-    state = schedule.heard(settled, NOW, Events(saved=True, full_asked=True, head=HEAD))
+    state = schedule.heard(settled, NOW, Events(saved=True, wants_full=True, head=HEAD))
     state = schedule.after(state, NOW, Task.FULL_PASS, BUSY)
     assert schedule.next(state, NOW + schedule.RETRY_SECONDS) == Task.FULL_PASS
 
@@ -201,12 +200,10 @@ events = st.builds(
     Events,
     saved=st.booleans(),
     asked=st.booleans(),
-    full_asked=st.booleans(),
-    settings_changed=st.booleans(),
-    skills_changed=st.booleans(),
+    wants_full=st.booleans(),
+    reopens=st.booleans(),
     index_damaged=st.booleans(),
     index_ended=st.booleans(),
-    model_came=st.booleans(),
     model_due=st.booleans(),
     lessons_gone=st.booleans(),
     polling=st.booleans(),

@@ -11,8 +11,7 @@ from vault_index import status
 from vault_index.api.question import Caller, command, question
 from vault_index.index import classifier
 from vault_index.lesson.file import hash_of
-from vault_index.recall import calls, respond, select
-from vault_index.recall.sessions import Event
+from vault_index.recall import calls, select
 from vault_index.search import entries, floor, query, taught
 from vault_index.search.hit import HitList, Recall
 from vault_index.search.query import HITS, Query, Results, every_kind
@@ -109,7 +108,7 @@ def classify(vault: Vault) -> tuple[classifier.Proposal, ...]:
     return tuple(classifier.propose(vault))
 
 
-# What an agent gets: for a prompt, and for an event of its hooks.
+# What an agent gets for a prompt.
 
 
 @question
@@ -177,15 +176,3 @@ class Typed:
 def live(vault: Vault, query: Query) -> Typed:
     """Return both for each key that somebody types: the second takes the vector of the first."""
     return Typed(_found(vault, query), _recall(select.for_prompt(vault, query.text)))
-
-
-@question
-def hook(
-    vault: Vault, event: Event, ms: float, until: float, from_files: bool = False
-) -> dict[str, Any] | None:
-    """Answer a hook event: return what the agent's hook prints, None for silence.
-
-    `ms` is how long the hook has taken so far, `until` the monotonic time at which it gives up;
-    `from_files` asks no index.
-    """
-    return respond.respond(vault, event, by="watcher", ms=ms, until=until, from_files=from_files)

@@ -80,7 +80,10 @@ def bring_up_to_date(
     if fetch:
         fetch_model(vault.config, on_note)
     progress = partial(on_progress, "indexing lessons")
-    stats = reconcile.sync(vault, rebuild=rebuild, wait=wait, read_all=read_all, progress=progress)
+    if rebuild:
+        stats = reconcile.rebuild(vault, wait=wait, progress=progress)
+    else:
+        stats = reconcile.sync(vault, wait=wait, read_all=read_all, progress=progress)
     if stats.no_vectors:
         on_note(f"warning: full text only: {stats.no_vectors}")
     if stats.shared:

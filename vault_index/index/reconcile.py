@@ -1,8 +1,8 @@
 """Make the index equal to the lesson files on disk, and what follows from lessons and skills.
 
-`sync` is the only way into the index. It compares by stat, then by content, embeds only new passages,
-and writes in batches: see `store.sync`. A *full pass* does all of it; a *quick pass* (after a save)
-leaves out git and most derived tables.
+`sync`, `rebuild` and `at_once` are the only ways into the index. They compare by stat, then by content,
+embed only new passages, and write in batches: see `store.sync`. A *full pass* does all of it; a *quick
+pass* (after a save) leaves out git and most derived tables.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vault_index import features
 from vault_index.embed.cache import VectorCache
@@ -39,41 +39,53 @@ if TYPE_CHECKING:
 _SHORTENED = "found by its first part alone, or by words: the model refuses its text"
 BATCH_PASSAGES = 512  # about six seconds of embedding between two commits
 BATCHES = 100  # of many files at most
+FILES_AT_ONCE = 8  # changed files that are embedded while a prompt or a save waits: 0.1 to 0.2 s
+
+
+def _silent(_done: int, _all: int) -> None:
+    """Show nobody how many files are done."""
 
 
 def sync(
-    vault: Vault,
-    *,
-    rebuild: bool = False,
-    at_most: int | None = None,
-    wait: bool = True,
-    full: bool = True,
-    ask_git: bool = True,
-    read_all: bool = False,
-    progress: Progress = lambda _done, _all: None,
+    vault: Vault, *, wait: bool = True, read_all: bool = False, progress: Progress = _silent
 ) -> Stats:
-    """Bring the index up to date with the files, and return what was done.
+    """Bring the index up to date with the files, however many differ, and return what was done.
 
-    `rebuild` builds a new index beside the old one and swaps. `at_most` is for callers in a hurry:
-    if more files than that differ nothing is done and `Stats.pending` counts them. Without `wait`,
-    if another process is writing, nothing is done. Without `full` new lessons are found, but their
-    scores are a little off, and proposals and documents stay stale until a full pass.
-    With `ask_git=False`, as in a pass that is not full, authors and dates of commits are filled in
-    by the next sync that asks. `read_all` compares the content of every file, whatever its stat.
-    Only a caller without `at_most` takes vectors from `[index] shared`: a hook waits for no network.
-
-    Raises WriteError, EmbedderError, and IndexStateError for an index of a newer version.
+    Without `wait`, if another process is writing, nothing is done. `read_all` compares the content of
+    every file, whatever its stat. Raises WriteError, EmbedderError, and IndexStateError for an index of
+    a newer version; `rebuild` and `at_once` do, too.
     """
-    lessons = Lessons(vault, full, full and ask_git, read_all, progress, at_most is not None)
+    return _with_or_without_vectors(Lessons(vault, read_all=read_all, progress=progress), wait=wait)
+
+
+def rebuild(vault: Vault, *, wait: bool = True, progress: Progress = _silent) -> Stats:
+    """Build a new index beside the old one, without anything that is kept, and swap."""
+    return _with_or_without_vectors(Lessons(vault, progress=progress), rebuild=True, wait=wait)
+
+
+def at_once(vault: Vault, *, full: bool) -> Stats:
+    """Take in a few changed files, for a caller that cannot wait: for no process and no network.
+
+    If more than `FILES_AT_ONCE` differ nothing is done, and `Stats.pending` counts them. Without `full`
+    new lessons are found, but their scores are a little off, and authors, dates, proposals and documents
+    stay stale until a full pass.
+    """
+    lessons = Lessons(vault, full=full, is_hurried=True)
+    return _with_or_without_vectors(lessons, wait=False, at_most=FILES_AT_ONCE)
+
+
+def _with_or_without_vectors(lessons: Lessons, *, rebuild: bool = False, **how: Any) -> Stats:
+    """Sync; where the embedder fails, by words alone, unless the index that is there has vectors."""
+    vault = lessons.vault
     try:
-        return lessons.sync(rebuild=rebuild, wait=wait, at_most=at_most)
+        return lessons.sync(rebuild=rebuild, **how)
     except EmbedderError as error:
         index = manifest.current(vault.index_dir)
         if index and manifest.load(index).embedder != manifest.NO_EMBEDDER:
-            raise  # the index that is there has vectors
+            raise
         words = Vault(vault.root, vault.config)
         words.embedder = None
-        stats = replace(lessons, vault=words).sync(wait=wait, at_most=at_most)
+        stats = replace(lessons, vault=words).sync(**how)
         return replace(stats, no_vectors=f"{error.message}; {error.hint}".rstrip("; "))
 
 
@@ -95,14 +107,13 @@ def tidy(vault: Vault) -> bool:
 
 @dataclass
 class Lessons(Source[Diff, Stats]):
-    """The lesson files of a vault, and how they are synced: see `sync`."""
+    """The lesson files of a vault, and how they are synced."""
 
     vault: Vault
-    full: bool
-    ask_git: bool
-    read_all: bool
-    progress: Progress  # gets the files written, and those to write
+    full: bool = True
+    read_all: bool = False
     is_hurried: bool = False
+    progress: Progress = _silent  # gets the files written, and those to write
     shortened: set[str] = field(default_factory=set)
 
     columns = LESSONS
@@ -113,9 +124,8 @@ class Lessons(Source[Diff, Stats]):
 
     def compare(self, known: Manifest, *, rebuild: bool = False) -> Diff:
         """Return how the files differ from a manifest; for a rebuild git is asked about all."""
-        ask_git = self.ask_git or rebuild
         read_all = self.read_all and not rebuild
-        return diff.scan(self.vault, known, ask_git, read_all=read_all)
+        return diff.scan(self.vault, known, self.full or rebuild, read_all=read_all)
 
     def is_current(self, work: Work[Diff]) -> bool:
         due = self._due(work)
@@ -127,7 +137,8 @@ class Lessons(Source[Diff, Stats]):
         if work is None:
             return Stats()
         problems = diff.problems(work.manifest, work.changes.skipped)
-        return Stats(unchanged=work.changes.unchanged, problems=problems)
+        owes = self._owes(work.manifest)
+        return Stats(unchanged=work.changes.unchanged, owes=owes, problems=problems)
 
     def update(self, work: Work[Diff]) -> Stats:
         """Do the whole of a sync on one index; the caller holds the lock."""
@@ -154,7 +165,8 @@ class Lessons(Source[Diff, Stats]):
             stats = replace(stats, taken=taken, shared=trouble)
         after, stats = self._refresh_derived(sources, stats, self._due(work))
         manifest.save(work.index, after, even_if_same=False)
-        return replace(stats, problems=[*diff.problems(after, changes.skipped), *shortened])
+        problems = [*diff.problems(after, changes.skipped), *shortened]
+        return replace(stats, owes=self._owes(after), problems=problems)
 
     def _write(
         self, sources: Sources, cache: VectorCache, read: Reading, removed: Collection[str]
@@ -188,6 +200,9 @@ class Lessons(Source[Diff, Stats]):
     def _due(self, work: Work[Diff]) -> list[Derived]:
         is_full = self.full or bool(work.reason)
         return [table for table in DERIVED if is_full or table.is_quick]
+
+    def _owes(self, known: Manifest) -> bool:
+        return not self.full and any(table.is_stale(self.vault, known) for table in DERIVED)
 
     def _refresh_derived(
         self, sources: Sources, stats: Stats, due: Sequence[Derived]

@@ -6,8 +6,10 @@ import hashlib
 import json
 import os
 import time
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 from vault_index import state
 from vault_index.hotpath.log import MAX_SESSION_CHARS
@@ -37,6 +39,11 @@ class Event:
     file: str = ""  # that is edited
     pid: int = 0  # of the hook
     began: float = field(default_factory=time.time)  # when the hook did, in seconds since 1970
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Event:
+        """Return the event that a hook sent; other keys are not read."""
+        return cls(**{each.name: values[each.name] for each in fields(cls) if each.name in values})
 
     @property
     def is_fork(self) -> bool:

@@ -72,6 +72,7 @@ class Stats:
     refiled: int = 0  # passages of lessons whose category the classifier now proposes otherwise
     skills: int | None = None  # how many there are, if any of them changed
     pending: int = 0  # files left for later: more than the caller has time for
+    owes: bool = False  # a quick pass left something to a full one
     busy: bool = False  # another process is writing
     rebuilt: str = ""  # why the whole index was rebuilt, if it was
     seconds: float = 0.0
@@ -162,7 +163,11 @@ class Source(ABC, Generic[Changes, Result]):
     def sync(
         self, *, rebuild: bool = False, wait: bool = True, at_most: int | None = None
     ) -> Result:
-        """Bring the index up to date; see `index.reconcile.sync`."""
+        """Bring the index up to date.
+
+        With more than `at_most` changed files, or without `wait` while another process is writing,
+        nothing is done.
+        """
         folder = self.owner.index_dir
         version, reason, work = (None, ASKED_FOR, None) if rebuild else self._look()
         if work and self.is_current(work):

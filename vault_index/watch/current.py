@@ -193,7 +193,7 @@ def take_in_above(vault: Vault) -> None:
     """Bring the indexes of the vaults above up to date, and keep them loaded."""
     for _, other in above.opened(vault):
         with contextlib.suppress(VaultError):
-            stats = reconcile.sync(other, at_most=launch.FILES_AT_ONCE, wait=False)
+            stats = reconcile.at_once(other, full=True)
             if stats.pending or floor.is_stale(other) or failures.is_stale(other):
                 launch.start_index(other)
             loaded = other.open_index().store

@@ -204,7 +204,6 @@ def take_vault(vault: Vault) -> int:
 # not ten, and one that fails is not repeated with each prompt.
 
 
-FILES_AT_ONCE = 8  # changed files that are indexed in this process: about 0.2 s
 INDEX_LOG = "background.log"
 INDEX_PAUSE_SECONDS = 20
 

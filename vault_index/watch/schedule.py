@@ -91,19 +91,18 @@ Due = Task | Stop | Wait
 class Events:
     """The events since the last look.
 
-    `head` differs after each commit, checkout and reset. `index_ended` is whether a background index
-    ended, well or not. `model_came`: the built-in model is on disk and not in use; `model_due`: it is
-    missing, and may be fetched now. `stop` is a reason to end, or "".
+    `wants_full`: a question, or a skill, needs what only a full pass refreshes. `reopens`: the settings
+    changed, or the built-in model is on disk and not in use; `model_due`: it is missing, and may be
+    fetched now. `index_ended` is whether a background index ended, well or not. `head` differs after
+    each commit, checkout and reset. `stop` is a reason to end, or "".
     """
 
     saved: bool = False
     asked: bool = False
-    full_asked: bool = False
-    settings_changed: bool = False
-    skills_changed: bool = False
+    wants_full: bool = False
+    reopens: bool = False
     index_damaged: bool = False
     index_ended: bool = False
-    model_came: bool = False
     model_due: bool = False
     lessons_gone: bool = False
     polling: bool = False
@@ -157,10 +156,9 @@ def started(now: float) -> State:
 
 def heard(state: State, now: float, events: Events) -> State:
     """Return the state that also owes what these events call for."""
-    changed = events.settings_changed or events.model_came or events.index_ended
+    changed = events.reopens or events.index_ended
     saved = events.saved or changed
     called_for = {Task.REBUILD: events.index_damaged, Task.FETCH_MODEL: events.model_due}
-    moved = events.skills_changed or events.head != state.head
     return replace(
         state,
         active=now if events.asked or saved else state.active,
@@ -169,7 +167,7 @@ def heard(state: State, now: float, events: Events) -> State:
         wrote=now if events.index_ended else state.wrote,
         polling=events.polling,
         saved=state.saved or saved,
-        wants_full=state.wants_full or events.full_asked or moved,
+        wants_full=state.wants_full or events.wants_full or events.head != state.head,
         wants_reopen=state.wants_reopen or changed,
         wants=_with(state.wants, called_for),
         stop=state.stop or events.stop,

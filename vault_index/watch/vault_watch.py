@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import math
 import os
 import tempfile
 import threading
@@ -20,27 +19,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from vault_index import api, features, files, git, native
+from vault_index import features, files, git, native
 from vault_index.errors import IndexStateError, VaultError
 from vault_index.hotpath import index_files
 from vault_index.index import reconcile
 from vault_index.search import failures, floor
-from vault_index.store import injections, ownership
-from vault_index.store.sync import Stats
+from vault_index.store import ownership
 from vault_index.vault import open_vault
 from vault_index.watch import launch, schedule
 from vault_index.watch.current import CurrentVault, SharedEmbedder, load_tables
 from vault_index.watch.events import FileEvents
 from vault_index.watch.launch import Job
+from vault_index.watch.progress import Progress
+from vault_index.watch.questions import Questions
 from vault_index.watch.schedule import Due, Outcome, Passed
 
 MAX_WAITING = 128  # questions to one vault: more are declined, and other vaults are answered
 OPEN_SECONDS = 8.0  # that a question waits while its vault is opened; the command waits for ten
 REOPEN_SECONDS = 3.0  # a vault that cannot be opened is not tried again with each prompt
-PATIENCE_SECONDS = 3.0  # that a question waits while another process writes
-OWN_PATIENCE_SECONDS = 8.0  # and while this one does; the command that asks waits for ten
-ANSWER_SECONDS = 0.3  # that a hook's answer takes at most, after a save was taken in
-POLL_SECONDS = 0.2  # between two looks whether another process is to be waited for
 
 
 class VaultWatch:
@@ -115,9 +111,7 @@ class VaultWatch:
     def _open(self) -> None:
         self._current = CurrentVault(self.root, self._say, self._embedder)
         self._state = schedule.started(time.monotonic())
-        self._questions = Questions(
-            self._current, self._progress, self.events, lambda: self._state.waits_for_others
-        )
+        self._questions = Questions(self._current, self._progress, self.events)
         self._current.warm_up(lambda: self._pass(full=False))
         self.ready.set()
 
@@ -141,6 +135,7 @@ class VaultWatch:
                 self._progress.complain(f"{type(error).__name__}: {error}")
                 passed = Passed(Outcome.FAILED, head=self._head)
             self._state = schedule.after(self._state, time.monotonic(), due, passed)
+            self._progress.waits_for_others = self._state.waits_for_others
 
     def _say(self, message: str) -> None:
         if message:
@@ -168,12 +163,10 @@ class VaultWatch:
         return schedule.Events(
             saved=saved,
             asked=asked,
-            full_asked=full_asked,
-            settings_changed=current.settings_changed(),
-            skills_changed=not saved and current.skills_changed(),
+            wants_full=full_asked or (not saved and current.skills_changed()),
+            reopens=current.settings_changed() or current.model_came(),
             index_damaged=index_damaged,
             index_ended=index_ended,
-            model_came=current.model_came(),
             model_due=self._fetch is None and current.model_is_due(),
             lessons_gone=not current.vault.lessons_dir.is_dir(),
             polling=self.events.polling,
@@ -254,7 +247,7 @@ class VaultWatch:
     def _reconcile(self, *, full: bool) -> Passed:
         vault = self._current.vault
         try:
-            stats = reconcile.sync(vault, at_most=launch.FILES_AT_ONCE, wait=False, full=full)
+            stats = reconcile.at_once(vault, full=full)
             self._progress.take(stats)
             if stats.busy:
                 return Passed(Outcome.BUSY)
@@ -306,7 +299,7 @@ class VaultWatch:
                 return {"closed": True}
             if self.failure:
                 return {"declined": self.failure}
-            if question.get("ask") == "open":
+            if question["ask"] == "open":
                 return {}
             return self._questions.answer(question)
         finally:
@@ -328,190 +321,3 @@ class VaultWatch:
             **self._progress.as_json(),
             **({"trouble": unusable.message} if unusable else {}),
         }
-
-
-# How far the passes are, which questions the watcher answers, and how fresh the answers are.
-#
-# Who asks right after saving finds what was saved: a `fresh` question waits for a pass that begins after
-# it, a hook for one that begins after the last event of the file system. The watcher declines a question,
-# so that the caller answers it itself, if the settings have just named another embedder, or if the index
-# is damaged. It declines no hook: a hook has no time to index, so it gets an answer from the files, or
-# the problem to log.
-
-AT_ONCE = (os.cpu_count() or 1) + 1  # searches: more of them only get in each other's way
-
-Answer = Mapping[str, Any]
-
-
-class Progress:
-    """Passes that began and ended, and what came of them. `last` and `trouble` are for people."""
-
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self.last = ""  # what the last pass that wrote did
-        self.trouble = ""  # why the last pass failed
-        self.problems: list[str] = []  # files that are not in the index as they are
-        self.finished = 0  # passes
-        self._begun = 0
-        self._heard = 0.0  # events, before the last pass began
-        self._say = say
-        self._started = time.monotonic()
-        self._changed = threading.Condition()
-
-    def begin(self, heard: int) -> None:
-        with self._changed:
-            self._begun += 1
-            self._heard = heard
-
-    def finish(self) -> None:
-        """Note that what was saved before the last pass began is in the index, or cannot be."""
-        with self._changed:
-            self.finished = self._begun
-            self._changed.notify_all()
-
-    def wait_for(
-        self, heard: float, hurry: Callable[[], None], patience: Callable[[], float]
-    ) -> bool:
-        """Wait for the end of a pass that began after so many events, and call for it if none did.
-
-        Whether it came within as many seconds as `patience` says at each look.
-        """
-        with self._changed:
-            wanted = self._begun  # one that runs now may have looked too early
-            if self._heard < heard:
-                wanted += 1
-                hurry()
-            began = time.monotonic()
-            while self.finished < wanted:
-                left = began + patience() - time.monotonic()
-                if left <= 0:
-                    return False
-                self._changed.wait(min(left, POLL_SECONDS))
-        return True
-
-    def take(self, stats: Stats) -> None:
-        problems = [f"{each.path}:{each.line}: {each.message}" for each in stats.problems]
-        if not stats.busy and not stats.pending:
-            self.trouble = ""
-            self.problems = [f"warning: {problem}" for problem in problems]
-        if stats.wrote:
-            self.last = f"{stats} in {stats.seconds:.2f} s"
-            self._say("\n".join([self.last, *problems]))
-
-    def take_printed(self, printed: str, *, succeeded: bool) -> None:
-        self._say(printed)
-        self.last = printed.rpartition("\n")[2] or self.last
-        self.trouble = "" if succeeded else self.last
-
-    def complain(self, message: str) -> None:
-        if message != self.trouble:
-            self._say(f"error: {message}")
-        self.trouble = message
-
-    def as_json(self) -> dict[str, Any]:
-        seconds = round(time.monotonic() - self._started)
-        return {"seconds": seconds, "last": self.last, "trouble": self.trouble}
-
-
-class Questions:
-    """Answers questions, each in a thread, and keeps for the loop what they call for.
-
-    `asked` counts them.
-    """
-
-    def __init__(
-        self,
-        current: CurrentVault,
-        progress: Progress,
-        events: FileEvents,
-        waits_for_others: Callable[[], bool],
-    ) -> None:
-        self.asked = 0
-        self._full_asked = False  # a question needs what only a full pass refreshes
-        self._index_damaged = False  # a search showed it
-        self._current = current
-        self._progress = progress
-        self._events = events
-        self._waits_for_others = waits_for_others
-        self._slots = threading.BoundedSemaphore(AT_ONCE)
-
-    def answer(self, question: Answer) -> Answer:
-        """Answer or decline a question of `api`. Raises VaultError, which is part of the answer."""
-        self.asked += 1
-        is_fresh = question.get("fresh") or (
-            not self._waits_for_others() and self._current.skill_saved()
-        )
-        notes = self._catch_up(bool(question.get("settled"))) if is_fresh else []
-        self._current.take_settings()
-        if question.get("ask") == "search.hook":
-            self._take_in_saves(question["with"]["until"])
-            return {"notes": notes, **self._answer_hook(question)}
-        notes = [*self._current.vault.config.warnings(), *notes]
-        if self._current.changes_embedder:
-            return {"declined": "the settings have just changed", "for_now": True}
-        if self._current.unusable:
-            raise self._current.unusable
-        try:
-            return {"notes": notes, **self._search(question)}
-        except IndexStateError as error:  # the command builds one and shows how far it is
-            self._report(error)
-            return {"declined": error.message, "for_now": not error.newer}
-
-    def take_calls(self) -> tuple[bool, bool]:
-        """Return, once, whether questions called for a full pass, and whether the index is damaged."""
-        full, damaged = self._full_asked, self._index_damaged
-        if full:  # one more question meanwhile gets the same pass
-            self._full_asked = False
-        if damaged:
-            self._index_damaged = False
-        return full, damaged
-
-    def _answer_hook(self, question: Answer) -> Answer:
-        unusable = self._current.unusable
-        problem = {"problem": unusable.message} if unusable else {}
-        try:
-            return {**problem, **self._search(question)}
-        except VaultError as error:
-            if not isinstance(error, IndexStateError):
-                return {"answer": None, "problem": error.message}
-            self._report(error)
-            is_prompt = question["with"]["event"]["hook_event_name"] == injections.PROMPT
-            if error.newer or not is_prompt:
-                return {"answer": None, "problem": error.message}
-            problem["problem"] = f"{error.message}; the lesson files were searched"
-        with_files = {**question, "with": {**question["with"], "from_files": True}}
-        return {**problem, "missed": False, **self._search(with_files)}
-
-    def _search(self, question: Answer) -> Answer:
-        with self._slots:
-            try:
-                return api.answer_on_wire(self._current.vault, question)
-            except IndexStateError:  # a laptop slept in the middle of a query: its version is gone
-                return api.answer_on_wire(self._current.vault, question)
-
-    def _report(self, error: IndexStateError) -> None:
-        if not error.newer and self._progress.finished:
-            self._index_damaged = True
-            self._events.wake()
-
-    def _patience(self) -> float:
-        return PATIENCE_SECONDS if self._waits_for_others() else OWN_PATIENCE_SECONDS
-
-    def _take_in_saves(self, until: float) -> None:
-        """Wait for what was saved a moment ago, if that comes in time for a hook's answer."""
-        seconds = min(until - time.monotonic() - ANSWER_SECONDS, OWN_PATIENCE_SECONDS)
-
-        def patience() -> float:
-            return 0.0 if self._waits_for_others() or self._progress.trouble else seconds
-
-        self._progress.wait_for(self._events.count(), self._events.hurry, patience)
-
-    def _catch_up(self, full: bool) -> list[str]:
-        """Wait until saved files, with `full` all that follows, are indexed; return the notes."""
-        if full:
-            self._full_asked = True
-        notes = []
-        if not self._progress.wait_for(math.inf, self._events.hurry, self._patience):
-            notes.append("note: another process is indexing; searching the index as it is")
-        if self._progress.trouble:
-            notes.append(f"warning: {self._progress.trouble}; searching the index as it is")
-        return notes + self._progress.problems

@@ -320,7 +320,7 @@ def autostart(settings: str) -> bool:
 
 def _question(event: dict[str, object], started: float, until: float) -> dict[str, object]:
     asked = {"event": event, "ms": 1000 * (time.monotonic() - started), "until": until}
-    return {"ask": "search.hook", "with": asked}
+    return {"ask": "hook", "with": asked}
 
 
 def _deadline(variable: str = "LESSONS_DEADLINE_MS", default: int = DEFAULT_DEADLINE_MS) -> int:

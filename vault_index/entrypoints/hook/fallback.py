@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from vault_index import config
-from vault_index.api import codec
 from vault_index.errors import IndexStateError, NoVaultError, WriteError
 from vault_index.hotpath import log
 from vault_index.index import reconcile
@@ -21,7 +20,6 @@ from vault_index.store import injections
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch
 
-FILES_AT_ONCE = 8  # changed files that a hook embeds itself: about 0.1 s
 NO_INDEX = "the index is not built yet"
 BUSY_SECONDS = 0.4  # to wait for another process: it indexes the few files of a pull in that time
 
@@ -42,7 +40,7 @@ def answer(
     if may_start and vault.config.watch.autostart:
         with contextlib.suppress(WriteError):  # a read-only vault has no watcher
             launch.open_in_background(vault)  # for the next prompt
-    why, asked = NO_INDEX, codec.from_json(Event, event)
+    why, asked = NO_INDEX, Event.of(event)
     try:
         prompt = "" if text_only else asked.prompt or Path(asked.cwd).name
         with query.embedding(vault, prompt):
@@ -69,12 +67,12 @@ def answer(
 def _bring_up_to_date(vault: Vault) -> bool:
     """Index a few changes and leave more to the background. Whether there is an index to search."""
     try:
-        stats = reconcile.sync(vault, at_most=FILES_AT_ONCE, wait=False, ask_git=False)
+        stats = reconcile.at_once(vault, full=False)
         patience = time.monotonic() + BUSY_SECONDS
         while stats.busy and time.monotonic() < patience:  # another process indexes a pull, say
             time.sleep(0.02)
-            stats = reconcile.sync(vault, at_most=FILES_AT_ONCE, wait=False, ask_git=False)
-        is_behind = bool(stats.pending or stats.wrote)
+            stats = reconcile.at_once(vault, full=False)
+        is_behind = bool(stats.pending or stats.owes)
     except WriteError:  # a read-only vault answers from the index it has
         is_behind = False
     opened = None
@@ -101,7 +99,7 @@ def _index_in_background(vault: Vault, *options: str) -> None:
 
 def answer_without_vault(event: dict[str, Any]) -> dict[str, Any] | None:
     """Answer the start of a session; None for silence. Anything may be raised."""
-    settings, asked = config.load(environ=os.environ), codec.from_json(Event, event)
+    settings, asked = config.load(environ=os.environ), Event.of(event)
     if asked.source not in settings.session_sources:
         return None
     injection = select.without_vault(settings, Path(asked.cwd), asked.session_id)
