@@ -20,7 +20,7 @@ from vault_index.learn.material import SESSION
 from vault_index.lesson import parse
 from vault_index.lesson.category import DEFAULT_CONFIDENCE
 from vault_index.proposals import review
-from vault_index.recall import select
+from vault_index.recall import allowed
 from vault_index.search import above, entries, floor, query
 from vault_index.search.hit import HitList
 from vault_index.search.query import Query
@@ -68,10 +68,10 @@ def search(
     results = find(vault, asked)
     if not results.hits and not start:
         entries.refuse_unknown(vault, asked.categories)
-    trusted = replace(results, hits=select.only_trusted(vault, results.hits))
+    trusted = replace(results, hits=allowed.only_trusted(vault, results.hits))
     hits = trusted.hits
     if not start:  # the first page has what the vaults above add
-        hits = floor.with_above(vault, asked, trusted, select.only_trusted).hits
+        hits = floor.with_above(vault, asked, trusted, allowed.only_trusted).hits
     # a lesson that is named by its number needs to reach none
     floors = floor.in_force(vault, query, text_only=bool(results.text_only))
     least = floors.line if floors and lesson is None else None
@@ -96,7 +96,7 @@ def get(vault: Vault, name: str) -> dict[str, Any]:
     if entry is None:
         return {"entry": None, "near": [list(each) for each in near]}
     kept_back = entry["withheld"]
-    if not select.trusted_files(other, {(entry["path"], entry["file_hash"])}):
+    if not allowed.trusted_files(other, {(entry["path"], entry["file_hash"])}):
         kept_back = "it is not of those whom the user's settings trust"
     if kept_back:
         message = f"{entry['id']} is kept from agents: {kept_back}"
@@ -114,7 +114,7 @@ def newest(vault: Vault) -> list[list[str]]:
     ids = [each["id"] for each in latest[:NEWEST]]
     where = filters.all_of(filters.WHOLE, filters.any_of("lesson_id", ids))
     rows = vault.open_index().store.rows(("lesson_id", "path", "title", "file_hash"), where)
-    trusted = select.trusted_files(vault, {(row["path"], row["file_hash"]) for row in rows})
+    trusted = allowed.trusted_files(vault, {(row["path"], row["file_hash"]) for row in rows})
     of = {row["lesson_id"]: row for row in rows if (row["path"], row["file_hash"]) in trusted}
     return [[id, of[id]["title"]] for id in ids if id in of]
 

@@ -24,7 +24,7 @@ from vault_index.lesson import category
 from vault_index.lesson.category import heading_of
 from vault_index.lesson.passages import number_of
 from vault_index.llm.backend import Tool, ToolCall
-from vault_index.recall import select
+from vault_index.recall import allowed
 from vault_index.search import above, documents, floor, query
 from vault_index.search.hit import Hit
 from vault_index.search.query import Query
@@ -163,9 +163,9 @@ def _find(vault: Vault, wanted: Wanted) -> SearchResult:
     )
     lesson = place.lesson
     hits, near = (_lesson(vault, asked, lesson), []) if lesson else _divided(vault, asked)
-    made = _passages(vault, wanted, select.only_trusted(vault, hits), MAX_PASSAGES)
+    made = _passages(vault, wanted, allowed.only_trusted(vault, hits), MAX_PASSAGES)
     room = _room_for_weak(made, wanted)
-    weak = _passages(vault, wanted, select.only_trusted(vault, near), room) if room else []
+    weak = _passages(vault, wanted, allowed.only_trusted(vault, near), room) if room else []
     if wanted.best:
         chosen = citations.best(vault, wanted.query, [each.text for each in made])
         made = [replace(each, best=own) for each, own in zip(made, chosen, strict=True)]
@@ -439,7 +439,7 @@ def _is_answered(vault: Vault, question: str, lesson: str) -> bool:
     if chatter.why_skipped(question):
         return False
     asked = Query(question, CANDIDATES, for_agent=True, weighted=True)
-    hits = select.only_trusted(vault, _divided(vault, asked)[0])
+    hits = allowed.only_trusted(vault, _divided(vault, asked)[0])
     return lesson in [hit.lesson_id for hit in hits[:MAX_PASSAGES]]
 
 

@@ -122,7 +122,7 @@ def _slug(text: str) -> str:
     return re.sub(r"[^\w]+", "-", text.lower()).strip("-")
 
 
-def deliverable(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
+def only_there(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
     """Return the hits whose regions are there, each with those that changed since it was confirmed."""
     kept, top = [], None
     for hit in hits:

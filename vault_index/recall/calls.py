@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from vault_index import git
 from vault_index.check.redact import glob_matcher, redact
 from vault_index.index.rows import MAX_TAUGHT_CHARS
-from vault_index.recall import block, newest, select, sessions
+from vault_index.recall import allowed, block, select, sessions
 from vault_index.recall.select import Injection
 from vault_index.recall.sessions import Event
 from vault_index.search import above, failures
@@ -66,8 +66,7 @@ def for_failure(
         answer = failures.find(vault, failed, _LOOKED_AT, text_only=text_only)
         least = answer.floors.line if vault.config.pointers else answer.floors.whole
         floors[name] = least if least < float("inf") else None
-        trusted = select.deliverable(vault, answer.hits[:1])
-        trusted = newest.only(vault, trusted, select.deliverable)
+        trusted = allowed.newest(vault, allowed.only(vault, answer.hits[:1]))
         reaching = trusted if answer.is_above else []
         if answer.is_line and vault.config.pointers:
             reaching = [replace(hit, as_line=True) for hit in trusted]
@@ -114,7 +113,7 @@ def _hits_for(vault: Vault, path: str) -> list[Hit]:
     lessons = _lessons_for(vault, path)
     hits = [replace(hit, score=1.0, cosine=1.0) for hit in select.of_ids(vault, lessons)]
     hits.sort(key=lambda hit: lessons.index(hit.lesson_id))
-    return newest.only(vault, hits, select.deliverable)
+    return allowed.newest(vault, hits)
 
 
 def _lessons_for(vault: Vault, path: str) -> list[str]:

@@ -6,20 +6,19 @@ The one path that the hook and `lessons recall` share: search, floor, budget.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vault_index import features, git
 from vault_index.hotpath import chatter
-from vault_index.lesson import file
-from vault_index.recall import block, newest, words
+from vault_index.recall import allowed, block
 from vault_index.search import above, floor, unindexed
 from vault_index.search.floor import COMPANION_SHARE
 from vault_index.search.hit import Hit
 from vault_index.search.query import Query, is_understood
-from vault_index.store import filters, schema
+from vault_index.store import filters
 
 if TYPE_CHECKING:
     from vault_index.config import Config
@@ -37,6 +36,7 @@ _WITHHELD = " is left out: "
 LONG_PROMPT = 32  # words
 END = 24  # words of an end
 _MAIN = ("main", "master", "develop", "trunk")  # names of branches that say nothing
+EXTRA_HITS = 16  # hits that are looked at beyond those wanted, as some may not be trusted
 RULE = "project_rule"  # the type of lessons that a session begins with
 
 
@@ -106,8 +106,8 @@ def from_files(vault: Vault, prompt: str, given: Collection[str] = ()) -> Inject
     config = vault.config
     every, files = unindexed.find(vault, prompt, config.prompt_lessons + len(given))
     least = floor.before_fit(files)
-    trusted = [hit for hit in only_trusted(vault, every) if hit.is_above(least)]
-    hits = words.deliverable(vault, trusted)
+    trusted = [hit for hit in allowed.only_trusted(vault, every) if hit.is_above(least)]
+    hits = allowed.only_right(vault, trusted)
     wanted = _Wanted(config.prompt_lessons, given=given)
     fresh = _first(_fresh(hits, wanted), wanted)
     silent = "" if fresh else HAD if hits else NOTHING
@@ -162,7 +162,7 @@ def after_compaction(vault: Vault, already: Collection[str]) -> Injection:
         vault, own, lambda place, other: above.Answer(of_ids(other, place.own(again)))
     )
     hits.sort(key=lambda hit: again.index(hit.lesson_id), reverse=True)
-    hits = newest.only(vault, hits, deliverable)
+    hits = allowed.newest(vault, hits)
     if not rules and not hits:
         return Injection("", silent=NOTHING)
     return _rendered(Injection("", [*rules, *hits]), [], config.token_budget)
@@ -170,18 +170,7 @@ def after_compaction(vault: Vault, already: Collection[str]) -> Injection:
 
 def of_ids(vault: Vault, ids: Sequence[str]) -> list[Hit]:
     """Return the lessons of these ids that an agent may get."""
-    return _for_agents(vault, filters.wholes_of(ids)) if ids else []
-
-
-def _for_agents(vault: Vault, *conditions: str) -> list[Hit]:
-    where = filters.all_of(filters.FOR_AGENTS, *conditions)
-    rows = vault.open_index().store.rows(schema.LESSONS.shown, where)
-    return deliverable(vault, map(Hit.of_lesson, rows))
-
-
-def deliverable(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
-    """Return the hits that an agent may get: trusted, not called wrong, about code that is there."""
-    return words.deliverable(vault, only_trusted(vault, hits))
+    return allowed.lessons(vault, filters.wholes_of(ids)) if ids else []
 
 
 def _rules(vault: Vault, already: Collection[str]) -> list[Hit]:
@@ -197,8 +186,8 @@ def _own_rules(vault: Vault) -> list[Hit]:
         changed = when.timestamp() if when else float("inf")  # not committed yet
         return -hit.confidence, -changed, hit.lesson_id
 
-    rules = _for_agents(vault, filters.WHOLE, *filters.Filter(type=RULE).where())
-    return newest.only(vault, sorted(rules, key=order), deliverable)
+    rules = allowed.lessons(vault, filters.WHOLE, *filters.Filter(type=RULE).where())
+    return allowed.newest(vault, sorted(rules, key=order))
 
 
 def without_vault(config: Config, project: Path, session: str) -> Injection:
@@ -271,7 +260,7 @@ def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> I
     near: list[Hit] = []
     silenced: list[Hit] = []
     room = max(wanted.lessons, wanted.lines) + len(wanted.given) + len(wanted.pointed)
-    room += EXTRA_HITS if is_restricted(vault) else 0
+    room += EXTRA_HITS if allowed.is_restricted(vault) else 0
     asked = Query("", room, text_only=wanted.text_only, for_agent=True)
     for text in queries:
         results, floors = floor.lessons_above(vault, replace(asked, text=text))
@@ -279,7 +268,7 @@ def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> I
         near += [hit for hit, _ in results.dropped[:1] if not results.hits]
         silenced += results.silenced
         near += [hit for hit in results.hits if hit.as_line and not wanted.lines]
-        for hit in only_trusted(vault, results.hits):
+        for hit in allowed.only_trusted(vault, results.hits):
             before = best.get(hit.lesson_id)
             is_better = before is None or (before.as_line, -before.score) > (
                 *(hit.as_line, -hit.score),
@@ -289,10 +278,10 @@ def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> I
     for hit in silenced:  # whatever another of the queries says
         best.pop(hit.lesson_id, None)
     found = sorted(best.values(), key=lambda hit: (-hit.rank, hit.lesson_id))
-    kept = newest.only(vault, found, deliverable)
+    kept = allowed.newest(vault, found)
     fresh = _fresh(kept, wanted)
     some = 2 * max(wanted.lessons, wanted.lines)
-    may_come = words.deliverable(vault, fresh[:some])
+    may_come = allowed.only_right(vault, fresh[:some])
     hits = _first(may_come, wanted)
     others = [*(hit for hit in best.values() if hit not in hits), *silenced]
     if hits:
@@ -333,13 +322,6 @@ def _first(hits: Sequence[Hit], wanted: _Wanted) -> list[Hit]:
     return [*whole, *[hit for hit in first if hit.as_line][: wanted.lines]]
 
 
-# Which lessons hooks may inject, by the user's own settings: never by the vault's.
-#
-# Everything is there for the command line; this is about what goes into an agent's context unasked.
-
-EXTRA_HITS = 16  # hits that are looked at beyond those wanted, as some may not be trusted
-
-
 def skills(
     vault: Vault, prompt: str, project: Path | None, given: Collection[str], text_only: bool
 ) -> list[Hit]:
@@ -350,55 +332,5 @@ def skills(
     folder, wanted = str(project or ""), k + len(given)
     asked = Query(prompt, wanted, project=folder, text_only=text_only, for_agent=True)
     hits = floor.skills_above(vault, asked).hits
-    trusted = only_trusted(vault, [hit for hit in hits if not hit.withheld])
+    trusted = allowed.only_trusted(vault, [hit for hit in hits if not hit.withheld])
     return [hit for hit in trusted if hit.lesson_id not in given][:k]
-
-
-def is_restricted(vault: Vault) -> bool:
-    """Whether the user trusts less than everything."""
-    config = vault.config
-    return bool(config.trust != "all" or config.trusted_authors)
-
-
-def only_trusted(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
-    """Keep the hits that may be injected.
-
-    With `committed-only` those whose text was read from a file as HEAD has it. With authors those
-    whose text was read from the file as one of them wrote and committed it last; outside a
-    repository nobody did. The disk is not asked: what is injected is the row.
-    """
-
-    def is_shared(hit: Hit) -> bool:  # skills of the user and of a project are the agent's own
-        return hit.kind == "lessons" or hit.type == "vault"
-
-    every = list(hits)
-    trusted = trusted_files(vault, {(hit.path, hit.file_hash) for hit in filter(is_shared, every)})
-    return [hit for hit in every if not is_shared(hit) or (hit.path, hit.file_hash) in trusted]
-
-
-def trusted_files(vault: Vault, files: Set[tuple[str, str]]) -> Set[tuple[str, str]]:
-    """Return the files, as (path, hash of what was read), whose text may go to an agent."""
-    if not is_restricted(vault) or not files:
-        return files
-    paths = sorted({path for path, _ in files})
-    if vault.config.trusted_authors:
-        places = {}
-        # the commit that a text is from, if we trust all that renamed the file since
-        for path in paths:
-            vouchers = git.vouchers(vault.root, path)
-            if vouchers and all(_is_trusted(vault, voucher) for voucher in vouchers):
-                places[path] = vouchers[-1].commit, vouchers[-1].path
-        root = git.top(vault.root) if places else vault.root
-    else:
-        places, root = {path: ("HEAD", path) for path in paths}, vault.root
-    hashes = {
-        path: {file.hash_of_file(data) for data in (blob, blob.replace(b"\n", b"\r\n"))}
-        for path, blob in git.contents(root, places).items()
-    }  # git may have checked a file out with other line ends
-    return {(path, hash) for path, hash in files if hash in hashes.get(path, ())}
-
-
-def _is_trusted(vault: Vault, voucher: git.Voucher) -> bool:
-    trusted = {author.casefold() for author in vault.config.trusted_authors}
-    people = (voucher.author, voucher.committer)
-    return all(trusted & {name.casefold(), email.casefold()} for name, email in people)

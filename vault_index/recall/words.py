@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING
 
 from vault_index import state
 from vault_index.errors import VaultError
-from vault_index.recall import anchors
 from vault_index.recall.anchors import Reason
 from vault_index.store import filters
 
 if TYPE_CHECKING:
-    from vault_index.search.hit import Hit
     from vault_index.vault import Vault
 
 YES, NO, WRONG = WORDS = ("yes", "no", "wrong")
@@ -84,14 +82,6 @@ def say(vault: Vault, lesson: str, word: str, by: str, why: str) -> None:
             return
         db.execute("DELETE FROM word WHERE vault = ? AND lesson = ?", [place, lesson])
         state.insert(db, "word", said, vault=place)
-
-
-def deliverable(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
-    """Return the hits that hooks may give: no person calls them wrong, and their code is there."""
-    every = list(hits)
-    said = wrong(vault, {hit.lesson_id for hit in every}) if every else {}
-    kept = [hit for hit in every if not (hit.lesson_id in said and said[hit.lesson_id].withholds)]
-    return anchors.deliverable(vault, kept)
 
 
 def reasons(vault: Vault) -> list[Reason]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index.check import prompt_injection
 from vault_index.features import SkillsTable
-from vault_index.recall import select
+from vault_index.recall import allowed
 from vault_index.store import filters, injections
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _patterns(vault: Vault) -> Iterator[Pattern]:
     table = vault.open_index().store
     only = filters.Filter(type=TYPE).where()
     rows = table.rows(_COLUMNS, filters.all_of(filters.WHOLE, filters.FOR_AGENTS, *only))
-    trusted = select.trusted_files(vault, {(row["path"], row["file_hash"]) for row in rows})
+    trusted = allowed.trusted_files(vault, {(row["path"], row["file_hash"]) for row in rows})
     uses = injections.uses(vault.config.home, vault.root)
     for row in rows:
         if (row["path"], row["file_hash"]) in trusted:

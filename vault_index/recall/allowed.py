@@ -1,0 +1,220 @@
+"""Which lessons an agent may get unasked, and of those that say the same only the newest.
+
+By the user's own settings, never by the vault's: of authors whom the user trusts. And by what people and
+code say: nobody calls them wrong, and the code that they are about is there. An older lesson never comes
+while a newer one that says the same may.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from vault_index import git
+from vault_index.lesson import file
+from vault_index.recall import anchors, words
+from vault_index.search.hit import Hit
+from vault_index.search.taught import DUPLICATE_COSINE
+from vault_index.store import filters, schema
+
+if TYPE_CHECKING:
+    from vault_index.vault import Vault
+
+_NEARLY_EQUAL = 0.95  # cosine; titles and texts in which a word differs have 0.97
+MAX_STEPS = 8  # from a lesson to what supersedes it, and on
+
+
+def only(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
+    """Return the hits that an agent may get."""
+    return only_right(vault, only_trusted(vault, hits))
+
+
+def lessons(vault: Vault, *conditions: str) -> list[Hit]:
+    """Return the lessons that meet all conditions and that an agent may get."""
+    where = filters.all_of(filters.FOR_AGENTS, *conditions)
+    rows = vault.open_index().store.rows(schema.LESSONS.shown, where)
+    return only(vault, map(Hit.of_lesson, rows))
+
+
+def only_right(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
+    """Return the hits that no person calls wrong, and whose code is there."""
+    every = list(hits)
+    wrong = words.wrong(vault, {hit.lesson_id for hit in every}) if every else {}
+    is_out = {id for id, word in wrong.items() if word.withholds}
+    return anchors.only_there(vault, [hit for hit in every if hit.lesson_id not in is_out])
+
+
+def is_restricted(vault: Vault) -> bool:
+    """Whether the user trusts less than everything."""
+    config = vault.config
+    return bool(config.trust != "all" or config.trusted_authors)
+
+
+def only_trusted(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
+    """Keep the hits that may be injected.
+
+    With `committed-only` those whose text was read from a file as HEAD has it. With authors those
+    whose text was read from the file as one of them wrote and committed it last; outside a
+    repository nobody did. The disk is not asked: what is injected is the row.
+    """
+
+    def is_shared(hit: Hit) -> bool:  # skills of the user and of a project are the agent's own
+        return hit.kind == "lessons" or hit.type == "vault"
+
+    every = list(hits)
+    trusted = trusted_files(vault, {(hit.path, hit.file_hash) for hit in filter(is_shared, every)})
+    return [hit for hit in every if not is_shared(hit) or (hit.path, hit.file_hash) in trusted]
+
+
+def trusted_files(vault: Vault, files: Set[tuple[str, str]]) -> Set[tuple[str, str]]:
+    """Return the files, as (path, hash of what was read), whose text may go to an agent."""
+    if not is_restricted(vault) or not files:
+        return files
+    paths = sorted({path for path, _ in files})
+    if vault.config.trusted_authors:
+        places = {}
+        # the commit that a text is from, if we trust all that renamed the file since
+        for path in paths:
+            vouchers = git.vouchers(vault.root, path)
+            if vouchers and all(_is_trusted(vault, voucher) for voucher in vouchers):
+                places[path] = vouchers[-1].commit, vouchers[-1].path
+        root = git.top(vault.root) if places else vault.root
+    else:
+        places, root = {path: ("HEAD", path) for path in paths}, vault.root
+    hashes = {
+        path: {file.hash_of_file(data) for data in (blob, blob.replace(b"\n", b"\r\n"))}
+        for path, blob in git.contents(root, places).items()
+    }  # git may have checked a file out with other line ends
+    return {(path, hash) for path, hash in files if hash in hashes.get(path, ())}
+
+
+def _is_trusted(vault: Vault, voucher: git.Voucher) -> bool:
+    trusted = {author.casefold() for author in vault.config.trusted_authors}
+    people = (voucher.author, voucher.committer)
+    return all(trusted & {name.casefold(), email.casefold()} for name, email in people)
+
+
+def newest(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
+    """Return hits in their order, each once and as the newest that says the same and is allowed.
+
+    They say the same if `lessons check` reports them as near-duplicates and title or text is equal, if
+    both were found and are nearly equal, or if one says to supersede the other.
+    """
+    every = list(hits)
+    if not every:
+        return []
+    newer = _superseding(vault)
+    chosen: dict[str, Hit] = {}
+    for hit in every:
+        best = _replaced(vault, _newest_like(vault, hit), newer)
+        chosen.setdefault(best.lesson_id, best)
+    return _one_of_each(vault, [*chosen.values()])
+
+
+def _one_of_each(vault: Vault, hits: list[Hit]) -> list[Hit]:
+    """Return hits without those that are nearly equal to a better one; the newest is in its place."""
+    if len(hits) < 2:
+        return hits
+    vectors = vault.open_index().store.of_lessons([hit.lesson_id for hit in hits])
+    kept: list[Hit] = []
+    for hit in hits:
+        like = next((at for at, each in enumerate(kept) if _are_alike(vectors, each, hit)), None)
+        if like is None:
+            kept.append(hit)
+        else:
+            latest = min(kept[like], hit, key=lambda each: _order(vault, each))
+            kept[like] = replace(latest, **_evidence(kept[like]))
+    return kept
+
+
+def _are_alike(vectors: Mapping[str, Any], one: Hit, other: Hit) -> bool:
+    here, there = vectors.get(one.lesson_id), vectors.get(other.lesson_id)
+    return here is not None and there is not None and bool(here @ there >= _NEARLY_EQUAL)
+
+
+def _newest_like(vault: Vault, hit: Hit) -> Hit:
+    """Return the newest of the lessons that say the same as a hit, in its place."""
+    store, (keys, ids) = vault.open_index().store, _by_words(vault)
+    named = {id for key in keys.get(hit.lesson_id, ()) for id in ids[key]} - {hit.lesson_id}
+    if not named:
+        return hit
+    vectors = store.of_lessons([hit.lesson_id, *named])
+    here = vectors.get(hit.lesson_id)
+    same = [id for id in named if here is None or vectors[id] @ here >= DUPLICATE_COSINE]
+    if not same:
+        return hit
+    return min([hit, *_in_place_of(vault, hit, same)], key=lambda each: _order(vault, each))
+
+
+def _by_words(vault: Vault) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """Return the keys of each lesson, its title and its text, folded; and the lessons of each key."""
+    store = vault.open_index().store
+
+    def read() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+        keys: dict[str, list[str]] = {}
+        ids: dict[str, list[str]] = {}
+        for row in store.rows(("lesson_id", "title", "text"), filters.WHOLE):
+            keys[row["lesson_id"]] = [
+                " ".join(row["title"].casefold().split()),
+                file.hash_of(row["text"]),
+            ]
+            for key in keys[row["lesson_id"]]:
+                ids.setdefault(key, []).append(row["lesson_id"])
+        return keys, ids
+
+    return store.once("same words", read)
+
+
+def _replaced(vault: Vault, hit: Hit, newer: Mapping[str, str]) -> Hit:
+    seen: set[str] = set()
+    for _ in range(MAX_STEPS):
+        id = newer.get(hit.lesson_id.casefold()) or newer.get(hit.title.casefold())
+        if id is None or id in seen or id == hit.lesson_id:
+            break
+        seen.add(id)
+        there = _in_place_of(vault, hit, [id])
+        if not there:
+            break
+        hit = there[0]
+    return hit
+
+
+def _in_place_of(vault: Vault, hit: Hit, ids: Sequence[str]) -> list[Hit]:
+    """Return lessons that an agent may get, with the evidence of the hit that they replace."""
+    return [replace(each, **_evidence(hit)) for each in lessons(vault, filters.wholes_of(ids))]
+
+
+def _evidence(hit: Hit) -> dict[str, Any]:
+    return {name: getattr(hit, name) for name in _SCORES}
+
+
+_SCORES = (
+    *("score", "cosine", "full_text", "exact", "no_reason", "taught", "taught_prompt"),
+    *("lead", "common", "as_line"),
+)
+
+
+def _order(vault: Vault, hit: Hit) -> tuple[float, int, str]:
+    """Return what orders lessons that say the same: the newest first, then that with the plainer name."""
+    changed = hit.updated_at or hit.created_at
+    when = changed.timestamp() if changed else 0.0
+    if not changed:  # not committed yet
+        with suppress(OSError):
+            when = (vault.root / hit.path).stat().st_mtime
+    return -when, len(hit.path), hit.path
+
+
+def _superseding(vault: Vault) -> dict[str, str]:
+    store = vault.open_index().store
+
+    def read() -> dict[str, str]:
+        where = filters.all_of(filters.WHOLE, filters.FOR_AGENTS, filters.SUPERSEDES)
+        return {
+            name.casefold(): row["lesson_id"]
+            for row in store.rows(("lesson_id", "supersedes"), where)
+            for name in row["supersedes"]
+        }
+
+    return store.once("superseding", read)
