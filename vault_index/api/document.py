@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from vault_index.api.question import question
-from vault_index.search import contents
+from vault_index.search import documents
 from vault_index.search.documents import Part, parts
 from vault_index.vault import Vault
 
@@ -25,7 +25,7 @@ class Course:
 @question
 def courses(vault: Vault) -> tuple[Course, ...]:
     """List the courses by title, with their lessons."""
-    listed = contents.courses(vault)
+    listed = documents.courses(vault)
     lessons = parts(vault, [each.path for each in listed])
     return tuple(
         Course(
@@ -38,5 +38,5 @@ def courses(vault: Vault) -> tuple[Course, ...]:
 
 @question
 def overview(vault: Vault) -> dict[str, int]:
-    """Return the vault in numbers: see `contents.count`."""
-    return contents.count(vault, datetime.now(UTC).date())
+    """Return the vault in numbers: see `documents.count`."""
+    return documents.count(vault, datetime.now(UTC).date())

@@ -87,8 +87,8 @@ def tally(vault: Vault, id: str) -> dict[str, Any]:
 
 @question
 def nearest(vault: Vault, id: str, most: int = 5) -> dict[str, Any]:
-    """List the lessons that are most like one: `lessons`, see `around.nearest`."""
-    return {"lessons": _loaded("search.contents").nearest(vault, _entry(vault, id), most)}
+    """List the lessons that are most like one: `lessons`, see `query.nearest`."""
+    return {"lessons": _loaded("search.query").nearest(vault, _entry(vault, id), most)}
 
 
 @question

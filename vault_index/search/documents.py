@@ -1,14 +1,16 @@
-"""Documents and categories by name: the one that a name means, even misspelt; lessons by number."""
+"""Documents and categories: all of them, the one that a name means, even misspelt; lessons by number."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import EmbedderError, VaultError
 from vault_index.index.derived import CATEGORY, DOCUMENT
 from vault_index.lesson import category, passages
+from vault_index.lesson.category import COURSES
 from vault_index.store import filters
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ MIN_BEGINNING = 3  # characters of a word that stand for the whole of it: `intro
 BEGUN = 0.9  # what such a word counts
 MISSPELT_PERCENT = 80  # words that are less alike are others
 SHOWN = 3  # nearest names in the error
+LATELY = timedelta(days=30)
 
 _PATH = "name one by its path: --in lessons/..."
 _SMALL = frozenset("a an and at by do for from i in is it of on or so the to we what with".split())
@@ -48,6 +51,35 @@ class Document:
 def places(vault: Vault) -> list[Document]:
     """List the documents and categories, by kind and path. Raises IndexStateError without an index."""
     return sorted((place for place, _ in _all(vault)), key=lambda place: (place.kind, place.path))
+
+
+def courses(vault: Vault) -> list[Document]:
+    """Return the documents with numbered lessons, by title.
+
+    Lessons that hooks leave out are not among them. Raises IndexStateError without an index.
+    """
+    numbered = f"({filters.NUMBERED}) OR ({filters.below([COURSES])})"
+    of_courses = filters.all_of(filters.WHOLE, filters.FOR_AGENTS, numbered)
+    paths = vault.open_index().store.tally("path", of_courses)
+    kept = [each for each in places(vault) if each.kind == DOCUMENT and each.path in paths]
+    return sorted(kept, key=lambda place: (place.title.lower(), place.path))
+
+
+def count(vault: Vault, today: date) -> dict[str, int]:
+    """Count `lessons`, `documents`, `categories`, and the lessons that came `lately`.
+
+    Raises IndexStateError without an index.
+    """
+    store = vault.open_index().store
+    lessons = store.rows(("created_at", "updated_at"), filters.WHOLE)
+    dates = [row["created_at"] or row["updated_at"] for row in lessons]
+    filed = category.counts([each] for each in store.tally("categories", filters.WHOLE))
+    return {
+        "lessons": len(lessons),
+        "documents": sum(each.kind == DOCUMENT for each in places(vault)),
+        "categories": len(filed),
+        "lately": sum(day is not None and today - LATELY <= day.date() <= today for day in dates),
+    }
 
 
 def state(vault: Vault) -> dict[str, Any]:

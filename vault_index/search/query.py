@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vault_index.embed.languages import TwoModels
 from vault_index.errors import EmbedderError, VaultError
@@ -15,7 +15,7 @@ from vault_index.index import rows
 from vault_index.index.skills import NOT_FOR, visible
 from vault_index.lesson import category
 from vault_index.lesson.file import hash_of
-from vault_index.search import documents, entries, evidence, scoring, unindexed
+from vault_index.search import documents, entries, evidence, scoring, taught, unindexed
 from vault_index.search.hit import Hit, below, first_of, percent_of
 from vault_index.store import filters, injections
 from vault_index.store.filters import EVERYTHING, Filter
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from vault_index.embed import Embedder
     from vault_index.journal.journal import Journal, OpenJournal
     from vault_index.search.documents import Document
+    from vault_index.search.entries import Entry
     from vault_index.vault import OpenIndex, Vault
 
 # What to search for, and how: declared here once, for Python, the command line and every door.
@@ -188,6 +189,26 @@ def find(
         min_score=min_score, project=str(project or ""),
     )  # fmt: skip
     return every_kind(vault, query).hits
+
+
+def nearest(vault: Vault, entry: Entry, most: int) -> list[dict[str, Any]]:
+    """List the lessons that are most like one, without withheld ones: `id`, `title`, `likeness`.
+
+    The likeness is a cosine. Without an embedder it is None, and the words of the title decide.
+    """
+    vector = vault.open_index().store.of_lessons([entry["id"]]).get(entry["id"])
+    if vector is None:
+        asked = Query(entry["title"], most + 1, for_agent=True, text_only=True)
+        hits = run(vault, asked).hits
+        alike: list[dict[str, Any]]
+        alike = [{"id": hit.lesson_id, "title": hit.title, "likeness": None} for hit in hits]
+    else:
+        alike = [
+            {"id": row["lesson_id"], "title": row["title"], "likeness": likeness}
+            for likeness, row in taught.nearest(vault, vector, -1.0)
+            if not row["withheld"]
+        ]
+    return [each for each in alike if each["id"] != entry["id"]][:most]
 
 
 def every_kind(vault: Vault, query: Query) -> Results:
