@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -59,18 +57,11 @@ class OpenIndex:
     embedder: str
     lessons: int
     files: int
-    version: Stamp  # of the manifest
+    version: object  # see `manifest.in_force`
     skills: Reader
     documents: Reader
     known_skills: Mapping[str, list[int]]  # SKILL.md -> its stamp
     withheld: int = 0  # lessons that hooks leave out
-
-
-class _Held(threading.local):
-    """The index that a thread has opened for all that it asks; `is_on` while it may be kept."""
-
-    is_on = False
-    index: OpenIndex | None = None
 
 
 class Vault:
@@ -81,7 +72,6 @@ class Vault:
         self.config = config
         self.query_vectors: Mapping[tuple[str, str], np.ndarray] = {}  # the last
         self._opened: OpenIndex | None = None
-        self._held = _Held()
 
     def __repr__(self) -> str:
         return f"Vault({str(self.root)!r})"
@@ -116,59 +106,39 @@ class Vault:
         """
         return embed.open_embedder(self.config)
 
-    @contextmanager
-    def opened_once(self) -> Iterator[None]:
-        """Look only once in the body, and in this thread, whether another index is in force.
-
-        To look whose it is and what it says takes as long as half of a search.
-        """
-        held = self._held
-        if held.is_on:
-            yield
-            return
-        held.is_on = True
-        try:
-            yield
-        finally:
-            held.is_on, held.index = False, None
-
     def open_index(self) -> OpenIndex:
         """Open the index in force; reopen it when it was swapped or written since.
 
+        Whose it is is looked at again only then.
+
         Raises IndexStateError without an index that this version can read.
         """
-        if self._held.index is not None:
-            return self._held.index
+        last = self._opened
+        if last is not None and last.version == manifest.in_force(last.store.index):
+            return last
         from vault_index.store import schema
         from vault_index.store.reader import Reader
 
         index = manifest.current(self.index_dir)
         if index is None:
             raise IndexStateError(f"{self.root} has no index yet", "run `lessons index`")
-        version = manifest.version(index)
-        last = self._opened
-        if last is None or last.version != version or last.store.index != index:
-            recorded = manifest.load(index)
-            if recorded.schema != manifest.SCHEMA:
-                raise IndexStateError("the index is of an older version", "run `lessons index`")
-            entries = recorded.files.values()
-            lessons = sum(entry.lessons for entry in entries)
-            store = Reader(index, recorded.dimension)
-            last = OpenIndex(
-                store,
-                recorded.embedder,
-                lessons,
-                len(recorded.files),
-                version,
-                skills=Reader(index, recorded.dimension, schema.SKILLS),
-                documents=Reader(index, recorded.dimension, schema.DOCUMENTS),
-                known_skills=recorded.skills,
-                withheld=sum(entry.lessons for entry in entries if entry.withheld),
-            )
-            self._opened = last
-        if self._held.is_on:
-            self._held.index = last
-        return last
+        version = manifest.in_force(index)
+        recorded = manifest.load(index)
+        if recorded.schema != manifest.SCHEMA:
+            raise IndexStateError("the index is of an older version", "run `lessons index`")
+        entries = recorded.files.values()
+        self._opened = OpenIndex(
+            Reader(index, recorded.dimension),
+            recorded.embedder,
+            sum(entry.lessons for entry in entries),
+            len(recorded.files),
+            version,
+            skills=Reader(index, recorded.dimension, schema.SKILLS),
+            documents=Reader(index, recorded.dimension, schema.DOCUMENTS),
+            known_skills=recorded.skills,
+            withheld=sum(entry.lessons for entry in entries if entry.withheld),
+        )
+        return self._opened
 
     def files(self) -> tuple[list[SourceFile], list[Skipped]]:
         """List the lesson files, sorted by path, and what was passed over.

@@ -20,6 +20,7 @@ from vault_index.search.taught import DUPLICATE_COSINE
 from vault_index.store import filters, schema
 
 if TYPE_CHECKING:
+    from vault_index.store.reader import Reader
     from vault_index.vault import Vault
 
 _NEARLY_EQUAL = 0.95  # cosine; titles and texts in which a word differs have 0.97
@@ -136,7 +137,8 @@ def _are_alike(vectors: Mapping[str, Any], one: Hit, other: Hit) -> bool:
 
 def _newest_like(vault: Vault, hit: Hit) -> Hit:
     """Return the newest of the lessons that say the same as a hit, in its place."""
-    store, (keys, ids) = vault.open_index().store, _by_words(vault)
+    store = vault.open_index().store
+    keys, ids = _by_words(store)
     named = {id for key in keys.get(hit.lesson_id, ()) for id in ids[key]} - {hit.lesson_id}
     if not named:
         return hit
@@ -148,9 +150,8 @@ def _newest_like(vault: Vault, hit: Hit) -> Hit:
     return min([hit, *_in_place_of(vault, hit, same)], key=lambda each: _order(vault, each))
 
 
-def _by_words(vault: Vault) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+def _by_words(store: Reader) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """Return the keys of each lesson, its title and its text, folded; and the lessons of each key."""
-    store = vault.open_index().store
 
     def read() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
         keys: dict[str, list[str]] = {}

@@ -51,8 +51,7 @@ def respond(
                 sessions.forget_given(vault, event.session_id)
         return None
     if name != injections.SUBAGENT:
-        with vault.opened_once():
-            injection = _injection(vault, event, text_only, from_files)
+        injection = _injection(vault, event, text_only, from_files)
         if time.monotonic() > until or (name == injections.EDIT and not injection.text):
             return None
         record = _record(event, injection, ms + 1000 * (time.monotonic() - began), by)

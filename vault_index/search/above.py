@@ -166,9 +166,8 @@ def joined(vault: Vault, own: Answer, search: Callable[[Above, Vault], Answer]) 
         other = place[1]
         other.query_vectors = vault.query_vectors  # each is embedded once
         try:
-            with other.opened_once():
-                answer = search(*place)
-                return answer, _vectors(other, answer)
+            answer = search(*place)
+            return answer, _vectors(other, answer)
         except VaultError:  # it has no index yet, or none any more: `lessons vaults` says so
             return Answer(), {}
 

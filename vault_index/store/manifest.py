@@ -160,6 +160,13 @@ def version(index: Path) -> files.Stamp:
     return files.stamp(index / _FILE) or (0, 0, 0, 0)
 
 
+def in_force(index: Path) -> object:
+    """Return what differs where another index is in force, this one was written, or its owner changed."""
+    folder = index.parent
+    names = (folder / index_files.POINTER, folder / index_files.OWNER, index / _FILE)
+    return [files.stamp(name) for name in names]
+
+
 def written(index: Path) -> float:
     """Return when a manifest was last written, in seconds; 0 if it is not there."""
     return version(index)[1] / 1e9
