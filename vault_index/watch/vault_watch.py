@@ -71,10 +71,9 @@ class VaultWatch:
     def start(self) -> None:
         self._thread.start()
 
-    def end(self, reason: str, seconds: float = 0.0) -> None:
+    def end(self, reason: str) -> None:
         self._stop = self._stop or reason
         self.events.wake()
-        self.ended.wait(seconds)
 
     @property
     def may_open_again(self) -> bool:

@@ -40,14 +40,15 @@ MAX_EVENT_BYTES = 4 * 1024 * 1024
 MAX_PROMPT_CHARS = 64 * 1024  # a search looks at the beginning
 MAX_FIELD_CHARS = 4096
 TICK_SECONDS = 0.01  # the unit in which the system reports when a process began
-# beside the prompt: nothing else of an event is used
-FIELDS = ("hook_event_name", "source", "session_id", "prompt_id", "cwd")
+FIELDS = (  # that are used, where an event has them, beside the prompt and what a tool was told
+    *("hook_event_name", "source", "session_id", "prompt_id", "cwd", "agent_id", "agent_type"),
+    *("tool_use_id", "transcript_path", "agent_transcript_path"),
+)
 # A subagent is about to start, with a prompt; and it has started, and can be told something.
 STARTING, STARTED = "PreToolUse", "SubagentStart"
 STARTING_TOOLS = ("Agent", "Task")  # Task until 2.1.63
 # The same event of a tool that edits a file, where the user wants lessons there: as it is called here.
 EDIT, EDITING_TOOLS = "FileEdit", ("Edit", "Write", "MultiEdit", "NotebookEdit")
-AGENT_FIELDS = (*FIELDS, "agent_id", "agent_type", "tool_use_id")
 DEFAULT_AGENT = "general-purpose"  # that starts where the tool is told no other
 # a turn of a recorded session ended: the journal takes it in, and the agent hears nothing
 TURN_ENDS = ("Stop", "SubagentStop", "PreCompact", "SessionEnd")
@@ -55,11 +56,9 @@ TURN_ENDS = ("Stop", "SubagentStop", "PreCompact", "SessionEnd")
 FAILURE = "PostToolUseFailure"
 FAILURE_VARIABLE = "LESSONS_FAILURE_DEADLINE_MS"
 FAILURE_MS = 1000  # a hard limit: most take 60 ms, and people complain from a second on
-CALL_FIELDS = ("hook_event_name", "session_id", "prompt_id", "cwd", "agent_id", "tool_use_id")
 AT_CALLS = (FAILURE, EDIT)
 COMMANDS = ("Bash", "PowerShell")  # the tools that run them
 MAX_ERROR_CHARS = 64_000  # of an output: half from either end
-TURN_FIELDS = ("hook_event_name", "session_id", "cwd", "transcript_path", "agent_transcript_path")
 
 
 def main() -> None:
@@ -144,22 +143,16 @@ def _needed(event: dict[str, object]) -> dict[str, object]:
     values: dict[str, object] = given if isinstance(given, dict) else {}
     if name == FAILURE:
         return _failure(event, values)
-    names: tuple[str, ...] = TURN_FIELDS if name in TURN_ENDS else FIELDS
-    if name in (STARTING, STARTED):
-        names = AGENT_FIELDS
     if name == STARTING:
         if event.get("tool_name") in EDITING_TOOLS:
             return _edit(event, values)
         event = _starting(event, values)
-    cut = _cut(event, names)
     prompt = event.get("prompt")
-    if prompt is not None and "prompt_id" in names:
-        cut["prompt"] = str(prompt)[:MAX_PROMPT_CHARS]
-    return cut
+    return _cut(event) | ({} if prompt is None else {"prompt": str(prompt)[:MAX_PROMPT_CHARS]})
 
 
-def _cut(event: dict[str, object], names: tuple[str, ...]) -> dict[str, object]:
-    texts = {name: event[name] for name in names if isinstance(event.get(name), str)}
+def _cut(event: dict[str, object]) -> dict[str, object]:
+    texts = {name: event[name] for name in FIELDS if isinstance(event.get(name), str)}
     return {name: str(text)[:MAX_FIELD_CHARS] for name, text in texts.items()}
 
 
@@ -169,7 +162,7 @@ def _edit(event: dict[str, object], values: dict[str, object]) -> dict[str, obje
     has_session = isinstance(event.get("session_id"), str) and event["session_id"]
     if not (isinstance(file, str) and has_session and len(file) <= MAX_FIELD_CHARS):
         return {}
-    return {**_cut(event, CALL_FIELDS), "hook_event_name": EDIT, "file": file}
+    return {**_cut(event), "hook_event_name": EDIT, "file": file}
 
 
 def _starting(event: dict[str, object], values: dict[str, object]) -> dict[str, object]:
@@ -190,7 +183,7 @@ def _failure(event: dict[str, object], values: dict[str, object]) -> dict[str, o
         half = MAX_ERROR_CHARS // 2
         output = f"{output[:half]}\n{output[-half:]}"
     command = str(command)[:MAX_FIELD_CHARS]
-    return {**_cut(event, CALL_FIELDS), "command": command, "error": output}
+    return {**_cut(event), "command": command, "error": output}
 
 
 def _after_git(folder: str, started: float) -> None:
