@@ -32,10 +32,15 @@ from vault_index.watch.events import FileEvents
 from vault_index.watch.launch import Job
 from vault_index.watch.progress import Progress
 from vault_index.watch.questions import Questions
-from vault_index.watch.schedule import Due, Outcome, Passed
+from vault_index.watch.schedule import Due, Outcome, Passed, Task
 
 MAX_WAITING = 128  # questions to one vault: more are declined, and other vaults are answered
 OPEN_SECONDS = 8.0  # that a question waits while its vault is opened; the command waits for ten
+_OPTIONS = {  # of `lessons index`, in a process of its own
+    Task.BACKGROUND_INDEX: (),
+    Task.REBUILD: ("--rebuild",),
+    Task.FIT_FLOOR: ("--floor",),  # without a sync: it would hold the lock at the next save
+}
 REOPEN_SECONDS = 3.0  # a vault that cannot be opened is not tried again with each prompt
 
 
@@ -200,24 +205,16 @@ class VaultWatch:
     # what is due
 
     def _do(self, due: Due) -> Passed | None:
-        match due:
-            case schedule.Task.QUICK_PASS:
-                return self._pass(full=False)
-            case schedule.Task.FULL_PASS:
-                self.events.check()
-                return self._pass(full=True)
-            case schedule.Task.BACKGROUND_INDEX:
-                self._start_index()
-            case schedule.Task.REBUILD:
-                self._start_index("--rebuild")
-            case schedule.Task.FIT_FLOOR:  # without a sync: it would hold the lock at the next save
-                self._start_index("--floor")
-            case schedule.Task.FETCH_MODEL:
-                self._start_fetch()
-            case schedule.Task.REOPEN:
-                self._current.reopen()
-            case schedule.Task.TIDY:
-                return self._tidy()
+        if due in schedule.PASSES:
+            return self._pass(full=due is Task.FULL_PASS)
+        if due is Task.TIDY:
+            return self._tidy()
+        if due is Task.REOPEN:
+            self._current.reopen()
+        elif due is Task.FETCH_MODEL:
+            self._start_fetch()
+        elif isinstance(due, Task):
+            self._start_index(*_OPTIONS[due])
         return None
 
     @property
@@ -228,6 +225,7 @@ class VaultWatch:
     def _pass(self, *, full: bool) -> Passed:
         """Take in what was saved; with `full`, also do all that can wait."""
         if full:
+            self.events.check()
             self._reflog = git.reflog(self.root)
         head, began = self._head, time.monotonic()
         self._progress.begin(self.events.count())

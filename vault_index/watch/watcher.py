@@ -55,7 +55,7 @@ class Watcher:
         native.limit_memory(AT_ONCE)
         first, _ = self._open(self._root, wanted=True)
         first.ready.wait(FIRST_SECONDS)
-        self._server = Server(self._answer)
+        self._server = _listen(self._answer)
         self._server.start()
         try:
             signal.alarm(0)  # see entrypoints.background: this start did not hang
@@ -178,17 +178,23 @@ POLL_SECONDS = 3600.0  # between two looks of `socketserver` whether to stop: it
 Answer = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
-class Server:
+class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     """Listens on the user's socket, mode 0600, and answers each question in a thread of its own."""
 
-    def __init__(self, answer: Answer) -> None:
-        self._server = _listen(answer)
-        self.place = str(self._server.server_address)
-        self._inode = Path(self.place).lstat().st_ino
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = QUEUE
+
+    def __init__(self, place: str, answer: Answer) -> None:
+        self.place = place
+        self.answer = answer
+        self._free = threading.BoundedSemaphore(MAX_CONNECTIONS)
+        super().__init__(place, _Handler)
+        self._inode = Path(place).lstat().st_ino
 
     def start(self) -> None:
         """Begin to accept; connections made earlier waited."""
-        serve = self._server.serve_forever
+        serve = self.serve_forever
         threading.Thread(target=serve, args=(POLL_SECONDS,), daemon=True, name="accept").start()
 
     def is_reachable(self) -> bool:
@@ -203,21 +209,10 @@ class Server:
         if self.is_reachable():
             with contextlib.suppress(OSError):
                 Path(self.place).unlink()
-        self._server.socket.close()
-
-
-class _Connections(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = QUEUE
-
-    def __init__(self, place: str, answer: Answer) -> None:
-        self.answer = answer
-        self._free = threading.BoundedSemaphore(MAX_CONNECTIONS)
-        super().__init__(place, _Handler)
+        self.socket.close()
 
     def server_activate(self) -> None:
-        Path(str(self.server_address)).chmod(0o600)  # before anyone can connect
+        Path(self.place).chmod(0o600)  # before anyone can connect
         super().server_activate()
 
     def get_request(self) -> tuple[socket.socket, Any]:
@@ -249,7 +244,7 @@ class _Connections(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 
 
 class _Handler(socketserver.BaseRequestHandler):
-    server: _Connections
+    server: Server
 
     def handle(self) -> None:
         with contextlib.suppress(OSError, ValueError):  # gone before the answer
@@ -276,13 +271,13 @@ def _reply(asked: bytes, answer: Answer) -> dict[str, Any]:
     return {"protocol": protocol.PROTOCOL, **reply}
 
 
-def _listen(answer: Answer) -> _Connections:
+def _listen(answer: Answer) -> Server:
     problem: OSError | WriteError | None = None
     for place in protocol.places():
         try:
             files.make_folder(Path(place).parent)
             Path(place).unlink(missing_ok=True)
-            return _Connections(place, answer)
+            return Server(place, answer)
         except (OSError, WriteError) as error:
             problem = error
     raise WriteError(
