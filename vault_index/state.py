@@ -31,8 +31,8 @@ WAIT_SECONDS = 5.0  # for another writer
 _AGAIN_SECONDS = 0.01  # between two tries at what SQLite itself does not wait for
 MOUNTS = Path("/proc/mounts")
 NETWORKS = frozenset(
-    "9p afs beegfs ceph cifs glusterfs gpfs lustre ncpfs nfs nfs4 smb2 smb3 smbfs vboxsf "
-    "fuse.glusterfs fuse.rclone fuse.s3fs fuse.smbnetfs fuse.sshfs".split()
+    "9p afs beegfs ceph cifs drvfs glusterfs gpfs lustre ncpfs nfs nfs4 smb2 smb3 smbfs vboxsf "
+    "virtiofs fuse.glusterfs fuse.rclone fuse.s3fs fuse.smbnetfs fuse.sshfs".split()
 )
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 

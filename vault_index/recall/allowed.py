@@ -18,9 +18,9 @@ from vault_index.recall import anchors, words
 from vault_index.search.hit import Hit
 from vault_index.search.taught import DUPLICATE_COSINE
 from vault_index.store import filters, schema
+from vault_index.store.reader import Reader, once
 
 if TYPE_CHECKING:
-    from vault_index.store.reader import Reader
     from vault_index.vault import Vault
 
 _NEARLY_EQUAL = 0.95  # cosine; titles and texts in which a word differs have 0.97
@@ -106,7 +106,7 @@ def newest(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
     every = list(hits)
     if not every:
         return []
-    newer = _superseding(vault)
+    newer = _superseding(vault.open_index().store)
     chosen: dict[str, Hit] = {}
     for hit in every:
         best = _replaced(vault, _newest_like(vault, hit), newer)
@@ -150,22 +150,17 @@ def _newest_like(vault: Vault, hit: Hit) -> Hit:
     return min([hit, *_in_place_of(vault, hit, same)], key=lambda each: _order(vault, each))
 
 
+@once
 def _by_words(store: Reader) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """Return the keys of each lesson, its title and its text, folded; and the lessons of each key."""
-
-    def read() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-        keys: dict[str, list[str]] = {}
-        ids: dict[str, list[str]] = {}
-        for row in store.rows(("lesson_id", "title", "text"), filters.WHOLE):
-            keys[row["lesson_id"]] = [
-                " ".join(row["title"].casefold().split()),
-                file.hash_of(row["text"]),
-            ]
-            for key in keys[row["lesson_id"]]:
-                ids.setdefault(key, []).append(row["lesson_id"])
-        return keys, ids
-
-    return store.once("same words", read)
+    keys: dict[str, list[str]] = {}
+    ids: dict[str, list[str]] = {}
+    for row in store.rows(("lesson_id", "title", "text"), filters.WHOLE):
+        title = " ".join(row["title"].casefold().split())
+        keys[row["lesson_id"]] = [title, file.hash_of(row["text"])]
+        for key in keys[row["lesson_id"]]:
+            ids.setdefault(key, []).append(row["lesson_id"])
+    return keys, ids
 
 
 def _replaced(vault: Vault, hit: Hit, newer: Mapping[str, str]) -> Hit:
@@ -207,15 +202,8 @@ def _order(vault: Vault, hit: Hit) -> tuple[float, int, str]:
     return -when, len(hit.path), hit.path
 
 
-def _superseding(vault: Vault) -> dict[str, str]:
-    store = vault.open_index().store
-
-    def read() -> dict[str, str]:
-        where = filters.all_of(filters.WHOLE, filters.FOR_AGENTS, filters.SUPERSEDES)
-        return {
-            name.casefold(): row["lesson_id"]
-            for row in store.rows(("lesson_id", "supersedes"), where)
-            for name in row["supersedes"]
-        }
-
-    return store.once("superseding", read)
+@once
+def _superseding(store: Reader) -> dict[str, str]:
+    where = filters.all_of(filters.WHOLE, filters.FOR_AGENTS, filters.SUPERSEDES)
+    rows = store.rows(("lesson_id", "supersedes"), where)
+    return {name.casefold(): row["lesson_id"] for row in rows for name in row["supersedes"]}

@@ -26,6 +26,7 @@ from vault_index.recall.sessions import Event
 from vault_index.search import above, failures
 from vault_index.search.hit import Hit
 from vault_index.store import filters, injections
+from vault_index.store.reader import Reader, once
 from vault_index.text import failure
 from vault_index.text.failure import Failure
 
@@ -118,17 +119,16 @@ def _hits_for(vault: Vault, path: str) -> list[Hit]:
 
 def _lessons_for(vault: Vault, path: str) -> list[str]:
     """Return the lessons that are for a path, that with the longest glob first."""
-    store = vault.open_index().store
-
-    def read_globs() -> list[tuple[str, str, Callable[..., bool]]]:
-        where = filters.all_of(filters.WHOLE, filters.APPLIES)
-        rows = store.rows(("lesson_id", "applies_to"), where)
-        globs = [
-            (row["lesson_id"], glob, glob_matcher([glob[:MAX_TAUGHT_CHARS]]))
-            for row in rows
-            for glob in row["applies_to"]
-        ]
-        return sorted(globs, key=lambda each: (-len(each[1]), each[0]))
-
-    globs = store.once("globs", read_globs)
+    globs = _globs(vault.open_index().store)
     return list(dict.fromkeys(lesson for lesson, _, is_for in globs if is_for(path)))
+
+
+@once
+def _globs(store: Reader) -> list[tuple[str, str, Callable[..., bool]]]:
+    rows = store.rows(("lesson_id", "applies_to"), filters.all_of(filters.WHOLE, filters.APPLIES))
+    globs = [
+        (row["lesson_id"], glob, glob_matcher([glob[:MAX_TAUGHT_CHARS]]))
+        for row in rows
+        for glob in row["applies_to"]
+    ]
+    return sorted(globs, key=lambda each: (-len(each[1]), each[0]))

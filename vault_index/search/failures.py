@@ -23,6 +23,7 @@ from vault_index.search.evidence import FEW, NEXT, words_of
 from vault_index.search.fitted import Floors
 from vault_index.search.hit import Hit
 from vault_index.store import filters, schema
+from vault_index.store.reader import Reader, once
 from vault_index.text import failure
 from vault_index.text.failure import Failure
 
@@ -93,7 +94,7 @@ class Answer:
 
 def find(vault: Vault, failed: Failure, k: int = 5, *, text_only: bool = False) -> Answer:
     """Return up to `k` lessons for a failure. Raises IndexStateError without an index."""
-    taught = taught_lines(vault)
+    taught = taught_lines(vault.open_index().store)
     fires, silent = _acting(taught[FIRES], failed), _acting(taught[SILENT], failed)
     found, words = load(vault), evidence.load(vault)
     if fires:
@@ -122,19 +123,13 @@ def find(vault: Vault, failed: Failure, k: int = 5, *, text_only: bool = False) 
     return replace(answer, hits=hits, why_silent=why, kept_out=kept_out)
 
 
-def taught_lines(vault: Vault) -> dict[str, dict[str, list[str]]]:
+@once
+def taught_lines(store: Reader) -> dict[str, dict[str, list[str]]]:
     """Return the taught lines of all lessons that agents may get, by kind and lesson."""
-    store = vault.open_index().store
-
-    def read_lines() -> dict[str, dict[str, list[str]]]:
-        where = filters.all_of(filters.WHOLE, filters.FOR_AGENTS, filters.TAUGHT_ERRORS)
-        rows = store.rows(("lesson_id", FIRES, SILENT), where)
-        return {
-            kind: {row["lesson_id"]: row[kind] for row in rows if row[kind]}
-            for kind in (FIRES, SILENT)
-        }
-
-    return store.once("taught lines", read_lines)
+    where = filters.all_of(filters.WHOLE, filters.FOR_AGENTS, filters.TAUGHT_ERRORS)
+    rows = store.rows(("lesson_id", FIRES, SILENT), where)
+    kinds = (FIRES, SILENT)
+    return {kind: {row["lesson_id"]: row[kind] for row in rows if row[kind]} for kind in kinds}
 
 
 def _acting(lines: dict[str, list[str]], failed: Failure) -> dict[str, str]:

@@ -20,6 +20,7 @@ from vault_index.lesson.file import MAX_BYTES, decode
 from vault_index.lesson.parse import Lesson, parse_file
 from vault_index.search import entries
 from vault_index.store import filters
+from vault_index.store.reader import Reader, once
 from vault_index.store.schema import RECIPE
 from vault_index.vault import shown
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from vault_index.search.hit import Hit
-    from vault_index.store.reader import Families, Reader
+    from vault_index.store.reader import Families
     from vault_index.store.schema import LessonRow
     from vault_index.store.sync import Progress
     from vault_index.vault import Vault
@@ -151,7 +152,7 @@ def _duplicates(vault: Vault, lessons: list[Lesson], path: str) -> Iterator[Find
     written = [lesson for lesson in lessons if lesson.text.strip()]
     firsts = [rows.of_lesson(lesson, shown(path), None)[0] for lesson in written]
     made = vectors(vault, firsts)
-    titles = _titles(vault)
+    titles = _titles(vault.open_index().store)
     for lesson, first in zip(written, firsts, strict=True):
         near = nearest(vault, made[first["content_hash"]]) if made else ()
         like = next((each for each in near if each[1]["path"] != shown(path)), None)
@@ -165,16 +166,12 @@ def _duplicates(vault: Vault, lessons: list[Lesson], path: str) -> Iterator[Find
             yield Finding(shown(path), 1, "same-title", message, WARNING)
 
 
-def _titles(vault: Vault) -> dict[tuple[str, str], set[str]]:
-    store = vault.open_index().store
-
-    def read() -> dict[tuple[str, str], set[str]]:
-        paths: dict[tuple[str, str], set[str]] = {}
-        for row in store.rows(("title", "document", "path"), filters.WHOLE):
-            paths.setdefault(_title_key(row), set()).add(row["path"])
-        return paths
-
-    return store.once("titles", read)
+@once
+def _titles(store: Reader) -> dict[tuple[str, str], set[str]]:
+    paths: dict[tuple[str, str], set[str]] = {}
+    for row in store.rows(("title", "document", "path"), filters.WHOLE):
+        paths.setdefault(_title_key(row), set()).add(row["path"])
+    return paths
 
 
 def _title_key(row: Mapping[str, Any]) -> tuple[str, str]:

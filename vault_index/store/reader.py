@@ -7,8 +7,8 @@ row in all versions, as a change writes another row. Nobody waits for a writer.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from vault_index.store.filters import wholes_of
 from vault_index.store.lance import Place, Table, matrix
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
+P = ParamSpec("P")
 T = TypeVar("T")
 MAX_WHOLE_ROWS = 10_000  # that a watcher keeps in memory: 15 MB
 MATCHED = 50_000  # rows that full text returns, the best ones
@@ -34,13 +35,27 @@ class Families(NamedTuple):
     taught: np.ndarray  # str[n]: fires | silent for a taught prompt, "" for a piece
 
 
+def once(make: Callable[Concatenate[Reader, P], T]) -> Callable[Concatenate[Reader, P], T]:
+    """Keep what a function makes of a table, as long as the table stays at its version."""
+
+    @wraps(make)
+    def kept(table: Reader, /, *args: P.args, **named: P.kwargs) -> T:
+        key = (make, args, *named.items())
+        if key not in table.made:
+            table.made[key] = make(table, *args, **named)
+        made: T = table.made[key]
+        return made
+
+    return kept
+
+
 class Reader(Table):
     """A table for reading, as it was when it was first asked."""
 
     def __init__(self, index: Place, dimension: int, schema: Schema = LESSONS) -> None:
         super().__init__(index, dimension, schema, pinned=True)
         self._masks: dict[str, np.ndarray] = {}  # the last one last
-        self._made: dict[str, Any] = {}  # see `once`
+        self.made: dict[object, Any] = {}  # see `once`
         self._rows: tuple[np.ndarray, pa.Table] | None = None  # see `load`
         self._latest: tuple[object, tuple[np.ndarray, np.ndarray]] | None = None  # see `matches`
 
@@ -226,23 +241,13 @@ class Reader(Table):
     def column(self, name: str, where: str | None = None) -> pa.ChunkedArray:
         return self.scan([name], where)[name]
 
+    @once
     def tally(self, column: str, where: str | None = None) -> dict[str, int]:
         """Count the rows with each value of a column of texts; a list counts for each of its values.
 
         It is done once: of 100,000 rows in half a second.
         """
-
-        def count() -> pa.StructArray:
-            values = self.column(column, where).combine_chunks()
-            return (values.flatten() if values.type.num_fields else values).value_counts()
-
-        counted = self.once(f"tally {column} {where}", count)
+        values = self.column(column, where).combine_chunks()
+        counted = (values.flatten() if values.type.num_fields else values).value_counts()
         texts, counts = (counted.field(name).to_pylist() for name in ("values", "counts"))
         return dict(zip(texts, counts, strict=True))
-
-    def once(self, name: str, make: Callable[[], T]) -> T:
-        """Return what was made under a name, as long as the table stays at this version."""
-        if name not in self._made:
-            self._made[name] = make()
-        made: T = self._made[name]
-        return made

@@ -17,6 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vault_index import state
+
 if TYPE_CHECKING:
     from watchdog.observers.api import BaseObserver
     from watchdog.observers.inotify_c import InotifyFD
@@ -26,9 +28,6 @@ MAX_BURST_SECONDS = 2.0  # after the first event, however many follow
 RETRY_SECONDS = 30.0  # between two tries whether the system gives enough watches
 WATCHES, INSTANCES = "fs.inotify.max_user_watches", "fs.inotify.max_user_instances"
 BEHIND_SECONDS = 0.1  # for the system's events to be read; a thread does it at once
-
-# they report no changes made on another machine
-_REMOTE = frozenset("nfs nfs4 cifs smb3 smbfs 9p afs ceph vboxsf virtiofs drvfs fuse.sshfs".split())
 
 
 class FileEvents:
@@ -85,7 +84,7 @@ class FileEvents:
     def _try(self) -> None:
         """Have the system report changes; where it does not, the folder is looked at."""
         self._tried, self.limit = time.monotonic(), ""
-        why = _remote(self.folder)
+        why = state.network_of(self.folder)  # which reports no changes made on another machine
         if not why:
             try:
                 self._observe()
@@ -260,19 +259,3 @@ class FileEvents:
 
     def close(self) -> None:
         self._stop_observing()
-
-
-def _remote(folder: Path) -> str:
-    """Return the type of a folder's file system if other machines may write to it; else ""."""
-    try:
-        mounts = [line.split() for line in Path("/proc/mounts").read_text("utf-8").splitlines()]
-    except (OSError, UnicodeDecodeError):
-        return ""
-    here = str(folder.resolve())
-    around = [
-        (len(point), kind)
-        for _, point, kind, *_ in mounts
-        if here == point or here.startswith(point.rstrip("/") + "/")
-    ]
-    kind = max(around, default=(0, ""))[1]
-    return kind if kind in _REMOTE else ""
