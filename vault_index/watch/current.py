@@ -45,11 +45,6 @@ class CurrentVault:
         self._say = say
         self._warn()
 
-    def warm_up(self, first: Callable[[], object]) -> None:
-        """Do something first, while the model loads; then load the tables if there is an index."""
-        with contextlib.suppress(VaultError):
-            warm_up(self.vault, first)
-
     def take_settings(self) -> None:
         """Put the settings as they are now in force, at a question; broken ones change nothing.
 
@@ -138,9 +133,7 @@ class SharedEmbedder:
             with self._opening:
                 name = place.config.embedder
                 opened = self._opened.get(name)
-                with contextlib.suppress(
-                    EmbedderError
-                ):  # an extra is not installed: each use says so
+                with contextlib.suppress(EmbedderError):  # not installed: each use says so
                     opened = self._opened[name] = opened or embed.open_embedder(place.config)
             if opened is not None:
                 place.__dict__["embedder"] = opened

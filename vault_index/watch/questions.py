@@ -1,4 +1,4 @@
-"""The questions to a vault in the watcher, and how fresh the answers are.
+"""The questions to a vault in the watcher, and the passes that make their answers fresh.
 
 Who asks right after saving finds what was saved: a `fresh` question waits for a pass that begins after
 it, a hook for one that begins after the last event of the file system. The watcher declines a question,
@@ -22,17 +22,88 @@ from vault_index.errors import IndexStateError, VaultError
 from vault_index.recall.respond import respond
 from vault_index.recall.sessions import Event
 from vault_index.store import injections
+from vault_index.store.sync import Stats
 from vault_index.watch.current import CurrentVault
 from vault_index.watch.events import FileEvents
-from vault_index.watch.progress import Progress
 
 AT_ONCE = (os.cpu_count() or 1) + 1  # searches: more of them only get in each other's way
 PATIENCE_SECONDS = 3.0  # that a question waits while another process writes
 OWN_PATIENCE_SECONDS = 8.0  # and while this one does; the command that asks waits for ten
 ANSWER_SECONDS = 0.3  # that a hook's answer takes at most, after a save was taken in
+POLL_SECONDS = 0.2  # between two looks whether another process is to be waited for
 
 Answer = Mapping[str, Any]
 T = TypeVar("T")
+
+
+class Progress:
+    """Passes that began and ended, and what came of them. `last` and `trouble` are for people."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self.last = ""  # what the last pass that wrote did
+        self.trouble = ""  # why the last pass failed
+        self.problems: list[str] = []  # files that are not in the index as they are
+        self.finished = 0  # passes
+        self.waits_for_others = False  # another process writes, which may take long
+        self._begun = 0
+        self._heard = 0.0  # events, before the last pass began
+        self._say = say
+        self._started = time.monotonic()
+        self._changed = threading.Condition()
+
+    def begin(self, heard: int) -> None:
+        with self._changed:
+            self._begun += 1
+            self._heard = heard
+
+    def finish(self) -> None:
+        """Note that what was saved before the last pass began is in the index, or cannot be."""
+        with self._changed:
+            self.finished = self._begun
+            self._changed.notify_all()
+
+    def wait_for(
+        self, heard: float, hurry: Callable[[], None], patience: Callable[[], float]
+    ) -> bool:
+        """Wait for the end of a pass that began after so many events, and call for it if none did.
+
+        Whether it came within as many seconds as `patience` says at each look.
+        """
+        with self._changed:
+            wanted = self._begun  # one that runs now may have looked too early
+            if self._heard < heard:
+                wanted += 1
+                hurry()
+            began = time.monotonic()
+            while self.finished < wanted:
+                left = began + patience() - time.monotonic()
+                if left <= 0:
+                    return False
+                self._changed.wait(min(left, POLL_SECONDS))
+        return True
+
+    def take(self, stats: Stats) -> None:
+        problems = [f"{each.path}:{each.line}: {each.message}" for each in stats.problems]
+        if not stats.busy and not stats.pending:
+            self.trouble = ""
+            self.problems = [f"warning: {problem}" for problem in problems]
+        if stats.wrote:
+            self.last = f"{stats} in {stats.seconds:.2f} s"
+            self._say("\n".join([self.last, *problems]))
+
+    def take_printed(self, printed: str, *, succeeded: bool) -> None:
+        self._say(printed)
+        self.last = printed.rpartition("\n")[2] or self.last
+        self.trouble = "" if succeeded else self.last
+
+    def complain(self, message: str) -> None:
+        if message != self.trouble:
+            self._say(f"error: {message}")
+        self.trouble = message
+
+    def as_json(self) -> dict[str, Any]:
+        seconds = round(time.monotonic() - self._started)
+        return {"seconds": seconds, "last": self.last, "trouble": self.trouble}
 
 
 class Questions:

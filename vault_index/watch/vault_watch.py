@@ -27,11 +27,10 @@ from vault_index.search import failures, floor
 from vault_index.store import ownership
 from vault_index.vault import open_vault
 from vault_index.watch import launch, schedule
-from vault_index.watch.current import CurrentVault, SharedEmbedder, load_tables
+from vault_index.watch.current import CurrentVault, SharedEmbedder, load_tables, warm_up
 from vault_index.watch.events import FileEvents
 from vault_index.watch.launch import Job
-from vault_index.watch.progress import Progress
-from vault_index.watch.questions import Questions
+from vault_index.watch.questions import Progress, Questions
 from vault_index.watch.schedule import Due, Outcome, Passed, Task
 
 MAX_WAITING = 128  # questions to one vault: more are declined, and other vaults are answered
@@ -116,7 +115,8 @@ class VaultWatch:
         self._current = CurrentVault(self.root, self._say, self._embedder)
         self._state = schedule.started(time.monotonic())
         self._questions = Questions(self._current, self._progress, self.events)
-        self._current.warm_up(lambda: self._pass(full=False))
+        with contextlib.suppress(VaultError):  # there may be no index yet
+            warm_up(self._current.vault, lambda: self._pass(full=False))
         self.ready.set()
 
     def _watch(self) -> str:
