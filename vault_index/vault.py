@@ -109,7 +109,7 @@ class Vault:
     def open_index(self) -> OpenIndex:
         """Open the index in force; reopen it when it was swapped or written since.
 
-        Whose it is is looked at again only then.
+        Its owner is looked at again only then.
 
         Raises IndexStateError without an index that this version can read.
         """

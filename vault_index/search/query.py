@@ -17,11 +17,10 @@ from vault_index.lesson import category
 from vault_index.lesson.file import hash_of
 from vault_index.search import documents, entries, evidence, scoring, taught, unindexed
 from vault_index.search.hit import Hit, below, first_of, percent_of
-from vault_index.store import filters, injections
+from vault_index.store import filters, injections, schema
 from vault_index.store.filters import EVERYTHING, Filter
 from vault_index.store.manifest import NO_EMBEDDER
 from vault_index.store.reader import Reader
-from vault_index.store.schema import SKILLS as SKILLS_TABLE
 from vault_index.text.blocks import composed
 
 if TYPE_CHECKING:
@@ -304,7 +303,7 @@ def _search(vault: Vault, table: Reader, query: Query, where: str | None) -> Res
     def compared(hits: Sequence[Hit]) -> list[Hit]:
         if vector is None:
             hits = [unindexed.only_by_own_words(text, hit, opened.lessons) for hit in hits]
-        if table.schema is SKILLS_TABLE:
+        if table.schema is schema.SKILLS:
             return list(hits)
         return evidence.weigh(evidence.load(vault), text, hits, text_only=vector is None)
 

@@ -1,7 +1,7 @@
 """The questions to a vault in the watcher, and the passes that make their answers fresh.
 
-Who asks right after saving finds what was saved: a `fresh` question waits for a pass that begins after
-it, a hook for one that begins after the last event of the file system. The watcher declines a question,
+A question right after a save finds what was saved: a `fresh` one waits for a pass that begins after it,
+a hook for one that begins after the last event of the file system. The watcher declines a question,
 so that the caller answers it itself, if the settings have just named another embedder, or if the index
 is damaged. It declines no hook: a hook has no time to index, so it gets an answer from the files, or
 the problem to log.
