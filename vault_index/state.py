@@ -347,8 +347,7 @@ def _sessions(db: sqlite3.Connection) -> None:
     for index in ("session (id)", "session (began)", "moment (uuid)", "record (id)"):
         name = index.replace(" (", "_").rstrip(")")
         db.execute(f"CREATE INDEX {name} ON {index}")
-    (_, _, file), *_ = db.execute("PRAGMA database_list")
-    home = Path(file).parent if file else Path(os.devnull)
+    home = _home_of(db)
     with contextlib.suppress(OSError, ValueError):  # what was forgotten before stays so
         stones = (home / "journal" / "forgotten").read_text("utf-8").split()
         db.executemany(
@@ -405,3 +404,17 @@ def _learning(db: sqlite3.Connection) -> None:
 @migration
 def _facts(db: sqlite3.Connection) -> None:
     db.execute("CREATE TABLE fact (name TEXT PRIMARY KEY, value TEXT)")
+
+
+@migration
+def _released(db: sqlite3.Connection) -> None:
+    """Texts that the user let agents have: see `store.ownership`. They were empty files."""
+    db.execute("CREATE TABLE released (hash TEXT PRIMARY KEY) WITHOUT ROWID")
+    with contextlib.suppress(OSError):
+        names = [(each.name,) for each in (_home_of(db) / "released").iterdir()]
+        db.executemany("INSERT INTO released VALUES (?)", names)
+
+
+def _home_of(db: sqlite3.Connection) -> Path:
+    (_, _, file), *_ = db.execute("PRAGMA database_list")
+    return Path(file).parent if file else Path(os.devnull)

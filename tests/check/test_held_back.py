@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from tests.support.files import MakeVault, lesson_text, write
 from tests.support.indexed import with_words
-from vault_index import api, check, client
+from vault_index import api, check, client, state
 from vault_index.entrypoints.cli import main
 from vault_index.errors import VaultError
 from vault_index.index import reconcile
@@ -103,8 +103,8 @@ def test_a_text_that_changes_is_judged_again(team: Vault) -> None:
 def test_no_file_of_a_vault_confirms_itself(team: Vault) -> None:
     lessons("check", "--confirm", "zebra")
     confirmed = (team.root / FILE).read_text("utf-8")
-    for file in (team.config.home / "released").iterdir():
-        file.unlink()
+    with state.writing(team.config.home) as db:
+        db.execute("DELETE FROM released")
     write(team.root / FILE, f"{confirmed}\nAs of today.\n")
     assert injected(team) == []
     said = lessons(

@@ -5,7 +5,7 @@ shape. A check needs nothing but the file and changes nothing; `duplicates` comp
 
 An error keeps a file out of the vault on every way in (`refuse_errors`), and what came in another way
 out of an agent's context: the index asks `withheld` when it reads a file. A warning that holds keeps a
-lesson out of an agent's context, too, until the user releases its text (`store.released`).
+lesson out of an agent's context, too, until the user releases its text (`store.ownership`).
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class FileEntry:
     problem: str = ""
     line: int = 0
     withheld: str = ""  # why hooks leave out the rows: an error in the text that they are from
-    held: str = ""  # the name in `released` that would end it
+    held: str = ""  # the hash to release that would end it
     written: str = field(default="", init=False, repr=False, compare=False)  # its JSON, once saved
 
 

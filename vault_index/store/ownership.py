@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 
-from vault_index import files, git
+from vault_index import files, git, state
 from vault_index.errors import ForeignIndexError, WriteError
 from vault_index.hotpath import index_files
 from vault_index.hotpath.index_files import KEY, OWNER
@@ -217,11 +217,9 @@ def held(folder: Path, *, wait: bool) -> Iterator[bool]:
 
 # Texts that this user has read and let agents have, though `check` holds them back.
 #
-# They are in the user's own folder, an empty file each, named by the hash of the text: no file of a
-# vault can release itself, and a text that changes is held back again. `lessons check --confirm` adds
-# to them.
+# They are in the database of this machine, by the hash of the text: no file of a vault can release
+# itself, and a text that changes is held back again. `lessons check --confirm` adds to them.
 
-_FOLDER = "released"
 # `lessons check --confirm` writes it, and so do others: it changes nothing of what was read
 _CONFIRMED = re.compile(rb"(?m)^confirmed: *['\"]?\d{4}-\d\d-\d\d['\"]? *(?:\r?\n|\r|\Z)")
 
@@ -233,10 +231,13 @@ def name_of(data: bytes) -> str:
 
 def has(home: Path, name: str) -> bool:
     """Whether the user has released the text of this hash."""
-    return bool(name) and (home / _FOLDER / name).is_file()
+    if not name:
+        return False
+    with state.reading(home) as db:
+        return bool(db.execute("SELECT 1 FROM released WHERE hash = ?", [name]).fetchone())
 
 
 def add(home: Path, name: str) -> None:
     """Release the text of this hash for this user. Raises WriteError."""
-    files.make_folder(home / _FOLDER)
-    files.replace_file(home / _FOLDER / name, b"")
+    with state.writing(home) as db:
+        db.execute("INSERT OR IGNORE INTO released VALUES (?)", [name])
