@@ -177,9 +177,7 @@ def test_a_folder_of_many_kinds(vault: Vault, tmp_path: Path) -> None:
     assert planned.problems[0].startswith("broken.md:3: frontmatter is not YAML")
 
 
-def test_a_source_comes_whole_or_not_at_all(
-    vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_source_comes_whole_or_not_at_all(vault: Vault) -> None:
     planned = import_lessons.plan(vault, json_lines(LINES))
     (vault.lessons_dir / "inbox").write_text("a file where a folder should be")
     with pytest.raises(WriteError):

@@ -101,7 +101,7 @@ def test_only_what_changed_is_checked(changed: Vault) -> None:
 
 
 def test_without_a_vault_before_all_is_new_and_an_unknown_commit_is_an_error(
-    changed: Vault, tmp_path: Path
+    changed: Vault,
 ) -> None:
     branch = run("git", "branch", "--show-current", cwd=changed.root).out.strip()
     run("git", "switch", "-q", "--orphan", "empty", cwd=changed.root)

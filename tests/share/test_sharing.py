@@ -42,9 +42,7 @@ def injected(clone: Path, prompt: str) -> str:
 
 
 @pytest.mark.slow
-def test_after_a_pull_the_other_agent_gets_it(
-    team: tuple[Path, Path], with_model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_after_a_pull_the_other_agent_gets_it(team: tuple[Path, Path], with_model: Path) -> None:
     ada, bob = team
     run("lessons", "index", cwd=bob)
     text = "The deploy job hangs at connecting unless the runner is on the VPN."

@@ -57,7 +57,7 @@ def test_ten_that_want_one_start_one(team: Vault) -> None:
 
 
 @pytest.mark.slow
-def test_after_one_that_failed_the_next_waits(team: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_one_that_failed_the_next_waits(team: Vault) -> None:
     job = ended(launch.start_index(team, "--no-such-option"))
     assert not job.succeeded
     assert "--no-such-option" in job.close()

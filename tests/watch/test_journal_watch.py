@@ -64,7 +64,7 @@ def test_a_turn_is_found_after_its_end_and_so_is_what_follows(team: Vault) -> No
         soon(lambda: is_found(team, "logout page"))
 
 
-def test_a_killed_agent_loses_nothing(team: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_agent_loses_nothing(team: Vault) -> None:
     """No hook says that the transcript grew; the watcher looks by itself."""
     first = about_redirects(team.root)  # grew before the watcher began
     with watched(team):
