@@ -46,8 +46,8 @@ def test_workers_of_ray_make_the_same_vectors_though_one_is_killed(
         stdout=subprocess.PIPE,
         text=True,
     ) as publishing:
-        soon(lambda: processes("ray::_Worker.embed", with_model), 300)
-        os.kill(processes("ray::_Worker", with_model)[0], signal.SIGKILL)
+        soon(lambda: processes("ray::_embedded", with_model), 300)
+        os.kill(processes("ray::_embedded", with_model)[0], signal.SIGKILL)
         out, _ = publishing.communicate(timeout=300)
     assert publishing.returncode == 0
     assert out == f"{uri}: 400 vectors added, 400 in all, 400 rows written\n"

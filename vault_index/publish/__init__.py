@@ -219,10 +219,10 @@ def troubles(vault: Vault) -> Iterator[Trouble]:
 
 # An embedder whose documents go to the workers of Ray: on this machine, or on a cluster.
 #
-# This process alone writes the published tables: workers need no access to the store. Ray starts a worker
-# that was killed again, and repeats what it had not answered.
+# This process alone writes the published tables: workers need no access to the store. Ray repeats the
+# task of a worker that was killed.
 
-_TEXTS = 32  # that a worker is asked for at once: half a second
+_TEXTS = 32  # of a task: half a second
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",  # no report to its makers
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # its new default, of which it warns otherwise
@@ -231,34 +231,34 @@ _QUIET = {
 
 
 class RayEmbedder:
-    """An embedder whose documents are embedded by workers, queries by this process."""
+    """An embedder whose documents are embedded by tasks of Ray, queries by this process."""
 
-    def __init__(self, here: Embedder, workers: Sequence[Any]) -> None:
-        self.name = here.name
-        self.dimension = here.dimension
+    def __init__(self, here: Embedder, config: Config) -> None:
+        self.name, self.dimension = here.name, here.dimension
         self.embed_queries, self.knows = here.embed_queries, here.knows
-        self._workers = list(workers)
+        self._config = config
 
     def embed_documents(self, texts: Sequence[str]) -> np.ndarray:
         import numpy as np
-        from ray.util import ActorPool
+        import ray
 
+        embed = ray.remote(num_cpus=1, max_retries=-1)(_embedded)
         parts = [list(texts[start : start + _TEXTS]) for start in range(0, len(texts), _TEXTS)]
-        pool = ActorPool(self._workers)
-        made = list(pool.map(lambda worker, part: worker.embed.remote(part), parts))
+        made = ray.get([embed.remote(self._config, self.name, part) for part in parts])
         return np.concatenate([np.empty((0, self.dimension), np.float32), *made])
 
 
-class _Worker:
-    """A process of Ray with the embedder of whoever asks."""
+_opened: dict[str, Embedder] = {}  # of a worker's process, by name: it gets many tasks
 
-    def __init__(self, config: Config, name: str) -> None:
-        self._embedder = _open(replace(config, home=home_folder()))
-        if self._embedder.name != name:
-            raise EmbedderError(f"a worker has the embedder {self._embedder.name}, not {name}")
 
-    def embed(self, texts: Sequence[str]) -> np.ndarray:
-        return self._embedder.embed_documents(texts)
+def _embedded(config: Config, name: str, texts: Sequence[str]) -> np.ndarray:
+    """Embed texts in a worker of Ray. Raises EmbedderError if it has another embedder."""
+    if name not in _opened:
+        embedder = _open(replace(config, home=home_folder()))
+        if embedder.name != name:
+            raise EmbedderError(f"a worker has the embedder {embedder.name}, not {name}")
+        _opened[name] = embedder
+    return _opened[name].embed_documents(texts)
 
 
 def _open(config: Config) -> Embedder:
@@ -271,7 +271,7 @@ def _open(config: Config) -> Embedder:
 
 @contextmanager
 def _on_ray(vault: Vault, engine: str) -> Iterator[None]:
-    """Embed a vault's documents by workers, one for each processor. Raises EmbedderError."""
+    """Embed a vault's documents by tasks, one at a time for each processor. Raises EmbedderError."""
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)
     try:
@@ -279,22 +279,14 @@ def _on_ray(vault: Vault, engine: str) -> Iterator[None]:
     except ImportError:
         message = "the engine ray is not installed"
         raise EmbedderError(message, "install the package again with its extra: `.[ray]`") from None
-    here = _open(vault.config)
-    workers: list[Any] = []
     try:
         _start(vault.config, engine)
-        worker = ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=-1)(_Worker)
-        count = max(1, int(ray.cluster_resources().get("CPU", 1)))
-        workers += [worker.remote(vault.config, here.name) for _ in range(count)]
-        vault.embedder = RayEmbedder(here, workers)
+        vault.embedder = RayEmbedder(_open(vault.config), vault.config)
         yield
     except (ConnectionError, ray.exceptions.RayError) as error:
         line = (str(error).strip().splitlines() or [type(error).__name__])[-1][:160]
         hint = "look at `ray status` there, or publish without --engine"
         raise EmbedderError(f"ray: {line}", hint) from None
-    finally:
-        for each in workers:
-            ray.kill(each)
 
 
 def _start(config: Config, engine: str) -> None:
