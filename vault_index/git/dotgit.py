@@ -1,6 +1,6 @@
 """Read git's plain files, without starting it, where the answer is certain.
 
-A process of git, and the package that starts it, take longer than all the rest of a `lessons list`.
+A process of git, and the package that starts it, take longer than to open an index.
 Whatever is unusual - a repository of somebody else, another format, a variable that names another
 index - is left to git.
 """
@@ -17,8 +17,7 @@ MAX_BYTES = 64 * 1024 * 1024  # of an index that is read whole
 
 MAX_SETTINGS = 1024 * 1024
 
-_HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_BRANCH = re.compile(r"ref: (refs/heads/[^\s:?*\[\\^~]+)")
+_BRANCH = "ref: refs/heads/"
 
 
 def top_of(folder: Path) -> Path | None:
@@ -85,33 +84,11 @@ def origin_of(common: Path) -> str:
     return ""
 
 
-def head_of(top: Path) -> str | None:
-    """Return the commit that is checked out below `top`; None where git has to be asked."""
-    folder = git_folder(top)
-    try:  # git reads no repository of another user
-        if any(each.stat().st_uid != os.geteuid() for each in (top, top / ".git", folder)):
-            return None
-    except OSError:
-        return None
-    head = _read(folder / "HEAD")
-    if _HASH.fullmatch(head):
-        return head
-    branch = _BRANCH.fullmatch(head)
-    if branch is None or ".." in branch[1]:
-        return None
-    common = folder / _read(folder / "commondir")
-    commit = _read(common / branch[1])
-    if not commit:
-        packed = map(str.split, _read(common / "packed-refs", MAX_BYTES).split("\n"))
-        commit = next((words[0] for words in packed if words[1:] == [branch[1]]), "")
-    return commit if _HASH.fullmatch(commit) else None
-
-
 def branch_of(folder: Path) -> str:
     """Return the branch that is checked out around a folder, by its files alone; "" where none is."""
     top = top_of(folder)
-    branch = _BRANCH.fullmatch(_read(git_folder(top) / "HEAD")) if top else None
-    return branch[1].removeprefix("refs/heads/") if branch else ""
+    head = _read(git_folder(top) / "HEAD") if top else ""
+    return head.removeprefix(_BRANCH) if head.startswith(_BRANCH) else ""
 
 
 def tracks_nothing_named(top: Path, name: str) -> bool:

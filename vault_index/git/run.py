@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from vault_index.errors import GitError
-from vault_index.git.dotgit import head_of, top_of, tracks_nothing_named
+from vault_index.git.dotgit import top_of, tracks_nothing_named
 
 _REPOSITORY = ("local", "worktree")  # the scopes of git's settings that come with a folder
 SUBMODULE = "160000"  # the mode of a path that is a commit of another repository
@@ -337,9 +337,6 @@ def _environment(top: Path | None, overrules: Sequence[tuple[str, str]]) -> dict
     return env | ({"GIT_CONFIG_COUNT": str(start + len(overrules))} if overrules else {})
 
 
-# Questions that plain files answer where that is certain, and git, which takes longer, elsewhere.
-
-
 def is_tracked(folder: Path, name: str) -> bool:
     """Whether git has something in its index that is at, or below, a name in a folder.
 
@@ -358,6 +355,4 @@ def is_tracked(folder: Path, name: str) -> bool:
 
 def head(folder: Path) -> str | None:
     """Return the commit that is checked out (40 hexadecimal digits); None without one."""
-    top = top_of(folder)
-    commit = head_of(top) if top else None
-    return commit or ask(top, "rev-parse", "--verify", "-q", "HEAD") or None
+    return ask(top_of(folder), "rev-parse", "--verify", "-q", "HEAD") or None
