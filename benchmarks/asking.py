@@ -175,12 +175,12 @@ def _is_right(vault: Vault, question: dict[str, Any]) -> bool:
     session = ""
     for text in question["asked"]:
         answer = client.ask(vault, api.asking.ask(query=text, session_id=session))
-        session = answer["session_id"]
-        assert answer["status"] != FAILED, answer["trouble"]
-    passages = answer["passages"]
+        session = answer.session_id
+        assert answer.status != FAILED, answer.trouble
+    passages = answer.passages
     if question["kind"] == UNANSWERABLE:
-        return all(each["is_weak"] for each in passages)
-    return all(any(words in each["text"] for each in passages) for words in question["words"])
+        return all(each.is_weak for each in passages)
+    return all(any(words in each.text for each in passages) for words in question["words"])
 
 
 def _outcome(vault: Vault, prompt: LabelledPrompt, model: Reader) -> tuple[bool, bool]:
@@ -232,7 +232,7 @@ def _times(vault: Vault, prompts: list[LabelledPrompt]) -> Iterator[Row]:
             vault.query_vectors = {}  # each question is embedded, as it would be
             began = time.perf_counter()
             question = api.asking.search(wanted=Wanted(prompt.query, best=best))
-            values = api.answer(vault, question)
+            values = question.answer(vault)
             parts[name].append(1000 * (time.perf_counter() - began))
         result, reader = find(vault, Wanted(prompt.query)), cast(Any, Reader())
         began = time.perf_counter()

@@ -81,7 +81,7 @@ def _words_of_cards(vault: Vault) -> Iterator[Row]:
             project="shop",
             day="2026-11-22",
         )
-        review.propose(vault, learned, {})
+        review.propose(vault, learned)
     before, whole = [], []
     for card in client.ask(str(vault.root), api.proposal.cards()):
         head = f"{card.title} {words.origin(card)}"

@@ -204,7 +204,7 @@ def _parts(vault: Vault, prompts: list[LabelledPrompt]) -> Iterator[Row]:
                 (vault.lessons_dir / path).unlink(missing_ok=True)
         reconcile.sync(vault)
         floor.fit(vault)
-        there = {entry["id"] for entry in entries.entries(vault)}
+        there = {entry.id for entry in entries.entries(vault)}
         figures = evaluate.measure(vault, [_narrowed(one, there) for one in prompts])
         orphans = [one for one in prompts if one.relevant and not one.relevant & there]
         got = [_gets_something(vault, one.query) for one in orphans]

@@ -124,7 +124,7 @@ def asked(vault: Vault, name: str, file: Path, most: int) -> Iterator[Row]:
         counts = Counter[str]()
         for prompt in some:
             answer, written = _answer(vault, name, prompt.query)
-            print(f"  {prompt.query}: {answer.text[:300]!r}", flush=True)  # noqa: T201
+            print(f"  {prompt.query}: {answer.answer[:300]!r}", flush=True)  # noqa: T201
             counts.update(_judged(prompt, answer, written))
         for which, count in sorted(counts.items()):
             yield f"ask, {len(some)} {what}: {which}", count, ""
@@ -158,7 +158,7 @@ def _judged(prompt: LabelledPrompt, answer: Answer, written: list[str]) -> Itera
     if any(int(number) not in numbers for text in written for number in _NUMBER.findall(text)):
         yield "wrote a number that was not found, which is struck"
     sources = {each.number for each in answer.sources}
-    if any(int(number) not in sources for number in _NUMBER.findall(answer.text)):
+    if any(int(number) not in sources for number in _NUMBER.findall(answer.answer)):
         yield "WRONG: a number without a source was not struck"
     if answer.sources:
         yield "cites"

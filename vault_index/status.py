@@ -47,13 +47,13 @@ def of(vault: Vault) -> dict[str, Any]:
     try:
         lessons = entries.entries(vault)
         found["lessons"] = len(lessons)
-        found["categories"] = category.counts(lesson["categories"] for lesson in lessons)
-        found["unfiled"] = sum(lesson["filed_by"] in ("classifier", "nobody") for lesson in lessons)
+        found["categories"] = category.counts(lesson.categories for lesson in lessons)
+        found["unfiled"] = sum(lesson.filed_by in ("classifier", "nobody") for lesson in lessons)
     except VaultError:
         lessons = []
         found |= dict.fromkeys(("lessons", "unfiled"))
         found["categories"] = {}
-    ids = [lesson["id"] for lesson in lessons]
+    ids = [lesson.id for lesson in lessons]
     found["injections"] = injections.summary(vault.config.home, vault.root, ids)
     found["state"] = [what for what, fix in state.notes(vault.config.home) if not fix]
     for add in features.adding("state"):

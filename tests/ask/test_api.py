@@ -14,6 +14,7 @@ from tests.support.files import lesson_text
 from tests.support.journals import a_journal, keep, prompt, work
 from tests.support.model_server import ModelServer, Response
 from vault_index import api, client
+from vault_index.api import codec
 from vault_index.vault import Vault
 
 HEAP = "When the platypus build dies, raise the heap of the wombat: NODE_OPTIONS."
@@ -38,8 +39,9 @@ def ask(team: Vault, query: str = QUESTION, **values: Any) -> tuple[dict[str, An
     """Ask as a client does; return the answer, and what was streamed."""
     events: list[Mapping[str, Any]] = []
     options = client.Options(event=events.append)
-    answer = client.ask(str(team.root), api.asking.ask(query=query, **values), options)
-    assert json.dumps(answer)
+    answer = codec.to_json(
+        client.ask(str(team.root), api.asking.ask(query=query, **values), options)
+    )
     return answer, "".join(each["text"] for each in events if each["event"] == "piece")
 
 

@@ -134,7 +134,7 @@ def ask(
 
     answer = respond.answer(query, model, vault.find, event, tuple(before), max_searches)
     if "nothing" not in answer.trouble:
-        assert check("".join(pieces), [each.number for each in answer.passages])[0] == answer.text
+        assert check("".join(pieces), [each.number for each in answer.passages])[0] == answer.answer
     return answer
 
 
@@ -146,7 +146,7 @@ def test_the_model_searches_once_and_cites_what_it_was_shown() -> None:
     model = ScriptedChat(search_for("node heap"), "Raise it [2], as [1] says.")
     vault = Vaultlike(HEAP, CACHE)
     answer = ask(model, vault)
-    assert (answer.status, answer.text) == ("answered", "Raise it [2], as [1] says.")
+    assert (answer.status, answer.answer) == ("answered", "Raise it [2], as [1] says.")
     assert answer.sources == (CACHE, HEAP)  # in the order of citing
     assert [each.query for each in vault.searches] == ["node heap"]
     first, second = model.asked
@@ -163,7 +163,7 @@ def test_the_model_searches_once_and_cites_what_it_was_shown() -> None:
 def test_a_general_question_is_answered_without_a_search(query: str) -> None:
     vault = Vaultlike(HEAP)
     answer = ask(ScriptedChat("Gladly. [1]"), vault, query)
-    assert (answer.status, answer.text, answer.search) == ("answered", "Gladly.", None)
+    assert (answer.status, answer.answer, answer.search) == ("answered", "Gladly.", None)
     assert vault.searches == []
 
 
@@ -180,7 +180,7 @@ def test_where_nothing_is_there_the_model_is_not_asked_to_invent() -> None:
     model = ScriptedChat(search_for("zebras"), "Zebras are kept in the server room [1].")
     answer = ask(model, Vaultlike(), "where are the zebras?")
     assert answer.status == "unknown"
-    assert "does not know" in answer.text
+    assert "does not know" in answer.answer
     assert (answer.sources, answer.passages) == ((), ())
     assert len(model.asked) == 1
 
@@ -192,7 +192,7 @@ def test_where_nothing_is_there_the_model_is_not_asked_to_invent() -> None:
 def test_below_the_floor_the_model_judges_what_is_nearest(said: str, status: str) -> None:
     model = ScriptedChat(search_for("zebras"), said)
     answer = ask(model, Vaultlike(nearest=[HEAP]), "where are the zebras?")
-    assert (answer.status, answer.text) == (status, said)
+    assert (answer.status, answer.answer) == (status, said)
     assert [each.is_weak for each in answer.passages] == [True]
     result = model.asked[1].turns[-1].text
     assert "A weak match may be about something else." in result
@@ -207,7 +207,7 @@ def test_a_model_without_tools_is_searched_for_and_asked_once(can_call: bool) ->
     model = ScriptedChat(*refusal, "Raise it [1], [7].", can_call_tools=can_call)
     vault = Vaultlike(HEAP)
     answer = ask(model, vault)
-    assert (answer.status, answer.text, answer.sources) == ("answered", "Raise it [1].", (HEAP,))
+    assert (answer.status, answer.answer, answer.sources) == ("answered", "Raise it [1].", (HEAP,))
     assert len(vault.searches) == 1
     assert model.asked[-1].tools == ()
     assert "> Raise the heap: NODE_OPTIONS" in model.asked[-1].prompt
@@ -221,7 +221,7 @@ def test_a_model_that_writes_its_call_as_a_text_is_searched_for(fence: str) -> N
     model = ScriptedChat(call, "Raise it [1].")
     vault = Vaultlike(HEAP)
     answer = ask(model, vault, "why does the build die?")
-    assert (answer.status, answer.text) == ("answered", "Raise it [1].")
+    assert (answer.status, answer.answer) == ("answered", "Raise it [1].")
     assert [each.query for each in vault.searches] == ["why does the build die?"]
     assert answer.sources == (HEAP,)
 
@@ -249,7 +249,7 @@ def test_without_the_model_the_passages_are_there(error: ModelCallError, comes: 
     lines = [error] if comes == "before the search" else [search_for("heap"), error]
     vault = Vaultlike(HEAP, CACHE)
     answer = ask(ScriptedChat(*lines), vault)
-    assert (answer.status, answer.text) == ("failed", "")
+    assert (answer.status, answer.answer) == ("failed", "")
     assert (answer.trouble, answer.hint) == (error.message, error.hint)
     assert answer.passages == (HEAP, CACHE)
     assert len(vault.searches) == 1
@@ -258,10 +258,10 @@ def test_without_the_model_the_passages_are_there(error: ModelCallError, comes: 
 def test_regret_is_no_refusal_where_the_vault_was_searched() -> None:
     said = "Unfortunately, the passages do not answer how it is done on Windows; on Linux, see [1]."
     answer = ask(ScriptedChat(search_for("heap"), said), Vaultlike(HEAP))
-    assert (answer.status, answer.text, answer.sources) == ("answered", said, (HEAP,))
+    assert (answer.status, answer.answer, answer.sources) == ("answered", said, (HEAP,))
     refusal = "I'm sorry, but I can't help with that."
     answer = ask(ScriptedChat(refusal), Vaultlike(HEAP))
-    assert (answer.status, answer.text) == ("failed", "")
+    assert (answer.status, answer.answer) == ("failed", "")
     assert answer.trouble == "scripted:chat declined to answer"
     assert answer.passages == (HEAP,)
 
@@ -271,14 +271,14 @@ def test_of_a_stream_that_breaks_the_beginning_stays() -> None:
     model = ScriptedChat(search_for("heap"), error, cut="Raise the heap [1] and then [")
     answer = ask(model, Vaultlike(HEAP))
     assert (answer.status, answer.trouble) == ("failed", error.message)
-    assert answer.text == "Raise the heap [1] and then ["
+    assert answer.answer == "Raise the heap [1] and then ["
     assert answer.sources == (HEAP,)
 
 
 @pytest.mark.parametrize("nothing", ["", " \n", "[9]"])
 def test_an_empty_answer_is_said_to_be_one(nothing: str) -> None:
     answer = ask(ScriptedChat(search_for("heap"), nothing), Vaultlike(HEAP))
-    assert (answer.status, answer.text) == ("failed", "")
+    assert (answer.status, answer.answer) == ("failed", "")
     assert answer.trouble == "scripted:chat answered with nothing"
     assert answer.passages == (HEAP,)
 
@@ -296,7 +296,7 @@ def test_a_bad_call_is_answered_and_may_be_made_better(call: ToolCall, result: s
     vault = Vaultlike(HEAP)
     model = ScriptedChat(calls(call), search_for("heap"), "Raise it [1].")
     answer = ask(model, vault)
-    assert (answer.status, answer.text) == ("answered", "Raise it [1].")
+    assert (answer.status, answer.answer) == ("answered", "Raise it [1].")
     assert result in model.asked[1].turns[-1].text
     assert len(vault.searches) == 1
 
@@ -308,7 +308,7 @@ def test_a_second_search_is_not_made() -> None:
     answer = ask(model, vault)
     assert [each.query for each in vault.searches] == ["heap"]
     assert model.asked[1].turns[-1].text == "You had one search. Answer from what was returned."
-    assert (answer.status, answer.text) == ("answered", "So [1].")
+    assert (answer.status, answer.answer) == ("answered", "So [1].")
 
 
 def test_with_two_searches_numbers_go_on() -> None:
@@ -323,7 +323,7 @@ def test_with_two_searches_numbers_go_on() -> None:
 
 def test_without_a_model_the_passages_are_the_answer() -> None:
     answer = ask(None, Vaultlike(HEAP))
-    assert (answer.status, answer.text, answer.passages) == ("passages", "", (HEAP,))
+    assert (answer.status, answer.answer, answer.passages) == ("passages", "", (HEAP,))
     assert not answer.hint, "nobody is told at each question to set a model"
     answer = ask(None, Vaultlike(nearest=[CACHE]))
     assert (answer.status, len(answer.passages)) == ("unknown", 1)
@@ -382,7 +382,7 @@ def test_a_model_that_obeys_a_lesson_gets_nowhere(monkeypatch: pytest.MonkeyPatc
     assert len(vault.searches) == 1  # no second one
     assert len(model.asked) == 2  # no further round for another tool
     assert TOKEN not in model.seen
-    assert "[99]" not in answer.text
+    assert "[99]" not in answer.answer
     assert answer.sources == answer.passages
 
 

@@ -77,7 +77,7 @@ def test_no_agent_looks_it_up_before_it_is_confirmed(team: Vault) -> None:
         client.ask(team, get)
     lessons("check", "--confirm", "zebra")
     assert by_itself() == ["ops/zebra"]
-    assert client.ask(team, get)["entry"]["id"] == "ops/zebra"
+    assert client.ask(team, get).entry == api.lesson.show(name="ops/zebra").answer(team)
 
 
 def test_confirming_releases_it_at_the_next_prompt(team: Vault) -> None:

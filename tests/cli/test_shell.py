@@ -19,7 +19,7 @@ from vault_index import api
 from vault_index.entrypoints.cli import HIDDEN, MORE, SECTIONS, main
 from vault_index.errors import VaultError
 from vault_index.search import entries
-from vault_index.search.entries import Entry
+from vault_index.search.hit import Entry
 from vault_index.vault import Vault
 
 FILES = {
@@ -119,7 +119,7 @@ def test_the_beginning_of_a_name_is_enough_for_people(team: Vault) -> None:
     for words in (["show", "devops/ci-cd/node"], ["log", "lay"]):
         assert run("lessons", *words, cwd=team.root).code == 0
     asked = api.lesson.show(name="node-h")  # what the watcher answers
-    assert api.answer(team, asked)["entry"]["title"] == "Raise the heap"
+    assert asked.answer(team).title == "Raise the heap"
     ran = run("lessons", "rm", "node-h", "--yes", cwd=team.root, check=False)
     assert (ran.code, ran.err) == (
         1,
@@ -130,7 +130,7 @@ def test_the_beginning_of_a_name_is_enough_for_people(team: Vault) -> None:
 
 
 KNOWN = [
-    Entry(id=one, path=f"lessons/{one.partition('#')[0]}.md", title=one, aliases=[])
+    Entry(id=one, path=f"lessons/{one.partition('#')[0]}.md", title=one)
     for one in (
         "a/docker/layers",
         "a/docker/logs",
@@ -164,7 +164,7 @@ KNOWN = [
 )
 def test_which_lesson_a_name_means(name: str, id: str | None) -> None:
     if id:
-        assert entries.named(name, KNOWN, beginnings=True)["id"] == id
+        assert entries.named(name, KNOWN, beginnings=True).id == id
     else:
         with pytest.raises(VaultError):
             entries.named(name, KNOWN, beginnings=True)

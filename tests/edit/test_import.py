@@ -59,7 +59,7 @@ def test_a_plan_writes_nothing_and_carrying_it_out_just_that(vault: Vault) -> No
     assert files_of(vault) == {item.path: item.data for item in planned.items}
     reconcile.sync(vault)
     entry = entries.entry(vault, "heap-in-ci")
-    assert (entry["categories"], entry["tags"]) == (["devops/ci-cd"], ["node"])
+    assert (entry.categories, entry.tags) == (("devops/ci-cd",), ("node",))
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from tests.support.commands import run
 from tests.support.files import lesson_text, write
 from tests.support.given import given_to
 from vault_index import api, client
+from vault_index.api.injection import Taught
 from vault_index.errors import VaultError
 from vault_index.index import reconcile
 from vault_index.search import entries
@@ -25,7 +26,7 @@ FILE = (
 FILES = {"ops/heap.md": FILE, "ops/lock.md": lesson_text("Lock", "It waits.")}
 
 
-def say(vault: Vault, **values: Any) -> dict[str, Any]:
+def say(vault: Vault, **values: Any) -> Taught:
     given = {"name": "heap", "kind": "silent_on", **values}
     return client.ask(vault, api.injection.teach_lesson(**given))
 
@@ -44,12 +45,12 @@ def test_only_the_one_line_changes_and_once(team: Vault) -> None:
     done = say(team, prompt=f"  {BATTERY}\n")
     written = FILE.replace(b"['a flat tyre']", f"[a flat tyre, {BATTERY}]".encode())
     assert content(team) == written
-    assert (done["prompt"], done["changed"], done["acts"]) == (BATTERY, True, True)
+    assert (done.prompt, done.changed, done.acts) == (BATTERY, True, True)
     again = say(team, prompt=BATTERY.upper())
-    assert (content(team), again["changed"]) == (written, False)
-    assert say(team, prompt=BATTERY, undo=True)["changed"]
+    assert (content(team), again.changed) == (written, False)
+    assert say(team, prompt=BATTERY, undo=True).changed
     assert content(team) == FILE.replace(b"['a flat tyre']", b"[a flat tyre]")
-    assert not say(team, prompt=BATTERY, undo=True)["changed"]
+    assert not say(team, prompt=BATTERY, undo=True).changed
 
 
 @pytest.mark.slow
@@ -57,9 +58,9 @@ def test_a_taught_prompt_acts_at_once_and_above_any_floor(team: Vault) -> None:
     prompt = "run the whole thing please"
     assert injected(team, prompt) == []
     done = say(team, kind="fires_on", prompt=prompt)
-    assert (done["id"], done["acts"], done["changed"]) == ("ops/heap", True, True)
+    assert (done.id, done.acts, done.changed) == ("ops/heap", True, True)
     assert injected(team, "Run the  WHOLE thing please") == ["ops/heap"]
-    assert say(team, kind="fires_on", prompt=prompt, undo=True)["changed"]
+    assert say(team, kind="fires_on", prompt=prompt, undo=True).changed
     assert injected(team, prompt) == []
 
 
@@ -68,13 +69,13 @@ def test_what_is_taught_last_counts_and_undo_restores_what_was(team: Vault) -> N
     prompt = "the build is out of heap"
     assert injected(team, prompt) == ["ops/heap"]
     done = say(team, prompt=prompt)
-    assert done["acts"]
+    assert done.acts
     assert injected(team, prompt) == []
     lesson = entries.entry(team, "heap")
-    assert (lesson["fires_on"], lesson["silent_on"]) == ([], ["a flat tyre", prompt])
+    assert (lesson.fires_on, lesson.silent_on) == ((), ("a flat tyre", prompt))
     say(team, prompt=prompt, undo=True)
     lesson = entries.entry(team, "heap")
-    assert (lesson["fires_on"], lesson["silent_on"]) == ([prompt], ["a flat tyre"])
+    assert (lesson.fires_on, lesson.silent_on) == ((prompt,), ("a flat tyre",))
     assert injected(team, prompt) == ["ops/heap"]
 
 
@@ -108,14 +109,11 @@ def test_a_mark_is_of_one_injection_and_survives_a_rename(team: Vault) -> None:
 
     def marked() -> dict[str, bool]:
         answer = client.ask(team, api.injection.select())
-        assert answer["totals"]["marked"] == sum(
-            each["lessons"][0]["taught"] == "silent_on" for each in answer["records"]
+        assert answer.totals.marked == sum(
+            each.lessons[0].taught == "silent_on" for each in answer.records
         )
-        assert {each["lessons"][0]["id"] for each in answer["records"]} == {"ops/node"}
-        return {
-            each["session"]: each["lessons"][0]["taught"] == "silent_on"
-            for each in answer["records"]
-        }
+        assert {each.lessons[0].id for each in answer.records} == {"ops/node"}
+        return {each.session: each.lessons[0].taught == "silent_on" for each in answer.records}
 
     assert marked() == {"s1": True, "s2": False}
     say(team, name="ops/node", session="s1", key=key, undo=True)

@@ -66,10 +66,10 @@ def test_the_text_before_the_first_section_and_its_title(deploys: Vault) -> None
 def test_the_title_of_a_section_makes_its_id(deploys: Vault) -> None:
     update.write(deploys, "deploys#roll-back-by-tag", title="Roll back by digest")
     reconcile.sync(deploys)
-    assert entries.entry(deploys, "deploys#roll-back-by-digest")["text"] == "Never by branch."
+    assert entries.entry(deploys, "deploys#roll-back-by-digest").text == "Never by branch."
     update.write(deploys, "deploys#roll-back-by-digest", title="By digest", fires_on=["undo it"])
     reconcile.sync(deploys)
-    assert entries.entry(deploys, "deploys#by-digest")["fires_on"] == ["undo it"]
+    assert entries.entry(deploys, "deploys#by-digest").fires_on == ("undo it",)
 
 
 @pytest.mark.parametrize("title", ["Why C#", "Two\nlines", "# marks #", "`code`: and: colons"])
@@ -100,8 +100,8 @@ def test_frontmatter_keys(deploys: Vault) -> None:
     update.write(deploys, "heap", categories=["a", "b/c"], tags=["x"], type="bug_fix", confidence=5)
     reconcile.sync(deploys)
     entry = entries.entry(deploys, "heap")
-    assert (entry["categories"], entry["tags"]) == (["a", "b/c"], ["x"])
-    assert (entry["type"], entry["confidence"], entry["filed_by"]) == ("bug_fix", 5, "author")
+    assert (entry.categories, entry.tags) == (("a", "b/c"), ("x",))
+    assert (entry.type, entry.confidence, entry.filed_by) == ("bug_fix", 5, "author")
     update.write(deploys, "heap", categories=[], tags=[], type="")
     assert b"categories" not in content(deploys, "ops/heap.md")
 
@@ -165,7 +165,7 @@ def test_deleting_a_section_leaves_the_others_to_the_byte(deploys: Vault) -> Non
     start, end = FILE.index(b"## Lesson: Staging"), FILE.index(b"## Lesson: Roll")
     assert content(deploys) == FILE[:start] + FILE[end:]
     reconcile.sync(deploys)
-    assert [one["id"] for one in entries.entries(deploys)] == [
+    assert [one.id for one in entries.entries(deploys)] == [
         "ops/deploys",
         "ops/deploys#roll-back-by-tag",
         "ops/heap",

@@ -48,7 +48,7 @@ def clone(make_vault: MakeVault, tmp_path: Path, text_only: None) -> Clone:
 def authors(root: Path) -> dict[str, str]:
     vault = open_vault(root)
     reconcile.sync(vault)
-    return {entry["id"]: entry["author"] for entry in entries.entries(vault)}
+    return {entry.id: entry.author for entry in entries.entries(vault)}
 
 
 def log(root: Path, id: str) -> list[str]:

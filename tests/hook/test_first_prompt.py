@@ -182,7 +182,7 @@ def test_without_an_index_a_prompt_is_answered_from_the_files_and_a_start_counts
     (missed,) = [each for each in records(vault) if each.missed]
     assert (missed.event, missed.session) == ("SessionStart", "s1")
     page = client.ask(vault, api.injection.select())
-    assert (page["totals"]["missed"], page["totals"]["prompts"]) == (1, 1)
+    assert (page.totals.missed, page.totals.prompts) == (1, 1)
 
 
 @pytest.mark.slow

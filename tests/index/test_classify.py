@@ -43,7 +43,7 @@ def test_a_lesson_in_no_telling_folder_is_found_under_what_it_is_like(
     reconcile.sync(vault)
 
     entry = entries.entry(vault, "inbox/new")
-    assert (entry["categories"], entry["filed_by"]) == (["database"], "classifier")
+    assert (entry.categories, entry.filed_by) == (("database",), "classifier")
     hits = query.find(vault, "query slow since the index", 5, ["database"])
     assert "inbox/new" in [hit.lesson_id for hit in hits]
     assert file.read_text() == text  # a proposal never rewrites a file

@@ -43,7 +43,7 @@ def test_a_name_that_the_disk_takes_apart_is_found_by_what_people_type(
     for typed in (TOGETHER, APART):
         id = typed(f"{folder}/{name}")
         entry = entries.entry(vault, id)
-        assert entry["id"] == TOGETHER(f"{folder}/{name}")
+        assert entry.id == TOGETHER(f"{folder}/{name}")
         assert entries.entries(vault, category=typed(folder), tag=typed(name))
         found = run("lessons", "search", "--tag", typed(name), "oven", cwd=vault.root)
         assert TOGETHER(name) in found.out
@@ -51,4 +51,4 @@ def test_a_name_that_the_disk_takes_apart_is_found_by_what_people_type(
         path = typed(f"lessons/{folder}/{name}.md")
         assert run("lessons", "check", "--", path, cwd=vault.root).code == 0
     assert file.read_bytes() == data
-    assert str(file.relative_to(vault.root)) == entry["path"]
+    assert str(file.relative_to(vault.root)) == entry.path

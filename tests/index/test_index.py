@@ -84,7 +84,7 @@ def test_a_change_of_frontmatter_alone_is_not_embedded_again(make_vault: MakeVau
     write(vault.lessons_dir / "a.md", HEAP.replace("---\nRaise", "tags: [node]\n---\nRaise"))
     assert counts(reconcile.sync(vault)) == {"changed": 1}
     assert embedder.documents == []
-    assert entries.entry(vault, "a")["tags"] == ["node"]
+    assert entries.entry(vault, "a").tags == ("node",)
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_a_change_that_keeps_size_and_mtime_is_seen(make_vault: MakeVault) -> No
     reconcile.sync(vault)
     save_unseen(vault.lessons_dir / "a.md", "9")
     assert counts(reconcile.sync(vault)) == {"changed": 1, "unchanged": 2, "embedded": 1}
-    assert "9" in entries.entry(vault, "a")["text"]
+    assert "9" in entries.entry(vault, "a").text
 
     embedder.documents.clear()
     write(vault.lessons_dir / "c.md", LOCK.replace("Lock", "Bolt"))
@@ -108,7 +108,7 @@ def test_a_change_that_keeps_size_and_mtime_is_seen(make_vault: MakeVault) -> No
     reconcile.sync(vault)
     swap(vault.lessons_dir / "b.md", vault.lessons_dir / "c.md")
     assert counts(reconcile.sync(vault)) == {"changed": 2, "unchanged": 1}
-    assert [entries.entry(vault, name)["title"] for name in "bc"] == ["Bolt", "Lock"]
+    assert [entries.entry(vault, name).title for name in "bc"] == ["Bolt", "Lock"]
     assert_same_as_a_rebuild(vault)
 
 
@@ -124,12 +124,12 @@ def test_a_broken_file_keeps_its_last_good_rows_until_it_is_mended(make_vault: M
     assert problem.line > 0
     assert "frontmatter is not YAML" in problem.message
     assert "put the value in quotes" in problem.message
-    assert entries.entry(vault, "a")["title"] == "Heap"
+    assert entries.entry(vault, "a").title == "Heap"
     assert reconcile.sync(vault).problems == [problem]  # and it is told every time
 
     write(vault.lessons_dir / "a.md", PIPE)
     assert reconcile.sync(vault).problems == []
-    assert entries.entry(vault, "a")["title"] == "Pipe"
+    assert entries.entry(vault, "a").title == "Pipe"
 
 
 def test_of_two_files_with_one_id_the_first_by_path_has_it(make_vault: MakeVault) -> None:
@@ -140,17 +140,17 @@ def test_of_two_files_with_one_id_the_first_by_path_has_it(make_vault: MakeVault
     (problem,) = reconcile.sync(vault).problems
     assert problem.path == "lessons/c.md"
     assert problem.message == "the id 'heap' is taken by b.md"
-    assert {e["id"]: e["title"] for e in entries.entries(vault)} == {"heap": "B", "c": "C"}
+    assert {e.id: e.title for e in entries.entries(vault)} == {"heap": "B", "c": "C"}
 
     write(vault.lessons_dir / "a.md", with_id.format("A", "a"))
     reconcile.sync(vault)
-    titles = {e["id"]: e["title"] for e in entries.entries(vault)}
+    titles = {e.id: e.title for e in entries.entries(vault)}
     assert titles == {"heap": "A", "b": "B", "c": "C"}
 
     for name in ("a.md", "b.md"):
         (vault.lessons_dir / name).unlink()
         reconcile.sync(vault)
-    assert {e["id"]: e["title"] for e in entries.entries(vault)} == {"heap": "C"}
+    assert {e.id: e.title for e in entries.entries(vault)} == {"heap": "C"}
     assert reconcile.sync(vault).problems == []
 
 
@@ -170,7 +170,7 @@ def test_a_rename_keeps_its_history(make_vault: MakeVault, monkeypatch: pytest.M
     reconcile.sync(vault)
 
     entry = entries.entry(vault, "b")
-    assert (entry["author"], year_of(entry["created_at"]), year_of(entry["updated_at"])) == (
+    assert (entry.author, year_of(entry.created_at), year_of(entry.updated_at)) == (
         "Grace Hopper",
         2020,
         2021,

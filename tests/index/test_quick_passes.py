@@ -81,7 +81,7 @@ def test_quick_passes_leave_to_a_full_one_who_wrote_what(team: Vault) -> None:
     run("git", "checkout", "-q", "--", "lessons/b.md", cwd=team.root)
     reconcile.at_once(team, full=False)
     reconcile.sync(team)
-    assert {entry["author"] for entry in entries.entries(team)} == {"Ada Lovelace"}
+    assert {entry.author for entry in entries.entries(team)} == {"Ada Lovelace"}
     assert_same_as_a_rebuild(team)
 
 
@@ -107,7 +107,7 @@ def test_a_quick_pass_killed_between_two_batches(
     (team.lessons_dir / "b.md").unlink()
     reconcile.sync(team)
     assert ids(team) == ["a"]
-    assert entries.entry(team, "a")["author"] == "Ada Lovelace"
+    assert entries.entry(team, "a").author == "Ada Lovelace"
     assert_same_as_a_rebuild(team)
 
 
@@ -125,7 +125,7 @@ def test_a_pass_killed_after_it_wrote_rows(team: Vault, full: bool) -> None:
     with killed(Table, "replace", once):
         reconcile.at_once(team, full=full)
     reconcile.sync(team)
-    assert entries.entry(team, "a")["author"] == "Ada Lovelace"
+    assert entries.entry(team, "a").author == "Ada Lovelace"
     assert_same_as_a_rebuild(team)
 
 
@@ -173,7 +173,7 @@ def test_a_quick_pass_leaves_to_a_full_one_what_can_wait(filed: Vault) -> None:
     stats = reconcile.at_once(filed, full=False)
     assert (stats.changed, stats.added, stats.skills) == (1, 1, 2)
     assert stale(filed) == {"categories", "text index", "places"}
-    assert entries.entry(filed, "development/c")["title"] == "New"
+    assert entries.entry(filed, "development/c").title == "New"
     stats = reconcile.sync(filed)
     assert (stats.unchanged, stats.refiled, stats.skills) == (3, 1, None)
     assert stale(filed) == set()

@@ -14,7 +14,7 @@ from tests.support.watchers import watched
 from vault_index import api, client
 from vault_index.recall import select
 from vault_index.search import query
-from vault_index.search.query import Query
+from vault_index.search.hit import Query
 from vault_index.vault import Vault, open_vault
 
 pytestmark = pytest.mark.slow
@@ -64,8 +64,8 @@ def test_the_hook_suggests_a_skill_once_and_notes_it(team: Vault) -> None:
     env = {"LESSONS_DEADLINE_MS": "60000"}
     first = run("lessons-hook", cwd=team.root, stdin=json.dumps(event), env=env).out
     assert "- `/review-pr` - Review a GitHub pull request" in first
-    (noted,) = client.ask(team, api.injection.select())["records"]
-    assert [each["name"] for each in noted["skills"]] == ["review-pr"]
+    (noted,) = client.ask(team, api.injection.select()).records
+    assert [each.name for each in noted.skills] == ["review-pr"]
     assert run("lessons-hook", cwd=team.root, stdin=json.dumps(event), env=env).out == ""
 
 

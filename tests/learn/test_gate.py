@@ -18,6 +18,9 @@ from vault_index.learn import evidence, gate, stages, timeline
 from vault_index.learn.gate import Admitted, Context
 from vault_index.learn.material import COMMITS, Entry
 from vault_index.proposals import draft
+from vault_index.proposals.fingerprint import NOT_COMPARED, Comparison
+from vault_index.proposals.similarity import Outlook
+from vault_index.search.hit import WholeEntry
 from vault_index.store import injections
 from vault_index.transcripts.moments import AGENT, FAILED, PERSON, Moment
 
@@ -138,8 +141,8 @@ def test_no_prompt_of_the_session_is_kept_and_none_is_needed() -> None:
 
 def test_prompts_that_do_not_do_what_they_are_for_are_left_out_with_a_word() -> None:
     one, two = "The cart is empty after a login", "Bake bread at home"
-    outlook = [{"prompt": prompt, "finds": prompt == one} for prompt in (one, two)]
-    lessons = answers(compare={}, outlook=outlook)
+    outlook = [Outlook(prompt, None, prompt == one) for prompt in (one, two)]
+    lessons = answers(compare=NOT_COMPARED, outlook=outlook)
     admitted = gate.admit(entry_of(fires_on=[one, two]), around(lessons=lessons))
     assert isinstance(admitted, Admitted)
     assert admitted.proposal.fires_on == (one,)
@@ -209,15 +212,15 @@ def answers(**by_name: Any) -> gate.Lessons:
 
 
 PROMPT = a_material().moments[0].text
-TOLD = {"fires_on": [], "silent_on": [], "withheld": ""}  # of a lesson that nobody taught anything
+THERE = WholeEntry("shop/login", "shop/login.md", "Redirects after a login", text=LOGIN)
 
 
 def test_a_lesson_that_was_there_and_did_not_come_is_taught_the_prompt() -> None:
-    lesson = {"id": "shop/login", "title": "Redirects after a login", "text": LOGIN, **TOLD}
-    same = {"same": [lesson["id"], lesson["title"]]}
+    lesson = THERE
+    same = Comparison(same=(lesson.id, lesson.title))
     there = answers(compare=same, show=lesson)
     taught = kept(entry_of(), around(lessons=there))
-    assert (taught.changes, taught.title) == ("shop/login", lesson["title"])
+    assert (taught.changes, taught.title) == ("shop/login", lesson.title)
     assert (taught.fires_on, taught.only_prompts) == ((PROMPT,), True)
     assert taught.why.startswith("the vault had the lesson, and it did not come; ")
     assert taught.quotes
@@ -229,8 +232,12 @@ def test_a_lesson_that_was_there_and_did_not_come_is_taught_the_prompt() -> None
     later = injections.key_of(CORRECTION)
     given = a_material(injected={"shop/login": later})
     assert kept(entry_of(), around(lessons=there, material=given)).changes == "shop/login"
-    for known in ({"fires_on": [PROMPT]}, {"silent_on": [f"{PROMPT} please"]}, {"withheld": "x"}):
-        other = answers(compare=same, show={**lesson, **known})
+    for known in (
+        replace(lesson, fires_on=(PROMPT,)),
+        replace(lesson, silent_on=(f"{PROMPT} please",)),
+        replace(lesson, withheld="x"),
+    ):
+        other = answers(compare=same, show=known)
         assert gate.admit(entry_of(), around(lessons=other)) == gate.LESSON
     commits = a_material(scope=COMMITS, session="")
     assert gate.admit(entry_of(), around(lessons=there, material=commits)) == gate.LESSON
@@ -238,8 +245,8 @@ def test_a_lesson_that_was_there_and_did_not_come_is_taught_the_prompt() -> None
 
 def test_what_is_there_already_is_dropped() -> None:
     for compared, reason in (
-        ({"same": ["a/b", "A"]}, gate.LESSON),
-        ({"rejected": True}, gate.REJECTED),
+        (Comparison(same=("a/b", "A")), gate.LESSON),
+        (Comparison(rejected=True), gate.REJECTED),
     ):
         there = around(lessons=answers(compare=compared))
         assert gate.admit(entry_of(), there) == reason
@@ -256,8 +263,8 @@ def test_a_waiting_proposal_in_other_words_is_known_by_its_vector() -> None:
         replace(kept(entry_of()), text="The address after a login lost what the cart needs."),
     )
 
-    def compared(vectors: Iterator[Any], _: object) -> dict[str, Any]:
-        return {"vector": fingerprint.pack(next(vectors, np.ones(2)))}
+    def compared(vectors: Iterator[Any], _: object) -> Comparison:
+        return Comparison(vector=fingerprint.pack(next(vectors, np.ones(2))))
 
     for cosine, rules in ((1.0, [gate.LIKE]), (0.5, [])):  # the entry has another cure
         vectors = iter([np.array([1.0, 0.0]), np.array([cosine, (1 - cosine**2) ** 0.5])])
@@ -269,16 +276,16 @@ def test_a_waiting_proposal_in_other_words_is_known_by_its_vector() -> None:
 
 
 def test_what_is_near_a_lesson_becomes_a_change_that_adds_to_it() -> None:
-    lesson = {"id": "shop/login", "title": "Redirects after a login", "text": LOGIN, **TOLD}
-    lesson |= {"fires_on": [PROMPT]}
-    compared = {"near": [["shop/login", lesson["title"], 0.93]], "categories": ["shop"]}
+    lesson = replace(THERE, fires_on=(PROMPT,))
+    near = ((lesson.id, lesson.title, 0.93),)
+    compared = Comparison(near=near, categories=("shop",))
     there = around(lessons=answers(compare=compared, show=lesson))
     change = kept(entry_of(), there)
     assert (change.changes, change.title) == ("shop/login", "Redirects after a login")
     assert change.text.startswith("- ")
     assert LOGIN.splitlines()[0] not in change.text
     assert "nginx.conf is not the cause" in change.text
-    says_all = {**lesson, "text": kept(entry_of()).text}
+    says_all = replace(lesson, text=kept(entry_of()).text)
     there = around(lessons=answers(compare=compared, show=says_all))
     assert gate.admit(entry_of(), there) == gate.LESSON
     there = around(lessons=answers(compare=compared), given={"shop/login": "Other words."})
@@ -286,7 +293,7 @@ def test_what_is_near_a_lesson_becomes_a_change_that_adds_to_it() -> None:
 
 
 def test_a_category_that_no_lesson_has_is_proposed_in_its_only_spelling() -> None:
-    there = around(lessons=answers(compare={"categories": ["shop/web"]}))
+    there = around(lessons=answers(compare=Comparison(categories=("shop/web",))))
     assert kept(entry_of(category="shop/web"), there).category == "shop/web"
     assert kept(entry_of(category=" Made Up/One "), there).category == "made-up/one"
 

@@ -132,7 +132,7 @@ def test_the_same_material_is_learned_from_once_unless_forced(
     forced = learn(team, force=True)
     assert (forced["status"], len(server.chats)) == (record.NOTHING, 2)
     assert reasons(forced) == ["a proposal says it already"]
-    summary = client.ask(team, api.learn.status())["learning"]
+    summary = client.ask(team, api.learn.status()).learning
     assert (summary["runs"], summary["proposed"], summary["usage"]["calls"]) == (2, 1, 2)
 
 

@@ -161,7 +161,7 @@ def test_an_order_is_a_warning_and_what_a_person_accepts_is_not_held_back(team: 
     made = proposed(team, "Zebra quota", sign, category="ops")
     assert made["findings"]
     ask(team, api.proposal.accept(id=made["id"]))
-    assert not ask(team, api.lesson.show(name="ops/zebra-quota"))["entry"]["withheld"]
+    assert not ask(team, api.lesson.show(name="ops/zebra-quota"))["withheld"]
 
 
 def test_a_runaway_agent_fills_no_disk(team: Vault, monkeypatch: pytest.MonkeyPatch) -> None:

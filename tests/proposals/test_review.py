@@ -52,7 +52,7 @@ def learned(vault: Vault, title: str = "Rotate the key", text: str = TEXT, **mor
     """Propose what a session taught; return its id."""
     values = {"quotes": (QUOTE,), "session": private_id(SESSION), "why": "failed, then passed"}
     given = {"category_path": "ops", "fires_on": ["the installer refuses it"], **values, **more}
-    proposed = review.propose(vault, draft.create(title, text, **given), {})
+    proposed = review.propose(vault, draft.create(title, text, **given))
     assert proposed["status"] == review.WAITING
     return str(proposed["id"])
 
@@ -425,7 +425,7 @@ def test_the_same_evidence_is_recognised_in_other_words(team: Vault) -> None:
         (other, "", (QUOTE,), review.WAITING),
     ):
         proposal = draft.create("Sign releases again", text, quotes=quotes, session=session)
-        assert review.propose(team, proposal, {})["status"] == status, (text, session, quotes)
+        assert review.propose(team, proposal)["status"] == status, (text, session, quotes)
 
 
 # a lesson that was there and did not come

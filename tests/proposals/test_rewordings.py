@@ -27,7 +27,7 @@ def test_how_many_rewordings_are_recognised(make_vault: MakeVault, with_model: P
         proposal = draft.create(title, text, **evidence)
         made = rows.of_lesson(Lesson("", "a.md", title, text), "a.md", None)[:1]
         vector = fingerprint.pack(rows.embed(embedder, made)[0])
-        return fingerprint.create(proposal, {"embedder": "model", "vector": vector})
+        return fingerprint.create(proposal, fingerprint.Comparison(embedder="model", vector=vector))
 
     counts = {(same, how): 0 for same in (True, False) for how in ("text", "session", "quote")}
     for pair in PAIRS:

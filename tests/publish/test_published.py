@@ -35,7 +35,7 @@ from vault_index.index import reconcile
 from vault_index.publish import vectors as vectors_module
 from vault_index.publish.vectors import SharedVectors, make_once, table_name
 from vault_index.search import query
-from vault_index.search.query import Query
+from vault_index.search.hit import Query
 from vault_index.store.schema import RECIPE
 from vault_index.store.sync import Progress
 from vault_index.vault import Vault, open_vault

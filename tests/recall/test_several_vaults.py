@@ -12,12 +12,12 @@ import pytest
 from tests.support.commands import run
 from tests.support.files import commit, lesson_text, write
 from tests.support.indexed import full_text_vault
-from vault_index.api import answer, learn, search
+from vault_index.api import learn, search
 from vault_index.edit import init
 from vault_index.index import reconcile
 from vault_index.recall import calls, select
 from vault_index.search import above, failures
-from vault_index.search.query import Query
+from vault_index.search.hit import Query
 from vault_index.text import failure
 from vault_index.vault import Vault, open_vault
 
@@ -165,12 +165,12 @@ def test_a_search_of_people_and_of_agents_looks_above(tmp_path: Path) -> None:
     vault_at(tmp_path / "team", {"ci/heap.md": HEAP, "web/cache.md": CACHE})
     stand_on(tmp_path / "team")
     asked = Query("the nginx proxy serves a stale cache", 0)
-    assert [
-        hit.lesson_id for hit in answer(open_vault(project), search.find(query=asked)).hits
-    ] == ["team:web/cache"]
-    for_agent = answer(open_vault(project), learn.search(query=asked.text))
+    assert [hit.lesson_id for hit in search.find(query=asked).answer(open_vault(project)).hits] == [
+        "team:web/cache"
+    ]
+    for_agent = learn.search(query=asked.text).answer(open_vault(project))
     assert [hit.lesson_id for hit in for_agent.hits] == ["team:web/cache"]
-    ours = answer(open_vault(project), search.find(query=Query(PROMPT))).hits
+    ours = search.find(query=Query(PROMPT)).answer(open_vault(project)).hits
     assert [hit.lesson_id for hit in ours] == ["ci/ours"]
     shown = run("lessons", "search", asked.text, cwd=project).out
     assert "team: lessons/web/cache.md" in shown

@@ -37,11 +37,11 @@ def vault(make_vault: MakeVault, text_only: None) -> Vault:
 
 
 def asked(vault: Vault, question: api.Question[Any]) -> Any:
-    return codec.to_json(api.answer(vault, question))
+    return codec.to_json(question.answer(vault))
 
 
 def test_the_nearest_lessons_come_first_and_no_withheld_one(vault: Vault) -> None:
-    lessons = asked(vault, api.lesson.nearest(id="heap", most=2))["lessons"]
+    lessons = asked(vault, api.lesson.nearest(id="heap", most=2))
     assert lessons[0]["id"] == "memory"
     assert 0.5 < lessons[0]["likeness"] <= 1
     assert {"heap", "leaked"}.isdisjoint(each["id"] for each in lessons)

@@ -18,7 +18,7 @@ from vault_index.index.derived import DOCUMENT
 from vault_index.lesson.category import slugify
 from vault_index.search import query
 from vault_index.search.documents import MIN_LIKENESS, near, places, resolve
-from vault_index.search.query import Query
+from vault_index.search.hit import Query
 from vault_index.vault import open_vault
 
 COURSES = TESTS / "courses"

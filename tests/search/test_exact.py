@@ -16,7 +16,7 @@ from tests.support.indexed import kept_on
 from vault_index.lesson import identifiers
 from vault_index.recall import select
 from vault_index.search import entries, query
-from vault_index.search.query import Query
+from vault_index.search.hit import Query
 from vault_index.vault import Vault
 
 
@@ -164,7 +164,7 @@ def test_a_tag_an_alias_a_code_and_a_category_find_their_lesson(make_vault: Make
         assert query.find(vault, asked)[0].lesson_id == wanted, asked
         assert [hit.lesson_id for hit in select.for_prompt(vault, asked).hits] == [wanted], asked
     assert query.find(vault, "what does Z9 say?")[0].lesson_id == "codes"
-    assert entries.entry(vault, "star rotation")["id"] == "cert"
+    assert entries.entry(vault, "star rotation").id == "cert"
     for unknown in ("250004", "wombatfish", "Z8"):
         assert not select.for_prompt(vault, unknown).hits, unknown
 

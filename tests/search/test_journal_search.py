@@ -14,7 +14,7 @@ from vault_index.journal import index
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import JournalHits
 from vault_index.search import journal as search
-from vault_index.search.query import Query
+from vault_index.search.hit import Query
 from vault_index.store.filters import Filter
 
 LOGIN = "11111111-0000-4000-8000-000000000000"

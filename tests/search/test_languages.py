@@ -13,7 +13,7 @@ from vault_index.embed.minilm import MiniLM
 from vault_index.index import reconcile
 from vault_index.recall import select
 from vault_index.search import floor, query
-from vault_index.search.query import Query
+from vault_index.search.hit import Query
 from vault_index.text import failure, words
 from vault_index.vault import Vault
 

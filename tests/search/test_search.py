@@ -20,8 +20,7 @@ from vault_index.index import reconcile
 from vault_index.lesson.category import normalise, prefixes
 from vault_index.search import entries, floor
 from vault_index.search import query as search
-from vault_index.search.hit import Hit, parts_of
-from vault_index.search.query import Query
+from vault_index.search.hit import Hit, Query, parts_of
 from vault_index.vault import Vault, open_vault
 
 SHARED = [HealthCheck.function_scoped_fixture]  # `own_world` need not be new for each example
@@ -102,7 +101,7 @@ def test_the_filter_comes_before_the_search(many: Vault, category: str) -> None:
 
 def test_list_and_search_narrow_alike(many: Vault) -> None:
     for category in CATEGORIES:
-        listed = {entry["id"] for entry in entries.entries(many, category=category)}
+        listed = {entry.id for entry in entries.entries(many, category=category)}
         hits = search.find(many, "heap", k=1000, categories=[category])
         assert listed == {hit.lesson_id for hit in hits}
 

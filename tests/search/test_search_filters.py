@@ -16,7 +16,7 @@ from vault_index.errors import VaultError
 from vault_index.index import reconcile
 from vault_index.recall import select
 from vault_index.search import documents, query
-from vault_index.search.query import Query
+from vault_index.search.hit import Query
 from vault_index.store import filters, moments
 from vault_index.store.filters import Filter
 from vault_index.vault import Vault, open_vault
@@ -101,7 +101,7 @@ def test_lessons_of_the_last_thirty_days_are_counted(
     days = ("0001-01-01", "2026-10-23", "2026-10-24", "2026-11-23", "9999-12-31", "")
     files = {f"of-{day}.md": f"---\ncreated: {day}\n---\nText of {day}.\n" for day in days}
     vault = make_vault(files, indexed=True)
-    assert documents.count(vault, date(2026, 11, 23))["lately"] == 2
+    assert documents.count(vault, date(2026, 11, 23)).lately == 2
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from tests.support.files import MakeVault, lesson_text
 from vault_index.index import reconcile
 from vault_index.recall import select
 from vault_index.search import floor, query
-from vault_index.search.query import Query
+from vault_index.search.hit import Query
 from vault_index.vault import Vault
 
 VPN = lesson_text(

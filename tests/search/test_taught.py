@@ -12,7 +12,7 @@ from tests.support.indexed import with_words
 from vault_index.index import reconcile
 from vault_index.recall import select
 from vault_index.search import floor, query
-from vault_index.search.query import Query
+from vault_index.search.hit import Query
 from vault_index.vault import Vault, open_vault
 
 pytestmark = pytest.mark.slow

@@ -15,8 +15,7 @@ from vault_index import api
 from vault_index.config import Config, SearchTable, load, vault_problems
 from vault_index.errors import SettingsError
 from vault_index.search import floor, query
-from vault_index.search.hit import Hit
-from vault_index.search.query import Query
+from vault_index.search.hit import Hit, Query
 from vault_index.vault import Vault, open_vault
 
 HEAP = "Raise the heap when the build runs out of memory."
@@ -34,7 +33,7 @@ def vault_with(make_vault: MakeVault, settings: str = "", **more: str) -> Vault:
 def searched(vault: Vault, text: str = "build memory heap", **options: Any) -> tuple[Hit, ...]:
     with_words(vault)
     query = Query(text, 9, **options)
-    return api.answer(vault, api.search.find(query=query)).hits
+    return api.search.find(query=query).answer(vault).hits
 
 
 def weights(text: str, least: float = 0.0) -> str:
@@ -92,7 +91,7 @@ def test_what_is_less_like_the_query_is_no_hit(make_vault: MakeVault) -> None:
     )
     assert {hit.lesson_id for hit in searched(vault)} == {"a", "b"}
     explained = Query("build memory heap", explain=True)
-    dropped = api.answer(vault, api.search.find(query=explained)).dropped
+    dropped = api.search.find(query=explained).answer(vault).dropped
     assert sorted(hit.lesson_id for hit, _ in dropped) == ["c", "d"]
     assert {why for _, why in dropped} == {"less than 30% like the query"}
 

@@ -19,16 +19,16 @@ def test_a_summary(tmp_path: Path) -> None:
     note(home, root, ms=100)
     note(home, tmp_path / "other", "c")
     summed = injections.summary(home, root, ["a", "b", "c", "d"])
-    assert (summed["prompts"], summed["answered"]) == (11, 10)
-    assert summed["most_used"] == [("a", 11), ("b", 10)]
-    assert {id for id, _ in summed["last_used"]} == {"a", "b"}
-    assert (summed["never_used"], summed["some_never_used"]) == (2, ["c", "d"])
-    assert (summed["p50_ms"], summed["p90_ms"]) == (5, 9)
+    assert (summed.prompts, summed.answered) == (11, 10)
+    assert summed.most_used == [("a", 11), ("b", 10)]
+    assert {id for id, _ in summed.last_used} == {"a", "b"}
+    assert (summed.never_used, summed.some_never_used) == (2, ["c", "d"])
+    assert (summed.p50_ms, summed.p90_ms) == (5, 9)
 
 
 def test_nothing_noted_yet(tmp_path: Path) -> None:
     summed = injections.summary(tmp_path / "nobody", tmp_path, ["a"])
-    assert (summed["prompts"], summed["p50_ms"], summed["never_used"]) == (0, None, 1)
+    assert (summed.prompts, summed.p50_ms, summed.never_used) == (0, None, 1)
     assert not (tmp_path / "nobody").exists()  # whoever only looks writes nothing
 
 
@@ -55,10 +55,10 @@ def test_a_search_without_an_answer_counts_once(tmp_path: Path) -> None:
     write(home / "hook.log", "".join(lines))
     for _ in range(2):
         summed = injections.summary(home, root, ["a"])
-        assert (summed["prompts"], summed["answered"], summed["missed"]) == (5, 1, 4)
+        assert (summed.prompts, summed.answered, summed.missed) == (5, 1, 4)
     (home / "hook.log").unlink()
     (home / "hook.log.old").unlink()
-    assert injections.summary(home, root, ["a"])["missed"] == 4  # the log may go
+    assert injections.summary(home, root, ["a"]).missed == 4  # the log may go
     assert [each.time[11:] for each in injections.records(home, root)][::-1] == [
         *("09:00:00Z", "10:00:01Z", "10:00:02Z", "12:00:00Z", "")
     ]

@@ -161,7 +161,7 @@ def test_what_has_our_names_but_is_not_our_file_is_not_opened(
     assert mine.read_text() == "mine\n"
     assert not (tmp_path / "nothing").exists()
     reconcile.sync(open_vault(team.root))  # the mark is no longer there, so all of them go
-    assert [row["id"] for row in entries.entries(open_vault(team.root))] == ["heap"]
+    assert [row.id for row in entries.entries(open_vault(team.root))] == ["heap"]
     assert mine.read_text() == "mine\n"
     assert not (tmp_path / "nothing").exists()
 

@@ -95,7 +95,7 @@ def routes_table() -> str:
     app = FastAPI()
     for routes in (lessons.query_routes, lessons.routes, ask.routes, journal.routes):
         app.include_router(routes)
-    rows = [f"| `{route}` | {about} |" for route, about, _ in described(app)]
+    rows = [f"| `{route}` | {about} |" for route, about, *_ in described(app)]
     return "\n".join(["| route | |", "|---|---|", *rows])
 
 

@@ -88,7 +88,7 @@ def of_this_repository(home: Path, own: Path, root: Path) -> Vault:
 
 
 def ids(vault: Vault) -> list[str]:
-    return [str(entry["id"]) for entry in entries.entries(vault)]
+    return [str(entry.id) for entry in entries.entries(vault)]
 
 
 def table(vault: Vault) -> tuple[list[dict[str, Any]], np.ndarray]:

@@ -28,5 +28,5 @@ def proposed(
     """Propose a lesson, and return what came of it."""
     proposal = review.checked(draft.create(title, text, category, **more))
     compared = client.ask(str(vault.root), api.proposal.compare(proposal=proposal))
-    checked = review.checked(proposal, compared["categories"])
+    checked = review.checked(proposal, compared.categories)
     return review.propose(vault, replace(proposal, findings=checked.findings), compared)

@@ -42,7 +42,7 @@ class ShownVault:
     def propose(self, title: str, text: str, **more: object) -> str:
         """Propose what a session taught; return its id."""
         given: dict[str, Any] = {"category_path": "ops", "session": private_id("b7c1"), **more}
-        proposed = review.propose(self.vault, draft.create(title, text, **given), {})
+        proposed = review.propose(self.vault, draft.create(title, text, **given))
         assert proposed["status"] == review.WAITING, proposed["status"]
         return str(proposed["id"])
 

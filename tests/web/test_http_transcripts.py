@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from starlette.testclient import TestClient
 
@@ -132,6 +133,17 @@ def test_each_route_has_a_transcript(make_vault: MakeVault) -> None:
         for method in methods:
             pattern = rf"(?m)^{method.upper()} {re.escape(path.partition('{')[0])}"
             assert re.search(pattern, asked), f"{method} {path}"
+            answer = methods[method]["responses"]["200"]["content"]["application/json"]
+            assert answer["schema"], f"{method} {path} answers with anything"
+
+
+def _check_form(team: Serving, method: str, path: str, answer: Any) -> None:
+    """Fail for an answer that is not as `/openapi.json` says."""
+    openapi = team.ask("GET", "/openapi.json").json()
+    for route, methods in openapi["paths"].items():
+        if re.fullmatch(re.sub(r"\{\w+\}", ".+", route), path):
+            form = methods[method.lower()]["responses"]["200"]["content"]["application/json"]
+            jsonschema.validate(answer, {**form["schema"], "components": openapi["components"]})
 
 
 def _check_page(team: Serving) -> None:
@@ -158,7 +170,7 @@ def _shown(printed: Any, line: Any) -> Any:
 
 
 def _answered(team: Serving, exchange: str) -> str:
-    """Return an exchange with its request as it is, and the answer of now."""
+    """Return an exchange with its request as it is, and the answer of now, in its documented form."""
     asked = exchange.partition("\nHTTP ")[0].rstrip()
     _title, line, *rest = asked.split("\n")
     method, _, path = line.partition(" ")
@@ -170,6 +182,8 @@ def _answered(team: Serving, exchange: str) -> str:
     if answer.headers["content-type"].startswith("text/event-stream"):
         text = _events(answer.text)
     else:
+        if answer.status_code == 200:
+            _check_form(team, method, path.partition("?")[0], answer.json())
         text = json.dumps(_rounded(answer.json()), indent=2, ensure_ascii=False)
     text = text.replace(str(team.root), "ROOT")
     for pattern, word in REPLACED:

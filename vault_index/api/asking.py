@@ -11,7 +11,7 @@ from vault_index.api.question import Caller, command, question
 from vault_index.ask import conversations, passages, respond
 from vault_index.ask.conversations import Exchange
 from vault_index.ask.passages import JOURNAL, MAX_PASSAGES, Passage, SearchResult, Wanted
-from vault_index.ask.respond import FAILED, UNKNOWN
+from vault_index.ask.respond import FAILED, UNKNOWN, Answer
 from vault_index.check.redact import redact
 from vault_index.errors import SettingsError, VaultError
 from vault_index.features import AskTable
@@ -47,9 +47,8 @@ def ask(
     journal: bool = True,
     lesson: int | None = None,
     owner: str = "",
-) -> dict[str, Any]:
-    """Answer a question: `answer`, `sources`, `session_id`, `status`, `passages`, `model`, `search`,
-    `trouble`, `hint`.
+) -> Answer:
+    """Answer a question.
 
     `session_id` goes on with a conversation; one that is unknown begins it, for its `owner` alone, a
     secret of who asks. `session_name` is a name that the user chose for one. `document`, the number of a
@@ -78,12 +77,12 @@ def ask(
         done = replace(done, status=status, model=name, trouble=trouble.message, hint=trouble.hint)
     is_answered = bool(done.model) and done.status != FAILED  # what is not is not sent again
     try:
-        exchange = Exchange(asked, done.text) if is_answered else None
+        exchange = Exchange(asked, done.answer) if is_answered else None
         if went := conversations.add(vault, conversation, exchange):
             caller.note(f"note: {went}")
     except VaultError as error:
         caller.note(f"warning: the conversation is not kept: {error.message}")
-    return replace(done, session_id=session_id or conversation.id).as_json()
+    return replace(done, session_id=session_id or conversation.id)
 
 
 def _checked(query: str) -> str:
@@ -216,6 +215,6 @@ def _beginning(text: str, most: int = MAX_ANSWER_CHARS) -> str:
 
 
 @question
-def suggest(vault: Vault, count: int = passages.COUNT) -> dict[str, Any]:
-    """Return some `questions` that lessons of the vault answer, of its latest lessons first."""
-    return {"questions": passages.suggested(vault, count)}
+def suggest(vault: Vault, count: int = passages.COUNT) -> list[str]:
+    """Return some questions that lessons of the vault answer, of its latest lessons first."""
+    return passages.suggested(vault, count)

@@ -7,8 +7,18 @@ from datetime import UTC, datetime
 
 from vault_index.api.question import question
 from vault_index.search import documents
-from vault_index.search.documents import Part, parts
+from vault_index.search.documents import Overview
 from vault_index.vault import Vault
+
+
+@dataclass(frozen=True, slots=True)
+class CourseLesson:
+    """A lesson of a course; `number` is None where it says none."""
+
+    number: int | None
+    title: str
+    link: str
+    id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,24 +29,28 @@ class Course:
     title: str
     link: str
     author: str
-    lessons: tuple[Part, ...]
+    lessons: tuple[CourseLesson, ...]
+    lesson_count: int
 
 
 @question
 def courses(vault: Vault) -> tuple[Course, ...]:
     """List the courses by title, with their lessons."""
     listed = documents.courses(vault)
-    lessons = parts(vault, [each.path for each in listed])
-    return tuple(
-        Course(
-            *(each.path, each.title, each.link, each.author),
-            tuple(part for part in lessons[each.path] if not part.is_withheld),
+    every = documents.parts(vault, [each.path for each in listed])
+    found = []
+    for each in listed:
+        about = each.path, each.title, each.link, each.author
+        lessons = tuple(
+            CourseLesson(part.number, part.title, part.link, part.id)
+            for part in every[each.path]
+            if not part.is_withheld
         )
-        for each in listed
-    )
+        found.append(Course(*about, lessons, len(lessons)))
+    return tuple(found)
 
 
 @question
-def overview(vault: Vault) -> dict[str, int]:
-    """Return the vault in numbers: see `documents.count`."""
+def overview(vault: Vault) -> Overview:
+    """Return the vault in numbers."""
     return documents.count(vault, datetime.now(UTC).date())

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 from vault_index import api, git
 from vault_index.api.question import Caller, command
 from vault_index.edit import add, categories, import_lessons, update
 from vault_index.edit.categories import Plan
+from vault_index.edit.update import Item, Put
 from vault_index.errors import ChangedError, VaultError
 from vault_index.index.classifier import Proposal
 from vault_index.lesson import edits, parse
 from vault_index.search import entries
+from vault_index.search.hit import WholeEntry
 from vault_index.vault import SETTINGS, Vault
 
 
@@ -63,38 +65,41 @@ def add_lesson(
     with suppress(VaultError):  # it is written
         made = parse.parse_file(written.read_bytes(), written.name)[0].title.casefold()
         for each in entries.entries(vault):
-            is_other = each["path"] != str(written.relative_to(vault.root))
-            if is_other and each["title"].casefold() == made:
-                caller.note(f"note: {each['path']} has this title, too: add to that one instead?")
+            is_other = each.path != str(written.relative_to(vault.root))
+            if is_other and each.title.casefold() == made:
+                caller.note(f"note: {each.path} has this title, too: add to that one instead?")
     return str(written)
 
 
-@command
-def move_lesson(vault: Vault, caller: Caller, name: str, category: str) -> dict[str, Any]:
-    """Move a lesson's file to a category: its old `path`, its new one as `to`, and its new `id`.
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A lesson's file that was moved, from the vault's root; the lesson has another id."""
 
-    Its past goes with it, and so does what agents used of it.
-    """
-    entry = caller.ask(api.lesson.show(name=name))["entry"]
-    change = categories.move(vault, entry["path"].partition("/")[2], category)
+    path: str
+    to: str
+    id: str
+
+
+@command
+def move_lesson(vault: Vault, caller: Caller, name: str, category: str) -> Moved:
+    """Move a lesson's file to a category, with its past and what agents used of it."""
+    entry = caller.ask(api.lesson.show(name=name))
+    change = categories.move(vault, entry.path.partition("/")[2], category)
     folder = vault.lessons_dir.name
-    moved = {"path": f"{folder}/{change.path}", "to": f"{folder}/{change.to}"}
-    return {**moved, "id": parse.id_of(change.to)}
+    return Moved(f"{folder}/{change.path}", f"{folder}/{change.to}", parse.id_of(change.to))
 
 
 @command
 def ingest(
-    vault: Vault, caller: Caller, items: Sequence[Mapping[str, Any]], only_new: bool = False
-) -> dict[str, Any]:
-    """Put texts that a program sent into the vault, each by itself: `items` in the same order.
+    vault: Vault, caller: Caller, items: Sequence[Item], only_new: bool = False
+) -> list[Put]:
+    """Put texts that a program sent into the vault, each by itself, in the same order.
 
-    Each has an `id` or "", `text`, `categories` and `source`. A lesson that has the id is changed,
-    unless `only_new` are wanted. The answer has `id`, `path`, `categories` and `status` (ingested |
-    updated) as written, and is on the disk; or `error`, `hint` and `kind`: taken, refused, failed.
+    A lesson that has the id of one is changed, unless `only_new` are wanted.
     """
-    ids = [item["id"] for item in items if item.get("id")]
-    taken = caller.ask(api.lesson.categories(ids=ids))["categories"] if ids else {}
-    return {"items": [update.put_item(vault, each, taken, only_new=only_new) for each in items]}
+    ids = [item.id for item in items if item.id]
+    taken = caller.ask(api.lesson.categories(ids=ids)) if ids else {}
+    return [update.put_item(vault, each, taken, only_new=only_new) for each in items]
 
 
 @command
@@ -109,27 +114,27 @@ def update_lesson(
 
     With `seen`, the hash of its file, it is written only if it still is that file.
     """
-    entry = _shown(caller, name)
-    if seen not in (None, entry["file_hash"]):
-        message = f"{entry['path']} was saved since it was opened here"
+    entry = caller.ask(api.lesson.show(name=name))
+    if seen not in (None, entry.file_hash):
+        message = f"{entry.path} was saved since it was opened here"
         raise ChangedError(message, "look at it again, and then edit it")
-    before = (vault.root / entry["path"]).read_bytes() if "#" in entry["id"] else b""
+    before = (vault.root / entry.path).read_bytes() if "#" in entry.id else b""
     path = update.write(vault, name, shown=entry, unchanged=seen is not None, **changes)
-    id = edits.id_after(entry["id"], before, path.read_bytes()) if before else entry["id"]
+    id = edits.id_after(entry.id, before, path.read_bytes()) if before else entry.id
     return Changed(id, str(path))
 
 
 @command
 def delete_lesson(
-    vault: Vault, caller: Caller, name: str, shown: Mapping[str, Any] | None = None
+    vault: Vault, caller: Caller, name: str, shown: WholeEntry | None = None
 ) -> Changed:
     """Delete a lesson.
 
     `shown` is the entry that somebody saw who agreed to it: another lesson of that name stays.
     """
-    entry: Any = shown or _shown(caller, name)
+    entry = shown or caller.ask(api.lesson.show(name=name))
     path = update.delete(vault, name, shown=entry)
-    return Changed(entry["id"], str(path), removed=not path.exists())
+    return Changed(entry.id, str(path), removed=not path.exists())
 
 
 # Categories, and lessons of other files.
@@ -194,10 +199,6 @@ def import_from(
         import_lessons.apply(vault, planned, caller.progress_of("writing lessons"))
         caller.index(vault)
     return planned
-
-
-def _shown(caller: Caller, name: str) -> Any:
-    return caller.ask(api.lesson.show(name=name))["entry"]
 
 
 def _bytes(text: str) -> bytes:

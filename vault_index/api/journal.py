@@ -6,14 +6,11 @@ import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vault_index.api import codec
-from vault_index.api.question import Caller, command, question
+from vault_index.api.question import Caller, command, question, recorded
 from vault_index.errors import VaultError
-from vault_index.journal import archive, forget, importing, index, projects
-from vault_index.journal.archive import markdown
-from vault_index.journal.journal import Journal
 from vault_index.journal.record import (
     CONCEPTS,
     PROMPT,
@@ -29,11 +26,15 @@ from vault_index.journal.record import (
     SessionHead,
     SessionRecords,
 )
-from vault_index.search.journal import around, find
-from vault_index.search.query import HITS, OF_JOURNAL, Query
+from vault_index.search.hit import HITS, OF_JOURNAL, Query
 from vault_index.store.filters import Filter
 from vault_index.text.blocks import one_line
 from vault_index.transcripts import events
+
+if TYPE_CHECKING:
+    from vault_index.journal.forget import Forgotten
+    from vault_index.journal.importing import Imported
+    from vault_index.journal.journal import Journal
 
 TITLE_CHARS = 80  # of a session
 _ASKING = (events.PROMPT, events.AUTOMATED)
@@ -59,6 +60,9 @@ def search(
     `since` is None for the usual window, "" for all times; `k` 0 for as many hits as the settings say.
     Raises VaultError for an unknown type, concept or project.
     """
+    from vault_index.journal import archive, projects
+    from vault_index.search.journal import find
+
     _require("type", type, TYPES)
     _require("concept", concept, CONCEPTS)
     if archive.is_empty(journal):
@@ -96,6 +100,9 @@ def timeline(
     With `full` a record has all that `show` returns. A record or session that is named is found in any
     project.
     """
+    from vault_index.journal import archive, projects
+    from vault_index.search.journal import around
+
     if archive.is_empty(journal):
         return Around((), missing="sessions")
     name = projects.choose(journal, project, folder)
@@ -107,6 +114,8 @@ def timeline(
 
 def _with_all(journal: Journal, hits: Sequence[JournalHit]) -> tuple[JournalHit, ...]:
     """Return hits with all that is kept of them; as they are where that was forgotten meanwhile."""
+    from vault_index.journal import archive
+
     whole: dict[str, KeptRecord] = {}
     for name in {hit.session for hit in hits}:
         with contextlib.suppress(VaultError):
@@ -120,24 +129,28 @@ def _with_all(journal: Journal, hits: Sequence[JournalHit]) -> tuple[JournalHit,
     )
 
 
-@question
+@recorded
 def show(journal: Journal, name: str) -> SessionRecords:
     """Return a session and its records; of a record's id only that record."""
+    from vault_index.journal import archive
+
     session = archive.find(journal, name)
     return _shown(session, session.records)
 
 
-@question
+@recorded
 def export(journal: Journal, name: str = "", project: str = "", folder: str = "") -> str:
     """Return a session as markdown, or all sessions of a project, the latest first."""
+    from vault_index.journal import archive, projects
+
     if name:
-        return markdown(archive.find(journal, name))
+        return archive.markdown(archive.find(journal, name))
     chosen = projects.choose(journal, project, folder)
     some = () if chosen is None else archive.latest(journal, chosen, limit=-1)
-    return "\n".join(map(markdown, some))
+    return "\n".join(map(archive.markdown, some))
 
 
-@question
+@recorded
 def sessions(
     journal: Journal,
     project: str = "",
@@ -147,23 +160,29 @@ def sessions(
     limit: int = 20,
 ) -> tuple[ListedSession, ...]:
     """List sessions, the latest first; times are ISO 8601, an empty one is no limit."""
+    from vault_index.journal import archive, projects
+
     name = projects.choose(journal, project, folder)
     if name is None:
         return ()
     return tuple(map(_listed, archive.latest(journal, name, since or "", until, limit)))
 
 
-@question
+@recorded
 def days(journal: Journal, project: str = "") -> dict[str, int]:
     """Count the sessions of each day, `2026-11-22`, of which some are kept, by UTC."""
+    from vault_index.journal import archive, projects
+
     return archive.days(journal, projects.choose(journal, project) or "")
 
 
-@question
+@recorded
 def day(
     journal: Journal, day: str, project: str = "", limit: int = 100
 ) -> tuple[SessionRecords, ...]:
     """Return the sessions that began on a day, by UTC, the latest first, with their summaries."""
+    from vault_index.journal import archive, projects
+
     begins = datetime.fromisoformat(f"{day}T00:00:00+00:00")
     ends = ""
     with contextlib.suppress(OverflowError):  # the calendar ends with this day
@@ -176,9 +195,11 @@ def day(
     )
 
 
-@question
+@recorded
 def status(journal: Journal) -> dict[str, Any]:
     """Return what is recorded and kept, and what went wrong: see `overview.of`."""
+    from vault_index.journal import archive
+
     return archive.overview(journal)
 
 
@@ -190,12 +211,14 @@ def import_transcripts(
     project: str = "",
     folder: str = "",
     dry_run: bool = False,
-) -> importing.Imported:
+) -> Imported:
     """Take in the transcripts of this machine that went on since a time, and index them.
 
     `since` is ISO 8601, "" for all, None for the usual 30 days; only those of a project, if one is
     named or its folder.
     """
+    from vault_index.journal import forget, importing, index, projects
+
     limit = datetime.fromisoformat(since).timestamp() if since else None if since is None else 0.0
     name = projects.name_for(journal, folder) if folder and not project else ""
     if project:
@@ -218,8 +241,10 @@ def erase(
     project: str = "",
     before: str = "",
     matching: str = "",
-) -> forget.Forgotten:
+) -> Forgotten:
     """Take out what is named: see `forget.forget`."""
+    from vault_index.journal import forget, projects
+
     del caller
     name = projects.choose(journal, project) or ""
     return forget.forget(journal, session=session, project=name, before=before, matching=matching)

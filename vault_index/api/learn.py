@@ -5,29 +5,23 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vault_index import api
-from vault_index.api.lesson import as_json
+from vault_index.api.lesson import Page
 from vault_index.api.question import Caller, Question, command, question
 from vault_index.errors import VaultError, WriteError
-from vault_index.journal import archive, projects
-from vault_index.journal.journal import Journal
-from vault_index.learn import gate, gather, record, run
-from vault_index.learn.material import SESSION
 from vault_index.lesson import parse
 from vault_index.lesson.category import DEFAULT_CONFIDENCE
-from vault_index.proposals import review
-from vault_index.recall import allowed
-from vault_index.search import above, entries, floor, query
-from vault_index.search.hit import HitList
-from vault_index.search.query import Query
-from vault_index.search.query import run as find
-from vault_index.store import filters, injections
-from vault_index.store.injections import Given, Record
-from vault_index.vault import Vault
+from vault_index.search.hit import HitList, Named, Query
+from vault_index.store.injections import Summary
+
+if TYPE_CHECKING:
+    from vault_index.learn.gate import Lessons
+    from vault_index.learn.run import Caller as Learner
+    from vault_index.vault import Vault
 
 SEARCH, GET = "LearnSearch", "LearnGet"  # events in the record
 COUNTED = 5  # hits of a search that count as used: an agent reads the first
@@ -55,6 +49,11 @@ def search(
     that names those wanted, or that they name. A lesson without a confidence has 3. A `limit` of 0 is
     as set, or 10.
     """
+    from vault_index.recall import allowed
+    from vault_index.search import entries, floor
+    from vault_index.search.query import run
+    from vault_index.store import filters
+
     began = time.monotonic()
     _check_search(query, type, category)
     limit = limit or min(vault.config.search.hits or HITS, MAX_HITS)
@@ -65,7 +64,7 @@ def search(
         related_to=related_to, filters=filters.Filter(type=type, min_confidence=min_confidence),
         for_agent=True, weighted=True, phrases=True, offset=start,
     )  # fmt: skip
-    results = find(vault, asked)
+    results = run(vault, asked)
     if not results.hits and not start:
         entries.refuse_unknown(vault, asked.categories)
     trusted = replace(results, hits=allowed.only_trusted(vault, results.hits))
@@ -85,8 +84,11 @@ def search(
 
 
 @question
-def get(vault: Vault, name: str) -> dict[str, Any]:
-    """Return one lesson: `entry` as `show` does, or None and `near`, [id, title] of some like it."""
+def get(vault: Vault, name: str) -> Page:
+    """Return one lesson that an agent may read, or the ones near its name."""
+    from vault_index.recall import allowed
+    from vault_index.search import above, entries
+
     began = time.monotonic()
     if not isinstance(name, str) or not name.strip():
         raise VaultError("no lesson is named", "give the id that a search returned")
@@ -94,54 +96,78 @@ def get(vault: Vault, name: str) -> dict[str, Any]:
     other, id = elsewhere[1:] if elsewhere else (vault, name.strip())
     entry, near = entries.entry_or_near(other, id)
     if entry is None:
-        return {"entry": None, "near": [list(each) for each in near]}
-    kept_back = entry["withheld"]
-    if not allowed.trusted_files(other, {(entry["path"], entry["file_hash"])}):
+        return Page(None, near)
+    kept_back = entry.withheld
+    if not allowed.trusted_files(other, {(entry.path, entry.file_hash)}):
         kept_back = "it is not of those whom the user's settings trust"
     if kept_back:
-        message = f"{entry['id']} is kept from agents: {kept_back}"
-        raise VaultError(message, f"ask a person to look at it: `lessons show {entry['id']}`")
+        message = f"{entry.id} is kept from agents: {kept_back}"
+        raise VaultError(message, f"ask a person to look at it: `lessons show {entry.id}`")
     if elsewhere:
-        entry["id"], entry["path"] = elsewhere[0].marked(entry["id"], entry["path"])
-    _count(vault, GET, "", [(entry["id"], 1.0)], began)
-    return {"entry": as_json(entry), "near": []}
+        id, path = elsewhere[0].marked(entry.id, entry.path)
+        entry = replace(entry, id=id, path=path)
+    _count(vault, GET, "", [(entry.id, 1.0)], began)
+    return Page(entry)
 
 
 @question
-def newest(vault: Vault) -> list[list[str]]:
-    """Return the id and title of the lessons that changed last, of those that agents may read."""
-    latest = [each for each in entries.entries(vault, order="updated") if not each["withheld"]]
-    ids = [each["id"] for each in latest[:NEWEST]]
+def newest(vault: Vault) -> tuple[Named, ...]:
+    """List the lessons that changed last, of those that agents may read."""
+    from vault_index.recall import allowed
+    from vault_index.search import entries
+    from vault_index.store import filters
+
+    latest = [each for each in entries.entries(vault, order="updated") if not each.withheld]
+    ids = [each.id for each in latest[:NEWEST]]
     where = filters.all_of(filters.WHOLE, filters.any_of("lesson_id", ids))
     rows = vault.open_index().store.rows(("lesson_id", "path", "title", "file_hash"), where)
     trusted = allowed.trusted_files(vault, {(row["path"], row["file_hash"]) for row in rows})
     of = {row["lesson_id"]: row for row in rows if (row["path"], row["file_hash"]) in trusted}
-    return [[id, of[id]["title"]] for id in ids if id in of]
+    return tuple(Named(id, of[id]["title"]) for id in ids if id in of)
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A vault in numbers. A lesson counts in each of its categories and in those above.
+
+    `proposals` is how many wait, `text_only` why there are no vectors, `journal` whether sessions
+    are recorded, `learning` what was learned: see `record.summary`.
+    """
+
+    lessons: int
+    by_type: Mapping[str, int]
+    by_category: Mapping[str, int]
+    used: Summary
+    proposals: int
+    embedder: str
+    text_only: str
+    journal: bool
+    learning: Mapping[str, Any]
 
 
 @question
-def status(vault: Vault) -> dict[str, Any]:
-    """Sum up a vault: how many `lessons`, `by_type` and `by_category`, which are used and which never.
+def status(vault: Vault) -> Status:
+    """Sum up a vault: what it holds, which lessons are used and which never."""
+    from vault_index.journal import archive, projects
+    from vault_index.journal.journal import Journal
+    from vault_index.learn import record
+    from vault_index.proposals import review
+    from vault_index.search import entries, query
+    from vault_index.store import filters, injections
 
-    `proposals` is how many wait, `text_only` why there are no vectors, `journal` whether sessions
-    are recorded, `learning` what was learned: see `record.summary`. A lesson counts in
-    each of its categories and in those above.
-    """
     opened, journal = vault.open_index(), Journal(vault.config)
     ids = sorted(opened.store.tally("lesson_id", filters.WHOLE))
-    used = injections.summary(vault.config.home, vault.root, ids)
-    names = ("most_used", "last_used", "never_used", "some_never_used")
-    return {
-        "lessons": len(ids),
-        "by_type": dict(sorted(opened.store.tally("type", filters.WHOLE).items())),
-        "by_category": entries.categories(vault),
-        **{name: used[name] for name in names},
-        "proposals": review.count(vault),
-        "embedder": vault.config.embedder,
-        "text_only": query.embedder_for(vault, opened)[1],
-        "journal": bool(projects.recorded_folders(journal)) or not archive.is_empty(journal),
-        "learning": record.summary(vault.config, str(vault.root)),
-    }
+    return Status(
+        lessons=len(ids),
+        by_type=dict(sorted(opened.store.tally("type", filters.WHOLE).items())),
+        by_category=entries.categories(vault),
+        used=injections.summary(vault.config.home, vault.root, ids),
+        proposals=review.count(vault),
+        embedder=vault.config.embedder,
+        text_only=query.embedder_for(vault, opened)[1],
+        journal=bool(projects.recorded_folders(journal)) or not archive.is_empty(journal),
+        learning=record.summary(vault.config, str(vault.root)),
+    )
 
 
 def _check_search(text: str, type: str, category: str) -> None:
@@ -162,6 +188,9 @@ def _check_number(name: str, value: int, most: int) -> None:
 def _count(
     vault: Vault, event: str, text: str, used: list[tuple[str, float]], began: float
 ) -> None:
+    from vault_index.store import injections
+    from vault_index.store.injections import Given, Record
+
     if used:
         ms = 1000 * (time.monotonic() - began)
         given = tuple(Given(lesson, round(score, 4)) for lesson, score in used)
@@ -179,15 +208,17 @@ def _count(
 def learn(
     vault: Vault,
     caller: Caller,
-    scope: str = SESSION,
+    scope: str = "session",
     target: str | Sequence[str] = "",
     folder: str = "",
     force: bool = False,
     dry_run: bool = False,
     tokens: int = 0,
-    asked_by: str = record.PERSON,
+    asked_by: str = "person",
 ) -> dict[str, Any]:
     """Make proposals of what a session, commits or files taught: see `run.learn`."""
+    from vault_index.learn import run
+
     how: dict[str, Any] = {"folder": folder, "force": force, "dry_run": dry_run, "tokens": tokens}
     return run.learn(vault, _caller(caller), scope, target, **how, asked_by=asked_by)
 
@@ -202,6 +233,8 @@ def trigger(
     requested: bool = True,
 ) -> dict[str, Any]:
     """Do the same for an agent: whatever it is worth if its user `requested` it, as by hand."""
+    from vault_index.learn import record, run
+
     asked_by = record.AGENT if requested else record.NOBODY
     return run.learn(vault, _caller(caller), scope, target, folder=folder, asked_by=asked_by)
 
@@ -222,6 +255,8 @@ def propose(
     `session`, and whether it `is_read`, else no quote is checked. Without entries it is `categories` and
     what waits as [id, title].
     """
+    from vault_index.learn import run
+
     return run.propose(vault, _caller(caller), entries, session, folder)
 
 
@@ -231,18 +266,26 @@ def material(vault: Vault, caller: Caller, session: str, folder: str) -> dict[st
 
     `last` is the latest session in the folder before the one in which the agent asks.
     """
+    from vault_index.learn import gather, run
+
     name = gather.BEFORE if session == gather.LAST else session
     return run.material_of(vault, _caller(caller), name, folder)
 
 
-def lessons_by(ask: Callable[[Question[Any]], Any]) -> gate.Lessons:
+def lessons_by(ask: Callable[[Question[Any]], Any]) -> Lessons:
     """Return the lessons that somebody who answers questions has."""
+    from vault_index.learn import gate
+
     return gate.Lessons(
-        show=lambda name: ask(api.lesson.show(name=name))["entry"],
+        show=lambda name: ask(api.lesson.show(name=name)),
         compare=lambda proposal: ask(api.proposal.compare(proposal=proposal)),
-        outlook=lambda proposal: ask(api.proposal.preview(proposal=proposal))["prompts"],
+        outlook=lambda proposal: (
+            ask(api.proposal.preview(card=api.proposal.card_of(proposal))).prompts
+        ),
     )
 
 
-def _caller(caller: Caller) -> run.Caller:
+def _caller(caller: Caller) -> Learner:
+    from vault_index.learn import run
+
     return run.Caller(caller.note, caller.progress, lessons_by(partial(caller.ask, fetch=False)))

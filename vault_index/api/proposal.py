@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
 
 from vault_index import api
 from vault_index.api.question import Caller, command, question
@@ -16,7 +15,10 @@ from vault_index.lesson.parse import Lesson, id_of
 from vault_index.proposals import fingerprint, review, similarity
 from vault_index.proposals.accept import change_of, write_lesson
 from vault_index.proposals.draft import Proposal
+from vault_index.proposals.fingerprint import NOT_COMPARED, Comparison, Like
+from vault_index.proposals.similarity import Outlook
 from vault_index.search import entries
+from vault_index.search.hit import Named
 from vault_index.vault import Vault
 
 
@@ -34,16 +36,15 @@ class Target:
 class Card(Proposal):
     """A proposal as a reviewer sees it.
 
-    `quote` proves most, with its `speaker`. Only `cards` has the rest: `same` and `nearest` are lessons
-    as [id, title, likeness], `prompts` what `outlook` says of them, `suggested` the category of the
-    classifier, and `source` the file as an editor gets it.
+    `quote` proves most, with its `speaker`. Only `cards` has the rest: `same` and `nearest` are lessons,
+    `suggested` is the category of the classifier, and `source` the file as an editor gets it.
     """
 
     quote: str = ""
     speaker: str = ""
-    same: Sequence[Any] | None = None
-    nearest: Sequence[Any] | None = None
-    prompts: tuple[Mapping[str, Any], ...] = ()
+    same: Like | None = None
+    nearest: Like | None = None
+    prompts: tuple[Outlook, ...] = ()
     suggested: str = ""
     why_suggested: str = ""
     target: Target | None = None
@@ -58,7 +59,7 @@ def select(vault: Vault, caller: Caller, id: str = "", session: str = "") -> tup
     """
     del caller
     listed = [review.find(vault, id, broken=True)] if id else review.waiting(vault)
-    return tuple(_card(each) for each in listed if each.session.startswith(session))
+    return tuple(card_of(each) for each in listed if each.session.startswith(session))
 
 
 @command
@@ -76,10 +77,22 @@ def edit(vault: Vault, caller: Caller, id: str, text: str, seen: str) -> Card:
     """
     categories: Sequence[str] = ()
     try:
-        categories = list(caller.ask(api.lesson.count(), fetch=False)["counts"])
+        categories = list(caller.ask(api.lesson.count(), fetch=False).counts)
     except VaultError as error:
         caller.note(f"warning: its category is not compared with the others: {error.message}")
-    return _card(review.edit(vault, id, text, seen, categories))
+    return card_of(review.edit(vault, id, text, seen, categories))
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A lesson with a proposal at its end: the `diff`, and what it was `before`, as a hash."""
+
+    id: str
+    path: str
+    title: str
+    diff: str
+    before: str
+    written: bool
 
 
 @command
@@ -91,59 +104,67 @@ def merge(
     seen: str = "",
     commit: bool = False,
     write: bool = False,
-) -> dict[str, Any]:
-    """Add a proposal to the end of a lesson: its `id` and `path`, the `diff`, and `before`.
+) -> Merged:
+    """Add a proposal to the end of a lesson.
 
     Only with `write`, and where `seen` is the `before` of what a person saw, it is written; a lesson
     that was saved in between stays as it is.
     """
     proposal = review.find(vault, id)
-    entry = caller.ask(api.lesson.show(name=into))["entry"]
+    entry = caller.ask(api.lesson.show(name=into))
     change = change_of(proposal, entry)
     if write:
         write_lesson(vault, id, entry, seen, commit=commit)
-    about = {"id": entry["id"], "path": entry["path"], "title": entry["title"]}
-    return {**about, "diff": change.diff, "before": change.before, "written": write}
+    return Merged(entry.id, entry.path, entry.title, change.diff, change.before, write)
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The lesson that a proposal became or changed, with its path from the vault's root."""
+
+    id: str
+    path: str
 
 
 @command
 def accept(
     vault: Vault, caller: Caller, id: str, category: str = "", commit: bool = False
-) -> dict[str, Any]:
-    """Make a proposal a lesson, or change the lesson it is a change of: the lesson's `id` and `path`.
+) -> Accepted:
+    """Make a proposal a lesson, or change the lesson it is a change of.
 
-    The path is from the vault's root. One that a lesson says already only goes.
+    One that a lesson says already only goes.
     """
     proposal = review.find(vault, id)
     named, same = proposal.changes, None
     with suppress(VaultError):  # without an index
         if not named:
-            same = caller.ask(api.proposal.compare(proposal=proposal), fetch=False)["same"]
+            same = caller.ask(api.proposal.compare(proposal=proposal), fetch=False).same
             named = same[0] if same else ""
-    entry = caller.ask(api.lesson.show(name=named))["entry"] if named else None
+    entry = caller.ask(api.lesson.show(name=named)) if named else None
     if entry and same:
         review.drop(vault, id)
-        return {"id": entry["id"], "path": entry["path"]}
+        return Accepted(entry.id, entry.path)
     path = write_lesson(vault, id, entry, category=category, commit=commit)
-    lesson = entry["id"] if entry else id_of(str(path.relative_to(vault.lessons_dir)))
-    return {"id": lesson, "path": str(path.relative_to(vault.root))}
+    lesson = entry.id if entry else id_of(str(path.relative_to(vault.lessons_dir)))
+    return Accepted(lesson, str(path.relative_to(vault.root)))
 
 
 @command
-def reject(vault: Vault, caller: Caller, id: str) -> dict[str, Any]:
-    """Take a proposal away for good, its `id` and `title`: the same, however worded, stays away."""
+def reject(vault: Vault, caller: Caller, id: str) -> Named:
+    """Take a proposal away for good: the same, however worded, stays away."""
     proposal = review.find(vault, id, broken=True)
-    compared: dict[str, Any] = {}
+    compared = NOT_COMPARED
     try:
         if proposal.text:
             compared = caller.ask(api.proposal.compare(proposal=proposal), fetch=False)
     except VaultError as error:
         caller.note(f"warning: only its words are kept to recognise it: {error.message}")
     rejected = review.reject(vault, id, compared)
-    return {"id": rejected.id, "title": rejected.title}
+    return Named(rejected.id, rejected.title)
 
 
-def _card(proposal: Proposal) -> Card:
+def card_of(proposal: Proposal) -> Card:
+    """Return a proposal as a card."""
     values = {name: getattr(proposal, name) for name in Proposal.__dataclass_fields__}
     values["day"] = proposal.day or proposal.created[:10]
     quote, speaker = proposal.witness
@@ -152,7 +173,7 @@ def _card(proposal: Proposal) -> Card:
 
 def _compared(vault: Vault, caller: Caller, card: Card) -> Card:
     try:
-        card = replace(card, **caller.ask(api.proposal.preview(proposal=card), fetch=False))
+        card = caller.ask(api.proposal.preview(card=card), fetch=False)
     except VaultError as error:
         caller.note(f"warning: not compared with the lessons: {error.message}")
     target = _target(caller, card) if card.changes else None
@@ -161,19 +182,19 @@ def _compared(vault: Vault, caller: Caller, card: Card) -> Card:
 
 def _target(caller: Caller, proposal: Proposal) -> Target:
     try:
-        entry = caller.ask(api.lesson.show(name=proposal.changes))["entry"]
+        entry = caller.ask(api.lesson.show(name=proposal.changes))
     except VaultError as error:
         return Target(id=proposal.changes, problem=error.message)
     diff = change_of(proposal, entry).diff
-    return Target(id=entry["id"], diff=diff, is_done=not diff)
+    return Target(id=entry.id, diff=diff, is_done=not diff)
 
 
 # Questions about a draft lesson, for the commands about proposals: the watcher has what they need.
 
 
 @question
-def compare(vault: Vault, proposal: Proposal) -> dict[str, Any]:
-    """Compare a draft with lessons and with rejected proposals: see `similarity.compare`.
+def compare(vault: Vault, proposal: Proposal) -> Comparison:
+    """Compare a draft with lessons and with rejected proposals.
 
     Its prompts, its quotes and the private id of its session are evidence: with the same one a draft
     in other words is recognised.
@@ -182,24 +203,26 @@ def compare(vault: Vault, proposal: Proposal) -> dict[str, Any]:
 
 
 @question
-def preview(vault: Vault, proposal: Proposal) -> dict[str, Any]:
-    """Return what a reviewer wants to know of a draft, by the names of a `Card`."""
-    title, text, changes = proposal.title, proposal.text, proposal.changes
-    compared = similarity.compare(vault, proposal, without=changes)
+def preview(vault: Vault, card: Card) -> Card:
+    """Return a card with what a reviewer wants to know of it beside the lessons."""
+    title, text, changes = card.title, card.text, card.changes
+    compared = similarity.compare(vault, card, without=changes)
     if changes and (entry := entries.entry_or_near(vault, changes)[0]):
-        text = change_of(proposal, entry).text
-    filed = (proposal.category,) if proposal.category else ()
+        text = change_of(card, entry).text
+    filed = (card.category,) if card.category else ()
     lesson = Lesson(
-        *("proposal", similarity.PATH, title, text, filed, proposal.tags),
-        confidence=proposal.confidence,
+        *("proposal", similarity.PATH, title, text, filed, card.tags), confidence=card.confidence
     )
-    prompts = similarity.outlook(vault, lesson, proposal.fires_on, changes)
-    same = [*compared["same"], 1.0] if compared["same"] else None
-    answer = {"same": same, "prompts": prompts, "near": tuple(compared["near"])}
-    answer |= {"nearest": compared["nearest"]}
-    if filed or changes or same:
-        return answer
-    verdict = classifier.of_draft(vault, title, text, fingerprint.unpack(compared["vector"]))
+    card = replace(
+        card,
+        same=(*compared.same, 1.0) if compared.same else None,
+        near=compared.near,
+        nearest=compared.nearest,
+        prompts=tuple(similarity.outlook(vault, lesson, card.fires_on, changes)),
+    )
+    if filed or changes or card.same:
+        return card
+    verdict = classifier.of_draft(vault, title, text, fingerprint.unpack(compared.vector))
     first = verdict.categories[0]
     suggested = "" if first == UNCATEGORIZED else first
-    return {**answer, "suggested": suggested, "why_suggested": verdict.why[0]}
+    return replace(card, suggested=suggested, why_suggested=verdict.why[0])

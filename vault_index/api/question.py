@@ -1,15 +1,15 @@
 """A question or command as a value: what is asked, and the type of its answer.
 
-    api.lesson.show(name="heap")  ->  Question("lesson.show", {"name": "heap"}), answered by a Lesson
+    api.lesson.show(name="heap")  ->  a Question, answered by an Entry
 
-A decorator makes one of each function in this folder, so that a caller is checked against the
-function's parameters and result, and neither loads what the function needs.
+A decorator makes one of each function in this folder, and says what it needs. A caller is checked against
+the function's parameters and result.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -32,34 +32,50 @@ AnswerOut = TypeVar("AnswerOut", covariant=True)
 Progress = Callable[[str, int, int], None]  # what is being done, how many are done, of how many
 
 
-@dataclass(frozen=True, slots=True)
-class Question(Generic[AnswerOut]):
-    """A question or a command, by the name of its module and function, with its arguments."""
-
-    name: str
-    values: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def is_about_journal(self) -> bool:
-        return self.name.startswith("journal.")
-
-
 class Form(Generic[Parameters, Answer]):
     """A function of `api` as its callers see it: called with its arguments, it makes a `Question`."""
 
     def __init__(
-        self, name: str, function: Callable[..., Answer] | None = None, *, commands: bool = False
+        self,
+        function: Callable[..., Answer],
+        *,
+        is_command: bool = False,
+        needs_index: bool = True,
     ) -> None:
-        self.name = name
-        self.function = function  # None where it is not loaded
-        self.commands = commands
-        self.__doc__ = function.__doc__ if function else None
+        self.name = f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
+        self.function = function
+        self.is_command = is_command
+        self.needs_index = needs_index
+        self.__doc__ = function.__doc__
 
     def __call__(self, *args: Parameters.args, **values: Parameters.kwargs) -> Question[Answer]:
         """Return the question. Its arguments are named, as they are on the wire."""
         if args:
             raise TypeError(f"name the arguments of {self.name}")
-        return Question(self.name, values)
+        return Question(self, values)
+
+
+@dataclass(frozen=True, slots=True)
+class Question(Generic[AnswerOut]):
+    """A question or a command, with its arguments."""
+
+    form: Form[..., AnswerOut]
+    values: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        return self.form.name
+
+    @property
+    def is_about_journal(self) -> bool:
+        return self.name.startswith("journal.")
+
+    def answer(self, *about: Any) -> AnswerOut:
+        """Answer it about a vault or the journal, as that is; a command takes a `Caller`, too.
+
+        Raises VaultError, and TypeError for values that it does not take.
+        """
+        return self.form.function(*about, **self.values)
 
 
 class AskOptions(TypedDict, total=False):
@@ -93,15 +109,16 @@ class Caller:
 
 def question(function: Callable[Concatenate[Any, Parameters], Answer]) -> Form[Parameters, Answer]:
     """Make a question of a function of a vault or the journal, which reads the index as it is."""
-    return Form(_name(function), function)
+    return Form(function)
+
+
+def recorded(function: Callable[Concatenate[Any, Parameters], Answer]) -> Form[Parameters, Answer]:
+    """Make a question of one that reads what this machine remembers, and no index."""
+    return Form(function, needs_index=False)
 
 
 def command(
     function: Callable[Concatenate[Any, Caller, Parameters], Answer],
 ) -> Form[Parameters, Answer]:
     """Make a command of one that changes files, or reads what no watcher keeps."""
-    return Form(_name(function), function, commands=True)
-
-
-def _name(function: Callable[..., Any]) -> str:
-    return f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
+    return Form(function, is_command=True)

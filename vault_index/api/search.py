@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from vault_index import status
 from vault_index.api.question import Caller, command, question
-from vault_index.index import classifier
-from vault_index.lesson.file import hash_of
-from vault_index.recall import calls, select
-from vault_index.search import entries, floor, query, taught
-from vault_index.search.hit import HitList, Recall
-from vault_index.search.query import HITS, Query, Results, every_kind
-from vault_index.store import filters
-from vault_index.text import failure
-from vault_index.text.failure import Failure
-from vault_index.vault import Vault
+from vault_index.search.hit import HITS, HitList, Query, Recall
+
+if TYPE_CHECKING:
+    from vault_index.index import classifier
+    from vault_index.recall.select import Injection
+    from vault_index.search import taught
+    from vault_index.search.query import Results
+    from vault_index.text.failure import Failure
+    from vault_index.vault import Vault
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +42,8 @@ def find(vault: Vault, query: Query) -> HitList:
 
 
 def _found(vault: Vault, query: Query) -> HitList:
+    from vault_index.search import entries, floor
+
     k = query.k or vault.config.search.hits or HITS
     results = _every(vault, replace(query, k=k, weighted=True, phrases=True))
     if query.for_agent and not results.hits and "lessons" in query.kinds:
@@ -62,7 +62,9 @@ def _found(vault: Vault, query: Query) -> HitList:
 
 def _every(vault: Vault, asked: Query) -> Results:
     """Return the hits of a search, of the vaults above as well: up to `k` lessons, then skills."""
-    results = floor.with_above(vault, asked, every_kind(vault, asked))
+    from vault_index.search import floor, query
+
+    results = floor.with_above(vault, asked, query.every_kind(vault, asked))
     lessons = [hit for hit in results.hits if hit.kind == "lessons"][: asked.k]
     return replace(results, hits=lessons + [hit for hit in results.hits if hit.kind != "lessons"])
 
@@ -76,8 +78,11 @@ def _listed(vault: Vault, results: Results) -> HitList:
 @question
 def health(vault: Vault) -> SearchHealth:
     """Search once, and count. Raises as a search does."""
+    from vault_index import status
+    from vault_index.search import query
+
     vault.query_vectors = {}  # else the vector of the last time would answer for a model that is away
-    listed = _listed(vault, every_kind(vault, Query("is anybody there", 1)))
+    listed = _listed(vault, query.every_kind(vault, Query("is anybody there", 1)))
     opened = vault.open_index()
     tables = {
         table.schema.table: table.count() if table.exists() else 0
@@ -99,12 +104,16 @@ def compare(vault: Vault, paths: Sequence[str]) -> taught.Comparison:
     `paths` are relative to the vault's folder. The findings are near-duplicates and prompts of a
     lesson's own that do not find it, or do and should not.
     """
+    from vault_index.search import taught
+
     return taught.against_index(vault, paths)
 
 
 @question
 def classify(vault: Vault) -> tuple[classifier.Proposal, ...]:
     """Propose categories for the lessons without any."""
+    from vault_index.index import classifier
+
     return tuple(classifier.propose(vault))
 
 
@@ -114,52 +123,77 @@ def classify(vault: Vault) -> tuple[classifier.Proposal, ...]:
 @question
 def recall(vault: Vault, query: str, project: str = "") -> Recall:
     """Return what an agent would get for a prompt; `project` is the folder the agent is in."""
+    from vault_index.recall import select
+
     return _recall(select.for_prompt(vault, query, project=Path(project) if project else None))
 
 
-def _recall(injection: select.Injection) -> Recall:
+def _recall(injection: Injection) -> Recall:
     lists = tuple(injection.hits), tuple(injection.skills)
     near = None if injection.text else injection.near
     silent, left_out = injection.silent, injection.left_out
     return Recall(injection.text, *lists, injection.floor, silent, near, left_out)
 
 
+@dataclass(frozen=True, slots=True)
+class TaughtLesson:
+    """A lesson that agents may get; `prompts` fire it, and `digest` is another after any change."""
+
+    id: str
+    title: str
+    digest: str
+    prompts: tuple[str, ...]
+
+
 @question
-def taught_lessons(vault: Vault) -> dict[str, Any]:
-    """Return the `lessons` that agents may get, by id: `title`, `digest`, and `prompts` that fire it."""
+def taught_lessons(vault: Vault) -> tuple[TaughtLesson, ...]:
+    """List the lessons that agents may get, with what was taught."""
+    from vault_index.lesson.file import hash_of
+    from vault_index.store import filters
+
     where = filters.all_of(filters.WHOLE, filters.FOR_AGENTS)
     columns = ("lesson_id", "title", "text", "fires_on", "silent_on")
-    lessons = {}
+    lessons = []
     for row in vault.open_index().store.rows(columns, where):
-        fires, silent = list(row["fires_on"] or ()), list(row["silent_on"] or ())
+        fires, silent = tuple(row["fires_on"] or ()), tuple(row["silent_on"] or ())
         digest = hash_of(row["title"], row["text"], *fires, "", *silent)
-        about = {"title": row["title"], "digest": digest, "prompts": fires}
-        lessons[str(row["lesson_id"])] = about
-    return {"lessons": lessons}
+        lessons.append(TaughtLesson(row["lesson_id"], row["title"], digest, fires))
+    return tuple(lessons)
+
+
+@dataclass(frozen=True, slots=True)
+class Fired:
+    """The ids of the lessons that an agent would get, by prompt; `text_only` is as in a HitList."""
+
+    lessons: Mapping[str, tuple[str, ...]]
+    text_only: str
 
 
 @question
-def fired(vault: Vault, prompts: Sequence[str]) -> dict[str, Any]:
-    """Return the ids of the lessons that an agent would get for each prompt: `fired`, by prompt.
+def fired(vault: Vault, prompts: Sequence[str]) -> Fired:
+    """Return which lessons an agent would get for each prompt."""
+    from vault_index.recall import select
+    from vault_index.search import query
 
-    `text_only` says why words alone were searched, "" if they were not.
-    """
     found = {
-        prompt: [hit.lesson_id for hit in select.for_prompt(vault, prompt).hits]
+        prompt: tuple(hit.lesson_id for hit in select.for_prompt(vault, prompt).hits)
         for prompt in prompts
     }
-    text_only = query.embedder_for(vault, vault.open_index())[1]
-    return {"fired": found, "text_only": text_only}
+    return Fired(found, query.embedder_for(vault, vault.open_index())[1])
 
 
 @command
 def recall_failure(vault: Vault, caller: Caller, output: str, command: str = "") -> Recall:
     """Return what an agent would get for a command that failed with this output: as `recall` does."""
+    from vault_index.text import failure
+
     return failure_recalled(vault, caller, failure.read(command, output))
 
 
 def failure_recalled(vault: Vault, caller: Caller, what: Failure) -> Recall:
     """Return the same for a failure; the index is brought up to date, the floor fitted if need be."""
+    from vault_index.recall import calls
+
     caller.index(vault, or_stale=True)
     return _recall(calls.for_failure(vault, what))
 
@@ -175,4 +209,6 @@ class Typed:
 @question
 def live(vault: Vault, query: Query) -> Typed:
     """Return both for each key that somebody types: the second takes the vector of the first."""
+    from vault_index.recall import select
+
     return Typed(_found(vault, query), _recall(select.for_prompt(vault, query.text)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import dataclass
 from typing import Any
 
 from vault_index import api, check, git
@@ -43,32 +43,39 @@ def check_files(
 
 
 @command
-def touched(vault: Vault, caller: Caller, since: str) -> list[dict[str, Any]]:
+def touched(vault: Vault, caller: Caller, since: str) -> list[anchors.Reason]:
     """List why lessons are about what changed since a commit, as `injection.stale_lessons` does."""
     caller.index(vault)
-    return [asdict(reason) for reason in anchors.touched(vault, since)]
+    return anchors.touched(vault, since)
 
 
-@command
-def log(vault: Vault, caller: Caller, name: str) -> dict[str, Any]:
-    """List the commits that changed a lesson: `edits`, newest first, with its `id` and `path`.
+@dataclass(frozen=True, slots=True)
+class Log:
+    """The commits that changed a lesson, newest first.
 
     If it `is_deleted`, `deleted_in` is the commit, "" where HEAD still has it.
     """
+
+    id: str
+    path: str
+    edits: list[history.Edit]
+    is_deleted: bool
+    deleted_in: str
+
+
+@command
+def log(vault: Vault, caller: Caller, name: str) -> Log:
+    """List the commits that changed a lesson, also one that was deleted."""
     deleted_in, gone = "", None
     try:
-        asked = api.lesson.show(name=name)
-        entry = caller.ask(asked)["entry"]
-        id, path = entry["id"], entry["path"]
+        entry = caller.ask(api.lesson.show(name=name))
+        id, path = entry.id, entry.path
     except VaultError as error:
         gone = history.deleted(vault, name)
         if gone is None or not error.message.startswith("no lesson "):
             raise
         deleted_in, id, path = gone
-    edits = [asdict(edit) for edit in history.log(vault, id, path)]
-    is_deleted = gone is not None
-    about = {"id": id, "path": path, "is_deleted": is_deleted, "deleted_in": deleted_in}
-    return {**about, "edits": edits}
+    return Log(id, path, history.log(vault, id, path), gone is not None, deleted_in)
 
 
 @command

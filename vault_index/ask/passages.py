@@ -9,7 +9,7 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +26,7 @@ from vault_index.lesson.passages import number_of
 from vault_index.llm.backend import Tool, ToolCall
 from vault_index.recall import allowed
 from vault_index.search import above, documents, floor, query
-from vault_index.search.hit import Hit
-from vault_index.search.query import Query
+from vault_index.search.hit import Hit, Query
 from vault_index.store import filters, schema
 from vault_index.text import blocks, quote
 from vault_index.text.quote import visible_line
@@ -86,11 +85,6 @@ class Passage:
     span: tuple[int, int] = (0, 0)  # characters of the lesson's text that it has; (0, 0): all
     is_weak: bool = False  # whether it is below the floor
     best: tuple[str, ...] = ()  # the sentences of it that answer the question, best first
-
-    def as_json(self) -> dict[str, Any]:
-        values = {**asdict(self), "best": list(self.best)}
-        del values["span"]  # of interest to the next search alone
-        return values
 
 
 @dataclass(frozen=True, slots=True)

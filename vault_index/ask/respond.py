@@ -55,10 +55,10 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer. `text` cites numbers of `sources` alone, which are in the order of citing."""
+    """An answer, which cites numbers of `sources` alone, and these are in the order of citing."""
 
+    answer: str
     status: str
-    text: str
     sources: tuple[Passage, ...]
     passages: tuple[Passage, ...]  # all that were returned, best first
     session_id: str
@@ -66,12 +66,6 @@ class Answer:
     search: Search | None = None  # None: answered without a search
     trouble: str = ""  # why the model did not answer, or not to its end
     hint: str = ""  # what to do about it, or how to get a written answer
-
-    def as_json(self) -> dict[str, Any]:
-        values = asdict(self)
-        for name in ("sources", "passages"):
-            values[name] = [each.as_json() for each in getattr(self, name)]
-        return {"answer": values.pop("text"), **values}
 
 
 Find = Callable[[Wanted], SearchResult]
@@ -242,8 +236,7 @@ def _search(course: _Course, find: Find, wanted: Wanted) -> str:
     course.notes += result.notes
     course.search = Search(wanted.query, wanted.kind, wanted.category, result.place)
     course.event({"event": "search", "search": asdict(course.search)})
-    shown = [each.as_json() for each in course.passages]
-    course.event({"event": "passages", "passages": shown})
+    course.event({"event": "passages", "passages": course.passages})
     return passages.result(new, result.place, result.notes)
 
 
@@ -298,8 +291,8 @@ def _answer(course: _Course, status: str, hint: str = "") -> Answer:
     by_number = {each.number: each for each in course.passages}
     text, cited = course.checked()
     sources = tuple(by_number[number] for number in cited)
-    values = (status, text, sources, course.passages)
-    return Answer(*values, "", course.name, course.search, hint=hint)
+    found = (sources, course.passages)
+    return Answer(text, status, *found, "", course.name, course.search, hint=hint)
 
 
 def _written(course: _Course) -> Answer:

@@ -9,7 +9,6 @@ and all that it needs load only when this process has to answer from the index.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -70,30 +69,29 @@ def ask(
         return _ask_published(uri, place, question)
     options = replace(options, note=_each_once(options.note))
     _finish_forgetting(options.note)
-    is_command = api.is_command(question)
-    if not is_command and (answered := _from_watcher(place, question, options)) is not None:
+    form = question.form
+    if not form.is_command and (answered := _from_watcher(place, question, options)) is not None:
         return answered[0]
-    answer: api.Answer
     if question.is_about_journal:
-        answer = _loaded("client.journal").answer(question, options)
-        return answer
+        from vault_index.client import journal
+
+        return journal.answer(question, options)
     vault = open_vault(place)
     for line in vault.config.warnings():
         options.note(line)
-    if question.name in api.FROM_NO_INDEX:
-        return api.answer(vault, question)
-    here = _loaded("client.here")
-    if is_command:
-        answer = here.run(vault, question, options, partial(_put, vault, options))
-    else:
-        answer = here.answer(vault, question, options)
-    return answer
+    if not (form.is_command or form.needs_index):
+        return question.answer(vault)
+    from vault_index.client import here
+
+    if form.is_command:
+        return here.run(vault, question, options, partial(_put, vault, options))
+    return here.answer(vault, question, options)
 
 
 def _ask_published(uri: str, place: Any, question: api.Question[api.Answer]) -> api.Answer:
-    if not question.name.startswith("search.") or api.is_command(question):
+    if not question.name.startswith("search.") or question.form.is_command:
         raise VaultError(f"{uri} is a published index, which is only searched", "use a clone")
-    return api.answer(place, question)
+    return question.answer(place)
 
 
 def _put(
@@ -108,7 +106,9 @@ def _put(
 
 def _finish_forgetting(on_note: Note) -> None:
     if os.path.lexists(f"{index_files.home_folder(os.environ)}/{spool.JOURNAL}/{spool.FORGETTING}"):
-        _loaded("client.journal").finish_forgetting(on_note)
+        from vault_index.client import journal
+
+        journal.finish_forgetting(on_note)
 
 
 def _each_once(note: Note) -> Note:
@@ -174,7 +174,9 @@ def _from_watcher(
     }
     answer: dict[str, Any] | None = None
     if options.start:
-        answer = _loaded("watch.launch").ask_started(root, asked)
+        from vault_index.watch import launch
+
+        answer = launch.ask_started(root, asked)
     else:
         with contextlib.suppress(protocol.NoWatcher, protocol.NoAnswer):
             answer = protocol.ask(root, asked, protocol.WATCHER_SECONDS)
@@ -185,8 +187,3 @@ def _from_watcher(
     for note in answer["notes"]:
         options.note(note)
     return (codec.from_wire(answer),)
-
-
-def _loaded(name: str) -> Any:
-    """Return a module that few callers need: `client.here`, or what starts a watcher."""
-    return importlib.import_module(f"vault_index.{name}")

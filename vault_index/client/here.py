@@ -19,7 +19,7 @@ from vault_index.embed import download
 from vault_index.errors import EmbedderError, IndexStateError, ModelError, WriteError
 from vault_index.index import reconcile
 from vault_index.search import failures, floor, query
-from vault_index.search.query import LESSONS
+from vault_index.search.hit import LESSONS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,14 +44,14 @@ def answer(vault: Vault, question: api.Question[api.Answer], options: Options) -
     fetch = options.fetch and not question.name.startswith("lesson.")
     try:
         up_to_date_or_stale(vault, options.note, options.progress, fetch=fetch)
-        return api.answer(vault, question)
+        return question.answer(vault)
     except IndexStateError as error:
         if error.newer:
             raise
         # only the search found the damage
         options.note(f"note: {error.message}; it is built again")
     bring_up_to_date(vault, options.note, options.progress, rebuild=True, fetch=fetch)
-    return api.answer(vault, question)
+    return question.answer(vault)
 
 
 def run(vault: Vault, command: api.Question[api.Answer], options: Options, put: Ask) -> api.Answer:
@@ -63,7 +63,7 @@ def run(vault: Vault, command: api.Question[api.Answer], options: Options, put: 
         return bring_up_to_date(other, options.note, options.progress, **more)
 
     caller = api.Caller(options.note, options.progress, options.event, put, index)
-    return api.run(vault, caller, command)
+    return command.answer(vault, caller)
 
 
 def bring_up_to_date(
@@ -116,7 +116,7 @@ def up_to_date_or_stale(
     if stats.rebuilt and stats.rebuilt not in ("first index", "asked for"):
         on_note(f"note: {stats.rebuilt}; it was built again")
     for problem in stats.problems:
-        on_note(api.warning(problem))
+        on_note(f"warning: {problem.path}:{problem.line}: {problem.message}")
     return stats
 
 
@@ -174,7 +174,7 @@ def answer_as_of(
 
     past, commit = history.at(vault, revision)
     bring_up_to_date(past, on_note, on_progress)
-    answer: api.Answer = history.signed(vault, commit, api.answer(past, question))
+    answer: api.Answer = history.signed(vault, commit, question.answer(past))
     return answer
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from vault_index.client import Options
     from vault_index.client.here import Note
 
-_FROM_INDEX = ("journal.search", "journal.timeline")  # the others read the files
-
 
 def answer(question: api.Question[api.Answer], options: Options) -> api.Answer:
     """Answer a question about the journal in this process, or carry out a command.
@@ -27,25 +25,26 @@ def answer(question: api.Question[api.Answer], options: Options) -> api.Answer:
     note, progress = options.note, options.progress
     for line in journal.config.warnings():
         note(line)
-    if api.is_command(question):
+    if question.form.is_command:
         if question.name == "journal.import_transcripts" and not question.values.get("dry_run"):
             fetch_model(journal.config, note)
         caller = api.Caller(note, progress, _refuse, _refuse, _refuse)
-        return api.run(journal, caller, question)
-    if question.name in _FROM_INDEX:
-        if options.fetch:
-            fetch_model(journal.config, note)
-        _bring_up_to_date(journal, note, progress)
+        return question.answer(journal, caller)
+    if not question.form.needs_index:
+        return question.answer(journal)
+    if options.fetch:
+        fetch_model(journal.config, note)
+    _bring_up_to_date(journal, note, progress)
     for rebuild in (False, True):
         try:
-            return api.answer(journal, question)
+            return question.answer(journal)
         except IndexStateError as error:
             if error.newer:
                 raise
             if rebuild:  # only the search showed the damage
                 note(f"note: {error.message}; it is built again")
             index.sync(journal, rebuild=rebuild)  # another process may just make the first
-    return api.answer(journal, question)
+    return question.answer(journal)
 
 
 def finish_forgetting(on_note: Note) -> None:

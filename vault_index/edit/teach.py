@@ -16,6 +16,7 @@ from vault_index.hotpath import chatter
 from vault_index.index.rows import MAX_TAUGHT, MAX_TAUGHT_CHARS
 from vault_index.lesson import parse
 from vault_index.search import entries, failures
+from vault_index.search.hit import WholeEntry
 from vault_index.text import failure
 from vault_index.vault import Vault
 
@@ -36,7 +37,7 @@ class Change:
     moved: bool  # whether the prompt left the other list
 
 
-def write(vault: Vault, entry: entries.Entry, prompt: str, kind: str) -> Change:
+def write(vault: Vault, entry: WholeEntry, prompt: str, kind: str) -> Change:
     """Add a prompt, or a line of a failure, to a list of a lesson's file; take it out of the other.
 
     The other bytes of the file stay. A section has lists of its own, below its heading.
@@ -45,13 +46,11 @@ def write(vault: Vault, entry: entries.Entry, prompt: str, kind: str) -> Change:
     LessonError for a file that cannot be edited, ChangedError if it was saved meanwhile.
     """
     prompt, before = " ".join(prompt.split()), entries.content(vault, entry)
-    _refuse(prompt, _lists(before, entry)[kind], entry["path"], kind)
+    _refuse(prompt, _lists(before, entry)[kind], entry.path, kind)
     return _move(vault, entry, prompt, before, _OTHER[kind], kind)
 
 
-def undo(
-    vault: Vault, entry: entries.Entry, prompt: str, kind: str, *, moved: bool = False
-) -> Change:
+def undo(vault: Vault, entry: WholeEntry, prompt: str, kind: str, *, moved: bool = False) -> Change:
     """Take a prompt out of a list of a lesson's file; one that was `moved` goes back to the other.
 
     Raises LessonError and ChangedError as `write` does.
@@ -60,15 +59,15 @@ def undo(
     return _move(vault, entry, prompt, before, kind, _OTHER[kind] if moved else "")
 
 
-def _lists(content: bytes, entry: entries.Entry) -> dict[str, list[str]]:
-    lessons = parse.parse_file(content, entry["path"].partition("/")[2])
-    slug = entry["id"].partition("#")[2]
+def _lists(content: bytes, entry: WholeEntry) -> dict[str, list[str]]:
+    lessons = parse.parse_file(content, entry.path.partition("/")[2])
+    slug = entry.id.partition("#")[2]
     lesson = next((each for each in lessons if each.id.partition("#")[2] == slug), lessons[0])
     return {kind: list(getattr(lesson, kind)) for kind in (*PROMPTS, *ERRORS)}
 
 
 def _move(
-    vault: Vault, entry: entries.Entry, prompt: str, before: bytes, out: str, into: str
+    vault: Vault, entry: WholeEntry, prompt: str, before: bytes, out: str, into: str
 ) -> Change:
     """Take a prompt out of a list of a file as `before`, and put it into another, if one is named."""
     lists = _lists(before, entry)
@@ -78,8 +77,8 @@ def _move(
     if into and not _has(lists[into], prompt):
         after[into] = [*lists[into], prompt]
     keys = {kind: prompts or None for kind, prompts in after.items()}
-    data = update.with_keys(before, entry["id"].partition("#")[2], keys, entry["path"])
-    file = update.put(vault, entry["path"], data, before)
+    data = update.with_keys(before, entry.id.partition("#")[2], keys, entry.path)
+    file = update.put(vault, entry.path, data, before)
     return Change(file, prompt, bool(after), moved=bool(into) and out in after)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict, Unpack
@@ -11,13 +12,14 @@ from vault_index import check, files
 from vault_index.edit import add
 from vault_index.edit.add import First
 from vault_index.edit.formats.lesson_file import first_sentence
-from vault_index.errors import ChangedError, LinkError, VaultError, WriteError
+from vault_index.errors import ChangedError, VaultError
 from vault_index.lesson import category, edits
 from vault_index.lesson.file import OWN_KEYS, LessonFile
 from vault_index.lesson.parse import TYPES, parse_file
 from vault_index.recall import anchors
 from vault_index.recall.anchors import CONFIRMED
 from vault_index.search import entries
+from vault_index.search.hit import WholeEntry
 from vault_index.store import ownership
 from vault_index.vault import Vault
 
@@ -45,7 +47,7 @@ def write(
     vault: Vault,
     name: str,
     *,
-    shown: entries.Entry | None = None,
+    shown: WholeEntry | None = None,
     unchanged: bool = False,
     first: First | None = None,
     **changes: Unpack[Changes],
@@ -62,7 +64,7 @@ def write(
     WriteError.
     """
     entry = shown or entries.entry(vault, name)
-    slug = entry["id"].partition("#")[2]
+    slug = entry.id.partition("#")[2]
     keys: dict[str, Any] = {key: changes.get(key) for key in Changes.__annotations__}
     title, text = keys.pop("title"), keys.pop("text")
     title = None if title is None else " ".join(title.split())
@@ -77,9 +79,9 @@ def write(
     keys = {key: value or None for key, value in keys.items() if value is not None}
     own = (None, None) if slug else (title, text)
     keys |= _replaced(data, entry, has_categories, *own)
-    data = edits.set_text(data, slug, text, title, entry["path"])
-    slug = slug and edits.id_after(entry["id"], before, data).partition("#")[2]
-    return put(vault, entry["path"], with_keys(data, slug, keys, entry["path"]), before, first)
+    data = edits.set_text(data, slug, text, title, entry.path)
+    slug = slug and edits.id_after(entry.id, before, data).partition("#")[2]
+    return put(vault, entry.path, with_keys(data, slug, keys, entry.path), before, first)
 
 
 def with_keys(data: bytes, slug: str, keys: Mapping[str, Any], path: str) -> bytes:
@@ -101,50 +103,61 @@ def with_keys(data: bytes, slug: str, keys: Mapping[str, Any], path: str) -> byt
 
 
 def _replaced(
-    data: bytes, entry: entries.Entry, has_categories: bool, title: str | None, text: str | None
+    data: bytes, entry: WholeEntry, has_categories: bool, title: str | None, text: str | None
 ) -> dict[str, Any]:
     """Return the keys that change with others: an older `category`, a title made from the text."""
-    declared = edits.keys_of(data, entry["path"])
+    declared = edits.keys_of(data, entry.path)
     keys: dict[str, Any] = {}
-    if has_categories and "category" in declared and "#" not in entry["id"]:
+    if has_categories and "category" in declared and "#" not in entry.id:
         keys["category"] = None
-    file = LessonFile.of(data, entry["path"])
+    file = LessonFile.of(data, entry.path)
     first = category.heading_of(file.text(file.body).strip().partition("\n")[0])
-    if title is not None and ("title" in declared or first != entry["title"]):
+    if title is not None and ("title" in declared or first != entry.title):
         keys["title"] = title
-    was_made = declared.get("title") == first_sentence(entry["text"])
+    was_made = declared.get("title") == first_sentence(entry.text)
     if text is not None and title is None and was_made:
         heading = category.heading_of(text.strip().partition("\n")[0])
         keys["title"] = heading or first_sentence(text)
     return keys
 
 
-def put_item(
-    vault: Vault, item: Mapping[str, Any], taken: Mapping[str, Sequence[str]], *, only_new: bool
-) -> dict[str, Any]:
-    """Put an item that a program sent into a lesson; return what was written, or what is wrong with it.
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A text that a program sends, for a lesson of this id; "" for a new one."""
 
-    `taken` are the ids of lessons, with their categories. See `api.edit.ingest` for all the rest.
-    """
-    id, text = item.get("id") or "", item["text"]
-    filed, source = item.get("categories") or (), item.get("source") or ""
+    text: str
+    id: str = ""
+    categories: Sequence[str] = ()
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """A lesson as it was written, which is on the disk; or the `error` with it."""
+
+    id: str
+    status: str = ""  # ingested | updated
+    categories: Sequence[str] = ()
+    error: VaultError | None = None
+
+
+def put_item(
+    vault: Vault, item: Item, taken: Mapping[str, Sequence[str]], *, only_new: bool
+) -> Put:
+    """Put an item into a lesson. `taken` are the ids of lessons, with their categories."""
+    id, text, filed, source = item.id, item.text, item.categories, item.source
     try:
         if id not in taken:
-            made, file, filed = add.ingest(vault, text, id=id, categories=filed, source=source)
-            written = {"id": made, "status": "ingested"}
-        elif only_new:
+            made, _, filed = add.ingest(vault, text, id=id, categories=filed, source=source)
+            return Put(made, "ingested", filed)
+        if only_new:
             hint = "choose another id, or change that lesson"
             raise ChangedError(f"there is a lesson {id!r}", hint)
-        else:
-            file = write(vault, id, text=text, categories=filed or None, source=source or None)
-            files.make_durable(file, within=vault.root)
-            written, filed = {"id": id, "status": "updated"}, filed or taken[id]
+        file = write(vault, id, text=text, categories=filed or None, source=source or None)
+        files.make_durable(file, within=vault.root)
     except VaultError as error:
-        kind = "refused"
-        if isinstance(error, WriteError):
-            kind = "taken" if isinstance(error, (ChangedError, LinkError)) else "failed"
-        return {"id": id, "error": error.message, "hint": error.hint, "kind": kind}
-    return {**written, "path": str(file.relative_to(vault.root)), "categories": list(filed)}
+        return Put(id, error=error)
+    return Put(id, "updated", filed or taken[id])
 
 
 def put(vault: Vault, path: str, data: bytes, before: bytes, first: First | None = None) -> Path:
@@ -186,7 +199,7 @@ class Confirmed(NamedTuple):
     is_released: bool
 
 
-def confirm(vault: Vault, entry: entries.Entry, day: date) -> Confirmed:
+def confirm(vault: Vault, entry: WholeEntry, day: date) -> Confirmed:
     """Write the day into the frontmatter of a lesson's file, and release its text if it is held back.
 
     A section's file is confirmed as a whole. The rest of the file stays, to the byte. Raises
@@ -194,11 +207,11 @@ def confirm(vault: Vault, entry: entries.Entry, day: date) -> Confirmed:
     """
     before = entries.content(vault, entry)
     keys: dict[str, Any] = {CONFIRMED: day}
-    if regions := anchors.read(parse_file(before, entry["path"])[0].anchors):
+    if regions := anchors.read(parse_file(before, entry.path)[0].anchors):
         keys[anchors.KEY] = anchors.hashed(vault, regions)
-    data = edits.set_keys(before, keys, entry["path"])
-    file = put(vault, entry["path"], data, before)
-    until = check.withheld(entry["path"].partition("/")[2], data, vault.config.home).until
+    data = edits.set_keys(before, keys, entry.path)
+    file = put(vault, entry.path, data, before)
+    until = check.withheld(entry.path.partition("/")[2], data, vault.config.home).until
     if until:
         ownership.add(vault.config.home, until)
     return Confirmed(file, data != before, bool(until))
@@ -207,7 +220,7 @@ def confirm(vault: Vault, entry: entries.Entry, day: date) -> Confirmed:
 # Take a lesson out of the vault: its file, or its section of a file.
 
 
-def delete(vault: Vault, name: str, shown: entries.Entry | None = None) -> Path:
+def delete(vault: Vault, name: str, shown: WholeEntry | None = None) -> Path:
     """Delete a lesson and return the path of its file. git still has what was committed.
 
     `name` is its id, its path, or the end of either. With the last lesson of a file goes the file, and
@@ -215,10 +228,10 @@ def delete(vault: Vault, name: str, shown: entries.Entry | None = None) -> Path:
     VaultError for a name of no lesson, of several, or of another than `shown`; LessonError, WriteError.
     """
     entry = shown or entries.entry(vault, name)
-    file = vault.root / entry["path"]
-    slug = entry["id"].partition("#")[2]
+    file = vault.root / entry.path
+    slug = entry.id.partition("#")[2]
     before = entries.content(vault, entry, unchanged=True)
-    left = edits.without(before, slug, entry["path"])
+    left = edits.without(before, slug, entry.path)
     if left is not None:
         files.change_file(file, left, expected=before, within=vault.root)
     else:

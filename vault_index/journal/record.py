@@ -162,7 +162,7 @@ class JournalHit(KeptRecord):
 
     def as_json(self, *, explain: bool = False) -> dict[str, Any]:
         """Return the hit as JSON values; with `explain` also `cosine` and `full_text`."""
-        values = {name: getattr(self, name) for name in (*_AS_IN_ROW, *_LISTS)}
+        values = {name: getattr(self, name) for name in IN_JSON}
         evidence = ("score", "cosine", "full_text") if explain else ("score",)
         values |= {name: round(getattr(self, name), 4) for name in evidence}
         whole = fields(KeptRecord) if self.is_whole else ()
@@ -183,6 +183,7 @@ class JournalHit(KeptRecord):
 
 _AS_IN_ROW = "id kind session project branch at number title text type".split()
 _LISTS = "concepts files uuids".split()
+IN_JSON = (*_AS_IN_ROW, *_LISTS)  # of each hit; one that is whole has more
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,10 @@ from vault_index.learn.material import SESSION, Entry, Material
 from vault_index.lesson import category, parse, passages
 from vault_index.proposals import draft, fingerprint, review
 from vault_index.proposals.draft import Proposal
+from vault_index.proposals.fingerprint import NOT_COMPARED, Comparison
+from vault_index.proposals.similarity import Outlook
 from vault_index.recall import anchors
+from vault_index.search.hit import WholeEntry
 from vault_index.store import injections
 from vault_index.text import blocks, failure
 from vault_index.transcripts import vocabulary
@@ -81,9 +84,9 @@ _CODE_BLOCK = re.compile(r"(?ms)^(```|~~~).*?^\1[^\n]*$")
 class Lessons:
     """The lessons of the vault, from whoever holds its index. Each raises VaultError without one."""
 
-    show: Callable[[str], Mapping[str, Any]]  # the lesson of a name, with its text
-    compare: Callable[[Proposal], Mapping[str, Any]]  # see `similarity.compare`
-    outlook: Callable[[Proposal], Sequence[Mapping[str, Any]]]  # see `similarity.outlook`
+    show: Callable[[str], WholeEntry]
+    compare: Callable[[Proposal], Comparison]
+    outlook: Callable[[Proposal], Sequence[Outlook]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +108,13 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A proposal that passed, and what it was `compared` with: see `similarity.compare`.
+    """A proposal that passed, and what it was `compared` with.
 
     `left_out` are prompts that it does without, each with the reason.
     """
 
     proposal: Proposal
-    compared: Mapping[str, Any]
+    compared: Comparison
     left_out: Sequence[tuple[str, str]] = ()
 
 
@@ -245,10 +248,10 @@ def _compared_with_all(entry: Entry, context: Context) -> Admitted:
         anchors=anchors.proposed(context.material.diff, about),
     )
     compared = _compare(context, proposal)
-    near = [each[0] for each in compared.get("near") or ()]
-    if same := compared.get("same"):
-        raise _Dropped(LESSON, same[0])
-    if compared.get("rejected"):
+    near = [each[0] for each in compared.near]
+    if compared.same:
+        raise _Dropped(LESSON, compared.same[0])
+    if compared.rejected:
         raise _Dropped(REJECTED)
     other = _waiting(proposal, compared, context)
     if other and not _new_items(entry, f"{other.title} {other.text}"):
@@ -257,7 +260,6 @@ def _compared_with_all(entry: Entry, context: Context) -> Admitted:
         raise _Dropped(GIVEN, near[0])
     if near:
         proposal = _change(entry, proposal, near[0], context)
-        compared = {**compared, "same": None}
     proposal, left_out = _with_prompts_that_work(proposal, context)
     return Admitted(_checked(proposal, compared, context, other), compared, left_out)
 
@@ -289,7 +291,7 @@ def _with_prompts_that_work(
         outlook = context.lessons.outlook(proposal)
     except VaultError:
         outlook = []
-    finds = {each["prompt"]: each["finds"] for each in outlook}
+    finds = {each.prompt: each.finds for each in outlook}
     new: Sequence[str] = proposal.fires_on
     if not proposal.is_draft:
         new = evidence.elsewhere(new, evidence.prompts_of(context.material))
@@ -301,16 +303,16 @@ def _with_prompts_that_work(
     ), left_out
 
 
-def _compare(context: Context, proposal: Proposal) -> Mapping[str, Any]:
+def _compare(context: Context, proposal: Proposal) -> Comparison:
     try:
         return context.lessons.compare(proposal)
     except VaultError:  # without an index the words of proposals are all there is
-        return {}
+        return NOT_COMPARED
 
 
 def _checked(
     proposal: Proposal,
-    compared: Mapping[str, Any],
+    compared: Comparison,
     context: Context,
     other: Proposal | None = None,
 ) -> Proposal:
@@ -320,7 +322,7 @@ def _checked(
     behind "login:" reads like a password.
     """
     bare = replace(proposal, session="", changes="", background=())
-    findings = list(review.checked(bare, compared.get("categories", ())).findings)
+    findings = list(review.checked(bare, compared.categories).findings)
     lists = (proposal.tags, proposal.fires_on, proposal.fires_on_error, proposal.quotes)
     said = "\n".join([proposal.title, proposal.text, *chain.from_iterable(lists)])
     if order := next((each for each in context.orders if evidence.obeys(said, each)), ""):
@@ -336,22 +338,22 @@ def _warning(rule: str, message: str) -> dict[str, str]:
     return {"level": check.WARNING, "rule": rule, "message": message}
 
 
-def _waiting(proposal: Proposal, compared: Mapping[str, Any], context: Context) -> Proposal | None:
+def _waiting(proposal: Proposal, compared: Comparison, context: Context) -> Proposal | None:
     """Return the proposal that waits and is about the same, by its words or its vector."""
-    own = fingerprint.create(proposal, {}).words
+    own = fingerprint.create(proposal).words
     alike = [
-        (fingerprint.words_in_common(own, fingerprint.create(each, {}).words), each)
+        (fingerprint.words_in_common(own, fingerprint.create(each).words), each)
         for each in context.waiting
     ]
     alike.sort(key=lambda pair: -pair[0])
     if alike and alike[0][0] >= fingerprint.SAME_WORDS:
         return alike[0][1]
-    vector = fingerprint.unpack(compared.get("vector", ""))
+    vector = fingerprint.unpack(compared.vector)
     for common, each in alike[:MAX_COMPARED] if vector is not None else ():
         if common < MIN_WORDS_IN_COMMON:
             break
         bare = replace(each, session="", fires_on=(), quotes=())
-        other = fingerprint.unpack(_compare(context, bare).get("vector", ""))
+        other = fingerprint.unpack(_compare(context, bare).vector)
         if fingerprint.cosine(vector, other) >= fingerprint.SAME_COSINE:
             return each
     return None
@@ -363,23 +365,23 @@ def _teaching(entry: Entry, id: str, context: Context) -> Admitted | None:
         return None
     try:
         lesson = context.lessons.show(id)
-        taught = {*map(hash_of_prompt, (*lesson["fires_on"], *lesson["silent_on"]))}
+        taught = {*map(hash_of_prompt, (*lesson.fires_on, *lesson.silent_on))}
         about = f"{entry.title} {entry.parts.summary} {entry.parts.problem}"
         prompt = evidence.nearest_prompt(about, context.material)
         is_new = prompt and hash_of_prompt(prompt) not in taught and not chatter.why_skipped(prompt)
-        if not is_new or lesson["withheld"] or _came(id, prompt, context.material):
+        if not is_new or lesson.withheld or _came(id, prompt, context.material):
             return None
         said = f"It fires at this prompt from now on: {prompt}"
-        proposal = draft.create(lesson["title"], said, "", (), [prompt], context.by)
+        proposal = draft.create(lesson.title, said, "", (), [prompt], context.by)
         proposal = replace(
             proposal,
             quotes=entry.quotes,
             **_origin(entry, context),
             why=f"{ABSENT}; {context.why}",
-            changes=lesson["id"],
+            changes=lesson.id,
             only_prompts=True,
         )
-        return Admitted(_checked(proposal, {}, context), {})
+        return Admitted(_checked(proposal, NOT_COMPARED, context), NOT_COMPARED)
     except VaultError:  # it was deleted since
         return None
 
@@ -402,12 +404,12 @@ def _change(entry: Entry, proposal: Proposal, id: str, context: Context) -> Prop
     The lesson's text stays as it is, word for word: rewritten texts lose what made them useful.
     """
     lesson = context.lessons.show(id)
-    added = _new_items(entry, f"{lesson['title']} {lesson['text']}")
+    added = _new_items(entry, f"{lesson.title} {lesson.text}")
     if not added:
         raise _Dropped(LESSON, id)
     items = "\n".join(f"- {item}" for item in added)
-    changed = draft.create(lesson["title"], items)
-    return replace(proposal, id=changed.id, title=changed.title, text=items, changes=lesson["id"])
+    changed = draft.create(lesson.title, items)
+    return replace(proposal, id=changed.id, title=changed.title, text=items, changes=lesson.id)
 
 
 def _new_items(entry: Entry, text: str) -> list[str]:

@@ -49,6 +49,7 @@ from vault_index.learn.stages import Plan, Request
 from vault_index.lesson.passages import text_of
 from vault_index.llm.backend import Usage
 from vault_index.proposals import draft, review
+from vault_index.proposals.fingerprint import NOT_COMPARED
 from vault_index.text import blocks
 from vault_index.transcripts import events, vocabulary
 from vault_index.transcripts.moments import PERSON
@@ -224,7 +225,7 @@ def _request(material: Material, caller: Caller) -> Request:
         proposal = draft.create(material.project or material.target, subject)
         compared = caller.lessons.compare(proposal)
     except VaultError:  # there is no index
-        compared = {}
+        compared = NOT_COMPARED
     return Request(
         project=material.project,
         date=material.began[:10],
@@ -233,8 +234,8 @@ def _request(material: Material, caller: Caller) -> Request:
             for each in material.moments
             if each.kind == PERSON and each.origin in events.TYPED
         ),
-        categories=compared.get("categories", ()),
-        lessons=[each[1] for each in compared.get("closest", ())],
+        categories=compared.categories,
+        lessons=[each[1] for each in compared.closest],
     )
 
 
@@ -291,7 +292,7 @@ def _store(vault: Vault, admitted: gate.Admitted) -> dict[str, Any] | str:
         return record.FULL
     if made["status"] != review.WAITING:
         return _REASONS[made["status"]]
-    there = admitted.compared.get("categories", (proposal.category,))
+    there = admitted.compared.categories or (proposal.category,)
     return {
         **{name: made[name] for name in ("id", "title", "status", "near", "findings")},
         **{"changes": proposal.changes, "is_draft": proposal.is_draft},
@@ -308,7 +309,7 @@ def _context(work: _Work) -> gate.Context:
     lessons, given = work.caller.lessons, {}
     for id in [*work.material.injected][:MAX_GIVEN]:
         with suppress(VaultError):  # it was deleted since
-            given[id] = str(lessons.show(id)["text"])
+            given[id] = lessons.show(id).text
     texts: Sequence[str] = work.material.texts  # an agent has read its orders, too
     if work.model:  # quotes must stand in what it was sent
         texts = [timeline.plain(stages.shown(work.seen, work.vault.config, work.request))]
@@ -386,7 +387,7 @@ def _nearest(entry: Entry, reason: str, context: gate.Context) -> dict[str, Any]
     if reason in (gate.LESSON, gate.GIVEN):
         with suppress(VaultError):
             drafted = draft.create(entry.title, text_of(entry.parts))
-            return {"lesson": context.lessons.compare(drafted)["nearest"]}
+            return {"lesson": context.lessons.compare(drafted).nearest}
     return {}
 
 

@@ -30,7 +30,7 @@ from vault_index.store import ownership
 
 if TYPE_CHECKING:
     from vault_index.proposals.draft import Proposal
-    from vault_index.search.entries import Entry
+    from vault_index.search.hit import WholeEntry
     from vault_index.vault import Vault
 
 TRAILER = "Learned-From: session"
@@ -54,7 +54,7 @@ class Change:
 def write_lesson(
     vault: Vault,
     name: str,
-    entry: Entry | None = None,
+    entry: WholeEntry | None = None,
     seen: str | None = None,
     category: str = "",
     *,
@@ -76,7 +76,7 @@ def write_lesson(
         data = store.read(folder, id)
         proposal = draft.from_bytes(id, data)
         verb = "Add" if entry is None else "Change" if seen is None else "Add to"
-        subject = f"{verb} lesson: {entry['title'] if entry else proposal.title}"
+        subject = f"{verb} lesson: {entry.title if entry else proposal.title}"
         first = _before_writing(vault, proposal, entry, subject if commit else "")
         if entry:
             path = _update(vault, proposal, entry, seen, first)
@@ -86,34 +86,33 @@ def write_lesson(
     return path
 
 
-def change_of(proposal: Proposal, entry: Entry) -> Change:
+def change_of(proposal: Proposal, entry: WholeEntry) -> Change:
     """Return the change that adds a proposal to a lesson; what that has already is not added.
 
     A change made for this lesson goes before the sections that a learned one ends with. Anything else
     goes to its end: the text below its title, its headings one level down.
     """
-    text, title = entry["text"], entry["title"]
-    if proposal.changes == entry["id"]:
+    text, title = entry.text, entry.title
+    if proposal.changes == entry.id:
         is_there = proposal.only_prompts or proposal.text in text
         after = text if is_there else passages.with_items(text, proposal.text)
     else:
         is_other = draft.words(proposal.title) != draft.words(title)
         more = f"{f'## {proposal.title}' if is_other else ''}\n\n{_lowered(proposal.text)}".strip()
         after = text if more in text else f"{text.rstrip()}\n\n{more}".strip()
-    fires_on = _united(entry["fires_on"], _without(proposal.fires_on, entry.get("silent_on")))
+    fires_on = _united(entry.fires_on, _without(proposal.fires_on, entry.silent_on))
     silent_on = _without(proposal.silent_on, fires_on)
-    errors = _without(proposal.fires_on_error, entry.get("silent_on_error"))
+    errors = _without(proposal.fires_on_error, entry.silent_on_error)
     lists = {
-        "tags": _united(entry["tags"], proposal.tags),
+        "tags": _united(entry.tags, proposal.tags),
         "fires_on": fires_on,
-        "silent_on": _united(entry.get("silent_on"), silent_on),
-        "fires_on_error": _united(entry.get("fires_on_error"), errors),
+        "silent_on": _united(entry.silent_on, silent_on),
+        "fires_on_error": _united(entry.fires_on_error, errors),
     }
-    had: Mapping[str, Any] = entry
-    new = {name: texts[len(had.get(name) or ()) :] for name, texts in lists.items()}
+    new = {name: texts[len(getattr(entry, name)) :] for name, texts in lists.items()}
     shown = [f"{name}: {each}\n" for name, texts in new.items() for each in texts]
     old, now = (f"# {title}\n\n{each}\n".splitlines(keepends=True) for each in (text, after))
-    diff = difflib.unified_diff(old, [*shown, *now], entry["path"], entry["path"])
+    diff = difflib.unified_diff(old, [*shown, *now], entry.path, entry.path)
     return Change(
         text=after,
         lists={name: lists[name] for name in lists if new[name]},
@@ -132,16 +131,16 @@ def _united(own: Sequence[str] | None, more: Sequence[str]) -> tuple[str, ...]:
 
 
 def _update(
-    vault: Vault, proposal: Proposal, entry: Entry, seen: str | None, first: add.First
+    vault: Vault, proposal: Proposal, entry: WholeEntry, seen: str | None, first: add.First
 ) -> Path:
     """Write a change into its lesson."""
     change = change_of(proposal, entry)
     if seen is not None and change.before != seen:
-        message = f"{entry['id']} was saved since its change was shown; it was left as it is"
+        message = f"{entry.id} was saved since its change was shown; it was left as it is"
         raise ChangedError(message, "look at it again, and then merge")
     return update.write(
         vault,
-        entry["id"],
+        entry.id,
         text=change.text,
         **change.lists,
         shown=entry,
@@ -179,7 +178,7 @@ def _lowered(text: str) -> str:
 
 
 def _before_writing(
-    vault: Vault, proposal: Proposal, entry: Entry | None, subject: str
+    vault: Vault, proposal: Proposal, entry: WholeEntry | None, subject: str
 ) -> add.First:
     """Return what releases a lesson for agents and, with a `subject`, commits it, before it is written.
 
@@ -188,7 +187,7 @@ def _before_writing(
 
     def first(path: Path, data: bytes) -> None:
         until = check.withheld(str(path.relative_to(vault.lessons_dir)), data).until
-        if until and not (entry and entry["withheld"]):
+        if until and not (entry and entry.withheld):
             ownership.add(vault.config.home, until)
         if subject:
             _commit(vault, str(path.relative_to(vault.root)), data, subject, proposal)

@@ -9,10 +9,10 @@ lesson; with a quote or prompt in common 29 (and 5 others), of one session 22 (a
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vault_index.proposals import draft
 
@@ -48,16 +48,41 @@ class Fingerprint:
     is_draft: bool = False
 
 
-def create(proposal: Proposal, compared: Mapping[str, Any], at: str = "") -> Fingerprint:
-    """Return the fingerprint of a proposal. `compared` is what `similarity.compare` returned, if any."""
+Like = tuple[str, str, float]  # the id, title and likeness of a lesson
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A draft beside the lessons and the rejected proposals of a vault; empty where there is no index.
+
+    `same` is the id and title of a lesson that has this text; `near` are lessons like it, the most like
+    first; `nearest` is the first however little it is like it, `closest` the first five. `categories`
+    are those of all lessons and of the taxonomy.
+    """
+
+    same: tuple[str, str] | None = None
+    near: tuple[Like, ...] = ()
+    nearest: Like | None = None
+    closest: tuple[Like, ...] = ()
+    categories: tuple[str, ...] = ()
+    rejected: bool = False
+    embedder: str = ""
+    vector: str = ""
+
+
+NOT_COMPARED = Comparison()
+
+
+def create(proposal: Proposal, compared: Comparison = NOT_COMPARED, at: str = "") -> Fingerprint:
+    """Return the fingerprint of a proposal."""
     spoken = map(draft.words, (*proposal.quotes, *proposal.fires_on))
     evidence = [" ".join(words) for words in spoken if len(words) >= MIN_EVIDENCE_WORDS]
     return Fingerprint(
         id=proposal.id,
         at=at,
         words=hashes(draft.words(f"{proposal.title} {proposal.text}")),
-        embedder=str(compared.get("embedder") or ""),
-        vector=str(compared.get("vector") or ""),
+        embedder=compared.embedder,
+        vector=compared.vector,
         evidence=hashes(evidence),
         session=proposal.session,
         is_draft=proposal.is_draft,

@@ -15,9 +15,10 @@ from vault_index.errors import ChangedError, CheckError, ProposalsFullError
 from vault_index.lesson import category, edits
 from vault_index.proposals import draft, fingerprint, store
 from vault_index.proposals.draft import Proposal
+from vault_index.proposals.fingerprint import NOT_COMPARED, Comparison
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection
 
     from vault_index.vault import Vault
 
@@ -35,20 +36,21 @@ def checked(proposal: Proposal, categories: Collection[str] = ()) -> Proposal:
     return _checked(proposal, draft.to_bytes(proposal), categories, kept, hint)
 
 
-def propose(vault: Vault, proposal: Proposal, compared: Mapping[str, Any]) -> dict[str, Any]:
+def propose(
+    vault: Vault, proposal: Proposal, compared: Comparison = NOT_COMPARED
+) -> dict[str, Any]:
     """Keep a proposal that was checked, unless it is there in another form: its `status`.
 
-    `compared` is what `similarity.compare` returned, empty where there was no index to ask. Raises
-    ProposalsFullError, WriteError.
+    Raises ProposalsFullError, WriteError.
     """
-    near = [list(each) for each in compared.get("near") or ()]
+    near = [list(each) for each in compared.near]
     answer: dict[str, Any] = {"id": proposal.id, "title": proposal.title, "near": near}
     answer |= {"findings": list(proposal.findings), "file": ""}
-    if compared.get("same"):
-        return {**answer, "status": IS_LESSON, "near": [[*compared["same"], 1.0]]}
+    if compared.same:
+        return {**answer, "status": IS_LESSON, "near": [[*compared.same, 1.0]]}
     own = replace(fingerprint.create(proposal, compared), vector="")
     with store.hold(vault) as folder:
-        if compared.get("rejected") or fingerprint.find_same(own, store.rejected(vault)):
+        if compared.rejected or fingerprint.find_same(own, store.rejected(vault)):
             return {**answer, "status": REJECTED}
         ids = store.ids(folder)
         if proposal.id in ids:
@@ -121,8 +123,8 @@ def edit(
     return proposal
 
 
-def reject(vault: Vault, name: str, compared: Mapping[str, Any]) -> Proposal:
-    """Remove a proposal and keep what recognises it. `compared` is what `similarity.compare` returned.
+def reject(vault: Vault, name: str, compared: Comparison) -> Proposal:
+    """Remove a proposal and keep what recognises it.
 
     Nothing is kept of a file that cannot be read.
     """

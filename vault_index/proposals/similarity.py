@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import EmbedderError
@@ -17,8 +18,9 @@ from vault_index.index import rows
 from vault_index.lesson.category import prefixes
 from vault_index.lesson.parse import Lesson
 from vault_index.proposals import draft, fingerprint, store
+from vault_index.proposals.fingerprint import Comparison
 from vault_index.search import entries, evidence, floor, query, scoring, taught, unindexed
-from vault_index.search.query import Query
+from vault_index.search.hit import Query
 from vault_index.search.scoring import PIECE_WEIGHT
 from vault_index.store import filters
 from vault_index.text.words import searched_words, stem_of
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from vault_index.proposals.draft import Proposal
-    from vault_index.search.hit import Hit
     from vault_index.store.reader import Reader
     from vault_index.store.schema import LessonRow
     from vault_index.vault import Vault
@@ -38,13 +39,10 @@ MAX_LIKE = 3
 PATH = "proposal.md"
 
 
-def compare(vault: Vault, proposal: Proposal, without: str = "") -> dict[str, Any]:
+def compare(vault: Vault, proposal: Proposal, without: str = "") -> Comparison:
     """Compare a proposal with the lessons in the index and the rejected proposals of a vault.
 
-    Return `same`, the [id, title] of a lesson that has this text, or None; `near`, lessons as
-    [id, title, likeness], the most like first; `nearest`, the first lesson however little it is like
-    it, or None; `closest`, the first five; `rejected`; the `categories` of all lessons and of the
-    taxonomy; and `embedder` and `vector`, "" without. `without` is the id of a lesson that is left out.
+    `without` is the id of a lesson that is left out.
     """
     title, text = proposal.title, proposal.text
     beginning = rows.of_lesson(Lesson("", PATH, title, text), PATH, None)[:1]
@@ -58,26 +56,24 @@ def compare(vault: Vault, proposal: Proposal, without: str = "") -> dict[str, An
             continue
         is_same = draft.id_of(row["title"], row["text"]) == id
         if is_same or (is_long and said in " ".join(draft.words(row["text"]))):
-            same = [row["lesson_id"], row["title"]]
+            same = row["lesson_id"], row["title"]
         other = fingerprint.hashes(draft.words(f"{row['title']} {row['text']}"))
         alike = fingerprint.words_in_common(own, other)
         is_near = alike >= fingerprint.SAME_WORDS or cosine >= taught.DUPLICATE_COSINE
-        every.append(([row["lesson_id"], row["title"], round(max(alike, cosine), 3)], is_near))
+        every.append(((row["lesson_id"], row["title"], round(max(alike, cosine), 3)), is_near))
     every.sort(key=lambda each: (-each[0][2], each[0][0]))
-    seen = {"embedder": "", "vector": ""}
-    if vector is not None:
-        seen = {"embedder": vault.open_index().embedder, "vector": fingerprint.pack(vector)}
-    rejected = store.rejected(vault)
     planned = (prefix for path in vault.config.taxonomy for prefix in prefixes(path))
-    return {
-        "same": same,
-        "near": [lesson for lesson, is_near in every if is_near][:MAX_LIKE],
-        "nearest": every[0][0] if every else None,
-        "closest": [lesson for lesson, _ in every[:CANDIDATES]],
-        "categories": sorted({*entries.categories(vault), *planned}),
-        "rejected": bool(fingerprint.find_same(fingerprint.create(proposal, seen), rejected)),
-        **seen,
-    }
+    compared = Comparison(
+        same=same,
+        near=tuple(lesson for lesson, is_near in every if is_near)[:MAX_LIKE],
+        nearest=every[0][0] if every else None,
+        closest=tuple(lesson for lesson, _ in every[:CANDIDATES]),
+        categories=tuple(sorted({*entries.categories(vault), *planned})),
+        embedder=vault.open_index().embedder if vector is not None else "",
+        vector=fingerprint.pack(vector) if vector is not None else "",
+    )
+    same_as = fingerprint.find_same(fingerprint.create(proposal, compared), store.rejected(vault))
+    return replace(compared, rejected=same_as is not None)
 
 
 def _vectors(vault: Vault, pieces: Sequence[LessonRow]) -> Sequence[np.ndarray]:
@@ -112,13 +108,31 @@ BESIDE = 4  # the best lessons of a prompt, beside which the draft has a place
 SAMPLE = 500  # lessons that say how long one is
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The best lesson that a prompt finds, and whether its score is above the floor."""
+
+    id: str
+    title: str
+    score: float
+    is_above: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What a prompt finds `now`, and whether it `finds` a draft untaught."""
+
+    prompt: str
+    now: Found | None
+    finds: bool
+
+
 def outlook(
     vault: Vault, lesson: Lesson, prompts: Sequence[str], changes: str = ""
-) -> list[dict[str, Any]]:
-    """Return for each `prompt` what it finds `now`, and whether it `finds` the draft untaught.
+) -> list[Outlook]:
+    """Return the outlook for each prompt of a draft.
 
-    `now` is the best lesson as `id`, `title`, `score` and `is_above` the floor, or None. `changes` is
-    the id of a lesson in whose place the draft comes.
+    `changes` is the id of a lesson in whose place the draft comes.
     """
     if not prompts:
         return []
@@ -129,15 +143,11 @@ def outlook(
         least = floors.line if floors else None
         others = [hit.base for hit in results.hits if hit.lesson_id != changes]
         finds = least is None or evidence.reason_of(drafted.score(prompt), others) >= least
-        now = _as_json(results.hits[0], least) if results.hits else None
-        answers.append({"prompt": prompt, "now": now, "finds": finds})
+        best = results.hits[0] if results.hits else None
+        score = round(best.relevance, 3) if best else 0.0
+        now = Found(best.id, best.title, score, best.is_above(least)) if best else None
+        answers.append(Outlook(prompt, now, finds))
     return answers
-
-
-def _as_json(hit: Hit, least: float | None) -> dict[str, Any]:
-    score = round(hit.relevance, 3)
-    values = {"id": hit.lesson_id, "title": hit.title, "score": score}
-    return values | {"is_above": hit.is_above(least)}
 
 
 class _Draft:

@@ -16,8 +16,8 @@ from vault_index.hotpath import chatter
 from vault_index.recall import allowed, block
 from vault_index.search import above, floor, unindexed
 from vault_index.search.floor import COMPANION_SHARE
-from vault_index.search.hit import Hit
-from vault_index.search.query import Query, is_understood
+from vault_index.search.hit import Hit, Query
+from vault_index.search.query import is_understood
 from vault_index.store import filters
 
 if TYPE_CHECKING:

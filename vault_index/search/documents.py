@@ -65,21 +65,28 @@ def courses(vault: Vault) -> list[Document]:
     return sorted(kept, key=lambda place: (place.title.lower(), place.path))
 
 
-def count(vault: Vault, today: date) -> dict[str, int]:
-    """Count `lessons`, `documents`, `categories`, and the lessons that came `lately`.
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """How much a vault holds, and how many lessons came `lately`."""
 
-    Raises IndexStateError without an index.
-    """
+    lessons: int
+    documents: int
+    categories: int
+    lately: int
+
+
+def count(vault: Vault, today: date) -> Overview:
+    """Count what a vault holds. Raises IndexStateError without an index."""
     store = vault.open_index().store
     lessons = store.rows(("created_at", "updated_at"), filters.WHOLE)
     dates = [row["created_at"] or row["updated_at"] for row in lessons]
     filed = category.counts([each] for each in store.tally("categories", filters.WHOLE))
-    return {
-        "lessons": len(lessons),
-        "documents": sum(each.kind == DOCUMENT for each in places(vault)),
-        "categories": len(filed),
-        "lately": sum(day is not None and today - LATELY <= day.date() <= today for day in dates),
-    }
+    return Overview(
+        lessons=len(lessons),
+        documents=sum(each.kind == DOCUMENT for each in places(vault)),
+        categories=len(filed),
+        lately=sum(day is not None and today - LATELY <= day.date() <= today for day in dates),
+    )
 
 
 def state(vault: Vault) -> dict[str, Any]:

@@ -6,13 +6,15 @@ Functions that ask the index raise IndexStateError without one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 from vault_index import files
 from vault_index.errors import VaultError
 from vault_index.lesson import file, parse, passages
 from vault_index.lesson.category import CategoryPath, checked, counts, normalise, own_counts
+from vault_index.search.hit import Entry, Named, Relation, WholeEntry
 from vault_index.store import filters
 from vault_index.text.blocks import composed
 
@@ -80,51 +82,6 @@ def _begins(name: str, wanted: str) -> bool:
     return any(end.startswith(wanted) and "/" not in end[len(wanted) :] for end in ends)
 
 
-_TAUGHT = ("fires_on", "silent_on", "fires_on_error", "silent_on_error", "applies_to")
-_COLUMNS = (
-    *(
-        "lesson_id",
-        "path",
-        "title",
-        "aliases",
-        "document",
-        "categories",
-        "filed_by",
-        "tags",
-        "type",
-    ),
-    *("confidence", "created_at", "updated_at", "author", "link", "withheld"),
-)
-_WHOLE = (*_COLUMNS, "text", "file_hash", *_TAUGHT)
-
-
-class Entry(TypedDict, total=False):
-    """A lesson as the index has it; `text`, `fires_on` and `silent_on` only from `entry`."""
-
-    id: str
-    path: str  # from the vault's root
-    title: str
-    aliases: list[str]  # other titles
-    document: str  # the title of the file that it is a section of; its own if of none
-    categories: list[CategoryPath]
-    filed_by: str  # who says so: author | folder | classifier | nobody
-    tags: list[str]
-    type: str
-    confidence: int  # 1..5
-    created_at: datetime | None
-    updated_at: datetime | None  # of the last commit
-    author: str
-    link: str
-    withheld: str  # why hooks leave it out: an error in its file; "" otherwise
-    text: str
-    file_hash: str  # of the file that all this was read from; only from `entry`
-    fires_on: list[str]
-    silent_on: list[str]
-    fires_on_error: list[str]
-    silent_on_error: list[str]
-    applies_to: list[str]
-
-
 class Selection(TypedDict, total=False):
     """A choice of lessons, their order, and how many."""
 
@@ -148,62 +105,61 @@ def entries(vault: Vault, **chosen: Unpack[Selection]) -> list[Entry]:
     if order not in ORDERS:
         raise VaultError(f"cannot sort by {order!r}", f"choose one of {', '.join(ORDERS)}")
     path = checked(category) if category else ""
-    known = _lessons(vault, _COLUMNS, filters.below([path]) if path else None)
+    known = _lessons(vault, Entry, filters.below([path]) if path else None)
     moment = datetime.fromisoformat(since) if since else None
     related_to = chosen.get("related_to")
     related = around(vault, related_to) if related_to else ()
 
     def is_wanted(lesson: Entry) -> bool:
         return (
-            (not tag or tag.lower() in map(str.lower, lesson["tags"]))
-            and (not type or lesson["type"] == type)
+            (not tag or tag.lower() in map(str.lower, lesson.tags))
+            and (not type or lesson.type == type)
             and (not moment or _last(lesson) >= moment)
-            and (not related_to or lesson["id"] in related)
+            and (not related_to or lesson.id in related)
         )
 
     return sorted(filter(is_wanted, known), key=_ORDERS[order])[: chosen.get("limit")]
 
 
 def _last(entry: Entry) -> datetime:
-    times = [time for time in (entry["created_at"], entry["updated_at"]) if time]
+    times = [time for time in (entry.created_at, entry.updated_at) if time]
     return max(times, default=datetime.now(UTC))
 
 
 _ORDERS: dict[str, Callable[[Entry], Any]] = {
-    "id": lambda lesson: lesson["id"],
-    "title": lambda lesson: (lesson["title"].lower(), lesson["id"]),
-    "created": lambda lesson: -(lesson["created_at"].timestamp() if lesson["created_at"] else 0.0),
+    "id": lambda lesson: lesson.id,
+    "title": lambda lesson: (lesson.title.lower(), lesson.id),
+    "created": lambda lesson: -(lesson.created_at.timestamp() if lesson.created_at else 0.0),
     "updated": lambda lesson: -_last(lesson).timestamp(),
-    "confidence": lambda lesson: -lesson["confidence"],
+    "confidence": lambda lesson: -lesson.confidence,
 }
 ORDERS = tuple(_ORDERS)
 
 
-def entry(vault: Vault, name: str, *, beginnings: bool = False) -> Entry:
+def entry(vault: Vault, name: str, *, beginnings: bool = False) -> WholeEntry:
     """Return one lesson with its text, by id, by path, or by the end of either.
 
     With `beginnings` the beginning of an end is enough. Raises VaultError unless exactly one matches.
     """
-    lesson = named(name, _lessons(vault, _COLUMNS), beginnings=beginnings)
-    where = filters.wholes_of([lesson["id"]])
-    return _lessons(vault, _WHOLE, where)[0]
+    lesson = named(name, _lessons(vault, Entry), beginnings=beginnings)
+    return _lessons(vault, WholeEntry, filters.wholes_of([lesson.id]))[0]
 
 
-def entry_or_near(vault: Vault, name: str) -> tuple[Entry | None, list[tuple[str, str]]]:
-    """Return one lesson with its text as `entry` does; for no lesson or several, None and (id, title)s.
+def entry_or_near(vault: Vault, name: str) -> tuple[WholeEntry | None, tuple[Named, ...]]:
+    """Return one lesson with its text as `entry` does; for no lesson or several None and the nearest.
 
     These are the lessons that are called so, else those that are written most like it, without
     withheld ones.
     """
-    whole = _lessons(vault, _WHOLE, filters.wholes_of([name]))
+    whole = _lessons(vault, WholeEntry, filters.wholes_of([name]))
     if whole:  # the whole id: no need to read the others
-        return whole[0], []
-    listed = _lessons(vault, ("lesson_id", "path", "title"), filters.FOR_AGENTS)
-    titles = {each["id"]: each["title"] for each in listed}
-    matching = matches(name, {each["id"]: each["path"] for each in listed}, beginnings=True)
+        return whole[0], ()
+    listed = {row["lesson_id"]: row for row in _rows(vault, ("path", "title"), filters.FOR_AGENTS)}
+    matching = matches(name, {id: row["path"] for id, row in listed.items()}, beginnings=True)
     if len(matching) == 1:
-        return _lessons(vault, _WHOLE, filters.wholes_of(matching))[0], []
-    return None, [(id, titles[id]) for id in matching[:SHOWN] or near(name, titles)]
+        return _lessons(vault, WholeEntry, filters.wholes_of(matching))[0], ()
+    ids = matching[:SHOWN] or near(name, listed)
+    return None, tuple(Named(id, listed[id]["title"]) for id in ids)
 
 
 def named(name: str, known: Sequence[Entry], *, beginnings: bool = False) -> Entry:
@@ -212,15 +168,15 @@ def named(name: str, known: Sequence[Entry], *, beginnings: bool = False) -> Ent
     With `beginnings` the beginning of an end is enough, as people type it. Raises VaultError unless
     exactly one matches: it lists the nearest ids, or some of several.
     """
-    by_id = {lesson["id"]: lesson for lesson in known}
+    by_id = {lesson.id: lesson for lesson in known}
     titled = [
         lesson
         for lesson in known
-        if name.casefold() in map(str.casefold, (lesson["title"], *(lesson["aliases"] or ())))
+        if name.casefold() in map(str.casefold, (lesson.title, *lesson.aliases))
     ]
     if name not in by_id and len(titled) == 1:
         return titled[0]
-    paths = {id: lesson["path"] for id, lesson in by_id.items()}
+    paths = {id: lesson.path for id, lesson in by_id.items()}
     matching = matches(name, paths, beginnings=beginnings)
     if len(matching) == 1:
         return by_id[matching[0]]
@@ -232,23 +188,26 @@ def named(name: str, known: Sequence[Entry], *, beginnings: bool = False) -> Ent
     raise VaultError(f"no lesson {name!r}{meant}", "see their ids with `lessons list`")
 
 
-def content(vault: Vault, entry: Entry, *, unchanged: bool = False) -> bytes:
+def content(vault: Vault, entry: WholeEntry, *, unchanged: bool = False) -> bytes:
     """Read the file of a lesson that is to be changed or deleted: still the lesson of this entry.
 
     Raises VaultError if the file now has another lesson in its place: of another title and text or,
     where it must be `unchanged`, either. LessonError if it does not parse.
     """
-    data = files.read_file(vault.root / entry["path"])
-    if file.hash_of_file(data) == entry.get("file_hash"):
+    data = files.read_file(vault.root / entry.path)
+    if file.hash_of_file(data) == entry.file_hash:
         return data
-    below = entry["path"].partition("/")[2]
+    below = entry.path.partition("/")[2]
     now = next(iter(_in_file(entry, data, below)), None)
-    if now is None and "#" in entry["id"]:
+    if now is None and "#" in entry.id:
         return data  # the caller looks for the section and reports that it is gone
-    same = [now is not None and getattr(now, key) == entry[key] for key in ("title", "text")]
+    same = [
+        now is not None and now.title == entry.title,
+        now is not None and now.text == entry.text,
+    ]
     if not (all(same) if unchanged else any(same)):
-        hint = f"look at it again: `lessons show {entry['id']}`"
-        raise VaultError(f"{entry['path']} changed; {entry['id']} is not what it was", hint)
+        hint = f"look at it again: `lessons show {entry.id}`"
+        raise VaultError(f"{entry.path} changed; {entry.id} is not what it was", hint)
     return data
 
 
@@ -262,7 +221,7 @@ def _in_file(entry: Entry, data: bytes, path: str) -> list[Lesson]:
     return [
         lesson
         for lesson, slug in slugs
-        if entry["id"] in (lesson.id, f"{whole}#{slug}" if slug else whole)
+        if entry.id in (lesson.id, f"{whole}#{slug}" if slug else whole)
     ]
 
 
@@ -272,8 +231,8 @@ def categories(vault: Vault, *, own: bool = False) -> dict[CategoryPath, int]:
     `own` counts those of the category itself only. A lesson counts once in each of its categories,
     also in proposed ones.
     """
-    filed = [lesson["categories"] for lesson in _lessons(vault, ("lesson_id", "categories"))]
-    return own_counts(filed) if own else counts(filed)
+    every = [row["categories"] for row in _rows(vault, ("categories",))]
+    return own_counts(every) if own else counts(every)
 
 
 def refuse_unknown(vault: Vault, names: Iterable[str]) -> None:
@@ -294,8 +253,8 @@ def filed(vault: Vault, ids: Sequence[str]) -> dict[str, list[CategoryPath]]:
     """Return the categories of those lessons among `ids` that there are, also proposed ones."""
     if not ids:
         return {}
-    rows = _lessons(vault, ("lesson_id", "categories"), filters.wholes_of(ids))
-    return {row["id"]: list(row["categories"] or ()) for row in rows}
+    rows = _rows(vault, ("categories",), filters.wholes_of(ids))
+    return {row["lesson_id"]: list(row["categories"] or ()) for row in rows}
 
 
 def withheld(vault: Vault) -> dict[str, str]:
@@ -306,10 +265,25 @@ def withheld(vault: Vault) -> dict[str, str]:
     return {str(row["path"]): str(row["withheld"]) for row in rows}
 
 
-def _lessons(vault: Vault, columns: tuple[str, ...], where: str | None = None) -> list[Entry]:
-    rows = vault.open_index().store.rows(columns, filters.all_of(filters.WHOLE, where))
-    lessons: list[Any] = [{"id": row.pop("lesson_id"), **row} for row in rows]
-    return sorted(lessons, key=lambda lesson: str(lesson["id"]))
+_Kind = TypeVar("_Kind", bound=Entry)
+
+
+def _lessons(vault: Vault, kind: type[_Kind], where: str | None = None) -> list[_Kind]:
+    """Return the lessons as entries of a kind, by id."""
+    columns = [each.name for each in fields(kind)][1:]
+    lists = [each.name for each in fields(kind) if str(each.type).startswith("tuple")]
+    entries = []
+    for row in _rows(vault, columns, where):
+        for name in lists:
+            row[name] = tuple(row[name] or ())
+        entries.append(kind(id=row.pop("lesson_id"), **row))
+    return entries
+
+
+def _rows(vault: Vault, columns: Iterable[str], where: str | None = None) -> list[dict[str, Any]]:
+    wholes = filters.all_of(filters.WHOLE, where)
+    rows = vault.open_index().store.rows(("lesson_id", *columns), wholes)
+    return sorted(rows, key=lambda row: str(row["lesson_id"]))
 
 
 # Relations: what a lesson names under `## Related`, and the lessons that name it there.
@@ -317,39 +291,39 @@ def _lessons(vault: Vault, columns: tuple[str, ...], where: str | None = None) -
 _INVERSE = {passages.SUPERSEDES: "superseded by", "prerequisite": "prerequisite of"}
 
 
-def related(vault: Vault, entry: Entry, *, both: bool = False) -> list[dict[str, str]]:
-    """Return what a lesson is related to: `kind`, `name` as written, and the `id` of that lesson or "".
+def related(vault: Vault, entry: WholeEntry, *, both: bool = False) -> list[Relation]:
+    """Return what a lesson is related to.
 
     A name is the id, the end of the id or the whole title of a lesson; else it is a subject. With
     `both`, the lessons follow that name this one, but for withheld ones: with its kind from here.
     """
-    links = passages.related_of(entry.get("text", ""))
+    links = passages.related_of(entry.text)
     if not (links or both):
         return []
     known = entries(vault)
-    named_here = [{"kind": kind, "name": name, "id": _id_of(name, known)} for kind, name in links]
+    named_here = [Relation(kind, name, _id_of(name, known)) for kind, name in links]
     return [*named_here, *(_naming(vault, entry, known) if both else ())]
 
 
 def around(vault: Vault, name: str) -> list[str]:
     """Return the ids of the lessons that one names, and of those that name it. Raises as `entry` does."""
     links = related(vault, entry(vault, name, beginnings=True), both=True)
-    return sorted({link["id"] for link in links if link["id"]})
+    return sorted({link.id for link in links if link.id})
 
 
-def _naming(vault: Vault, entry: Entry, known: Sequence[Entry]) -> Iterator[dict[str, str]]:
+def _naming(vault: Vault, entry: Entry, known: Sequence[Entry]) -> Iterator[Relation]:
     where = filters.all_of(filters.WHOLE, filters.FOR_AGENTS, filters.RELATED)
-    title, path = entry["title"].casefold(), {entry["id"]: entry["path"]}
+    title, path = entry.title.casefold(), {entry.id: entry.path}
     for row in vault.open_index().store.rows(("lesson_id", "text"), where):
         for kind, name in passages.related_of(row["text"]):
             may_mean = name.casefold() == title or matches(name, path)
-            if may_mean and _id_of(name, known) == entry["id"]:
+            if may_mean and _id_of(name, known) == entry.id:
                 id = str(row["lesson_id"])
-                yield {"kind": _INVERSE.get(kind, kind), "name": id, "id": id}
+                yield Relation(_INVERSE.get(kind, kind), id, id)
 
 
 def _id_of(name: str, known: Sequence[Entry]) -> str:
     try:
-        return named(name, known)["id"]
+        return named(name, known).id
     except VaultError:
         return ""

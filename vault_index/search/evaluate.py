@@ -17,7 +17,7 @@ from vault_index.errors import VaultError
 from vault_index.hotpath import chatter
 from vault_index.search import entries, failures, floor, query
 from vault_index.search.fitted import Floors
-from vault_index.search.query import Query
+from vault_index.search.hit import Query
 from vault_index.text import failure
 from vault_index.text.failure import Failure
 
@@ -136,7 +136,7 @@ def measure(
     With `left_out`, lessons that the prompts name were taken out: a prompt without any left is an
     orphan. Raises IndexStateError without an index.
     """
-    ids = {lesson["id"] for lesson in entries.entries(vault)}
+    ids = {lesson.id for lesson in entries.entries(vault)}
     outcomes = []
     for number, prompt in enumerate(prompts, start=1):
         outcomes.append((_look_up if prompt.failed else _look)(vault, prompt))

@@ -18,8 +18,7 @@ from vault_index.hotpath import chatter
 from vault_index.search import above, evidence, fitted, query, scoring, unindexed
 from vault_index.search.fitted import Floors, has_outgrown, load, quantile, save
 from vault_index.search.fitted import foreign_prompts as foreign_prompts
-from vault_index.search.hit import below
-from vault_index.search.query import Query
+from vault_index.search.hit import LESSONS, Query, below
 from vault_index.search.scoring import FULL_TEXT_WEIGHT
 from vault_index.search.taught import DUPLICATE_COSINE, is_same
 from vault_index.store import filters
@@ -143,15 +142,15 @@ def with_above(
     A query that is narrowed to a document, or to what is about a lesson, is of this vault alone.
     """
     is_own = asked.within or asked.lesson is not None or asked.related_to or asked.offset
-    if is_own or query.LESSONS not in asked.kinds or not above.opened(vault):
+    if is_own or LESSONS not in asked.kinds or not above.opened(vault):
         return results
 
     def search(_: above.Above, other: Vault) -> above.Answer:
         reaching = lessons_above(other, asked)[0]
         return above.Answer(keep(other, reaching.hits), reaching.silenced)
 
-    skills = [hit for hit in results.hits if hit.kind != query.LESSONS]
-    own = [hit for hit in results.hits if hit.kind == query.LESSONS]
+    skills = [hit for hit in results.hits if hit.kind != LESSONS]
+    own = [hit for hit in results.hits if hit.kind == LESSONS]
     every = above.joined(vault, above.Answer(own, results.silenced), search)
     every.sort(key=lambda hit: -hit.shown_score)
     return replace(results, hits=[*every, *skills])

@@ -1,4 +1,7 @@
-"""A hit: a lesson or skill that answers a query, with the evidence for it."""
+"""What every door sees of a vault: a query, the hits that answer it, and a lesson as the index has it.
+
+It loads nothing heavy: who asks a watcher needs no more.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,61 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
+from vault_index.errors import VaultError
 from vault_index.lesson.category import DEFAULT_CONFIDENCE, marked
+from vault_index.store.filters import EVERYTHING, Filter
+from vault_index.text.blocks import composed
+
+# What to search for, and how: declared here once, for Python, the command line and every door.
+
+LESSONS, SKILLS = "lessons", "skills"
+OF_JOURNAL = ("prompt", "observation", "summary")
+KINDS = (LESSONS, SKILLS, *OF_JOURNAL)
+HITS = 5  # of a search that names no number, without one in the settings
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A text to search for, and what narrows the answer.
+
+    `categories` narrows to lessons in or below any of these paths, before the search; so does `within`,
+    the name of a document or category, misspelt or in part, with `lesson` the number of a lesson of that
+    document, and `filters`: tags, a type, a time. A search for skills sees those of the vault, of the
+    user and, if the vault knows it (`skills.register`), of the `project` that a folder is in.
+
+    In the journal `kinds` narrows to kinds of records, `project` is the name of one, `file` is a path,
+    the tail of one or a folder, and `concept` one of theirs; of `filters` it takes type and time.
+
+    Raises VaultError for a kind that does not exist.
+    """
+
+    text: str
+    k: int = 5  # hits of each kind, at most; a question of `api` has those of the settings for 0
+    categories: tuple[str, ...] = ()
+    within: str = ""
+    kinds: tuple[str, ...] = (LESSONS,)  # lessons | skills; prompt | observation | summary
+    filters: Filter = EVERYTHING
+    min_score: float | None = None  # hits that score less are left out
+    project: str = ""
+    explain: bool = False  # also return what was left out, and why
+    text_only: bool = False  # search full text alone
+    for_agent: bool = False  # without withheld lessons, and skills that only the user may call
+    file: str = ""  # of the journal: what a record read or changed
+    concept: str = ""  # of the journal
+    weighted: bool = False  # put lessons in order by the weights of the settings, if there are any
+    offset: int = 0  # lessons to pass over: a multiple of `k`, as pages are
+    floor: float | None = None  # hits with less reason to be injected are left out: `Hit.reason`
+    phrases: bool = False  # what is quoted in the text must stand in a lesson
+    lesson: int | None = None  # number of a lesson of the document `within`
+    related_to: str = ""  # the name of a lesson: only those that it names, or that name it
+
+    def __post_init__(self) -> None:
+        unknown = sorted(set(self.kinds) - set(KINDS))
+        if unknown:
+            message = f"there is nothing of kind {unknown[0]!r} here"
+            raise VaultError(message, f"choose among the kinds {', '.join(KINDS)}")
+        object.__setattr__(self, "text", composed(self.text))
+
 
 # The evidence that a lesson answers a prompt. How high it scores says less than how far it stands out
 # from those after it: a prompt of the vault's subject scores high for many. On half sets of four kinds,
@@ -20,6 +77,7 @@ from vault_index.lesson.category import DEFAULT_CONFIDENCE, marked
 SCORE, LEAD, COMMON = 0.4, 0.6, 0.08
 CONFIDENCE_STEP = 0.025  # confidence 5 or 1 moves a hit by 5%, among hits only
 KNEE = 0.6  # of a sum of evidence: what is beyond comes ever nearer to 1
+TERMS = ("vector", "full text", "confidence", "use")  # of the order by weights: see `query.order`
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +284,75 @@ class Recall:
     left_out: Mapping[str, str] = field(default_factory=dict)  # above the floor, by id: why
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A lesson as the index has it, without its text."""
+
+    id: str
+    path: str  # from the vault's root
+    title: str
+    aliases: tuple[str, ...] = ()  # other titles
+    document: str = ""  # the title of the file that it is a section of; its own if of none
+    categories: tuple[str, ...] = ()
+    filed_by: str = ""  # who says so: author | folder | classifier | nobody
+    tags: tuple[str, ...] = ()
+    type: str = ""
+    confidence: int = DEFAULT_CONFIDENCE  # 1..5
+    created_at: datetime | None = None
+    updated_at: datetime | None = None  # of the last commit
+    author: str = ""
+    link: str = ""
+    withheld: str = ""  # why hooks leave it out: an error in its file; "" otherwise
+
+    @property
+    def filed_under(self) -> tuple[str, ...]:
+        """The categories as they are shown: one that only the classifier proposes ends with "?"."""
+        return marked(self.categories, self.filed_by)
+
+    @property
+    def day(self) -> str:
+        """The day of its last commit, else the one on which it says that it was written, or ""."""
+        moment = self.updated_at or self.created_at
+        return f"{moment:%Y-%m-%d}" if moment else ""
+
+
+@dataclass(frozen=True, slots=True)
+class WholeEntry(Entry):
+    """A lesson with its text, and what was taught of it."""
+
+    text: str = ""
+    file_hash: str = ""  # of the file that all this was read from
+    fires_on: tuple[str, ...] = ()
+    silent_on: tuple[str, ...] = ()
+    fires_on_error: tuple[str, ...] = ()
+    silent_on_error: tuple[str, ...] = ()
+    applies_to: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A lesson by name."""
+
+    id: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Like(Named):
+    """A lesson that is like another: `likeness` is a cosine, None where there are no vectors."""
+
+    likeness: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """What a lesson is related to: of what `kind`, its `name` as written, and its `id` or ""."""
+
+    kind: str
+    name: str
+    id: str
+
+
 def rank_of(score: float, confidence: int) -> float:
     """Return what orders a lesson of this score and confidence among hits."""
     return score * (1 + CONFIDENCE_STEP * (confidence - DEFAULT_CONFIDENCE))
@@ -248,7 +375,7 @@ def percent_of(score: float) -> int:
     return max(0, min(99, round(100 * score)))
 
 
-_NOT_IN_JSON = (
+NOT_IN_JSON = (
     "lesson_id",
     "file_hash",
     "suggestible",
@@ -257,7 +384,7 @@ _NOT_IN_JSON = (
     "anchors",
     "changed",
 )
-_IN_JSON = [field.name for field in fields(Hit) if field.name not in _NOT_IN_JSON]
+_IN_JSON = [field.name for field in fields(Hit) if field.name not in NOT_IN_JSON]
 _AS_IN_LESSON = "lesson_id path confidence created_at updated_at".split()
 _AS_IN_SKILL = "path text file_hash withheld suggestible".split()
 _TEXTS = "title text type document link author file_hash withheld filed_by".split()

@@ -18,8 +18,8 @@ from vault_index.features import JournalTable
 from vault_index.journal import index
 from vault_index.journal.journal import Journal, open_index
 from vault_index.journal.record import Around, JournalHit, JournalHits
-from vault_index.search.hit import below
-from vault_index.search.query import OF_JOURNAL, Query, query_vector, searched
+from vault_index.search.hit import OF_JOURNAL, Query, below
+from vault_index.search.query import query_vector, searched
 from vault_index.search.scoring import Evidence, gather
 from vault_index.store import filters, moments
 from vault_index.store.reader import Reader

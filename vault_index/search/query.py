@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vault_index.embed.languages import TwoModels
 from vault_index.errors import EmbedderError, VaultError
@@ -16,12 +16,19 @@ from vault_index.index.skills import NOT_FOR, visible
 from vault_index.lesson import category
 from vault_index.lesson.file import hash_of
 from vault_index.search import documents, entries, evidence, scoring, taught, unindexed
-from vault_index.search.hit import Hit, below, first_of, percent_of
+from vault_index.search.hit import (
+    LESSONS,
+    SKILLS,
+    Hit,
+    Like,
+    Query,
+    below,
+    first_of,
+    percent_of,
+)
 from vault_index.store import filters, injections, schema
-from vault_index.store.filters import EVERYTHING, Filter
 from vault_index.store.manifest import NO_EMBEDDER
 from vault_index.store.reader import Reader
-from vault_index.text.blocks import composed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,59 +37,8 @@ if TYPE_CHECKING:
     from vault_index.embed import Embedder
     from vault_index.journal.journal import Journal, OpenJournal
     from vault_index.search.documents import Document
-    from vault_index.search.entries import Entry
+    from vault_index.search.hit import Entry
     from vault_index.vault import OpenIndex, Vault
-
-# What to search for, and how: declared here once, for Python, the command line and every door.
-
-LESSONS, SKILLS = "lessons", "skills"
-OF_JOURNAL = ("prompt", "observation", "summary")
-KINDS = (LESSONS, SKILLS, *OF_JOURNAL)
-HITS = 5  # of a search that names no number, without one in the settings
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """A text to search for, and what narrows the answer.
-
-    `categories` narrows to lessons in or below any of these paths, before the search; so does `within`,
-    the name of a document or category, misspelt or in part, with `lesson` the number of a lesson of that
-    document, and `filters`: tags, a type, a time. A search for skills sees those of the vault, of the
-    user and, if the vault knows it (`skills.register`), of the `project` that a folder is in.
-
-    In the journal `kinds` narrows to kinds of records, `project` is the name of one, `file` is a path,
-    the tail of one or a folder, and `concept` one of theirs; of `filters` it takes type and time.
-
-    Raises VaultError for a kind that does not exist.
-    """
-
-    text: str
-    k: int = 5  # hits of each kind, at most; a question of `api` has those of the settings for 0
-    categories: tuple[str, ...] = ()
-    within: str = ""
-    kinds: tuple[str, ...] = (LESSONS,)  # lessons | skills; prompt | observation | summary
-    filters: Filter = EVERYTHING
-    min_score: float | None = None  # hits that score less are left out
-    project: str = ""
-    explain: bool = False  # also return what was left out, and why
-    text_only: bool = False  # search full text alone
-    for_agent: bool = False  # without withheld lessons, and skills that only the user may call
-    file: str = ""  # of the journal: what a record read or changed
-    concept: str = ""  # of the journal
-    weighted: bool = False  # put lessons in order by the weights of the settings, if there are any
-    offset: int = 0  # lessons to pass over: a multiple of `k`, as pages are
-    floor: float | None = None  # hits with less reason to be injected are left out: `Hit.reason`
-    phrases: bool = False  # what is quoted in the text must stand in a lesson
-    lesson: int | None = None  # number of a lesson of the document `within`
-    related_to: str = ""  # the name of a lesson: only those that it names, or that name it
-
-    def __post_init__(self) -> None:
-        unknown = sorted(set(self.kinds) - set(KINDS))
-        if unknown:
-            message = f"there is nothing of kind {unknown[0]!r} here"
-            raise VaultError(message, f"choose among the kinds {', '.join(KINDS)}")
-        object.__setattr__(self, "text", composed(self.text))
-
 
 # Search by fixed weights, for those who want it: `[search] weights = "60/30/5/5"`.
 #
@@ -101,7 +57,6 @@ class Query:
 # without vectors so does a search.
 
 POOL = 200  # candidates
-TERMS = ("vector", "full text", "confidence", "use")
 MAX_CONFIDENCE = 5
 
 
@@ -191,24 +146,22 @@ def find(
     return every_kind(vault, query).hits
 
 
-def nearest(vault: Vault, entry: Entry, most: int) -> list[dict[str, Any]]:
-    """List the lessons that are most like one, without withheld ones: `id`, `title`, `likeness`.
+def nearest(vault: Vault, entry: Entry, most: int) -> list[Like]:
+    """List the lessons that are most like one, without withheld ones.
 
-    The likeness is a cosine. Without an embedder it is None, and the words of the title decide.
+    Without an embedder the words of the title decide.
     """
-    vector = vault.open_index().store.of_lessons([entry["id"]]).get(entry["id"])
+    vector = vault.open_index().store.of_lessons([entry.id]).get(entry.id)
     if vector is None:
-        asked = Query(entry["title"], most + 1, for_agent=True, text_only=True)
-        hits = run(vault, asked).hits
-        alike: list[dict[str, Any]]
-        alike = [{"id": hit.lesson_id, "title": hit.title, "likeness": None} for hit in hits]
+        asked = Query(entry.title, most + 1, for_agent=True, text_only=True)
+        alike = [Like(hit.lesson_id, hit.title, None) for hit in run(vault, asked).hits]
     else:
         alike = [
-            {"id": row["lesson_id"], "title": row["title"], "likeness": likeness}
+            Like(row["lesson_id"], row["title"], likeness)
             for likeness, row in taught.nearest(vault, vector, -1.0)
             if not row["withheld"]
         ]
-    return [each for each in alike if each["id"] != entry["id"]][:most]
+    return [each for each in alike if each.id != entry.id][:most]
 
 
 def every_kind(vault: Vault, query: Query) -> Results:

@@ -6,7 +6,8 @@ import itertools
 import os
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from vault_index import files, git
 from vault_index.errors import GitError, LessonError, VaultError
 from vault_index.hotpath import index_files
 from vault_index.lesson import parse
+from vault_index.search.hit import WholeEntry
 from vault_index.store import ownership
 from vault_index.vault import Vault, printable, shown
 
@@ -105,9 +107,10 @@ def _section(content: bytes, path: str, slug: str) -> tuple[str, str] | None:
 
 def signed(vault: Vault, commit: str, answer: Any) -> Any:
     """Return an answer of `at` in which a lesson has its author and date of that commit."""
-    entry = isinstance(answer, dict) and answer.get("entry")
-    if entry and (change := git.last_change(vault.root, entry["path"], commit)):
-        entry["author"], entry["updated_at"] = change
+    is_lesson = isinstance(answer, WholeEntry)
+    if is_lesson and (change := git.last_change(vault.root, answer.path, commit)):
+        author, when = change
+        return replace(answer, author=author, updated_at=datetime.fromisoformat(when))
     return answer
 
 

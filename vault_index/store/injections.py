@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -164,12 +164,27 @@ def records(
     return found
 
 
-def total(home: Path, root: Path, chosen: Chosen = Chosen()) -> dict[str, Any]:
-    """Sum up the records that are wanted: prompts since the first one, and failed commands.
+@dataclass(frozen=True, slots=True)
+class Total:
+    """The sum of records: prompts since the first one, and failed commands.
 
-    A prompt or failure was taught to leave `marked` lessons out. `p50_ms` and `p90_ms` are of
-    prompts.
+    A prompt or failure was taught to leave `marked` lessons out. `p50_ms` and `p90_ms` are of prompts.
     """
+
+    since: str | None
+    prompts: int
+    answered: int
+    missed: int
+    failures: int
+    failures_answered: int
+    came_again: int
+    marked: int
+    p50_ms: float | None
+    p90_ms: float | None
+
+
+def total(home: Path, root: Path, chosen: Chosen = Chosen()) -> Total:
+    """Sum up the records that are wanted."""
     where, values = chosen.where(root)
     is_prompt = f"i.event = '{PROMPT}'"
     counted = {
@@ -195,10 +210,20 @@ def total(home: Path, root: Path, chosen: Chosen = Chosen()) -> dict[str, Any]:
         ordered = [ms for (ms,) in db.execute(took, values)]
     for name, part in (("p50_ms", 0.5), ("p90_ms", 0.9)):
         summed[name] = ordered[int(part * len(ordered))] if ordered else None
-    return summed
+    return Total(**summed)
 
 
-def summary(home: Path, root: Path, ids: Sequence[str]) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Summary(Total):
+    """The sum of a vault's record, and how often its lessons were given, the most and the last first."""
+
+    most_used: list[tuple[str, int]]
+    last_used: list[tuple[str, str]]
+    never_used: int
+    some_never_used: list[str]
+
+
+def summary(home: Path, root: Path, ids: Sequence[str]) -> Summary:
     """Sum up a vault's record; `ids` are those of its lessons, used or not, sorted."""
     take_in_misses(home, root)
     used = uses(home, root)
@@ -209,13 +234,13 @@ def summary(home: Path, root: Path, ids: Sequence[str]) -> dict[str, Any]:
     with state.reading(home) as db:
         lately = db.execute(last, [state.vault_of(root), SHOWN]).fetchall()
     never = [id for id in ids if id not in used]
-    return {
-        **total(home, root),
-        "most_used": used.most_common(SHOWN),
-        "last_used": lately,
-        "never_used": len(never),
-        "some_never_used": never[:SHOWN],
-    }
+    return Summary(
+        **asdict(total(home, root)),
+        most_used=used.most_common(SHOWN),
+        last_used=lately,
+        never_used=len(never),
+        some_never_used=never[:SHOWN],
+    )
 
 
 def uses(home: Path, root: Path, ids: Collection[str] | None = None) -> Counter[str]:

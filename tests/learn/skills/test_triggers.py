@@ -13,7 +13,7 @@ from tests.support.files import MakeVault
 from tests.support.given import given_to
 from vault_index.recall import select
 from vault_index.search import query
-from vault_index.search.query import Query
+from vault_index.search.hit import Query
 from vault_index.vault import open_vault
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from vault_index import api
 from vault_index.entrypoints.cli import asking, options, output
+
+if TYPE_CHECKING:
+    from vault_index.ask.passages import Passage
+    from vault_index.ask.respond import Answer
 
 TEXT_INDENT = 4
 
@@ -46,23 +50,23 @@ def ask_command(question: tuple[str, ...], no_stream: bool, as_json: bool, **ask
     if as_json:
         output.json(answer)
     else:
-        if answer["answer"] and not pieces:
-            output.text(answer["answer"].rstrip())
-        elif answer["model"] and "".join(pieces).strip() != answer["answer"]:
+        if answer.answer and not pieces:
+            output.text(answer.answer.rstrip())
+        elif answer.model and "".join(pieces).strip() != answer.answer:
             asking.note("note: a number without a source below was not found: do not trust it")
         _show_sources(answer)
-    if answer["trouble"]:
-        asking.note(f"warning: {answer['trouble']}")
-    if answer["hint"]:
-        asking.note(f"Try: {answer['hint']}")
-    if answer["trouble"]:
+    if answer.trouble:
+        asking.note(f"warning: {answer.trouble}")
+    if answer.hint:
+        asking.note(f"Try: {answer.hint}")
+    if answer.trouble:
         raise click.exceptions.Exit(1)
 
 
-def _show_sources(answer: Mapping[str, Any]) -> None:
-    in_full = not answer["sources"] and (not answer["model"] or bool(answer["trouble"]))
-    passages = answer["passages"] if in_full else answer["sources"]
-    is_apart = bool(answer["answer"])
+def _show_sources(answer: Answer) -> None:
+    in_full = not answer.sources and (not answer.model or bool(answer.trouble))
+    passages = answer.passages if in_full else answer.sources
+    is_apart = bool(answer.answer)
     for passage in passages:
         if is_apart:
             output.say()
@@ -70,22 +74,22 @@ def _show_sources(answer: Mapping[str, Any]) -> None:
         is_apart = in_full
 
 
-def _passage(passage: Mapping[str, Any], *, in_full: bool) -> None:
-    about = [f" ({passage['section']})"] if passage["section"] else []
-    output.say(output.styled(f"[{passage['number']}] {passage['title']}", bold=True), *about)
-    signed = ", ".join(filter(None, [passage["author"], passage["date"][:10]]))
-    line = f":{passage['line']}" if passage["line"] else ""
-    place = f"{passage['path']}{line}" if passage["path"] else f"journal {passage['id']}"
+def _passage(passage: Passage, *, in_full: bool) -> None:
+    about = [f" ({passage.section})"] if passage.section else []
+    output.say(output.styled(f"[{passage.number}] {passage.title}", bold=True), *about)
+    signed = ", ".join(filter(None, [passage.author, passage.date[:10]]))
+    line = f":{passage.line}" if passage.line else ""
+    place = f"{passage.path}{line}" if passage.path else f"journal {passage.id}"
     output.say(" " * TEXT_INDENT, " · ".join(filter(None, [place, signed])), indent=TEXT_INDENT)
-    if passage["link"]:
-        output.say(" " * TEXT_INDENT, passage["link"])
+    if passage.link:
+        output.say(" " * TEXT_INDENT, passage.link)
     if in_full:
-        for parts in _lines(passage["text"], passage["best"]):
+        for parts in _lines(passage.text, passage.best):
             indent = " " * TEXT_INDENT if any(parts) else ""
             output.say(indent, *parts, indent=TEXT_INDENT)
 
 
-def _lines(text: str, best: list[str]) -> list[list[object]]:
+def _lines(text: str, best: Sequence[str]) -> list[list[object]]:
     """Return the lines of a passage as parts, the sentences that answer set off."""
     from vault_index.ask import citations  # with the expressions it needs, 5 ms of each command
 

@@ -19,6 +19,7 @@ from vault_index.entrypoints.cli import output
 from vault_index.errors import VaultError
 
 if TYPE_CHECKING:
+    from vault_index.search.hit import Entry, WholeEntry
     from vault_index.vault import Vault
 
 LONG_STEPS = 1000  # which take seconds
@@ -111,9 +112,9 @@ def ask_as_of(revision: str, question: api.Question[api.Answer]) -> api.Answer:
         return here.answer_as_of(vault(), revision, question, console.note, console.progress)
 
 
-def entry(lesson: str) -> Any:
+def entry(lesson: str) -> WholeEntry:
     """Return a lesson with its text, by id, by the end of it, or by a path as a shell completes it."""
-    return ask(api.lesson.show(name=name_in_vault(lesson)))["entry"]
+    return ask(api.lesson.show(name=name_in_vault(lesson)))
 
 
 def project() -> str:
@@ -138,11 +139,11 @@ def refuse_unknown(
 
     hints = {"category": "see `lessons categories`", "tag": "see `lessons list --json`"}
     hints["type"] = f"choose of {', '.join(TYPES)}"
-    known = {"category": set(ask(api.lesson.count())["counts"]), "type": set(TYPES)}
+    known = {"category": set(ask(api.lesson.count()).counts), "type": set(TYPES)}
     asked = [("category", normalise(each)) for each in categories] + [("type", type)] * bool(type)
     if tags:
-        lessons = ask(api.lesson.select())["entries"]
-        known["tag"] = {tag.lower() for lesson in lessons for tag in lesson["tags"]}
+        lessons = ask(api.lesson.select())
+        known["tag"] = {tag.lower() for lesson in lessons for tag in lesson.tags}
         asked += [("tag", composed(tag).lower()) for tag in tags]
     for kind, name in asked:
         if name not in known[kind]:
@@ -196,19 +197,19 @@ def pick(near: str = "") -> str:
     """
     if not is_typed():
         raise click.UsageError("name a lesson by its ID; `lessons list` shows the ids")
-    lessons = ask(api.lesson.select())["entries"]
+    lessons = ask(api.lesson.select())
     if not lessons:
         raise VaultError("no lessons yet", "add one: lessons add --title ... --text ...")
     words = near
     while True:
         matching = _search(lessons, words) if words else lessons
         if len(matching) == 1 and words and words is not near:
-            return str(matching[0]["id"])
+            return matching[0].id
         lines = shutil.get_terminal_size().lines - LINES_BESIDE
         offered = matching[: max(3, min(MAX_SHOWN, lines))]
         for number, lesson in enumerate(offered, start=1):
-            id = output.styled(f"  {lesson['id']}", dim=True)
-            output.say(f"{number:>3}  ", lesson["title"], id, err=True)
+            id = output.styled(f"  {lesson.id}", dim=True)
+            output.say(f"{number:>3}  ", lesson.title, id, err=True)
         if len(matching) > len(offered):
             note(f"     and {len(matching) - len(offered)} more")
         if not matching:
@@ -217,20 +218,20 @@ def pick(near: str = "") -> str:
         if not typed:
             raise click.Abort
         if typed.isdecimal() and 1 <= int(typed) <= len(offered):
-            return str(offered[int(typed) - 1]["id"])
+            return offered[int(typed) - 1].id
         words = typed
 
 
-def _search(lessons: Sequence[Any], words: str) -> Sequence[Any]:
+def _search(lessons: Sequence[Entry], words: str) -> Sequence[Entry]:
     """Return the lessons whose id or title holds all words or, without any, the hits of a search."""
-    from vault_index.search.query import Query
+    from vault_index.search.hit import Query
 
-    named_so = [(f"{lesson['id']} {lesson['title']}".lower(), lesson) for lesson in lessons]
+    named_so = [(f"{lesson.id} {lesson.title}".lower(), lesson) for lesson in lessons]
     wanted = words.lower().split()
     if matching := [each for name, each in named_so if all(word in name for word in wanted)]:
         return matching
     hits = ask(api.search.find(query=Query(words, MAX_SHOWN))).hits
-    by_id = {lesson["id"]: lesson for lesson in lessons}
+    by_id = {lesson.id: lesson for lesson in lessons}
     return [by_id[hit.lesson_id] for hit in hits if hit.lesson_id in by_id]
 
 

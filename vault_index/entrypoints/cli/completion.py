@@ -16,7 +16,7 @@ import click
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from vault_index.search.entries import Entry
+    from vault_index.search.hit import Entry
     from vault_index.vault import Vault
 
 _ONE_WORD = re.compile(r"(?!-)[\w./#+@%,-]+")
@@ -58,7 +58,7 @@ def categories(vault: Vault) -> Iterator[str]:
 
     folders = (from_folder(file.path) for file in vault.files()[0])
     from_folders = {folder for folder in folders if folder and is_category(folder)}
-    from_folders |= {category for lesson in _listed(vault) for category in lesson["categories"]}
+    from_folders |= {category for lesson in _listed(vault) for category in lesson.categories}
     config = vault.config
     for category in {*from_folders, *config.taxonomy, *config.keywords.values()} - {UNCATEGORIZED}:
         yield from prefixes(category)
@@ -68,16 +68,16 @@ def categories(vault: Vault) -> Iterator[str]:
 def tags(vault: Vault) -> Iterator[str]:
     """Complete a tag that a lesson has."""
     for lesson in _listed(vault):
-        yield from lesson["tags"]
+        yield from lesson.tags
 
 
 def _ids(vault: Vault) -> list[str]:
     from vault_index.lesson import parse
 
     listed = _listed(vault)
-    known = {lesson["path"].partition("/")[2] for lesson in listed}
+    known = {lesson.path.partition("/")[2] for lesson in listed}
     saved = [parse.id_of(file.path) for file in vault.files()[0] if file.path not in known]
-    return [*(lesson["id"] for lesson in listed), *saved]
+    return [*(lesson.id for lesson in listed), *saved]
 
 
 def _listed(vault: Vault) -> list[Entry]:

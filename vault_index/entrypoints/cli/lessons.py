@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vault_index import api
+from vault_index.api import codec
 from vault_index.entrypoints.cli import asking, completion, options, output
 from vault_index.entrypoints.cli.output import from_here
 from vault_index.entrypoints.words import count
@@ -23,6 +24,8 @@ from vault_index.store import moments
 from vault_index.text.blocks import shorten_line
 
 if TYPE_CHECKING:
+    from vault_index.api.injection import Injection, Rated, Taught
+    from vault_index.search.hit import Entry, WholeEntry
     from vault_index.vault import Vault
 
 SESSIONS = 5  # of the journal, in which the last failure is looked for
@@ -115,7 +118,7 @@ def _write_typed(as_json: bool, *, title: str, categories: tuple[str, ...], **he
     if not title:
         raise click.Abort
     if not categories and asking.is_typed():
-        counts = list(asking.ask(api.lesson.count())["counts"])
+        counts = list(asking.ask(api.lesson.count()).counts)
         for number, category in enumerate(counts[: asking.MAX_SHOWN], start=1):
             output.say(f"{number:>3}  {category}", err=True)
         typed = output.ask("category, a number or a name such as devops/ci-cd:").strip()
@@ -148,7 +151,7 @@ def move_command(lesson_id: str, category: str) -> options.Answers:
     asking.note_new_categories([category])
     moved = asking.ask(api.edit.move_lesson(name=name, category=category))
     yield moved
-    output.say(from_here(vault.root / moved["to"], vault.root))
+    output.say(from_here(vault.root / moved.to, vault.root))
 
 
 def _source(source: str | None, title: str, text: str) -> bytes:
@@ -180,7 +183,7 @@ def _source(source: str | None, title: str, text: str) -> bytes:
 @click.option("-n", "--limit", type=click.IntRange(1), help="How many; without: all.")
 def list_command(**only: Any) -> options.Answers:
     """List the lessons."""
-    entries = asking.ask(api.lesson.select(**only))["entries"]
+    entries = asking.ask(api.lesson.select(**only))
     if not entries:
         category, tag = only["category"], only["tag"]
         asking.refuse_unknown(
@@ -188,20 +191,18 @@ def list_command(**only: Any) -> options.Answers:
         )
     yield entries
     if not sys.stdout.isatty():
-        output.rows((entry["id"], output.TAB, entry["title"]) for entry in entries)
+        output.rows((entry.id, output.TAB, entry.title) for entry in entries)
         return
     room = (output.screen_width() or 80) - 24  # a day, and the begin of a category
-    longest = max((output.columns(entry["title"]) for entry in entries), default=0)
+    longest = max((output.columns(entry.title) for entry in entries), default=0)
     width = min(60, max(room, 12), longest)
     output.rows(_row(entry, width) for entry in entries)
 
 
-def _row(entry: dict[str, Any], width: int) -> tuple[output.Styled | str, ...]:
-    room = " " * max(0, width - output.columns(entry["title"]))
-    when = (entry.get("updated_at") or entry.get("created_at") or "")[:10]
-    filed = ", ".join(entry.get("categories") or ())
-    about = output.styled(f"{when:<10}  {filed}", dim=True)
-    return (output.clip(entry["title"], width), f"{room}  ", about)
+def _row(entry: Entry, width: int) -> tuple[output.Styled | str, ...]:
+    room = " " * max(0, width - output.columns(entry.title))
+    about = output.styled(f"{entry.day:<10}  {', '.join(entry.categories)}", dim=True)
+    return (output.clip(entry.title, width), f"{room}  ", about)
 
 
 @options.command("show", "lessons show devops/ci-cd/node-heap-out-of-memory", paged=True)
@@ -213,8 +214,6 @@ def show_command(lesson_id: str | None, at: str | None) -> options.Answers:
     ID is its title, its id, its path from here or from the vault, or the end of either. The beginning of
     such an end is enough, if it is that of one lesson only. Without ID you pick one.
     """
-    from vault_index.lesson.category import marked
-
     lesson_id = lesson_id or asking.pick()
     if at is None:
         try:
@@ -226,60 +225,58 @@ def show_command(lesson_id: str | None, at: str | None) -> options.Answers:
                 return
             raise _as_deleted(lesson_id, error) from None
     else:
-        values = {"name": asking.name_in_vault(lesson_id)}
-        entry = asking.ask_as_of(at, api.lesson.show(**values))["entry"]
-    asked = api.lesson.tally(id=entry["id"])
-    used = {} if at else asking.ask(asked, as_is=True)
-    has_links = not at and "\n## Related\n" in entry["text"]  # else only the file is read
-    links = asking.ask(api.lesson.related(id=entry["id"]))["related"] if has_links else []
-    shown = {key: value for key, value in entry.items() if key != "file_hash"}
-    yield {**shown, **used, "related": links}
-    output.say(output.styled(entry["title"], bold=True))
-    by = entry["author"] or ("author unknown" if entry["updated_at"] else "not committed")
-    when = entry["updated_at"] or entry["created_at"]
-    filed = ", ".join(marked(entry["categories"], entry["filed_by"]))
-    output.say(f"[{filed}] {entry['path']} · {by}" + (f", {when[:10]}" if when else ""))
-    if entry.get("applies_to"):
-        output.say(f"at edits of {', '.join(entry['applies_to'])}")
+        name = asking.name_in_vault(lesson_id)
+        entry = asking.ask_as_of(at, api.lesson.show(name=name))
+    used = None if at else asking.ask(api.lesson.tally(id=entry.id), as_is=True)
+    has_links = not at and "\n## Related\n" in entry.text  # else only the file is read
+    links = asking.ask(api.lesson.related(id=entry.id)) if has_links else ()
+    values = codec.to_json(entry) | codec.to_json(used or {}) | {"related": links}
+    yield {key: value for key, value in values.items() if key != "file_hash"}
+    output.say(output.styled(entry.title, bold=True))
+    by = entry.author or ("author unknown" if entry.updated_at else "not committed")
+    filed = ", ".join(entry.filed_under)
+    output.say(", ".join(filter(None, (f"[{filed}] {entry.path} · {by}", entry.day))))
+    if entry.applies_to:
+        output.say(f"at edits of {', '.join(entry.applies_to)}")
     for link in links:
-        if link["id"]:
-            output.say(f"{link['kind']}: lessons show {link['id']}")
-    if used.get("uses"):
-        output.say(f"given {count(used['uses'], 'time')}, last on {used['last_used'][:10]}")
-    if used.get("word"):
-        output.say(used["word"])
-    if entry["withheld"]:
-        asking.note(f"warning: hooks leave it out: {entry['withheld']}")
+        if link.id:
+            output.say(f"{link.kind}: lessons show {link.id}")
+    if used and used.uses:
+        output.say(f"given {count(used.uses, 'time')}, last on {used.last_used[:10]}")
+    if used and used.word:
+        output.say(used.word)
+    if entry.withheld:
+        asking.note(f"warning: hooks leave it out: {entry.withheld}")
     output.say()
-    output.text(entry["text"])
+    output.text(entry.text)
 
 
-def _parts_of(name: str) -> list[dict[str, Any]]:
+def _parts_of(name: str) -> list[WholeEntry]:
     """Return the lessons of the document of this title or path, in their order; [] for no document."""
-    listed = asking.ask(api.lesson.select())["entries"]
+    listed = asking.ask(api.lesson.select())
     end = asking.name_in_vault(name).removesuffix(".md").removeprefix("lessons/")
     title = name.casefold()
     of_file = [
-        each["id"]
+        each.id
         for each in listed
-        if each["id"].partition("#")[0] == end or each["document"].casefold() == title
+        if each.id.partition("#")[0] == end or each.document.casefold() == title
     ]
     if len(of_file) < 2:
         return []
-    parts = asking.ask(api.lesson.page(name=of_file[0]))["of_file"]
-    return [asking.entry(part["id"]) for part in parts]
+    parts = asking.ask(api.lesson.page(name=of_file[0])).of_file
+    return [asking.entry(part.id) for part in parts]
 
 
-def _show_document(parts: list[dict[str, Any]]) -> None:
+def _show_document(parts: list[WholeEntry]) -> None:
     for number, entry in enumerate(parts):
         if number:
             output.say()
-        output.say(output.styled(entry["title"], bold=True))
+        output.say(output.styled(entry.title, bold=True))
         output.say()
-        output.text(entry["text"])
+        output.text(entry.text)
 
 
-def _entry(lesson_id: str) -> Any:
+def _entry(lesson_id: str) -> WholeEntry:
     try:
         return asking.entry(lesson_id)
     except VaultError as error:
@@ -324,19 +321,19 @@ def edit_command(lesson_id: str | None) -> None:
 
     vault = asking.vault()
     entry = _entry(lesson_id or asking.pick())
-    file = vault.root / entry["path"]
+    file = vault.root / entry.path
     files.refuse_links(file, vault.root)
     asking.edit_file(file, vault.root)
     try:
         data = file.read_bytes()
-        parse.parse_file(data, entry["path"])
+        parse.parse_file(data, entry.path)
     except OSError:
-        asking.note(f"{entry['path']} is gone")
+        asking.note(f"{entry.path} is gone")
         return
     except VaultError as error:
         asking.note(f"warning: {error}: the index keeps its last good text")
         return
-    wrong = check.first_error(entry["path"].partition("/")[2], data)
+    wrong = check.first_error(entry.path.partition("/")[2], data)
     if wrong:
         asking.note(f"warning: {wrong}")
 
@@ -349,22 +346,22 @@ def rm_command(lesson_id: str, yes: bool) -> None:
     from vault_index.search import entries
 
     entry = _entry(lesson_id)
-    if yes and not entries.matches(lesson_id, {entry["id"]: entry["path"]}):
-        hint = f"lessons rm {entry['id']} --yes"
+    if yes and not entries.matches(lesson_id, {entry.id: entry.path}):
+        hint = f"lessons rm {entry.id} --yes"
         raise VaultError(f"{lesson_id!r} is only the beginning of a name", hint)
-    has_commit = bool(asking.ask(api.share.log(name=entry["id"]))["edits"])
+    has_commit = bool(asking.ask(api.share.log(name=entry.id)).edits)
     if not yes:
         if not sys.stdin.isatty():
-            raise VaultError(f"{entry['id']} is not deleted without asking", "pass --yes")
+            raise VaultError(f"{entry.id} is not deleted without asking", "pass --yes")
         lost = "" if has_commit else ", which no commit has"
-        if not output.confirm(f"delete {entry['title']!r} ({entry['path']}){lost}?"):
+        if not output.confirm(f"delete {entry.title!r} ({entry.path}){lost}?"):
             asking.note("nothing deleted")
             return
-    deleted = asking.ask(api.edit.delete_lesson(name=entry["id"], shown=entry))
+    deleted = asking.ask(api.edit.delete_lesson(name=entry.id, shown=entry))
     kept = ", with its file" if deleted.removed else ""
-    output.say(f"deleted {entry['id']}{kept}")
+    output.say(f"deleted {entry.id}{kept}")
     if has_commit:
-        back = _way_back(asking.vault(), entry["id"], entry["path"])
+        back = _way_back(asking.vault(), entry.id, entry.path)
         asking.note(f"to get it back: {back}")
 
 
@@ -389,60 +386,61 @@ def last_command(number: int) -> options.Answers:
         return
     now = datetime.now(UTC)
     for place, record in enumerate(records, start=1):
-        ago = (now - datetime.fromisoformat(record["time"])).total_seconds()
-        text = shorten_line(record["text"], PROMPT_CHARS) if record["text"] else NOT_KEPT
-        did = {"error": "failed: ", "file": "edited: "}.get(record["kind"], "")
+        ago = (now - datetime.fromisoformat(record.time)).total_seconds()
+        text = shorten_line(record.text, PROMPT_CHARS) if record.text else NOT_KEPT
+        did = {"error": "failed: ", "file": "edited: "}.get(record.kind, "")
         output.row(f"{place}. ", output.styled(moments.ago(ago), dim=True), f"  {did}{text}")
         for line in _got(record, place):
             output.say(f"   {line}")
     asking.note("teach one: lessons teach --last N --fires ID, or --not ID")
-    if any(record["lessons"] for record in records) and sys.stdin.isatty() and sys.stdout.isatty():
+    if any(record.lessons for record in records) and sys.stdin.isatty() and sys.stdout.isatty():
         _rate(records)
 
 
-def _rate(records: list[dict[str, Any]]) -> None:
+def _rate(records: tuple[Injection, ...]) -> None:
     place = output.press("a number says whether its lesson was useful, any other key ends:")
     given = records[int(place) - 1 : int(place)] if place in tuple("123456789") else []
-    if given and given[0]["lessons"]:
-        key = output.press(f"{given[0]['lessons'][0]['title']}: [y]es, [n]o, [w]rong:")
+    if given and given[0].lessons:
+        key = output.press(f"{given[0].lessons[0].title}: [y]es, [n]o, [w]rong:")
         if word := {"y": "yes", "n": "no", "w": "wrong"}.get(key):
-            done = _note_word(given[0]["lessons"][0]["id"], word)
+            done = _note_word(given[0].lessons[0].id, word)
             for line in _after_word(done, int(place)):
                 output.say(line)
 
 
-def latest(number: int) -> list[dict[str, Any]]:
+def latest(number: int) -> tuple[Injection, ...]:
     """Return the records of so many prompts, the latest first. Raises VaultError."""
     question = api.injection.select(limit=number, only_prompts=True)
-    return list(asking.ask(question)["records"])
+    return asking.ask(question).records
 
 
-def _got(record: dict[str, Any], place: int) -> Iterator[str]:
+def _got(record: Injection, place: int) -> Iterator[str]:
     """Yield what a prompt got, a line each."""
-    for lesson in record["lessons"]:
-        score = f"{percent_of(lesson['score'])}%" if lesson["score"] else "without a search"
-        score += ", taught" if lesson["is_taught"] else ", its line" if lesson["is_line"] else ""
-        taught = f"; taught {lesson['taught']}" if lesson["taught"] else ""
-        taught += f"; {lesson['word']}" if lesson["word"] else ""
-        title = lesson["title"] or "no longer there"
-        yield f"{title} ({score}) {lesson['id']}{taught}"
-    if record["came_again"] is not None:
-        yield "the same failure came again" if record["came_again"] else "it did not come again"
-    for lesson in record["others"]:
-        yield f"taught {lesson['taught']}: {lesson['title'] or lesson['id']}"
-    for skill in record["skills"]:
-        yield f"{skill['name']} ({percent_of(skill['score'])}%), a skill"
-    if record["missed"]:
+    for lesson in record.lessons:
+        score = f"{percent_of(lesson.score)}%" if lesson.score else "without a search"
+        score += ", taught" if lesson.is_taught else ", its line" if lesson.is_line else ""
+        taught = f"; taught {lesson.taught}" if lesson.taught else ""
+        taught += f"; {lesson.word}" if lesson.word else ""
+        title = lesson.title or "no longer there"
+        yield f"{title} ({score}) {lesson.id}{taught}"
+    if record.came_again is not None:
+        yield "the same failure came again" if record.came_again else "it did not come again"
+    for other in record.others:
+        yield f"taught {other.taught}: {other.title or other.id}"
+    for skill in record.skills:
+        yield f"{skill.name} ({percent_of(skill.score)}%), a skill"
+    if record.missed:
         yield "missed: the hook got no answer in time"
-    elif not (record["lessons"] or record["skills"]):
+    elif not (record.lessons or record.skills):
         from vault_index.entrypoints.words import hits
 
-        near, floor, nearest = record["near"], record["floor"], ""
-        if near and near["score"] is not None and floor is not None:
-            nearest = f" {hits.nearest(near['id'], near['score'], floor, near['taught'])}"
-        yield f"silent: {record['silent'] or 'no reason was kept'}{nearest}"
-        if nearest and JUST_BELOW * floor <= near["score"] < floor and not near["taught"]:
-            yield f"just below the floor: lessons teach --last {place} --fires {near['id']}"
+        near, floor, said = record.near, record.floor, record.silent or "no reason was kept"
+        if not near or near.score is None or floor is None:
+            yield f"silent: {said}"
+            return
+        yield f"silent: {said} {hits.nearest(near.id, near.score, floor, near.taught)}"
+        if JUST_BELOW * floor <= near.score < floor and not near.taught:
+            yield f"just below the floor: lessons teach --last {place} --fires {near.id}"
 
 
 FIRES, SILENT = "fires_on", "silent_on"
@@ -481,21 +479,21 @@ def teach_command(
     """
     if bool(prompt) is bool(last) and (prompt or not is_error):
         raise click.UsageError("name one prompt: PROMPT, or --last N")
-    records = latest(last) if last else [{}]
+    records = latest(last) if last else ()
     if last and len(records) < last:
         raise VaultError(f"no prompt {last} in the record", "see the numbers: lessons last")
-    record = records[-1]
+    record = records[-1] if records else None
     text = " ".join(prompt)
     if is_error and not text and not record:
         text = _line_of_stdin()
         if not text:
-            record = next((each for each in latest(100) if each["kind"] == "error"), {})
+            record = next((each for each in latest(100) if each.kind == "error"), None)
             text = "" if record else _line_of_journal()
-    text = text or record["text"]
-    is_error = is_error or record.get("kind") == "error"
+    text = text or (record.text if record else "")
+    is_error = is_error or bool(record and record.kind == "error")
     if not text:
         raise VaultError("the text of this prompt was not kept", "type it: lessons teach PROMPT")
-    if record.get("kind") == "file":
+    if record and record.kind == "file":
         raise VaultError("this is an edit, and no prompt", "name its file in a lesson's applies_to")
     if fires and silent:
         raise VaultError("both --fires and --not", "choose one of them")
@@ -503,15 +501,15 @@ def teach_command(
     kind = f"{kind}_error" if is_error else kind
     name = asking.name_in_vault(lesson) if lesson else asking.pick(text)
     values: dict[str, Any] = {"name": name, "kind": kind, "prompt": text, "undo": undo}
-    values |= {"session": record["session"], "key": record["prompt"]} if record else {}
+    values |= {"session": record.session, "key": record.prompt} if record else {}
     done = asking.ask(api.injection.teach_lesson(**values))
-    if undo and not done["changed"]:
-        hint = f"see what is: lessons show --json {done['id']}"
-        raise VaultError(f"{done['id']} was not taught this", hint)
+    if undo and not done.changed:
+        hint = f"see what is: lessons show --json {done.id}"
+        raise VaultError(f"{done.id} was not taught this", hint)
     yield done
     output.say(_said(done, undo))
-    if not done["acts"]:
-        asking.note(f"it does not act yet: {done['silent']}")
+    if not done.acts:
+        asking.note(f"it does not act yet: {done.silent}")
 
 
 def _line_of_stdin() -> str:
@@ -539,14 +537,14 @@ def _line_of_journal() -> str:
     )
 
 
-def _said(done: dict[str, Any], undo: bool) -> str:
+def _said(done: Taught, undo: bool) -> str:
     if undo:
-        return f"taken out of {done['id']}"
-    what = "comes at" if done["kind"].startswith(FIRES) else "stays out of"
-    again = "" if done["changed"] else " (as taught before)"
-    if done["kind"].endswith("_error"):
-        return f"{done['id']} {what} a failure that prints: {done['prompt']}{again}"
-    return f"{done['id']} {what} this prompt and similar ones{again}"
+        return f"taken out of {done.id}"
+    what = "comes at" if done.kind.startswith(FIRES) else "stays out of"
+    again = "" if done.changed else " (as taught before)"
+    if done.kind.endswith("_error"):
+        return f"{done.id} {what} a failure that prints: {done.prompt}{again}"
+    return f"{done.id} {what} this prompt and similar ones{again}"
 
 
 @options.command("useful", "lessons useful staging-deploys-need-the-vpn wrong the VPN is gone")
@@ -562,7 +560,7 @@ def useful_command(said: tuple[str, ...], last: int | None) -> options.Answers:
     """
     if last and said[0] in WORDS:
         records = latest(last)
-        given = [each["id"] for each in records[-1]["lessons"]] if len(records) == last else []
+        given = [each.id for each in records[-1].lessons] if len(records) == last else []
         if len(given) != 1:
             message = f"prompt {last} got {len(given)} lessons"
             raise VaultError(message, f"name one: lessons useful ID {said[0]}")
@@ -576,25 +574,25 @@ def useful_command(said: tuple[str, ...], last: int | None) -> options.Answers:
         output.say(line)
 
 
-def _note_word(lesson: str, word: str, why: str = "") -> dict[str, Any]:
+def _note_word(lesson: str, word: str, why: str = "") -> Rated:
     command = api.injection.useful(name=lesson, word=word, why=why, by=asking.speaker())
-    return dict(asking.ask(command))
+    return asking.ask(command)
 
 
-def _after_word(done: dict[str, Any], last: int | None) -> Iterator[str]:
+def _after_word(done: Rated, last: int | None) -> Iterator[str]:
     """Yield what was noted, and what follows; `last` is the number of the prompt, as far as known."""
-    yield f"noted: {done['title']}: {done['word']}"
-    if done["is_left_out"]:
-        yield f"hooks leave it out; to take that back: lessons useful {done['id']} yes"
-    elif done["word"] == "wrong":
+    yield f"noted: {done.title}: {done.word}"
+    if done.is_left_out:
+        yield f"hooks leave it out; to take that back: lessons useful {done.id} yes"
+    elif done.word == "wrong":
         yield "an agent's word: it is on the list of `lessons check --stale`"
-    elif done["word"] == "no" and done["by"] == "person":
+    elif done.word == "no" and done.by == "person":
         for place, each in enumerate(latest(100), start=1) if last is None else ():
-            if each["kind"] != "file" and done["id"] in [it["id"] for it in each["lessons"]]:
+            if each.kind != "file" and done.id in [it.id for it in each.lessons]:
                 last = place
                 break
         if last:
-            yield f"keep it out there: lessons teach --last {last} --not {done['id']}"
+            yield f"keep it out there: lessons teach --last {last} --not {done.id}"
 
 
 @options.command("log", "lessons log devops/ci-cd/node-heap-out-of-memory", paged=True)
@@ -602,14 +600,12 @@ def _after_word(done: dict[str, Any], last: int | None) -> Iterator[str]:
 def log_command(lesson_id: str) -> options.Answers:
     """Show the commits that changed a lesson, newest first."""
     history = asking.ask(api.share.log(name=asking.name_in_vault(lesson_id)))
-    if history["is_deleted"]:
-        when = f"in commit {history['deleted_in'][:10]}" if history["deleted_in"] else "since them"
-        asking.note(f"note: {history['id']} was deleted {when}")
-    yield history["edits"]
-    for edit in history["edits"]:
-        commit = output.styled(edit["commit"][:10], dim=True)
-        output.row(
-            commit, f"  {edit['when'][:10]}  {edit['who'] or 'author unknown'}: {edit['why']}"
-        )
-    if not history["edits"]:
-        asking.note(f"{history['path']} is not committed")
+    if history.is_deleted:
+        when = f"in commit {history.deleted_in[:10]}" if history.deleted_in else "since them"
+        asking.note(f"note: {history.id} was deleted {when}")
+    yield history.edits
+    for edit in history.edits:
+        commit = output.styled(edit.commit[:10], dim=True)
+        output.row(commit, f"  {edit.when[:10]}  {edit.who or 'author unknown'}: {edit.why}")
+    if not history.edits:
+        asking.note(f"{history.path} is not committed")

@@ -30,12 +30,12 @@ def categories_command() -> None:
 def print_tree() -> options.Answers:
     """Print the tree of categories, with counts of lessons."""
     answer = asking.ask(api.lesson.count(), settled=True)
-    yield answer["counts"]
-    if not answer["counts"]:
+    yield answer.counts
+    if not answer.counts:
         asking.note("no lessons yet")
-    for category, lessons in answer["counts"].items():
+    for category, lessons in answer.counts.items():
         name = "  " * category.count("/") + category.rpartition("/")[2]
-        count_here = answer["own"].get(category, 0)
+        count_here = answer.own.get(category, 0)
         below = (
             f"  ({count_here} in it, {lessons - count_here} below)"
             if count_here not in (0, lessons)

@@ -127,8 +127,8 @@ session_option = options.text("--session", "ID", "All that this session taught."
 
 
 def _decide(
-    command: Callable[[str], api.Question[dict[str, Any]]],
-    said: Callable[[dict[str, Any]], str],
+    command: Callable[[str], api.Question[api.Answer]],
+    said: Callable[[api.Answer], str],
     *,
     ids: Sequence[str],
     session: str,
@@ -136,7 +136,7 @@ def _decide(
 ) -> None:
     """Carry out the command of each proposal, and say so; the first error ends it."""
     is_one = len(ids) == 1
-    decided: list[dict[str, Any]] = []
+    decided: list[api.Answer] = []
     try:
         for id in _chosen(ids, session):
             decided.append(asking.ask(command(id)))
@@ -228,7 +228,7 @@ def accept(category: str, commit: bool, **which: Any) -> None:
     root = asking.vault().root
     _decide(
         lambda id: api.proposal.accept(id=id, category=category, commit=commit),
-        lambda accepted: from_here(root / accepted["path"], root),
+        lambda accepted: from_here(root / accepted.path, root),
         **which,
     )
 
@@ -243,7 +243,7 @@ def reject(**which: Any) -> None:
     """
     _decide(
         lambda id: api.proposal.reject(id=id),
-        lambda rejected: f"rejected {rejected['id']}: {rejected['title']}",
+        lambda rejected: f"rejected {rejected.id}: {rejected.title}",
         **which,
     )
 

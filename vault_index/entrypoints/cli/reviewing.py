@@ -149,7 +149,7 @@ class Review:
     def _accept_one(self, id: str, category: str) -> None:
         command = api.proposal.accept(id=id, category=category, commit=self._commit)
         accepted = self._decide("accepted", id, command)
-        asking.note(f"accepted: {accepted['path']}")
+        asking.note(f"accepted: {accepted.path}")
 
     def _reject(self) -> bool:
         if output.press(_REJECTS) != "r":
@@ -189,15 +189,15 @@ class Review:
             asking.note("no lesson is like it")
             return False
         planned = self._ask(api.proposal.merge(id=self._card.id, into=into))
-        show_diff(planned["diff"])
-        if output.press(f"add it to {planned['id']}? [y]es, or any other key for no") != "y":
+        show_diff(planned.diff)
+        if output.press(f"add it to {planned.id}? [y]es, or any other key for no") != "y":
             return False
         id = self._card.id
         command = api.proposal.merge(
-            id=id, into=planned["id"], seen=planned["before"], commit=self._commit, write=True
+            id=id, into=planned.id, seen=planned.before, commit=self._commit, write=True
         )
         merged = self._decide("merged", id, command)
-        asking.note(f"merged: {merged['path']}")
+        asking.note(f"merged: {merged.path}")
         return True
 
     def _choose_category(self) -> bool:

@@ -14,8 +14,7 @@ from vault_index.entrypoints.cli import asking, options, output
 from vault_index.store import moments
 
 if TYPE_CHECKING:
-    from vault_index.search.hit import Hit, HitList
-    from vault_index.search.query import Query
+    from vault_index.search.hit import Hit, HitList, Query
 
 
 @options.command("search", 'lessons search -c devops/ci-cd "heap out of memory"', paged=True)
@@ -76,7 +75,7 @@ def search_command(
 
 def _query(text: str, *, kinds: tuple[str, ...], **options: Any) -> tuple[Query, dict[str, Any]]:
     """Return the search that options ask for, and the options that narrow it to some lessons."""
-    from vault_index.search.query import Query
+    from vault_index.search.hit import Query
     from vault_index.store.filters import Filter
 
     narrowing = ("tags", "type", "since", "until")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from vault_index.errors import VaultError
 
 if TYPE_CHECKING:
     from vault_index.check.finding import Finding
+    from vault_index.entrypoints.words.fired import State
 
 
 @options.command("sync", "lessons sync")
@@ -177,12 +179,12 @@ def _check_against(
     lines = (data or b"").decode("utf-8", "replace").splitlines()
     sample = [each.strip() for each in lines if each.strip() and not each.startswith("#")]
     before, now = _states(commit, sample)
-    changed, tried = fired.changes(before, now), len(now["fired"])
-    seen = {each["id"] for each in changed if each["state"] != fired.SAME}
+    changed, tried = fired.changes(before, now), len(now.fired)
+    seen = {each.id for each in changed if each.state != fired.SAME}
     every = asking.ask(api.share.touched(since=commit))
-    touched = [each for each in every if each["lesson"] not in seen]
+    touched = [each for each in every if each.lesson not in seen]
     if comment:
-        text = fired.comment(changed, tried, _errors(findings), now["text_only"], touched)
+        text = fired.comment(changed, tried, _errors(findings), now.text_only, touched)
         comment.write_text(text, "utf-8")
     values = {"commit": commit, "prompts": tried, "lessons": changed, "touched": touched}
     yield options.Failed({**values, "findings": findings}, bool(_errors(findings)))
@@ -192,39 +194,39 @@ def _check_against(
         output.say(line)
 
 
-def _states(commit: str, sample: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _states(commit: str, sample: list[str]) -> tuple[State, State]:
     """Return the lessons at a commit and now, and which fire at each taught prompt and a sample."""
     from vault_index import git
+    from vault_index.entrypoints.words.fired import State
 
     vault = asking.vault()
+    before, now = State(), State()
     was_there = bool(git.tree(vault.lessons_dir, commit))
-    states: list[dict[str, Any]] = [{"lessons": {}, "fired": {}}, {}]
-    for turn in ("lessons", "fired"):
-        taught = [
-            prompt
-            for state in states
-            for lesson in state.get("lessons", {}).values()
-            for prompt in lesson["prompts"]
-        ]
-        tried = list(dict.fromkeys([*taught, *sample]))[:MAX_PROMPTS]
-        asked: api.Question[Any] = (
-            api.search.taught_lessons() if turn == "lessons" else api.search.fired(prompts=tried)
-        )
-        states[1] |= asking.ask(asked, settled=True)
+
+    def ask(question: api.Question[api.Answer]) -> Iterator[tuple[State, api.Answer]]:
+        yield now, asking.ask(question, settled=True)
         if was_there:
-            states[0] |= asking.ask_as_of(commit, asked)
-    return states[0], states[1]
+            yield before, asking.ask_as_of(commit, question)
+
+    for state, lessons in ask(api.search.taught_lessons()):
+        state.lessons = {each.id: each for each in lessons}
+    every = [*before.lessons.values(), *now.lessons.values()]
+    taught = [prompt for lesson in every for prompt in lesson.prompts]
+    tried = list(dict.fromkeys([*taught, *sample]))[:MAX_PROMPTS]
+    for state, answer in ask(api.search.fired(prompts=tried)):
+        state.fired, state.text_only = answer.lessons, answer.text_only
+    return before, now
 
 
 def _list_stale() -> options.Answers:
     answer = asking.ask(api.injection.stale_lessons())
     yield answer
-    if not answer["reasons"]:
+    if not answer.reasons:
         output.say("no lesson needs another look")
-    for reason in answer["reasons"]:
-        output.say(f"{reason['path']}: {reason['why']}")
-        output.say(f"  {reason['do']}")
-    if answer["reasons"]:
+    for reason in answer.reasons:
+        output.say(f"{reason.path}: {reason.why}")
+        output.say(f"  {reason.do}")
+    if answer.reasons:
         asking.note("if it still holds: lessons check --confirm ID")
 
 
@@ -233,15 +235,15 @@ def _confirm(lesson_ids: tuple[str, ...]) -> options.Answers:
         raise click.UsageError("name the lessons: lessons check --confirm ID")
     names = [asking.name_in_vault(lesson_id) for lesson_id in lesson_ids]
     answer = asking.ask(api.injection.confirm(names=names, by=asking.speaker()))
-    yield options.Failed(answer, bool(answer["failed"]))
-    for lesson in answer["confirmed"]:
-        verb = "confirmed" if lesson["changed"] else "was confirmed today already:"
-        output.say(f"{verb} {lesson['id']}")
-        if lesson["released"]:
-            output.say(f"agents get it from now on: {lesson['path']}")
-    if answer["failed"]:
+    yield options.Failed(answer, bool(answer.failed))
+    for lesson in answer.confirmed:
+        verb = "confirmed" if lesson.changed else "was confirmed today already:"
+        output.say(f"{verb} {lesson.id}")
+        if lesson.released:
+            output.say(f"agents get it from now on: {lesson.path}")
+    if answer.failed:
         hint = "correct these files, then confirm them again"
-        raise VaultError("; ".join(answer["failed"]), hint)
+        raise VaultError("; ".join(answer.failed), hint)
 
 
 # `lessons merge-driver`: what git runs before it merges two versions of a lesson file.

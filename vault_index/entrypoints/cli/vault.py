@@ -29,7 +29,7 @@ def init_command(path: Path | None) -> None:
     Without PATH it is the vault around this folder, if the repository has one, else this folder.
     """
     folder = path.absolute() if path else _vault_of_repository(Path.cwd())
-    made, git_set = api.init(str(folder))
+    made, git_set = api.state.make_vault(str(folder))
     for is_done, what in (
         (made.repository, "started a git repository"),
         (made.vault, "made lessons/vault.toml"),

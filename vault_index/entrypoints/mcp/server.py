@@ -179,7 +179,7 @@ def add_resource(server: LessonsServer, agent: Agent) -> None:
             answer = agent.ask(api.learn.get(name=id))
         except VaultError as error:
             raise ResourceError(explained(error)) from None
-        if answer["entry"] is None:
+        if answer.entry is None:
             raise ResourceNotFoundError(texts.lesson(id, answer))
         return texts.lesson(id, answer)
 
@@ -187,10 +187,10 @@ def add_resource(server: LessonsServer, agent: Agent) -> None:
         with contextlib.suppress(VaultError):
             return [
                 mcp_types.Resource(
-                    uri=RESOURCE + quote(id, safe=""), name=texts.line(id),
-                    title=texts.line(title), mime_type=_MARKDOWN,
+                    uri=RESOURCE + quote(each.id, safe=""), name=texts.line(each.id),
+                    title=texts.line(each.title), mime_type=_MARKDOWN,
                 )
-                for id, title in agent.ask(api.learn.newest())
+                for each in agent.ask(api.learn.newest())
             ]  # fmt: skip
         return []
 

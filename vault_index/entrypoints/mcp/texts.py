@@ -6,7 +6,6 @@ Text from files is data, whatever it says: see `text.quote`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from vault_index.entrypoints.words import journal, sentence, spent
@@ -14,11 +13,13 @@ from vault_index.entrypoints.words import proposals as proposals_words
 from vault_index.errors import VaultError
 from vault_index.journal.record import Around, JournalHit, JournalHits
 from vault_index.recall import block
-from vault_index.search.hit import Hit, HitList
+from vault_index.search.hit import Entry, Hit, HitList
 from vault_index.store import moments
 from vault_index.text import quote
 
 if TYPE_CHECKING:
+    from vault_index.api.learn import Status
+    from vault_index.api.lesson import Page
     from vault_index.api.proposal import Card
 
 # of an answer; Claude Code warns at 10,000 tokens, dense text has 3 characters each
@@ -49,18 +50,18 @@ def search_results(answer: HitList) -> str:
     return "\n".join([fenced([*_hits(hits), *below]), " ".join(notes)])
 
 
-def lesson(name: str, answer: Mapping[str, Any], cursor: str = "") -> str:
+def lesson(name: str, answer: Page, cursor: str = "") -> str:
     """Return a lesson, or the part of it at a cursor; for a missing one the nearest names.
 
     Raises VaultError for a cursor of something else.
     """
-    entry = answer["entry"]
+    entry = answer.entry
     if entry is None:
-        near = [f"- {line(id)}: {line(title)}" for id, title in answer["near"]]
+        near = [f"- {line(each.id)}: {line(each.title)}" for each in answer.near]
         if not near:
             return f"No lesson {line(name)!r}. Next: search with learn_search."
         return "\n".join([f"No lesson {line(name)!r}. Near it:", fenced(near)])
-    text, start = str(entry["text"]), position(cursor)
+    text, start = entry.text, position(cursor)
     if start > len(text):
         hint = "begin again without a cursor"
         raise VaultError(f"{cursor!r} is beyond the end of that lesson", hint)
@@ -72,31 +73,31 @@ def lesson(name: str, answer: Mapping[str, Any], cursor: str = "") -> str:
     return shown
 
 
-def status(answer: Mapping[str, Any]) -> str:
+def status(answer: Status) -> str:
     """Return what a vault holds, and what was used, proposed and learned."""
     counts = [
-        f"lessons: {answer['lessons']}",
-        f"by type: {_counted(answer['by_type'])}",
-        f"by category: {_counted(answer['by_category'])}",
-        f"embedder: {line(answer['embedder'])}",
+        f"lessons: {answer.lessons}",
+        f"by type: {_counted(answer.by_type)}",
+        f"by category: {_counted(answer.by_category)}",
+        f"embedder: {line(answer.embedder)}",
     ]
-    if answer["text_only"]:
-        counts.append(f"full text only: {line(answer['text_only'])}")
+    if answer.text_only:
+        counts.append(f"full text only: {line(answer.text_only)}")
     return fenced([*counts, *_private(answer)])
 
 
-def _private(answer: Mapping[str, Any]) -> Iterator[str]:
-    yield f"most used: {_counted(answer['most_used'])}"
-    lately = (f"{line(id)} {line(at)[:10]}" for id, at in answer["last_used"])
+def _private(answer: Status) -> Iterator[str]:
+    yield f"most used: {_counted(answer.used.most_used)}"
+    lately = (f"{line(id)} {line(at)[:10]}" for id, at in answer.used.last_used)
     yield f"used lately: {', '.join(lately) or 'none'}"
-    some = ", ".join(map(line, answer["some_never_used"]))
-    yield f"never used: {answer['never_used']}{some and f', such as {some}'}"
-    yield f"proposals waiting: {answer['proposals']}" + _HOW_TO_ACCEPT * bool(answer["proposals"])
-    if learned := answer.get("learning"):
+    some = ", ".join(map(line, answer.used.some_never_used))
+    yield f"never used: {answer.used.never_used}{some and f', such as {some}'}"
+    yield f"proposals waiting: {answer.proposals}" + _HOW_TO_ACCEPT * bool(answer.proposals)
+    if learned := answer.learning:
         usage = learned["usage"]
         took = f"; {usage['calls']} calls, {spent(usage)}" if usage["calls"] else ""
         yield f"learning: {learned['runs']} runs, {learned['proposed']} proposals{took}"
-    yield f"journal: {'on' if answer['journal'] else 'off'}"
+    yield f"journal: {'on' if answer.journal else 'off'}"
 
 
 def proposed(answer: Mapping[str, Any]) -> str:
@@ -203,16 +204,15 @@ def _hits(hits: Sequence[Hit]) -> list[str]:
     return blocks
 
 
-def _about(entry: Mapping[str, Any]) -> str:
-    when = entry["updated_at"] or entry["created_at"]
-    by = line(entry["author"]) or block.no_author(entry["updated_at"])
-    filed = line(", ".join(entry["categories"]))
-    day = f", {datetime.fromisoformat(when):%Y-%m-%d}" if when else ""
-    kind = f" · {line(entry['type'])}" if entry["type"] else ""
+def _about(entry: Entry) -> str:
+    by = line(entry.author) or block.no_author(entry.updated_at)
+    filed = line(", ".join(entry.categories))
+    day = entry.day and f", {entry.day}"
+    kind = f" · {line(entry.type)}" if entry.type else ""
     return (
-        f"- [{filed}] {line(entry['title'])}\n"
-        f"  {line(entry['path'])} · {by}{day}{kind} · confidence {entry['confidence']} of 5\n"
-        f"  id: {line(entry['id'])}"
+        f"- [{filed}] {line(entry.title)}\n"
+        f"  {line(entry.path)} · {by}{day}{kind} · confidence {entry.confidence} of 5\n"
+        f"  id: {line(entry.id)}"
     )
 
 

@@ -98,7 +98,7 @@ class Tools:
     ) -> str:
         """Say whether a lesson that you were given was useful."""
         done = self._agent.ask(api.injection.useful(name=id, word=word, why=why, by="agent"))
-        return f"Noted: {texts.line(done['id'])}: {word}."
+        return f"Noted: {texts.line(done.id)}: {word}."
 
 
 # The server, and its instructions.

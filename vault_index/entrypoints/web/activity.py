@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import groupby
-from operator import itemgetter
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query
@@ -12,9 +11,10 @@ from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
 from vault_index import api
+from vault_index.api.injection import Injection
+from vault_index.entrypoints.web.fields import MAX_PROMPT_CHARS, Id, Text, Word
 from vault_index.entrypoints.web.lessons import one_at_a_time
 from vault_index.entrypoints.web.render import BESIDE, address_with, fragment, page
-from vault_index.entrypoints.web.shapes import MAX_PROMPT_CHARS, Id, Text, Word
 from vault_index.entrypoints.web.vault_client import Client
 from vault_index.hotpath import spool
 from vault_index.search.hit import percent_of
@@ -63,18 +63,20 @@ def list_(
     """Show some of the events, the latest first; `after` is the day of the one before them."""
     asked: dict[str, Any] = {"session": session, "lesson": lesson, "only": only}
     answer = client.ask(api.injection.select(**asked, limit=PAGE, offset=offset), status=422)
-    records = [shown_record(record) for record in answer["records"]]
-    last = records[-1]["day"] if records else ""
+    last = day_of(answer.records[-1]) if answer.records else ""
     following = address_with(f"{PRIVATE}/list", **asked, offset=offset + PAGE, after=last)
     return fragment(
         "activity_list.html",
         is_narrowed=any(asked.values()),
-        totals=answer["totals"] if not offset else None,
+        totals=answer.totals if not offset else None,
         by=BY,
         after=after,
-        days=_by_day(records),
+        days=_by_day(answer.records),
+        took=milliseconds,
+        colour_of=colour_of,
+        why_of=why_of,
         has_journal=spool.is_on(),
-        more=following if answer["more"] else "",
+        more=following if answer.more else "",
     )
 
 
@@ -82,8 +84,8 @@ def list_(
 def teach(client: Client, body: TeachBody) -> HTMLResponse:
     """Write into a lesson that it comes at a prompt, or stays out; or take that back."""
     command = api.injection.teach_lesson(name=body.lesson, **body.model_dump(exclude={"lesson"}))
-    done = client.change(command, lambda answer: [answer["path"]])
-    values = {"lesson": done["id"], **body.model_dump(exclude={"lesson", "undo"})}
+    done = client.change(command, lambda answer: [answer.path])
+    values = {"lesson": done.id, **body.model_dump(exclude={"lesson", "undo"})}
     return fragment("taught.html", done=done, body=values, undone=body.undo)
 
 
@@ -98,35 +100,31 @@ class WordBody(BaseModel):
 def useful(client: Client, body: WordBody) -> HTMLResponse:
     """Note whether a lesson was useful."""
     done, _ = client.look(api.injection.useful(name=body.lesson, word=body.word))
-    return fragment("useful.html", **done)
+    return fragment("useful.html", done=done)
 
 
-def _by_day(records: Iterable[dict[str, Any]]) -> list[tuple[str, str, list[dict[str, Any]]]]:
-    days = groupby(records, key=itemgetter("day"))
-    return [(day, day_named(day), list(of_day)) for day, of_day in days]
+def day_of(record: Injection) -> str:
+    """Return the day of a record, as its user has it."""
+    return local(record.time, "%Y-%m-%d")
 
 
-def shown_record(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record with its time in words, and the reason of a silence."""
-    came = bool(record["lessons"] or record["skills"])
-    kind = "wrong" if record["missed"] else "came" if came else "near" if record["near"] else ""
-    return {
-        **record,
-        "day": local(record["time"], "%Y-%m-%d"),
-        "took": "" if record["ms"] is None else milliseconds(record["ms"]),
-        "colour": kind,
-        "can_be_marked": bool(record["prompt"] and record["text"]) and record["kind"] != "file",
-        "fires": "fires_on_error" if record["kind"] == "error" else "fires_on",
-        "silences": "silent_on_error" if record["kind"] == "error" else "silent_on",
-        "why": "" if came else _why(record),
-    }
+def _by_day(records: Iterable[Injection]) -> list[tuple[str, str, list[Injection]]]:
+    return [(day, day_named(day), list(of_day)) for day, of_day in groupby(records, key=day_of)]
 
 
-def _why(record: Mapping[str, Any]) -> str:
-    near, floor, said = record["near"], record["floor"], record["silent"]
-    if near and floor is not None and near["score"] is not None and near["score"] < floor:
-        title, score = near["title"] or near["id"], percent_of(near["score"])
+def colour_of(record: Injection) -> str:
+    """Return the class of a record's row: came, near, wrong or none."""
+    return "wrong" if record.missed else "came" if record.came else "near" if record.near else ""
+
+
+def why_of(record: Injection) -> str:
+    """Return the reason of a silence; "" if something came."""
+    near, floor, said = record.near, record.floor, record.silent
+    if record.came:
+        return ""
+    if near and floor is not None and near.score is not None and near.score < floor:
+        title, score = near.title or near.id, percent_of(near.score)
         return f"silent; nearest: {title}, {score}% of {percent_of(floor)}%"
     if said == "nothing above the floor" and not near:
         return "silent: no lesson shares a word or a meaning with it"
-    return f"{'missed' if record['missed'] else 'silent'}: {said or 'nobody noted why'}"
+    return f"{'missed' if record.missed else 'silent'}: {said or 'nobody noted why'}"

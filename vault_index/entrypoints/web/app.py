@@ -6,10 +6,10 @@ import asyncio
 import hashlib
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
 from anyio.to_thread import current_default_thread_limiter, run_sync
 from fastapi import APIRouter, Body, FastAPI, Request
@@ -101,17 +101,24 @@ def docs(request: Request) -> HTMLResponse:
     return render.page("docs.html", at="", title="Routes", routes=list(described(request.app)))
 
 
-def described(app: FastAPI) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield each route of an application, what it does, and the fields that it takes."""
+def described(app: FastAPI) -> Iterator[tuple[str, str, list[str], list[str]]]:
+    """Yield each route of an application, what it does, and the fields that it takes and answers."""
     openapi = app.openapi()
+
+    def fields(part: Mapping[str, Any]) -> list[str]:
+        schema = part.get("content", {}).get("application/json", {}).get("schema", {})
+        names = (each.get("$ref", "").rpartition("/")[2] for each in schema.get("anyOf", [schema]))
+        schemas = (openapi["components"]["schemas"].get(name, {}) for name in names)
+        return list(
+            dict.fromkeys(field for each in schemas for field in each.get("properties", ()))
+        )
+
     for path, methods in openapi["paths"].items():
         for method, route in methods.items():
-            body = route.get("requestBody", {}).get("content", {}).get("application/json", {})
-            name = body.get("schema", {}).get("$ref", "").rpartition("/")[2]
-            schema = openapi["components"]["schemas"].get(name, {})
             taken = [each["name"] for each in route.get("parameters", ()) if each["in"] == "query"]
+            taken = fields(route.get("requestBody", {})) or taken
             about = " ".join(route["description"].partition("\n\n")[0].split())
-            yield f"{method.upper()} {path}", about, list(schema.get("properties", taken))
+            yield f"{method.upper()} {path}", about, taken, fields(route["responses"]["200"])
 
 
 # Threads that ask: as many as the watcher answers at once, and one more. The other requests wait in

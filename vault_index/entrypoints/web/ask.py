@@ -16,20 +16,29 @@ import re
 import threading
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from fastapi.sse import EventSourceResponse, format_sse_event
+from pydantic import Field
 
 from vault_index import api
 from vault_index.ask import citations
+from vault_index.ask.respond import Answer
+from vault_index.entrypoints.web.fields import (
+    Body,
+    Document,
+    LessonNumber,
+    Said,
+    Text,
+    shown_as,
+)
 from vault_index.entrypoints.web.markdown import html_of
 from vault_index.entrypoints.web.refusal import Refusal, refuse_unknown
 from vault_index.entrypoints.web.render import fragment, page
-from vault_index.entrypoints.web.shapes import AskBody
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
 from vault_index.lesson.file import hash_of
 from vault_index.llm.cancel import in_thread
@@ -122,12 +131,30 @@ def _bytes_of(event: Event) -> bytes:
 
 
 EVENTS = "text/event-stream"
+MAX_QUESTION_CHARS = 10_000
+
+
+class AskBody(Body):
+    """A question. `document` and `category` narrow its search; their names may be half remembered.
+
+    `lesson` is the number of one of the document. `session_id` is one that an answer had, or one of the
+    client's own, under which nobody else goes on.
+    """
+
+    query: Annotated[Said, Field(max_length=MAX_QUESTION_CHARS)]
+    session_id: Annotated[Text, Field(max_length=200)] = ""
+    document: Document = ""
+    lesson: LessonNumber | None = None
+    category: Annotated[Text, Field(max_length=200)] = ""
 
 
 routes = APIRouter(prefix="/api", tags=["ask"], dependencies=[Depends(refuse_unknown)])
 
 
-@routes.post("/ask")
+ANSWERED = shown_as(Answer, notes=(list[str], ...))
+
+
+@routes.post("/ask", response_model=ANSWERED)
 async def ask(client: Client, body: AskBody, request: Request) -> Response:
     """Answer a question from the vault, with its sources.
 
@@ -167,9 +194,7 @@ def conversation() -> HTMLResponse:
 @page_routes.get("/page/ask/suggested")
 def suggested(client: Client) -> HTMLResponse:
     """Show questions to begin with."""
-    return fragment(
-        "ask_suggested.html", questions=client.ask_cached(api.asking.suggest())["questions"]
-    )
+    return fragment("ask_suggested.html", questions=client.ask_cached(api.asking.suggest()))
 
 
 @page_routes.get("/page/private/ask/state")

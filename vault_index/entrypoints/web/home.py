@@ -7,16 +7,16 @@ GET /page/private/home   the figure of the week and the list
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from typing import Any
 
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
 from vault_index import api
-from vault_index.entrypoints.web.activity import shown_record
+from vault_index.api.injection import Injection
 from vault_index.entrypoints.web.render import fragment, page
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
 from vault_index.git import author_name
@@ -40,85 +40,79 @@ def home() -> HTMLResponse:
 @routes.get("/page/home/added")
 def added(client: Client) -> HTMLResponse:
     """Show the lessons that others changed this week; all of them where git does not know its user."""
-    entries = client.ask_cached(api.lesson.select(order="updated", limit=MAX_RECORDS))["entries"]
-    own, since = author_name(client.root), _since()
+    entries = client.ask_cached(api.lesson.select(order="updated", limit=MAX_RECORDS))
+    since, nobody = _since(), ("", author_name(client.root))
     others = [
-        {**each, "is_new": (each["created_at"] or "") >= since}
+        each
         for each in entries
-        if (each["updated_at"] or "") >= since
-        and each["author"] not in ("", own)
-        and not each["withheld"]
+        if each.updated_at
+        and each.updated_at >= since
+        and each.author not in nobody
+        and not each.withheld
     ]
-    return fragment("home_added.html", added=others[:SHOWN], count=len(others))
+    return fragment("home_added.html", added=others[:SHOWN], count=len(others), since=since)
 
 
 @routes.get("/page/private/home")
 def to_do(client: Client) -> HTMLResponse:
     """Show what waits: proposals, near misses, repeated failures, lessons that were called wrong."""
-    answer = client.ask(api.injection.select(since=_since(), limit=MAX_RECORDS))
+    since = _since().isoformat(timespec="seconds")
+    answer = client.ask(api.injection.select(since=since, limit=MAX_RECORDS))
     proposals, notes = client.look(api.proposal.select())
-    wrong = client.look(api.injection.stale_lessons(only_wrong=True))[0]["reasons"]
-    records = [shown_record(each) for each in answer["records"]]
-    repeated = _repeated(records)
-    near = _near(records, {each["prompt"]: each["times"] for each in repeated})
-    is_near = {each["prompt"] for each in near}
-    failures = [each for each in repeated if each["prompt"] not in is_near]
+    wrong = client.look(api.injection.stale_lessons(only_wrong=True))[0].reasons
+    repeated, times = _repeated(answer.records)
+    near = _near(answer.records)
+    is_near = {each.prompt for each in near}
+    failures = [each for each in repeated if each.prompt not in is_near]
     return fragment(
         "home_list.html",
         lessons=client.ask(api.search.health()).lessons,
-        totals=answer["totals"],
+        totals=answer.totals,
         proposals=proposals[:PROPOSALS],
         waiting=len(proposals),
         near=near,
+        times=times,
         failures=list(islice(_without_lesson(client, failures), SHOWN)),
         wrong=wrong,
         notes=notes,
     )
 
 
-def _since() -> str:
-    return (datetime.now(UTC) - timedelta(days=DAYS)).isoformat(timespec="seconds")
+def _since() -> datetime:
+    return datetime.now(UTC) - timedelta(days=DAYS)
 
 
-def _near(
-    records: Iterable[Mapping[str, Any]], times: Mapping[str, int]
-) -> list[Mapping[str, Any]]:
-    once: dict[tuple[str, str], Mapping[str, Any]] = {}
-    for record in filter(_can_be_taught, records):  # the latest first
-        key = record["prompt"], record["near"]["id"]
-        once.setdefault(key, {**record, "times": times.get(record["prompt"], 0)})
-    return sorted(once.values(), key=lambda record: -(record["near"]["score"] or 0))[:SHOWN]
-
-
-def _can_be_taught(record: Mapping[str, Any]) -> bool:
-    """Whether nothing came for a prompt, and a lesson that is there was near; both not taught yet."""
-    near, floor = record["near"], record["floor"]
-    is_silent = not record["lessons"] and not record["skills"]
-    if not (is_silent and record["can_be_marked"] and near and near["is_there"]):
-        return False
-    is_near = floor is None or near["score"] is None or near["score"] >= MIN_NEAR * floor
-    return is_near and not near["taught"]
-
-
-def _repeated(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the failures that came several times and got no lesson, the most frequent first.
-
-    One that got a lesson since is left out.
-    """
-    failures: dict[str, dict[str, Any]] = {}
-    helped: set[str] = set()
+def _near(records: Iterable[Injection]) -> list[Injection]:
+    """Return the prompts for which nothing came, and a lesson was near; the nearest first."""
+    once: dict[tuple[str, str], tuple[float, Injection]] = {}
     for record in records:  # the latest first
-        if record["kind"] == "error" and record["lessons"]:
-            helped.add(record["prompt"])
-        elif record["kind"] == "error" and record["text"] and record["prompt"] not in helped:
-            failures.setdefault(record["prompt"], {**record, "times": 0})["times"] += 1
-    often = [failure for failure in failures.values() if failure["times"] >= MIN_FAILURES]
-    return sorted(often, key=lambda failure: -failure["times"])
+        near = record.near
+        if near and not record.came and record.can_be_marked and near.is_there and not near.taught:
+            score, least = near.score, MIN_NEAR * (record.floor or 0)
+            if score is None or score >= least:
+                once.setdefault((record.prompt, near.id), (score or 0, record))
+    ranked = sorted(once.values(), key=lambda each: -each[0])
+    return [record for _, record in ranked[:SHOWN]]
 
 
-def _without_lesson(
-    client: VaultClient, failures: Iterable[dict[str, Any]]
-) -> Iterator[dict[str, Any]]:
+def _repeated(records: Iterable[Injection]) -> tuple[list[Injection], Counter[str]]:
+    """Return the failures that came several times and got no lesson, and how often each came.
+
+    The most frequent is the first. One that got a lesson since is left out.
+    """
+    failures: dict[str, Injection] = {}
+    times, helped = Counter[str](), set[str]()
+    for record in records:  # the latest first
+        if record.kind == "error" and record.lessons:
+            helped.add(record.prompt)
+        elif record.kind == "error" and record.text and record.prompt not in helped:
+            failures.setdefault(record.prompt, record)
+            times[record.prompt] += 1
+    often = [failures[key] for key, many in times.most_common() if many >= MIN_FAILURES]
+    return often, times
+
+
+def _without_lesson(client: VaultClient, failures: Iterable[Injection]) -> Iterator[Injection]:
     for each in islice(failures, 3 * SHOWN):
-        if not client.look(api.search.recall_failure(output=each["text"]))[0].hits:
+        if not client.look(api.search.recall_failure(output=each.text))[0].hits:
             yield each

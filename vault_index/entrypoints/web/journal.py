@@ -8,6 +8,7 @@ shows: a day's work, a session's records, or what a search finds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from datetime import date
 from typing import Annotated, Any, Literal
 
@@ -15,13 +16,20 @@ from fastapi import APIRouter, Depends, Query
 from fastapi.responses import HTMLResponse
 
 from vault_index import api
+from vault_index.entrypoints.web.fields import AnswerRoute, Text, Word, answer_form, many, shown_as
 from vault_index.entrypoints.web.refusal import Refusal, refuse_unknown
 from vault_index.entrypoints.web.render import address_with, fragment, page
-from vault_index.entrypoints.web.shapes import Text, Word
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
 from vault_index.entrypoints.words import journal as words
 from vault_index.hotpath import spool
-from vault_index.journal.record import JournalHit, JournalHits, KeptRecord, ListedSession
+from vault_index.journal.record import (
+    IN_JSON,
+    Around,
+    JournalHit,
+    JournalHits,
+    KeptRecord,
+    ListedSession,
+)
 from vault_index.store import moments
 from vault_index.store.injections import key_of
 from vault_index.store.moments import lasted
@@ -52,10 +60,18 @@ routes = APIRouter(
     prefix=PREFIX,
     tags=["journal"],
     dependencies=[Depends(refuse_unknown), Depends(require_journal)],
+    route_class=AnswerRoute,
 )
+_OF_WHOLE = {each.name for each in fields(KeptRecord)} - {*IN_JSON, *PATHS}  # with format=full
+RECORD = shown_as(
+    JournalHit, PATHS | {"cosine", "full_text", "is_whole"}, **dict.fromkeys(_OF_WHOLE, (Any, None))
+)
+FOUND = shown_as(JournalHits, ("embedder", "missing"), hits=(many(RECORD), ...))
+AROUND = shown_as(Around, ("missing",), records=(many(RECORD), ...))
+LISTED = answer_form("Sessions", sessions=(many(shown_as(ListedSession, PATHS)), ...))
 
 
-@routes.get("/search")
+@routes.get("/search", response_model=FOUND)
 def search(
     client: Client,
     narrowed: Narrowed,
@@ -76,7 +92,7 @@ def search(
     }
 
 
-@routes.get("/timeline")
+@routes.get("/timeline", response_model=AROUND)
 def timeline(
     client: Client,
     anchor: Annotated[Text, Query(min_length=1, max_length=1000)],
@@ -93,7 +109,7 @@ def timeline(
     return {"records": records, "anchor": answer.anchor, "before": answer.before}
 
 
-@routes.get("/sessions")
+@routes.get("/sessions", response_model=LISTED)
 def sessions(
     client: Client,
     project: Word = "",

@@ -9,34 +9,52 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from dataclasses import asdict
-from typing import Annotated, Any
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Body, Depends, Header, Query, Request
+from fastapi import APIRouter, Depends, Header, Query, Request
+from fastapi import Body as InBody
 from fastapi.responses import HTMLResponse, JSONResponse
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 
 from vault_index import api
+from vault_index.api import codec
+from vault_index.api.document import Course
+from vault_index.api.lesson import Page
 from vault_index.api.search import SearchHealth
+from vault_index.edit.update import Item, Put
 from vault_index.entrypoints.guard import HAS_TOKEN, NO_TOKEN, TOKEN_HINT
-from vault_index.entrypoints.web.markdown import html_of
-from vault_index.entrypoints.web.refusal import FIELDS_HINT, Refusal, refuse_unknown, said
-from vault_index.entrypoints.web.render import fragment, page
-from vault_index.entrypoints.web.shapes import (
+from vault_index.entrypoints.web.fields import (
+    MAX_CATEGORIES,
+    MAX_PROMPT_CHARS,
     MAX_TEXT_CHARS,
-    BulkBody,
+    AnswerRoute,
+    Body,
+    Categories,
+    Document,
     Id,
-    IngestBody,
-    QueryBody,
+    LessonNumber,
+    LessonText,
+    Said,
     Text,
-    UpdateBody,
+    answer_form,
+    many,
+    shown_as,
 )
+from vault_index.entrypoints.web.markdown import html_of
+from vault_index.entrypoints.web.refusal import (
+    FIELDS_HINT,
+    Refusal,
+    from_error,
+    refuse_unknown,
+    said,
+)
+from vault_index.entrypoints.web.render import fragment, page
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
-from vault_index.search import query as searches
-from vault_index.search.hit import Hit, HitList
+from vault_index.lesson.parse import TYPES
+from vault_index.search import hit as searches
+from vault_index.search.hit import NOT_IN_JSON, Hit, HitList, WholeEntry
 from vault_index.text.quote import visible
-
-STATUSES = {"taken": 409, "refused": 422, "failed": 507}
 
 
 async def one_at_a_time(client: Client) -> AsyncIterator[None]:
@@ -46,50 +64,122 @@ async def one_at_a_time(client: Client) -> AsyncIterator[None]:
 
 
 routes = APIRouter(
-    prefix="/api", tags=["writes"], dependencies=[Depends(refuse_unknown), Depends(one_at_a_time)]
+    prefix="/api",
+    tags=["writes"],
+    dependencies=[Depends(refuse_unknown), Depends(one_at_a_time)],
+    route_class=AnswerRoute,
 )
+MAX_BULK = 1000  # lessons of a request
+
+
+def _type(name: str) -> str:
+    if name not in TYPES:
+        raise ValueError(f"choose one of {', '.join(TYPES)}")
+    return name
+
+
+Type = Annotated[str, AfterValidator(_type)]
+
+
+class IngestBody(Body):
+    """A lesson to be, or new content of the one that has this id.
+
+    Without an id its title makes one; `source_file` is noted and never read.
+    """
+
+    id: Id | None = None
+    text: LessonText
+    categories: Categories | None = None
+    source_file: Id | None = None
+
+
+class BulkBody(Body):
+    """Lessons to be: each is taken or refused by itself, also for what its fields hold."""
+
+    lessons: Annotated[list[IngestBody | Any], Field(max_length=MAX_BULK)]
+
+
+class UpdateBody(Body):
+    """Changes of a lesson. Absent fields stay as they are; an empty list takes out what there is.
+
+    A title that was made from the text is made again with a new text.
+    """
+
+    text: LessonText | None = None
+    title: Annotated[Said, Field(max_length=500)] | None = None
+    categories: Categories | None = None
+    tags: Annotated[list[Id], Field(max_length=MAX_CATEGORIES)] | None = None
+    type: Type | None = None
+    source_file: Id | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A lesson as it was written: ingested, or updated; categories may be proposed."""
+
+    id: str
+    categories: Sequence[str]
+    status: str
 
 
 @routes.post("/ingest")
 def ingest(
     client: Client, body: IngestBody, if_none_match: Annotated[str, Header()] = ""
-) -> Mapping[str, Any]:
+) -> Written:
     """Add a lesson to the vault, as a file, or change the one of this id.
 
     Without categories the classifier proposes some. With `If-None-Match: *` an id that is there is
     refused.
     """
-    (written,) = _written(client, [body], only_new=if_none_match.strip() == "*")
-    if "error" in written:
-        raise Refusal(STATUSES[written["kind"]], written["error"], written["hint"])
-    return _classified(client, [written])[0]
+    (put,) = _put(client, [body], only_new=if_none_match.strip() == "*")
+    if put.error:
+        raise from_error(put.error, 422, client.shown_error)
+    return _classified(client, [put])[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A lesson of many that is refused, by its number among them."""
+
+    index: int
+    id: str
+    error: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """The lessons of many that were written, and the errors with the others."""
+
+    ingested: int
+    errors: Sequence[Refused]
+    lessons: Sequence[Written]
 
 
 @routes.post("/ingest/bulk")
-def ingest_bulk(client: Client, body: BulkBody) -> dict[str, Any]:
+def ingest_bulk(client: Client, body: BulkBody) -> Ingested:
     """Add lessons to the vault, or change lessons by id; if one is refused, the others still get in."""
     bodies: dict[int, IngestBody] = {}
-    errors: list[dict[str, Any]] = []
+    errors: list[Refused] = []
     for number, value in enumerate(body.lessons):
         try:
             bodies[number] = IngestBody.model_validate(value)
         except ValidationError as error:
             id = value.get("id") if isinstance(value, dict) else None
             id = id[:MAX_ID] if isinstance(id, str) else ""
-            why = {"error": said(error.errors()), "hint": FIELDS_HINT}
-            errors.append({"index": number, "id": id, **why})
-    items = dict(zip(bodies, _written(client, bodies.values()), strict=True))
-    for number, item in items.items():
-        if "error" in item:
-            why = {"error": item["error"], "hint": item["hint"]}
-            errors.append({"index": number, "id": item["id"], **why})
-    lessons = _classified(client, [item for item in items.values() if "error" not in item])
-    errors.sort(key=lambda error: error["index"])
-    return {"ingested": len(lessons), "errors": errors, "lessons": lessons}
+            errors.append(Refused(number, id, said(error.errors()), FIELDS_HINT))
+    every = _put(client, bodies.values())
+    for number, put in zip(bodies, every, strict=True):
+        if put.error:
+            refusal = from_error(put.error, 422, client.shown_error)
+            errors.append(Refused(number, put.id, refusal.error, refusal.hint))
+    lessons = _classified(client, [put for put in every if not put.error])
+    errors.sort(key=lambda error: error.index)
+    return Ingested(len(lessons), errors, lessons)
 
 
 @routes.put("/lessons/{id:path}")
-def update(client: Client, id: str, body: UpdateBody) -> dict[str, Any]:
+def update(client: Client, id: str, body: UpdateBody) -> Written:
     """Change a lesson in its file; what the request does not name stays."""
     values = body.model_dump(exclude_none=True)
     if not values:
@@ -101,45 +191,39 @@ def update(client: Client, id: str, body: UpdateBody) -> dict[str, Any]:
     client.change(command, lambda changed: [changed.path])
     if body.categories is not None:
         categories = _filed(client, [id]).get(id, [])
-    return {"id": id, "categories": categories, "status": "updated"}
+    return Written(id, categories, "updated")
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """A lesson that was deleted."""
+
+    id: str
+    status: Literal["deleted"] = "deleted"
 
 
 @routes.delete("/lessons/{id:path}")
-def delete(client: Client, id: str) -> dict[str, str]:
+def delete(client: Client, id: str) -> Deleted:
     """Delete a lesson: its file, or its section of one. Git keeps what was committed."""
     _required(client, id)
     client.change(api.edit.delete_lesson(name=id), lambda changed: [changed.path])
-    return {"id": id, "status": "deleted"}
+    return Deleted(id)
 
 
-def _written(
-    client: VaultClient, bodies: Iterable[IngestBody], *, only_new: bool = False
-) -> list[dict[str, Any]]:
-    """Write lessons; return each with its id and categories, or what is wrong with it."""
+def _put(client: VaultClient, bodies: Iterable[IngestBody], *, only_new: bool = False) -> list[Put]:
     items = [
-        {"id": body.id or "", "text": body.text, "categories": body.categories or [],
-         "source": body.source_file or ""}
+        Item(body.text, body.id or "", body.categories or (), body.source_file or "")
         for body in bodies
-    ]  # fmt: skip
-    command = api.edit.ingest(items=items, only_new=only_new)
-    written: list[dict[str, Any]] = client.change(command, lambda _: [])["items"]
-    for item in written:
-        for key in {"error", "hint"} & set(item):
-            item[key] = client.shown_error(item[key])
-    return written
+    ]
+    return client.change(api.edit.ingest(items=items, only_new=only_new), lambda _: [])
 
 
-def _classified(client: VaultClient, items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _classified(client: VaultClient, every: Sequence[Put]) -> list[Written]:
     """Return lessons that were written; those without categories have what the classifier proposes."""
-    unfiled = [item["id"] for item in items if not item["categories"]]
+    unfiled = [put.id for put in every if not put.categories]
     proposed = _filed(client, unfiled) if unfiled else {}
     return [
-        {
-            "id": item["id"],
-            "categories": item["categories"] or proposed.get(item["id"], []),
-            "status": item["status"],
-        }
-        for item in items
+        Written(put.id, put.categories or proposed.get(put.id, []), put.status) for put in every
     ]
 
 
@@ -147,16 +231,14 @@ def _required(client: VaultClient, id: str) -> list[str]:
     """Return the categories of the lesson that has exactly this id. Raises Refusal without one."""
     if "\0" in id or len(id) > MAX_ID:
         raise Refusal(400, "this is not an id", "send the id of a lesson")
-    categories: dict[str, list[str]] = client.ask(api.lesson.categories(ids=[id]))["categories"]
+    categories = client.ask(api.lesson.categories(ids=[id]))
     if id not in categories:
         raise Refusal(404, "there is no lesson of this id", "send one as /api/query returned it")
     return categories[id]
 
 
-def _filed(client: VaultClient, ids: list[str]) -> dict[str, list[str]]:
-    answer = client.ask(api.lesson.categories(ids=ids), settled=True)
-    filed: dict[str, list[str]] = answer["categories"]
-    return filed
+def _filed(client: VaultClient, ids: list[str]) -> Mapping[str, list[str]]:
+    return client.ask(api.lesson.categories(ids=ids), settled=True)
 
 
 # The routes that read lessons: query, categories, courses, health.
@@ -164,10 +246,50 @@ def _filed(client: VaultClient, ids: list[str]) -> dict[str, list[str]]:
 BOTH, SESSIONS = ("lessons", "skills"), "sessions"
 NO_MODEL = "none"  # full text alone answers
 
-query_routes = APIRouter(prefix="/api", tags=["lessons"], dependencies=[Depends(refuse_unknown)])
+query_routes = APIRouter(
+    prefix="/api",
+    tags=["lessons"],
+    dependencies=[Depends(refuse_unknown)],
+    route_class=AnswerRoute,
+)
+Collection = Literal["lessons", "skills", "sessions"]
 
 
-@query_routes.get("/query")
+class QueryBody(Body):
+    """A search. With `collections` the answer is `{"results": {...}}`; `sessions` need the token.
+
+    `document` narrows it to one, by a name that may be half remembered, and `lesson` to a number in it;
+    `related_to` to the lessons that one names as related, or that name it.
+    Without `top_k` the settings' `[search] hits` count, if there are any.
+    """
+
+    prompt: Annotated[Said, Field(max_length=MAX_PROMPT_CHARS)]
+    top_k: Annotated[int, Field(ge=1, le=100)] = 5
+    categories: Categories | None = None
+    document: Document = ""
+    lesson: LessonNumber | None = None
+    related_to: Id = ""
+    min_score: Annotated[float, Field(allow_inf_nan=False)] | None = 0.4
+    collections: Annotated[list[Collection], Field(min_length=1, max_length=3)] | None = None
+
+
+HIT = shown_as(
+    Hit,
+    NOT_IN_JSON,
+    id=(str, ...),
+    sum=(float, ...),
+    trigger=(str, ""),
+    changed=(str, ""),
+    weighted=(list[float], []),
+    passage=(str, ...),
+    source_file=(str, ...),
+)
+_SPENT: Any = {"query_time_ms": (float, ...), "model": (str, ...)}
+FOUND = answer_form("Found", lessons=(many(HIT), ...), skills=(many(HIT), []), **_SPENT)
+FOUND_IN = answer_form("FoundIn", results=(dict[Collection, list[Any]], ...), **_SPENT)
+
+
+@query_routes.get("/query", response_model=FOUND | FOUND_IN)
 def query_by_address(
     client: Client, request: Request, asked: Annotated[QueryBody, Query()]
 ) -> JSONResponse:
@@ -175,7 +297,7 @@ def query_by_address(
     return query(client, request, asked)
 
 
-@query_routes.post("/query")
+@query_routes.post("/query", response_model=FOUND | FOUND_IN)
 def query(client: Client, request: Request, body: QueryBody) -> JSONResponse:
     """Find the lessons and skills that answer a prompt and, if they are asked for, sessions."""
     began = time.perf_counter()
@@ -212,53 +334,76 @@ def query(client: Client, request: Request, body: QueryBody) -> JSONResponse:
     return JSONResponse({**results, "query_time_ms": took, "model": _model(answer)})
 
 
-@query_routes.get("/lessons/{id:path}")
+LESSON = shown_as(WholeEntry, ("file_hash",), source_file=(str, ...))
+
+
+@query_routes.get("/lessons/{id:path}", response_model=LESSON)
 def whole(client: Client, id: str) -> dict[str, Any]:
     """Return a whole lesson, but for those that hooks leave out."""
     _required(client, id)
-    entry = client.ask(api.lesson.show(name=id), status=404)["entry"]
-    if entry["withheld"]:
+    entry = client.ask(api.lesson.show(name=id), status=404)
+    if entry.withheld:
         raise Refusal(403, "this lesson is withheld", "open its page with the key")
-    return {key: entry[key] for key in entry if key != "file_hash"} | {"source_file": entry["path"]}
+    values = codec.to_json(entry) | {"source_file": entry.path}
+    return {name: values[name] for name in LESSON.model_fields}
 
 
 @query_routes.get("/categories")
-def categories(client: Client) -> dict[str, dict[str, int]]:
+def categories(client: Client) -> dict[str, Mapping[str, int]]:
     """Count the lessons in and below each category."""
-    return {"categories": client.ask(api.lesson.count())["counts"]}
+    return {"categories": client.ask(api.lesson.count()).counts}
+
+
+@dataclass(frozen=True, slots=True)
+class Courses:
+    """The documents with numbered lessons, by title."""
+
+    total_courses: int
+    course_titles: list[str]
+    courses: Sequence[Course]
 
 
 @query_routes.get("/courses")
-def courses(client: Client) -> dict[str, Any]:
+def courses(client: Client) -> Courses:
     """List the documents with numbered lessons."""
     listed = client.ask(api.document.courses(), settled=True)
-    shown = []
-    for course in listed:
-        lessons = [
-            {"number": each.number, "title": each.title, "link": each.link, "id": each.id}
-            for each in course.lessons
-        ]
-        shown.append({**asdict(course), "lesson_count": len(lessons), "lessons": lessons})
-    titles = [course.title for course in listed]
-    return {"total_courses": len(titles), "course_titles": titles, "courses": shown}
+    return Courses(len(listed), [course.title for course in listed], listed)
 
 
-@query_routes.get("/health")
-def health(client: Client) -> JSONResponse:
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Whether searching is possible, and for which `reason` it is not, or `since` when by words alone."""
+
+    status: Literal["ok", "degraded", "unavailable"]
+    embedder: str
+    tables: Mapping[str, int]
+    lesson_count: int
+    model: str
+    uptime: float
+    reason: str = ""
+    since: str = ""
+
+
+@query_routes.get("/health", response_model=Health)
+def health(client: Client) -> Health | JSONResponse:
     """Say whether searching is possible; with status 503 it is not, for the `reason`."""
-    state: dict[str, Any] = {"embedder": "", "tables": {}, "lesson_count": 0, "model": ""}
-    state["uptime"] = round(time.monotonic() - client.began, 1)
+    uptime = round(time.monotonic() - client.began, 1)
     try:
         answer = client.ask(api.search.health())
     except Refusal as refusal:
         reason = "; ".join(filter(None, [refusal.error, refusal.hint]))
-        return JSONResponse({"status": "unavailable", **state, "reason": reason}, 503)
-    state |= {"embedder": answer.embedder, "tables": answer.tables}
-    state |= {"lesson_count": answer.lessons, "model": _model(answer)}
-    if since := answer.degraded_since:
-        reason = client.shown_error(answer.text_only)
-        return JSONResponse({"status": "degraded", **state, "reason": reason, "since": since})
-    return JSONResponse({"status": "ok", **state})
+        return JSONResponse(asdict(Health("unavailable", "", {}, 0, "", uptime, reason)), 503)
+    since = answer.degraded_since
+    return Health(
+        "degraded" if since else "ok",
+        answer.embedder,
+        answer.tables,
+        answer.lessons,
+        _model(answer),
+        uptime,
+        reason=client.shown_error(answer.text_only) if since else "",
+        since=since,
+    )
 
 
 def is_shared(hit: Hit) -> bool:
@@ -292,29 +437,29 @@ SHOWN_KEYS = frozenset({"title", "categories", "category", "fires_on", "silent_o
 page_routes = APIRouter(include_in_schema=False)
 LessonId = Annotated[Id, Query(min_length=1)]
 FileText = Annotated[Text, Field(max_length=MAX_TEXT_CHARS)]
-BodyText = Annotated[FileText, Body(embed=True)]
+BodyText = Annotated[FileText, InBody(embed=True)]
 
 
 @page_routes.get("/lesson/{id:path}")
 def lesson(client: Client, id: str) -> HTMLResponse:
     """Show the page, or the lessons with the nearest names."""
     answer = _asked(client, id)
-    entry = answer["entry"]
+    entry = answer.entry
     if entry is None:
-        values = {"title": "No such lesson", "near": answer["near"]}
+        values: dict[str, Any] = {"title": "No such lesson", "near": answer.near}
         return page("lesson_missing.html", at="/lessons", status=404, id=id, **values)
-    if entry["withheld"]:  # the title may be what is to stay private
-        values = {"parts": PRIVATE, "title": entry["id"], "body": None}
+    if entry.withheld:  # the title may be what is to stay private
+        values = {"parts": PRIVATE, "title": entry.id, "body": None}
     else:
-        values = {"parts": PUBLIC, "title": entry["title"], "body": True, **_body(answer)}
-    return page("lesson.html", at="/lessons", id=entry["id"], **values)
+        values = {"parts": PUBLIC, "title": entry.title, "body": True, **_body(answer, entry)}
+    return page("lesson.html", at="/lessons", id=entry.id, **values)
 
 
 @page_routes.get(f"{PUBLIC}/body")
 @page_routes.get(f"{PRIVATE}/body")
 def body(client: Client, request: Request, id: LessonId) -> HTMLResponse:
     """Show the lesson alone."""
-    return fragment("lesson_body.html", **_body(_required_entry(client, request, id)))
+    return fragment("lesson_body.html", **_body(*_required_entry(client, request, id)))
 
 
 @page_routes.get(f"{PUBLIC}/near")
@@ -323,8 +468,8 @@ def near(client: Client, request: Request, id: LessonId) -> HTMLResponse:
     """Show what it names as related, what names it, and the lessons that are most like it."""
     _required_entry(client, request, id)
     # it may be moved or deleted meanwhile
-    links = client.ask(api.lesson.related(id=id, both=True), status=404)["related"]
-    lessons = client.ask(api.lesson.nearest(id=id), status=404)["lessons"]
+    links = client.ask(api.lesson.related(id=id, both=True), status=404)
+    lessons = client.ask(api.lesson.nearest(id=id), status=404)
     return fragment("lesson_near.html", links=links, lessons=lessons)
 
 
@@ -333,7 +478,7 @@ def near(client: Client, request: Request, id: LessonId) -> HTMLResponse:
 def prompts(client: Client, request: Request, id: LessonId) -> HTMLResponse:
     """Show its own prompts, and whether each passes."""
     _required_entry(client, request, id)
-    return fragment("lesson_prompts.html", **client.ask(api.lesson.prompts(id=id), status=404))
+    return fragment("lesson_prompts.html", tried=client.ask(api.lesson.prompts(id=id), status=404))
 
 
 @page_routes.get(f"{PRIVATE}/past")
@@ -341,13 +486,13 @@ def past(client: Client, id: LessonId) -> HTMLResponse:
     """Show how often agents got it, and the commits that changed it."""
     used = client.ask(api.lesson.tally(id=id))
     answer = client.ask(api.lesson.history(id=id), status=404)
-    return fragment("lesson_past.html", id=id, **used, **answer)
+    return fragment("lesson_past.html", id=id, used=used, past=answer)
 
 
 @page_routes.get(f"{PRIVATE}/patch")
 def patch(client: Client, id: LessonId, commit: Annotated[Id, Query()]) -> HTMLResponse:
     """Show what a commit changed."""
-    text: str = client.ask(api.lesson.diff(id=id, commit=commit), status=404)["patch"]
+    text = client.ask(api.lesson.diff(id=id, commit=commit), status=404)
     lines = text.split("\n")
     first = next((number for number, line in enumerate(lines) if line.startswith("@@")), len(lines))
     changed = [visible(line) for line in lines[first:] if line]
@@ -355,31 +500,31 @@ def patch(client: Client, id: LessonId, commit: Annotated[Id, Query()]) -> HTMLR
     return fragment("diff.html", lines=changed[:MAX_PATCH], left_out=left_out)
 
 
-def _asked(client: VaultClient, id: str) -> Mapping[str, Any]:
+def _asked(client: VaultClient, id: str) -> Page:
     if not id.isprintable() or not id.strip() or len(id) > MAX_ID:
-        return {"entry": None, "near": []}
+        return Page(None)
     return client.ask(api.lesson.page(name=id), status=404)
 
 
-def _required_entry(client: VaultClient, request: Request, id: str) -> Mapping[str, Any]:
+def _required_entry(client: VaultClient, request: Request, id: str) -> tuple[Page, WholeEntry]:
     """Return a lesson for a fragment; a withheld one only for a private one. Raises Refusal."""
     answer = _asked(client, id)
-    entry = answer["entry"]
+    entry = answer.entry
     if entry is None:
         raise Refusal(404, "there is no such lesson any more", "search for it")
-    if entry["withheld"] and not request.url.path.startswith(f"{PRIVATE}/"):
+    if entry.withheld and not request.url.path.startswith(f"{PRIVATE}/"):
         raise Refusal(403, "this lesson is withheld", "open the page with its key")
-    return answer
+    return answer, entry
 
 
-def _body(answer: Mapping[str, Any]) -> dict[str, Any]:
-    entry, of_file = answer["entry"], answer["of_file"]
-    ids = [other["id"] for other in of_file]
-    at = ids.index(entry["id"]) if entry["id"] in ids else 0
-    keys = [(key, words) for key, words in answer["metadata"] if key not in SHOWN_KEYS and words]
+def _body(answer: Page, entry: WholeEntry) -> dict[str, Any]:
+    of_file = answer.of_file
+    ids = [other.id for other in of_file]
+    at = ids.index(entry.id) if entry.id in ids else 0
+    keys = [(key, words) for key, words in answer.metadata if key not in SHOWN_KEYS and words]
     return {
         "entry": entry,
-        "text": html_of(entry["text"], entry["path"]),
+        "text": html_of(entry.text, entry.path),
         "keys": keys,
         "of_file": of_file if len(of_file) > 1 else [],
         "before": of_file[at - 1] if at else None,

@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 
 from vault_index import errors
 from vault_index.entrypoints import bug
-from vault_index.entrypoints.web.shapes import no_field
+from vault_index.entrypoints.web.fields import no_field
 
 # the first status with a kind that an error is of
 STATUSES: dict[int, tuple[type[errors.VaultError], ...]] = {
@@ -52,20 +52,21 @@ def add_handlers(
 ) -> None:
     """Have an application answer errors of any kind as refusals; bugs are noted, for its user."""
 
-    def refused(request: Request, refusal: Any) -> Response:
+    def refused(request: Request, refusal: Any, detail: Sequence[object] = ()) -> Response:
         is_read = "text/html" in request.headers.get("accept", "")
         if is_read and not request.url.path.startswith(("/api/", "/page/")):
             return as_page(refusal)  # a browser shows it in its window
-        return JSONResponse({"error": refusal.error, "hint": refusal.hint}, refusal.status)
+        body = {"error": refusal.error, "hint": refusal.hint}
+        return JSONResponse(body | ({"detail": detail} if detail else {}), refusal.status)
 
     def invalid(request: Request, error: Any) -> Response:
         problems = error.errors()
         if any(problem["type"] == "json_invalid" for problem in problems):
-            refusal = Refusal(400, "the body is not JSON", "send one JSON object in UTF-8")
-        else:
-            status = 413 if any(problem["type"] == "too_long" for problem in problems) else 422
-            refusal = Refusal(status, said(problems, 1), FIELDS_HINT)
-        return refused(request, refusal)
+            hint = "send one JSON object in UTF-8"
+            return refused(request, Refusal(400, "the body is not JSON", hint))
+        status = 413 if any(problem["type"] == "too_long" for problem in problems) else 422
+        refusal = Refusal(status, said(problems, 1), FIELDS_HINT)
+        return refused(request, refusal, [_own_form(problem) for problem in problems])
 
     def failed(request: Request, error: Any) -> Response:
         hint = "see `/openapi.json` for the routes" if error.status_code in (404, 405) else ""
@@ -96,6 +97,11 @@ def _parameters(dependant: Dependant) -> list[str]:
     for each in dependant.query_params:  # one that is a model stands for its fields
         names += getattr(each.field_info.annotation, "model_fields", [each.alias])
     return names + [name for each in dependant.dependencies for name in _parameters(each)]
+
+
+def _own_form(problem: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a problem as FastAPI's own answers have it, and `/openapi.json` says."""
+    return {name: problem[name] for name in ("loc", "msg", "type")}
 
 
 def said(problems: Sequence[Mapping[str, Any]], skip: int = 0) -> str:

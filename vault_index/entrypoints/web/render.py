@@ -121,8 +121,9 @@ def fragment(template: str, **values: Any) -> HTMLResponse:
     return HTMLResponse(_environment().get_template(template).render(**values), headers=HEADERS)
 
 
-def _ago(at: str) -> Markup:
-    """Return a moment of ISO 8601 for people: how long ago, and when exactly on hover."""
+def _ago(at: str | datetime | None) -> Markup:
+    """Return a moment for people: how long ago, and when exactly on hover. A text is ISO 8601."""
+    at = at.isoformat() if isinstance(at, datetime) else at or ""
     try:
         moment = datetime.fromisoformat(at)
     except ValueError:

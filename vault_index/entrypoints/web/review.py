@@ -5,18 +5,20 @@ A decision has the effects of `lessons review`. All of it is private: proposals 
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Query
 from fastapi.responses import HTMLResponse
 
 from vault_index import api
-from vault_index.api import codec
+from vault_index.api.proposal import Accepted, Merged
+from vault_index.entrypoints.web.fields import Text
 from vault_index.entrypoints.web.lessons import one_at_a_time
 from vault_index.entrypoints.web.markdown import html_of
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.render import fragment
-from vault_index.entrypoints.web.shapes import Text
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
 from vault_index.entrypoints.words import proposals
 
@@ -27,6 +29,16 @@ BodyText = Annotated[Text, Body(embed=True)]  # a value of a body by its name
 BodyFlag = Annotated[bool, Body(embed=True)]
 
 routes = APIRouter(include_in_schema=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A line that says what was decided, and notes."""
+
+    said: str
+    notes: list[str]
+
+
 decisions = APIRouter(prefix=PRIVATE, dependencies=[Depends(one_at_a_time)])
 
 
@@ -35,7 +47,7 @@ def card(client: Client, id: Id) -> HTMLResponse:
     """Show a proposal with all that a reviewer wants to know of it."""
     (proposal,), notes = client.look(api.proposal.cards(id=id))
     try:
-        categories = sorted(client.ask(api.lesson.count())["counts"])
+        categories = sorted(client.ask(api.lesson.count()).counts)
     except Refusal as refusal:
         categories, notes = [], [*notes, f"warning: no categories to choose from: {refusal.error}"]
     values = {"categories": categories, "notes": notes, "has_git": _has_git(client)}
@@ -59,50 +71,55 @@ def plan_merge(client: Client, id: BodyText, into: BodyText = "") -> HTMLRespons
 @decisions.post("/accept")
 def accept(
     client: Client, id: BodyText, category: BodyText = "", commit: BodyFlag = False
-) -> dict[str, Any]:
+) -> Decided:
     """Make a proposal a lesson, or change the lesson that it changes."""
     command = api.proposal.accept(id=id, category=category.strip(), commit=commit)
-    return _decided(client, command, "accepted", "path")
+    return _decided(client, command, lambda done: f"accepted: {done.path}", _written)
 
 
 @decisions.post("/edit")
-def edit(client: Client, id: BodyText, text: BodyText, seen: BodyText) -> dict[str, Any]:
+def edit(client: Client, id: BodyText, text: BodyText, seen: BodyText) -> Decided:
     """Keep an edited proposal, of which the editor got what was `seen`, checked again."""
-    return _decided(client, api.proposal.edit(id=id, text=text, seen=seen), "edited", "title")
+    command = api.proposal.edit(id=id, text=text, seen=seen)
+    return _decided(client, command, lambda done: f"edited: {done.title}")
 
 
 @decisions.post("/merge")
 def merge(
     client: Client, id: BodyText, into: BodyText, seen: BodyText, commit: BodyFlag = False
-) -> dict[str, Any]:
+) -> Decided:
     """Add a proposal to the end of a lesson, of which this page showed what was `seen`."""
     command = api.proposal.merge(id=id, into=into, seen=seen, commit=commit, write=True)
-    return _decided(client, command, "merged", "path")
+    return _decided(client, command, lambda done: f"merged: {done.path}", _written)
 
 
 @decisions.post("/reject")
-def reject(client: Client, id: BodyText) -> dict[str, Any]:
+def reject(client: Client, id: BodyText) -> Decided:
     """Take a proposal away for good."""
-    return _decided(client, api.proposal.reject(id=id), "rejected", "title")
+    command = api.proposal.reject(id=id)
+    return _decided(client, command, lambda done: f"rejected: {done.title}")
 
 
 routes.include_router(decisions)
 
 
+def _written(done: Accepted | Merged) -> list[str]:
+    return [done.path]
+
+
 def _decided(
-    client: VaultClient, command: api.Question[Any], done: str, key: str
-) -> dict[str, Any]:
+    client: VaultClient,
+    command: api.Question[api.Answer],
+    said: Callable[[api.Answer], str],
+    written: Callable[[api.Answer], list[str]] = lambda _: [],
+) -> Decided:
     """Carry out a decision; return the line about it, and its notes. Raises Refusal.
 
-    One that was decided in another window or in a terminal meanwhile is refused as such. The disk has
-    the file at the `path` of an answer.
+    One that was decided in another window or in a terminal meanwhile is refused as such.
     """
     waiting, _ = client.look(api.proposal.select())
     if command.values["id"] not in {each.id for each in waiting}:
         raise Refusal(409, "this proposal was decided elsewhere meanwhile", "choose the next")
     notes: list[str] = []
-    answer = client.change(
-        command, lambda answer: [answer["path"]] if key == "path" else [], notes.append
-    )
-    shown = [client.shown_error(note) for note in notes]
-    return {"said": f"{done}: {codec.to_json(answer)[key]}", "notes": shown}
+    answer = client.change(command, written, notes.append)
+    return Decided(said(answer), [client.shown_error(note) for note in notes])

@@ -29,8 +29,7 @@ from vault_index.entrypoints.web.vault_client import Client, VaultClient
 from vault_index.entrypoints.words.hits import evidence, silent_from
 from vault_index.recall import block
 from vault_index.recall.select import without_withheld
-from vault_index.search import query
-from vault_index.search.hit import Hit, Recall
+from vault_index.search.hit import Hit, Query, Recall
 from vault_index.search.query import MAX_QUERY_CHARS
 from vault_index.search.scoring import STOP_WORDS
 from vault_index.text.quote import clean
@@ -111,7 +110,7 @@ def _contents(client: VaultClient, asked: Asked, *, private: bool = False) -> di
     if not asked.text:
         return _newest(client, asked, private=private)
     categories = (asked.category,) if asked.category else ()
-    wanted = query.Query(asked.text, asked.count, categories, kinds=BOTH)
+    wanted = Query(asked.text, asked.count, categories, kinds=BOTH)
     typed = client.ask(api.search.live(query=wanted), status=422, at_once=True)
     answer, recall = typed.search, typed.recall
     found = [hit for hit in answer.hits if private or (is_shared(hit) and not hit.withheld)]
@@ -160,8 +159,8 @@ def _left_out(hits: Sequence[Hit], recall: Recall) -> dict[str, str]:
 def _newest(client: VaultClient, asked: Asked, *, private: bool = False) -> dict[str, Any]:
     values: dict[str, Any] = {"order": "updated", "limit": asked.count + 1}
     values["category"] = asked.category or None
-    entries = client.ask_cached(api.lesson.select(**values), status=422)["entries"]
-    newest = [each for each in entries[: asked.count] if private or not each["withheld"]]
+    entries = client.ask_cached(api.lesson.select(**values), status=422)
+    newest = [each for each in entries[: asked.count] if private or not each.withheld]
     has_more = len(entries) > asked.count < MAX_SHOWN
     return {"newest": newest, "more": asked.address(n=asked.count + MORE) if has_more else ""}
 
@@ -174,8 +173,7 @@ def prepare(client: VaultClient) -> None:
 
 
 def _tree(client: VaultClient, asked: Asked) -> list[tuple[str, str, int, int]]:
-    counts: Mapping[str, int] = client.ask_cached(api.lesson.count())["counts"]
-    return tree_of(counts, asked.category)
+    return tree_of(client.ask_cached(api.lesson.count()).counts, asked.category)
 
 
 def tree_of(counts: Mapping[str, int], chosen: str) -> list[tuple[str, str, int, int]]:

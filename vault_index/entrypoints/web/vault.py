@@ -32,11 +32,11 @@ def vault() -> HTMLResponse:
 @routes.get("/page/vault/overview")
 def overview(client: Client) -> HTMLResponse:
     """Show the vault in numbers."""
-    numbers = client.ask(api.document.overview())
+    overview = client.ask(api.document.overview())
     health = client.ask(api.search.health())
     missing = client.shown_error(health.text_only)
     degraded = {"degraded": health.degraded_since, "missing": missing}
-    return fragment("vault_overview.html", **numbers, **degraded)
+    return fragment("vault_overview.html", overview=overview, **degraded)
 
 
 @routes.get(f"{PRIVATE}/state")
@@ -66,5 +66,5 @@ def check(client: Client) -> HTMLResponse:
     (findings, files), notes = client.look(api.share.check_files())
     stale, more = client.look(api.injection.stale_lessons())
     findings = sorted(findings, key=lambda each: each.severity)  # errors first
-    values = {"findings": findings, "files": files, "notes": [*notes, *more], **stale}
+    values = {"findings": findings, "files": files, "notes": [*notes, *more], "stale": stale}
     return fragment("vault_check.html", **values, most=MAX_ROWS)

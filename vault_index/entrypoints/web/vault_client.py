@@ -89,7 +89,7 @@ class VaultClient:
         heard = client.Options(note=notes.append, event=on_event, put=self._put)
         with self.refusing(422):
             answer = client.ask(self._opened(), question, heard)
-        return {**answer, "notes": notes}
+        return {**codec.to_json(answer), "notes": notes}
 
     def look(self, command: api.Question[api.Answer]) -> tuple[api.Answer, list[str]]:
         """Carry out a command that writes no lesson; return its answer, and its notes for people.

@@ -12,10 +12,10 @@ from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
 from vault_index import api
+from vault_index.entrypoints.web.fields import Id, Text
 from vault_index.entrypoints.web.lessons import PRIVATE, FileText, one_at_a_time
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.render import address_with, fragment, page
-from vault_index.entrypoints.web.shapes import Id, Text
 from vault_index.entrypoints.web.vault_client import Client
 from vault_index.lesson.parse import TYPES, id_of
 
@@ -60,10 +60,10 @@ def new(id: Asked = "", error: Asked = "") -> HTMLResponse:
 @routes.get(FORM)
 def form(client: Client, id: Asked = "", error: Asked = "") -> HTMLResponse:
     """Show its fields."""
-    it: dict[str, Any] = {**dict.fromkeys(TEXTS, ""), **dict.fromkeys(LISTS, ())}
+    it: Any = {**dict.fromkeys(TEXTS, ""), **dict.fromkeys(LISTS, ())}
     it |= {"id": "", "file_hash": "", "confidence": 0, "fires_on_error": [error] if error else ()}
     if id:
-        it = client.ask(api.lesson.show(name=id), status=404, settled=True)["entry"]
+        it = client.ask(api.lesson.show(name=id), status=404, settled=True)
     return fragment("new_form.html", it=it, types=TYPES)
 
 

@@ -1,17 +1,19 @@
-"""The effect of a change on lessons, in words: at which prompts they come, and which it is about.
-
-A state of the vault is `{"lessons": {id: {title, digest}}, "fired": {prompt: [ids]}}`.
-"""
+"""The effect of a change on lessons, in words: at which prompts they come, and which it is about."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from vault_index.check.finding import Finding
 from vault_index.entrypoints.words import count
 from vault_index.text.blocks import shorten_line
 from vault_index.text.quote import visible_line
+
+if TYPE_CHECKING:
+    from vault_index.api.search import TaughtLesson
+    from vault_index.recall.anchors import Reason
 
 MARK = "<!-- lessons check -->"  # begins a comment, so that the next run replaces it
 SHOWN = 10  # prompts of a lesson; lessons that did not change themselves
@@ -20,65 +22,78 @@ MAX_CHARS = 120  # of a prompt or a title
 MAX_COMMENT = 60_000  # characters: GitHub takes 65,536
 NEW, CHANGED, REMOVED, SAME = "new", "changed", "removed", "not changed"
 
-Values = Mapping[str, Any]
+
+@dataclass(slots=True)
+class State:
+    """A vault at a time: its lessons by id, and the ids of those that come at each prompt."""
+
+    lessons: dict[str, TaughtLesson] = field(default_factory=dict)
+    fired: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    text_only: str = ""
 
 
-def changes(before: Values, now: Values) -> list[dict[str, Any]]:
-    """Return the lessons that changed, and others that come elsewhere now: the first ones first.
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A lesson that is NEW, CHANGED, REMOVED or SAME, and the prompts at which it comes or not now."""
 
-    Each has `id`, `title`, `state` (NEW, CHANGED, REMOVED, SAME), and prompts: `newly`, `no_longer`.
-    """
-    were, are = before["lessons"], now["lessons"]
-    found: list[dict[str, Any]] = []
+    id: str
+    title: str
+    state: str
+    newly: list[str]
+    no_longer: list[str]
+
+
+def changes(before: State, now: State) -> list[Change]:
+    """Return the lessons that changed, and others that come elsewhere now: the first ones first."""
+    were, are = before.lessons, now.lessons
+    found: list[Change] = []
     for id in sorted({*were, *are}):
         state = SAME if id in were and id in are else NEW if id in are else REMOVED
-        if state == SAME and were[id]["digest"] != are[id]["digest"]:
+        if state == SAME and were[id].digest != are[id].digest:
             state = CHANGED
-        had, has = ([p for p, ids in each["fired"].items() if id in ids] for each in (before, now))
+        had, has = ([p for p, ids in each.fired.items() if id in ids] for each in (before, now))
         newly = [prompt for prompt in has if prompt not in had]
         no_longer = [prompt for prompt in had if prompt not in has]
         if state != SAME or newly or no_longer:
-            title = (are.get(id) or were[id])["title"]
-            about = {"id": id, "title": title, "state": state}
-            found.append({**about, "newly": newly, "no_longer": no_longer})
-    return sorted(found, key=lambda each: each["state"] == SAME)
+            found.append(Change(id, (are.get(id) or were[id]).title, state, newly, no_longer))
+    return sorted(found, key=lambda each: each.state == SAME)
 
 
-def lines(changed: Sequence[Values], prompts: int, touched: Sequence[Values] = ()) -> Iterator[str]:
+def lines(changed: Sequence[Change], prompts: int, touched: Sequence[Reason] = ()) -> Iterator[str]:
     """Yield the changes for a terminal, and why other lessons are `touched`: `recall.stale`."""
     yield _sum(changed, prompts)
     for each in changed:
-        yield f"{visible_line(each['title'])} ({each['id']}, {each['state']})"
+        yield f"{visible_line(each.title)} ({each.id}, {each.state})"
         yield from (f"  {what}: {prompt}" for what, some in _fires(each) for prompt in some)
     if touched:
         yield _touches(touched)
-        yield from (f"  {each['title']} ({each['lesson']}): {each['why']}" for each in touched)
+        yield from (f"  {each.title} ({each.lesson}): {each.why}" for each in touched)
 
 
 def comment(
-    changed: Sequence[Values],
+    changed: Sequence[Change],
     prompts: int,
     errors: int,
     text_only: str,
-    touched: Sequence[Values] = (),
+    touched: Sequence[Reason] = (),
 ) -> str:
     """Return the changes as the comment of a pull request, in markdown; all texts are data in it."""
     blocks = [f"{MARK}\n### Lessons of this pull request", _sum(changed, prompts)]
     if errors:
         blocks.append(f"`lessons check` has {count(errors, 'error')}: see the annotations.")
-    of_itself = [each for each in changed if each["state"] != SAME]
-    others = [each for each in changed if each["state"] == SAME][:SHOWN]
+    of_itself = [each for each in changed if each.state != SAME]
+    others = [each for each in changed if each.state == SAME][:SHOWN]
     for each in of_itself[:MAX_LESSONS]:
-        head = f"**{_code(each['title'])}** ({_code(each['id'])}, {each['state']})"
+        head = f"**{_code(each.title)}** ({_code(each.id)}, {each.state})"
         blocks.append("\n".join([head, *_items(each)]))
     if len(of_itself) > MAX_LESSONS:
         blocks.append(f"and {len(of_itself) - MAX_LESSONS} more lessons")
     if others:
         blocks.append("Lessons that did not change themselves:")
-        blocks += ["\n".join([_code(each["id"]), *_items(each)]) for each in others]
+        blocks += ["\n".join([_code(each.id), *_items(each)]) for each in others]
     if touched:
         some = [
-            f"- {_code(each['title'])} ({_code(each['lesson'])}): {_code(each['why'])}"
+            f"- {_code(each.title)} ({_code(each.lesson)}): {_code(each.why)}"
             for each in touched[:MAX_LESSONS]
         ]
         some += [f"- and {len(touched) - MAX_LESSONS} more"] if len(touched) > MAX_LESSONS else []
@@ -91,28 +106,28 @@ def comment(
     return text
 
 
-def _sum(changed: Sequence[Values], prompts: int) -> str:
-    number = sum(each["state"] != SAME for each in changed)
+def _sum(changed: Sequence[Change], prompts: int) -> str:
+    number = sum(each.state != SAME for each in changed)
     return f"{count(number, 'lesson')} changed, {count(prompts, 'prompt')} tried."
 
 
-def _touches(touched: Sequence[Values]) -> str:
-    number = len({each["lesson"] for each in touched})
+def _touches(touched: Sequence[Reason]) -> str:
+    number = len({each.lesson for each in touched})
     return f"This change touches what {count(number, 'lesson')} {'is' if number == 1 else 'are'} about:"
 
 
-def _items(each: Values) -> Iterator[str]:
+def _items(each: Change) -> Iterator[str]:
     for what, some in _fires(each):
         first = ", ".join(map(_code, some[:SHOWN]))
         more = f", and {len(some) - SHOWN} more" if len(some) > SHOWN else ""
         yield f"- {what} {first}{more}"
     if not any(some for _, some in _fires(each)):
-        is_removed = each["state"] == REMOVED
+        is_removed = each.state == REMOVED
         yield "- fired at none" if is_removed else "- fires at the same prompts as before"
 
 
-def _fires(each: Values) -> list[tuple[str, Sequence[str]]]:
-    both = (("newly fires at", each["newly"]), ("no longer fires at", each["no_longer"]))
+def _fires(each: Change) -> list[tuple[str, Sequence[str]]]:
+    both = (("newly fires at", each.newly), ("no longer fires at", each.no_longer))
     return [(what, some) for what, some in both if some]
 
 

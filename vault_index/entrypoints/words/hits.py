@@ -7,8 +7,7 @@ from typing import Any
 
 from vault_index.entrypoints.words import excerpt
 from vault_index.recall.block import named, signed
-from vault_index.search.hit import Hit, parts_of, percent_of
-from vault_index.search.query import TERMS
+from vault_index.search.hit import TERMS, Hit, parts_of, percent_of
 from vault_index.text.quote import clean, visible_line
 
 HEADINGS = {"lessons": "Lessons", "skills": "Skills", "sessions": "Sessions"}

@@ -13,6 +13,7 @@ from vault_index.text import blocks
 
 if TYPE_CHECKING:
     from vault_index.api.proposal import Card
+    from vault_index.proposals.similarity import Found, Outlook
 
 MAX_UNSURE = 2  # of the five steps of confidence
 MAX_SUMMARY, MAX_QUOTE = 240, 160  # characters on the card
@@ -155,15 +156,15 @@ def into(card: Card) -> str:
     return str(card.nearest[0]) if card.nearest else ""
 
 
-def _prompt(prompt: Values) -> Iterator[tuple[str, str]]:
-    now = prompt["now"]
-    yield "fires", f"“{prompt['prompt']}”"
-    today = f"{now['title']}, {_score(now)}" if now else "nothing"
-    yield "", f"finds {today} now" + (", and this one by its words" if prompt["finds"] else "")
+def _prompt(prompt: Outlook) -> Iterator[tuple[str, str]]:
+    now = prompt.now
+    yield "fires", f"“{prompt.prompt}”"
+    today = f"{now.title}, {_score(now)}" if now else "nothing"
+    yield "", f"finds {today} now" + (", and this one by its words" if prompt.finds else "")
 
 
-def _score(hit: Values) -> str:
-    return f"{max(0, hit['score']):.0%}, {'above' if hit['is_above'] else 'below'} the floor"
+def _score(found: Found) -> str:
+    return f"{max(0, found.score):.0%}, {'above' if found.is_above else 'below'} the floor"
 
 
 def status_lines(every: Values) -> Iterator[str]:

@@ -13,6 +13,7 @@ from vault_index.store import moments
 
 if TYPE_CHECKING:
     from vault_index.config import Setting
+    from vault_index.store.injections import Summary
 
 Values = Mapping[str, Any]
 MAX_NAMES = 5  # of settings, in a line
@@ -76,28 +77,28 @@ def _floors(index: Values) -> str:
     return f"{floors}; whole lessons: {how}; {foreign}"
 
 
-def _used(injected: Values) -> Iterator[str]:
-    if injected["missed"]:
-        yield f"missed     {count(injected['missed'], 'answer')}, at prompts or starts of sessions"
-    if failures := injected["failures"]:
-        answered, again = injected["failures_answered"], injected["came_again"]
+def _used(injected: Summary) -> Iterator[str]:
+    if injected.missed:
+        yield f"missed     {count(injected.missed, 'answer')}, at prompts or starts of sessions"
+    if failures := injected.failures:
+        answered, again = injected.failures_answered, injected.came_again
         yield f"failures   {count(failures, 'failed command')}, {answered} answered; {again} came again"
-    if not injected["prompts"]:
+    if not injected.prompts:
         yield "prompts    none searched for yet"
         return
     yield (
-        f"prompts    {injected['prompts']} searched for since {injected['since']},"
-        f" {injected['answered']} answered; p50 {injected['p50_ms']:.0f} ms,"
-        f" p90 {injected['p90_ms']:.0f} ms"
+        f"prompts    {injected.prompts} searched for since {injected.since},"
+        f" {injected.answered} answered; p50 {injected.p50_ms:.0f} ms,"
+        f" p90 {injected.p90_ms:.0f} ms"
     )
-    for lesson_id, times in injected["most_used"][:3]:
+    for lesson_id, times in injected.most_used[:3]:
         yield f"{times:>8}x  {lesson_id}"
-    if injected["last_used"]:
-        lately = (f"{id} ({moments.local(at)[:10]})" for id, at in injected["last_used"][:3])
+    if injected.last_used:
+        lately = (f"{id} ({moments.local(at)[:10]})" for id, at in injected.last_used[:3])
         yield f"lately     {', '.join(lately)}"
-    if injected["never_used"]:
-        some = ", ".join(injected["some_never_used"][:3])
-        yield f"never used {injected['never_used']} lessons, such as {some}"
+    if injected.never_used:
+        some = ", ".join(injected.some_never_used[:3])
+        yield f"never used {injected.never_used} lessons, such as {some}"
 
 
 def _changed(settings: Sequence[Setting]) -> str:
