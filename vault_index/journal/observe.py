@@ -320,7 +320,7 @@ def _commands(calls: Iterable[Moment]) -> tuple[Command, ...]:
 
 
 def _errors(calls: Iterable[Moment]) -> tuple[str, ...]:
-    """Return first and last lines of errors of tools other than the shell, whose commands have them."""
+    """Return the errors of tools other than the shell, whose commands have theirs."""
     texts = (_excerpt(call) for call in calls if call.has_failed and not call.command)
     return tuple(_unique(text for text in texts if text)[:MAX_ERRORS])
 

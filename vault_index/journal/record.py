@@ -28,7 +28,7 @@ SHORT = 8  # characters of a session's id that begin the ids of its records
 class Command:
     """A shell command that the agent ran. `status` is its exit status; None if nobody knows it.
 
-    `output` is the first and last lines of what a failed command printed; "" for the others.
+    `output` has the lines of a failed one that say why, and its ends; "" for the others.
     """
 
     text: str
@@ -64,7 +64,7 @@ class Record:
     files_read: tuple[str, ...] = ()  # relative to the project's folder; absolute outside of it
     files_modified: tuple[str, ...] = ()
     commands: tuple[Command, ...] = ()
-    errors: tuple[str, ...] = ()  # first and last lines of results that are errors
+    errors: tuple[str, ...] = ()  # of tools other than the shell: the lines that say why
     fields: Mapping[str, str] = field(default_factory=dict)  # of a summary: FIELDS -> text
 
 
