@@ -110,18 +110,11 @@ def forget(
     return done
 
 
-def is_pending(journal: Journal) -> bool:
-    """Whether a kill or a full disk left something to be forgotten."""
-    return os.path.lexists(journal.folder / PENDING)
-
-
 def finish(journal: Journal) -> Forgotten | None:
     """Take out what an earlier call wrote down and did not finish; None if there is nothing.
 
     Raises VaultError, WriteError.
     """
-    if not is_pending(journal):
-        return None
     with held(journal.folder):
         return _finish_noted(journal)
 
