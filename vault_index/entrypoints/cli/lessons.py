@@ -180,7 +180,7 @@ def _source(source: str | None, title: str, text: str) -> bytes:
     *("--sort order", "id title created updated confidence", "Latest or highest first."),
     default="id",
 )
-@click.option("-n", "--limit", type=click.IntRange(1), help="How many; without: all.")
+@options.number("-n --limit", None, 1, None, "How many; without: all.")
 def list_command(**only: Any) -> options.Answers:
     """List the lessons."""
     entries = asking.ask(api.lesson.select(**only))
@@ -373,7 +373,7 @@ NOT_KEPT = "(the text of this prompt was not kept)"
 
 
 @options.command("last", "lessons last")
-@click.option("-n", "number", default=5, show_default=True, type=click.IntRange(1, 100))
+@options.number("-n number", 5, 1, 100, "How many.")
 def last_command(number: int) -> options.Answers:
     """Show the latest prompts of agents and what each got.
 
@@ -452,22 +452,16 @@ WORDS = ("yes", "no", "wrong")
 @options.flag(
     "--error is_error", "A line of a failed command: PROMPT, else stdin, else the last failure."
 )
-@click.option(
-    "--last", type=click.IntRange(1, 100), help="The prompt of that number in `lessons last`."
-)
-@click.option(
-    "--fires", metavar="ID", shell_complete=completion.ids, help="The lesson that should fire."
-)
-@click.option(
-    "--not", "silent", metavar="ID", shell_complete=completion.ids, help="The lesson to keep out."
-)
+@options.number("--last", None, 1, 100, "The prompt of that number in `lessons last`.")
+@options.lesson_named("--fires", "The lesson that should fire.")
+@options.lesson_named("--not silent", "The lesson to keep out.")
 @options.flag("--undo", "Take back what was taught.")
 def teach_command(
     prompt: tuple[str, ...],
     is_error: bool,
     last: int | None,
-    fires: str | None,
-    silent: str | None,
+    fires: str,
+    silent: str,
     undo: bool,
 ) -> options.Answers:
     """Teach a lesson to fire at PROMPT, or to stay out.
@@ -549,9 +543,7 @@ def _said(done: Taught, undo: bool) -> str:
 
 @options.command("useful", "lessons useful staging-deploys-need-the-vpn wrong the VPN is gone")
 @click.argument("said", nargs=-1, required=True, metavar="[ID] yes|no|wrong [WHY]...")
-@click.option(
-    "--last", type=click.IntRange(1, 100), help="ID is what the prompt of that number got."
-)
+@options.number("--last", None, 1, 100, "ID is what the prompt of that number got.")
 def useful_command(said: tuple[str, ...], last: int | None) -> options.Answers:
     """Say whether a lesson was useful, or is wrong.
 

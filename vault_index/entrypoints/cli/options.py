@@ -160,9 +160,13 @@ lesson_number = click.option(
 )
 
 
-related_to = text(
-    *("--related-to", "ID", "Only what a lesson names under Related, or what names it."),
-    shell_complete=completion.ids,
+def lesson_named(name: str, about: str) -> Decorator:
+    """Return an option that names a lesson by its id."""
+    return text(name, "ID", about, shell_complete=completion.ids)
+
+
+related_to = lesson_named(
+    "--related-to", "Only what a lesson names under Related, or what names it."
 )
 
 
@@ -220,7 +224,7 @@ def choice(name: str, words: str, about: str, **more: Any) -> Decorator:
     return click.option(*name.split(), type=kind, help=about, show_default=shows, **more)
 
 
-def number(name: str, default: int, least: int, most: int | None, about: str) -> Decorator:
+def number(name: str, default: int | None, least: int, most: int | None, about: str) -> Decorator:
     """Return an option for a number with its limits."""
     return click.option(
         *name.split(),

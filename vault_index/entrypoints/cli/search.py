@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 @options.command("search", 'lessons search -c devops/ci-cd "heap out of memory"', paged=True)
 @click.argument("query", nargs=-1, required=True)
-@click.option(
-    "-n", "-k", "k", type=click.IntRange(1, 1000), help="How many; 5, or as the settings say."
-)
+@options.number("-n -k k", None, 1, 1000, "How many; 5, or as the settings say.")
 @options.categories("Only in or below it; repeatable.")
 @options.tags("Only with this tag; repeatable: any of them.")
 @options.lesson_type("Only of this type: ")
