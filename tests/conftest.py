@@ -19,7 +19,7 @@ from tests.support.files import write
 from tests.support.homes import GIT_OF_TESTS, add_model, at_home, locked, make_home, shared_folder
 from tests.support.indexed import copy_of, full_text_vault, with_words
 from tests.support.messages_api import MessagesApi
-from tests.support.places import REPO
+from tests.support.places import REPO, TESTS
 from tests.support.serving import Answering, Serving, answering, serving
 from tests.support.shown_vaults import TEXT_ONLY, ShownVault, shown_vault
 from vault_index.edit import init
@@ -215,6 +215,7 @@ def own_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("LESSONS_WATCH_AUTOSTART", "false")  # tests of the watcher start their own
     monkeypatch.setenv(*NO_HURRY)
+    monkeypatch.setenv("PYTHONPATH", str(TESTS / "support" / "processes"))
     return home
 
 

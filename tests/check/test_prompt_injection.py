@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.amounts import amount
 from tests.support.places import labelled
-from tests.support.planted import AGENT_TEXTS, NO_AGENT_TEXTS
+from tests.support.planted import AGENT_TEXTS
 from vault_index.check import ERROR, WARNING, prompt_injection
 
 HARMLESS = [one["text"] for one in labelled("harmless.jsonl")]
@@ -51,6 +51,26 @@ def test_what_was_written_without_the_patterns_in_view_does_not_even_warn() -> N
     blind = [one["text"] for one in labelled("harmless.jsonl") if "written" not in one]
     assert len(blind) >= 150
     assert in_sum(blind)[""] == blind
+
+
+NO_AGENT_TEXTS = [
+    "The hook ignores the previous value of the variable.",
+    "You are now on the new version.",
+    "Ignore the warning about the lock file.",
+    "Override the boolean context of a class.",
+    "Ignore the rules of hooks and it breaks.",
+    "<!-- more -->",
+    "<!-- prettier-ignore -->",
+    "Claude Code shows the hook's output only on exit code 2.",
+    "The system: Linux 6.1, the user: root.",
+    "Send the token in the header, not in the URL.",
+    "An agent should run the tests before it commits.",
+    "\U0001f468\u200d\U0001f4bb writes code \u2764\ufe0f",  # emoji hold joiners
+    "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",  # so does Persian
+    "Use `<user>` as a placeholder for the name.",
+    "The assistant's answer is in `content[0].text`.",
+    "admin: false",
+]
 
 
 @pytest.mark.parametrize("text", NO_AGENT_TEXTS)

@@ -167,11 +167,11 @@ def test_without_a_vault(tmp_path: Path, words: list[str]) -> None:
 
 
 def test_a_reader_that_leaves_early_is_no_error(make_vault: MakeVault) -> None:
-    many = "\n".join(f"## Lesson: number {n} {'x' * 200}\ntext" for n in range(600))
+    many = "\n".join(f"## Lesson: number {n} {'x' * 200}\ntext" for n in range(150))
     vault = make_vault({"many.md": many})
-    lessons(vault, "list")
-    ran = run("sh", "-c", "$0 list | head -n 1", BIN / "lessons", cwd=vault.root)
-    assert ran.out.startswith("many#number-0-")
+    assert len(lessons(vault, "list", "--json").out) > 1 << 16  # more than a pipe holds
+    ran = run("sh", "-c", "$0 list --json | head -n 1", BIN / "lessons", cwd=vault.root)
+    assert len(ran.out) < 1 << 16
     assert ran.err.removeprefix(NO_MODEL) == ""
 
 

@@ -131,6 +131,7 @@ def test_an_update_finds_a_file_that_was_moved_and_leaves_what_git_does_not_have
     assert parse.parse_file(file.read_bytes(), new)[0].categories == ("ai/basics",)
 
 
+@pytest.mark.slow
 def test_near_duplicates_are_left_out_with_the_reason(vault: Vault) -> None:
     write(vault.lessons_dir / "devops/heap.md", lesson_text("Heap in the CI", HEAP))
     reconcile.sync(vault)

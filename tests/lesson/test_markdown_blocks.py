@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.check.test_hostile_files import assert_bounded
+from tests.support.amounts import amount
 from vault_index.errors import LessonError
 from vault_index.lesson.file import LessonFile
 from vault_index.text import blocks
@@ -74,7 +75,7 @@ def test_a_file_is_what_it_was_made_of(data: bytes) -> None:
         assert LessonFile.of(data, "a.md").to_bytes() == data
 
 
-SIZE = 2_000_000
+SIZE = amount(500_000, 2_000_000)
 HOSTILE = {
     "backticks": "`" * SIZE,
     "lines of backticks": "`\n" * (SIZE // 2),

@@ -28,8 +28,6 @@ from vault_index.search.hit import Hit
 from vault_index.text import quote
 from vault_index.vault import Vault, open_vault
 
-pytestmark = pytest.mark.floor
-
 TOPICS = {
     "heap": "Node build heap exhausted: raise max-old-space-size for webpack bundling.",
     "lock": "Postgres migrations block: set lock_timeout before alter table statements.",
@@ -116,12 +114,14 @@ def test_what_is_no_question_gets_nothing(prompt: str, why: str) -> None:
 # the floor
 
 
+@pytest.mark.floor
 def test_foreign_prompts_are_many_and_each_is_there_once() -> None:
     prompts = floor.foreign_prompts()
     assert len(prompts) >= 150
     assert len({prompt.lower() for prompt in prompts}) == len(prompts)
 
 
+@pytest.mark.floor
 @pytest.mark.slow
 def test_few_of_the_foreign_prompts_pass_the_floors(make_vault: MakeVault) -> None:
     vault = with_topics(make_vault)
@@ -185,6 +185,7 @@ def test_a_prompt_gets_its_lesson_and_where_it_comes_from(make_vault: MakeVault)
     assert "> Postgres migrations block: set lock_timeout before alter table statements." in lines
 
 
+@pytest.mark.floor
 @pytest.mark.slow
 def test_a_prompt_that_no_lesson_answers_gets_nothing(make_vault: MakeVault) -> None:
     vault = with_topics(make_vault)

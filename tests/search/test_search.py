@@ -273,6 +273,7 @@ def test_an_embedder_that_changed_its_dimension(make_vault: MakeVault) -> None:
 ISA_MARGIN = 0.04
 
 
+@pytest.mark.floor
 @pytest.mark.slow
 def test_every_lesson_here_answers_its_own_prompts(
     tmp_path: Path, with_model: Path, home_with_repository: Path

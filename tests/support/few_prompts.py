@@ -1,6 +1,6 @@
-"""Fit floors to a tenth of the prompts and failures that no lesson answers.
+"""Fit floors to a tenth of the prompts and failures that no lesson answers, and to twenty titles.
 
-All of them take a second of a processor after each new index, which is most of what many tests need.
+All of them take seconds of a processor after each new index, which is most of what many tests need.
 A test whose result a fitted floor decides has the marker `floor`: it has all of them.
 """
 
@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 
-from vault_index.search import failures, floor
+from vault_index.search import failures, fitted, floor
 from vault_index.text.failure import Failure
 
 NAME = "TESTS_FEW_PROMPTS"  # in the environment, for the commands that a test runs
 _PROMPTS, _FAILURES = floor.foreign_prompts, failures.foreign
+_TITLES = fitted.MAX_TITLES, failures.MAX_TITLES
 
 
 def fit(few: bool) -> None:
@@ -23,6 +24,7 @@ def fit(few: bool) -> None:
     os.environ[NAME] = "1" if few else ""
     floor.foreign_prompts = _few_prompts if few else _PROMPTS
     failures.foreign = _few_failures if few else _FAILURES
+    fitted.MAX_TITLES, failures.MAX_TITLES = (fitted.SMALL, fitted.SMALL) if few else _TITLES
 
 
 @contextmanager

@@ -141,14 +141,6 @@ def later(path: Path, seconds: int = 10) -> None:
     os.utime(path, (stamp, stamp))
 
 
-def save_unseen(path: Path, digit: str) -> None:
-    """Change a character of a file so that its size and mtime stay, as after `touch -r`."""
-    stat = path.stat()
-    text = path.read_text("utf-8").rstrip("\n")
-    path.write_text(f"{text[:-1]}{digit}\n", "utf-8")
-    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-
-
 def swap(one: Path, other: Path) -> None:
     """Exchange two files by rename: each keeps its mtime, and its size if those are alike."""
     if one != other:

@@ -18,6 +18,7 @@ import httpx
 import pytest
 from fastapi.testclient import TestClient
 
+from tests.support import few_prompts
 from tests.support.commands import BIN
 from tests.support.warm import Fork, WarmProcess
 from vault_index.entrypoints.guard import load_token
@@ -129,7 +130,8 @@ def _command(root: Path, words: Sequence[str]) -> list[str]:
 
 def _environ(home: Path) -> dict[str, str]:
     own = {"HOME": str(home), "LESSONS_HOME": str(home), "LESSONS_WATCH_AUTOSTART": "false"}
-    return {"PATH": f"{BIN}:/usr/bin:/bin", **own}
+    passed = {name: os.environ.get(name, "") for name in (few_prompts.NAME, "PYTHONPATH")}
+    return {"PATH": f"{BIN}:/usr/bin:/bin", **passed, **own}
 
 
 @contextmanager

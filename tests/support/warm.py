@@ -81,6 +81,7 @@ class WarmProcess:
                 stdin=subprocess.PIPE,  # which ends when this process does
                 stdout=subprocess.PIPE,
                 cwd=REPO,
+                env={**os.environ, few_prompts.NAME: ""},  # each fork is told
             )
             atexit.register(self._close)
             assert self._process.stdout is not None

@@ -268,10 +268,10 @@ def _evidence_of_first(
     vault: Vault, words: evidence.Words, text: str, vector: np.ndarray | None, without: str
 ) -> float:
     """Return the evidence of the first lesson for a text, without one lesson and those like it."""
-    store, text = vault.open_index().store, query.searched(text)
-    hits = scoring.candidates(store, text, vector, range(NEAREST), None).hits
+    opened, text = vault.open_index(), query.searched(text)
+    hits = scoring.candidates(opened.store, text, vector, range(NEAREST), None).hits
     if vector is None:
-        hits = [unindexed.only_by_own_words(text, hit, vault.open_index().lessons) for hit in hits]
+        hits = [unindexed.only_by_own_words(text, hit, opened.lessons) for hit in hits]
     if without:
         alike = like(vault, without, [hit.lesson_id for hit in hits])
         hits = [hit for hit in hits if hit.lesson_id not in alike]
