@@ -121,16 +121,7 @@ _TO_READ = ("--no-optional-locks", "--literal-pathspecs")
 _NETWORK = ("fetch", "push")
 _TELLS = ("config", "rev-parse")  # of settings and hooks as they are, and start nothing
 # these read objects and names alone: no setting of theirs names a program
-_PLAIN = (
-    *_TELLS,
-    "branch",
-    "cat-file",
-    "check-ignore",
-    "ls-files",
-    "ls-tree",
-    "merge-base",
-    "rev-list",
-)
+_PLAIN = {*_TELLS, *"branch cat-file check-ignore ls-files ls-tree merge-base rev-list".split()}
 # of a git that runs us as its hook: git itself finds the repository of the folder that we name
 _OF_A_HOOK = ("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_NAMESPACE", "GIT_PREFIX")
 

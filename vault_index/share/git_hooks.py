@@ -114,14 +114,8 @@ def set_up(root: Path) -> HooksResult:
 # Hooks of others, and the files in which programs that write such hooks keep what they run.
 _RUN = "lessons check --staged"
 _MANAGED = (
-    *(
-        "lefthook.yml",
-        ".lefthook.yml",
-        "lefthook.toml",
-        ".pre-commit-config.yaml",
-        ".overcommit.yml",
-    ),
-    ".husky/pre-commit",
+    "lefthook.yml .lefthook.yml lefthook.toml .pre-commit-config.yaml .overcommit.yml"
+    " .husky/pre-commit".split()
 )
 _CALLS = re.compile(r"^[^#\n]*\blessons\b[^#\n]*\bcheck\b", re.MULTILINE)
 

@@ -188,18 +188,9 @@ LESSONS = Schema(
     full_text=FULL_TEXT,
     exact_text=IDENTIFIERS,
     shown=(
-        *("id", "lesson_id", "path", "title", "document", "link", "text", "is_whole", "categories"),
-        *(
-            "tags",
-            "aliases",
-            "position",
-            "type",
-            "confidence",
-            "created_at",
-            "updated_at",
-            "author",
-        ),
-        *("file_hash", "withheld", "filed_by", "anchors"),
+        *"id lesson_id path title document link text is_whole categories tags aliases".split(),
+        *"position type confidence created_at updated_at author file_hash withheld".split(),
+        *("filed_by", "anchors"),
     ),
     has_pieces=True,
 )
