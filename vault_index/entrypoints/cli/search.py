@@ -109,29 +109,18 @@ def _show(answer: HitList, kinds: tuple[str, ...]) -> None:
     if not answer.hits:
         asking.note(f"no {' or '.join(kinds)[:-1] or 'lesson'} matches")
     width = output.screen_width()
-    silent_from = _silent_from(answer) if width else None
+    are_above = [hit.is_above(answer.floor) for hit in answer.hits if hit.kind == "lessons"]
+    silent_from = hits.silent_from(are_above)
     for number, hit in enumerate(answer.hits, start=1):
-        if number - 1 == silent_from:
-            output.row(
-                output.styled("--- below the floor: hooks inject none of these ---", dim=True)
-            )
+        if width and number - 1 == silent_from < len(are_above):
+            line = "--- below the floor: hooks inject none of these ---"
+            output.row(output.styled(line, dim=True))
         first, *rest = hits.lines(hit, number, min(100, width or 100))
         output.row(output.styled(first, bold=True))
         for line in rest:
             output.row(line)
         if hit.withheld:
             asking.note(f"warning: {hit.path}: hooks leave it out: {hit.withheld}")
-
-
-def _silent_from(answer: HitList) -> int | None:
-    """Return the place of the first lesson from which on hooks would inject none, if there is one."""
-    from vault_index.entrypoints.words import hits
-
-    if answer.floor is None:
-        return None
-    above = [_is_injected(hit, answer) for hit in answer.hits if hit.kind == "lessons"]
-    place = hits.silent_from(above)
-    return place if place < len(above) else None
 
 
 def _is_injected(hit: Hit, answer: HitList) -> bool:
@@ -145,12 +134,9 @@ def _explain(answer: HitList) -> None:
 
     fitted = "not fitted yet" if answer.floor is None else parts_of(answer.floor)
     output.say()
-    whole = (
-        ""
-        if answer.whole_floor is None
-        else f", whole lessons from {parts_of(answer.whole_floor)} on"
-    )
-    output.say(f"floor {fitted}: a hook injects nothing below{whole}")
+    whole = answer.whole_floor
+    from_there = "" if whole is None else f", whole lessons from {parts_of(whole)} on"
+    output.say(f"floor {fitted}: a hook injects nothing below{from_there}")
     if any(hit.kind == "skills" for hit in answer.hits) and answer.skills_floor is not None:
         output.say(f"floor of skills {parts_of(answer.skills_floor)}")
     for hit in answer.hits:
