@@ -15,8 +15,10 @@ from vault_index.errors import GitError, WriteError
 from vault_index.git.dotgit import is_bare, top_of
 from vault_index.git.history import name_changes
 from vault_index.git.run import SUBMODULE, ask, ask_bytes, command
+from vault_index.hotpath import index_files
 
 RECENT_COMMITS, COMMITS = 10, 20  # subjects at most, and commits that are looked at
+_ASIDE = "lessons-commit-"  # the folder of a commit's content
 CHANGED_FILES = 30
 _NO_EDITOR = (":", "true", "/bin/true", "/usr/bin/true")
 # in a submodule git starts another git, which goes by the submodule's own settings
@@ -207,7 +209,8 @@ def commit_file(folder: Path, path: str, data: bytes, message: Sequence[str]) ->
     if ignored(above, [inside]):
         raise GitError(f"git add: {inside} is ignored by a .gitignore", "git check-ignore -v")
     try:
-        with tempfile.TemporaryDirectory(prefix="lessons-commit-") as aside:
+        _remove_asides()
+        with tempfile.TemporaryDirectory(prefix=f"{_ASIDE}{os.getpid()}-") as aside:
             file = Path(aside, inside)
             file.parent.mkdir(parents=True)
             file.write_bytes(data)
@@ -231,6 +234,17 @@ def _commit_from(above: Path, aside: str, inside: str, message: Sequence[str]) -
             command(above, "update-index", "--force-remove", "--", inside, check=False)
         raise
     return True
+
+
+def _remove_asides() -> None:
+    import shutil
+    import tempfile
+
+    for folder in Path(tempfile.gettempdir()).glob(f"{_ASIDE}*-*"):
+        pid = folder.name.removeprefix(_ASIDE).partition("-")[0]
+        is_left = pid.isdigit() and not index_files.is_alive(int(pid))
+        if is_left and folder.lstat().st_uid == os.geteuid():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def start_repository(folder: Path) -> bool:
