@@ -17,11 +17,11 @@ Decorator = Callable[[Any], Any]
 Answers = Iterator[Any]  # of a command that is a generator: the one value that --json prints
 
 
-class Failed(NamedTuple):
-    """An answer of a command whose exit status is not 0; the rest is printed before it ends."""
+class Ended(NamedTuple):
+    """An answer and the exit status of its command, which ends when all is printed."""
 
     answer: Any
-    status: int = 1
+    status: int
 
 
 class Choice(click.Choice[str]):
@@ -105,7 +105,7 @@ def command(
         def print_answer(*args: Any, as_json: bool, **values: Any) -> None:
             status = 0
             for answer in function(*args, **values):
-                if isinstance(answer, Failed):
+                if isinstance(answer, Ended):
                     answer, status = answer
                 if as_json:
                     output.json(answer)

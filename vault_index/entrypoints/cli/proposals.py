@@ -62,7 +62,7 @@ def learn_command(
     except KeyboardInterrupt:
         asking.note("stopped; what was proposed until now stays")
         raise
-    yield options.Failed(answer, bool(answer["trouble"]))
+    yield options.Ended(answer, bool(answer["trouble"]))
     if show:
         output.text(answer["text"])
     else:

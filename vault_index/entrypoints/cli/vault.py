@@ -241,7 +241,7 @@ def status_command(check: bool) -> options.Answers:
 
     if check:
         troubles = doctor.examine(asking.place())
-        yield options.Failed({"ok": not troubles, "troubles": troubles}, bool(troubles))
+        yield options.Ended({"ok": not troubles, "troubles": troubles}, bool(troubles))
         if not troubles:
             output.say("everything is fine")
         _print_troubles(troubles)
