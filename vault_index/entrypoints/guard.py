@@ -1,13 +1,12 @@
 """The guard and the socket of every HTTP door: they refuse what no client of ours sends.
 
 A web page can ask servers on this machine, under a name that its DNS points here (DNS rebinding), so
-Host and Origin must be ours. Other users of the machine can ask, too, so a write needs the token. A
-door never sees half a body. No answer has CORS headers.
+Host and Origin must be ours. Other users of the machine can ask, too, so a write needs the token. No
+answer has CORS headers. Connections are uvicorn's.
 """
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 import os
 import re
@@ -29,8 +28,6 @@ from vault_index.hotpath import index_files
 from vault_index.model_http import is_this_machine
 
 MAX_BODY = 1024 * 1024  # bytes of a request
-BODY_SECONDS = 20.0  # for a whole body to arrive
-SPARE_BYTES = 32 * 1024 * 1024  # of a body too large: read on, or its client never sees the answer
 MAX_CONNECTIONS = 128  # at once: half of the files of a process on macOS
 READS = frozenset({"GET", "HEAD", "OPTIONS"})
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -100,19 +97,11 @@ class Guard:
         self._rules = rules
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-            return
-        answer = self._refusal(scope) or await _body(receive, self._rules.max_body)
-        if isinstance(answer, JSONResponse):
-            await answer(scope, receive, send)
-            return
-        messages = [{"type": "http.request", "body": answer, "more_body": False}]
-
-        async def replay() -> Message:
-            return messages.pop() if messages else await receive()
-
-        await self._app(scope, replay, send)
+        refusal = None if scope["type"] == "lifespan" else self._refusal(scope)
+        if refusal and refusal.status_code == 413:
+            while (await receive()).get("more_body"):
+                pass  # its client sees no answer before all is sent
+        await (refusal or self._app)(scope, receive, send)
 
     def _refusal(self, scope: Scope) -> JSONResponse | None:
         headers, rules = Headers(scope=scope), self._rules
@@ -132,6 +121,12 @@ class Guard:
         has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
         if is_write(scope) and has_body and not _is_json(headers.get("content-type", "")):
             return _refused(415, "a body has to be JSON", "send `Content-Type: application/json`")
+        if "transfer-encoding" in headers:
+            return _refused(411, "a body has to say its length", "send `Content-Length`")
+        if int(headers.get("content-length", "0")) > rules.max_body:
+            return _refused(
+                413, f"a request has at most {rules.max_body} bytes", "send less at once"
+            )
         return None
 
 
@@ -157,26 +152,6 @@ def _is_json(content_type: str) -> bool:
     return kind == "application/json" and all(
         charset.removeprefix("charset=").strip('"') == "utf-8" for charset in charsets
     )
-
-
-async def _body(receive: Receive, limit: int) -> bytes | JSONResponse:
-    """Return a whole body, or the refusal of one that is too large, too slow or broken off."""
-    parts: list[bytes] = []
-    size, more = 0, True
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
-            while more and size <= limit + SPARE_BYTES:
-                message = await receive()
-                if message["type"] != "http.request":
-                    return _refused(400, "the request ended early", "send it again")
-                size += len(message.get("body", b""))
-                parts += [message.get("body", b"")] if size <= limit else []
-                more = message.get("more_body", False)
-    except TimeoutError:
-        return _refused(408, "the request took too long", "send it again")
-    if size > limit:
-        return _refused(413, f"a request has at most {limit} bytes", "send less at once")
-    return b"".join(parts)
 
 
 def listening(host: str, port: int) -> socket.socket:
