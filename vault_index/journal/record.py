@@ -85,7 +85,7 @@ class ReadTo:
 
 @dataclass(frozen=True, slots=True)
 class SessionHead:
-    """What is known of a conversation with an agent beside its records."""
+    """A conversation with an agent, without its records."""
 
     id: str  # the agent's own
     agent: str  # claude | codex

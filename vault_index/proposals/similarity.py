@@ -120,7 +120,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What a prompt finds `now`, and whether it `finds` a draft untaught."""
+    """The lesson that a prompt finds `now`, and whether it `finds` a draft untaught."""
 
     prompt: str
     now: Found | None
