@@ -39,12 +39,13 @@ from vault_index.transcripts import vocabulary
 from vault_index.transcripts.moments import CHANGES, FAILED
 
 TITLE_WORDS = (5, 10)
+MAX_TITLE_CHARS = 200
 MIN_TYPED_WORDS = 3  # of a title in the words of a person: "Never retry a 409"
 CONFIDENCE = (1, 5)
 MAX_TEXT_CHARS = 6_000
 MAX_LINE_CHARS = 500  # of a failure
 MAX_QUOTES, MAX_PROMPTS, MAX_ERROR_LINES = 3, 3, 2
-MAX_TAGS = 8
+MAX_TAGS, MAX_TAG_CHARS = 8, 40  # also of each part of a category
 MAX_COMPARED = 5  # waiting proposals whose vectors are compared: those with most words in common
 MIN_WORDS_IN_COMMON = 0.1  # with a proposal whose vector is worth a look
 MAX_ADDED = 5  # items of a change
@@ -156,15 +157,16 @@ def _formed(entry: Entry) -> Entry:
     faults = {
         TYPE: entry.type not in parse.TYPES and not entry.by_rule,
         CONFIDENT: not CONFIDENCE[0] <= entry.confidence <= CONFIDENCE[1],
-        TITLE: not title,
+        TITLE: not title or len(title) > MAX_TITLE_CHARS,
         EMPTY: not entry.parts.summary.strip() or says_nothing,
         LONG: len(text) > MAX_TEXT_CHARS,
     }
     if why := next((why for why, is_so in faults.items() if is_so), ""):
         raise _Dropped(why)
     tags = [re.sub(r"[^\w.+#-]+", "-", tag.strip().lower()).strip("-") for tag in entry.tags]
-    short = tuple(dict.fromkeys(tag for tag in tags if 0 < len(tag) <= 40))[:MAX_TAGS]
-    path = "/".join(category.normalise(entry.category).split("/")[: category.MAX_DEPTH])
+    short = tuple(dict.fromkeys(tag for tag in tags if 0 < len(tag) <= MAX_TAG_CHARS))[:MAX_TAGS]
+    parts = category.normalise(entry.category).split("/")[: category.MAX_DEPTH]
+    path = "/".join(part[:MAX_TAG_CHARS] for part in parts)
     return replace(entry, title=title, tags=short, category=path)
 
 
