@@ -355,6 +355,13 @@ COMMANDS = (
     ),
     typed("propose, no entries", "propose", "the entries cannot be read", 1, stdin="[{}]"),
     typed(
+        "propose, a text for a list",
+        "propose",
+        "neither a text nor a list of texts",
+        1,
+        stdin='[{"title": "A", "type": "x", "what_to_do": "B", "quotes": [], "tags": "c"}]',
+    ),
+    typed(
         "learn --dry-run",
         "learn --session {session} --dry-run",
         "no model is asked: a rule drafts typed corrections",

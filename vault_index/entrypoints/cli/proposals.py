@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -267,14 +268,20 @@ def propose_command(file: TextIO, session: str) -> options.Answers:
         output.say(line)
 
 
+_TEXTS = ("problem", "cause", "category")
+_LISTS = ("failing_lines", "prompts", "tags", "files")
+
+
 def _entries(file: TextIO) -> list[dict[str, Any]]:
     """Return the entries in a file of JSON. Raises VaultError."""
     try:
         entries = [*json.load(file)]
         for each in entries:
-            texts = [each["title"], each["type"], each["what_to_do"], *each["quotes"]]
-            if not all(isinstance(text, str) for text in texts):
-                raise TypeError
+            lists = [each["quotes"], *(each.get(name, []) for name in _LISTS)]
+            texts = [each["title"], each["type"], each["what_to_do"]]
+            texts += [*(each.get(name, "") for name in _TEXTS), *chain.from_iterable(lists)]
+            if not all(isinstance(text, str) for text in texts) or str in map(type, lists):
+                raise TypeError("a value is neither a text nor a list of texts")
     except (ValueError, TypeError, KeyError) as error:
         hint = "write a list of objects with title, type, what_to_do and quotes"
         raise VaultError(f"the entries cannot be read: {error}", hint) from None
