@@ -6,7 +6,7 @@ The one path that the hook and `lessons recall` share: search, floor, budget.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,6 @@ from vault_index.recall import allowed, block
 from vault_index.search import above, floor, unindexed
 from vault_index.search.floor import COMPANION_SHARE
 from vault_index.search.hit import Hit, Query
-from vault_index.search.query import is_understood
 from vault_index.store import filters
 
 if TYPE_CHECKING:
@@ -259,6 +258,7 @@ def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> I
     least: float | None = None
     near: list[Hit] = []
     silenced: list[Hit] = []
+    nothing = NOTHING
     room = max(wanted.lessons, wanted.lines) + len(wanted.given) + len(wanted.pointed)
     room += EXTRA_HITS if allowed.is_restricted(vault) else 0
     asked = Query("", room, text_only=wanted.text_only, for_agent=True)
@@ -267,6 +267,7 @@ def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> I
         least = floors.line if wanted.lines else floors.whole
         near += [hit for hit, _ in results.dropped[:1] if not results.hits]
         silenced += results.silenced
+        nothing = nothing if results.is_understood else OTHER_LANGUAGE
         near += [hit for hit in results.hits if hit.as_line and not wanted.lines]
         for hit in allowed.only_trusted(vault, results.hits):
             before = best.get(hit.lesson_id)
@@ -296,17 +297,13 @@ def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> I
             ids = {hit.lesson_id for hit in still}
             left |= {id: why for id in best if id not in ids and id not in left}
         return Injection("", hits, floor=least, others=others, left_out=left)
-    silent = _LEFT_OUT if fresh else HAD if best else _why_nothing(vault, queries)
+    silent = _LEFT_OUT if fresh else HAD if best else nothing
     if vault.open_index().withheld and not best:
         every = replace(asked, text=next(iter(queries), ""), for_agent=False)
         for hit in floor.lessons_above(vault, every)[0].hits[:1]:
             silent = f"{hit.path}{_WITHHELD}{hit.withheld}" if hit.withheld else silent
     nearest = max([*best.values()] or near, key=lambda hit: hit.reason, default=None)
     return Injection("", floor=least, silent=silent, near=nearest, others=others)
-
-
-def _why_nothing(vault: Vault, queries: Iterable[str]) -> str:
-    return NOTHING if all(is_understood(vault, each) for each in queries) else OTHER_LANGUAGE
 
 
 def _fresh(hits: Collection[Hit], wanted: _Wanted) -> list[Hit]:

@@ -118,12 +118,12 @@ def weigh(
         weights[stem] = max(words.weight(word) if words else 0.0, weights.get(stem, 0.0))
     total = sum(weights.values()) or 1.0
     ranked = sorted(hits, key=lambda hit: hit.taught - hit.base)
+    places = {hit.lesson_id: place for place, hit in enumerate(ranked, start=1)}
     last = ranked[-1].base - ranked[-1].taught if ranked else 0.0
     beyond = last if len(hits) >= MANY else 0.0 if text_only else FEW
     weighed = []
     for hit in hits[:first]:
-        place = ranked.index(hit) + 1
-        others = (each for each in ranked[place:] if not _says_the_same(hit, each))
+        others = (each for each in ranked[places[hit.lesson_id] :] if not _says_the_same(hit, each))
         below = [each.base - each.taught for each in islice(others, NEXT)]
         lead = hit.base - sum(below + [beyond] * (NEXT - len(below))) / NEXT
         stems = _stems_of(hit.names, hit.text) if hit.base > 0 else frozenset()

@@ -102,13 +102,17 @@ def lessons_above(vault: Vault, asked: Query) -> tuple[query.Results, Floors]:
     reader sees better than any score.
     """
     floors = None if asked.text_only else in_force(vault, asked.text)
-    if floors is not None and query.is_understood(vault, asked.text):
+    is_understood = True
+    if floors is not None:
         results = query.run(vault, asked)
-        if not results.text_only:
+        is_understood = results.is_understood
+        if is_understood and not results.text_only:
             return _divided(results, floors, asked.text), floors
     lessons = vault.open_index().lessons
     floors = in_force(vault, text_only=True) or Floors(before_fit(lessons), before_fit(lessons))
-    return _divided(query.run(vault, replace(asked, text_only=True)), floors, asked.text), floors
+    results = query.run(vault, replace(asked, text_only=True))
+    results = replace(results, is_understood=is_understood)
+    return _divided(results, floors, asked.text), floors
 
 
 def _divided(results: query.Results, floors: Floors, text: str) -> query.Results:

@@ -117,6 +117,7 @@ class Results:
     text_only: str = ""  # why only full text was searched, if so
     place: Document | None = None  # the document or category that `Query.within` means
     has_more: bool = False  # whether a next page has lessons
+    is_understood: bool = True  # by the model: else only words are evidence
 
     @property
     def silenced(self) -> list[Hit]:
@@ -248,7 +249,8 @@ def _search(vault: Vault, table: Reader, query: Query, where: str | None) -> Res
     text = searched(query.text)
     opened = vault.open_index()
     vector, why = (None, "asked for") if query.text_only else query_vector(vault, opened, text)
-    if vector is not None and not is_understood(vault, text):
+    understood = vector is None or is_understood(vault, text)
+    if vector is not None and not understood:
         vector = UNKNOWN_LANGUAGE * vector
     if query.phrases and table.schema.exact_text:
         where = scoring.with_phrases(table, text, where)
@@ -265,7 +267,8 @@ def _search(vault: Vault, table: Reader, query: Query, where: str | None) -> Res
         ordered, unlike = order(vault, compared(scored.hits))
         page = ordered[query.offset :]
         hits, dropped = first_of(page, query.k, refuse)
-        return Results(hits, dropped + unlike, has_more=len(page) > query.k)
+        has_more = len(page) > query.k
+        return Results(hits, dropped + unlike, has_more=has_more, is_understood=understood)
     # confidence orders whole pages, so that they fit together
     pages = max(4, -(-scoring.CANDIDATES // max(1, query.k)))
     wanted = EXPLAINED if query.explain else query.k * pages or scoring.CANDIDATES
@@ -276,7 +279,8 @@ def _search(vault: Vault, table: Reader, query: Query, where: str | None) -> Res
     reaching = [hit for hit in candidates if not refuse(hit)]
     has_more = len(reaching) > query.k
     has_more = has_more or (scored.has_more and not refuse(candidates[-1]))
-    return Results(hits, dropped + scored.silent, why, has_more=has_more)
+    dropped += scored.silent
+    return Results(hits, dropped, why, has_more=has_more, is_understood=understood)
 
 
 @contextlib.contextmanager
