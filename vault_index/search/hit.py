@@ -157,7 +157,7 @@ class Hit:
     @property
     def rank(self) -> float:
         """The score, moved by up to 5% by the author's confidence: it orders hits."""
-        return rank_of(self.score, self.confidence)
+        return self.score * (1 + CONFIDENCE_STEP * (self.confidence - DEFAULT_CONFIDENCE))
 
     @property
     def relevance(self) -> float:
@@ -351,11 +351,6 @@ class Relation:
     kind: str
     name: str
     id: str
-
-
-def rank_of(score: float, confidence: int) -> float:
-    """Return what orders a lesson of this score and confidence among hits."""
-    return score * (1 + CONFIDENCE_STEP * (confidence - DEFAULT_CONFIDENCE))
 
 
 def unit(score: float) -> float:

@@ -264,15 +264,12 @@ def put_in_force(building: Path, *, keep_seconds: float = KEEP_OLD_SECONDS) -> N
 def _rename_to_a_free_name(building: Path) -> Path:
     """Rename a built index; another of the same second may have the name that comes first."""
     while True:
+        name = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{os.urandom(2).hex()}"
         try:
-            return building.rename(building.with_name(_index_name()))
+            return building.rename(building.with_name(name))
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
-
-
-def _index_name() -> str:
-    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{os.urandom(2).hex()}"
 
 
 def remove_all(folder: Path) -> None:

@@ -88,11 +88,10 @@ class CurrentVault:
         for line in self.vault.config.warnings():
             self._say(line)
 
-    def settings_changed(self) -> bool:
-        return stamp_settings(self.root) != self._seen
-
-    def model_came(self) -> bool:
-        return self._lacks_model() and download.is_ready(self.vault.config.home)
+    def is_outdated(self) -> bool:
+        """Whether the settings changed, or the built-in model came."""
+        came = self._lacks_model() and download.is_ready(self.vault.config.home)
+        return came or stamp_settings(self.root) != self._seen
 
     def model_is_due(self) -> bool:
         return self._lacks_model() and download.is_due(self.vault.config)

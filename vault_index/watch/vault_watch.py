@@ -168,7 +168,7 @@ class VaultWatch:
             saved=saved,
             asked=asked,
             wants_full=full_asked or (not saved and current.skills_changed()),
-            reopens=current.settings_changed() or current.model_came(),
+            reopens=current.is_outdated(),
             index_damaged=index_damaged,
             index_ended=index_ended,
             model_due=self._fetch is None and current.model_is_due(),
