@@ -31,6 +31,7 @@ from vault_index.features import (
     Weights,
 )
 from vault_index.hotpath import index_files
+from vault_index.text.words import nearest
 
 Table = TypeVar("Table")
 MAX_BYTES = 1024 * 1024  # of a settings file
@@ -303,12 +304,10 @@ def _without_addresses(values: dict[str, Any], file: str) -> Iterator[UnknownKey
 
 def unknown_key(key: str, names: Set[str]) -> str:
     """Return what to say of a key that is no setting, with the name that is most like it."""
-    from difflib import get_close_matches
-
     if key in _GONE:
         return f"the setting {key!r} is gone: remove it"
-    near = get_close_matches(key[:_MAX_SHOWN_CHARS], names, 1)
-    return f"unknown setting {_brief(key)}" + (f": did you mean {near[0]!r}?" if near else "")
+    near = nearest(key, names)
+    return f"unknown setting {_brief(key)}" + (f": did you mean {near!r}?" if near else "")
 
 
 def _brief(value: object) -> str:

@@ -29,7 +29,7 @@ def set_text(data: bytes, slug: str, text: str | None, title: str | None, path: 
     """Return a file's bytes with another text, or title, of a lesson; None leaves either as it is.
 
     `slug` names the section, "" the lesson above the first one. The title of that is changed where
-    it is a heading; `edit_frontmatter` changes one in the frontmatter. Raises LessonError for text
+    it is a heading; `set_keys` changes one in the frontmatter. Raises LessonError for text
     that would not read back as the lesson's: it begins another lesson, or swallows the next one.
     """
     if text is None and title is None:

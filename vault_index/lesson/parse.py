@@ -1,7 +1,7 @@
 """A lesson: one frontmatter markdown file, or one `## Lesson: title` section of a file.
 
-Parsing only; `edit_frontmatter` and `edit_body` write. `parse_file` never guesses at a file it cannot
-read: it raises `LessonError` with the line, and the index keeps the file's last good rows.
+Parsing only; `edits` writes. `parse_file` never guesses at a file it cannot read: it raises
+`LessonError` with the line, and the index keeps the file's last good rows.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from vault_index.lesson.category import CategoryPath, checked, counts, normalise
 from vault_index.search.hit import Entry, Named, Relation, WholeEntry
 from vault_index.store import filters
 from vault_index.text.blocks import composed
+from vault_index.text.words import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -237,15 +238,13 @@ def categories(vault: Vault, *, own: bool = False) -> dict[CategoryPath, int]:
 
 def refuse_unknown(vault: Vault, names: Iterable[str]) -> None:
     """Raise VaultError for a category that no lesson has, with the nearest; for a search without hits."""
-    import difflib
-
     if not (asked := [normalise(name) for name in names]):
         return
     known = categories(vault)
     for name in asked:
         if name not in known:
-            near = difflib.get_close_matches(name, list(known), 1, 0.6)
-            hint = f"run it again with {near[0]}" if near else "see `lessons categories`"
+            near = nearest(name, known)
+            hint = f"run it again with {near}" if near else "see `lessons categories`"
             raise VaultError(f"no lesson has the category {name!r}", hint)
 
 

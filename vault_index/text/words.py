@@ -7,6 +7,7 @@ neighbours in a run of theirs is a word, in the index, in a query and wherever w
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import pairwise
 
@@ -52,6 +53,7 @@ _SAYS_NOTHING = re.compile(
 )
 _ENDINGS = "ations ation ings ing edly ied ies ers ed er es ly s e".split()
 _MIN_STEM = 3
+MAX_NAME = 80  # characters of a mistyped name: the time that it takes grows with their square
 FOREIGN_LETTERS = 0.3  # of a text's letters: another script
 ACCENTED, FOREIGN_WORDS = 0.04, 0.08  # shares of letters and words of a text in another language
 
@@ -87,6 +89,13 @@ def searched_words(text: str) -> list[str]:
     """Return the words of a text that are searched for, in their order."""
     words = words_of(text)
     return [word for word in words if word not in INDEX_STOP_WORDS and not says_nothing(word)]
+
+
+def nearest(name: str, names: Iterable[str], least: float = 0.6) -> str:
+    """Return the name nearest to a mistyped one; "" if all are less like it than `least`, 0 to 1."""
+    import difflib
+
+    return next(iter(difflib.get_close_matches(name[:MAX_NAME], list(names), 1, least)), "")
 
 
 @lru_cache(maxsize=65_536)

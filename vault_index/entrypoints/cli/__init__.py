@@ -10,7 +10,6 @@ import importlib
 import os
 import sys
 import threading
-from collections.abc import Iterable
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -22,6 +21,7 @@ import vault_index
 from vault_index.entrypoints.cli import output
 from vault_index.errors import VaultError
 from vault_index.features import FEATURES
+from vault_index.text.words import nearest
 
 # More would be no quicker here, and spin for 20 ms after each product on a core others need: with
 # one the watcher's answer takes a third of the processor time. Before numpy is loaded.
@@ -183,13 +183,6 @@ def refuse_stranger(packages: Path) -> None:
             f"{info.stem}, another project of the same module name, is in {packages}",
             "run `pip uninstall vault-index`, then install lessons-vault again",
         )
-
-
-def nearest(name: str, names: Iterable[str], least: float = 0.6) -> str:
-    """Return the name nearest to a mistyped name; "" if all are less like it than `least`, 0 to 1."""
-    import difflib
-
-    return next(iter(difflib.get_close_matches(name, list(names), 1, least)), "")
 
 
 def _say_bug(error: BaseException | None) -> None:

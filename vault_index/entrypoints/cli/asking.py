@@ -17,6 +17,7 @@ import click
 from vault_index import api, client
 from vault_index.entrypoints.cli import output
 from vault_index.errors import VaultError
+from vault_index.text.words import nearest
 
 if TYPE_CHECKING:
     from vault_index.search.hit import Entry, WholeEntry
@@ -132,7 +133,6 @@ def refuse_unknown(
     """Raise VaultError for a category, tag or type that no lesson has, with the nearest name."""
     if hasattr(place(), "uri"):  # a published index lists nothing
         return
-    from vault_index.entrypoints.cli import nearest
     from vault_index.lesson.category import normalise
     from vault_index.lesson.parse import TYPES
     from vault_index.text.blocks import composed
@@ -154,7 +154,6 @@ def refuse_unknown(
 
 def note_new_categories(categories: Sequence[str]) -> None:
     """Note each category that no folder has and that is spelled nearly like a category that is there."""
-    from vault_index.entrypoints.cli import nearest
     from vault_index.lesson.category import normalise
 
     opened = vault()

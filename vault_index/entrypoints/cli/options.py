@@ -12,6 +12,7 @@ import click
 
 from vault_index.entrypoints.cli import completion, output
 from vault_index.store import moments
+from vault_index.text.words import nearest
 
 Decorator = Callable[[Any], Any]
 Answers = Iterator[Any]  # of a command that is a generator: the one value that --json prints
@@ -28,11 +29,9 @@ class Choice(click.Choice[str]):
     """One of some words; a mistyped one is told which was meant."""
 
     def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:
-        from difflib import get_close_matches
-
-        near = get_close_matches(str(value), list(self.choices), 1, 0.6)
+        near = nearest(str(value), self.choices)
         message = super().get_invalid_choice_message(value, ctx)
-        return f"{message} Did you mean {near[0]!r}?" if near else message
+        return f"{message} Did you mean {near!r}?" if near else message
 
 
 class InOrder(click.Group):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import fields
-from difflib import get_close_matches
 from functools import wraps
 from inspect import iscoroutinefunction
 from types import GenericAlias
@@ -17,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model,
 
 from vault_index.api import codec
 from vault_index.lesson import category
+from vault_index.text.words import nearest
 
 MAX_PROMPT_CHARS = 100_000
 MAX_TEXT_CHARS = 2_000_000  # a lesson file has 2.2 MB at most
@@ -74,8 +74,8 @@ class Body(BaseModel):
 def no_field(name: str, fields: Iterable[str]) -> str:
     """Return the error for an unknown field, with the nearest that there is, or all."""
     names = list(fields)
-    near = get_close_matches(name[:50], names, 1)
-    meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names) or 'none'}"
+    near = nearest(name, names)
+    meant = f"did you mean {near!r}?" if near else f"there are {', '.join(names) or 'none'}"
     return f"no field {name[:50]!r}; {meant}"
 
 
