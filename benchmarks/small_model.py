@@ -79,16 +79,16 @@ def learned(vault: Vault, folder: Path, most: int) -> Iterator[Row]:
     counts, reasons = Counter[str](), Counter[str]()
     for material in materials:
         answer = run.learn_from(vault, _caller(vault), material, force=True)
-        print(f"  {material.target[:8]}: {answer['status']} {answer['trouble']}", flush=True)  # noqa: T201
-        counts[f"ended as {answer['status']!r}"] += 1
-        counts["calls"] += answer["usage"]["calls"]
-        counts["entries"] += len(answer["proposals"]) + len(answer["dropped"])
-        counts["proposals"] += len(answer["proposals"])
-        reasons.update(each["reason"] for each in answer["dropped"])
+        print(f"  {material.target[:8]}: {answer.status} {answer.trouble}", flush=True)  # noqa: T201
+        counts[f"ended as {answer.status!r}"] += 1
+        counts["calls"] += answer.usage.calls
+        counts["entries"] += len(answer.proposals) + len(answer.dropped)
+        counts["proposals"] += len(answer.proposals)
+        reasons.update(each.reason for each in answer.dropped)
         sent = timeline.plain(stages.shown(material, vault.config, stages.Request()))
         there = evidence.texts_of([sent])
-        for each in answer["proposals"]:
-            (kept,) = client.ask(vault, api.proposal.select(id=each["id"]))
+        for each in answer.proposals:
+            (kept,) = client.ask(vault, api.proposal.select(id=each.id))
             invented = [q for q in kept.quotes if not any(q in text for text in there)]
             counts["proposals with an invented quote"] += bool(invented)
             print(f"  {kept.title!r}: {kept.quotes}")  # noqa: T201  # to be read by a person

@@ -44,9 +44,9 @@ class Learner:
         self.status = status
         self.values: list[tuple[str, dict[str, Any]]] = []
 
-    def __call__(self, root: str, values: dict[str, Any]) -> dict[str, Any]:
+    def __call__(self, root: str, values: dict[str, Any]) -> tuple[str, str]:
         self.values.append((root, values))
-        return {"status": self.status, "trouble": ""}
+        return self.status, ""
 
 
 def ended(talk: Conversation, *, taken: bool = True) -> Journal:

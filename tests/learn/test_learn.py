@@ -82,8 +82,8 @@ def learn(vault: Vault, material: Material | None = None, **options: Any) -> dic
         lessons_by(lambda question: client.ask(vault, question)),
     )
     answer = run.learn_from(vault, caller, material or a_material(), **options)
-    json.dumps(answer)
-    return answer | {"notes": notes}
+    values: dict[str, Any] = codec.to_json(answer)
+    return values | {"notes": notes}
 
 
 def waiting(vault: Vault) -> list[dict[str, Any]]:

@@ -77,7 +77,7 @@ def ended(team: Vault, talk: Conversation) -> None:
     journal = Journal(team.config)
     spool.note(str(journal.folder), str(talk.file), spool.ENDED)
     capture.capture(journal, talk.file, "claude")
-    learning.run_ended(journal, lambda _root, _values: {}, pytest.fail)
+    learning.run_ended(journal, lambda _root, _values: ("", ""), pytest.fail)
 
 
 def session(team: Vault, name: str = "one", then: Talk = repaired) -> Conversation:
@@ -101,7 +101,7 @@ def test_what_was_proposed_from_is_not_named_nor_what_a_quiet_one_follows(team: 
     talk = session(team)
     entry = {**ENTRY, "quotes": ["How many times should the uploader retry?"]}
     command = api.learn.propose(entries=[entry], folder=str(team.root), session=talk.id)
-    assert client.ask(str(team.root), command)["proposals"]
+    assert client.ask(str(team.root), command).proposals
     assert nudge.line(team, team.root, "the next") == ""
     session(team, "two")
     session(team, "three", lambda t: t.says("Three times."))

@@ -21,6 +21,7 @@ from vault_index.store.injections import Summary
 if TYPE_CHECKING:
     from vault_index.learn.gate import Lessons
     from vault_index.learn.run import Caller as Learner
+    from vault_index.learn.run import Learned, Proposed, SessionText
     from vault_index.vault import Vault
 
 SEARCH, GET = "LearnSearch", "LearnGet"  # events in the record
@@ -215,7 +216,7 @@ def learn(
     dry_run: bool = False,
     tokens: int = 0,
     asked_by: str = "person",
-) -> dict[str, Any]:
+) -> Learned:
     """Make proposals of what a session, commits or files taught: see `run.learn`."""
     from vault_index.learn import run
 
@@ -231,7 +232,7 @@ def trigger(
     target: str = "",
     folder: str = "",
     requested: bool = True,
-) -> dict[str, Any]:
+) -> Learned:
     """Do the same for an agent: whatever it is worth if its user `requested` it, as by hand."""
     from vault_index.learn import record, run
 
@@ -246,14 +247,11 @@ def propose(
     entries: Sequence[Mapping[str, Any]],
     session: str = "",
     folder: str = "",
-) -> dict[str, Any]:
+) -> Proposed:
     """Make proposals of entries that an agent in a folder wrote of a session, by default the latest.
 
     An entry has title, type, problem, cause, what_to_do, category, tags, quotes, failing_lines, prompts
-    and files. Return `proposals` as `learn` does, with the `quotes` that hold, and `dropped` with its
-    reason, the `lesson` that says it as [id, title, likeness], or `passages` that a quote may mean; the
-    `session`, and whether it `is_read`, else no quote is checked. Without entries it is `categories` and
-    what waits as [id, title].
+    and files.
     """
     from vault_index.learn import run
 
@@ -261,8 +259,8 @@ def propose(
 
 
 @command
-def material(vault: Vault, caller: Caller, session: str, folder: str) -> dict[str, Any]:
-    """Return a session as the `text` that a model would be sent, 7,000 tokens at most.
+def material(vault: Vault, caller: Caller, session: str, folder: str) -> SessionText:
+    """Return a session as the text that a model would be sent, 7,000 tokens at most.
 
     `last` is the latest session in the folder before the one in which the agent asks.
     """

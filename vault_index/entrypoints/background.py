@@ -114,10 +114,11 @@ def _capture(lock: int) -> None:
         run.run_ended(journal, _learn, _say)
 
 
-def _learn(root: str, values: dict[str, Any]) -> dict[str, Any]:
+def _learn(root: str, values: dict[str, Any]) -> tuple[str, str]:
     from vault_index import api, client
 
-    return client.ask(root, api.learn.learn(**values), client.Options(fetch=False))
+    answer = client.ask(root, api.learn.learn(**values), client.Options(fetch=False))
+    return answer.status, answer.trouble
 
 
 def _say(message: str) -> None:

@@ -49,7 +49,7 @@ from vault_index.learn.stages import Plan, Request
 from vault_index.lesson.passages import text_of
 from vault_index.llm.backend import Usage
 from vault_index.proposals import draft, review
-from vault_index.proposals.fingerprint import NOT_COMPARED
+from vault_index.proposals.fingerprint import NOT_COMPARED, Like
 from vault_index.text import blocks
 from vault_index.transcripts import events, vocabulary
 from vault_index.transcripts.moments import PERSON
@@ -67,12 +67,90 @@ _FULL = {
     "hint": "decide some of them with `lessons review`, then do it again",
 }
 MAX_GIVEN = 50  # lessons that a session was given, and whose texts are compared
+MAX_TITLE_CHARS = 200  # of an entry that was dropped
 MAX_SUBJECT = 1_500  # characters of what was said, by which those are found
 _STATUS = {
     ModelAwayError: record.AWAY,
     ModelRefusedError: record.REFUSED,
     ModelBudgetError: record.BUDGET,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A proposal that waits now: `near` which lessons it is, and prompts that were `left_out`, with why.
+
+    `new_category` is one that the vault has not, or "".
+    """
+
+    id: str
+    title: str
+    status: str
+    near: Sequence[Like]
+    findings: Sequence[Mapping[str, Any]]
+    changes: str
+    is_draft: bool
+    new_category: str
+    left_out: Sequence[tuple[str, str]]
+    quotes: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """An entry without a proposal, and why. An agent gets what helps to correct it.
+
+    That is the `lesson` that says it, or the `passages` that a quote may mean.
+    """
+
+    title: str
+    reason: str
+    lesson: Like | None = None
+    passages: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learned:
+    """What became of a run: its `status` is one of `record`'s, and `trouble` is why a model failed.
+
+    `plan` is what is sent; a dry run has as `text` all of it.
+    """
+
+    status: str
+    scope: str
+    target: str
+    significance: Significance
+    threshold: int
+    plan: Mapping[str, Any]
+    sends: str
+    proposals: Sequence[Made] = ()
+    dropped: Sequence[Dropped] = ()
+    usage: Usage
+    trouble: str = ""
+    hint: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """What became of an agent's entries of a session; no quote is checked unless that `is_read`.
+
+    Without entries it is what waits, as ids with titles, and the `categories` of the vault.
+    """
+
+    session: str
+    is_read: bool
+    proposals: Sequence[Made] = ()
+    dropped: Sequence[Dropped] = ()
+    waiting: Sequence[tuple[str, str]] = ()
+    categories: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionText:
+    """A session as the text that a model would be sent, with its instructions."""
+
+    session: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,23 +182,18 @@ class _Work:
         about = (it.scope, it.target, it.digest, self.by, it.session)
         return Run(str(self.vault.root), *about, points=self.worth.points, asked_by=asked_by)
 
-    def answer(self, **outcome: Any) -> dict[str, Any]:
+    def answer(self, **outcome: Any) -> Learned:
         """Return the answer to a run with this outcome."""
-        return {
-            "status": "",
-            "scope": self.material.scope,
-            "target": self.material.target,
-            "significance": asdict(self.worth),
-            "threshold": self.vault.config[LearnTable].significance,
-            "plan": self.plan.as_json(),
-            "sends": str(self.plan),
-            "proposals": [],
-            "dropped": [],
-            "usage": asdict(self.model.usage if self.model else Usage()),
-            "trouble": "",
-            "hint": "",
+        return Learned(
             **outcome,
-        }
+            scope=self.material.scope,
+            target=self.material.target,
+            significance=self.worth,
+            threshold=self.vault.config[LearnTable].significance,
+            plan=self.plan.as_json(),
+            sends=str(self.plan),
+            usage=self.model.usage if self.model else Usage(),
+        )
 
 
 def learn(
@@ -134,17 +207,13 @@ def learn(
     dry_run: bool = False,
     tokens: int = 0,
     asked_by: str = record.PERSON,
-) -> dict[str, Any]:
+) -> Learned:
     """Make proposals of what was learned. `folder` is where the user works.
 
-    Return `status`, one of `record`'s; the `significance` with its addends; the `plan` of what is
-    sent; `proposals` by id and title, each with a category that is new in the vault or "", and the
-    prompts that were `left_out` with the reason; `dropped` as [title, reason]; the
-    `usage`, and `trouble` where a model failed. A request
-    counts whatever the significance is, with `force` also where the same was learned before. A session
-    that ended is learned from once. With `dry_run` nothing is sent or written, and `text` is all that
-    would be sent, or would be to a model if none is set; `tokens` is another budget than that of the
-    settings. Raises VaultError.
+    A request counts whatever the significance is, with `force` also where the same was learned before. A
+    session that ended is learned from once. With `dry_run` nothing is sent or written, and `text` is what
+    would be, also to a model if none is set; `tokens` is another budget than that of the settings. Raises
+    VaultError.
     """
     if scope not in SCOPES:
         raise VaultError(f"there is no scope {scope!r}", f"choose one of {', '.join(SCOPES)}")
@@ -171,7 +240,7 @@ def learn_from(
     force: bool = False,
     dry_run: bool = False,
     asked_by: str = record.PERSON,
-) -> dict[str, Any]:
+) -> Learned:
     """Make proposals of a material: see `learn`."""
     work, config = _prepare(vault, caller, material, dry_run=dry_run), vault.config
     run = work.run(asked_by)
@@ -192,13 +261,18 @@ def learn_from(
     try:
         answer = _analyse(work)
     except BaseException:
-        usage = work.answer()["usage"]
-        record.end(config, replace(begun, status=record.STOPPED, usage=usage))
+        answer = work.answer(status=record.STOPPED)
+        record.end(config, replace(begun, status=answer.status, usage=asdict(answer.usage)))
         raise
-    outcome = {name: answer[name] for name in ("status", "usage", "trouble")}
-    outcome["proposals"] = tuple(each["id"] for each in answer["proposals"])
-    outcome["dropped"] = dict(Counter(each["reason"] for each in answer["dropped"]))
-    record.end(config, replace(begun, **outcome))
+    ended = replace(
+        begun,
+        status=answer.status,
+        usage=asdict(answer.usage),
+        trouble=answer.trouble,
+        proposals=tuple(each.id for each in answer.proposals),
+        dropped=dict(Counter(each.reason for each in answer.dropped)),
+    )
+    record.end(config, ended)
     return answer
 
 
@@ -239,7 +313,7 @@ def _request(material: Material, caller: Caller) -> Request:
     )
 
 
-def _analyse(work: _Work) -> dict[str, Any]:
+def _analyse(work: _Work) -> Learned:
     """Return the answer to a run: proposals that wait now, and what was dropped."""
     if not any(text.strip() for text in work.material.texts):
         return work.answer(status=record.NOTHING)
@@ -249,11 +323,13 @@ def _analyse(work: _Work) -> dict[str, Any]:
         status = _STATUS.get(type(error), record.FAILED)
         return work.answer(status=status, trouble=redact(error.message), hint=error.hint)
     proposals, left = _propose(work, _context(work), entries)
-    dropped = [{"title": each.title[:200], "reason": why} for each, why in left]
-    is_full = any(why == record.FULL for _, why in left)
-    outcome: dict[str, Any] = {"status": record.PROPOSED if proposals else record.NOTHING}
-    outcome |= {"proposals": proposals, "dropped": dropped, **(_FULL if is_full else {})}
-    return work.answer(**outcome)
+    outcome = _FULL if any(why == record.FULL for _, why in left) else {"status": _made(proposals)}
+    dropped = [Dropped(each.title[:MAX_TITLE_CHARS], why) for each, why in left]
+    return work.answer(proposals=proposals, dropped=dropped, **outcome)
+
+
+def _made(proposals: Sequence[Made]) -> str:
+    return record.PROPOSED if proposals else record.NOTHING
 
 
 def _entries(work: _Work) -> list[Entry]:
@@ -266,11 +342,11 @@ def _entries(work: _Work) -> list[Entry]:
 
 def _propose(
     work: _Work, context: gate.Context, entries: list[Entry]
-) -> tuple[list[dict[str, Any]], list[tuple[Entry, str]]]:
+) -> tuple[list[Made], list[tuple[Entry, str]]]:
     """Keep what passes the gate, the surest first; return proposals, and what was dropped and why."""
     most = stages.max_entries(work.vault.config, work.material)
     most = MAX_AT_ONCE if work.by == AGENT else most
-    proposals, dropped = list[dict[str, Any]](), list[tuple[Entry, str]]()
+    proposals, dropped = list[Made](), list[tuple[Entry, str]]()
     for entry in sorted(entries, key=lambda entry: -entry.confidence):
         is_room = len(proposals) < most
         admitted = gate.admit(entry, context) if is_room else MANY.format(most=most)
@@ -283,7 +359,7 @@ def _propose(
     return proposals, dropped
 
 
-def _store(vault: Vault, admitted: gate.Admitted) -> dict[str, Any] | str:
+def _store(vault: Vault, admitted: gate.Admitted) -> Made | str:
     """Return a proposal that waits now, or why it does not."""
     proposal = admitted.proposal
     try:
@@ -293,13 +369,18 @@ def _store(vault: Vault, admitted: gate.Admitted) -> dict[str, Any] | str:
     if made["status"] != review.WAITING:
         return _REASONS[made["status"]]
     there = admitted.compared.categories or (proposal.category,)
-    return {
-        **{name: made[name] for name in ("id", "title", "status", "near", "findings")},
-        **{"changes": proposal.changes, "is_draft": proposal.is_draft},
-        "new_category": "" if proposal.category in there else proposal.category,
-        "left_out": [list(each) for each in admitted.left_out],
-        "quotes": list(proposal.quotes),
-    }
+    return Made(
+        id=proposal.id,
+        title=proposal.title,
+        status=made["status"],
+        near=made["near"],
+        findings=proposal.findings,
+        changes=proposal.changes,
+        is_draft=proposal.is_draft,
+        new_category="" if proposal.category in there else proposal.category,
+        left_out=admitted.left_out,
+        quotes=proposal.quotes,
+    )
 
 
 _REASONS = {review.WAITS: gate.WAITS, review.REJECTED: gate.REJECTED, review.IS_LESSON: gate.LESSON}
@@ -340,34 +421,30 @@ def propose(
     entries: Sequence[Mapping[str, Any]],
     session: str = "",
     folder: str = "",
-) -> dict[str, Any]:
+) -> Proposed:
     """Make proposals of what an agent in a folder wrote: see `api.learn.propose`."""
     if len(entries) > MAX_AT_ONCE:
         why = f"{len(entries)} entries are more than a person reviews"
         raise VaultError(why, f"choose the {MAX_AT_ONCE} best of them")
     material = gather.at_hand(vault, session, Path(folder or vault.root))
     work = _prepare(vault, caller, material, by=AGENT)
-    answer: dict[str, Any] = {"session": material.session, "is_read": bool(material.moments)}
+    answer = Proposed(material.session, bool(material.moments))
     if not entries:
-        waiting = [[each.id, each.title] for each in review.waiting(vault)]
-        categories = list(_request(work.seen, caller).categories)
-        return {**answer, "proposals": [], "dropped": [], "waiting": waiting,
-                "categories": categories}  # fmt: skip
+        waiting = [(each.id, each.title) for each in review.waiting(vault)]
+        categories = _request(work.seen, caller).categories
+        return replace(answer, waiting=waiting, categories=categories)
     context = _context(work)
     proposals, left = _propose(work, context, list(map(_written, entries)))
-    dropped = [
-        {"title": each.title[:200], "reason": why, **_nearest(each, why, context)}
-        for each, why in left
-    ]
+    dropped = [_dropped(each, why, context) for each, why in left]
     run = replace(
         work.run(record.AGENT),
         at=datetime.now(UTC).isoformat(timespec="microseconds"),
-        status=record.PROPOSED if proposals else record.NOTHING,
-        proposals=tuple(each["id"] for each in proposals),
+        status=_made(proposals),
+        proposals=tuple(each.id for each in proposals),
         dropped=dict(Counter(why for _, why in left)),
     )
     record.end(vault.config, run)
-    return {**answer, "proposals": proposals, "dropped": dropped}
+    return replace(answer, proposals=proposals, dropped=dropped)
 
 
 def _written(values: Mapping[str, Any]) -> Entry:
@@ -379,26 +456,26 @@ def _written(values: Mapping[str, Any]) -> Entry:
                             "applies_to": named.get("files", ())})  # fmt: skip
 
 
-def _nearest(entry: Entry, reason: str, context: gate.Context) -> dict[str, Any]:
-    """Return what helps an agent to correct an entry: the lesson that says it, or what was said."""
+def _dropped(entry: Entry, reason: str, context: gate.Context) -> Dropped:
+    dropped = Dropped(entry.title[:MAX_TITLE_CHARS], reason)
     if reason == gate.NO_QUOTE:
         passages = (evidence.nearest_passage(each, context.texts) for each in entry.quotes)
-        return {"passages": [each for each in passages if each]}
+        return replace(dropped, passages=[each for each in passages if each])
     if reason in (gate.LESSON, gate.GIVEN):
         with suppress(VaultError):
             drafted = draft.create(entry.title, text_of(entry.parts))
-            return {"lesson": context.lessons.compare(drafted).nearest}
-    return {}
+            return replace(dropped, lesson=context.lessons.compare(drafted).nearest)
+    return dropped
 
 
-def material_of(vault: Vault, caller: Caller, session: str, folder: str) -> dict[str, Any]:
-    """Return a session that is kept as the `text` that a model would be sent, with its instructions."""
+def material_of(vault: Vault, caller: Caller, session: str, folder: str) -> SessionText:
+    """Return a session that is kept as the text that a model would be sent."""
     material = gather.session(vault, session, Path(folder))
     settings = replace(vault.config[LearnTable], tokens=MATERIAL_TOKENS, stages=1)
     work = _prepare(vault, caller, material, by=AGENT)
     request = _request(work.seen, caller)
     text = stages.instructed(work.seen, vault.config.having(settings), request)
-    return {"session": material.session, "text": text}
+    return SessionText(material.session, text)
 
 
 # Learn from sessions when they end: `[learn] auto = true`, in the process that captures transcripts.
@@ -411,7 +488,7 @@ LOCK = "learn.lock"
 PATIENCE_DAYS = 2  # that a session waits for a model that is away
 
 
-Learn = Callable[[str, dict[str, Any]], dict[str, Any]]  # a vault's root, the command's values
+Learn = Callable[[str, dict[str, Any]], tuple[str, str]]  # (root, values) -> status, trouble
 
 
 def run_ended(journal: Journal, learn: Learn, say: Callable[[str], None]) -> int:
@@ -445,8 +522,7 @@ def _learn_from(session: str, root: str, learn: Learn, say: Callable[[str], None
     """Return the status of what was learned from a session; what went wrong is said."""
     values = {"scope": SESSION, "target": session, "asked_by": record.NOBODY}
     try:
-        answer = learn(root, values)
-        status, trouble = str(answer["status"]), answer["trouble"]
+        status, trouble = learn(root, values)
     except VaultError as error:
         status, trouble = record.FAILED, error.message
     except Exception as error:  # noqa: BLE001  # a bug of ours; others still get their turn

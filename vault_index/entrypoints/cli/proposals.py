@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -16,6 +17,9 @@ from vault_index.entrypoints.cli import asking, options, output, reviewing
 from vault_index.entrypoints.cli.output import from_here
 from vault_index.entrypoints.words import count, proposals, spent
 from vault_index.errors import VaultError
+
+if TYPE_CHECKING:
+    from vault_index.learn.run import Learned
 
 AGAIN = "learned from already; to repeat it: `lessons learn --again`"
 NO_MODEL = (
@@ -63,60 +67,60 @@ def learn_command(
     except KeyboardInterrupt:
         asking.note("stopped; what was proposed until now stays")
         raise
-    yield options.Ended(answer, bool(answer["trouble"]))
+    yield options.Ended(answer, bool(answer.trouble))
     if show:
-        output.text(answer["text"])
+        output.text(answer.text)
     else:
         _show_learned(answer, why=why, dry_run=dry_run)
-    if answer["trouble"]:
-        output.error(answer["trouble"], answer["hint"])
+    if answer.trouble:
+        output.error(answer.trouble, answer.hint)
 
 
-def _show_learned(answer: dict[str, Any], *, why: bool, dry_run: bool) -> None:
+def _show_learned(answer: Learned, *, why: bool, dry_run: bool) -> None:
     if why or dry_run:
         _addends(answer)
     if dry_run:
-        for stage in answer["plan"]["stages"]:
+        for stage in answer.plan["stages"]:
             about = f"{stage['chars']:,} characters, about {stage['tokens']:,} tokens"
             output.say(f"{stage['stage']:<9}  {about}", indent=11)
-        output.say(answer["sends"])
+        output.say(answer.sends)
         return
-    for each in answer["proposals"]:
-        kind = f" (changes {each['changes']})" if each["changes"] else " (draft)" * each["is_draft"]
-        output.row(output.styled(each["id"], bold=True), f"  {each['title']}{kind}")
-        if each["new_category"]:
-            output.say(f"  in a category that is new: {each['new_category']}", indent=2)
-        for near in [] if each["changes"] else each["near"]:
+    for each in answer.proposals:
+        kind = f" (changes {each.changes})" if each.changes else " (draft)" * each.is_draft
+        output.row(output.styled(each.id, bold=True), f"  {each.title}{kind}")
+        if each.new_category:
+            output.say(f"  in a category that is new: {each.new_category}", indent=2)
+        for near in [] if each.changes else each.near:
             output.say(f"  {proposals.like(near)}", indent=2)
-        for prompt, reason in each["left_out"] if why else ():
+        for prompt, reason in each.left_out if why else ():
             output.say(f"  without the prompt {prompt!r:.80}: {reason}", indent=2)
-    for each in answer["dropped"] if why else ():
-        output.say(f"dropped: {each['title']}: {each['reason']}", indent=2)
-    if not answer["trouble"]:
+    for left in answer.dropped if why else ():
+        output.say(f"dropped: {left.title}: {left.reason}", indent=2)
+    if not answer.trouble:
         output.say(_closing(answer))
-    if not answer["plan"]["model"]:
+    if not answer.plan["model"]:
         asking.note(NO_MODEL)
 
 
-def _closing(answer: dict[str, Any]) -> str:
-    made, dropped = len(answer["proposals"]), len(answer["dropped"])
+def _closing(answer: Learned) -> str:
+    made, dropped = len(answer.proposals), len(answer.dropped)
     entries = "1 entry" if dropped == 1 else f"{dropped} entries"
     left = f"; {entries} dropped" if dropped else ""
-    left += f" ({spent(answer['usage'], 1)})" if answer["usage"]["calls"] else ""
+    left += f" ({spent(asdict(answer.usage), 1)})" if answer.usage.calls else ""
     if made:
         return f"{count(made, 'proposal')} to review: `lessons review`{left}"
-    if answer["status"] == "learned already":
+    if answer.status == "learned already":
         return AGAIN
-    if answer["status"] == "running already":
+    if answer.status == "running already":
         return "another process is learning from it now"
     return f"nothing was worth a proposal{left}"
 
 
-def _addends(answer: dict[str, Any]) -> None:
-    significance = answer["significance"]
-    for addend in significance["addends"]:
-        output.say(f"+{addend['points']}  {addend['name']}: {addend['why']}", indent=4)
-    points, threshold, sign = significance["points"], answer["threshold"], significance["sign"]
+def _addends(answer: Learned) -> None:
+    significance = answer.significance
+    for addend in significance.addends:
+        output.say(f"+{addend.points}  {addend.name}: {addend.why}", indent=4)
+    points, threshold, sign = significance.points, answer.threshold, significance.sign
     enough = "enough" if points >= threshold else "too few"
     counted = f"{points} of {threshold} points, {enough} to learn from it unasked"
     output.say(f"worth learning from: {sign}" if sign else counted)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from vault_index.api.learn import Status
     from vault_index.api.lesson import Page
     from vault_index.api.proposal import Card
+    from vault_index.learn.run import Learned, Proposed, SessionText
 
 # of an answer; Claude Code warns at 10,000 tokens, dense text has 3 characters each
 MAX_CHARS = 24_000
@@ -100,46 +101,46 @@ def _private(answer: Status) -> Iterator[str]:
     yield f"journal: {'on' if answer.journal else 'off'}"
 
 
-def proposed(answer: Mapping[str, Any]) -> str:
+def proposed(answer: Proposed) -> str:
     """Return what became of proposed entries; without any, the vault's categories and what waits."""
-    if "categories" in answer:
-        waiting = [f"{line(title)} ({line(id)})" for id, title in answer["waiting"]]
-        by_depth = sorted(answer["categories"], key=lambda path: path.count("/"))
+    if answer.categories is not None:
+        waiting = [f"{line(title)} ({line(id)})" for id, title in answer.waiting]
+        by_depth = sorted(answer.categories, key=lambda path: path.count("/"))
         said = [
             f"Waiting: {'; '.join(waiting) or 'nothing'}",
             f"Categories: {', '.join(map(line, by_depth)) or 'none yet'}",
         ]
         return fenced(text[: MAX_FIRST_CHARS // 2] for text in said)
     shown = fenced(map(line, proposals_words.proposed(answer)), _OF_PROPOSALS)
-    notes = [] if answer["is_read"] else ["Nobody reads transcripts here: no quote was checked."]
-    if any(each.get("passages") for each in answer["dropped"]):
+    notes = [] if answer.is_read else ["Nobody reads transcripts here: no quote was checked."]
+    if any(each.passages for each in answer.dropped):
         notes.append("Next: correct those quotes, word for word, and propose these entries again.")
-    if answer["proposals"]:
+    if answer.proposals:
         notes.append(_ASK)
     return "\n".join([shown, *notes])
 
 
-def material(answer: Mapping[str, Any]) -> str:
+def material(answer: SessionText) -> str:
     """Return a session to learn from, and what to do with what it taught."""
-    following = f"Next: call propose with its entries and session={line(answer['session'])!r}."
-    return f"{answer['text'][:MAX_CHARS]}\n{following}"
+    following = f"Next: call propose with its entries and session={line(answer.session)!r}."
+    return f"{answer.text[:MAX_CHARS]}\n{following}"
 
 
-def learned(answer: Mapping[str, Any]) -> str:
+def learned(answer: Learned) -> str:
     """Return what was learned: proposals by id and title, or why nothing was proposed."""
-    status, points = line(answer["status"]), answer["significance"]["points"]
-    worth = line(answer["significance"]["sign"]) or f"{points} points of {answer['threshold']}"
-    if not answer["proposals"]:
-        why = f": {line(answer['trouble'])}" if answer["trouble"] else ""
-        dropped = f" {len(answer['dropped'])} were dropped." if answer["dropped"] else ""
+    status, points = line(answer.status), answer.significance.points
+    worth = line(answer.significance.sign) or f"{points} points of {answer.threshold}"
+    if not answer.proposals:
+        why = f": {line(answer.trouble)}" if answer.trouble else ""
+        dropped = f" {len(answer.dropped)} were dropped." if answer.dropped else ""
         following = "go on; the user can look with `lessons learn --why --dry-run`."
-        if not answer["plan"]["model"]:
+        if not answer.plan["model"]:
             following = (
                 "no model is set, so you are the model: read the session with learn_material (the"
                 " subagent `learner` can), write its entries, and call propose."
             )
         return f"No lesson was proposed ({status}{why}; {worth}).{dropped} Next: {following}"
-    named = [f"- {line(each['id'])}: {line(each['title'])}" for each in answer["proposals"]]
+    named = [f"- {line(each.id)}: {line(each.title)}" for each in answer.proposals]
     said = "They are no lessons yet. Tell the user to run `lessons review`: only a person accepts."
     return f"{fenced(named, _OF_PROPOSALS)}\n{said}"
 

@@ -13,6 +13,7 @@ from vault_index.text import blocks
 
 if TYPE_CHECKING:
     from vault_index.api.proposal import Card
+    from vault_index.learn.run import Proposed
     from vault_index.proposals.similarity import Found, Outlook
 
 MAX_UNSURE = 2  # of the five steps of confidence
@@ -127,19 +128,19 @@ def finding(found: Values) -> str:
     return f"{found['level']}: {found['rule']}: {found['message']}"
 
 
-def proposed(answer: Values) -> Iterator[str]:
+def proposed(answer: Proposed) -> Iterator[str]:
     """Yield what became of an agent's entries, a line each, and what helps to correct one."""
-    for each in answer["proposals"]:
-        new = f", in a new category: {each['new_category']}" if each["new_category"] else ""
-        changes = f", changes {each['changes']}" if each["changes"] else ""
-        yield f"{each['id']} waits: {each['title']}{changes}{new}"
-        yield from (f"  {like(near)}" for near in each["near"][:1])
-        yield from (f"  without the prompt {text!r}: {why}" for text, why in each["left_out"])
-    for each in answer["dropped"]:
-        yield f"dropped: {each['title']}: {each['reason']}"
-        if lesson := each.get("lesson"):
-            yield f"  {like(lesson)}"
-        yield from (f"  the session has: “{text}”" for text in each.get("passages", ()))
+    for each in answer.proposals:
+        new = f", in a new category: {each.new_category}" if each.new_category else ""
+        changes = f", changes {each.changes}" if each.changes else ""
+        yield f"{each.id} waits: {each.title}{changes}{new}"
+        yield from (f"  {like(near)}" for near in each.near[:1])
+        yield from (f"  without the prompt {text!r}: {why}" for text, why in each.left_out)
+    for left in answer.dropped:
+        yield f"dropped: {left.title}: {left.reason}"
+        if left.lesson:
+            yield f"  {like(left.lesson)}"
+        yield from (f"  the session has: “{text}”" for text in left.passages)
 
 
 def like(near: Sequence[Any]) -> str:
