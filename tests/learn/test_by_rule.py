@@ -125,6 +125,7 @@ def test_what_was_injected_is_in_no_entry(tmp_path: Path) -> None:
         ("Stop, we never commit the lock file of the pond. Put it into the ignore list", "We never",
          "Put it into the ignore list"),
         ("Never cut the reed with the axe. The weather is fine in the north", "Never cut the reed", ""),
+        ("No:\n- Open the hatch with `pond feed`\n\nNever cut the reed with the axe", "Never cut", ""),
     ],
 )  # fmt: skip
 def test_what_to_do_instead_stays_with_what_not_to_do(

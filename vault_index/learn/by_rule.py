@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import takewhile
+from itertools import chain, takewhile
 
 from vault_index.learn import gate
 from vault_index.learn.material import Entry
@@ -79,7 +79,9 @@ def _advice(prompt: str) -> tuple[str, str] | None:
 
     They are the first such sentence; of what not to do, also the next one.
     """
-    sentences = vocabulary.sentences(prompt[:MAX_PROSE])
+    lines = vocabulary.plain_lines(prompt[:MAX_PROSE])
+    prose = (line for line, kind in lines if kind != vocabulary.HEADING)
+    sentences = [*chain.from_iterable(map(blocks.split, prose))]
     for sentence, below in zip(sentences, [*sentences[1:], ""], strict=True):
         if not _is_said(sentence, prompt):
             continue
