@@ -100,26 +100,21 @@ def entries(vault: Vault, **chosen: Unpack[Selection]) -> list[Entry]:
 
     Times and confidence are sorted latest and highest first. Raises VaultError for an unknown order.
     """
-    category, type = chosen.get("category"), chosen.get("type")
-    tag = composed(chosen.get("tag") or "")
-    since, order = chosen.get("since"), chosen.get("order", "id")
+    category, tag, since = chosen.get("category"), chosen.get("tag"), chosen.get("since")
+    order, related_to = chosen.get("order", "id"), chosen.get("related_to")
     if order not in ORDERS:
         raise VaultError(f"cannot sort by {order!r}", f"choose one of {', '.join(ORDERS)}")
-    path = checked(category) if category else ""
-    known = _lessons(vault, Entry, filters.below([path]) if path else None)
-    moment = datetime.fromisoformat(since) if since else None
-    related_to = chosen.get("related_to")
-    related = around(vault, related_to) if related_to else ()
-
-    def is_wanted(lesson: Entry) -> bool:
-        return (
-            (not tag or tag.lower() in map(str.lower, lesson.tags))
-            and (not type or lesson.type == type)
-            and (not moment or _last(lesson) >= moment)
-            and (not related_to or lesson.id in related)
-        )
-
-    return sorted(filter(is_wanted, known), key=_ORDERS[order])[: chosen.get("limit")]
+    only = filters.Filter(
+        tags=[tag] if tag else (),
+        type=chosen.get("type") or "",
+        since=datetime.fromisoformat(since) if since else None,
+    )
+    where = filters.all_of(
+        filters.below([checked(category)]) if category else None,
+        filters.any_of("lesson_id", around(vault, related_to)) if related_to else None,
+        *only.where(),
+    )
+    return sorted(_lessons(vault, Entry, where), key=_ORDERS[order])[: chosen.get("limit")]
 
 
 def _last(entry: Entry) -> datetime:
@@ -199,31 +194,26 @@ def content(vault: Vault, entry: WholeEntry, *, unchanged: bool = False) -> byte
     if file.hash_of_file(data) == entry.file_hash:
         return data
     below = entry.path.partition("/")[2]
-    now = next(iter(_in_file(entry, data, below)), None)
+    now = _in_file(entry, data, below)
     if now is None and "#" in entry.id:
         return data  # the caller looks for the section and reports that it is gone
-    same = [
-        now is not None and now.title == entry.title,
-        now is not None and now.text == entry.text,
-    ]
+    same = (now.title == entry.title, now.text == entry.text) if now else (False,)
     if not (all(same) if unchanged else any(same)):
         hint = f"look at it again: `lessons show {entry.id}`"
         raise VaultError(f"{entry.path} changed; {entry.id} is not what it was", hint)
     return data
 
 
-def _in_file(entry: Entry, data: bytes, path: str) -> list[Lesson]:
-    """Return the lessons in a file that have an entry's id; one that another file took is a path there.
+def _in_file(entry: Entry, data: bytes, path: str) -> Lesson | None:
+    """Return the lesson in a file that has an entry's id; one that another file took is a path there.
 
-    Raises LessonError, ValueError.
+    Raises LessonError.
     """
-    slugs = ((lesson, lesson.id.partition("#")[2]) for lesson in parse.parse_file(data, path))
-    whole = parse.id_of(path)
-    return [
-        lesson
-        for lesson, slug in slugs
-        if entry.id in (lesson.id, f"{whole}#{slug}" if slug else whole)
-    ]
+    for lesson in parse.parse_file(data, path):
+        by_path = parse.id_of(path) + "".join(lesson.id.partition("#")[1:])
+        if entry.id in (lesson.id, by_path):
+            return lesson
+    return None
 
 
 def categories(vault: Vault, *, own: bool = False) -> dict[CategoryPath, int]:
