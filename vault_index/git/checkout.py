@@ -157,16 +157,6 @@ def staged(folder: Path) -> dict[str, str]:
     return {change.path: change.blob for change in changes}
 
 
-def changed_since(folder: Path, commit: str, kinds: str = "AMT") -> list[str]:
-    """List files below a folder that are not as they were at a commit, relative to the folder.
-
-    `kinds` are git's letters: A for added, M and T for changed, D for deleted.
-    """
-    how = ("--name-only", "-z", "--no-renames", "--no-ext-diff", f"--diff-filter={kinds}", commit)
-    names = ask(top_of(folder), "diff", *how, "--relative", "--", ".", folder=folder)
-    return list(filter(None, names.split("\0")))
-
-
 def root_commit(folder: Path) -> str:
     """Return the first commit of the history here, of several the smallest; "" without a commit."""
     roots = ask(top_of(folder), "rev-list", "--max-parents=0", "HEAD").split()

@@ -145,15 +145,23 @@ def versions(folder: Path, path: str) -> Iterator[Version]:
         yield Version(commit, name, when, subject.strip(), path_then, content)
 
 
+def changed_since(folder: Path, commit: str, kinds: str = "AMT") -> list[str]:
+    """List files below a folder that are not as they were at a commit, relative to the folder.
+
+    `kinds` are git's letters: A for added, M and T for changed, D for deleted.
+    """
+    how = ("--name-only", "-z", "--no-renames", "--no-ext-diff", f"--diff-filter={kinds}", commit)
+    names = ask(top_of(folder), "diff", *how, "--relative", "--", ".", folder=folder)
+    return list(filter(None, names.split("\0")))
+
+
 def deleted(folder: Path) -> Iterator[tuple[str, str]]:
     """Yield (commit, path) of each file below a folder that is deleted, newest first.
 
     The commit is "" where HEAD still has the file. Paths are relative to the folder; a rename in a
     commit does not count as a deletion.
     """
-    here = ("--no-renames", "--no-ext-diff", "--diff-filter=D", "--relative", "HEAD", "--", ".")
-    left = ask(top_of(folder), "diff", "--name-only", "-z", *here, folder=folder)
-    yield from (("", path) for path in left.split("\0") if path)
+    yield from (("", path) for path in changed_since(folder, "HEAD", "D"))
     how = ("-M", "--diff-filter=D", "--name-status", "-z", "--relative", "--format=%x01%H")
     log = ask(top_of(folder), "log", *how, "--", ".", folder=folder)
     yield from ((change.said, change.path) for change in name_changes(log))

@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, time
+from datetime import UTC, datetime, time
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from vault_index import files, git
 from vault_index.errors import VaultError
 from vault_index.lesson import edits
-from vault_index.lesson.parse import Anchor, anchor_of
+from vault_index.lesson.parse import Anchor, anchor_of, moment
 from vault_index.store import filters
 
 if TYPE_CHECKING:
@@ -289,13 +289,10 @@ def _lessons(vault: Vault) -> Iterator[_Lesson]:
 
 def _confirmed(data: bytes, path: str) -> float:
     """Return the end of the day on which a file of lessons was confirmed; 0 if it says none."""
-    value = None
     with suppress(VaultError, ValueError):  # `check` reports it
-        value = edits.keys_of(data, path).get(CONFIRMED) if b"\nconfirmed:" in data else None
-        value = date.fromisoformat(value[:10]) if isinstance(value, str) else value
-    if isinstance(value, datetime):
-        value = (value.astimezone(UTC) if value.tzinfo else value).date()
-    return datetime.combine(value, time.max, UTC).timestamp() if isinstance(value, date) else 0
+        day = moment(edits.keys_of(data, path).get(CONFIRMED)) if b"\nconfirmed:" in data else None
+        return datetime.combine(day, time.max, UTC).timestamp() if day else 0.0
+    return 0.0
 
 
 def _lost(vault: Vault, top: Path, lessons: Iterable[_Lesson]) -> Iterator[Reason]:
