@@ -60,8 +60,8 @@ _of_parents: list[sqlite3.Connection] = []  # a fork may not use them, and closi
 def writing(home: Path, wait: float = WAIT_SECONDS) -> Iterator[sqlite3.Connection]:
     """Open the database for one transaction, which is undone if an error leaves it.
 
-    `wait` is the most seconds to wait for another writer. Within another `writing` it is a part of that
-    one. Raises WriteError.
+    `wait` is how many seconds to wait for another writer. A `writing` inside another one joins its
+    transaction. Raises WriteError.
     """
     with _named_errors(home / FILE):
         db = _connection(home)
@@ -163,7 +163,7 @@ def keep_fact(home: Path, name: str, value: Any) -> None:
 
 
 def shrink(home: Path) -> None:
-    """Write the file anew without what was deleted, and empty its log. Raises WriteError."""
+    """Rewrite the file without deleted data, and empty its log. Raises WriteError."""
     with _named_errors(home / FILE):
         db = _connection(home)
         db.execute(f"PRAGMA busy_timeout = {int(WAIT_SECONDS * 1000)}")

@@ -41,7 +41,7 @@ class SourceFile:
 class Skipped:
     """A file or folder that cannot be a lesson, and why.
 
-    `hides_lessons` is true where the lessons of before may still be there, out of our sight.
+    `hides_lessons`: earlier lessons may still be there, where they cannot be read.
     """
 
     path: str

@@ -64,7 +64,7 @@ class GivenSkill:
 
 @dataclass(frozen=True, slots=True)
 class Injection:
-    """What an agent got at a prompt, a failure or an edit; `prompt` is the hash of its `text`.
+    """The lessons that an agent got at a prompt, failure or edit; `prompt` is the hash of its `text`.
 
     The text is there if a file still has it. `others` are lessons that it was taught about.
     """

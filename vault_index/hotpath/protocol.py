@@ -31,11 +31,11 @@ ENVIRONMENT = ("LESSONS_HOME", "LESSONS_EMBEDDER", "LESSONS_OLLAMA_MODEL", "OLLA
 
 
 class NoWatcher(Exception):
-    """There is no watcher, or none whose socket this user may open."""
+    """No watcher runs, or this user may not open its socket."""
 
 
 class NotOpen(NoWatcher):
-    """The watcher runs, and has not opened this vault: its settings want none, or nobody asked."""
+    """The watcher has not opened this vault: the settings forbid it, or nothing asked for it."""
 
 
 class NoAnswer(Exception):

@@ -83,7 +83,7 @@ def take_lock_in(folder: int, name: str = LOCK) -> int | None:
 
 
 def is_recent(handle: int, seconds: float) -> bool:
-    """Whether an open file has something, written less than so many seconds ago."""
+    """Whether an open file is not empty and was written in the last `seconds`."""
     last = os.fstat(handle)
     return bool(last.st_size) and 0 <= time.time() - last.st_mtime < seconds
 

@@ -1,8 +1,8 @@
-"""Which lessons an agent may get unasked, and of those that say the same only the newest.
+"""Which lessons an agent may get unasked; of several that say the same, only the newest.
 
-By the user's own settings, never by the vault's: of authors whom the user trusts. And by what people and
-code say: nobody calls them wrong, and the code that they are about is there. An older lesson never comes
-while a newer one that says the same may.
+The author must be trusted by the user's settings: a vault's settings do not count. No person may have
+called the lesson wrong, and the code it is about must still be there. An older lesson never comes while
+a newer one with the same content is allowed.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ def is_restricted(vault: Vault) -> bool:
 
 
 def only_trusted(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
-    """Keep the hits that may be injected.
+    """Keep the hits whose text the user trusts.
 
-    With `committed-only` those whose text was read from a file as HEAD has it. With authors those
-    whose text was read from the file as one of them wrote and committed it last; outside a
-    repository nobody did. The disk is not asked: what is injected is the row.
+    With `committed-only` the text must be in HEAD. With authors, one of them must have written and
+    committed the last change; outside a repository no author is known. The row is compared, not the
+    file on disk: the row is what is injected.
     """
 
     def is_shared(hit: Hit) -> bool:  # skills of the user and of a project are the agent's own
@@ -70,7 +70,7 @@ def only_trusted(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
 
 
 def trusted_files(vault: Vault, files: Set[tuple[str, str]]) -> Set[tuple[str, str]]:
-    """Return the files, as (path, hash of what was read), whose text may go to an agent."""
+    """Return the files, as (path, hash of the text), whose text may go to an agent."""
     if not is_restricted(vault) or not files:
         return files
     paths = sorted({path for path, _ in files})
@@ -115,7 +115,7 @@ def newest(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
 
 
 def _one_of_each(vault: Vault, hits: list[Hit]) -> list[Hit]:
-    """Return hits without those that are nearly equal to a better one; the newest is in its place."""
+    """Drop hits that are nearly equal to a better one, and put the newest in its place."""
     if len(hits) < 2:
         return hits
     vectors = vault.open_index().store.of_lessons([hit.lesson_id for hit in hits])
@@ -193,7 +193,7 @@ _SCORES = (
 
 
 def _order(vault: Vault, hit: Hit) -> tuple[float, int, str]:
-    """Return what orders lessons that say the same: the newest first, then that with the plainer name."""
+    """Return the sort key of lessons that say the same: newest first, then the shortest path."""
     changed = hit.updated_at or hit.created_at
     when = changed.timestamp() if changed else 0.0
     if not changed:  # not committed yet

@@ -76,14 +76,14 @@ def hash_of(top: Path, anchor: Anchor) -> str:
 
 
 def hash_in(data: bytes, name: str) -> str:
-    """Return the hash of a region of a file, "" where the file has none of that name."""
+    """Return the hash of a region of a file, "" if the file has no such region."""
     lines = region(data[:MAX_BYTES].decode("utf-8", "replace").splitlines(), name)
     plain = "\n".join(line.rstrip() for line in lines).strip("\n")
     return blake2b(plain.encode(), digest_size=4).hexdigest() if plain else ""
 
 
 def region(lines: Sequence[str], name: str) -> Sequence[str]:
-    """Return the lines of a definition or a section with a name, all of them without; [] for none."""
+    """Return the lines of a named definition or section; all lines without a name, [] if missing."""
     if not name:
         return lines
     last = re.escape(name.rpartition(".")[2])
@@ -137,7 +137,7 @@ def only_there(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
 
 
 def hashed(vault: Vault, anchors: Iterable[Anchor]) -> list[str]:
-    """Return anchors with the hashes that they have now; one that is gone stays as it is."""
+    """Return anchors with their current hashes; an anchor whose region is gone is unchanged."""
     top = top_of(vault)
     return [str(replace(each, hash=hash_of(top, each) or each.hash)) for each in anchors]
 
@@ -260,7 +260,7 @@ def cited_in(text: str) -> frozenset[str]:
 
 
 class _Paths:
-    """Paths from the top of a repository, of which a lesson may cite the end."""
+    """The paths of a repository, which a lesson may cite by their last parts."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._by_name: dict[str, list[str]] = defaultdict(list)
@@ -288,7 +288,7 @@ def _lessons(vault: Vault) -> Iterator[_Lesson]:
 
 
 def _confirmed(data: bytes, path: str) -> float:
-    """Return the end of the day on which a file of lessons was confirmed; 0 if it says none."""
+    """Return the end of the day on which a lesson file was confirmed; 0 if it was not."""
     with suppress(VaultError, ValueError):  # `check` reports it
         day = moment(edits.keys_of(data, path).get(CONFIRMED)) if b"\nconfirmed:" in data else None
         return datetime.combine(day, time.max, UTC).timestamp() if day else 0.0

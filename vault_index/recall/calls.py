@@ -39,7 +39,7 @@ _LOOKED_AT = 5  # hits, of which some may not be trusted
 
 
 def at_failure(vault: Vault, event: Event, text_only: bool) -> Injection:
-    """Return what the failure that an event reports should get."""
+    """Return the injection for the failure that an event reports."""
     failed = failure.read(event.command, event.error)
     key = injections.key_of(failed.signature)
     times = sessions.times_told(vault, event, key)
@@ -57,9 +57,9 @@ def for_failure(
     text_only: bool = False,
     pointed: Collection[str] = (),
 ) -> Injection:
-    """Return what a failure should get that the session was told about so many `times`.
+    """Return the injection for a failure that the session was told about `times` times before.
 
-    `pointed` are the ids of which the session received the line.
+    `pointed` are the ids of lessons whose line the session received.
     """
     floors: dict[str, float | None] = {}
 
@@ -96,7 +96,7 @@ def _path_of(event: Event) -> str:
 
 
 def at_edit(vault: Vault, event: Event) -> Injection:
-    """Return what an edit should get."""
+    """Return the injection for an edit."""
     path = _path_of(event)
     if path.startswith("../") or sessions.times_told(vault, event, injections.key_of(path)):
         return Injection("", silent=select.NOTHING)
@@ -118,7 +118,7 @@ def _hits_for(vault: Vault, path: str) -> list[Hit]:
 
 
 def _lessons_for(vault: Vault, path: str) -> list[str]:
-    """Return the lessons that are for a path, that with the longest glob first."""
+    """Return the lessons for a path, the most specific glob first."""
     globs = _globs(vault.open_index().store)
     return list(dict.fromkeys(lesson for lesson, _, is_for in globs if is_for(path)))
 

@@ -6,7 +6,7 @@ The one path that the hook and `lessons recall` share: search, floor, budget.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -69,11 +69,11 @@ def for_prompt(
     given: Collection[str] = (),
     pointed: Collection[str] = (),
 ) -> Injection:
-    """Return what a prompt should get: up to three lessons or their lines, and a skill above its floor.
+    """Return the injection for a prompt: up to three lessons or their lines, and a skill above its floor.
 
     `project` is the folder that the prompt was typed in, which may have skills. `text_only` saves the
-    time to embed the prompt. `given` are the ids that the session received, `pointed` those of which it
-    received the line.
+    time to embed the prompt. `given` are the ids of lessons that the session received whole, `pointed`
+    those it received as a line.
     """
     if reason := chatter.why_skipped(prompt):
         return Injection("", silent=reason)
@@ -90,7 +90,7 @@ def for_prompt(
 
 
 def _ends(prompt: str) -> list[str]:
-    """Return the first words of a long prompt and its last, within a line; none of a short one."""
+    """Return the first and the last words of a long prompt, each within a line; [] for a short one."""
     if len(prompt.split()) <= LONG_PROMPT:
         return []
     lines = [line.split() for line in prompt.splitlines() if line.strip()]
@@ -99,7 +99,7 @@ def _ends(prompt: str) -> list[str]:
 
 
 def from_files(vault: Vault, prompt: str, given: Collection[str] = ()) -> Injection:
-    """Return what a prompt should get where there is no index: from the files, by their words."""
+    """Return the injection for a prompt from the files, by their words, while there is no index."""
     if reason := chatter.why_skipped(prompt):
         return Injection("", silent=reason)
     config = vault.config
@@ -122,7 +122,7 @@ def for_session(
     text_only: bool = False,
     given: Collection[str] = (),
 ) -> Injection:
-    """Return what the start of a session in a project should get, by what the project is doing.
+    """Return the injection for the start of a session, by what the project is doing.
 
     First comes what was done here last, then the project's rules, then lessons for the work: each subject
     of the last commits is a query, and so are the branch and the changed files with the project's name.
@@ -147,7 +147,7 @@ def for_session(
 
 
 def after_compaction(vault: Vault, already: Collection[str]) -> Injection:
-    """Return what a session gets again after a compaction: the rules, and the last that it was given.
+    """Return what a session gets again after a compaction: the rules and its latest lessons.
 
     `already` are the ids that it received, the latest last.
     """
@@ -190,7 +190,7 @@ def _own_rules(vault: Vault) -> list[Hit]:
 
 
 def without_vault(config: Config, project: Path, session: str) -> Injection:
-    """Return what the start of a session gets in a project without a vault: what was done here last."""
+    """Return the injection for a session's start without a vault: what was done here last."""
     done = _done(config, project, session)
     if not done:
         return Injection("", silent="nothing in the journal")
@@ -271,9 +271,8 @@ def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> I
         near += [hit for hit in results.hits if hit.as_line and not wanted.lines]
         for hit in allowed.only_trusted(vault, results.hits):
             before = best.get(hit.lesson_id)
-            is_better = before is None or (before.as_line, -before.score) > (
-                *(hit.as_line, -hit.score),
-            )
+            order = hit.as_line, -hit.score
+            is_better = before is None or order < (before.as_line, -before.score)
             if is_better and (wanted.lines or not hit.as_line):
                 best[hit.lesson_id] = hit
     for hit in silenced:  # whatever another of the queries says
@@ -292,11 +291,8 @@ def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> I
             _LEFT_OUT: [*may_come, *fresh[some:]],
             f"a prompt gets at most {wanted.lessons} whole and {wanted.lines} as a line": hits,
         }
-        left = {hit.lesson_id: "it was taught to stay out" for hit in silenced}
-        for why, still in steps.items():
-            ids = {hit.lesson_id for hit in still}
-            left |= {id: why for id in best if id not in ids and id not in left}
-        return Injection("", hits, floor=least, others=others, left_out=left)
+        left_out = _left_out(best, silenced, steps)
+        return Injection("", hits, floor=least, others=others, left_out=left_out)
     silent = _LEFT_OUT if fresh else HAD if best else nothing
     if vault.open_index().withheld and not best:
         every = replace(asked, text=next(iter(queries), ""), for_agent=False)
@@ -304,6 +300,17 @@ def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> I
             silent = f"{hit.path}{_WITHHELD}{hit.withheld}" if hit.withheld else silent
     nearest = max([*best.values()] or near, key=lambda hit: hit.reason, default=None)
     return Injection("", floor=least, silent=silent, near=nearest, others=others)
+
+
+def _left_out(
+    found: Iterable[str], silenced: Iterable[Hit], steps: Mapping[str, Sequence[Hit]]
+) -> dict[str, str]:
+    """Return why lessons that were found do not come; `steps` are the hits that a reason left."""
+    left_out = {hit.lesson_id: "it was taught to stay out" for hit in silenced}
+    for why, kept in steps.items():
+        ids = {hit.lesson_id for hit in kept}
+        left_out |= {id: why for id in found if id not in ids and id not in left_out}
+    return left_out
 
 
 def _fresh(hits: Collection[Hit], wanted: _Wanted) -> list[Hit]:

@@ -107,7 +107,7 @@ _opened: WeakKeyDictionary[Vault, tuple[object, Opened]] = WeakKeyDictionary()
 def opened(vault: Vault) -> Opened:
     """Return the vaults above that are on this machine, opened once, with the embedder of this one.
 
-    Their settings are those on disk; what is open of their indexes stays open when they change.
+    A change of their settings counts at once; an index that is open stays open.
     """
     wanted = [(each, stamp_settings(each.root)) for each in of(vault) if each.is_there]
     known, places = _opened.get(vault, ([], []))
@@ -153,9 +153,9 @@ class Answer:
 
 
 def joined(vault: Vault, own: Answer, search: Callable[[Above, Vault], Answer]) -> list[Hit]:
-    """Return the hits of a vault, and those of the vaults above that no nearer one has as well.
+    """Return the hits of a vault and of the vaults above, without lessons that a nearer vault has.
 
-    A lesson that a nearer vault told before, or keeps silent, stays out of a farther one, too.
+    A lesson that a nearer vault gave before, or keeps silent, does not come from a farther one either.
     """
     hits = list(own.hits)
     places = opened(vault)

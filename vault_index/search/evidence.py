@@ -1,7 +1,7 @@
-"""The evidence that a lesson answers a prompt, beside its score: its lead, and the words in common.
+"""The evidence that a lesson answers a prompt, beside its score: its lead and the words in common.
 
-The lead is how much higher it scores than the next five lessons do on average. Words count by their
-rarity: a word that few lessons have says much, one that many prompts have says nothing.
+The lead is how much higher it scores than the next five lessons on average. Words count by rarity: a
+word in few lessons says much, a word in many prompts says nothing.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FILE = "words.json"
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """How common words are: in the lessons of an index, and in prompts or failures that none answers."""
+    """How common words are in the lessons of an index, and in prompts or failures without an answer."""
 
     lessons: int
     in_lessons: dict[str, int]  # in two lessons and more
@@ -88,14 +88,14 @@ def load(vault: Vault) -> Words | None:
 
 
 def reason_of(score: float, others: Iterable[float]) -> float:
-    """Return the reason to inject what scores so much beside the scores of lessons, by its lead alone."""
+    """Return the reason to inject a lesson with this score beside the scores of others, by its lead."""
     below = sorted((each for each in others if each < score), reverse=True)[:NEXT]
     lead = score - sum(below + [FEW] * (NEXT - len(below))) / NEXT
     return SCORE * score + LEAD * lead
 
 
 def _says_the_same(hit: Hit, other: Hit) -> bool:
-    """Whether two lessons have nearly the same words: none stands out from its own copies."""
+    """Whether two lessons have nearly the same words: a lesson does not stand out from its copies."""
     some, others = _stems_of(hit.names, hit.text), _stems_of(other.names, other.text)
     return len(some & others) >= SAME * len(some | others)
 

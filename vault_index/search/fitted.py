@@ -31,7 +31,7 @@ _loaded: dict[Path, tuple[object, Any]] = {}
 
 
 def load(vault: Vault, name: str, kind: Callable[..., T]) -> T | None:
-    """Return what was fitted to the index and saved under a name; None if nothing was yet."""
+    """Return the fit that was saved under a name for the index; None without one."""
     try:
         file = vault.open_index().store.index / name
         stamp = files.stamp(file)
@@ -52,7 +52,7 @@ def save(vault: Vault, name: str, fitted: Any) -> None:
 
 
 def has_outgrown(vault: Vault, lessons: int) -> bool:
-    """Whether a vault has so many more or fewer lessons that something is to be fitted again."""
+    """Whether the number of lessons changed too much since a fit."""
     return abs(vault.open_index().lessons - lessons) > REFIT_SHARE * max(1, lessons)
 
 

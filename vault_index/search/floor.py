@@ -161,7 +161,7 @@ def with_above(
 
 
 def skills_above(vault: Vault, asked: Query) -> query.Results:
-    """Search the skills above their floor, as `lessons_above`; return none until it is fitted."""
+    """Search the skills above their floor, as `lessons_above`; no hits until it is fitted."""
     of_text = for_skills(vault, text_only=True)
     if of_text is None:
         return query.Results([])
@@ -257,7 +257,7 @@ def _of_others(vault: Vault, words: evidence.Words) -> Floors:
 
 
 def titles_of(vault: Vault) -> dict[str, str]:
-    """Return the titles of some lessons, by their ids; none in a vault that is too small for it."""
+    """Return the titles of some lessons by id; {} in a vault too small to fit a floor by them."""
     opened = vault.open_index()
     if opened.lessons < fitted.SMALL:
         return {}
@@ -288,7 +288,7 @@ def _evidence_of_first(
 
 
 def like(vault: Vault, lesson: str, others: Collection[str]) -> set[str]:
-    """Return a lesson and those of some others that say the same, by their ids."""
+    """Return the ids of a lesson and of the others among `others` that say the same."""
     vectors = vault.open_index().store.of_lessons([lesson, *others])
     if lesson not in vectors:
         return {lesson}

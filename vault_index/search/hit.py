@@ -1,6 +1,6 @@
-"""What every door sees of a vault: a query, the hits that answer it, and a lesson as the index has it.
+"""The types that every door sees: a query, the hits that answer it, and a lesson as the index has it.
 
-It loads nothing heavy: who asks a watcher needs no more.
+Nothing heavy loads: a process that asks the watcher needs no more.
 """
 
 from __future__ import annotations
@@ -346,7 +346,7 @@ class Like(Named):
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """What a lesson is related to: of what `kind`, its `name` as written, and its `id` or ""."""
+    """A relation of a lesson: its `kind`, the `name` of the other one as written, and its `id` or ""."""
 
     kind: str
     name: str

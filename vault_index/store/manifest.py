@@ -78,7 +78,7 @@ class ReadFile:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A file that is not in the index as it is on disk, and why. `line` is 0 when none is to blame."""
+    """A file that could not be indexed as it is on disk, and why. `line` is 0 for the whole file."""
 
     path: str
     line: int
@@ -246,7 +246,7 @@ def _restore_dirty(index: Path, manifest: Manifest) -> Manifest:
 
 
 def put_in_force(building: Path, *, keep_seconds: float = KEEP_OLD_SECONDS) -> None:
-    """Make an index that is built the current one, in one rename; remove those that nobody can use.
+    """Put a built index in force with one rename, and remove indexes that no reader can still use.
 
     Raises WriteError.
     """
@@ -273,7 +273,7 @@ def _rename_to_a_free_name(building: Path) -> Path:
 
 
 def remove_all(folder: Path) -> None:
-    """Remove every index of a `.vault_index`, the one in force and one that is being built, too."""
+    """Remove every index in a `.vault_index`, also the current one and an unfinished one."""
     with files.writing(folder):
         (folder / index_files.POINTER).unlink(missing_ok=True)
         for index in folder.iterdir():

@@ -88,8 +88,8 @@ def claim(folder: Path) -> None:
 def open_file(path: Path, flags: int = os.O_RDONLY) -> int:
     """Open a file below `.vault_index` and return its descriptor; with O_CREAT it is 0600.
 
-    Raises OSError for a link, also in the place of its folder, for what is no file, and for a file
-    that has a second name or is somebody else's.
+    Raises OSError for a link, also one in place of its folder, for anything but a plain file, and for
+    a file with a second name or another owner.
     """
     with opened(path.parent) as handle:
         return index_files.open_in(handle, path.name, flags)
@@ -141,13 +141,13 @@ def remove_tree(folder: Path) -> None:
 
 @lru_cache(maxsize=64)
 def _is_tracked(folder: Path, _stamp: files.Stamp) -> bool:
-    """Ask git, unless its index file is the one that it was asked about before."""
+    """Ask git, once for each state of its index file."""
     return git.is_tracked(folder.parent, folder.name)
 
 
 @contextmanager
 def _key() -> Iterator[bytes]:
-    """Yield the user's key, made if missing, while nobody else can. Raises WriteError."""
+    """Yield the user's key, made if missing, under a lock. Raises WriteError."""
     home = Path(index_files.home_folder(os.environ))
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)

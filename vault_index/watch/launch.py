@@ -81,9 +81,9 @@ def open_and_wait(vault: Vault) -> tuple[dict[str, Any], bool]:
 
 
 def ask_started(root: str, question: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Ask until the watcher answers, started if need be, for a process that stays; None where none will.
+    """Ask until the watcher answers, and start one if need be; None where no watcher will answer.
 
-    `root` is "" for the journal, for which none is started. Raises BusyError where an answer takes long.
+    `root` is "" for the journal, which starts no watcher. Raises BusyError if the answer takes too long.
     """
     vault = open_vault(root) if root else None
     began, was_opened = time.monotonic(), False

@@ -57,7 +57,7 @@ class Progress:
             self._heard = heard
 
     def finish(self) -> None:
-        """Note that what was saved before the last pass began is in the index, or cannot be."""
+        """Note that the last pass took in all that was saved before it began, or cannot."""
         with self._changed:
             self.finished = self._begun
             self._changed.notify_all()
@@ -65,9 +65,9 @@ class Progress:
     def wait_for(
         self, heard: float, hurry: Callable[[], None], patience: Callable[[], float]
     ) -> bool:
-        """Wait for the end of a pass that began after so many events, and call for it if none did.
+        """Wait for a pass that began after the first `heard` events, and call for one if need be.
 
-        Whether it came within as many seconds as `patience` says at each look.
+        Whether it ended in time: `patience` says, at each look, for how many seconds to wait at most.
         """
         with self._changed:
             wanted = self._begun  # one that runs now may have looked too early

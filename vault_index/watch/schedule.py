@@ -192,7 +192,7 @@ def next(state: State, now: float) -> Due:  # read as `schedule.next`
 
 
 def after(state: State, now: float, due: Due, passed: Passed | None = None) -> State:
-    """Return the state after what was due was done; of a pass and of tidying with what came of it."""
+    """Return the state after a task; `passed` is the result of a pass or of tidying."""
     if due is Task.REOPEN:
         return replace(state, wants_reopen=False)
     if due is Task.TIDY:
@@ -229,7 +229,7 @@ def _after_pass(state: State, now: float, full: bool, passed: Passed) -> State:
 
 
 def _appointments(state: State) -> list[tuple[float, Due]]:
-    """Return what is to be done, with the time from which it is due; the more urgent first."""
+    """Return the tasks with the times from which they are due, the most urgent first."""
     due: list[tuple[float, Due]] = []
     is_forced = state.saved and state.quick_passes >= MAX_QUICK_PASSES
     if state.wants_full or is_forced:

@@ -157,7 +157,7 @@ def _cut(event: dict[str, object]) -> dict[str, object]:
 
 
 def _edit(event: dict[str, object], values: dict[str, object]) -> dict[str, object]:
-    """Return what is used of a call that edits a file; {} for an odd one."""
+    """Return the fields of a call that edits a file; {} if it is not well formed."""
     file = values.get("file_path") or values.get("notebook_path")
     has_session = isinstance(event.get("session_id"), str) and event["session_id"]
     if not (isinstance(file, str) and has_session and len(file) <= MAX_FIELD_CHARS):
@@ -174,7 +174,7 @@ def _starting(event: dict[str, object], values: dict[str, object]) -> dict[str, 
 
 
 def _failure(event: dict[str, object], values: dict[str, object]) -> dict[str, object]:
-    """Return what is used of a failed call; {} for one that no lesson can be about."""
+    """Return the fields of a failed call; {} if no lesson can be about it."""
     command, output = values.get("command"), event.get("error")
     is_command = event.get("tool_name") in COMMANDS and isinstance(command, str)
     if not is_command or event.get("is_interrupt") is True or not isinstance(output, str):
@@ -289,7 +289,7 @@ def _without_vault(event: dict[str, object]) -> object:
 def _ask(
     root: str, event: dict[str, object], started: float, patience: float, *, waits: bool
 ) -> dict[str, Any] | None:
-    """Ask the watcher that listens, else the one that starts, if this `waits`; None if none may run."""
+    """Ask the watcher, or with `waits` one that is starting; None if no watcher may run."""
     from vault_index.hotpath import protocol
 
     until = time.monotonic() + patience

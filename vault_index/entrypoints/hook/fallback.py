@@ -27,10 +27,10 @@ BUSY_SECONDS = 0.4  # to wait for another process: it indexes the few files of a
 def answer(
     root: str, event: dict[str, Any], began: float, *, may_start: bool, text_only: bool
 ) -> dict[str, Any] | None:
-    """Answer one Claude Code hook event in this process; None for silence. Anything may be raised.
+    """Answer one Claude Code hook event in this process; None for silence. Any error may be raised.
 
-    `began` is when the hook began (monotonic). `may_start`: no watcher runs, and none starts.
-    `text_only`: one runs and is hung, so that little time is left.
+    `began` is when the hook began (monotonic). `may_start`: no watcher runs or starts. `text_only`: a
+    watcher hangs, so little time is left.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # more would only spin: see `cli`
     try:
