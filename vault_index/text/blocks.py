@@ -155,7 +155,6 @@ _END = re.compile(rf"[.!?]{_CLOSING}(?:\s+|\Z)|[\u3002\uff01\uff1f]")
 _ABBREVIATION = re.compile(r"(?i)(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no|fig)|(?:^|\s)[A-Z])\.$")
 LINE_CHARS = 100
 _CUT = re.compile(rf"(?<=[.!?:]){_CLOSING}\s+|\n")
-_LEFT_OUT = " [...] "
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 
 
@@ -196,12 +195,12 @@ def cut(text: str, limit: int) -> str:
     return text[: end if end > 0 else limit].rstrip()
 
 
-def ends(text: str, size: int) -> str:
+def ends(text: str, size: int, gap: str = " [...] ") -> str:
     """Return the beginning and the end of a text that is longer than a size."""
     if len(text) <= size:
         return text
-    size = max(0, size - len(_LEFT_OUT))
-    return text[: size - size // 3] + _LEFT_OUT + text[len(text) - size // 3 :]
+    size = max(0, size - len(gap))
+    return text[: size - size // 3] + gap + text[len(text) - size // 3 :]
 
 
 def shorten_line(text: str, limit: int) -> str:

@@ -25,7 +25,7 @@ from functools import lru_cache
 from typing import Any
 
 from vault_index.check.redact import redact, redact_lines
-from vault_index.text import failure
+from vault_index.text import blocks, failure
 from vault_index.transcripts import events, tools, vocabulary
 from vault_index.transcripts.events import Event
 
@@ -38,7 +38,7 @@ QUESTION = "question"  # the origin of a text that asks the person, with choices
 
 MAX_CHARS = 200_000  # of a text; a person's paste or an agent's answer is far shorter
 _SPARE = 10_000  # characters more go to `redact`, so that no half of a secret remains at the cut
-RESULT_CHARS = 20_000  # looked at of either end of a result
+RESULT_CHARS = 40_000  # looked at of a result, at its two ends
 MAX_OUTPUT, MAX_CHANGE = 10_000, 20_000  # characters that are kept of an output, and of a change
 MAX_VALUES = 512  # of inputs that are remembered: paths come again and again
 MAX_LINES = 2_000  # of a text that is compared line by line; a longer one is all new
@@ -272,10 +272,7 @@ class Moments:
         call = self._open.pop(event.call, None)
         if call is None:
             return
-        text = event.text
-        if len(text) > 2 * RESULT_CHARS:
-            text = f"{text[:RESULT_CHARS]}{_CUT}{text[-RESULT_CHARS:]}"
-        text = failure.without_escapes(text)
+        text = failure.without_escapes(blocks.ends(event.text, RESULT_CHARS, _CUT))
         call.done = replace(event, text="")
         if event.is_error or tools.is_result_needed(call.kind, call.input, text):
             call.text = self._clean(_MARKS.sub("", text))
@@ -293,7 +290,7 @@ class Moments:
         elif call.kind == tools.EDIT:
             for part, edit in enumerate(call.edits):
                 path = self._relative(edit.path, event)
-                text = _shortened("\n".join(self._changed_lines(edit)), MAX_CHANGE)
+                text = blocks.ends("\n".join(self._changed_lines(edit)), MAX_CHANGE, _CUT)
                 kind = NEW_FILE if edit.is_whole else EDIT
                 yield replace(plain, kind=kind, about=path, text=text, part=part)
         else:
@@ -302,8 +299,10 @@ class Moments:
     def _failed(self, plain: Moment, call: _Call, done: Event) -> Moment:
         if vocabulary.is_refusal(call.text):
             wanted = (line for edit in call.edits for line in self._changed_lines(edit))
-            return replace(plain, kind=REFUSED, text=_shortened("\n".join(wanted), MAX_CHANGE))
-        text = _shortened(call.text, MAX_OUTPUT)
+            return replace(
+                plain, kind=REFUSED, text=blocks.ends("\n".join(wanted), MAX_CHANGE, _CUT)
+            )
+        text = blocks.ends(call.text, MAX_OUTPUT, _CUT)
         if vocabulary.is_aborted(text):
             return replace(plain, text=text)
         routine = vocabulary.is_mundane_error(text)
@@ -316,13 +315,13 @@ class Moments:
             status = 0 if done.status is None and not values.get("is_background") else done.status
             plain = replace(plain, status=status)
             if call.text and tools.fails(call.command, call.text):
-                return replace(plain, kind=FAILED, text=_shortened(call.text, MAX_OUTPUT))
+                return replace(plain, kind=FAILED, text=blocks.ends(call.text, MAX_OUTPUT, _CUT))
             subjects = "\n".join(tools.subjects(call.command, call.text))
             tells = tools.is_check(call.command) or tools.is_change(call.command)
             named = tools.reads(call.command)
             plain = replace(plain, kind=RAN, text=subjects, is_routine=not tells)
         elif call.kind == tools.OTHER and call.text:
-            return replace(plain, kind=FAILED, text=_shortened(call.text, MAX_OUTPUT))
+            return replace(plain, kind=FAILED, text=blocks.ends(call.text, MAX_OUTPUT, _CUT))
         else:
             named = values.get("files", [])
             plain = replace(plain, kind=CALLED, text=values.get("text", ""))
@@ -359,7 +358,3 @@ class Moments:
         text = failure.without_escapes(text[: MAX_CHARS + _SPARE])
         text = redact(events.without_own_text(text).strip())
         return text if len(text) <= MAX_CHARS else f"{text[:MAX_CHARS]}\n[...]"
-
-
-def _shortened(text: str, size: int) -> str:
-    return text if len(text) <= size else f"{text[: size // 2]}{_CUT}{text[-size // 2 :]}"
