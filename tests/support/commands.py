@@ -69,10 +69,10 @@ def run(
 
 
 def typed(line: str, *, cwd: Path, check: bool = True) -> Ran:
-    """Run a line as a shell does; `lessons` by itself needs none."""
-    words = shlex.split(line)
-    if words[0] == "lessons" and not re.search(r"[|<>&$~*`]", line):
-        return run(*words, cwd=cwd, check=check)
+    """Run a line as a shell does; `lessons` needs none, by itself or with a text from `echo`."""
+    if alone := re.fullmatch(r"(?:(echo .+) \| )?(lessons\b[^|<>&$~*`]*)", line):
+        stdin = run("bash", "-c", alone[1], cwd=cwd).out if alone[1] else ""
+        return run(*shlex.split(alone[2]), cwd=cwd, stdin=stdin, check=check)
     return run("bash", "-c", f'PATH="{BIN}:$PATH"; {line}', cwd=cwd, check=check)
 
 
