@@ -45,18 +45,21 @@ def test_a_rebuild_swaps_and_readers_go_on(make_vault: MakeVault) -> None:
 # interruptions
 
 
-def many_passages() -> dict[str, str]:
-    """Return files for two batches: 24 lessons of some 40 passages each."""
+def many_passages(lessons: int) -> dict[str, str]:
+    """Return files of lessons with some 40 passages each."""
     return {
         f"{number:02}.md": lesson_text(
             f"Lesson {number}", "\n\n".join(f"Paragraph {number}-{n}. " * 30 for n in range(60))
         )
-        for number in range(24)
+        for number in range(lessons)
     }
 
 
-def test_an_interrupted_build_goes_on_where_it_was(make_vault: MakeVault) -> None:
-    vault = make_vault(many_passages())
+def test_an_interrupted_build_goes_on_where_it_was(
+    make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reconcile, "BATCH_PASSAGES", 160)
+    vault = make_vault(many_passages(8))
     # stopped after a batch: its titles, then its texts
     failing = with_words(vault, FailingEmbedder(calls=2, error=KeyboardInterrupt()))
     with pytest.raises(KeyboardInterrupt):
@@ -66,8 +69,8 @@ def test_an_interrupted_build_goes_on_where_it_was(make_vault: MakeVault) -> Non
     going_on = with_words(vault)
     stats = reconcile.sync(vault)
     assert stats.rebuilt == "first index"
-    assert stats.added + stats.unchanged == 24
-    assert stats.unchanged >= 12
+    assert stats.added + stats.unchanged == 8
+    assert stats.unchanged >= 4
     assert not set(texts_of(failing)) & set(texts_of(going_on))
     assert_same_as_a_rebuild(vault)
 
@@ -111,7 +114,7 @@ def test_stopped_between_rows_and_manifest(make_vault: MakeVault, then: str) -> 
 
 
 def test_kill_during_index(make_vault: MakeVault) -> None:
-    vault = make_vault(many_passages())
+    vault = make_vault(many_passages(12))
     chance = random.Random(7)
     for turn in range(6):
         child = subprocess.Popen(
@@ -128,7 +131,7 @@ def test_kill_during_index(make_vault: MakeVault) -> None:
         write(vault.lessons_dir / f"{turn:02}.md", lesson_text("Turn", f"turn {turn} was written"))
     run("lessons", "index", cwd=vault.root)
     after = open_vault(vault.root)
-    assert len(ids(after)) == 24
+    assert len(ids(after)) == 12
     assert query.find(after, "turn 5 was written")[0].title == "Turn"
     passages = [row["id"] for row in after.open_index().store.rows(["id"])]
     assert len(passages) == len(set(passages))
