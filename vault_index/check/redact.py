@@ -10,6 +10,7 @@ import fnmatch
 import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import takewhile
 
 from vault_index.check import secrets
 
@@ -57,9 +58,33 @@ def redact(text: str) -> str:
     return _short(text) if len(text) < _SHORT else _long(text)
 
 
-def redact_lines(texts: Sequence[str]) -> list[str]:
-    """Return the lines of a text without its secrets, as many as before: a secret may have several."""
-    return _long("\n".join(texts), keeps_lines=True).split("\n") if texts else []
+def redact_change(lines: Sequence[str]) -> list[str]:
+    """Return as many lines, with signs, without what is a secret before or after the change.
+
+    Each side is redacted as a text: a secret may have several lines.
+    """
+    versions: list[list[str]] = [[] for _ in lines]
+    for signs in ("- ", "+ "):
+        places = [place for place, line in enumerate(lines) if line[0] in signs]
+        side = _long("\n".join(lines[place][1:] for place in places), keeps_lines=True)
+        for place, line in zip(places, side.split("\n"), strict=bool(places)):
+            versions[place].append(line)
+    return [line[0] + _united(line[1:], seen) for line, seen in zip(lines, versions, strict=True)]
+
+
+def _united(line: str, versions: Sequence[str]) -> str:
+    """Return a line without what any version of it does without."""
+    changed = [each for each in dict.fromkeys(versions) if each != line]
+    if len(changed) < 2:
+        return changed[0] if changed else line
+    begin = _shared([line, *changed])
+    end = _shared([each[begin:][::-1] for each in (line, *changed)])
+    return f"{line[:begin]}[redacted: secret]{line[len(line) - end :]}"
+
+
+def _shared(texts: Sequence[str]) -> int:
+    columns = zip(*texts, strict=False)
+    return sum(1 for _ in takewhile(lambda column: len({*column}) == 1, columns))
 
 
 def _long(text: str, *, keeps_lines: bool = False) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from vault_index import git
-from vault_index.check.redact import glob_matcher, redact, redact_lines
+from vault_index.check.redact import glob_matcher, redact, redact_change
 from vault_index.learn.material import ADDED, CHANGED, MOVED, REMOVED, FileChange
 from vault_index.transcripts import events
 
@@ -132,35 +132,9 @@ def _by_side(text: str) -> str:
         if line[:1] in ("+", "-", " ", "\\") and not is_name:
             hunk.append(line)
         else:
-            lines += [*_redacted(hunk), line]
+            lines += [*redact_change(hunk), line]
             hunk = []
     return "\n".join(lines[:-1])
-
-
-def _redacted(hunk: Sequence[str]) -> list[str]:
-    """Return as many lines as there were, without what is a secret before or after the change."""
-    versions: list[list[str]] = [[] for _ in hunk]
-    for signs in ("- ", "+ "):
-        places = [place for place, line in enumerate(hunk) if line[0] in signs]
-        side = redact_lines([hunk[place][1:] for place in places])
-        for place, line in zip(places, side, strict=True):
-            versions[place].append(line)
-    return [line[0] + _united(line[1:], seen) for line, seen in zip(hunk, versions, strict=True)]
-
-
-def _united(line: str, versions: Sequence[str]) -> str:
-    """Return a line without what any version of it does without."""
-    changed = [each for each in dict.fromkeys(versions) if each != line]
-    if len(changed) < 2:
-        return changed[0] if changed else line
-    begin = _shared([line, *changed])
-    end = _shared([each[begin:][::-1] for each in (line, *changed)])
-    return f"{line[:begin]}[redacted: secret]{line[len(line) - end :]}"
-
-
-def _shared(texts: Sequence[str]) -> int:
-    columns = zip(*texts, strict=False)
-    return sum(1 for _ in itertools.takewhile(lambda column: len({*column}) == 1, columns))
 
 
 def _novel(changes: Sequence[FileChange], before: Sequence[str]) -> tuple[str, ...]:

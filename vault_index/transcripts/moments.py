@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from vault_index.check.redact import redact, redact_lines
+from vault_index.check.redact import redact, redact_change
 from vault_index.text import blocks, failure
 from vault_index.transcripts import events, tools, vocabulary
 from vault_index.transcripts.events import Event
@@ -349,10 +349,7 @@ class Moments:
                 if kind != "equal":
                     changed += [("-", line) for line in old[ends[0] : ends[1]]]
                     changed += [("+", line) for line in new[ends[2] : ends[3]]]
-        sides_of = {
-            sign: iter(redact_lines([t for side, t in changed if side == sign])) for sign in "-+"
-        }
-        return [f"{sign}{next(sides_of[sign])}" for sign, _ in changed]
+        return redact_change([f"{sign}{line}" for sign, line in changed])
 
     def _clean(self, text: str) -> str:
         text = failure.without_escapes(text[: MAX_CHARS + _SPARE])
