@@ -8,7 +8,7 @@ stands for `AGENT`), one of `forms` (see `form`), and a list of `[[pattern]]`:
     regex     a regular expression or a list of them; a match of any is a finding
     match     a text that must be found, or a list of them
     no_match  a text that must not be found by this pattern, or a list of them
-    severity  "error" or "warning" (the default)
+    severity  of a prompt injection: "error" or "warning" (the default); each secret is an error
     keywords  lower-case texts; a text that has none of them is not searched
     near      regular expressions that must all match close to it
     unless       regular expressions, none of which may match in its sentence
