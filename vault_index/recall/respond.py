@@ -84,13 +84,13 @@ def _noted(vault: Vault, event: Event, told: Told | None) -> Told | None:
             sessions.forget_given(vault, event.session_id)
         new = replace(told.record, event=name, session=event.session_id, agent=event.agent_id)
         injections.record(vault.config.home, root, new)
+        for note in features.adding("at_project"):
+            note(vault, Path(event.cwd))
     return told
 
 
 def _answer(vault: Vault, event: Event, told: Told, receipt: str) -> dict[str, Any] | None:
     """Return what an agent gets, as Claude Code wants it; the receipt is for the person alone."""
-    for note in features.adding("at_project"):
-        note(vault, Path(event.cwd))
     if event.hook_event_name == injections.START:
         said = (say(vault, Path(event.cwd), event.session_id) for say in features.adding("nudge"))
         with suppress(WriteError):  # the next session has it
