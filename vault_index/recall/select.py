@@ -189,12 +189,10 @@ def _own_rules(vault: Vault) -> list[Hit]:
     return allowed.newest(vault, sorted(rules, key=order))
 
 
-def without_vault(config: Config, project: Path, session: str) -> Injection:
-    """Return the injection for a session's start without a vault: what was done here last."""
+def without_vault(config: Config, project: Path, session: str) -> str:
+    """Return the block for a session's start without a vault: what was done here last, or ""."""
     done = _done(config, project, session)
-    if not done:
-        return Injection("", silent="nothing in the journal")
-    return Injection(block.injection([], config.token_budget, journal=done))
+    return block.injection([], config.token_budget, journal=done) if done else ""
 
 
 def _done(config: Config, project: Path, session: str) -> str:

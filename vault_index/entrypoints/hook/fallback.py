@@ -102,11 +102,11 @@ def answer_without_vault(event: dict[str, Any]) -> dict[str, Any] | None:
     settings, asked = config.load(environ=os.environ), Event.of(event)
     if asked.source not in settings.session_sources:
         return None
-    injection = select.without_vault(settings, Path(asked.cwd), asked.session_id)
-    if not injection.text:
+    text = select.without_vault(settings, Path(asked.cwd), asked.session_id)
+    if not text:
         return None
     with contextlib.suppress(WriteError):  # then two hooks may answer
         if asked.session_id and not sessions.claim(settings.home, "", asked):
             return None
-    output = {"hookEventName": asked.hook_event_name, "additionalContext": injection.text}
+    output = {"hookEventName": asked.hook_event_name, "additionalContext": text}
     return {"hookSpecificOutput": output}
