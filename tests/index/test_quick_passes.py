@@ -173,10 +173,13 @@ def test_a_quick_pass_leaves_to_a_full_one_what_can_wait(filed: Vault) -> None:
     stats = reconcile.at_once(filed, full=False)
     assert (stats.changed, stats.added, stats.skills) == (1, 1, 2)
     assert stale(filed) == {"categories", "text index", "places"}
+    assert stats.owes
+    assert reconcile.at_once(filed, full=False).owes, "whoever saved it"
     assert entries.entry(filed, "development/c").title == "New"
     stats = reconcile.sync(filed)
     assert (stats.unchanged, stats.refiled, stats.skills) == (3, 1, None)
     assert stale(filed) == set()
+    assert not reconcile.at_once(filed, full=False).owes
     assert_all_as_a_rebuild(filed)
 
 
