@@ -156,28 +156,6 @@ def _has_index(vault: Vault) -> bool:
     return True
 
 
-# Answering from the vault as it was at a commit, tag or date.
-
-
-def answer_as_of(
-    vault: Vault,
-    revision: str,
-    question: api.Question[api.Answer],
-    on_note: Note,
-    on_progress: api.Progress,
-) -> api.Answer:
-    """Answer a question as of a commit, tag or date.
-
-    The index of that commit is built once and kept for a while. Raises VaultError.
-    """
-    from vault_index.share import history  # few ask so, and it loads what makes temporary folders
-
-    past, commit = history.at(vault, revision)
-    bring_up_to_date(past, on_note, on_progress)
-    answer: api.Answer = history.signed(vault, commit, question.answer(past))
-    return answer
-
-
 # The two steps of a script: `vault_index.search` and `vault_index.add`.
 
 

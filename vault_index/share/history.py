@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
 import shlex
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -16,12 +18,7 @@ from vault_index.errors import GitError, LessonError, VaultError
 from vault_index.hotpath import index_files
 from vault_index.lesson import parse
 from vault_index.search.hit import WholeEntry
-from vault_index.store import ownership
 from vault_index.vault import Vault, printable, shown
-
-KEPT_TREES = 5  # of those that were asked for last
-_UNFINISHED = ".unfinished"
-_TREE = re.compile(rf"[0-9a-f]{{16}}({_UNFINISHED})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +111,11 @@ def signed(vault: Vault, commit: str, answer: Any) -> Any:
     return answer
 
 
-def at(vault: Vault, revision: str) -> tuple[Vault, str]:
-    """Return the vault as it was at a commit, tag or date, in a folder of its own, and the commit.
+@contextmanager
+def at(vault: Vault, revision: str) -> Iterator[tuple[Vault, str]]:
+    """Make the vault as it was at a commit, tag or date, and remove it at the end; and name the commit.
 
-    The folder is in the index folder, named for the tree, so the same tree is built once. Its index
-    is for `index.sync` to bring up to date. Raises VaultError for a name of no commit.
+    Its index is for `index.sync` to make. Raises VaultError for a name of no commit.
     """
     commit = git.resolve(vault.root, revision) or git.at_date(vault.root, revision)
     if not commit:
@@ -127,32 +124,13 @@ def at(vault: Vault, revision: str) -> tuple[Vault, str]:
     tree = git.tree(vault.lessons_dir, commit)
     if not tree:
         raise VaultError(f"there was no vault at {revision}", "choose a later commit")
-    trees = vault.index_dir / "at"
-    root = trees / tree[:16]
-    with files.writing(trees):
-        ownership.claim(vault.index_dir)
-        ownership.make_folder(trees)
-        with files.locked(trees / ".lock"):
-            if not ownership.is_folder(root):
-                _build(vault, tree, root)
-            os.utime(root)
-            kept = [each for each in trees.iterdir() if _TREE.fullmatch(each.name)]
-            kept.sort(key=lambda each: each.lstat().st_mtime, reverse=True)  # the last used first
-            for old in [each for each in kept if each != root][KEPT_TREES - 1 :]:
-                ownership.remove_tree(old)
-    return Vault(root, vault.config), commit
-
-
-def _build(vault: Vault, tree: str, root: Path) -> None:
-    unfinished = root.with_suffix(_UNFINISHED)
-    ownership.remove_tree(unfinished)  # a killed process left it
-    folder = unfinished / vault.lessons_dir.name
-    folder.mkdir(parents=True)
-    for path, data in git.tree_files(vault.lessons_dir, tree):
-        if path.startswith("/") or {"..", ".git"} & set(Path(path.casefold()).parts):
-            # git fetches such a tree, but checks none out
-            raise GitError(f"no file may have this name: {printable(path)}", "git fsck")
-        file = folder / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(data)
-    unfinished.rename(root)
+    with tempfile.TemporaryDirectory(prefix="lessons-at-") as folder:
+        for path, data in git.tree_files(vault.lessons_dir, tree):
+            if path.startswith("/") or {"..", ".git"} & set(Path(path.casefold()).parts):
+                # git fetches such a tree, but checks none out
+                raise GitError(f"no file may have this name: {printable(path)}", "git fsck")
+            file = Path(folder, vault.lessons_dir.name, path)
+            with files.writing(file):
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(data)
+        yield Vault(Path(folder), vault.config), commit

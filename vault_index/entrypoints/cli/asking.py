@@ -8,7 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -105,12 +105,16 @@ def ask(question: api.Question[api.Answer], *, of: Any = None, **options: Any) -
         return client.ask(of or place(), question, heard)
 
 
-def ask_as_of(revision: str, question: api.Question[api.Answer]) -> api.Answer:
-    """Ask for an answer as of a commit, tag or date."""
+@contextlib.contextmanager
+def as_of(revision: str) -> Iterator[Callable[[api.Question[Any]], Any]]:
+    """Make the vault as it was at a commit, tag or date; yield what answers from it."""
     from vault_index.client import here
+    from vault_index.share import history
 
-    with Console() as console:
-        return here.answer_as_of(vault(), revision, question, console.note, console.progress)
+    with history.at(vault(), revision) as (past, commit):
+        with Console() as console:
+            here.bring_up_to_date(past, console.note, console.progress)
+        yield lambda question: history.signed(vault(), commit, question.answer(past))
 
 
 def entry(lesson: str) -> WholeEntry:

@@ -203,18 +203,20 @@ def _states(commit: str, sample: list[str]) -> tuple[State, State]:
     before, now = State(), State()
     was_there = bool(git.tree(vault.lessons_dir, commit))
 
-    def ask(question: api.Question[api.Answer]) -> Iterator[tuple[State, api.Answer]]:
-        yield now, asking.ask(question, settled=True)
-        if was_there:
-            yield before, asking.ask_as_of(commit, question)
+    with asking.as_of(commit) if was_there else nullcontext() as past:
 
-    for state, lessons in ask(api.search.taught_lessons()):
-        state.lessons = {each.id: each for each in lessons}
-    every = [*before.lessons.values(), *now.lessons.values()]
-    taught = [prompt for lesson in every for prompt in lesson.prompts]
-    tried = list(dict.fromkeys([*taught, *sample]))[:MAX_PROMPTS]
-    for state, answer in ask(api.search.fired(prompts=tried)):
-        state.fired, state.text_only = answer.lessons, answer.text_only
+        def ask(question: api.Question[api.Answer]) -> Iterator[tuple[State, api.Answer]]:
+            yield now, asking.ask(question, settled=True)
+            if past is not None:
+                yield before, past(question)
+
+        for state, lessons in ask(api.search.taught_lessons()):
+            state.lessons = {each.id: each for each in lessons}
+        every = [*before.lessons.values(), *now.lessons.values()]
+        taught = [prompt for lesson in every for prompt in lesson.prompts]
+        tried = list(dict.fromkeys([*taught, *sample]))[:MAX_PROMPTS]
+        for state, answer in ask(api.search.fired(prompts=tried)):
+            state.fired, state.text_only = answer.lessons, answer.text_only
     return before, now
 
 
