@@ -156,16 +156,6 @@ def test_a_stranger_of_the_same_module_name_is_an_error(tmp_path: Path) -> None:
     assert "pip uninstall vault-index" in caught.value.hint
 
 
-@pytest.mark.parametrize("words", [["list"], ["show", "a"], ["status"], ["add", "--title", "a"]])
-def test_without_a_vault(tmp_path: Path, words: list[str]) -> None:
-    ran = run("lessons", *words, cwd=tmp_path, check=False)
-    assert (ran.code, ran.out) == (1, "")
-    assert ran.err == (
-        f"Error: no vault found from {tmp_path} upwards\n"
-        "Try: make one with `lessons init`, or name one with --vault or LESSONS_VAULT\n"
-    )
-
-
 def test_a_reader_that_leaves_early_is_no_error(make_vault: MakeVault) -> None:
     many = "\n".join(f"## Lesson: number {n} {'x' * 200}\ntext" for n in range(150))
     vault = make_vault({"many.md": many})

@@ -247,9 +247,6 @@ def test_install_says_that_the_other_settings_have_the_hooks(team: Vault) -> Non
     assert troubles() == []
 
 
-# config
-
-
 def test_hooks_that_another_program_adds_and_git_does_not_run_are_named_once(team: Vault) -> None:
     for name in ("pre-push", "commit-msg", "pre-rebase.sample"):
         write(team.root / ".git/hooks" / name, "#!/bin/sh\nmake test\n").chmod(0o755)

@@ -98,19 +98,11 @@ def test_a_session_starts_with_what_the_project_is_doing(
     assert any("lessons/development/api.md" in each for each in sent)
 
 
-def test_a_subagent_is_told_in_its_own_context(
+def test_a_subagent_is_told_at_its_start_and_after_a_failure_in_its_own_context(
     claude: Path, api: MessagesApi, team: Vault, own_world: Path
 ) -> None:
     after = hold(claude, api, team, own_world, DELEGATE)
-    of_subagent = [each for each in after if SUBTASK in each and DELEGATE not in each]
-    assert of_subagent
-    assert ADVICE in of_subagent[0]
-
-
-def test_a_subagent_starts_with_what_its_prompt_needs(
-    claude: Path, api: MessagesApi, team: Vault, own_world: Path
-) -> None:
-    hold(claude, api, team, own_world, DELEGATE)
+    assert any(ADVICE in each and SUBTASK in each and DELEGATE not in each for each in after)
     sent = [json.dumps(request["messages"]) for request in api.requests]
     of_subagent = [each for each in sent if SUBTASK in each and DELEGATE not in each]
     assert START_ADVICE in of_subagent[0]

@@ -100,13 +100,6 @@ def by(vault: Vault) -> list[str]:
 
 
 @pytest.mark.slow
-def test_the_first_prompt_is_answered_by_the_watcher_that_it_starts(team: Vault) -> None:
-    assert "node-heap.md" in Hook(team, AUTOSTART).answer()
-    assert by(team) == ["watcher"]
-    assert len(watchers_of(team.root)) == 1
-
-
-@pytest.mark.slow
 def test_what_was_saved_while_nobody_watched_is_in_the_first_answer(team: Vault) -> None:
     path = team.lessons_dir / "devops/ci-cd/node-heap.md"
     write(path, FILES["devops/ci-cd/node-heap.md"] + "\nUse 6 GB.\n")

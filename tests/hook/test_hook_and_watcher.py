@@ -10,7 +10,6 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -91,21 +90,6 @@ def test_no_prompt_is_silent_while_the_index_is_built_again(team: Vault) -> None
         while by(team)[-1:] != ["watcher"] or asked < 10:
             assert "node-heap.md" in hook(team, session_id=f"session {asked}").out
             asked += 1
-
-
-@pytest.mark.slow
-def test_a_lesson_comes_once_a_session_from_ten_sessions_at_once(team: Vault) -> None:
-    with watched(team), ThreadPoolExecutor(10) as pool:
-        sessions = [f"agent-{number}" for number in range(10)]
-        first = list(pool.map(lambda one: hook(team, session_id=one).out, sessions))
-        again = list(pool.map(lambda one: hook(team, session_id=one).out, sessions))
-    assert all("node-heap.md" in text for text in first)
-    assert not any("node-heap.md" in text for text in again)
-    assert len(by(team)) == 20
-    assert by(team).count("watcher") > 10, "on a busy machine some may have had to do it themselves"
-
-
-# starting it
 
 
 # when it does not answer
@@ -205,6 +189,3 @@ def test_killed_at_random_moments_no_hook_fails_and_the_index_is_right(team: Vau
     with watched(team):
         soon_same_as_a_rebuild(team)
     assert_same_as_a_rebuild(team)
-
-
-# the record

@@ -148,21 +148,6 @@ def test_a_dry_run_sends_and_writes_nothing(team: Vault, server: ModelServer) ->
     assert sorted(team.config.home.rglob("*")) == before
 
 
-def test_nothing_of_an_injected_lesson_becomes_a_proposal(team: Vault, server: ModelServer) -> None:
-    echoing = [
-        an_entry(title="Raise the heap of node in CI", summary=HEAP),
-        an_entry(title="The heap of node is small in CI", explanation=f"As seen: {HEAP[:110]}"),
-        an_entry(title="Webpack holds all source maps in memory", quotes=[HEAP[95:]]),
-    ]
-    let(server, well(*echoing))
-    said = Moment(AGENT, f"A lesson says: {HEAP}")
-    material = a_material(injected={"devops/heap": ""}, moments=(said,))
-    answer = learn(team, material)
-    assert answer["proposals"] == []
-    assert waiting(team) == []
-    assert "max-old-space-size" not in files_below(team.config.home)
-
-
 def test_an_order_in_the_diff_reaches_neither_the_model_nor_a_proposal(
     team: Vault, server: ModelServer
 ) -> None:
@@ -265,21 +250,6 @@ def test_a_run_that_was_ended_is_known_and_leaves_nothing_half_done(
     assert (stopped.status, stopped.usage["calls"]) == (record.STOPPED, 1)
     assert waiting(team) == []
     assert learn(team)["status"] == record.PROPOSED
-
-
-@pytest.mark.slow
-def test_without_a_model_a_typed_correction_is_a_draft(
-    team: Vault, own_world: Path, server: ModelServer
-) -> None:
-    (own_world / "config.toml").unlink()
-    vault = open_vault(team.root)
-    answer = learn(vault, a_material(moments=CORRECTED))
-    assert (answer["plan"]["model"], answer["notes"]) == ("", [])
-    (made,) = waiting(vault)
-    assert (made["title"], made["type"]) == ("Never retry a 409", "")
-    assert (made["is_draft"], made["by"]) == (True, "rules")
-    assert "backoff" not in made["text"]
-    assert server.chats == []
 
 
 @pytest.mark.slow

@@ -161,9 +161,6 @@ def test_conflict_markers(text: str, found: list[tuple[int, str]]) -> None:
     assert [(one.line, one.severity) for one in findings] == found
 
 
-# eval
-
-
 # paths
 
 
@@ -196,15 +193,6 @@ def test_add_prints_a_path_that_is_right_from_here(
     monkeypatch.chdir(tmp_path)
     printed = lessons("--vault", team.root, "add", "--title", "Two", *words).stdout
     assert printed == f"{team.lessons_dir / 'dev/two.md'}\n"
-
-
-# status
-
-
-# the hook at a terminal
-
-
-# classify
 
 
 # settings

@@ -235,9 +235,6 @@ def test_sessions_are_for_whoever_has_the_token(doors: Doors) -> None:
     assert unknown["error"] == "no field 'topk'; did you mean 'top_k'?"
 
 
-# lessons of a course by their numbers
-
-
 def test_every_suggested_question_is_answered_when_it_is_pressed(doors: Doors) -> None:
     page = doors.http.ask("GET", "/page/ask/suggested", token=False).text
     questions = [unescape(each) for each in re.findall(r"<button[^>]*>(.*?)</button>", page)]
