@@ -152,7 +152,7 @@ def test_a_read_only_vault_answers_from_the_index_it_has(make_vault: MakeVault) 
     assert found(vault, "pipe") == ["c"]
 
 
-@pytest.mark.floor  # of each home
+@pytest.mark.floor
 def test_a_read_only_vault_has_its_index_in_the_users_folder(
     make_vault: MakeVault, own_world: Path
 ) -> None:

@@ -12,7 +12,7 @@ from tests.support.embedders import WordEmbedder
 from tests.support.files import MakeVault, write
 from tests.support.given import records
 from tests.support.indexed import HEAP, LOCK, kept_on, with_words
-from tests.support.serving import serving
+from tests.support.serving import answering
 from vault_index.recall.respond import respond
 from vault_index.recall.sessions import Event
 from vault_index.store.injections import Record
@@ -66,7 +66,7 @@ def test_each_lesson_above_the_floor_comes_or_it_is_said_why_not(
     settings = "prompt_lessons = 2\nfloor = 0.01\n"
     vault = make_vault(files | {"vault.toml": settings})
     write(own_world / "config.toml", "pointers = false\n")
-    with serving(vault.root, own_world, LESSONS_EMBEDDER="none") as served:
+    with answering(vault.root, own_world, LESSONS_EMBEDDER="none") as served:
         shown = served.ask("GET", f"/page/private/search?q={PROMPT}").text
         lesson = re.compile(r'<li class="row.*?</li>', re.DOTALL)
         told = dict.fromkeys(

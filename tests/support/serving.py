@@ -1,4 +1,4 @@
-"""What `lessons serve` answers: in this process, in a fork of a warm one, or in a process of its own."""
+"""What `lessons serve` answers: in this process, or in a process of its own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import select
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,13 +20,11 @@ from fastapi.testclient import TestClient
 
 from tests.support import few_prompts
 from tests.support.commands import BIN
-from tests.support.warm import Fork, WarmProcess
 from vault_index.entrypoints.guard import load_token
 from vault_index.entrypoints.web import server
 from vault_index.entrypoints.web.vault_client import VaultClient
 from vault_index.vault import open_vault
 
-WARM = WarmProcess()
 START_SECONDS = 60  # of a busy machine
 
 
@@ -73,7 +71,7 @@ class Serving:
     url: str
     token: str
     token_file: Path
-    process: subprocess.Popen[str] | Fork
+    process: subprocess.Popen[str]
 
     @property
     def port(self) -> int:
@@ -107,37 +105,12 @@ class Serving:
 
 @contextmanager
 def serving(root: Path, home: Path, *words: str, **env: str) -> Iterator[Serving]:
-    """Serve the vault at a folder on a free port, for a user with this home, in a fork."""
-    environ = _environ(home) | env
-    with _until_the_end(root, home, WARM.start(_command(root, words), cwd=root, env=environ)) as it:
-        yield it
-
-
-@contextmanager
-def serving_by_itself(root: Path, home: Path, *words: str, **env: str) -> Iterator[Serving]:
-    """Serve in a process of its own, for tests of how a server starts, what it loads and how it dies."""
+    """Serve the vault at a folder on a free port, for a user with this home, in a process of its own."""
     process = subprocess.Popen(
-        _command(root, words), cwd=root, env=_environ(home) | env,
+        [BIN / "lessons", "--vault", root, "serve", "--port", "0", *words],
+        cwd=root, env=_environ(home) | env,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    with _until_the_end(root, home, process) as it:
-        yield it
-
-
-def _command(root: Path, words: Sequence[str]) -> list[str]:
-    return [str(BIN / "lessons"), "--vault", str(root), "serve", "--port", "0", *words]
-
-
-def _environ(home: Path) -> dict[str, str]:
-    own = {"HOME": str(home), "LESSONS_HOME": str(home), "LESSONS_WATCH_AUTOSTART": "false"}
-    passed = {name: os.environ.get(name, "") for name in (few_prompts.NAME, "PYTHONPATH")}
-    return {"PATH": f"{BIN}:/usr/bin:/bin", **passed, **own}
-
-
-@contextmanager
-def _until_the_end(
-    root: Path, home: Path, process: subprocess.Popen[str] | Fork
-) -> Iterator[Serving]:
     assert process.stdout is not None
     assert process.stderr is not None
     try:
@@ -157,6 +130,12 @@ def _until_the_end(
             process.kill()
             process.stdout.close()
             process.stderr.close()
+
+
+def _environ(home: Path) -> dict[str, str]:
+    own = {"HOME": str(home), "LESSONS_HOME": str(home), "LESSONS_WATCH_AUTOSTART": "false"}
+    passed = {name: os.environ.get(name, "") for name in (few_prompts.NAME, "PYTHONPATH")}
+    return {"PATH": f"{BIN}:/usr/bin:/bin", **passed, **own}
 
 
 def tree_of(*folders: Path) -> Mapping[str, bytes]:

@@ -15,9 +15,9 @@ import httpx
 import pytest
 
 import vault_index
+from tests.support import serving as servers
 from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text
-from tests.support.serving import serving_by_itself
 from tests.support.watchers import soon
 from vault_index.edit import init
 from vault_index.entrypoints import guard, serving
@@ -107,7 +107,7 @@ def test_it_goes_on_after_an_upgrade(
 
 
 def test_what_a_terminal_serves_is_not_served_twice(team: Vault, own_world: Path) -> None:
-    with serving_by_itself(team.root, own_world) as front:
+    with servers.serving(team.root, own_world) as front:
         words = ("lessons", "serve", "--background", "--port", str(front.port))
         again = run(*words, cwd=team.root)
         assert again.out == f"already serving {team.root} on {front.url}, at a terminal\n"

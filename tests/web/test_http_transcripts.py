@@ -27,7 +27,7 @@ from tests.support.conversations import about_redirects, about_retries
 from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.homes import add_model, make_home
 from tests.support.places import TESTS
-from tests.support.serving import Serving, serving_by_itself
+from tests.support.serving import Serving, serving
 from vault_index.entrypoints.web.app import application
 from vault_index.entrypoints.web.vault_client import VaultClient
 from vault_index.watch import launch
@@ -100,7 +100,7 @@ def team(
         about_redirects(root, began=datetime.now(UTC) - timedelta(hours=2))  # not at the same time
         about_retries(root)
         run("lessons", "journal", "import", "--since", "all", cwd=root)
-        with serving_by_itself(root, home, LESSONS_WATCH_AUTOSTART="true") as served:
+        with serving(root, home, LESSONS_WATCH_AUTOSTART="true") as served:
             yield served
         assert launch.is_running()  # the watcher answered, and stays for others
         launch.stop()

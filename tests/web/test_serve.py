@@ -18,7 +18,7 @@ import pytest
 
 from tests.support.commands import BIN, run
 from tests.support.files import MakeVault, lesson_text, write
-from tests.support.serving import Answering, Serving, answering, serving, serving_by_itself
+from tests.support.serving import Answering, Serving, answering, serving
 from tests.support.watchers import soon
 from vault_index.vault import Vault
 from vault_index.watch import launch
@@ -37,7 +37,7 @@ def vault(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
 @pytest.fixture
 def served(vault: Vault, own_world: Path) -> Iterator[Serving]:
     """A server without a watcher."""
-    with serving_by_itself(vault.root, own_world, LESSONS_EMBEDDER="none") as server:
+    with serving(vault.root, own_world, LESSONS_EMBEDDER="none") as server:
         yield server
 
 
@@ -121,7 +121,7 @@ def test_a_kill_loses_nothing_that_was_acknowledged(vault: Vault, own_world: Pat
         acknowledged: list[str] = []
         enough = threading.Event()
         with (
-            serving_by_itself(vault.root, own_world, LESSONS_EMBEDDER="none") as server,
+            serving(vault.root, own_world, LESSONS_EMBEDDER="none") as server,
             ThreadPoolExecutor(4) as clients,
         ):
             for client in range(4):
