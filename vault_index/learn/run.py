@@ -110,7 +110,7 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learned:
-    """What became of a run: its `status` is one of `record`'s, and `trouble` is why a model failed.
+    """The outcome of a run: its `status` is one of `record`'s, and `trouble` is why a model failed.
 
     `plan` is what is sent; a dry run has as `text` all of it.
     """
@@ -132,7 +132,7 @@ class Learned:
 
 @dataclass(frozen=True, slots=True)
 class Proposed:
-    """What became of an agent's entries of a session; no quote is checked unless that `is_read`.
+    """The outcome of an agent's entries of a session; no quote is checked unless that `is_read`.
 
     Without entries it is what waits, as ids with titles, and the `categories` of the vault.
     """
