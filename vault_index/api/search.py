@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vault_index.api.question import Caller, command, question
-from vault_index.search.hit import HITS, HitList, Query, Recall
+from vault_index.search.hit import HITS, HitList, Injection, Query
 
 if TYPE_CHECKING:
     from vault_index.index import classifier
-    from vault_index.recall.select import Injection
     from vault_index.search import taught
     from vault_index.search.query import Results
     from vault_index.text.failure import Failure
@@ -121,18 +120,11 @@ def classify(vault: Vault) -> tuple[classifier.Proposal, ...]:
 
 
 @question
-def recall(vault: Vault, query: str, project: str = "") -> Recall:
+def recall(vault: Vault, query: str, project: str = "") -> Injection:
     """Return what an agent would get for a prompt; `project` is the folder the agent is in."""
     from vault_index.recall import select
 
-    return _recall(select.for_prompt(vault, query, project=Path(project) if project else None))
-
-
-def _recall(injection: Injection) -> Recall:
-    lists = tuple(injection.hits), tuple(injection.skills)
-    near = None if injection.text else injection.near
-    silent, left_out = injection.silent, injection.left_out
-    return Recall(injection.text, *lists, injection.floor, silent, near, left_out)
+    return select.for_prompt(vault, query, project=Path(project) if project else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,19 +175,19 @@ def fired(vault: Vault, prompts: Sequence[str]) -> Fired:
 
 
 @command
-def recall_failure(vault: Vault, caller: Caller, output: str, command: str = "") -> Recall:
+def recall_failure(vault: Vault, caller: Caller, output: str, command: str = "") -> Injection:
     """Return what an agent would get for a command that failed with this output: as `recall` does."""
     from vault_index.text import failure
 
     return failure_recalled(vault, caller, failure.read(command, output))
 
 
-def failure_recalled(vault: Vault, caller: Caller, what: Failure) -> Recall:
+def failure_recalled(vault: Vault, caller: Caller, what: Failure) -> Injection:
     """Return the same for a failure; the index is brought up to date, the floor fitted if need be."""
     from vault_index.recall import calls
 
     caller.index(vault, or_stale=True)
-    return _recall(calls.for_failure(vault, what))
+    return calls.for_failure(vault, what)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +195,7 @@ class Typed:
     """The answers to `find` and, for the same text, to `recall`."""
 
     search: HitList
-    recall: Recall
+    recall: Injection
 
 
 @question
@@ -211,4 +203,4 @@ def live(vault: Vault, query: Query) -> Typed:
     """Return both for each key that somebody types: the second takes the vector of the first."""
     from vault_index.recall import select
 
-    return Typed(_found(vault, query), _recall(select.for_prompt(vault, query.text)))
+    return Typed(_found(vault, query), select.for_prompt(vault, query.text))

@@ -21,10 +21,9 @@ from vault_index import git
 from vault_index.check.redact import glob_matcher, redact
 from vault_index.index.rows import MAX_TAUGHT_CHARS
 from vault_index.recall import allowed, block, select, sessions
-from vault_index.recall.select import Injection
 from vault_index.recall.sessions import Event
 from vault_index.search import above, failures
-from vault_index.search.hit import Hit
+from vault_index.search.hit import Hit, Injection
 from vault_index.store import filters, injections
 from vault_index.store.reader import Reader, once
 from vault_index.text import failure

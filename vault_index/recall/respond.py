@@ -16,8 +16,8 @@ from vault_index import features, state
 from vault_index.errors import WriteError
 from vault_index.hotpath import log
 from vault_index.recall import block, calls, select, sessions
-from vault_index.recall.select import Injection
 from vault_index.recall.sessions import Event, Told
+from vault_index.search.hit import Injection
 from vault_index.store import injections
 from vault_index.store.injections import LINE, NEAR, SKILL, WHOLE, Given, Record
 from vault_index.vault import Vault

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from vault_index.hotpath import chatter
 from vault_index.recall import allowed, block
 from vault_index.search import above, floor, unindexed
 from vault_index.search.floor import COMPANION_SHARE
-from vault_index.search.hit import Hit, Query
+from vault_index.search.hit import Hit, Injection, Query
 from vault_index.store import filters
 
 if TYPE_CHECKING:
@@ -37,22 +37,6 @@ END = 24  # words of an end
 _MAIN = ("main", "master", "develop", "trunk")  # names of branches that say nothing
 EXTRA_HITS = 16  # hits that are looked at beyond those wanted, as some may not be trusted
 RULE = "project_rule"  # the type of lessons that a session begins with
-
-
-@dataclass(frozen=True, slots=True)
-class Injection:
-    """A block to inject. `text` is "" for silence, and `silent` then says why."""
-
-    text: str
-    hits: Sequence[Hit] = ()  # lessons
-    skills: Sequence[Hit] = ()
-    floor: float | None = None  # below which nothing comes
-    silent: str = ""
-    near: Hit | None = None  # of a silence: the lesson that came nearest to the floor
-    about: str = ""  # the record knows it by this, else by its prompt: a signature, a path
-    said: str = ""  # by which people know it, without secrets: a line of output, a path
-    others: Sequence[Hit] = ()  # above the floor, and told before or silent for a taught prompt
-    left_out: Mapping[str, str] = field(default_factory=dict)  # above the floor, by id: why
 
 
 def without_withheld(silent: str) -> str:

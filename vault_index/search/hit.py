@@ -6,7 +6,7 @@ Nothing heavy loads: a process that asks the watcher needs no more.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
@@ -272,15 +272,18 @@ class HitList:
 
 
 @dataclass(frozen=True, slots=True)
-class Recall:
-    """The text that an agent would get; "" for silence, and `silent` then says why."""
+class Injection:
+    """The block that an agent gets. `text` is "" for silence, and `silent` then says why."""
 
     text: str
-    hits: tuple[Hit, ...]  # lessons
-    skills: tuple[Hit, ...]
-    floor: float | None
-    silent: str
-    near: Hit | None  # of a silence: the lesson that came nearest to the floor
+    hits: Sequence[Hit] = ()  # lessons
+    skills: Sequence[Hit] = ()
+    floor: float | None = None  # below which nothing comes
+    silent: str = ""
+    near: Hit | None = None  # of a silence: the lesson that came nearest to the floor
+    about: str = ""  # the record knows it by this, else by its prompt: a signature, a path
+    said: str = ""  # by which people know it, without secrets: a line of output, a path
+    others: Sequence[Hit] = ()  # above the floor, and told before or silent for a taught prompt
     left_out: Mapping[str, str] = field(default_factory=dict)  # above the floor, by id: why
 
 

@@ -165,9 +165,15 @@ def recall_command(query: tuple[str, ...], is_error: bool) -> options.Answers:
         answer = asking.ask(asked, settled=True)
     else:
         raise click.UsageError("Missing argument 'QUERY...'.")
-    lists = {"hits": answer.hits, "skills": answer.skills}
-    values = {name: [hit.as_json() for hit in each] for name, each in lists.items()}
-    yield codec.to_json(answer) | values | {"near": answer.near and answer.near.as_json()}
+    yield {
+        "text": answer.text,
+        "hits": [hit.as_json() for hit in answer.hits],
+        "skills": [hit.as_json() for hit in answer.skills],
+        "floor": answer.floor,
+        "silent": answer.silent,
+        "near": answer.near and answer.near.as_json(),
+        "left_out": answer.left_out,
+    }
     if answer.text:
         output.text(answer.text)
     else:

@@ -29,7 +29,7 @@ from vault_index.entrypoints.web.vault_client import Client, VaultClient
 from vault_index.entrypoints.words.hits import evidence, silent_from
 from vault_index.recall import block
 from vault_index.recall.select import without_withheld
-from vault_index.search.hit import Hit, Query, Recall
+from vault_index.search.hit import Hit, Injection, Query
 from vault_index.search.query import MAX_QUERY_CHARS
 from vault_index.search.scoring import STOP_WORDS
 from vault_index.text.quote import clean
@@ -146,7 +146,7 @@ def _drawn(hit: Hit, marked: re.Pattern[str] | None) -> Drawn:
     return Drawn(hit, title, Markup() if hit.withheld else excerpt, evidence(hit))
 
 
-def _left_out(hits: Sequence[Hit], recall: Recall) -> dict[str, str]:
+def _left_out(hits: Sequence[Hit], recall: Injection) -> dict[str, str]:
     """Return why lessons above the floor do not come with others, by id."""
     come = {hit.lesson_id for hit in recall.hits} - set(recall.left_out)
     return {
