@@ -107,9 +107,7 @@ class Vault:
         return embed.open_embedder(self.config)
 
     def open_index(self) -> OpenIndex:
-        """Open the index in force; reopen it when it was swapped or written since.
-
-        Its owner is looked at again only then.
+        """Open the index in force; reopen it, and look whose it is, when it was swapped or written since.
 
         Raises IndexStateError without an index that this version can read.
         """

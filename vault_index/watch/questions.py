@@ -14,6 +14,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -172,10 +173,8 @@ class Questions:
         The version of the index that was open may be gone, after a laptop slept: so it is tried twice.
         """
         with self._slots:
-            try:
+            with suppress(IndexStateError):
                 return answer(self._current.vault)
-            except IndexStateError:
-                pass
             try:
                 return answer(self._current.vault)
             except IndexStateError as error:
