@@ -132,13 +132,8 @@ def record(home: Path, root: Path, new: Record) -> None:
     with state.writing(home) as db:
         insert = f"INSERT INTO injection (vault, {_COLUMNS}) VALUES ({state.slots([0, *values])})"
         id = db.execute(insert, [vault, *values]).lastrowid
-        db.executemany(
-            "INSERT INTO given VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (
-                (id, place, vault, each.lesson, each.score, each.form, each.taught)
-                for place, each in enumerate(new.given)
-            ),
-        )
+        for place, each in enumerate(new.given):
+            state.insert(db, "given", each, injection=id, place=place, vault=vault)
 
 
 def records(
@@ -150,17 +145,15 @@ def records(
         f"SELECT id, CASE WHEN {_TOLD} THEN EXISTS ({_LATER}) END, {_COLUMNS}"
         f" FROM injection i WHERE {where} ORDER BY time DESC, id DESC LIMIT ? OFFSET ?"
     )
-    given = "SELECT lesson, score, form, taught FROM given WHERE injection = ? ORDER BY place"
+    of_it = "WHERE injection = ? ORDER BY place"
     found = []
     with state.reading(home) as db:
         for id, again, *row in db.execute(query, [*values, limit, offset]).fetchall():
             columns: dict[str, Any] = dict(zip(_COLUMNS.split(", "), row, strict=True))
             columns["missed"] = bool(columns["missed"])
-            columns["given"] = tuple(
-                Given(lesson, score, form, bool(taught))
-                for lesson, score, form, taught in db.execute(given, [id])
-            )
-            found.append(Record(**columns, came_again=None if again is None else bool(again)))
+            columns["came_again"] = None if again is None else bool(again)
+            given = tuple(state.select(db, "given", Given, of_it, [id]))
+            found.append(Record(**columns, given=given))
     return found
 
 
