@@ -22,7 +22,7 @@ from vault_index.journal.record import FIELDS, OBSERVATION, PROMPT, SUMMARY, Rec
 from vault_index.lesson.file import hash_of
 from vault_index.lesson.parse import moment
 from vault_index.store import filters, manifest, ownership
-from vault_index.store.lance import COMPACT_AFTER, Table
+from vault_index.store.lance import Table
 from vault_index.store.manifest import FileEntry, Manifest, ReadFile
 from vault_index.store.reader import Reader
 from vault_index.store.schema import JOURNAL, JournalRow
@@ -149,6 +149,9 @@ BATCH_ROWS = 1024  # about eight seconds of embedding between two commits
 WORDS_ROWS = 4096  # without an embedder: a commit costs more than its rows
 FOLDED_ROWS = 500  # full text looks through the rows that are newer than its index: 40 ms per 1,000
 SMALL_ROWS = 20_000  # up to there it takes a tenth of a second
+MAX_VERSIONS = (
+    200  # of a larger table, where no watcher is there to tidy it: a turn makes one or two
+)
 _FORGOTTEN = "something was forgotten"
 
 
@@ -312,7 +315,7 @@ class Sessions(Source[Changes, JournalStats]):
         after = writer.write(work.manifest, read, due, work.changes.removed, tell)
         manifest.save(work.index, after)  # readers see it from now on
         # a small table takes in new rows at once; in a large one that takes a second or two
-        is_due = written >= FOLDED_ROWS or table.count_versions() > COMPACT_AFTER
+        is_due = written >= FOLDED_ROWS or table.count_versions() > MAX_VERSIONS
         if is_due or (written and table.count() <= SMALL_ROWS):
             table.fold()
             _reopen(self.journal, work.index, after)
