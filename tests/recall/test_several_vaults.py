@@ -84,7 +84,7 @@ def test_a_vault_that_is_missing_or_has_no_index_changes_nothing(tmp_path: Path)
     init(tmp_path / "new")
     stand_on(tmp_path / "nowhere", tmp_path / "new", tmp_path / "more" / "new")
     assert told(tmp_path / "project") == ["ci/ours"]
-    states = {row["name"]: row["state"] for row in above.listed(open_vault(tmp_path / "project"))}
+    states = {row.name: row.state for row in above.listed(open_vault(tmp_path / "project"))}
     assert states == {
         "project": "ready",
         "nowhere": "no vault there",

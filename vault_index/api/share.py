@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from vault_index import api, check, git
 from vault_index.api.question import Caller, command
@@ -95,8 +94,8 @@ def sync(vault: Vault, caller: Caller) -> remote.SyncResult:
 
 
 @command
-def vaults(vault: Vault, caller: Caller) -> list[dict[str, Any]]:
-    """List the vaults that a prompt searches: `above.listed`."""
+def vaults(vault: Vault, caller: Caller) -> list[above.Listed]:
+    """List the vaults that a prompt searches, nearest first."""
     del caller
     return above.listed(vault)
 

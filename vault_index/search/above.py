@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from vault_index.errors import IndexStateError, VaultError
@@ -62,42 +62,43 @@ def of(vault: Vault) -> list[Above]:
     return [*vaults.values()][:MAX_ABOVE]
 
 
-def listed(vault: Vault) -> list[dict[str, Any]]:
-    """Return the vaults that a prompt searches, nearest first.
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A vault that a prompt searches, its state in words, and its size, None where there is no index."""
 
-    `name`, `entry`, `state` in words, `lessons` and `bytes` (None where there is no index).
-    """
-    rows = [{"name": vault.root.name, "entry": str(vault.root), **_state(vault)}]
+    name: str
+    entry: str
+    state: str
+    lessons: int | None = None
+    bytes: int | None = None
+
+
+def listed(vault: Vault) -> list[Listed]:
+    """Return the vaults that a prompt searches, nearest first."""
+    rows = [_listed(vault.root.name, str(vault.root), vault)]
     for each in of(vault):
-        state = {**_NO_STATE, "state": "no vault there"}
+        row = Listed(each.name, each.entry, "no vault there")
         if each.is_there:
             try:
-                state = _state(open_vault(each.root))
+                row = _listed(each.name, each.entry, open_vault(each.root))
             except VaultError as error:
-                state["state"] = error.message
-        rows.append({"name": each.name, "entry": each.entry, **state})
+                row = replace(row, state=error.message)
+        rows.append(row)
     return rows
 
 
-_NO_STATE: dict[str, Any] = {
-    "state": "no index: run `lessons sync`",
-    "lessons": None,
-    "bytes": None,
-}
-
-
-def _state(vault: Vault) -> dict[str, Any]:
+def _listed(name: str, entry: str, vault: Vault) -> Listed:
     try:
         opened = vault.open_index()
     except IndexStateError:
-        return _NO_STATE
+        return Listed(name, entry, "no index: run `lessons sync`")
     size = sum(
         file.lstat().st_size
         for folder in (vault.lessons_dir, opened.store.index)
         for file in folder.rglob("*")
         if file.is_file() and not file.is_symlink()
     )
-    return {"state": "ready", "lessons": opened.lessons, "bytes": size}
+    return Listed(name, entry, "ready", opened.lessons, size)
 
 
 Opened = list[tuple[Above, Vault]]

@@ -50,11 +50,11 @@ def vaults_command() -> options.Answers:
     """
     rows = asking.ask(api.share.vaults())
     yield rows
-    width = max(len(row["name"]) for row in rows)
+    width = max(len(row.name) for row in rows)
     for row in rows:
-        size = "" if row["lessons"] is None else f"{count(row['lessons'], 'lesson')}, "
-        size += "" if row["bytes"] is None else f"{row['bytes'] / 1e6:.1f} MB, "
-        output.say(f"{row['name']:<{width}}  {size}{row['state']}  ", row["entry"])
+        size = "" if row.lessons is None else f"{count(row.lessons, 'lesson')}, "
+        size += "" if row.bytes is None else f"{row.bytes / 1e6:.1f} MB, "
+        output.say(f"{row.name:<{width}}  {size}{row.state}  ", row.entry)
 
 
 @options.command("check", "lessons check --staged", paged=True)
