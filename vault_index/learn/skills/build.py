@@ -187,7 +187,9 @@ def copy(vault: Vault, top: Path) -> dict[str, str]:
     states: dict[str, str] = {}
     for built in built_in(vault.root / FOLDER).values():
         place, made = top / built.folder.name, built.files
-        state = _put(top, place, {name: render.plain(made[name]) for name in made})
+        is_linked = any(each.is_symlink() for each in (place, *map(place.joinpath, made)))
+        copied = {name: render.plain(data) for name, data in made.items()}
+        state = EDITED if is_linked else _put(top, place, copied)
         states[str(place)] = KEPT if state == EDITED else state
     return states
 
