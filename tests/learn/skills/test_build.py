@@ -256,6 +256,10 @@ def test_somebody_elses_skill_is_kept(team: Vault, tmp_path: Path) -> None:
     other = f"learned-{OTHER}"  # which was built
     own = write(tmp_path / other / "SKILL.md", foreign.read_text())
     assert skills_build.copy(team, tmp_path)[str(tmp_path / other)] == skills_build.KEPT
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / other).symlink_to(tmp_path / other)
+    kept = skills_build.copy(team, tmp_path / "linked")[str(tmp_path / "linked" / other)]
+    assert kept == skills_build.KEPT
     assert other not in {Path(each).name for each in skills_build.remove(tmp_path)}
     assert foreign.read_text() == own.read_text() == "# My own\n\nText.\n"
 
