@@ -87,6 +87,7 @@ def test_a_model_is_told_project_day_language_categories_and_lessons_nearby(tmp_
 
 def test_one_call_is_made_unless_the_settings_want_four(tmp_path: Path) -> None:
     assert stages.names(Config(home=tmp_path)) == stages.ONE
+    assert stages.names(set_to(tmp_path, stages=0)) == stages.ONE  # as it was written before
     assert stages.names(set_to(tmp_path, stages=4)) == stages.FOUR
 
 

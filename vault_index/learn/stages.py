@@ -144,7 +144,7 @@ class Planned:
 
 def names(config: Config) -> tuple[str, ...]:
     """Return the stages of an analysis. Raises SettingsError."""
-    if config[LearnTable].stages not in (1, 4):
+    if config[LearnTable].stages not in (0, 1, 4):
         raise SettingsError(f"learn.stages is {config[LearnTable].stages}", "set it to 1 or 4")
     return FOUR if config[LearnTable].stages == 4 else ONE
 

@@ -170,6 +170,7 @@ def from_bytes(id: str, data: bytes) -> Proposal:
     values |= {name: str(about.get(name) or "") for name in ("by", *_TEXTS)}
     values |= {name: about.get(name) is True for name in _FLAGS}
     values |= {name: _tuple(about.get(name)) for name in _LISTS}
+    values["text"] = str(about.get("added") or lesson.text)  # a change had the whole lesson once
     return Proposal(
         id,
         **values,
