@@ -43,7 +43,7 @@ def test_it_is_quick_and_safe_to_repeat(journal: Journal, own_world: Path) -> No
         )
     )
     seen: list[tuple[int, int]] = []
-    dry = importing.rehearse(journal)
+    dry = importing.import_all(journal, dry_run=True)
     assert sessions(journal) == {}
     done = importing.import_all(journal, progress=lambda *step: seen.append(step))
     assert (done.sessions, done.older, done.projects) == (3, 2, {"shop": 2, "api": 1})

@@ -223,13 +223,13 @@ def import_transcripts(
     name = projects.name_for(journal, folder) if folder and not project else ""
     if project:
         name = projects.choose(journal, project, others=importing.project_names(journal)) or ""
-    if dry_run:
-        return importing.rehearse(journal, limit, name)
-    done = importing.import_all(journal, limit, name, caller.progress_of("reading transcripts"))
-    if went := forget.expire(journal).went(journal):
-        caller.note(f"note: {went}")
-    stats = index.sync(journal, progress=caller.progress_of("indexing the journal"))
-    done.seconds += stats.seconds
+    progress = None if dry_run else caller.progress_of("reading transcripts")
+    done = importing.import_all(journal, limit, name, dry_run=dry_run, progress=progress)
+    if not dry_run:
+        if went := forget.expire(journal).went(journal):
+            caller.note(f"note: {went}")
+        stats = index.sync(journal, progress=caller.progress_of("indexing the journal"))
+        done.seconds += stats.seconds
     return done
 
 

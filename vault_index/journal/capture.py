@@ -13,6 +13,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -72,21 +73,29 @@ def read_on(journal: Journal, file: Path, agent: str) -> Read:
     return read(file, agent, before)
 
 
-def store(journal: Journal, read: Read, exclude: Exclude) -> Captured:
+class _OnlyShown(Exception):
+    """Raised to undo what was written."""
+
+
+def store(journal: Journal, read: Read, exclude: Exclude, *, dry_run: bool = False) -> Captured:
     """Write what was read, without copies of moments that another session has and forgotten ones.
 
-    Raises WriteError.
+    With `dry_run` nothing is written. Raises WriteError.
     """
     session = read.session
     kept = exclude.apply(read.moments, session.folder)
+    done = Captured(Path(session.transcript), why=FORGOTTEN)
     if not session.project:
-        name = projects.project_of(journal.home, session.folder) if kept else ""
-        name = name or projects.name_for(journal, session.folder)
+        is_shown = dry_run or not kept
+        name = projects.name_for(journal, session.folder) if is_shown else ""
+        name = name or projects.project_of(journal.home, session.folder)
         session = replace(session, project=name)
-    with state.writing(journal.home, WAIT_SECONDS) as db:
-        if any(archive.is_buried(db, id) for id in (session.id, session.parent) if id):
-            return Captured(Path(session.transcript), why=FORGOTTEN)
-        return _store(db, session, kept, read.begin)
+    with suppress(_OnlyShown), state.writing(journal.home, WAIT_SECONDS) as db:
+        if not any(archive.is_buried(db, id) for id in (session.id, session.parent) if id):
+            done = _store(db, session, kept, read.begin)
+        if dry_run:
+            raise _OnlyShown
+    return done
 
 
 def _store(

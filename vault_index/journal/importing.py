@@ -10,7 +10,6 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,7 +28,7 @@ Progress = Callable[[int, int], None]  # bytes that are done, bytes in all
 
 @dataclass(slots=True)
 class Imported:
-    """The result of an import."""
+    """The result of an import; with `dry_run` the one it would have."""
 
     transcripts: int = 0  # that were read
     bytes: int = 0  # of those
@@ -49,6 +48,8 @@ def import_all(
     journal: Journal,
     since: float | None = None,
     project: str = "",
+    *,
+    dry_run: bool = False,
     progress: Progress | None = None,
 ) -> Imported:
     """Capture all transcripts changed since a time (seconds since 1970; by default 30 days ago).
@@ -59,8 +60,9 @@ def import_all(
     began = time.monotonic()
     done = Imported()
     limit = time.time() - DAYS * 86400 if since is None else since
-    with state.writing(journal.home):
-        pass
+    if not dry_run:
+        with state.writing(journal.home):
+            pass
     due = [
         file for file in _due(journal, limit, done) if not project or _is_of(journal, file, project)
     ]
@@ -68,12 +70,12 @@ def import_all(
     exclude = Exclude(journal.config[JournalTable].exclude)
     for file in due:
         try:
-            captured = _capture(journal, file, exclude, project)
+            captured = _capture(journal, file, exclude, project, dry_run)
         except VaultError as error:
             done.problems.append(f"{file.path}: {error.message}")
         else:
             _count(done, file, captured)
-            if captured.why != capture.OTHER_PROJECT:
+            if not dry_run and captured.why != capture.OTHER_PROJECT:
                 with state.writing(journal.home) as db:
                     row = (key_of(file.path), file.size, file.mtime)
                     db.execute("INSERT OR REPLACE INTO transcript VALUES (?, ?, ?)", row)
@@ -81,19 +83,6 @@ def import_all(
         if progress:
             progress(size, total)
     done.seconds = time.monotonic() - began
-    return done
-
-
-class _OnlyShown(Exception):
-    """Raised to undo what was written."""
-
-
-def rehearse(journal: Journal, since: float | None = None, project: str = "") -> Imported:
-    """Return the result that an import would have, and keep nothing of it. Raises WriteError."""
-    done = Imported()
-    with suppress(_OnlyShown), state.writing(journal.home):
-        done = import_all(journal, since, project)
-        raise _OnlyShown
     return done
 
 
@@ -121,14 +110,16 @@ def _is_of(journal: Journal, file: Transcript, project: str) -> bool:
     return not folder or projects.name_for(journal, folder) == project
 
 
-def _capture(journal: Journal, file: Transcript, exclude: Exclude, project: str) -> Captured:
+def _capture(
+    journal: Journal, file: Transcript, exclude: Exclude, project: str, dry_run: bool
+) -> Captured:
     try:
         read = capture.read_on(journal, file.path, file.agent)
     except (OSError, ValueError, RecursionError, MemoryError) as error:
         raise VaultError(f"{file.path} cannot be read: {error}") from None
     if project and projects.name_for(journal, read.session.folder) != project:
         return Captured(file.path, why=capture.OTHER_PROJECT)
-    return capture.store(journal, read, exclude)
+    return capture.store(journal, read, exclude, dry_run=dry_run)
 
 
 def _count(done: Imported, file: Transcript, captured: Captured) -> None:
