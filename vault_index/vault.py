@@ -15,13 +15,13 @@ from vault_index.config import Config, load
 from vault_index.errors import IndexStateError, NoVaultError
 from vault_index.files import Stamp
 from vault_index.hotpath import index_files, protocol
-from vault_index.store import manifest, ownership
+from vault_index.store import manifest, ownership, schema
+from vault_index.store.reader import Reader
 
 if TYPE_CHECKING:
     import numpy as np
 
     from vault_index.embed import Embedder
-    from vault_index.store.reader import Reader
 
 FOLDER, SETTINGS = index_files.FOLDER, index_files.SETTINGS
 INDEX = ".vault_index"
@@ -114,9 +114,6 @@ class Vault:
         last = self._opened
         if last is not None and last.version == manifest.in_force(last.store.index):
             return last
-        from vault_index.store import schema
-        from vault_index.store.reader import Reader
-
         index = manifest.current(self.index_dir)
         if index is None:
             raise IndexStateError(f"{self.root} has no index yet", "run `lessons index`")
