@@ -13,7 +13,7 @@ import pytest
 
 from tests.support import three_lessons
 from tests.support.commands import BIN, Ran, run
-from tests.support.files import commit, lesson_text, write
+from tests.support.files import commit
 from vault_index.vault import Vault
 
 HEAP = "our build dies with heap out of memory"
@@ -127,18 +127,6 @@ def test_a_damaged_index_is_not_asked_and_built_again(team: Vault, own_world: Pa
         lines = log.read_text()
         assert "node-heap.md" in hook(team, session_id=str(time.monotonic())).out
     assert log.read_text() == lines  # nothing is wrong any more
-
-
-@pytest.mark.slow
-def test_giant_lessons_stay_under_the_agents_limit(team: Vault) -> None:
-    for number in range(4):
-        text = lesson_text(
-            f"Heap out of memory, part {number}", "The build dies with heap out of memory. " * 2500
-        )
-        write(team.lessons_dir / f"devops/ci-cd/giant-{number}.md", text)
-    write(team.lessons_dir / "vault.toml", "prompt_tokens = 100000\n")
-    run("lessons", "index", cwd=team.root)
-    assert 1000 < len(injected(hook(team))) < 10_000
 
 
 def test_an_event_too_large_to_parse_is_read_to_its_end_and_dropped(

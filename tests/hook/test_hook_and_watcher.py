@@ -6,7 +6,6 @@ import json
 import os
 import random
 import signal
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.hook.test_first_prompt import by
+from tests.hook.test_first_prompt import bound, by
 from tests.support import three_lessons
 from tests.support.commands import Ran, run
 from tests.support.files import lesson_text, write
@@ -129,10 +128,7 @@ def test_an_answer_that_comes_too_late_was_not_given(team: Vault) -> None:
 )
 def test_whatever_else_listens_there_the_hook_answers_itself(team: Vault, said: bytes) -> None:
     """A watcher of another version, or something that is none."""
-    listening = socket.socket(socket.AF_UNIX)
-    place = Path(protocol.places()[0])
-    place.parent.mkdir(mode=0o700, exist_ok=True)
-    listening.bind(str(place))
+    listening = bound()
     listening.listen()
 
     def answer() -> None:
@@ -146,7 +142,6 @@ def test_whatever_else_listens_there_the_hook_answers_itself(team: Vault, said: 
     assert "node-heap.md" in hook(team).out
     other.join()
     listening.close()
-    place.unlink()
     assert by(team) == ["process"]
 
 

@@ -36,6 +36,10 @@ diff --git a/store/login.py b/store/login.py
 """
 
 
+HEAP = (  # a lesson that was there
+    "When the frontend build in CI dies with ENOMEM, raise the heap of node: set NODE_OPTIONS to"
+    " --max-old-space-size=4096 in the job, since webpack holds all source maps in memory at once."
+)
 PROMPT = "The login redirect loses the query string, please correct that"
 CORRECTION = "No, do not touch nginx.conf, the query is dropped in after_login() already"
 CHECK = "pytest tests/test_login.py"

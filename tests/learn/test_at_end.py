@@ -49,11 +49,10 @@ class Learner:
         return self.status, ""
 
 
-def ended(talk: Conversation, *, taken: bool = True) -> Journal:
+def ended(talk: Conversation) -> Journal:
     """Return the journal, which a session is in, and in which its end is noted."""
     journal = Journal(load())
-    if taken:
-        capture.capture(journal, talk.file, reading.CLAUDE, force=True)
+    capture.capture(journal, talk.file, reading.CLAUDE, force=True)
     journal.folder.mkdir(exist_ok=True, parents=True)
     spool.note(str(journal.folder), str(talk.file), spool.ENDED)
     return journal

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.learn.materials import CORRECTION, ScriptedModel, a_material, an_entry
+from tests.learn.materials import CORRECTION, HEAP, ScriptedModel, a_material, an_entry
 from tests.support.planted import SECRETS
 from vault_index.config import Config, home_folder
 from vault_index.errors import VaultError
@@ -24,10 +24,6 @@ from vault_index.search.hit import WholeEntry
 from vault_index.store import injections
 from vault_index.transcripts.moments import AGENT, FAILED, PERSON, Moment
 
-HEAP = (
-    "When the frontend build in CI dies with ENOMEM, raise the heap of node: set NODE_OPTIONS to"
-    " --max-old-space-size=4096 in the job, since webpack holds all source maps in memory at once."
-)
 LOGIN = "Redirects of `after_login()` are built in store/login.py.\n\n## Related\n\n- related: cart"
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.learn.materials import a_material, an_entry, good_answer, stage_of
+from tests.learn.materials import HEAP, a_material, an_entry, good_answer, stage_of
 from tests.support.commands import run as run_command
 from tests.support.conversations import about_redirects
 from tests.support.files import MakeVault, commit, lesson_text
@@ -29,10 +29,6 @@ from vault_index.proposals import review
 from vault_index.transcripts.moments import AGENT, EDIT, FAILED, PERSON, Moment
 from vault_index.vault import Vault, open_vault
 
-HEAP = (
-    "When the frontend build in CI dies with ENOMEM, raise the heap of node: set NODE_OPTIONS to"
-    " --max-old-space-size=4096 in the job, since webpack holds all source maps in memory at once."
-)
 CORRECTED = (
     Moment(PERSON, "the uploader sends a 409 upload twice, why retry it?"),
     Moment(AGENT, "Retrying with exponential backoff is usual, so I add a 409 to the list."),

@@ -63,13 +63,6 @@ def test_anybody_can_use_each_page_and_what_a_lesson_says_is_text(
             assert page.get_by_role("heading", level=1).count() == 1
 
 
-def test_nothing_is_wider_than_a_small_telephone(browser: Browser, team: Serving) -> None:
-    with visiting(browser, team, size=(360, 700)) as visit:
-        for address in PAGES.values():
-            page = visit.go(address)
-            assert page.evaluate("document.documentElement.scrollWidth") <= 360, address
-
-
 def test_the_key_comes_by_the_address_once_and_a_stale_one_is_forgotten(
     browser: Browser, team: Serving
 ) -> None:

@@ -102,51 +102,56 @@ def doors(served: Doors, own_world: Path, monkeypatch: pytest.MonkeyPatch) -> Do
     return served
 
 
-SEARCH, TIMELINE = "/api/journal/search?query=retry", "/api/journal/timeline?anchor="
+ERRORS: list[tuple[str, tuple[str, str, Any], str, dict[str, Any], str]] = [
+    (
+        "journal search retry --type bug",
+        ("GET", "/api/journal/search?query=retry&type=bug", None),
+        "search_observations",
+        {"query": "retry", "type": "bug"},
+        "no type 'bug'\nchoose one of bugfix, feature, refactor, change, discovery, decision",
+    ),
+    (
+        "journal search retry -p maler",
+        ("GET", "/api/journal/search?query=retry&project=maler", None),
+        "search_sessions",
+        {"query": "retry", "project": "maler"},
+        "no project 'maler' in the journal\nname one of mailer, team, or all",
+    ),
+    (
+        "journal timeline 99999999-p1",
+        ("GET", "/api/journal/timeline?anchor=99999999-p1", None),
+        "get_context_timeline",
+        {"anchor": "99999999-p1"},
+        "no record or session '99999999-p1' in the journal\nname one as a search shows it, a"
+        " time, or a text of several words",
+    ),
+    (
+        "search -c devop heap",
+        ("POST", "/api/query", {"prompt": "heap", "categories": ["devop"]}),
+        "learn_search",
+        {"query": "heap", "category": "devop"},
+        "no lesson has the category 'devop'\nrun it again with devops",
+    ),
+    (
+        "search heap --related-to quokka",
+        ("POST", "/api/query", {"prompt": "heap", "related_to": "quokka"}),
+        "learn_search",
+        {"query": "heap", "related_to": "quokka"},
+        "no lesson 'quokka'\nsee their ids with `lessons list`",
+    ),
+]
 
 
-@pytest.mark.parametrize(
-    ("words", "path", "tool", "given", "error"),
-    [
-        (
-            ["search", "retry", "--type", "bug"],
-            f"{SEARCH}&type=bug",
-            "search_observations",
-            {"query": "retry", "type": "bug"},
-            "no type 'bug'\nchoose one of bugfix, feature, refactor, change, discovery, decision",
-        ),
-        (
-            ["search", "retry", "-p", "maler"],
-            f"{SEARCH}&project=maler",
-            "search_sessions",
-            {"query": "retry", "project": "maler"},
-            "no project 'maler' in the journal\nname one of mailer, team, or all",
-        ),
-        (
-            ["timeline", "99999999-p1"],
-            f"{TIMELINE}99999999-p1",
-            "get_context_timeline",
-            {"anchor": "99999999-p1"},
-            "no record or session '99999999-p1' in the journal\nname one as a search shows it, a"
-            " time, or a text of several words",
-        ),
-    ],
-)
-def test_an_error_of_the_journal_has_the_same_words_at_each_door(
-    doors: Doors, words: list[str], path: str, tool: str, given: dict[str, str], error: str
+@pytest.mark.parametrize(("line", "asked", "tool", "given", "error"), ERRORS)
+def test_an_error_has_the_same_words_at_each_door(
+    doors: Doors,
+    line: str,
+    asked: tuple[str, str, Any],
+    tool: str,
+    given: dict[str, Any],
+    error: str,
 ) -> None:
-    request = ("GET", path, None)
-    assert doors.refused(["journal", *words], request, tool, **given) == [error] * 3
-
-
-def test_an_unknown_category_names_the_nearest_at_each_door(doors: Doors) -> None:
-    error = "no lesson has the category 'devop'\nrun it again with devops"
-    body = {"prompt": "heap", "categories": ["devop"]}
-    request = ("POST", "/api/query", body)
-    words = ["search", "-c", "devop", "heap"]
-    assert doors.refused(words, request, "learn_search", query="heap", category="devop") == (
-        [error] * 3
-    )
+    assert doors.refused(line.split(), asked, tool, **given) == [error] * 3
 
 
 @pytest.mark.parametrize("narrowed", [[], ["devops"]])
@@ -189,13 +194,6 @@ def test_a_search_follows_relations_both_ways_at_each_door(
     assert [each["id"] for each in listed] == ids
     page = doors.http.ask("GET", f"/page/lesson/near?id=devops/{name.rpartition('/')[2]}").text
     assert f'href="/lesson/devops/{related}">' in page.partition("alike")[0]
-
-
-def test_a_relation_to_an_unknown_lesson_is_an_error_at_each_door(doors: Doors) -> None:
-    request = ("POST", "/api/query", {"prompt": "heap", "related_to": "quokka"})
-    words = ["search", "heap", "--related-to", "quokka"]
-    errors = doors.refused(words, request, "learn_search", query="heap", related_to="quokka")
-    assert errors == ["no lesson 'quokka'\nsee their ids with `lessons list`"] * 3
 
 
 # what do we know about it: lessons and sessions together

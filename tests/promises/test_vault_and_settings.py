@@ -171,7 +171,17 @@ def test_a_wrong_value_of_a_vault_is_ignored_and_the_rest_applies(
     assert settings == default
 
 
-@pytest.mark.parametrize(("toml", "says"), WRONG_VALUES)
+OF_THE_USER = [
+    ('embedder = "openai"', "no embedder 'openai'"),
+    ("ollama_model = 3", "ollama_model must be a string"),
+    ("vault = 3", "vault must be a path"),
+    ('vault = "~nosuchuser/x"', "vault must be a path"),
+    ('index.shared = "~nosuchuser/x"', "index.shared must be the address of an object store"),
+    ('vaults.above = ["~nosuchuser/x"]', "vaults.above must be a list of folders"),
+]
+
+
+@pytest.mark.parametrize(("toml", "says"), WRONG_VALUES + OF_THE_USER)
 def test_a_wrong_value_of_the_user_is_named_with_its_file_and_key(
     own_world: Path, toml: str, says: str
 ) -> None:
@@ -240,23 +250,6 @@ def test_commands_go_on_with_a_warning(make_vault: MakeVault, own_world: Path) -
     troubles = run("lessons", "status", "--check", cwd=vault.root, check=False).out
     assert "learn.significance must be" in troubles
     assert "did you mean 'ask.model'?" in troubles
-
-
-@pytest.mark.parametrize(
-    ("user", "says"),
-    [
-        ('embedder = "openai"', "no embedder 'openai'"),
-        ("ollama_model = 3", "ollama_model must be a string"),
-        ("vault = 3", "vault must be a path"),
-        ('vault = "~nosuchuser/x"', "vault must be a path"),
-        ('index.shared = "~nosuchuser/x"', "index.shared must be the address of an object store"),
-        ('vaults.above = ["~nosuchuser/x"]', "vaults.above must be a list of folders"),
-    ],
-)
-def test_a_wrong_value_of_the_user_is_named(own_world: Path, user: str, says: str) -> None:
-    with pytest.raises(SettingsError) as raised:
-        load(own_world, user=user)
-    assert raised.value.message.startswith(f"{own_world / 'config.toml'}: {says}")
 
 
 def test_a_wrong_environment_variable_is_named(own_world: Path) -> None:

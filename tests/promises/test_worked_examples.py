@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 import re
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -17,47 +15,6 @@ from vault_index import api
 from vault_index.api.question import Form
 
 # the public list
-
-PUBLIC = {
-    "vault": ["Vault", "open_vault"],
-    "api": ["Caller", "Question"],
-    "api.state": ["make_vault"],
-    "client": ["ask", "open_vault"],
-    "edit": ["InitResult", "init"],
-    "edit.add": ["write"],
-    "edit.update": ["delete", "write"],
-    "edit.categories": ["Change", "Plan", "apply", "plan", "write"],
-    "edit.import_lessons": ["Item", "Plan", "plan", "read"],
-    "index.reconcile": ["sync"],
-    "index.classifier": ["Classifier", "Proposal", "propose"],
-    "index.skills": ["register"],
-    "lesson.skill": ["Skill", "read"],
-    "search.hit": ["Entry", "Hit", "Injection", "Query"],
-    "search.query": ["Results", "find", "run", "skills"],
-    "search.entries": ["categories", "entries", "entry"],
-    "search.documents": ["near", "places", "resolve"],
-    "search.evaluate": ["load", "measure"],
-    "search.fitted": ["Floors"],
-    "search.floor": ["fit", "in_force", "is_stale"],
-    "recall.select": ["for_prompt", "for_session"],
-    "check": ["Finding", "everything", "named", "of_text", "staged"],
-    "share.remote": ["SyncResult", "sync"],
-    "share.history": ["Edit", "at", "log"],
-}
-
-
-@pytest.mark.parametrize("name", sorted(PUBLIC))
-def test_the_public_list_is_there_typed_and_documented(name: str) -> None:
-    """What the commands do can be done from Python, by the same words; README names these."""
-    module = import_module(f"vault_index.{name}")
-    for what in PUBLIC[name]:
-        found = getattr(module, what)
-        assert inspect.getdoc(found), what
-        if inspect.isfunction(found):
-            signature = inspect.signature(found)
-            assert signature.return_annotation is not inspect.Signature.empty
-            for parameter in signature.parameters.values():
-                assert parameter.annotation is not inspect.Parameter.empty
 
 
 def test_every_command_is_a_question_or_command_of_the_api() -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Playwright
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-WIDE, NARROW = (1280, 900), (390, 844)  # of a laptop, and of a telephone
+WIDE, NARROW = (1280, 900), (360, 740)  # of a laptop, and of a telephone
 PICTURES = os.environ.get("LESSONS_SCREENSHOTS")  # read now: tests have none of our settings
 PATIENCE_MS = 60_000  # of a busy machine, for each thing that is waited for
 

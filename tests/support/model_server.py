@@ -40,8 +40,8 @@ class ModelServer(LocalServer):
     `delay` seconds late.
 
     A request with tools is answered with the `calls` of them, too. What is asked for as a stream comes
-    as one, unless `streams` is False; `play` is what becomes of its events on their way. `is_left` is
-    set when a client goes away in the middle.
+    as one; `play` is what becomes of its events on their way. `is_left` is set when a client goes away
+    in the middle.
     """
 
     def __init__(self) -> None:
@@ -53,7 +53,6 @@ class ModelServer(LocalServer):
         self.context = 10**9  # tokens of a question that it reads
         self.delay = 0.0
         self.calls: Callable[[dict[str, Any]], Sequence[streams.Call]] = lambda _: ()
-        self.streams = True
         self.play: streams.Play = list
         self.is_left = threading.Event()
         server = self
@@ -68,7 +67,7 @@ class ModelServer(LocalServer):
                 server.requests.append(Request(self.path, names, body))
                 time.sleep(server.delay)
                 instead = server.instead.pop(0) if server.instead else server.judge(body)
-                if instead is None and body.get("stream") and server.streams:
+                if instead is None and body.get("stream"):
                     events = server.play(server.events(self.path, body))
                     if not streams.send(self, "text/event-stream", events):
                         server.is_left.set()

@@ -316,15 +316,3 @@ def test_a_link_is_not_followed(team: Vault, tmp_path: Path, what: str) -> None:
     assert done.state == FAILED
     assert "link" in done.why
     assert elsewhere.read_text() == "theirs" if elsewhere.is_file() else not [*elsewhere.iterdir()]
-
-
-@pytest.mark.slow
-def test_the_commands_build_check_and_say_it_in_json(team: Vault) -> None:
-    (skill,) = run("lessons", "skills", "build", TAG, "--json", cwd=team.root).json
-    assert (skill["path"], skill["state"]) == (f"skills/{NAME}/SKILL.md", "new")
-    change(team)
-    checked = run("lessons", "check", "--json", cwd=team.root, check=False).json
-    assert [each["rule"] for each in checked if each["path"] == skill["path"]] == ["skill-behind"]
-    made = run("lessons", "skills", "build", cwd=team.root).out
-    assert f"skills/{NAME}/SKILL.md  changed, 6 lessons\n" in made
-    assert run("lessons", "check", folder(team), "--json", cwd=team.root).json == []
