@@ -145,21 +145,17 @@ def _categories(
 
 def _one_typo_away(category: str, known: Collection[str]) -> str:
     """Return the existing category that differs by one letter in one part; "" if none does."""
-    if not category or category in known:
+    new = next((prefix for prefix in prefixes(category) if prefix not in known), "")
+    above, _, name = new.rpartition("/")
+    if len(name) < TYPO_LETTERS:
         return ""
     from rapidfuzz.distance import OSA  # 20 ms, for new categories only
 
-    for prefix in prefixes(category):
-        if prefix in known:
-            continue
-        above, _, name = prefix.rpartition("/")
-        for other in sorted(known):
-            other_above, _, other_name = other.rpartition("/")
-            # one insertion, deletion, change or swap of neighbours
-            is_typo = name != other_name and OSA.distance(name, other_name, score_cutoff=1) <= 1
-            if other_above == above and len(name) >= TYPO_LETTERS and is_typo:
-                return other
-        return ""
+    for other in sorted(known):
+        parent, _, last = other.rpartition("/")
+        # one insertion, deletion, change or swap of neighbours
+        if parent == above and OSA.distance(name, last, score_cutoff=1) <= 1:
+            return other
     return ""
 
 
