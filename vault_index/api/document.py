@@ -2,35 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from vault_index.api.question import question
 from vault_index.search import documents
-from vault_index.search.documents import Overview
+from vault_index.search.documents import Course, CourseLesson, Overview
 from vault_index.vault import Vault
-
-
-@dataclass(frozen=True, slots=True)
-class CourseLesson:
-    """A lesson of a course; `number` is None where it says none."""
-
-    number: int | None
-    title: str
-    link: str
-    id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Course:
-    """A document whose lessons have numbers."""
-
-    path: str
-    title: str
-    link: str
-    author: str
-    lessons: tuple[CourseLesson, ...]
-    lesson_count: int
 
 
 @question

@@ -62,6 +62,28 @@ def courses(vault: Vault) -> list[Document]:
 
 
 @dataclass(frozen=True, slots=True)
+class CourseLesson:
+    """A lesson of a course; `number` is None where it says none."""
+
+    number: int | None
+    title: str
+    link: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """A document whose lessons have numbers."""
+
+    path: str
+    title: str
+    link: str
+    author: str
+    lessons: tuple[CourseLesson, ...]
+    lesson_count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Overview:
     """How much a vault holds, and how many lessons came `lately`."""
 

@@ -19,7 +19,6 @@ from pydantic import AfterValidator, Field, ValidationError
 
 from vault_index import api
 from vault_index.api import codec
-from vault_index.api.document import Course
 from vault_index.api.lesson import Page
 from vault_index.api.search import SearchHealth
 from vault_index.edit.update import Item, Put
@@ -53,6 +52,7 @@ from vault_index.entrypoints.web.render import fragment, page
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
 from vault_index.lesson.parse import TYPES
 from vault_index.search import hit as searches
+from vault_index.search.documents import Course
 from vault_index.search.hit import NOT_IN_JSON, Hit, HitList, WholeEntry
 from vault_index.text.quote import visible
 
