@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-PROTOCOL = 8  # raise it when questions or answers change; other versions then decline each other
+PROTOCOL = 9  # raise it when questions or answers change; other versions then decline each other
 WATCHER_SECONDS = 10  # for an answer; the watcher itself waits up to three for what was just saved
 MAX_BYTES = 4 * 1024 * 1024  # of a question
 MAX_PATH_BYTES = 100  # the system's limit is 108 on Linux and 104 on macOS
