@@ -17,7 +17,8 @@ from pathlib import Path
 from benchmarks import instruments
 from benchmarks.instruments import HOOK, LESSONS, Row
 from tests.support.files import write
-from vault_index.client import here, silent
+from vault_index.api import silent
+from vault_index.client import here
 from vault_index.edit import add, init
 from vault_index.entrypoints.words import count
 from vault_index.hotpath import protocol

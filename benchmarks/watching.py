@@ -27,7 +27,8 @@ from pathlib import Path
 from benchmarks import instruments
 from benchmarks.instruments import Row
 from tests.support.watchers import save_like_vim
-from vault_index.client import here, silent
+from vault_index.api import silent
+from vault_index.client import here
 from vault_index.edit import init
 from vault_index.embed import download
 from vault_index.hotpath import protocol, start

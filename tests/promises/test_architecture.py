@@ -266,7 +266,9 @@ def test_few_imports_hide_in_functions_or_behind_another_name() -> None:
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("vault_index")
         ]
         renamed += [where for node in imports for alias in node.names if alias.asname]
-        if not where.startswith(("api/", "entrypoints/", "git/", "embed/", "store/", "publish/")):
+        if not where.startswith(
+            ("api/", "client/", "entrypoints/", "git/", "embed/", "store/", "publish/")
+        ):
             functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
             inside = {inner for function in functions for inner in ast.walk(function)}
             hidden += [where for node in imports if node in inside]

@@ -27,7 +27,7 @@ from tests.support.files import lesson_text, write
 from tests.support.indexed import with_words
 from tests.support.watchers import soon, watched
 from vault_index import publish
-from vault_index.client import silent
+from vault_index.api import silent
 from vault_index.edit import init
 from vault_index.errors import SettingsError, StoreError, VaultError
 from vault_index.features import IndexTable

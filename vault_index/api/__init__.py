@@ -14,7 +14,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from vault_index.api import codec
-from vault_index.api.question import Answer, Caller, Form, Progress, Question
+from vault_index.api.question import Answer, Caller, Form, Progress, Question, silent
 from vault_index.errors import VaultError
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ MODULES = (
 
 __all__ = [
     "MODULES", "Answer", "Caller", "Progress", "Question", "answer_on_wire", "asking", "document",
-    "edit", "injection", "journal", "learn", "lesson", "proposal", "search", "share", "skill",
-    "state",
+    "edit", "injection", "journal", "learn", "lesson", "proposal", "search", "share", "silent",
+    "skill", "state",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:  # it knows them all

@@ -32,6 +32,10 @@ AnswerOut = TypeVar("AnswerOut", covariant=True)
 Progress = Callable[[str, int, int], None]  # what is being done, how many are done, of how many
 
 
+def silent(*_: object) -> None:
+    """Take a note or progress, and show it to nobody."""
+
+
 class Form(Generic[Parameters, Answer]):
     """A function of `api` as its callers see it: called with its arguments, it makes a `Question`."""
 

@@ -30,10 +30,6 @@ if TYPE_CHECKING:
 Note = Callable[[str], None]
 
 
-def silent(*_: object) -> None:
-    """Take a note or progress, and show it to nobody."""
-
-
 @dataclass(frozen=True, slots=True)
 class Options:
     """How fresh an answer is, what it may lack, and who hears of it meanwhile.
@@ -48,9 +44,9 @@ class Options:
     settled: bool = False
     fetch: bool = True
     start: bool = False
-    note: Note = silent
-    progress: api.Progress = silent
-    event: Callable[[Mapping[str, Any]], None] = silent  # parts of an answer before the whole
+    note: Note = api.silent
+    progress: api.Progress = api.silent
+    event: Callable[[Mapping[str, Any]], None] = api.silent  # parts of an answer before the whole
     put: Callable[..., Any] | None = None  # called as put(vault, question, **AskOptions)
 
 

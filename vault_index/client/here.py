@@ -13,7 +13,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from vault_index import api
-from vault_index.client import silent
 from vault_index.edit.add import write
 from vault_index.embed import download
 from vault_index.errors import EmbedderError, IndexStateError, ModelError, WriteError
@@ -172,7 +171,7 @@ def search(
 
     `categories`, `kinds` and `within` narrow as in `Query`. Raises VaultError.
     """
-    up_to_date_or_stale(vault, silent, silent)
+    up_to_date_or_stale(vault, api.silent, api.silent)
     return query.find(vault, text, k, categories, kinds=kinds, within=within)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vault_index import api, client, native
+from vault_index import api, native
 from vault_index.entrypoints.cli import asking, install, options, output
 from vault_index.entrypoints.words import status
 from vault_index.hotpath import index_files
@@ -199,7 +199,7 @@ def index_command(
     if only_floor:
         from vault_index.client import here
 
-        here.fit_floor(asking.vault(), client.silent)
+        here.fit_floor(asking.vault(), api.silent)
         return
     if (vaults or engine) and not publish:
         raise click.UsageError("DIR and --engine go with --publish; --vault names a vault to index")

@@ -124,7 +124,7 @@ class VaultClient:
         self,
         command: api.Question[api.Answer],
         changed: Callable[[api.Answer], list[str]],
-        on_note: Callable[[str], None] = client.silent,
+        on_note: Callable[[str], None] = api.silent,
     ) -> api.Answer:
         """Carry out a command that writes; the disk has the files that `changed` names in its answer.
 
