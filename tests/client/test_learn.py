@@ -90,7 +90,7 @@ def test_use_is_counted_and_is_no_prompt(team: Vault) -> None:
     assert searched.lessons == ["ops/all"], "what is below the floor is not counted"
     assert got.lessons == ["ops/heap-22"]
     assert "heap" not in searched.prompt
-    summed = ask(team, api.learn.status())
+    summed = ask(team, api.learn.status())["used"]
     assert ["ops/heap-22", 1] in summed["most_used"] or len(summed["most_used"]) == 5
     assert summed["never_used"] == 22
 
@@ -102,7 +102,8 @@ def test_what_hooks_may_not_inject_no_agent_finds(team: Vault, own_world: Path) 
     assert "Heap of evil" not in found
     with pytest.raises(VaultError, match="kept from agents"):
         ask(team, api.learn.get(name="evil"))
-    assert ["evil", "Heap of evil"] not in ask(team, api.learn.get(name="evill"))["near"]
+    near = ask(team, api.learn.get(name="evill"))["near"]
+    assert {"id": "evil", "title": "Heap of evil"} not in near
 
     commit(team.root)
     write(own_world / "config.toml", 'trust = "committed-only"\n')
