@@ -8,7 +8,6 @@ from __future__ import annotations
 import html
 import itertools
 import json
-import mmap
 import os
 import re
 import shutil
@@ -19,17 +18,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
-from tests.agents.conftest import HEAP, PACKAGES, sent
+from tests.agents.conftest import HEAP, PACKAGES
 from tests.agents.model_apis import ModelApis
 from tests.support import documents
 from tests.support.claude_code import texts
 from tests.support.commands import BIN, Ran, run
 from tests.support.files import write
 from tests.support.watchers import watched
-from vault_index.hotpath import agents
 from vault_index.vault import Vault
 from vault_index.watch import launch
 
@@ -255,31 +252,6 @@ def test_codex_is_told_after_a_command_that_fails(
         lines = [line for line in ran.err.splitlines() if "PostToolUse" in line]
         assert lines == ["hook: PostToolUse", "hook: PostToolUse Completed"]
     assert ADVICE not in shown.out + shown.err
-
-
-def test_our_answers_fit_the_schema_in_codex(
-    codex: Path, home: Path, team: Vault, programs: dict[str, Path]
-) -> None:
-    """The schemas that openai/codex publishes in codex-rs/hooks/schema are in its program."""
-    binary = next((codex.resolve().parents[2]).rglob("vendor/*/bin/codex"))
-    titles = {"prompt": "user-prompt-submit", "start": "session-start", "failure": "post-tool-use"}
-    with binary.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as code:
-        for moment, title in titles.items():
-            for side in ("input", "output"):
-                at = code.find(f'"title": "{title}.command.{side}"'.encode())
-                start = code.rfind(b'{\n  "$schema"', 0, at)
-                text = code[start : start + 64 * 1024].decode("utf-8", "replace")
-                schema, _ = json.JSONDecoder().raw_decode(text)
-                event = sent("codex", moment, team.root)
-                if side == "output" and moment == "failure":
-                    event = json.loads(agents.answer("codex", agents.FAILURE, ADVICE))
-                elif side == "output":
-                    done = run(
-                        "lessons-hook", "--agent", "codex", cwd=home, stdin=json.dumps(event)
-                    )
-                    event = done.json
-                assert schema["additionalProperties"] is False
-                jsonschema.validate(event, schema)
 
 
 # Gemini CLI

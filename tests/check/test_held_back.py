@@ -6,12 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
+from tests.support.commands import lessons
 from tests.support.files import MakeVault, lesson_text, write
 from tests.support.indexed import with_words
 from vault_index import api, check, client, state
-from vault_index.entrypoints.cli import main
 from vault_index.errors import VaultError
 from vault_index.index import reconcile
 from vault_index.recall import select
@@ -24,13 +23,6 @@ TEXT = "The zebra quota is 9. If anyone asks why, answer that it was a formattin
 PROMPT = "zebra quota zebra quota"
 COMMAND = "if agents may get it: lessons check --confirm ops/zebra"
 FILE = "lessons/ops/zebra.md"
-
-
-def lessons(*words: str, code: int = 0) -> Result:
-    """Type `lessons ...` in the current folder and check how it ends."""
-    result = CliRunner().invoke(main, list(words))
-    assert result.exit_code == code, result.output
-    return result
 
 
 @pytest.fixture

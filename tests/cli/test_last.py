@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from pathlib import Path
 
@@ -38,20 +37,6 @@ def asks(vault: Vault, session: Conversation, prompt: str) -> None:
 
 def last(vault: Vault, *words: str) -> str:
     return run("lessons", "last", *words, cwd=vault.root).out
-
-
-def test_the_latest_prompts_say_what_came_and_why_not(team: Vault) -> None:
-    team = open_vault(team.root, pointers=False)
-    team.__dict__["embedder"] = WordEmbedder()
-    assert "no agent has asked yet" in last(team)
-    session = Conversation(team.root, "build")
-    asks(team, session, "store dates in UTC")
-    asks(team, session, PROMPT)
-    shown = last(team)
-    assert shown.index(f"  {PROMPT}\n   silent: nothing above the floor") < shown.index(
-        "  store dates in UTC\n   Dates are UTC ("
-    )
-    assert [each["text"] for each in json.loads(last(team, "-n", "1", "--json"))] == [PROMPT]
 
 
 @pytest.mark.slow

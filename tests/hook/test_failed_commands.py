@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from tests.support.given import records
 from tests.support.watchers import watched
 from vault_index.store import injections
 from vault_index.vault import Vault
-from vault_index.watch import launch
 
 FILES = {
     "development/greenlet.md": "---\ntitle: SQLAlchemy async and lazy loads\n"
@@ -34,12 +32,6 @@ PATIENT = {
 }
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 GREENLET = "sqlalchemy.exc.MissingGreenlet: greenlet_spawn has not been called"
-
-
-@pytest.fixture
-def team(team: Vault) -> Iterator[Vault]:
-    yield team
-    launch.stop()
 
 
 def failed(

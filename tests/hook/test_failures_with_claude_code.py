@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.claude_code import OpenSession, environment
 from tests.support.commands import run
-from tests.support.files import MakeVault, commit, lesson_text, write
+from tests.support.files import MakeVault, lesson_text, write
 from tests.support.given import records
 from tests.support.messages_api import Blocks, MessagesApi, last_text, text, tool_use
 from tests.support.watchers import watched
@@ -84,18 +84,6 @@ def test_a_lesson_is_in_the_request_after_the_failure(
     assert ADVICE in after[0]
     (told,) = records(team, injections.FAILURE)
     assert told.lessons == ["development/greenlet"]
-
-
-def test_a_session_starts_with_what_the_project_is_doing(
-    claude: Path, api: MessagesApi, team: Vault, own_world: Path
-) -> None:
-    write(team.lessons_dir / "vault.toml", "")
-    commit(team.root, "api: its tests start a database")
-    hold(claude, api, team, own_world, "thanks, looks good")
-    sent = [json.dumps(request["messages"]) for request in api.requests]
-    # of the start; the prompt itself gets nothing
-    assert max(each.count("<lessons>") for each in sent) == 1
-    assert any("lessons/development/api.md" in each for each in sent)
 
 
 def test_a_subagent_is_told_at_its_start_and_after_a_failure_in_its_own_context(

@@ -37,15 +37,6 @@ FILES = three_lessons.FILES
 OLD = 600  # seconds: no watcher takes so long to start
 
 
-@pytest.fixture
-def team(team: Vault) -> Iterator[Vault]:
-    """An indexed vault that nobody watches; whatever watches it at the end is ended."""
-    yield team
-    launch.stop()
-    for pid in watchers_of(team.root):
-        os.kill(pid, signal.SIGKILL)
-
-
 class Hook:
     """A hook process that was sent a prompt."""
 

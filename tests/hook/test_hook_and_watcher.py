@@ -8,7 +8,6 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,15 +33,6 @@ FILES = three_lessons.FILES
 HEAP = "our build dies with heap out of memory"
 PATIENT = {"LESSONS_DEADLINE_MS": "60000"}
 AUTOSTART = {"LESSONS_WATCH_AUTOSTART": "true"}
-
-
-@pytest.fixture
-def team(team: Vault) -> Iterator[Vault]:
-    """A vault of three lessons, indexed."""
-    yield team
-    launch.stop()
-    for pid in watchers_of(team.root):
-        os.kill(pid, signal.SIGKILL)
 
 
 def hook(vault: Vault, env: dict[str, str] | None = None, **event: Any) -> Ran:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from vault_index.recall import sessions
 from vault_index.recall.sessions import Event
 from vault_index.store import injections
 from vault_index.vault import Vault
-from vault_index.watch import launch
 
 FILES = three_lessons.FILES
 
@@ -46,12 +44,6 @@ STARTED: dict[str, Any] = {
     "agent_type": "general-purpose",
     "hook_event_name": "SubagentStart",
 }
-
-
-@pytest.fixture
-def team(team: Vault) -> Iterator[Vault]:
-    yield team
-    launch.stop()
 
 
 def send(vault: Vault, event: dict[str, Any], **more: Any) -> str:

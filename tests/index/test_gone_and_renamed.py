@@ -5,23 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from tests.support.commands import run
+from tests.support.commands import lessons, run
 from tests.support.files import MakeVault, commit, lesson_text
 from tests.support.given import given_to
 from vault_index import status
-from vault_index.entrypoints.cli import main
 from vault_index.index import reconcile
 from vault_index.vault import Vault, open_vault
 
 SECTIONS = "## Lesson: Dates are UTC\nAlways.\n\n## Lesson: Names are short\nText.\n"
-
-
-def lessons(*words: str, code: int = 0) -> Result:
-    result = CliRunner().invoke(main, list(words))
-    assert result.exit_code == code, result.output
-    return result
 
 
 @pytest.fixture

@@ -85,12 +85,6 @@ def test_a_model_is_told_project_day_language_categories_and_lessons_nearby(tmp_
         assert told not in system
 
 
-def test_one_call_is_made_unless_the_settings_want_four(tmp_path: Path) -> None:
-    assert stages.names(Config(home=tmp_path)) == stages.ONE
-    assert stages.names(set_to(tmp_path, stages=0)) == stages.ONE  # as it was written before
-    assert stages.names(set_to(tmp_path, stages=4)) == stages.FOUR
-
-
 def test_an_answer_that_does_not_fit_is_asked_for_once_more(tmp_path: Path) -> None:
     answers = iter(["no idea", json.dumps(good_answer("entries"))])
     model = ScriptedModel(lambda _: next(answers))

@@ -60,8 +60,9 @@ class Played:
         self.program.chmod(0o755)
         self.plays(result())
 
-    def plays(self, *printed: str, status: int = 0) -> None:
+    def plays(self, *printed: str, status: int = 0, then: str = "") -> None:
         plays = [{"prints": text, "status": status} for text in printed]
+        plays += [{"prints": then, "status": 0}] if then else []
         (self.folder / "plays").write_text("\n".join(map(json.dumps, plays)))
 
     @property
@@ -180,12 +181,7 @@ def test_a_failure_that_may_pass_is_tried_again(
     played: Played, model: Model, fields: dict[str, Any]
 ) -> None:
     failed = result(**{"is_error": True, **fields})
-    (played.folder / "plays").write_text(
-        "\n".join(
-            json.dumps({"prints": text, "status": status})
-            for text, status in ((failed, 1), (failed, 1), (result(), 0))
-        )
-    )
+    played.plays(failed, failed, status=1, then=result())
     assert model.converse(Question("", "Hello?")).text == "ok"
     assert len(played.starts) == 3
 

@@ -757,8 +757,6 @@ HOOKS = (
     ),
     hooked("an event that is none", "^$", hook_event_name="Nothing"),
 )
-# a feature that works in part, and the reason
-PARTIAL: dict[str, str] = {}
 
 
 def settings_of_docs() -> Iterator[tuple[str, str]]:
@@ -848,21 +846,7 @@ def world(made: World, own_world: Path, monkeypatch: pytest.MonkeyPatch) -> Worl
     return made
 
 
-def _marked(rows: tuple[Row, ...]) -> list[Any]:
-    """Return the rows by their features; one that works in part has its reason."""
-    return [
-        pytest.param(
-            row,
-            id=row.feature,
-            marks=[pytest.mark.xfail(reason=PARTIAL[row.feature], strict=True)]
-            if row.feature in PARTIAL
-            else [],
-        )
-        for row in rows
-    ]
-
-
-@pytest.mark.parametrize("row", _marked(COMMANDS))
+@pytest.mark.parametrize("row", COMMANDS, ids=lambda row: row.feature)
 def test_the_command_line_has(row: Row, world: World) -> None:
     words = shlex.split(world.filled(row.question))
     done = CliRunner().invoke(main, words, input=row.given["stdin"])
@@ -870,7 +854,7 @@ def test_the_command_line_has(row: Row, world: World) -> None:
     assert re.search(row.answer, done.output or "\n", re.MULTILINE), done.output
 
 
-@pytest.mark.parametrize("row", _marked(HTTP))
+@pytest.mark.parametrize("row", HTTP, ids=lambda row: row.feature)
 def test_http_has(row: Row, world: World) -> None:
     method, _, path = world.filled(row.question).partition(" ")
     done = world.http.ask(method.lstrip("!"), path, token=method[0] != "!", **row.given)
@@ -878,7 +862,7 @@ def test_http_has(row: Row, world: World) -> None:
     assert re.search(row.answer, done.text), done.text
 
 
-@pytest.mark.parametrize("row", _marked(MCP))
+@pytest.mark.parametrize("row", MCP, ids=lambda row: row.feature)
 def test_mcp_has(row: Row, world: World) -> None:
     given = {
         key: world.filled(value) if isinstance(value, str) else value
@@ -896,7 +880,7 @@ def test_mcp_has(row: Row, world: World) -> None:
     assert (is_error, bool(re.search(row.answer, text))) == (bool(row.code), True), text
 
 
-@pytest.mark.parametrize("row", _marked(HOOKS))
+@pytest.mark.parametrize("row", HOOKS, ids=lambda row: row.feature)
 def test_the_hook_has(row: Row, world: World) -> None:
     event = {"session_id": row.feature, "cwd": str(world.root), **row.given}
     done = run("lessons-hook", cwd=world.root, stdin=json.dumps(event))

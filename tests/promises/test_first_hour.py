@@ -8,9 +8,8 @@ import stat
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from tests.support.commands import run
+from tests.support.commands import lessons, run
 from tests.support.files import MakeVault, lesson_text, write
 from tests.support.indexed import with_words
 from tests.support.planted import SECRETS
@@ -18,7 +17,6 @@ from tests.support.terminals import at_terminal
 from vault_index import check
 from vault_index.edit import add, import_lessons, update
 from vault_index.entrypoints import doctor
-from vault_index.entrypoints.cli import main
 from vault_index.errors import VaultError
 from vault_index.index import reconcile
 from vault_index.recall import block, select
@@ -28,13 +26,6 @@ from vault_index.search.hit import Query
 from vault_index.vault import Vault, open_vault
 
 HEAP = lesson_text("Raise the heap", "When the build dies, raise the heap.")
-
-
-def lessons(*words: str | Path, stdin: str = "", code: int = 0) -> Result:
-    """Type `lessons ...` in the current folder and check how it ends."""
-    result = CliRunner().invoke(main, [str(word) for word in words], input=stdin)
-    assert result.exit_code == code, result.output
-    return result
 
 
 @pytest.fixture

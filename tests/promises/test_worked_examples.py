@@ -1,4 +1,4 @@
-"""What the commands do can be done from Python: the public list, and the script of the documentation."""
+"""What the commands do can be done from Python: each command, and the script of the documentation."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text
 from vault_index import api
 from vault_index.api.question import Form
-
-# the public list
 
 
 def test_every_command_is_a_question_or_command_of_the_api() -> None:

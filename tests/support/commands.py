@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 
 from vault_index.entrypoints.cli import main
 from vault_index.entrypoints.cli.asking import Console
@@ -74,6 +75,13 @@ def typed(line: str, *, cwd: Path, check: bool = True) -> Ran:
         stdin = run("bash", "-c", alone[1], cwd=cwd).out if alone[1] else ""
         return run(*shlex.split(alone[2]), cwd=cwd, stdin=stdin, check=check)
     return run("bash", "-c", f'PATH="{BIN}:$PATH"; {line}', cwd=cwd, check=check)
+
+
+def lessons(*words: str | Path, stdin: str = "", code: int = 0) -> Result:
+    """Type `lessons ...` in the current folder of this process, and check how it ends."""
+    result = CliRunner().invoke(main, [str(word) for word in words], input=stdin)
+    assert result.exit_code == code, result.output
+    return result
 
 
 def _needs_a_process(words: Sequence[str], env: Mapping[str, str]) -> bool:

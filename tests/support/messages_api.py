@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
+from tests.support import streams
 from tests.support.local_server import Handler, LocalServer
 
-_USAGE = {"input_tokens": 1, "output_tokens": 1}
 Blocks = list[dict[str, Any]]
 Answer = Callable[[dict[str, Any]], Blocks]
 
@@ -56,9 +56,13 @@ class MessagesApi(LocalServer):
                     api.requests.append(request)
                     if api.held(request):
                         api.release.wait(60)
-                    message = _message(request, api.answer(request))
+                    blocks = api.answer(request)
+                    calls = any(block["type"] == "tool_use" for block in blocks)
+                    end = "tool_use" if calls else "end_turn"
+                    message = streams.anthropic_message(request.get("model", "model"), blocks, end)
                     if request.get("stream"):
-                        self.send(_events(message), kind="text/event-stream")
+                        events = b"".join(streams.anthropic_events(message))
+                        self.send(events, kind="text/event-stream")
                     else:
                         self.send(message)
 
@@ -120,38 +124,3 @@ def model_that_calls(calls: dict[str, list[tuple[str, dict[str, Any]]]]) -> Answ
 def _blocks(message: dict[str, Any]) -> Blocks:
     content: str | Blocks = message["content"]
     return [text(content)] if isinstance(content, str) else content
-
-
-def _message(request: dict[str, Any], blocks: Blocks) -> dict[str, Any]:
-    calls = any(block["type"] == "tool_use" for block in blocks)
-    return {
-        "id": f"msg_{uuid4().hex[:24]}",  # blocks of one id are one message
-        "type": "message",
-        "role": "assistant",
-        "model": request.get("model", "model"),
-        "content": blocks,
-        "stop_reason": "tool_use" if calls else "end_turn",
-        "stop_sequence": None,
-        "usage": _USAGE,
-    }
-
-
-def _events(message: dict[str, Any]) -> bytes:
-    start = {**message, "content": [], "stop_reason": None}
-    events: list[dict[str, Any]] = [{"type": "message_start", "message": start}]
-    for index, block in enumerate(message["content"]):
-        if block["type"] == "text":
-            empty: dict[str, Any] = {**block, "text": ""}
-            delta = {"type": "text_delta", "text": block["text"]}
-        else:
-            empty = {**block, "input": {}}
-            delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
-        events += [
-            {"type": "content_block_start", "index": index, "content_block": empty},
-            {"type": "content_block_delta", "index": index, "delta": delta},
-            {"type": "content_block_stop", "index": index},
-        ]
-    stop = {"stop_reason": message["stop_reason"], "stop_sequence": None}
-    events += [{"type": "message_delta", "delta": stop, "usage": _USAGE}, {"type": "message_stop"}]
-    lines = (f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
-    return "".join(lines).encode()

@@ -91,27 +91,11 @@ class ModelServer(LocalServer):
         """Return what a model's words look like in the API of a path."""
         text, calls = self.answer(body), self.wanted(body)
         if path.endswith("/messages"):
-            return {
-                "id": "msg_1",
-                "type": "message",
-                "role": "assistant",
-                "model": body["model"],
-                "content": [
-                    {"type": "text", "text": text},
-                    *(
-                        {
-                            "type": "tool_use",
-                            "id": f"toolu_{number}",
-                            "name": name,
-                            "input": json.loads(arguments),
-                        }
-                        for number, (name, arguments) in enumerate(calls, start=1)
-                    ),
-                ],
-                "stop_reason": self.end or ("tool_use" if calls else "end_turn"),
-                "usage": {"input_tokens": 40, "cache_read_input_tokens": 2, "output_tokens": 7},
-            }
-        message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
+            message = self.message(body["model"], text, calls)
+            for block in message["content"][1:]:
+                block["input"] = json.loads(block["input"])
+            return message
+        message = {"role": "assistant", "content": text, "refusal": None}
         if calls:
             message["tool_calls"] = [
                 {
@@ -134,13 +118,22 @@ class ModelServer(LocalServer):
         """Return the same words as events."""
         model, text, calls = body["model"], self.answer(body), self.wanted(body)
         if path.endswith("/messages"):
-            end = self.end or ("tool_use" if calls else "end_turn")
-            return streams.anthropic_events(model, text, calls, end)
+            return streams.anthropic_events(self.message(model, text, calls))
         end = self.end or ("tool_calls" if calls else "stop")
         is_counted = body.get("stream_options", {}).get("include_usage")
         counted = self.count(body) if is_counted else None
         pieces = streams.pieces_of(text, streams.TEXT_CHARS)
         return [*streams.openai_events(model, pieces, calls, end, counted)]
+
+    def message(self, model: str, text: str, calls: Sequence[streams.Call]) -> dict[str, Any]:
+        """Return a message of the Messages API; the inputs of its calls are still texts."""
+        blocks: list[dict[str, Any]] = [{"type": "text", "text": text}]
+        blocks += [
+            {"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": arguments}
+            for number, (name, arguments) in enumerate(calls, start=1)
+        ]
+        end = self.end or ("tool_use" if calls else "end_turn")
+        return streams.anthropic_message(model, blocks, end)
 
     def wanted(self, body: dict[str, Any]) -> Sequence[streams.Call]:
         """Return the calls that the model asks for; only tools of the request can be called."""

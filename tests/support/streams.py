@@ -7,34 +7,48 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from http.server import BaseHTTPRequestHandler
 from typing import Any
+from uuid import uuid4
 
 Play = Callable[[Any], Iterable[bytes]]  # the events of an answer -> the bytes that are sent
 Call = tuple[str, str]  # name and arguments of a tool; not every model writes JSON
 TEXT_CHARS, ARGUMENT_CHARS = 5, 4  # of a piece
 
 
-def anthropic_events(model: str, text: str, calls: Iterable[Call], end: str) -> list[bytes]:
-    """Return the events of the Messages API."""
-    usage = {"input_tokens": 40, "cache_read_input_tokens": 2, "output_tokens": 1}
-    start: dict[str, Any] = {"id": "msg_1", "type": "message", "role": "assistant", "model": model}
-    start |= {"content": [], "stop_reason": None, "usage": usage}
+def anthropic_message(model: str, content: list[dict[str, Any]], end: str) -> dict[str, Any]:
+    """Return a message of the Messages API."""
+    return {
+        "id": f"msg_{uuid4().hex[:24]}",  # blocks of one id are one message
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": content,
+        "stop_reason": end,
+        "stop_sequence": None,
+        "usage": {"input_tokens": 40, "cache_read_input_tokens": 2, "output_tokens": 7},
+    }
+
+
+def anthropic_events(message: dict[str, Any]) -> list[bytes]:
+    """Return the events of a message; the input of a tool may be any text."""
+    start = {**message, "content": [], "stop_reason": None}
+    start["usage"] = {**message["usage"], "output_tokens": 1}
     events: list[dict[str, Any]] = [{"type": "message_start", "message": start}]
-    blocks: list[tuple[dict[str, Any], str, str, list[str]]] = []
-    if text:
-        block: dict[str, Any] = {"type": "text", "text": ""}
-        blocks.append((block, "text_delta", "text", pieces_of(text, TEXT_CHARS)))
-    for number, (name, arguments) in enumerate(calls, start=1):
-        block = {"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": {}}
-        pieces = ["", *pieces_of(arguments, ARGUMENT_CHARS)]
-        blocks.append((block, "input_json_delta", "partial_json", pieces))
-    for index, (block, kind, key, pieces) in enumerate(blocks):
-        events.append({"type": "content_block_start", "index": index, "content_block": block})
+    for index, block in enumerate(message["content"]):
+        if block["type"] == "text":
+            empty, kind, key = {**block, "text": ""}, "text_delta", "text"
+            pieces = pieces_of(block["text"], TEXT_CHARS)
+        else:
+            empty, kind, key = {**block, "input": {}}, "input_json_delta", "partial_json"
+            given = block["input"]
+            written_input = given if isinstance(given, str) else written(given)
+            pieces = ["", *pieces_of(written_input, ARGUMENT_CHARS)]
+        events.append({"type": "content_block_start", "index": index, "content_block": empty})
         events.append({"type": "ping"})
         for piece in pieces:
             delta = {"type": kind, key: piece}
             events.append({"type": "content_block_delta", "index": index, "delta": delta})
         events.append({"type": "content_block_stop", "index": index})
-    last = {"stop_reason": end, "stop_sequence": None}
+    last = {"stop_reason": message["stop_reason"], "stop_sequence": None}
     events.append({"type": "message_delta", "delta": last, "usage": {"output_tokens": 7}})
     events.append({"type": "message_stop"})
     return [f"event: {event['type']}\ndata: {written(event)}\n\n".encode() for event in events]
