@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, lesson_text, write
+from tests.support.indexed import with_words
 from tests.support.places import TESTS
 from vault_index.edit import import_lessons
 from vault_index.errors import WriteError
@@ -42,8 +43,8 @@ def files_of(vault: Vault) -> dict[str, bytes]:
 
 
 @pytest.fixture
-def vault(make_vault: MakeVault, with_model: Path) -> Vault:
-    return make_vault(indexed=True)
+def vault(make_vault: MakeVault) -> Vault:
+    return make_vault(words=True, indexed=True)
 
 
 @pytest.mark.slow
@@ -131,7 +132,6 @@ def test_an_update_finds_a_file_that_was_moved_and_leaves_what_git_does_not_have
     assert parse.parse_file(file.read_bytes(), new)[0].categories == ("ai/basics",)
 
 
-@pytest.mark.slow
 def test_near_duplicates_are_left_out_with_the_reason(vault: Vault) -> None:
     write(vault.lessons_dir / "devops/heap.md", lesson_text("Heap in the CI", HEAP))
     reconcile.sync(vault)
