@@ -9,7 +9,6 @@ import pytest
 
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, lesson_text, write
-from tests.support.indexed import with_words
 from tests.support.places import TESTS
 from vault_index.edit import import_lessons
 from vault_index.errors import WriteError

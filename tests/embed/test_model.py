@@ -126,6 +126,7 @@ def test_offline_is_full_text_and_not_tried_again_within_the_hour(
     assert "lessons model fetch" in second.err
 
 
+@pytest.mark.slow
 def test_vectors(with_model: Path) -> None:
     embedder = MiniLM(download.folder(with_model))
     texts = ["git undo the last commit", "how to revert a commit", "a recipe for lentil soup", ""]

@@ -87,6 +87,7 @@ def test_what_it_is_like_nothing_stays_uncategorized_and_says_why(
     assert shown.startswith("uncategorized: Pea soup\n")
 
 
+@pytest.mark.slow
 def test_a_phrase_decides_before_likeness(make_vault: MakeVault, with_model: Path) -> None:
     vault = filed_vault(make_vault)
     write(vault.lessons_dir / "vault.toml", '[keywords]\n"heron" = "payments/ledger"\n')
