@@ -45,8 +45,8 @@ def add_lesson(
     fires_on_error: Sequence[str] = (),
     confidence: int | None = None,
     commit: bool = False,
-) -> str:
-    """Put a lesson into the vault and return its absolute path: see `add.write`.
+) -> Changed:
+    """Put a lesson into the vault: see `add.write`.
 
     `text` is markdown with or without frontmatter. With `commit` the file is committed, alone. Another
     lesson of the same title is noted.
@@ -68,7 +68,7 @@ def add_lesson(
             is_other = each.path != str(written.relative_to(vault.root))
             if is_other and each.title.casefold() == made:
                 caller.note(f"note: {each.path} has this title, too: add to that one instead?")
-    return str(written)
+    return Changed(parse.id_of(str(written.relative_to(vault.lessons_dir))), str(written))
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,11 +91,11 @@ def _write(data: bytes, as_json: bool, **head: Any) -> None:
     vault = asking.vault()
     text = data.decode("utf-8", "surrogateescape")
     asking.note_new_categories(head["categories"])
-    path = Path(asking.ask(api.edit.add_lesson(text=text, **head)))
+    path = asking.ask(api.edit.add_lesson(text=text, **head)).path
     if as_json:
-        output.json(asking.entry(str(path)))
+        output.json(asking.entry(path))
     else:
-        output.say(from_here(path, vault.root))
+        output.say(from_here(Path(path), vault.root))
 
 
 _TEMPLATE = """\

@@ -188,7 +188,7 @@ def update(client: Client, id: str, body: UpdateBody) -> Written:
     categories = _required(client, id)
     source = values.pop("source_file", None)
     command = api.edit.update_lesson(name=id, source=source, **values)
-    client.change(command, lambda changed: [changed.path])
+    client.change(command)
     if body.categories is not None:
         categories = _filed(client, [id]).get(id, [])
     return Written(id, categories, "updated")
@@ -206,7 +206,7 @@ class Deleted:
 def delete(client: Client, id: str) -> Deleted:
     """Delete a lesson: its file, or its section of one. Git keeps what was committed."""
     _required(client, id)
-    client.change(api.edit.delete_lesson(name=id), lambda changed: [changed.path])
+    client.change(api.edit.delete_lesson(name=id))
     return Deleted(id)
 
 
@@ -215,7 +215,7 @@ def _put(client: VaultClient, bodies: Iterable[IngestBody], *, only_new: bool = 
         Item(body.text, body.id or "", body.categories or (), body.source_file or "")
         for body in bodies
     ]
-    return client.change(api.edit.ingest(items=items, only_new=only_new), lambda _: [])
+    return client.change(api.edit.ingest(items=items, only_new=only_new))
 
 
 def _classified(client: VaultClient, every: Sequence[Put]) -> list[Written]:

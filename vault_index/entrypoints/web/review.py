@@ -13,7 +13,6 @@ from fastapi import APIRouter, Body, Depends, Query
 from fastapi.responses import HTMLResponse
 
 from vault_index import api
-from vault_index.api.proposal import Accepted, Merged
 from vault_index.entrypoints.web.fields import Text
 from vault_index.entrypoints.web.lessons import one_at_a_time
 from vault_index.entrypoints.web.markdown import html_of
@@ -74,7 +73,7 @@ def accept(
 ) -> Decided:
     """Make a proposal a lesson, or change the lesson that it changes."""
     command = api.proposal.accept(id=id, category=category.strip(), commit=commit)
-    return _decided(client, command, lambda done: f"accepted: {done.path}", _written)
+    return _decided(client, command, lambda done: f"accepted: {done.path}")
 
 
 @decisions.post("/edit")
@@ -90,7 +89,7 @@ def merge(
 ) -> Decided:
     """Add a proposal to the end of a lesson, of which this page showed what was `seen`."""
     command = api.proposal.merge(id=id, into=into, seen=seen, commit=commit, write=True)
-    return _decided(client, command, lambda done: f"merged: {done.path}", _written)
+    return _decided(client, command, lambda done: f"merged: {done.path}")
 
 
 @decisions.post("/reject")
@@ -103,15 +102,10 @@ def reject(client: Client, id: BodyText) -> Decided:
 routes.include_router(decisions)
 
 
-def _written(done: Accepted | Merged) -> list[str]:
-    return [done.path]
-
-
 def _decided(
     client: VaultClient,
     command: api.Question[api.Answer],
     said: Callable[[api.Answer], str],
-    written: Callable[[api.Answer], list[str]] = lambda _: [],
 ) -> Decided:
     """Carry out a decision; return the line about it, and its notes. Raises Refusal.
 
@@ -121,5 +115,5 @@ def _decided(
     if command.values["id"] not in {each.id for each in waiting}:
         raise Refusal(409, "this proposal was decided elsewhere meanwhile", "choose the next")
     notes: list[str] = []
-    answer = client.change(command, written, notes.append)
+    answer = client.change(command, notes.append)
     return Decided(said(answer), [client.shown_error(note) for note in notes])

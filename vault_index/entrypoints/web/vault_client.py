@@ -123,10 +123,9 @@ class VaultClient:
     def change(
         self,
         command: api.Question[api.Answer],
-        changed: Callable[[api.Answer], list[str]],
         on_note: Callable[[str], None] = api.silent,
     ) -> api.Answer:
-        """Carry out a command that writes; the disk has the files that `changed` names in its answer.
+        """Carry out a command that writes; the disk has the file at the `path` of its answer.
 
         Raises Refusal.
         """
@@ -134,7 +133,7 @@ class VaultClient:
             try:
                 options = client.Options(start=True, note=on_note)
                 answer = client.ask(self._opened(), command, options)
-                for path in changed(answer):
+                if path := getattr(answer, "path", ""):
                     files.make_durable(self.root / path, within=self.root)
             finally:
                 self._writes += 1

@@ -17,7 +17,7 @@ from vault_index.entrypoints.web.lessons import PRIVATE, FileText, one_at_a_time
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.render import address_with, fragment, page
 from vault_index.entrypoints.web.vault_client import Client
-from vault_index.lesson.parse import TYPES, id_of
+from vault_index.lesson.parse import TYPES
 
 TEXTS = ("title", "text", "type")  # of a new lesson
 LISTS = ("categories", "tags", "fires_on", "silent_on", "fires_on_error", "applies_to")
@@ -75,7 +75,6 @@ def write(client: Client, body: FormBody) -> dict[str, str]:
         raise Refusal(422, "a lesson needs a title", "type one")
     if body.id:
         command = api.edit.update_lesson(name=body.id, seen=body.seen, **values)
-        return {"id": client.change(command, lambda changed: [changed.path]).id}
+        return {"id": client.change(command).id}
     values["confidence"] = body.confidence or None
-    path = client.change(api.edit.add_lesson(**values), lambda path: [path])
-    return {"id": id_of(path.removeprefix(f"{client.root}/").partition("/")[2])}
+    return {"id": client.change(api.edit.add_lesson(**values)).id}
