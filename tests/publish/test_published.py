@@ -369,11 +369,11 @@ def test_a_killed_publisher_leaves_a_table_that_the_next_completes(
     tmp_path: Path, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     uri = at(store, monkeypatch, "killed")
-    vault = vault_at(tmp_path / "ci", texts(400), uri)
+    vault = vault_at(tmp_path / "ci", texts(200), uri)
     reconcile.sync(vault)
     code = (
         "import sys; from pathlib import Path; from tests.publish import test_published as t;"
-        "from vault_index.publish import vectors; vectors.ROWS = 20;"
+        "from vault_index.publish import vectors; vectors.ROWS = 10;"
         "v = t.vault_at(Path(sys.argv[1]), {}, sys.argv[2]);"
         "t.publish_all(v, lambda done, of: print(done, flush=True))"
     )
@@ -392,9 +392,9 @@ def test_a_killed_publisher_leaves_a_table_that_the_next_completes(
         process.stdout.close()
     publish_all(vault)
     shared = SharedVectors(uri, f"words {RECIPE}", 64, tmp_path)
-    assert shared.count() == 400
-    stats = reconcile.sync(vault_at(tmp_path / "laptop", texts(400), uri))
-    assert (stats.taken, stats.embedded, stats.shared) == (400, 0, "")
+    assert shared.count() == 200
+    stats = reconcile.sync(vault_at(tmp_path / "laptop", texts(200), uri))
+    assert (stats.taken, stats.embedded, stats.shared) == (200, 0, "")
 
 
 @pytest.mark.slow
@@ -467,7 +467,7 @@ def test_servers_answer_from_a_published_index_while_a_publisher_writes(
             text=True,
             env={**os.environ, **env},
         )
-        for _ in range(3)
+        for _ in range(2)
     ]
 
     def texts_for(address: str, prompt: str) -> str:
