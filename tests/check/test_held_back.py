@@ -26,11 +26,10 @@ FILE = "lessons/ops/zebra.md"
 
 
 @pytest.fixture
-def team(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
+def team(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch, text_only: None) -> Vault:
     """A vault with a lesson that is held back, which is the current folder; it needs no model."""
     vault = make_vault({"ops/zebra.md": lesson_text("Zebra quota", TEXT)})
     monkeypatch.chdir(vault.root)
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
     vault = open_vault(vault.root, floor=0.2)
     with_words(vault)
     reconcile.sync(vault)

@@ -17,9 +17,8 @@ KEYS |= {"concepts", "files", "uuids", "score"}
 
 
 @pytest.fixture
-def shop(tmp_path: Path, own_world: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def shop(tmp_path: Path, own_world: Path, text_only: None) -> Path:
     """A project with two sessions that an agent has kept; nothing is taken in yet."""
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
     folder = tmp_path / "shop"
     folder.mkdir()
     about_redirects(folder)

@@ -41,8 +41,7 @@ def assert_fits(said: str, columns: int) -> None:
 
 
 @pytest.fixture
-def team(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+def team(make_vault: MakeVault, text_only: None) -> Vault:
     deploy = "Staging deploys need the VPN"
     files = {
         "devops/deployment/staging-deploys-need-the-vpn.md": lesson_text(deploy, "Set VPN=1."),

@@ -37,10 +37,7 @@ FILES = {
 
 
 @pytest.fixture
-def team(
-    make_vault: MakeVault, own_world: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Vault]:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+def team(make_vault: MakeVault, own_world: Path, text_only: None) -> Iterator[Vault]:
     vault = make_vault(FILES)
     write(vault.lessons_dir / "vault.toml", "session_sources = []\n")
     run("lessons", "index", cwd=vault.root)

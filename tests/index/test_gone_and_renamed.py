@@ -17,11 +17,10 @@ SECTIONS = "## Lesson: Dates are UTC\nAlways.\n\n## Lesson: Names are short\nTex
 
 
 @pytest.fixture
-def team(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
+def team(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch, text_only: None) -> Vault:
     files = {"ops/heap.md": lesson_text("Raise the heap", "To 4 GB."), "dev/all.md": SECTIONS}
     vault = make_vault(files)
     monkeypatch.chdir(vault.root)
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
     commit(vault.root, "first")
     return open_vault(vault.root)
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
 
 from tests.support.commands import run
 from tests.support.conversations import Conversation
-from tests.support.files import write
+from tests.support.files import commit, write
 from vault_index import config
 from vault_index.edit import init
 from vault_index.journal import capture
@@ -24,17 +22,6 @@ def a_project(folder: Path, files: Mapping[str, str] | None = None) -> Path:
     run("git", "init", "-q", "-b", "main", cwd=folder)
     commit(folder, "Begin")
     return folder
-
-
-def commit(folder: Path, message: str, at: datetime | None = None) -> None:
-    """Commit all that there is, now or at a time."""
-    when = {"GIT_COMMITTER_DATE": at.isoformat()} if at else {}
-    run("git", "add", "-A", cwd=folder)
-    run(
-        *("git", "commit", "-q", "--allow-empty", "-m", message),
-        cwd=folder,
-        env={**os.environ, **when},
-    )
 
 
 def a_vault(project: Path) -> Vault:

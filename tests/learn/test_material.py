@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.learn.projects import a_project, a_vault, commit, taken
+from tests.learn.projects import a_project, a_vault, taken
 from tests.support.commands import run
 from tests.support.conversations import Conversation, about_redirects, about_retries
-from tests.support.files import write
+from tests.support.files import commit, write
 from vault_index.config import load
 from vault_index.errors import VaultError
 from vault_index.journal import forget

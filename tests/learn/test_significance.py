@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.learn.projects import a_project, commit
+from tests.learn.projects import a_project
 from tests.support.commands import run
-from tests.support.files import write
+from tests.support.files import commit, write
 from vault_index.learn import gather, significance
 from vault_index.learn.material import Material
 from vault_index.transcripts.moments import EDIT, FAILED, PERSON, RAN, REFUSED, Moment

@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 from tests.support.commands import run
 from tests.support.files import MakeVault, write
 from vault_index import api, client
-from vault_index.index import reconcile
 from vault_index.lesson import edits
 from vault_index.lesson.parse import parse_file
-from vault_index.search import query
 from vault_index.vault import Vault, open_vault
 
 NOTES = """\
@@ -118,15 +116,3 @@ def test_an_update_of_a_section_leaves_the_others(team: Vault) -> None:
     assert sections(notes(team))["cache-packages"] == before
     client.ask(team, api.edit.update_lesson(name="inbox/notes#redis-loses-keys", tags=[]))
     assert sections(notes(team))["redis-loses-keys"].tags == ()
-
-
-@pytest.mark.slow
-def test_a_taught_prompt_is_the_sections_own(team: Vault) -> None:
-    told = ("lessons", "teach", "where did the redis keys go", "--fires")
-    run(*told, "inbox/notes#redis-loses-keys", cwd=team.root)
-    found = sections(notes(team))
-    assert "where did the redis keys go" in found["redis-loses-keys"].fires_on
-    assert found["cache-packages"].fires_on == ("what is in these notes",)
-    reconcile.sync(team)
-    hit = query.find(team, "where did the redis keys go")[0]
-    assert (hit.lesson_id, hit.taught > 0) == ("inbox/notes#redis-loses-keys", True)

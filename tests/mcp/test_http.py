@@ -27,8 +27,7 @@ LIST = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}'
 
 
 @pytest.fixture
-def folder(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+def folder(make_vault: MakeVault, text_only: None) -> Path:
     return make_vault(FILES).root
 
 

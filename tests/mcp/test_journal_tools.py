@@ -22,9 +22,8 @@ NAMES = ["search_journal"]
 
 
 @pytest.fixture
-def shop(tmp_path: Path, own_world: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def shop(tmp_path: Path, own_world: Path, text_only: None) -> Path:
     """A project without a vault, and two sessions of it in the journal."""
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
     folder = tmp_path / "shop"
     folder.mkdir()
     about_redirects(folder)

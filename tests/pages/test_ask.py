@@ -61,6 +61,13 @@ def served(tmp_path_factory: pytest.TempPathFactory, chat: ChatServer) -> Iterat
         yield server
 
 
+@pytest.fixture
+def page(browser: Browser, served: Serving) -> Iterator[Page]:
+    """The page that asks, visited with the key."""
+    with visiting(browser, served) as visit:
+        yield visit.go("/ask")
+
+
 def ask(page: Page, question: str, *, until: str = "Answered, with 1 source") -> None:
     """Type a question, send it with Enter, and wait for the end of its answer."""
     page.get_by_label("Your question").fill(question)
@@ -68,124 +75,106 @@ def ask(page: Page, question: str, *, until: str = "Answered, with 1 source") ->
     page.get_by_role("status").get_by_text(until).first.wait_for()
 
 
-def test_a_conversation_is_read_by_anybody(
-    browser: Browser, served: Serving, chat: ChatServer, axe: str
-) -> None:
-    with visiting(browser, served) as visit:
-        page = visit.go("/ask")
-        page.get_by_text("openai:scripted answers").wait_for()
-        ask(page, ASKED)
-        chat.words = lambda _: ["Undo it [1]", "[2]."]
-        ask(page, "undo a staging deploy", until="Answered, with 2 sources")
-        for citation in page.locator(".exchange").last.locator(".cite").all():
-            citation.click()
-        nothing_is_in_the_way(page, axe, "ask-conversation")
+def test_a_conversation_is_read_by_anybody(page: Page, chat: ChatServer, axe: str) -> None:
+    page.get_by_text("openai:scripted answers").wait_for()
+    ask(page, ASKED)
+    chat.words = lambda _: ["Undo it [1]", "[2]."]
+    ask(page, "undo a staging deploy", until="Answered, with 2 sources")
+    for citation in page.locator(".exchange").last.locator(".cite").all():
+        citation.click()
+    nothing_is_in_the_way(page, axe, "ask-conversation")
 
 
 def test_an_answer_is_seen_as_it_is_written_and_harmless_at_its_end(
-    browser: Browser, served: Serving, chat: ChatServer
+    page: Page, chat: ChatServer
 ) -> None:
     chat.release.clear()
-    with visiting(browser, served) as visit:
-        page = visit.go("/ask")
-        page.get_by_label("Your question").fill("how do we")
-        page.keyboard.press("Shift+Enter")
-        page.keyboard.type("roll back a staging deploy?")
-        page.keyboard.press("Enter")
-        written = page.locator(".written", has_text=f"[1], not {EVIL}")
-        written.wait_for()  # as text, and the model has not ended
-        assert page.get_by_role("button", name="Stop").is_visible()
-        chat.release.set()
-        answer = page.locator(".exchange .text")
-        answer.wait_for()
-        assert answer.locator("strong").inner_text() == "make rollback"
-        assert "99" not in answer.inner_text()
-        assert EVIL in answer.inner_text()
-        assert page.locator(".exchange img, .exchange script").count() == 0
-        assert answer.locator("a").count() == 0
-        assert page.title() == "Ask · team"
-        # a citation opens its source; code is no citation
-        assert answer.get_by_role("button").all_inner_texts() == ["[1]", "[1]"]
-        source = page.locator(".exchange details")
-        assert source.get_attribute("open") is None
-        answer.get_by_role("button").first.press("Enter")
-        assert source.get_attribute("open") is not None
-        assert source.get_by_text("lessons/devops/rollback.md:").is_visible()
-        assert source.get_by_role("link").all_inner_texts() == ["Open the lesson", "example.com"]
-        assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
+    page.get_by_label("Your question").fill("how do we")
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.type("roll back a staging deploy?")
+    page.keyboard.press("Enter")
+    written = page.locator(".written", has_text=f"[1], not {EVIL}")
+    written.wait_for()  # as text, and the model has not ended
+    assert page.get_by_role("button", name="Stop").is_visible()
+    chat.release.set()
+    answer = page.locator(".exchange .text")
+    answer.wait_for()
+    assert answer.locator("strong").inner_text() == "make rollback"
+    assert "99" not in answer.inner_text()
+    assert EVIL in answer.inner_text()
+    assert page.locator(".exchange img, .exchange script").count() == 0
+    assert answer.locator("a").count() == 0
+    assert page.title() == "Ask · team"
+    # a citation opens its source; code is no citation
+    assert answer.get_by_role("button").all_inner_texts() == ["[1]", "[1]"]
+    source = page.locator(".exchange details")
+    assert source.get_attribute("open") is None
+    answer.get_by_role("button").first.press("Enter")
+    assert source.get_attribute("open") is not None
+    assert source.get_by_text("lessons/devops/rollback.md:").is_visible()
+    assert source.get_by_role("link").all_inner_texts() == ["Open the lesson", "example.com"]
+    assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
 
 
 def test_what_is_suggested_comes_from_lessons_and_waits_for_its_reader(
-    browser: Browser, served: Serving, chat: ChatServer
+    page: Page, chat: ChatServer
 ) -> None:
-    with visiting(browser, served) as visit:
-        page = visit.go("/ask")
-        page.get_by_role("button", name=ASKED).wait_for()
-        shown = page.locator("#suggested").inner_text()
-        assert "Heap of the build?" in shown
-        assert "The key" not in shown  # hooks leave it out, too
-        page.get_by_role("button", name=ASKED).click()
-        assert page.get_by_label("Your question").input_value() == ASKED
-        assert chat.chats == []
+    page.get_by_role("button", name=ASKED).wait_for()
+    shown = page.locator("#suggested").inner_text()
+    assert "Heap of the build?" in shown
+    assert "The key" not in shown  # hooks leave it out, too
+    page.get_by_role("button", name=ASKED).click()
+    assert page.get_by_label("Your question").input_value() == ASKED
+    assert chat.chats == []
 
 
-def test_conversations_stay_in_the_browser_and_can_be_deleted(
-    browser: Browser, served: Serving, chat: ChatServer
-) -> None:
-    with visiting(browser, served) as visit:
-        page = visit.go("/ask")
-        ask(page, ASKED)
-        ask(page, AGAIN)
-        said = [message["content"] for message in chat.chats[-1]["messages"]]
-        assert ASKED in said  # the server was told which conversation goes on
-        page.get_by_role("button", name="New").click()
-        assert page.locator(".exchange").count() == 0
-        ask(page, "raise the heap out of memory")
-        page.reload(wait_until="networkidle")
-        assert page.locator("#conversations button").all_inner_texts() == [
-            "raise the heap out of memory",
-            ASKED,
-        ]
-        page.locator("#conversations").get_by_role("button", name=ASKED).click()
-        assert page.locator(".exchange h2").all_inner_texts() == [ASKED, AGAIN]
-        page.get_by_role("button", name="Delete").click()
-        assert page.locator("#conversations button").all_inner_texts() == [
-            "raise the heap out of memory"
-        ]
+def test_conversations_stay_in_the_browser_and_can_be_deleted(page: Page, chat: ChatServer) -> None:
+    ask(page, ASKED)
+    ask(page, AGAIN)
+    said = [message["content"] for message in chat.chats[-1]["messages"]]
+    assert ASKED in said  # the server was told which conversation goes on
+    page.get_by_role("button", name="New").click()
+    assert page.locator(".exchange").count() == 0
+    ask(page, "raise the heap out of memory")
+    page.reload(wait_until="networkidle")
+    assert page.locator("#conversations button").all_inner_texts() == [
+        "raise the heap out of memory",
+        ASKED,
+    ]
+    page.locator("#conversations").get_by_role("button", name=ASKED).click()
+    assert page.locator(".exchange h2").all_inner_texts() == [ASKED, AGAIN]
+    page.get_by_role("button", name="Delete").click()
+    assert page.locator("#conversations button").all_inner_texts() == [
+        "raise the heap out of memory"
+    ]
 
 
-def test_stop_ends_the_model_and_keeps_what_it_wrote(
-    browser: Browser, served: Serving, chat: ChatServer
-) -> None:
+def test_stop_ends_the_model_and_keeps_what_it_wrote(page: Page, chat: ChatServer) -> None:
     def endless() -> Iterator[str]:
         while not chat.is_left.wait(0.02):
             yield "word "
 
     chat.words = lambda _: endless()
-    with visiting(browser, served) as visit:
-        page = visit.go("/ask")
-        page.get_by_label("Your question").fill(ASKED)
-        page.get_by_role("button", name="Ask Enter").click()
-        page.locator(".written", has_text="word word").wait_for()
-        page.get_by_role("button", name="Stop").click()
-        page.get_by_text("Stopped.").wait_for()
-        assert "word word" in page.locator(".exchange").inner_text()
-        assert chat.is_left.wait(60)
+    page.get_by_label("Your question").fill(ASKED)
+    page.get_by_role("button", name="Ask Enter").click()
+    page.locator(".written", has_text="word word").wait_for()
+    page.get_by_role("button", name="Stop").click()
+    page.get_by_text("Stopped.").wait_for()
+    assert "word word" in page.locator(".exchange").inner_text()
+    assert chat.is_left.wait(60)
 
 
 def test_a_model_that_fails_and_a_question_that_the_vault_does_not_answer(
-    browser: Browser, served: Serving, chat: ChatServer
+    page: Page, chat: ChatServer
 ) -> None:
-    with visiting(browser, served) as visit:
-        page = visit.go("/ask")
-        ask(page, "zzz qqq", until="Done")
-        assert "The vault does not know" in page.locator(".exchange").inner_text()
-        chat.status = 400
-        ask(page, ASKED, until="Done")
-        trouble = page.locator(".trouble").inner_text()
-        assert trouble.startswith("openai:scripted failed:")
-        assert "Try: " in trouble
-        assert page.locator("details[open]").first.inner_text().count("make rollback") == 1
+    ask(page, "zzz qqq", until="Done")
+    assert "The vault does not know" in page.locator(".exchange").inner_text()
+    chat.status = 400
+    ask(page, ASKED, until="Done")
+    trouble = page.locator(".trouble").inner_text()
+    assert trouble.startswith("openai:scripted failed:")
+    assert "Try: " in trouble
+    assert page.locator("details[open]").first.inner_text().count("make rollback") == 1
 
 
 def test_without_a_model_the_sentences_are_set_off_and_without_the_key_it_says_how(

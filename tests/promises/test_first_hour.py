@@ -29,11 +29,10 @@ HEAP = lesson_text("Raise the heap", "When the build dies, raise the heap.")
 
 
 @pytest.fixture
-def team(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
+def team(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch, text_only: None) -> Vault:
     """A vault with one lesson, which is the current folder; it needs no model."""
     vault = make_vault({"ops/heap.md": HEAP})
     monkeypatch.chdir(vault.root)
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
     return vault
 
 

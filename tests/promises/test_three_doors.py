@@ -218,21 +218,6 @@ def test_lessons_and_sessions_are_searched_together(doors: Doors) -> None:
     assert any(ids[0] in line for line in lines[place:])
 
 
-def test_sessions_are_for_whoever_has_the_token(doors: Doors) -> None:
-    for answer in (
-        doors.http.ask("GET", "/api/query?prompt=retry&collections=sessions", token=False),
-        doors.http.ask(
-            "POST",
-            "/api/query",
-            json={"prompt": "retry", "collections": ["lessons", "sessions"]},
-            token=False,
-        ),
-    ):
-        assert (answer.status_code, answer.json()["error"]) == (401, "this needs the token")
-    unknown = doors.http.ask("GET", "/api/query?prompt=retry&topk=3").json()
-    assert unknown["error"] == "no field 'topk'; did you mean 'top_k'?"
-
-
 def test_every_suggested_question_is_answered_when_it_is_pressed(doors: Doors) -> None:
     page = doors.http.ask("GET", "/page/ask/suggested", token=False).text
     questions = [unescape(each) for each in re.findall(r"<button[^>]*>(.*?)</button>", page)]

@@ -52,10 +52,9 @@ def test_every_command_is_a_question_or_command_of_the_api() -> None:
 
 
 def test_the_script_of_the_documentation_runs(
-    make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    make_vault: MakeVault, text_only: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It never calls for an index: `search` brings it up to date, after `add`, too."""
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
     vault = make_vault({"vpn.md": lesson_text("VPN", "The deploy to staging hangs without it.")})
     code = documents.page("python").split("```python\n")[1].split("```")[0]
     exec(code.replace("~/code/team", str(vault.root)), {})

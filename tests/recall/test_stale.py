@@ -19,9 +19,10 @@ CODE = {"src/shop/pool.py": POOL, "deploy/staging.sh": "echo staging\n", "README
 
 
 @pytest.fixture
-def project(make_vault: Callable[..., Vault], monkeypatch: pytest.MonkeyPatch) -> Vault:
+def project(
+    make_vault: Callable[..., Vault], monkeypatch: pytest.MonkeyPatch, text_only: None
+) -> Vault:
     """A project with code, whose vault is still empty."""
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
     vault = make_vault({})
     for path, text in CODE.items():
         write(vault.root / path, text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 from tests.support.commands import run
@@ -32,7 +33,8 @@ def write(path: Path, content: str | bytes) -> Path:
     return path
 
 
-def commit(root: Path, message: str = "a change") -> None:
-    """Commit everything in a repository."""
+def commit(root: Path, message: str = "a change", at: datetime | None = None) -> None:
+    """Commit everything in a repository, now or at a time."""
     run("git", "add", "-A", cwd=root)
-    run("git", "commit", "-q", "-m", message, cwd=root)
+    env = {"GIT_COMMITTER_DATE": at.isoformat()} if at else {}
+    run("git", "commit", "-q", "-m", message, cwd=root, env=env)

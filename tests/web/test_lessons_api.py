@@ -21,11 +21,8 @@ LONG = "Raise the heap.\n\n" + "Then look at the log of the build. " * 200
 
 
 @pytest.fixture
-def served(
-    make_vault: MakeVault, own_world: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Answering]:
+def served(make_vault: MakeVault, own_world: Path, text_only: None) -> Iterator[Answering]:
     """A server without a watcher, of a vault with a long lesson."""
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
     root = make_vault({"devops/heap.md": lesson_text("Heap", LONG)}).root
     with answering(root, own_world, LESSONS_EMBEDDER="none") as server:
         yield server

@@ -16,10 +16,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def served(
-    make_vault: MakeVault, own_world: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Serving]:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
+def served(make_vault: MakeVault, own_world: Path, text_only: None) -> Iterator[Serving]:
     vault = make_vault({"heap.md": lesson_text("Heap", "Raise the heap.")})
     with serving(vault.root, own_world, LESSONS_EMBEDDER="none") as server:
         assert server.ask("GET", "/api/health").status_code == 200

@@ -106,9 +106,8 @@ def test_a_code_is_good_for_two_minutes(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.slow
 def test_open_starts_a_browser_and_the_second_time_finds_the_server(
-    make_vault: MakeVault, own_world: Path, browser_of_user: Path, monkeypatch: pytest.MonkeyPatch
+    make_vault: MakeVault, own_world: Path, browser_of_user: Path, text_only: None
 ) -> None:
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
     vault = make_vault(FILES)
     words = ("lessons", "serve", "--background", "--open", "--port", "0")
     try:

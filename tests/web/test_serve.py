@@ -28,9 +28,8 @@ HEAP = {"devops/heap.md": lesson_text("Heap", "Raise the heap when the build run
 
 
 @pytest.fixture
-def vault(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Vault:
+def vault(make_vault: MakeVault, text_only: None) -> Vault:
     """A vault of one lesson, for full text alone."""
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
     return make_vault(HEAP)
 
 
