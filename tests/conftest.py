@@ -34,7 +34,7 @@ gc.disable()  # until all tests are collected
 OUTSIDE = ("claude_code", "other_agents", "browser", "language_model", "ray")  # programs of others
 hypothesis.settings.register_profile("busy machine", deadline=None)
 hypothesis.settings.load_profile("busy machine")
-NO_HURRY = ("LESSONS_DEADLINE_MS", "60000")  # hooks answer on a busy machine, too
+NO_HURRY = ("LESSONS_DEADLINE_MS", "LESSONS_FAILURE_DEADLINE_MS")  # on a busy machine, too
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -152,7 +152,8 @@ def home_of_fixtures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]
             patch.setenv(name, value)
         patch.setenv("LESSONS_HOME", str(home))
         patch.setenv("LESSONS_WATCH_AUTOSTART", "false")
-        patch.setenv(*NO_HURRY)
+        for name in NO_HURRY:
+            patch.setenv(name, "60000")
         yield home
 
 
@@ -214,7 +215,8 @@ def own_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LESSONS_HOME", str(home))
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("LESSONS_WATCH_AUTOSTART", "false")  # tests of the watcher start their own
-    monkeypatch.setenv(*NO_HURRY)
+    for name in NO_HURRY:
+        monkeypatch.setenv(name, "60000")
     monkeypatch.setenv("PYTHONPATH", str(TESTS / "support" / "processes"))
     return home
 

@@ -61,10 +61,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def team(team_shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
+def team(team_shelf: Path, tmp_path: Path, text_only: None) -> Vault:
     """A vault of three lessons, whose last commit is about Docker's layers."""
-    monkeypatch.setenv("LESSONS_EMBEDDER", "none")
-    monkeypatch.setenv("LESSONS_DEADLINE_MS", "60000")  # these tests are not about speed
     vault = copy_of(team_shelf, tmp_path / "team")
     commit(vault.root, "docker: stop rebuilding every layer when one source file changes")
     return vault

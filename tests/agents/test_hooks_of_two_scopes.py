@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +23,6 @@ HEAP = "our webpack build dies with heap out of memory at hashing chunks and sou
 FILES = {f"devops/heap-{n}.md": lesson_text(f"Heap {n}", f"{HEAP}: raise it, {n}.") for n in "abcd"}
 FILES |= {f"ops/{n}.md": lesson_text(f"Rotate {n}", f"Rotate the logs of {n}.") for n in range(20)}
 BEGAN = time.time()  # the process of a hook
-PATIENT = {"LESSONS_DEADLINE_MS": "60000", "LESSONS_EMBEDDER": "none"}
 
 
 @pytest.fixture
@@ -39,11 +37,8 @@ def event(vault: Vault, **values: Any) -> dict[str, Any]:
 
 def side_by_side(vault: Vault, asked: dict[str, Any]) -> list[str]:
     """Start two hooks as an agent does, all before the first has ended; give what each printed."""
-    env = os.environ | PATIENT
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    started = [
-        subprocess.Popen([BIN / "lessons-hook"], cwd=vault.root, env=env, **pipes) for _ in range(2)
-    ]
+    started = [subprocess.Popen([BIN / "lessons-hook"], cwd=vault.root, **pipes) for _ in range(2)]
     with ThreadPoolExecutor(2) as pool:  # each gets its event at once
         data = json.dumps(asked)
         return list(pool.map(lambda hook: str(hook.communicate(data, timeout=120)[0]), started))
@@ -55,7 +50,7 @@ def answered(vault: Vault, asked: dict[str, Any]) -> bool:
 
 @pytest.mark.slow
 def test_two_real_hooks_of_one_prompt_inject_once(team: Vault) -> None:
-    with watched(team, **PATIENT):
+    with watched(team):
         counts = [
             sum(map(bool, side_by_side(team, event(team, session_id=f"watched-{number}"))))
             for number in range(3)

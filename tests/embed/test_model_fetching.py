@@ -125,7 +125,7 @@ def test_the_watcher_indexes_at_once_and_tries_once_an_hour(
 @pytest.mark.slow
 def test_without_a_watcher_hooks_fetch_nothing(team: Vault, record: Path, hub: Hub) -> None:
     reconcile.sync(team)
-    env = {"LESSONS_DEADLINE_MS": "60000", "LESSONS_WATCH_AUTOSTART": "false"}
+    env = {"LESSONS_WATCH_AUTOSTART": "false"}
     assert "node-heap.md" in Hook(team, env).answer()
     assert not record.exists()
     assert hub.asked == 0

@@ -26,16 +26,10 @@ FILES = {
 
 pytestmark = pytest.mark.slow
 
-PATIENT = {
-    "LESSONS_DEADLINE_MS": "60000",
-    "LESSONS_FAILURE_DEADLINE_MS": "60000",
-    "LESSONS_EMBEDDER": "none",
-}
-
 
 @pytest.fixture
 def team(team: Vault) -> Iterator[Vault]:
-    with watched(team, **PATIENT):
+    with watched(team):
         yield team
 
 
@@ -50,7 +44,7 @@ def edits(vault: Vault, file: str, tool: str = "Edit", **more: Any) -> str:
         "tool_input": {**values, "old_string": "a", "new_string": "b"},
         "tool_use_id": f"toolu_{time.monotonic_ns()}",
     } | more
-    done = run("lessons-hook", cwd=vault.root, stdin=json.dumps(event), env=PATIENT)
+    done = run("lessons-hook", cwd=vault.root, stdin=json.dumps(event))
     assert done.err == ""
     if not done.out:
         return ""
@@ -76,7 +70,7 @@ def test_the_first_edit_of_a_file_gets_one_lesson_in_one_line(team: Vault) -> No
     told = records(team)
     assert [each.event for each in told] == [injections.EDIT] * 4
     assert told[0].said == "migrations/0001_users.sql"
-    last = run("lessons", "last", "-n", "9", cwd=team.root, env=PATIENT).out
+    last = run("lessons", "last", "-n", "9", cwd=team.root).out
     assert "edited: api/migrations/0001.ipynb" in last
     answer = run("lessons", "teach", "--last", "1", "--fires", "dates", cwd=team.root, check=False)
     assert "an edit, and no prompt" in answer.err

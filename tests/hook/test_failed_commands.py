@@ -25,11 +25,6 @@ FILES = {
     "conventions/names.md": lesson_text("Tables have plural names", "orders, not order."),
 }
 
-PATIENT = {
-    "LESSONS_DEADLINE_MS": "60000",
-    "LESSONS_FAILURE_DEADLINE_MS": "60000",
-    "LESSONS_EMBEDDER": "none",
-}
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 GREENLET = "sqlalchemy.exc.MissingGreenlet: greenlet_spawn has not been called"
 
@@ -49,7 +44,7 @@ def failed(
         "error": error,
         "is_interrupt": False,
     } | more
-    env = PATIENT | {"LESSONS_FAILURE_DEADLINE_MS": patience}
+    env = {"LESSONS_FAILURE_DEADLINE_MS": patience}
     done = run("lessons-hook", cwd=vault.root, stdin=json.dumps(event), env=env)
     assert done.err == ""
     return done.out
@@ -63,7 +58,7 @@ def context(printed: str) -> str:
 
 @pytest.mark.slow
 def test_a_failure_gets_one_lesson_and_the_second_the_same_said_as_such(team: Vault) -> None:
-    with watched(team, **PATIENT):
+    with watched(team):
         first = context(failed(team))
         assert "Use selectinload" in first
         assert first.count("  lessons/") == 1
@@ -79,7 +74,7 @@ def test_a_failure_gets_one_lesson_and_the_second_the_same_said_as_such(team: Va
     assert told[0].said == GREENLET
     assert told[2].silent == "given twice already"
     assert len({each.prompt for each in told}) == 2
-    last = run("lessons", "last", "-n", "9", cwd=team.root, env=PATIENT).out
+    last = run("lessons", "last", "-n", "9", cwd=team.root).out
     assert f"failed: {GREENLET}" in last
     assert "the same failure came again" in last
     assert "it did not come again" in last
@@ -93,7 +88,7 @@ def ended(vault: Vault, agent: str, moment: str, **more: Any) -> str:
         file = write(vault.root.parent / "rollout.jsonl", "".join(f"{line}\n" for line in lines))
         event["transcript_path"] = str(file)
     words = ("--agent", agent)
-    done = run("lessons-hook", *words, cwd=vault.root, stdin=json.dumps(event), env=PATIENT)
+    done = run("lessons-hook", *words, cwd=vault.root, stdin=json.dumps(event))
     assert done.err == ""
     return done.out
 
@@ -102,7 +97,7 @@ def ended(vault: Vault, agent: str, moment: str, **more: Any) -> str:
 def test_other_agents_get_the_lesson_in_their_form_and_only_where_a_command_failed(
     team: Vault, own_world: Path
 ) -> None:
-    with watched(team, **PATIENT):
+    with watched(team):
         for agent in ("codex", "gemini", "cursor", "copilot", "opencode"):
             block = block_in(agent, "failure", ended(team, agent, "failure"))
             assert block.startswith("<lessons>")
@@ -146,7 +141,7 @@ ODD: list[dict[str, Any]] = [
 
 @pytest.mark.slow
 def test_any_output_is_read_and_anything_odd_gets_nothing(team: Vault) -> None:
-    with watched(team, **PATIENT):
+    with watched(team):
         for odd in ODD:
             assert failed(team, **odd) == "", odd
         assert failed(team) != ""
@@ -166,7 +161,7 @@ def test_any_output_is_read_and_anything_odd_gets_nothing(team: Vault) -> None:
 
 @pytest.mark.slow
 def test_a_secret_in_the_output_is_never_stored(team: Vault, own_world: Path) -> None:
-    with watched(team, **PATIENT):
+    with watched(team):
         failed(team, error=f"fatal: token {SECRET} was refused by greenlet_spawn")
         failed(team, tool_input={"command": f"curl -H 'Authorization: Bearer {SECRET}' x"})
     for place in (team.root, own_world):

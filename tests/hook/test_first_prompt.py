@@ -31,8 +31,7 @@ from vault_index.vault import Vault
 from vault_index.watch import launch
 
 HEAP = "our build dies with heap out of memory"
-PATIENT = {"LESSONS_DEADLINE_MS": "60000"}
-AUTOSTART = PATIENT | {"LESSONS_WATCH_AUTOSTART": "true"}
+AUTOSTART = {"LESSONS_WATCH_AUTOSTART": "true"}
 FILES = three_lessons.FILES
 OLD = 600  # seconds: no watcher takes so long to start
 
@@ -40,14 +39,14 @@ OLD = 600  # seconds: no watcher takes so long to start
 class Hook:
     """A hook process that was sent a prompt."""
 
-    def __init__(self, vault: Vault, env: dict[str, str] = PATIENT, **fields: str) -> None:
+    def __init__(self, vault: Vault, env: dict[str, str] | None = None, **fields: str) -> None:
         event = {"hook_event_name": "UserPromptSubmit", "prompt": HEAP, "cwd": str(vault.root)}
         event |= fields
         self._process = subprocess.Popen(
             [BIN / "lessons-hook"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=os.environ | env,
+            env=os.environ | (env or {}),
             text=True,
         )
         assert self._process.stdin
@@ -241,7 +240,7 @@ def test_a_warm_hook_loads_little(team: Vault) -> None:
         "os._exit = lambda code: (print('\\n', *loaded()), sys.stdout.flush(), end(code))\n"
         "from vault_index.entrypoints.hook.client import main; main()"
     )
-    done = run(sys.executable, "-c", code, cwd=team.root, stdin=json.dumps(event), env=PATIENT)
+    done = run(sys.executable, "-c", code, cwd=team.root, stdin=json.dumps(event))
     answer, loaded = done.out.split("\n", 1)
     assert "node-heap.md" in answer
     assert not {"json", "socket", "threading", "pathlib", "typing"} & set(loaded.split())

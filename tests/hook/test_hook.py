@@ -18,7 +18,6 @@ from vault_index.vault import Vault
 
 HEAP = "our build dies with heap out of memory"
 FILES = three_lessons.FILES
-PATIENT = {"LESSONS_DEADLINE_MS": "60000"}  # these tests are not about speed
 
 
 @pytest.fixture
@@ -33,9 +32,7 @@ def hook(vault: Vault, env: dict[str, str] | None = None, **event: Any) -> Ran:
     """Send one event to a real hook process; it must end with 0 and complain to nobody."""
     event = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "prompt": HEAP} | event
     event.setdefault("cwd", str(vault.root))
-    done = run(
-        "lessons-hook", cwd=vault.root.parent, stdin=json.dumps(event), env=PATIENT | (env or {})
-    )
+    done = run("lessons-hook", cwd=vault.root.parent, stdin=json.dumps(event), env=env)
     assert done.err == ""
     return done
 

@@ -21,7 +21,6 @@ FILES = three_lessons.FILES
 
 pytestmark = pytest.mark.slow
 
-ENVIRONMENT = {"LESSONS_DEADLINE_MS": "60000", "LESSONS_EMBEDDER": "none"}
 HEAP = "our build dies with heap out of memory"
 ADVICE = "node-heap.md"
 # recorded from Claude Code 2.1.329
@@ -49,7 +48,7 @@ STARTED: dict[str, Any] = {
 def send(vault: Vault, event: dict[str, Any], **more: Any) -> str:
     """Send an event to a real hook process, and return what it prints."""
     asked = event | {"cwd": str(vault.root)} | more
-    done = run("lessons-hook", cwd=vault.root, stdin=json.dumps(asked), env=ENVIRONMENT)
+    done = run("lessons-hook", cwd=vault.root, stdin=json.dumps(asked))
     assert done.err == ""
     return done.out
 
@@ -67,7 +66,7 @@ def start(vault: Vault, prompt: str, call: str, agent: str, kind: str = "general
 
 
 def test_each_subagent_gets_what_its_prompt_needs(team: Vault) -> None:
-    with watched(team, **ENVIRONMENT):
+    with watched(team):
         prompt = {"hook_event_name": "UserPromptSubmit", "session_id": STARTED["session_id"]}
         assert ADVICE in send(team, prompt, prompt=HEAP, prompt_id="p0")
         assert ADVICE in start(team, HEAP, "c1", "a1")  # it has not the context of the main agent
@@ -77,11 +76,11 @@ def test_each_subagent_gets_what_its_prompt_needs(team: Vault) -> None:
     told = records(team, injections.SUBAGENT)
     assert [bool(each.lessons) for each in told] == [True, True, False]
     assert told[0].prompt == injections.key_of(HEAP)
-    assert run("lessons", "last", "-n", "9", cwd=team.root, env=ENVIRONMENT).out.count("node-heap")
+    assert run("lessons", "last", "-n", "9", cwd=team.root).out.count("node-heap")
 
 
 def test_a_fork_has_heard_what_its_session_got(team: Vault) -> None:
-    with watched(team, **ENVIRONMENT):
+    with watched(team):
         prompt = {"hook_event_name": "UserPromptSubmit", "session_id": STARTED["session_id"]}
         assert ADVICE in send(team, prompt, prompt=HEAP, prompt_id="p0")
         assert start(team, HEAP, "c1", "a1", "fork") == ""
@@ -94,7 +93,7 @@ def test_a_fork_has_heard_what_its_session_got(team: Vault) -> None:
 
 
 def test_two_that_start_side_by_side_get_their_own_and_two_hooks_answer_once(team: Vault) -> None:
-    with watched(team, **ENVIRONMENT):
+    with watched(team):
         silent = {"prompt": "please translate the greeting into Latin", "subagent_type": "Explore"}
         for _ in range(2):  # the user's hook and the project's
             assert send(team, STARTING) == ""

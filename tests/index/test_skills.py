@@ -61,12 +61,11 @@ def test_lessons_and_skills_in_one_answer(team: Vault) -> None:
 def test_the_hook_suggests_a_skill_once_and_notes_it(team: Vault) -> None:
     event = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "cwd": str(team.root)}
     event["prompt"] = "can you review this pull request for me"
-    env = {"LESSONS_DEADLINE_MS": "60000"}
-    first = run("lessons-hook", cwd=team.root, stdin=json.dumps(event), env=env).out
+    first = run("lessons-hook", cwd=team.root, stdin=json.dumps(event)).out
     assert "- `/review-pr` - Review a GitHub pull request" in first
     (noted,) = client.ask(team, api.injection.select()).records
     assert [each.name for each in noted.skills] == ["review-pr"]
-    assert run("lessons-hook", cwd=team.root, stdin=json.dumps(event), env=env).out == ""
+    assert run("lessons-hook", cwd=team.root, stdin=json.dumps(event)).out == ""
 
 
 def test_skills_of_the_user_and_of_the_project_at_hand(
@@ -91,11 +90,10 @@ def test_skills_of_the_user_and_of_the_project_at_hand(
 def test_the_first_query_after_a_skill_is_saved_finds_it(team: Vault) -> None:
     """Through the hook, the command line, and as HTTP asks while its index is fresh."""
     event = {"hook_event_name": "UserPromptSubmit", "session_id": "", "cwd": str(team.root)}
-    env = {"LESSONS_DEADLINE_MS": "60000"}
     with watched(team):
         add_skill(team.root / "skills", "slim-image", "Make a docker image smaller.")
         asked = json.dumps({**event, "prompt": "make this docker image smaller please"})
-        out = run("lessons-hook", cwd=team.root, stdin=asked, env=env).out
+        out = run("lessons-hook", cwd=team.root, stdin=asked).out
         assert "- `/slim-image` - Make a docker image smaller." in out
         add_skill(team.root / "skills", "bake-bread", "Bake bread from sourdough.")
         command = ("lessons", "search", "--kind", "skills", "bake sourdough bread")

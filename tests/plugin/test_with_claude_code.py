@@ -17,7 +17,6 @@ from tests.support.commands import BIN, run
 from tests.support.files import lesson_text, write
 from tests.support.messages_api import MessagesApi, model_that_calls, results_of
 from tests.support.places import PLUGIN, REPO
-from tests.support.watchers import soon
 from vault_index.entrypoints import words
 from vault_index.proposals import draft
 from vault_index.vault import Vault
@@ -166,30 +165,6 @@ def test_an_agent_proposes_what_its_session_taught_and_a_later_one_gets_it(
         assert opened.answer() == "ok"
     asking = asked(api, "may I retry ERR_UPLOAD_409")
     assert "since the server has taken the batch already" in json.dumps(asking["messages"])
-
-
-def test_beside_the_hooks_of_install_nothing_comes_or_is_recorded_twice(
-    claude: Path, api: MessagesApi, team: Vault, world: dict[str, str]
-) -> None:
-    run("lessons", "install", "claude", "--journal", cwd=team.root)
-    install_plugin(claude, world, team.root)
-    with session(claude, team.root, world) as opened:
-        for number, prompt in enumerate([HEAP, LAYERS], 1):
-            opened.say(prompt)
-            assert opened.answer() == "ok"
-            assert injections(asked(api, prompt)) == number
-
-    def recorded() -> list[dict[str, Any]]:
-        records: list[dict[str, Any]] = run(
-            "lessons", "journal", "search", "--kind", "prompt", "--json", HEAP, cwd=team.root
-        ).json["hits"]
-        return [one for one in records if one["title"] == HEAP]
-
-    soon(recorded, seconds=120)
-    assert len(recorded()) == 1
-    assert len(run("lessons", "journal", "sessions", "--json", cwd=team.root).json) == 1
-    status = run("lessons", "status", cwd=team.root).out
-    assert ".claude/settings.json, plugin lessons@lessons-vault (" in status
 
 
 def test_where_the_program_is_missing_the_agent_goes_on_and_is_told_once(

@@ -42,7 +42,6 @@ def test_a_session_begins_with_lessons_and_with_what_was_done(team: Vault) -> No
         "lessons-hook",
         cwd=team.root,
         stdin=json.dumps({**event, "cwd": str(team.root)}),
-        env={"LESSONS_DEADLINE_MS": "60000"},
     )
     text = json.loads(ran.out)["hookSpecificOutput"]["additionalContext"]
     assert "## Done here before" in text

@@ -32,9 +32,7 @@ def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
 
 def injected(clone: Path, prompt: str) -> str:
     event = {"hook_event_name": "UserPromptSubmit", "prompt": prompt, "cwd": str(clone)}
-    out = run(
-        "lessons-hook", cwd=clone, stdin=json.dumps(event), env={"LESSONS_DEADLINE_MS": "60000"}
-    )
+    out = run("lessons-hook", cwd=clone, stdin=json.dumps(event))
     return str(out.json["hookSpecificOutput"]["additionalContext"]) if out.out else ""
 
 

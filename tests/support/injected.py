@@ -91,6 +91,5 @@ def asks(root: Path, prompt: str, session: str) -> str:
         "lessons-hook",
         cwd=root,
         stdin=json.dumps({**event, "cwd": str(root)}),
-        env={"LESSONS_DEADLINE_MS": "60000"},
     )
     return done.out
