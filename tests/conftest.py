@@ -13,7 +13,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from tests.support import claude_code, few_prompts
+from tests.support import claude_code, few_prompts, three_lessons
 from tests.support.commands import run
 from tests.support.files import write
 from tests.support.homes import GIT_OF_TESTS, add_model, at_home, locked, make_home, shared_folder
@@ -165,8 +165,10 @@ def shelves(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def shelf(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The vault of the `FILES` of a module, indexed for full text alone: its tests copy it."""
-    return full_text_vault(tmp_path_factory.mktemp("shelf") / "team", request.module.FILES)
+    """The vault of the `FILES` of a module, or of three lessons, indexed for full text alone: its
+    tests copy it."""
+    files = getattr(request.module, "FILES", three_lessons.FILES)
+    return full_text_vault(tmp_path_factory.mktemp("shelf") / "team", files)
 
 
 @pytest.fixture

@@ -13,10 +13,9 @@ from tests.support.files import commit
 from tests.support.homes import locked, shared_folder
 from tests.support.indexed import copy_of, full_text_vault
 from tests.support.places import TESTS
-from tests.support.three_lessons import FILES
+from tests.support.three_lessons import FILES, HEAP
 from vault_index.vault import Vault
 
-HEAP = "our build dies with heap out of memory"
 NAMES = {  # of the events, where an answer holds one
     "codex": {"prompt": "UserPromptSubmit", "start": "SessionStart", "failure": "PostToolUse"},
     "gemini": {"prompt": "BeforeAgent", "start": "SessionStart", "failure": "AfterTool"},

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.agents.conftest import HEAP, block_in, sent
+from tests.agents.conftest import block_in, sent
 from tests.support.commands import Ran, run
+from tests.support.three_lessons import HEAP
 from vault_index.hotpath import agents
 from vault_index.vault import Vault
 

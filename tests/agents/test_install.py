@@ -296,7 +296,7 @@ def test_status_knows_every_agent(project: Path, own_world: Path) -> None:
     assert status["installed"] == [str(own_world / OWN[agent]) for agent in OWN]
 
 
-def test_install_says_that_the_agents_own_memory_is_on(project: Path, own_world: Path) -> None:
+def test_install_says_that_the_agents_own_memory_is_on(project: Path) -> None:
     claude, codex = (agents.AGENTS[name].place(None) for name in ("claude", "codex"))
     assert "claude's own memory is on: its notes" in install("claude", project).err
     assert "memory" not in install("claude", project).err

@@ -20,12 +20,13 @@ from typing import Any
 
 import pytest
 
-from tests.agents.conftest import HEAP, PACKAGES
+from tests.agents.conftest import PACKAGES
 from tests.agents.model_apis import ModelApis
 from tests.support import documents
 from tests.support.claude_code import texts
 from tests.support.commands import BIN, Ran, run
 from tests.support.files import write
+from tests.support.three_lessons import HEAP
 from tests.support.watchers import watched
 from vault_index.vault import Vault
 from vault_index.watch import launch

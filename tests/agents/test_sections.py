@@ -69,7 +69,7 @@ def test_it_belongs_to_a_project(project: Path) -> None:
     assert "a file of a project" in refused.err
 
 
-def test_a_plugin_that_somebody_edited_is_left_alone(project: Path, own_world: Path) -> None:
+def test_a_plugin_that_somebody_edited_is_left_alone(project: Path) -> None:
     file = project / ".opencode" / "plugins" / "lessons.js"
     lessons(project, "install", "opencode", "--project")
     file.write_text(file.read_text().replace("5000", "50"))

@@ -162,7 +162,7 @@ def test_nothing_that_a_repository_names_is_started(
 
 
 @pytest.mark.slow
-def test_the_editor_is_the_users(copied: Path, marking: tuple[Path, Path], own_world: Path) -> None:
+def test_the_editor_is_the_users(copied: Path, marking: tuple[Path, Path]) -> None:
     run("git", "config", "--global", "core.editor", "true", cwd=copied)
     run("lessons", "edit", "heap", cwd=copied, env={"EDITOR": "", "VISUAL": ""})
     assert not marking[1].exists(), marking[1].read_text()

@@ -18,10 +18,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import three_lessons
 from tests.support.commands import BIN, run
 from tests.support.files import write
 from tests.support.given import records
+from tests.support.three_lessons import FILES, HEAP
 from tests.support.watchers import soon, status, watchers_of
 from vault_index import api, client
 from vault_index.entrypoints.hook.client import autostart
@@ -30,9 +30,7 @@ from vault_index.store import ownership
 from vault_index.vault import Vault
 from vault_index.watch import launch
 
-HEAP = "our build dies with heap out of memory"
 AUTOSTART = {"LESSONS_WATCH_AUTOSTART": "true"}
-FILES = three_lessons.FILES
 OLD = 600  # seconds: no watcher takes so long to start
 
 

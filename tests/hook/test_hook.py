@@ -11,13 +11,10 @@ from typing import Any
 
 import pytest
 
-from tests.support import three_lessons
 from tests.support.commands import BIN, Ran, run
 from tests.support.files import commit
+from tests.support.three_lessons import HEAP
 from vault_index.vault import Vault
-
-HEAP = "our build dies with heap out of memory"
-FILES = three_lessons.FILES
 
 
 @pytest.fixture

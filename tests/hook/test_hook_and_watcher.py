@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from tests.hook.test_first_prompt import bound, by
-from tests.support import three_lessons
 from tests.support.commands import Ran, run
 from tests.support.files import lesson_text, write
+from tests.support.three_lessons import HEAP
 from tests.support.watchers import (
     assert_same_as_a_rebuild,
     soon,
@@ -28,9 +28,6 @@ from vault_index.hotpath import protocol
 from vault_index.vault import Vault
 from vault_index.watch import launch
 
-FILES = three_lessons.FILES
-
-HEAP = "our build dies with heap out of memory"
 AUTOSTART = {"LESSONS_WATCH_AUTOSTART": "true"}
 
 

@@ -8,20 +8,17 @@ from typing import Any
 
 import pytest
 
-from tests.support import three_lessons
 from tests.support.commands import run
 from tests.support.given import records
+from tests.support.three_lessons import HEAP
 from tests.support.watchers import watched
 from vault_index.recall import sessions
 from vault_index.recall.sessions import Event
 from vault_index.store import injections
 from vault_index.vault import Vault
 
-FILES = three_lessons.FILES
-
 pytestmark = pytest.mark.slow
 
-HEAP = "our build dies with heap out of memory"
 ADVICE = "node-heap.md"
 # recorded from Claude Code 2.1.329
 STARTING: dict[str, Any] = {

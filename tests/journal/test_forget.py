@@ -115,9 +115,7 @@ def test_what_was_made_of_a_session_goes_with_it(journal: Journal, own_world: Pa
 
 
 @pytest.mark.slow
-def test_an_accepted_lesson_stays_and_is_named(
-    journal: Journal, own_world: Path, tmp_path: Path
-) -> None:
+def test_an_accepted_lesson_stays_and_is_named(journal: Journal, tmp_path: Path) -> None:
     lesson = tmp_path / "team" / "lessons" / "rename.md"
     lesson.parent.mkdir(parents=True)
     lesson.write_text(f"# Rename\n\n{SAID}\n")

@@ -122,7 +122,7 @@ def test_only_the_end_of_a_session_is_noted(team: Vault, own_world: Path) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("by", ["a process", "the watcher"])
-def test_from_the_hook_to_a_proposal_and_never_twice(team: Vault, own_world: Path, by: str) -> None:
+def test_from_the_hook_to_a_proposal_and_never_twice(team: Vault, by: str) -> None:
     run("lessons", "install", "claude", "--journal", cwd=team.root)
     talk = about_retries(team.root)
     event = talk.event("SessionEnd")

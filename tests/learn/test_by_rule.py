@@ -87,9 +87,7 @@ def test_talk_is_no_lesson(prompt: str, tmp_path: Path) -> None:
     assert drafts(corrected(prompt), tmp_path) == []
 
 
-def test_a_decision_against_a_proposal_without_the_wrong_advice(
-    tmp_path: Path, own_world: Path
-) -> None:
+def test_a_decision_against_a_proposal_without_the_wrong_advice(tmp_path: Path) -> None:
     (entry,) = drafts(about_retries(tmp_path), tmp_path)
     assert entry.title == "Use five retries with a fixed pause of two seconds"
     assert entry.parts.summary == f"{entry.title}."

@@ -266,9 +266,7 @@ def test_a_rejected_draft_bars_drafts_and_no_entry_of_a_model(
 
 
 @pytest.mark.slow
-def test_the_command_says_what_leaves_and_what_went_wrong(
-    team: Vault, server: ModelServer, own_world: Path
-) -> None:
+def test_the_command_says_what_leaves_and_what_went_wrong(team: Vault, server: ModelServer) -> None:
     about_redirects(team.root)
     run_command("lessons", "journal", "import", cwd=team.root)
     let(server, lambda _: "I'm sorry, but I can't assist with that.")

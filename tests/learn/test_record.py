@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from tests.support.commands import run
-from tests.support.files import MakeVault
 from vault_index import state
 from vault_index.config import load
 from vault_index.learn import record
@@ -26,7 +24,7 @@ def ran(
         record.end(config, replace(begun, status=status))
 
 
-def test_failed_runs_and_money_are_counted(own_world: Path) -> None:
+def test_failed_runs_and_money_are_counted() -> None:
     for status in (record.PROPOSED, record.AWAY, record.FAILED, record.NOTHING):
         ran(status)
     ran(record.PROPOSED, "claude:haiku", cost=0.5)
@@ -40,11 +38,3 @@ def test_a_run_whose_process_died_has_failed(own_world: Path) -> None:
     with state.writing(own_world) as db:
         db.execute("UPDATE run SET pid = 0")
     assert record.summary(load())["failed"] == 1
-
-
-def test_status_says_it(make_vault: MakeVault) -> None:
-    vault = make_vault({"ops.md": "Restart the worker."})
-    for status in (record.PROPOSED, record.FAILED):
-        ran(status, vault=str(vault.root))
-    said = run("lessons", "status", cwd=vault.root).out
-    assert "learning   2 runs, 1 failed, 0 proposals; 220,000 tokens, 4 s" in said

@@ -136,9 +136,10 @@ def test_no_mixture_of_marks_becomes_anything_else(text: str) -> None:
     read(text)
 
 
-def test_a_script_is_shown_as_its_author_wrote_it() -> None:
-    page = read("Never write <script>alert(1)</script> there.")
-    assert page.words.strip() == "Never write <script>alert(1)</script> there."
+def test_what_cannot_be_itself_is_shown_in_words() -> None:
+    script = "Never write <script>alert(1)</script> there."
+    assert read(script).words.strip() == script
+    assert "\\u202e" in read("\u202etxt.exe").words  # it would turn the direction of text
 
 
 def test_a_lesson_is_laid_out() -> None:
@@ -200,10 +201,6 @@ def test_an_image_is_a_link_with_its_description() -> None:
     assert "image: The graph" in page.words
     assert "image: https://a.example/x.png" in page.words
     assert "image: local" in page.words
-
-
-def test_characters_that_turn_the_direction_of_text_are_shown() -> None:
-    assert "\\u202e" in read("\u202etxt.exe").words
 
 
 @pytest.mark.parametrize(

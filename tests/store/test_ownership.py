@@ -115,7 +115,7 @@ def snapshot(folder: Path) -> dict[str, tuple[int, bytes]]:
 
 
 @pytest.mark.slow
-def test_a_link_is_refused(team: Vault, tmp_path: Path, own_world: Path) -> None:
+def test_a_link_is_refused(team: Vault, tmp_path: Path) -> None:
     """`ln -s .. .vault_index`: what is beside the clone was removed."""
     old = write(tmp_path / "old" / "manifest.json", "{}").parent
     os.utime(old / "manifest.json", (1, 1))

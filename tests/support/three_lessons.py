@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.support.files import lesson_text
 
+HEAP = "our build dies with heap out of memory"
 FILES = {
     "devops/ci-cd/node-heap.md": lesson_text(
         "Node runs out of memory in the CI build",

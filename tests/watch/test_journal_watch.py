@@ -41,27 +41,9 @@ def sessions(vault: Vault) -> list[str]:
     return [each["id"] for each in ask(vault, "sessions")]
 
 
-def is_found(vault: Vault, text: str) -> bool:
-    """Whether a search finds something; at first there is no index."""
-    try:
-        return bool(ask(vault, "search", text=text)["hits"])
-    except protocol.Declined:
-        return False
-
-
 def hook(talk: Conversation, name: str = "Stop") -> None:
     done = run("lessons-hook", cwd=talk.folder, stdin=json.dumps(talk.event(name)))
     assert (done.code, done.out, done.err) == (0, "", "")
-
-
-def test_a_turn_is_found_after_its_end_and_so_is_what_follows(team: Vault) -> None:
-    with watched(team):
-        talk = about_redirects(team.root)
-        hook(talk)
-        soon(lambda: sessions(team) == [talk.id])
-        soon(lambda: is_found(team, "login redirect"))
-        talk.asks("And what about the logout page?")  # the agent writes after its hook began
-        soon(lambda: is_found(team, "logout page"))
 
 
 def test_a_killed_agent_loses_nothing(team: Vault) -> None:
