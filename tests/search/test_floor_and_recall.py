@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.support.commands import run
@@ -268,6 +268,7 @@ any_hit = st.builds(a_hit, text=texts, title=texts, path=texts, author=texts)
 
 @settings(deadline=None, max_examples=100)
 @given(hits=st.lists(any_hit, max_size=8), max_tokens=st.integers(0, 4000))
+@example(hits=[a_hit(text="The build dies with heap out of memory. " * 2500)] * 4, max_tokens=10**5)
 def test_the_budget_holds_for_any_text(hits: list[Hit], max_tokens: int) -> None:
     text = block.injection(hits, max_tokens)
     assert len(text) <= min(4 * max_tokens, 9_500)
