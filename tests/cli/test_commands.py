@@ -141,6 +141,7 @@ def test_a_stranger_of_the_same_module_name_is_an_error(tmp_path: Path) -> None:
     assert "pip uninstall vault-index" in caught.value.hint
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_early_is_no_error(make_vault: MakeVault) -> None:
     many = "\n".join(f"## Lesson: number {n} {'x' * 200}\ntext" for n in range(150))
     vault = make_vault({"many.md": many})
@@ -182,6 +183,7 @@ def test_a_mistyped_agent_or_kind_names_the_nearest(make_vault: MakeVault) -> No
     assert "'much' is no percentage: type 35, or 35%" in ran.err
 
 
+@pytest.mark.slow
 def test_a_second_lesson_of_a_title_is_told(make_vault: MakeVault) -> None:
     vault = make_vault({"ops/heap.md": lesson_text("The Heap", "Raise it."), "heaps.md": "More.\n"})
     lessons(vault, "index", env={"LESSONS_EMBEDDER": "none"})

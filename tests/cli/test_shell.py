@@ -94,6 +94,7 @@ def test_what_a_shell_would_read_as_more_than_a_name_is_not_completed(team: Vaul
 
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="there is no bash here")
+@pytest.mark.slow
 def test_the_real_bash_completes(team: Vault) -> None:
     (line,) = re.findall(r'eval "\$\(_LESSONS_COMPLETE=bash_source lessons\)"', page())
     script = f"""

@@ -25,6 +25,7 @@ def team(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch, text_only: None
     return open_vault(vault.root)
 
 
+@pytest.mark.slow
 def test_a_deleted_lesson_has_a_log_and_is_shown_as_it_was(team: Vault) -> None:
     lessons("rm", "heap", "--yes")
     commit(team.root, "heap is gone")
@@ -45,6 +46,7 @@ def test_a_deleted_lesson_has_a_log_and_is_shown_as_it_was(team: Vault) -> None:
         ]
 
 
+@pytest.mark.slow
 def test_a_deleted_section_has_a_log(team: Vault) -> None:
     lessons("rm", "dates-are-utc", "--yes")
     commit(team.root, "no dates")

@@ -85,6 +85,7 @@ def test_an_entry_waits_with_what_its_session_proves(
     assert len(kept) == recorded  # what nobody records is read, and not kept
 
 
+@pytest.mark.slow
 def test_a_card_is_the_same_whether_the_agent_or_a_model_wrote_its_entry(
     team: Vault, own_world: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,6 +141,7 @@ def test_a_wrong_quote_is_corrected_by_the_answer(team: Vault) -> None:
     assert propose(team, entry(quotes=[nearest])).proposals
 
 
+@pytest.mark.slow
 def test_before_it_proposes_an_agent_learns_categories_and_what_waits_in_400_tokens(
     team: Vault,
 ) -> None:

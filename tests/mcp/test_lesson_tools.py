@@ -82,6 +82,7 @@ async def test_a_search_returns_what_learn_get_takes(client: Client) -> None:
         assert f"  id: {id}\n" in await call(client, "learn_get", id=id)
 
 
+@pytest.mark.slow
 async def test_a_long_lesson_comes_in_pages(client: Client, team: Vault) -> None:
     told = [f"Line {n} of it." for n in range(2_500)]
     write(team.lessons_dir / "long.md", lesson_text("A long story", "\n".join(told)))
@@ -182,6 +183,7 @@ async def test_a_lesson_is_a_resource(client: Client, uri: str) -> None:
 
 
 @in_both_modes
+@pytest.mark.slow
 async def test_the_newest_lessons_that_agents_may_read_are_listed(
     client: Client, team: Vault, own_world: Path
 ) -> None:

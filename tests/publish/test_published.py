@@ -149,6 +149,7 @@ def poison(uri: Path, recipe: str, id: str, column: str, value: object) -> None:
         ("embedder", "another", "it is of the embedder 'another'"),
     ],
 )
+@pytest.mark.slow
 def test_a_poisoned_row_is_refused_and_named(
     tmp_path: Path, column: str, value: object, reason: str
 ) -> None:
@@ -215,6 +216,7 @@ def first_for(vault: Vault, prompt: str) -> str:
     return query.run(vault, Query(prompt)).hits[0].lesson_id
 
 
+@pytest.mark.slow
 def test_one_wrong_vector_of_120_is_found_mended_and_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,6 +239,7 @@ def test_one_wrong_vector_of_120_is_found_mended_and_named(
     assert not list(publish.troubles(laptop)), "the publisher corrected it"
 
 
+@pytest.mark.slow
 def test_no_other_vault_of_the_user_believes_a_vector_that_was_not_compared(tmp_path: Path) -> None:
     publish_all(vault_at(tmp_path / "ci", texts(40), tmp_path / "shared"))
     laptop = vault_at(tmp_path / "laptop", texts(40), tmp_path / "shared")
@@ -251,6 +254,7 @@ def test_no_other_vault_of_the_user_believes_a_vector_that_was_not_compared(tmp_
     assert reconcile.sync(after).embedded == 0
 
 
+@pytest.mark.slow
 def test_a_rebuild_believes_no_vector_of_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

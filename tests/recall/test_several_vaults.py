@@ -48,6 +48,7 @@ def told(project: Path, prompt: str = PROMPT, already: tuple[str, ...] = ()) -> 
     return [hit.lesson_id for hit in given.hits]
 
 
+@pytest.mark.slow
 def test_a_prompt_gets_a_lesson_of_the_team_marked_with_its_origin(tmp_path: Path) -> None:
     vault_at(tmp_path / "project", {"db/lock.md": LOCK})
     vault_at(tmp_path / "team", {"ci/heap.md": HEAP})
@@ -71,6 +72,7 @@ def test_the_nearer_vault_wins_a_near_duplicate(tmp_path: Path) -> None:
     assert told(tmp_path / "project", "the nginx proxy serves a stale cache") == ["team:web/cache"]
 
 
+@pytest.mark.slow
 def test_a_silent_on_of_the_nearer_vault_holds_for_the_farther(tmp_path: Path) -> None:
     quiet = HEAP.replace("---\n", f"---\nsilent_on: ['{PROMPT}']\n", 1)
     vault_at(tmp_path / "project", {"ci/ours.md": quiet})

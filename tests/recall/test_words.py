@@ -66,6 +66,7 @@ def listed(vault: Vault) -> list[Reason]:
     return [each for each in found if each.kind == "wrong"]
 
 
+@pytest.mark.slow
 def test_what_a_person_calls_wrong_comes_nowhere_until_somebody_looked(team: Vault) -> None:
     assert [told(team, name, **event) for name, event in EVENTS] == [True] * 4
     assert say(team, "wrong").is_left_out
@@ -81,6 +82,7 @@ def test_what_a_person_calls_wrong_comes_nowhere_until_somebody_looked(team: Vau
     assert listed(team) == []
 
 
+@pytest.mark.slow
 def test_a_lesson_called_wrong_comes_back_when_its_text_changes(team: Vault) -> None:
     say(team, "wrong")
     file = team.lessons_dir / "dates.md"
@@ -103,6 +105,7 @@ def test_an_agents_word_only_asks_for_a_look(team: Vault) -> None:
     assert listed(team) == []
 
 
+@pytest.mark.slow
 def test_the_command_offers_what_a_person_may_do_next(team: Vault) -> None:
     assert told(team)
     said = run("lessons", "useful", "--last", "1", "no", cwd=team.root).out

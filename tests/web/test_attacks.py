@@ -148,6 +148,7 @@ def test_an_attack_is_refused(attacked: Answering, folder: Path, name: str) -> N
     assert str(folder) not in answer.text
 
 
+@pytest.mark.slow
 def test_a_request_of_two_lengths_or_names_is_refused(folder: Path, own_world: Path) -> None:
     with serving(folder / "team", own_world, LESSONS_EMBEDDER="none") as served:
         head = (

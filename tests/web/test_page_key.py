@@ -47,6 +47,7 @@ def status(server: Answering, key: str, method: str = "GET", path: str = PRIVATE
     return server.ask(method, path, token=False, headers=bearer(key)).status_code
 
 
+@pytest.mark.slow
 def test_a_code_is_exchanged_for_a_key_that_reads_and_writes(answers: Answering) -> None:
     key = exchanged(answers, code_of(answers)).json()["key"]
     assert key != answers.token
