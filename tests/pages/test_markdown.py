@@ -187,10 +187,7 @@ def test_a_link_that_leads_elsewhere_is_its_words(target: str) -> None:
     page = read(f"[it]({target})")
     assert page.links == []
     assert page.words.strip() == "it"
-
-
-def test_without_its_path_a_lesson_links_no_files() -> None:
-    assert Read(html_of("[it](other.md)")).links == []
+    assert Read(html_of("[it](other.md)")).links == []  # nor a file without the lesson's path
 
 
 def test_an_image_is_a_link_with_its_description() -> None:

@@ -20,7 +20,6 @@ NAMES = (
     *(OLD_INDEX, ".current.abcdefgh", "background.log.old"),
 )
 FOLDERS = ("building", "at", OLD_INDEX)
-# what the test itself needs, and what makes `sync` refuse before it has done anything
 
 
 def decoy(folder: Path) -> Path:

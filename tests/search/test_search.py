@@ -20,7 +20,7 @@ from vault_index.index import reconcile
 from vault_index.lesson.category import normalise, prefixes
 from vault_index.search import entries, floor
 from vault_index.search import query as search
-from vault_index.search.hit import Hit, Query, parts_of
+from vault_index.search.hit import Query, parts_of
 from vault_index.vault import Vault, open_vault
 
 SHARED = [HealthCheck.function_scoped_fixture]  # `own_world` need not be new for each example
@@ -300,7 +300,3 @@ def test_every_lesson_here_answers_its_own_prompts(
             assert scores.get(lesson_id, 0.0) > least + ISA_MARGIN, (lesson_id, prompt)
         else:
             assert scores.get(lesson_id, 0.0) < least - ISA_MARGIN, (lesson_id, prompt)
-
-
-def ids(hits: list[Hit]) -> list[str]:
-    return [hit.lesson_id for hit in hits]

@@ -18,7 +18,7 @@ import pytest
 
 from tests.support.commands import BIN, run
 from tests.support.files import MakeVault, lesson_text, write
-from tests.support.serving import Answering, Serving, answering, serving
+from tests.support.serving import Serving, serving
 from tests.support.watchers import soon
 from vault_index.vault import Vault
 from vault_index.watch import launch
@@ -40,13 +40,7 @@ def served(vault: Vault, own_world: Path) -> Iterator[Serving]:
         yield server
 
 
-@pytest.fixture
-def answers(vault: Vault, own_world: Path) -> Iterator[Answering]:
-    with answering(vault.root, own_world, LESSONS_EMBEDDER="none") as asked:
-        yield asked
-
-
-def found(server: Serving | Answering, prompt: str) -> list[str]:
+def found(server: Serving, prompt: str) -> list[str]:
     """Return the ids that a query finds."""
     answer = server.ask("POST", "/api/query", json={"prompt": prompt}, token=False)
     assert answer.status_code == 200, answer.text
