@@ -1,4 +1,4 @@
-"""The harness of `benchmarks.uplift`: its traps catch, its arms differ, and it goes on where it ended."""
+"""The harness of `benchmarks.uplift`: its traps catch who was not told."""
 
 from __future__ import annotations
 
@@ -24,6 +24,3 @@ def test_a_trap_catches_who_was_not_told(task: dict[str, str], tmp_path: Path) -
             done = subprocess.run(["sh", "-c", words], cwd=folder, check=False)
         passes[typed] = done.returncode == 0
     assert passes == {"right": True, "wrong": False}
-    assert (
-        task["wrong"] not in task["text"] or task["right"] in task["text"] or "&&" in task["right"]
-    )

@@ -196,28 +196,6 @@ def test_a_search_follows_relations_both_ways_at_each_door(
     assert f'href="/lesson/devops/{related}">' in page.partition("alike")[0]
 
 
-# what do we know about it: lessons and sessions together
-
-
-def test_lessons_and_sessions_are_searched_together(doors: Doors) -> None:
-    asked = "how many times does the uploader retry?"
-    by_journal = doors.http.ask("GET", f"/api/journal/search?query={asked}&since=all").json()
-    ids = [hit["id"] for hit in by_journal["hits"]]
-    assert ids
-    typed = run("lessons", "search", "--all", "--json", asked, cwd=doors.root).json
-    address = f"/api/query?prompt={asked}&collections=lessons&collections=sessions&min_score=-1"
-    answer = doors.http.ask("GET", address).json()["results"]
-    body = {"prompt": asked, "collections": ["sessions"]}
-    sent = doors.http.ask("POST", "/api/query", json=body).json()["results"]
-    for sessions in (typed["sessions"], answer["sessions"], sent["sessions"]):
-        assert [hit["id"] for hit in sessions] == ids
-    assert [hit["id"] for hit in typed["hits"]] == [hit["id"] for hit in answer["lessons"]]
-    lines = run("lessons", "search", "--all", asked, cwd=doors.root).out.splitlines()
-    assert lines[0] == "Lessons"
-    place = lines.index("Sessions")
-    assert any(ids[0] in line for line in lines[place:])
-
-
 def test_every_suggested_question_is_answered_when_it_is_pressed(doors: Doors) -> None:
     page = doors.http.ask("GET", "/page/ask/suggested", token=False).text
     questions = [unescape(each) for each in re.findall(r"<button[^>]*>(.*?)</button>", page)]

@@ -75,6 +75,7 @@ def new(**values: Any) -> dict[str, Any]:
 
 SAVE = "/page/private/lesson/form"
 INGEST, BULK, QUERY = "/api/ingest", "/api/ingest/bulk", "/api/query"
+TWO = "prompt=x&collections=sessions&collections=lessons"
 BOTH = {"prompt": "x", "collections": ["lessons", "sessions"]}
 NESTED = b'{"text": ' + b"[" * 200_000 + b"]" * 200_000 + b"}"
 ATTACKS: Mapping[str, tuple[int, str, str, dict[str, Any]]] = {
@@ -87,7 +88,7 @@ ATTACKS: Mapping[str, tuple[int, str, str, dict[str, Any]]] = {
     "wrong token": (401, "POST", INGEST, {**ingest(), "headers": GUESS}),
     "delete without a token": (401, "DELETE", "/api/lessons/devops/heap", {"token": False}),
     "journal without a token": (401, "GET", "/api/journal/search?query=x", {"token": False}),
-    "sessions without a token": (401, "GET", f"{QUERY}?prompt=x&collections=sessions", {"token": False}),
+    "sessions without a token": (401, "GET", f"{QUERY}?{TWO}", {"token": False}),
     "lessons and sessions without one": (401, "POST", QUERY, {"json": BOTH, "token": False}),
     "form": (415, "POST", INGEST, {"data": {"text": "Some text."}}),
     "broken JSON": (400, "POST", INGEST, {"content": b'{"text": "Some', "headers": JSON}),
