@@ -174,6 +174,7 @@ def test_which_lesson_a_name_means(name: str, id: str | None) -> None:
 # picker
 
 
+@pytest.mark.slow
 def test_a_lesson_is_picked_at_a_terminal(team: Vault) -> None:
     typed = [("stop:", "docker\n"), ("stop:", "2\n")]
     code, shown = at_terminal("lessons", "show", cwd=team.root, typed=typed)
@@ -243,6 +244,7 @@ def test_what_is_longer_than_the_screen_goes_to_the_pager(team: Vault, tmp_path:
     "env",
     [{"PAGER": "no-such-pager"}, {"PAGER": "'"}, {"TERM": "dumb"}],
 )
+@pytest.mark.slow
 def test_without_a_pager_all_is_printed(team: Vault, env: dict[str, str]) -> None:
     code, shown = at_terminal("lessons", "show", "short/long", cwd=team.root, env=env)
     assert code == 0

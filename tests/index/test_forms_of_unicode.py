@@ -35,6 +35,7 @@ def put(vault: Vault, form: Callable[[str], str], folder: str, name: str) -> Pat
 
 
 @pytest.mark.parametrize(("folder", "name"), NAMES)
+@pytest.mark.slow
 def test_a_name_that_the_disk_takes_apart_is_found_by_what_people_type(
     vault: Vault, folder: str, name: str
 ) -> None:

@@ -62,6 +62,7 @@ def cards(team: Vault) -> tuple[Card, ...]:
 
 
 @pytest.mark.parametrize("recorded", [True, False], ids=["recorded", "unrecorded"])
+@pytest.mark.slow
 def test_an_entry_waits_with_what_its_session_proves(
     team: Vault, own_world: Path, recorded: bool
 ) -> None:
@@ -168,6 +169,7 @@ def test_without_a_transcript_no_quote_is_kept_or_checked(team: Vault) -> None:
     assert (card.quotes, card.session, card.project) == ((), "", team.root.name)
 
 
+@pytest.mark.slow
 def test_an_earlier_session_is_read_and_proposed_from_by_its_id(
     team: Vault, own_world: Path
 ) -> None:

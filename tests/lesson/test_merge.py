@@ -97,6 +97,7 @@ ITEMS = st.lists(st.sampled_from(["node", "ci", "C#", "1.0", "yes", "a: b", "üb
 
 @settings(deadline=None)
 @given(ITEMS, ITEMS, ITEMS)
+@pytest.mark.slow
 def test_merged_lists_are_those_of_sets(
     base: list[str], ours: list[str], theirs: list[str]
 ) -> None:

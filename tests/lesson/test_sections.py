@@ -95,6 +95,7 @@ def test_what_was_written_is_read_back_and_nothing_else_changed(
         assert edits.set_own_keys(after, slug, taken) == before
 
 
+@pytest.mark.slow
 def test_classify_files_a_section_and_not_its_file(team: Vault) -> None:
     shown = run("lessons", "categories", "propose", "--write", cwd=team.root).out
     assert "devops/ci-cd" in shown
@@ -106,6 +107,7 @@ def test_classify_files_a_section_and_not_its_file(team: Vault) -> None:
     assert [each["id"] for each in listed] == ["inbox/notes#redis-loses-keys"]
 
 
+@pytest.mark.slow
 def test_an_update_of_a_section_leaves_the_others(team: Vault) -> None:
     """As HTTP and Python put it; an empty list takes out what the file says, too."""
     change: dict[str, Any] = {"tags": ["redis"], "categories": ["cache"], "type": "architecture"}

@@ -46,6 +46,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> ShownVault:
     return shown
 
 
+@pytest.mark.slow
 def test_the_floor_is_drawn_where_a_hook_falls_silent(answers: Answering) -> None:
     text = answers.ask("GET", f"/lessons?q={HEAP}", token=False).text  # without any script
     above, floor, below = text.partition('<div class="floor">silent below the floor</div>')

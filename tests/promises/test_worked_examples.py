@@ -51,6 +51,7 @@ def test_every_command_is_a_question_or_command_of_the_api() -> None:
         assert {in_python.get(command, command) for command in commands} <= asked
 
 
+@pytest.mark.slow
 def test_the_script_of_the_documentation_runs(
     make_vault: MakeVault, text_only: None, capsys: pytest.CaptureFixture[str]
 ) -> None:

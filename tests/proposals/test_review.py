@@ -224,6 +224,7 @@ def test_a_commit_never_takes_what_its_author_has_not_finished(team: Vault) -> N
     assert lesson(team, "ops/heap.md").text == f"{HEAP}\n\n{ADDED}"
 
 
+@pytest.mark.slow
 def test_a_commit_takes_a_file_by_its_name_and_not_as_a_pattern(team: Vault) -> None:
     write(team.lessons_dir / "ops/[xy].md", lesson_text("Raise the heap", HEAP))
     commit(team.root)

@@ -114,6 +114,7 @@ def test_only_what_nobody_published_is_embedded(tmp_path: Path) -> None:
     assert (done["uri"], done["added"], done["vectors"]) == (str(tmp_path / "shared"), 5, 45)
 
 
+@pytest.mark.slow
 def test_a_hook_and_a_rebuild_ask_nobody(tmp_path: Path) -> None:
     publish_all(vault_at(tmp_path / "ci", texts(40), tmp_path / "shared"))
     laptop = vault_at(tmp_path / "laptop", texts(40), tmp_path / "shared")
@@ -121,6 +122,7 @@ def test_a_hook_and_a_rebuild_ask_nobody(tmp_path: Path) -> None:
     assert reconcile.rebuild(laptop).taken == 0
 
 
+@pytest.mark.slow
 def test_without_a_place_or_a_network_nothing_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,6 +177,7 @@ def test_a_lesson_with_a_secret_is_not_published(tmp_path: Path) -> None:
     assert (done["added"], done["rows"]) == (3, 3)
 
 
+@pytest.mark.slow
 def test_vectors_of_other_texts_are_refused(tmp_path: Path) -> None:
     lessons, uri = texts(40), tmp_path / "shared"
     publish_all(vault_at(tmp_path / "ci", lessons, uri))
@@ -286,6 +289,7 @@ def test_a_quiet_watcher_compares_what_was_taken(
     assert "it is not the vector of its text" in checked
 
 
+@pytest.mark.slow
 def test_an_embedder_sees_only_its_own_vectors(tmp_path: Path) -> None:
     lessons, uri = texts(40), tmp_path / "shared"
     publish_all(vault_at(tmp_path / "ci", lessons, uri))

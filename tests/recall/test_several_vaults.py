@@ -111,6 +111,7 @@ def test_an_address_is_a_warning_and_the_folders_count(tmp_path: Path) -> None:
     assert told(project) == ["team:ci/heap"]
 
 
+@pytest.mark.slow
 def test_a_repository_names_no_vault_above(tmp_path: Path) -> None:
     vault_at(tmp_path / "project", {"db/lock.md": LOCK})
     vault_at(tmp_path / "team", {"ci/heap.md": HEAP})

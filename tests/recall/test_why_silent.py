@@ -56,6 +56,7 @@ def test_a_lesson_that_the_session_has_is_named(team: Vault) -> None:
     assert again.near.lesson == "heap"
 
 
+@pytest.mark.slow
 def test_each_lesson_above_the_floor_comes_or_it_is_said_why_not(
     make_vault: MakeVault, own_world: Path
 ) -> None:

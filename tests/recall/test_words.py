@@ -95,6 +95,7 @@ def test_a_lesson_called_wrong_comes_back_when_its_text_changes(team: Vault) -> 
     assert listed(team) == []
 
 
+@pytest.mark.slow
 def test_an_agents_word_only_asks_for_a_look(team: Vault) -> None:
     assert not say(team, "wrong", by=words.AGENT).is_left_out
     assert [told(team, name, **event) for name, event in EVENTS] == [True] * 4

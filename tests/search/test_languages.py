@@ -65,6 +65,7 @@ def without_model(make_vault: MakeVault, text_only: None) -> Vault:
     return make_vault(LESSONS)
 
 
+@pytest.mark.slow
 def test_words_of_any_language_find_their_lesson(without_model: Vault) -> None:
     reconcile.sync(without_model)
     for text, lesson in FOUND.items():
