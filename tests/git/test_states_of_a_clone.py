@@ -15,6 +15,8 @@ from vault_index.index import reconcile
 from vault_index.search import entries
 from vault_index.vault import open_vault
 
+pytestmark = pytest.mark.slow
+
 Clone = Callable[..., Path]
 
 
@@ -56,7 +58,6 @@ def log(root: Path, id: str) -> list[str]:
     return [edit["who"] for edit in edits]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("depth", "old", "new"),
     [("1", [""], [""]), ("2", [""], ["Dee", ""]), ("3", [""], ["Dee", "Cy"])],
@@ -75,7 +76,6 @@ def test_a_shallow_clone_has_no_author_from_where_it_was_cut(
     assert authors(root) == {"new": "Dee", "old": "Bob", "other": "Eve"}
 
 
-@pytest.mark.slow
 def test_a_clone_without_old_contents_has_authors_and_a_log(clone: Clone) -> None:
     root = clone("--filter=blob:none")
     assert authors(root) == {"new": "Dee", "old": "Bob"}
@@ -85,7 +85,6 @@ def test_a_clone_without_old_contents_has_authors_and_a_log(clone: Clone) -> Non
     assert log(root, "old") == ["Bob", "Ada"]
 
 
-@pytest.mark.slow
 def test_a_clone_without_old_trees_says_what_fetches_the_history(clone: Clone) -> None:
     root = clone("--filter=tree:0")
     assert authors(root) == {"new": "", "old": ""}

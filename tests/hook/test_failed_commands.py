@@ -17,6 +17,8 @@ from tests.support.watchers import watched
 from vault_index.store import injections
 from vault_index.vault import Vault
 
+pytestmark = pytest.mark.slow
+
 FILES = {
     "development/greenlet.md": "---\ntitle: SQLAlchemy async and lazy loads\n"
     "fires_on_error: [greenlet_spawn has not been called]\n---\n"
@@ -56,7 +58,6 @@ def context(printed: str) -> str:
     return str(output["additionalContext"])
 
 
-@pytest.mark.slow
 def test_a_failure_gets_one_lesson_and_the_second_the_same_said_as_such(team: Vault) -> None:
     with watched(team):
         first = context(failed(team))
@@ -93,7 +94,6 @@ def ended(vault: Vault, agent: str, moment: str, **more: Any) -> str:
     return done.out
 
 
-@pytest.mark.slow
 def test_other_agents_get_the_lesson_in_their_form_and_only_where_a_command_failed(
     team: Vault, own_world: Path
 ) -> None:
@@ -139,7 +139,6 @@ ODD: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.slow
 def test_any_output_is_read_and_anything_odd_gets_nothing(team: Vault) -> None:
     with watched(team):
         for odd in ODD:
@@ -159,7 +158,6 @@ def test_any_output_is_read_and_anything_odd_gets_nothing(team: Vault) -> None:
         assert failed(team, error="x" * 10_000_000 + GREENLET, session_id="large") == ""  # not read
 
 
-@pytest.mark.slow
 def test_a_secret_in_the_output_is_never_stored(team: Vault, own_world: Path) -> None:
     with watched(team):
         failed(team, error=f"fatal: token {SECRET} was refused by greenlet_spawn")
@@ -170,6 +168,5 @@ def test_a_secret_in_the_output_is_never_stored(team: Vault, own_world: Path) ->
                 assert SECRET.encode() not in file.read_bytes(), file
 
 
-@pytest.mark.slow
 def test_without_a_watcher_there_is_no_answer_and_no_wait(team: Vault) -> None:
     assert failed(team, patience="3600000") == ""

@@ -28,6 +28,8 @@ from vault_index.hotpath import protocol
 from vault_index.vault import Vault
 from vault_index.watch import launch
 
+pytestmark = pytest.mark.slow
+
 AUTOSTART = {"LESSONS_WATCH_AUTOSTART": "true"}
 
 
@@ -40,7 +42,6 @@ def hook(vault: Vault, env: dict[str, str] | None = None, **event: Any) -> Ran:
     return done
 
 
-@pytest.mark.slow
 def test_the_watcher_and_the_hook_itself_give_the_same(team: Vault) -> None:
     alone = hook(team).out
     assert "node-heap.md" in alone
@@ -54,7 +55,6 @@ def test_the_watcher_and_the_hook_itself_give_the_same(team: Vault) -> None:
     assert by(team) == ["process", "watcher", "watcher", "watcher", "watcher"]
 
 
-@pytest.mark.slow
 def test_a_prompt_right_after_a_save_gets_what_was_saved(team: Vault) -> None:
     with watched(team):
         soon(lambda: f"watching {team.lessons_dir}" in (launch.folder() / launch.LOG).read_text())
@@ -66,7 +66,6 @@ def test_a_prompt_right_after_a_save_gets_what_was_saved(team: Vault) -> None:
     assert by(team) == ["watcher"] * 8
 
 
-@pytest.mark.slow
 def test_no_prompt_is_silent_while_the_index_is_built_again(team: Vault) -> None:
     manifest = next(team.index_dir.glob("*/manifest.json"))
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"schema": 1}))
@@ -80,7 +79,6 @@ def test_no_prompt_is_silent_while_the_index_is_built_again(team: Vault) -> None
 # when it does not answer
 
 
-@pytest.mark.slow
 def test_a_hung_watcher_is_not_waited_for(team: Vault, own_world: Path) -> None:
     with watched(team) as state:
         os.kill(state["pid"], signal.SIGSTOP)
@@ -92,7 +90,6 @@ def test_a_hung_watcher_is_not_waited_for(team: Vault, own_world: Path) -> None:
     assert by(team)[0] == "process"
 
 
-@pytest.mark.slow
 def test_an_answer_that_comes_too_late_was_not_given(team: Vault) -> None:
     with watched(team) as state:
         os.kill(state["pid"], signal.SIGSTOP)
@@ -103,7 +100,6 @@ def test_an_answer_that_comes_too_late_was_not_given(team: Vault) -> None:
         assert "node-heap.md" in hook(team, session_id="one").out
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "said",
     [
@@ -131,7 +127,6 @@ def test_whatever_else_listens_there_the_hook_answers_itself(team: Vault, said: 
     assert by(team) == ["process"]
 
 
-@pytest.mark.slow
 def test_killed_at_random_moments_no_hook_fails_and_the_index_is_right(team: Vault) -> None:
     """The short form of what benchmarks/ does for a minute."""
     chance = random.Random(5)

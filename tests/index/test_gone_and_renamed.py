@@ -13,6 +13,8 @@ from vault_index import status
 from vault_index.index import reconcile
 from vault_index.vault import Vault, open_vault
 
+pytestmark = pytest.mark.slow
+
 SECTIONS = "## Lesson: Dates are UTC\nAlways.\n\n## Lesson: Names are short\nText.\n"
 
 
@@ -25,7 +27,6 @@ def team(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch, text_only: None
     return open_vault(vault.root)
 
 
-@pytest.mark.slow
 def test_a_deleted_lesson_has_a_log_and_is_shown_as_it_was(team: Vault) -> None:
     lessons("rm", "heap", "--yes")
     commit(team.root, "heap is gone")
@@ -46,7 +47,6 @@ def test_a_deleted_lesson_has_a_log_and_is_shown_as_it_was(team: Vault) -> None:
         ]
 
 
-@pytest.mark.slow
 def test_a_deleted_section_has_a_log(team: Vault) -> None:
     lessons("rm", "dates-are-utc", "--yes")
     commit(team.root, "no dates")
@@ -64,7 +64,6 @@ def inject(vault: Vault, id: str) -> None:
     given_to(vault, (id,))
 
 
-@pytest.mark.slow
 def test_a_lesson_that_moved_keeps_its_use(team: Vault) -> None:
     inject(team, "ops/heap")
     inject(team, "dev/all#dates-are-utc")

@@ -18,6 +18,8 @@ from vault_index.recall.sessions import Event
 from vault_index.store.injections import Record
 from vault_index.vault import Vault, open_vault
 
+pytestmark = pytest.mark.slow
+
 PROMPT = "raise the heap when the build runs out of memory"
 
 
@@ -34,7 +36,6 @@ def prompted(vault: Vault, prompt: str, session: str = "s1") -> Record:
     return records(vault)[-1]
 
 
-@pytest.mark.slow
 def test_a_silence_names_the_nearest_lesson_and_its_score(team: Vault) -> None:
     assert prompted(team, PROMPT).silent == ""
     write(team.lessons_dir / "vault.toml", "floor = 9.0\n")
@@ -47,7 +48,6 @@ def test_a_silence_names_the_nearest_lesson_and_its_score(team: Vault) -> None:
     assert 0 < (record.near.score or 0) < (record.floor or 0) == 9.0
 
 
-@pytest.mark.slow
 def test_a_lesson_that_the_session_has_is_named(team: Vault) -> None:
     assert prompted(team, PROMPT).lessons == ["heap"]
     again = prompted(team, PROMPT)
@@ -56,7 +56,6 @@ def test_a_lesson_that_the_session_has_is_named(team: Vault) -> None:
     assert again.near.lesson == "heap"
 
 
-@pytest.mark.slow
 def test_each_lesson_above_the_floor_comes_or_it_is_said_why_not(
     make_vault: MakeVault, own_world: Path
 ) -> None:

@@ -22,6 +22,8 @@ from vault_index.recall.anchors import Reason
 from vault_index.recall.sessions import Event
 from vault_index.vault import Vault
 
+pytestmark = pytest.mark.slow
+
 PROMPT = "store dates in UTC"
 EDITED = "src/dates.py"
 TOLD = "Dates are UTC"
@@ -66,7 +68,6 @@ def listed(vault: Vault) -> list[Reason]:
     return [each for each in found if each.kind == "wrong"]
 
 
-@pytest.mark.slow
 def test_what_a_person_calls_wrong_comes_nowhere_until_somebody_looked(team: Vault) -> None:
     assert [told(team, name, **event) for name, event in EVENTS] == [True] * 4
     assert say(team, "wrong").is_left_out
@@ -82,7 +83,6 @@ def test_what_a_person_calls_wrong_comes_nowhere_until_somebody_looked(team: Vau
     assert listed(team) == []
 
 
-@pytest.mark.slow
 def test_a_lesson_called_wrong_comes_back_when_its_text_changes(team: Vault) -> None:
     say(team, "wrong")
     file = team.lessons_dir / "dates.md"
@@ -95,7 +95,6 @@ def test_a_lesson_called_wrong_comes_back_when_its_text_changes(team: Vault) -> 
     assert listed(team) == []
 
 
-@pytest.mark.slow
 def test_an_agents_word_only_asks_for_a_look(team: Vault) -> None:
     assert not say(team, "wrong", by=words.AGENT).is_left_out
     assert [told(team, name, **event) for name, event in EVENTS] == [True] * 4
@@ -106,7 +105,6 @@ def test_an_agents_word_only_asks_for_a_look(team: Vault) -> None:
     assert listed(team) == []
 
 
-@pytest.mark.slow
 def test_the_command_offers_what_a_person_may_do_next(team: Vault) -> None:
     assert told(team)
     said = run("lessons", "useful", "--last", "1", "no", cwd=team.root).out
@@ -123,7 +121,6 @@ def test_the_command_offers_what_a_person_may_do_next(team: Vault) -> None:
     assert told(team)
 
 
-@pytest.mark.slow
 def test_keys_say_it_at_a_terminal(team: Vault) -> None:
     assert told(team)
     typed = [("any other key ends", "1"), ("[w]rong", "w")]

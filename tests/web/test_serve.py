@@ -23,6 +23,8 @@ from tests.support.watchers import soon
 from vault_index.vault import Vault
 from vault_index.watch import launch
 
+pytestmark = pytest.mark.slow
+
 ROUNDS = 3  # of kill -9, with four clients that write
 HEAP = {"devops/heap.md": lesson_text("Heap", "Raise the heap when the build runs out of memory.")}
 
@@ -47,7 +49,6 @@ def found(server: Serving, prompt: str) -> list[str]:
     return [lesson["id"] for lesson in answer.json()["lessons"]]
 
 
-@pytest.mark.slow
 def test_a_second_server_says_that_the_port_is_taken(served: Serving, vault: Vault) -> None:
     second = run("lessons", "serve", "--port", str(served.port), cwd=vault.root, check=False)
     assert second.code == 1
@@ -57,7 +58,6 @@ def test_a_second_server_says_that_the_port_is_taken(served: Serving, vault: Vau
     assert found(served, "heap memory") == ["devops/heap"]
 
 
-@pytest.mark.slow
 def test_it_prints_its_address_at_a_terminal_and_nothing_in_a_pipe(vault: Vault) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -82,7 +82,6 @@ def test_it_prints_its_address_at_a_terminal_and_nothing_in_a_pipe(vault: Vault)
     os.close(theirs)
 
 
-@pytest.mark.slow
 def test_what_it_takes_is_found_at_once_and_a_save_soon(vault: Vault, own_world: Path) -> None:
     with serving(
         vault.root, own_world, LESSONS_EMBEDDER="none", LESSONS_WATCH_AUTOSTART="true"
@@ -108,7 +107,6 @@ def test_what_it_takes_is_found_at_once_and_a_save_soon(vault: Vault, own_world:
             launch.stop()
 
 
-@pytest.mark.slow
 def test_a_kill_loses_nothing_that_was_acknowledged(vault: Vault, own_world: Path) -> None:
     for number in range(ROUNDS):
         acknowledged: list[str] = []
