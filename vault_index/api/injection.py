@@ -288,7 +288,7 @@ def teach_lesson(
     """Write into a lesson that it fires at a prompt, or stays out; with `undo` take that back.
 
     `kind` is fires_on or silent_on, or for a line of a failed command fires_on_error or
-    silent_on_error. The prompt or line is `prompt` or, of a record, that of the `session` with
+    silent_on_error. The prompt or line is `prompt` or, in the record of a `session`, the one with
     the hash `key`, as far as its text was kept.
     """
     from vault_index.api import search

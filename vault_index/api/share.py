@@ -139,7 +139,7 @@ def _findings(vault: Vault, caller: Caller, chosen: Selection, *, staged: bool) 
             if render.MARK in candidate.data:
                 built.add(candidate.shown)
             if comparing and candidate.is_lesson and not candidate.as_on_disk:
-                about = "duplicates and prompts are those of the file on disk"
+                about = "duplicates and prompts are as in the file on disk"
                 caller.note(f"note: {candidate.shown}: {about}")
         progress(done := done + len(batch), count)
     if not staged:  # a commit may come before the build

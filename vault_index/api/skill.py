@@ -22,7 +22,7 @@ def compare(vault: Vault) -> tuple[Finding, ...]:
 def build_ready(
     vault: Vault, caller: Caller, tags: Sequence[str] = (), dry_run: bool = False
 ) -> list[Built]:
-    """Build the skills that are ready, or those of these tags."""
+    """Build the skills that are ready, or the skills of these tags."""
     caller.index(vault)
     return build.build(vault, tags, dry_run=dry_run)
 

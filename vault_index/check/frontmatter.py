@@ -168,7 +168,7 @@ def _taught(shown: str, text: str, lessons: list[Lesson]) -> Iterator[Finding]:
         ("fires_on", "silent_on", lambda prompt: " ".join(prompt.split()).casefold()),
         ("fires_on_error", "silent_on_error", failure.normalise),
     ):
-        for lesson in lessons[:1]:  # the prompts are those of the file
+        for lesson in lessons[:1]:  # each lesson of a file has the file's prompts
             taught = set(map(same, getattr(lesson, fires)))
             for said in getattr(lesson, silent):
                 if same(said) in taught:

@@ -1,7 +1,6 @@
 """Secrets out of a text, each replaced by what it was: `[redacted: aws key]`.
 
-The rules of `lessons check` and those of its strict level, whole private keys, and tokens that look
-random.
+The rules of `lessons check` and of its strict level, whole private keys, and tokens that look random.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _NO_KEY = re.compile(  # UUIDs and hashes
     r"(?i)(?<![0-9a-f])[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}(?![0-9a-f])"
     r"|(?<![0-9a-f])(?:[0-9a-f]{40}|[0-9a-f]{64})(?![0-9a-f])"
 )
-_HASHES = (40, 56, 64, 96, 128)  # hexadecimal digits of git's hashes and those of SHA-2
+_HASHES = (40, 56, 64, 96, 128)  # hexadecimal digits of git's hashes and of SHA-2
 _TURNS = 0.24  # of the characters of a random token; names in code have .15 and less
 _BITS = 3.2  # of entropy a character
 _INTEGRITY = re.compile(r"(?i)sha\d{1,3}[-:]$")

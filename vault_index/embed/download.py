@@ -220,7 +220,7 @@ def _verify(file: Path) -> None:
 # Fetching the built-in model without being asked: when that is due, and what came of it.
 #
 # One attempt an hour, whoever makes it, on record in `models/.fetch-failed` before it begins: its time
-# is that of the last attempt, its text says why there is no model after it. So neither restarts nor a
+# is the last attempt's, its text says why there is no model after it. So neither restarts nor a
 # kill in the middle repeat it. `lessons model fetch` tries whenever it is asked to.
 
 RETRY_SECONDS = 3600  # an offline laptop does not wait each time

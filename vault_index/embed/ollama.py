@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import ollama
 
 BATCH = 32  # texts a request: one bad text fails its whole batch
-TIMEOUT_SECONDS = 60.0  # the client's default is none; loading a model takes seconds
+TIMEOUT_SECONDS = 60.0  # the client has no default; loading a model takes seconds
 MAX_MESSAGE = 200  # characters of what the server says of an error
 MAX_CHARS = 6000  # nomic reads 2,048 tokens in Ollama; the server cuts what is longer
 

@@ -23,7 +23,7 @@ _AS_PUSHED = "--no-replace-objects"  # a push sends the object that another one 
 class Provenance:
     """A file's last author, and its first and last commit (ISO 8601 dates of the author).
 
-    A commit that a shallow clone cut off is "": `last` is then that of the oldest commit that it has.
+    A commit that a shallow clone cut off is "": `last` is then the date of the oldest commit it has.
     """
 
     author: str
@@ -74,7 +74,7 @@ class NameChange(NamedTuple):
     """The change of a file by a commit: git's letter and score, such as R100; the path before, "" if new.
 
     `said` is what the format says of the commit. `today` is the name that the file has now. With
-    `--raw`, `old_mode` and `mode` are those of the file before and after, and `blob` is its content.
+    `--raw`, `old_mode` and `mode` are the file's before and after, and `blob` is its content.
     """
 
     said: str
@@ -132,7 +132,7 @@ def versions(folder: Path, path: str) -> Iterator[Version]:
     for entry in log.split("\0"):
         if entry.startswith("\x01"):
             fields = entry[1:].split("\x02", 4)
-        elif entry.strip("\n"):  # a merge in which the file is that of a side names none
+        elif entry.strip("\n"):  # a merge in which the file is as on one side names none
             commits.append((fields, entry.lstrip("\n")))
     paths = sorted({path_then for _, path_then in commits})
     how = ("--cc", "-M", "-U0", "--no-ext-diff", "--no-textconv", "--no-commit-id", "-p")

@@ -100,8 +100,8 @@ def scan(vault: Vault, manifest: Manifest, ask_git: bool, *, read_all: bool = Fa
 
     A text that the user released since is to be read again, too.
 
-    With `ask_git=False` authors stay as the manifest has them; those of new files are filled in by
-    the next sync that asks.
+    With `ask_git=False` authors stay as the manifest has them; the next sync that asks fills in
+    new files'.
     """
     sources, skipped = vault.files()
     listed = {source.path: source for source in sources}
@@ -131,7 +131,7 @@ class Reading:
     """The files whose rows may have to change, by path, each read when its turn comes.
 
     So the rows of all of them are never in memory at once, and what was written is not lost with the
-    rest. `entries` are those of a first look, which tells who owns an id.
+    rest. `entries` come from a first look, which tells who owns an id.
     """
 
     entries: Mapping[str, FileEntry]
@@ -264,7 +264,7 @@ def _unexpected(path: str, error: Exception) -> str:
 def _with_rows(
     path: str, entry: FileEntry, lessons: Sequence[Lesson], before: FileEntry | None
 ) -> ReadFile:
-    """Return a file with its rows; where they cannot be made, those of before stay."""
+    """Return a file with its rows; where they cannot be made, the last ones stay."""
     from vault_index.index import rows
 
     try:

@@ -147,7 +147,7 @@ def _read_all(listed: dict[str, tuple[files.Stamp, str]]) -> Iterator[Skill]:
     for skill, data in _read_each(listed):
         if isinstance(skill, Problem):
             continue
-        # those of a project and of the user the agent has loaded itself
+        # the agent has loaded a project's and the user's itself
         in_vault = skill.scope == VAULT
         why = check.withheld(skill.path, data, is_lesson=False).why if in_vault else ""
         yield replace(skill, withheld=why)

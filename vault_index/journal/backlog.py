@@ -24,7 +24,7 @@ _STAMP = len("2026-03-31 12:00:00 ")
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A transcript that grew. `inode` is that of the note's file, another each time it is written."""
+    """A transcript that grew. `inode` is the inode of the note's file, a new one with each write."""
 
     name: str
     inode: int

@@ -42,8 +42,8 @@ _AT_ONCE = 500  # files
 class Forgotten:
     """The number of things taken out, and the proof.
 
-    `left` are files that still have something of it, and `lessons` those of lessons that a person
-    accepted, which stay.
+    `left` are files that still have something of it, and `lessons` files of accepted lessons, which
+    stay.
     """
 
     sessions: int = 0
@@ -238,7 +238,7 @@ def _delete(journal: Journal, wanted: _Wanted) -> int:
 
 
 def _kept(journal: Journal, needles: set[bytes]) -> set[bytes]:
-    """Return those of these texts that a session has which is kept."""
+    """Return the texts that a kept session has, too."""
     found = set[bytes]()
     with state.reading(journal.home) as db:
         for (data,) in db.execute("SELECT data FROM moment UNION ALL SELECT data FROM record"):
@@ -299,7 +299,7 @@ def _with_any(every: list[Path], needles: set[bytes]) -> list[str]:
 
 
 def _all_files(journal: Journal) -> Iterator[Path]:
-    """Yield the user's files, but those of models, and the vaults that sessions were about."""
+    """Yield the user's files, except models, and the vaults that sessions were about."""
     home = journal.config.home
     names = sorted(each.name for each in home.glob("[!.]*") if each.name != MODELS)
     yield from _files_below(home, names)

@@ -51,7 +51,7 @@ MAX_FILES = 500
 MAX_LINES, FIELD_CHARS = 8, 300  # of a field of a summary, and of a line
 REQUESTS = 3  # prompts that say what a session is about
 SUMMARY_FILES = 12
-MIN_TITLE = 12  # bytes; a shorter sentence, such as "great!", is none
+MIN_TITLE = 12  # bytes; a shorter sentence, such as "great!", is no title
 LONG_PASTE = 8_000  # characters
 _PLAN = "Implement the following plan:"
 _T = TypeVar("_T")
@@ -87,7 +87,7 @@ def _records(session: Session, there: Sequence[Moment]) -> tuple[Record, ...]:
 
 
 def _remember(call: Moment, todos: dict[str, tuple[str, str]], searches: list[str]) -> None:
-    """Note todos and searches: the summary has those of the whole session."""
+    """Note todos and searches of the whole session, for its summary."""
     kind = tools.kind_of(call.tool)
     if kind == tools.SEARCH and not call.in_subagent and (text := call.text[:80]):
         searches[:] = [*(other for other in searches if other != text), text][-MAX_SEARCHES:]
@@ -379,7 +379,7 @@ def _lines(texts: Iterable[str]) -> list[str]:
 
 
 def _requests(prompts: Sequence[Record]) -> list[Record]:
-    """Return the first prompts that say what is wanted; those of programs if there are no others."""
+    """Return the first prompts that say what is wanted; a program's if no person typed any."""
     typed = [record for record in prompts if record.origin in events.TYPED]
     asking = (events.PROMPT, events.QUEUED, events.PLAN)
     requests = [record for record in prompts if record.origin in asking]

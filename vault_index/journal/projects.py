@@ -32,7 +32,7 @@ from vault_index.journal.journal import Journal, held
 from vault_index.vault import refuse_breaks
 
 RECORDED, ALL, _NOT = spool.RECORDED, spool.EVERYTHING, spool.NEVER  # hooks read the file, too
-PROPOSALS = "proposals"  # the folder of drafts in that of the user
+PROPOSALS = "proposals"  # the folder of drafts in the user's
 UNSAFE = re.compile(r"[^\w.-]+")
 _MAX_NAME = 60  # characters
 EVERYWHERE = "all"  # names no project, but all of them

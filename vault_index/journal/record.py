@@ -43,9 +43,9 @@ class Record:
 
     `id` is `<short_id of the session>-<kind letter><number>` such as `3f2a91c0-p3`, the second
     observation of prompt 3 `3f2a91c0-o3.2`, the summary `3f2a91c0-s`. `number` counts the prompts of
-    a session from 1; an observation has that of the prompt it belongs to, 0 before the first; the
-    summary the last. `at` is ISO 8601 in UTC, "" where the transcript has none. `uuids` are those of the
-    transcript's records it was made from, of an observation also that of its prompt.
+    a session from 1; an observation has the number of its prompt, 0 before the first; the summary
+    the last. `at` is ISO 8601 in UTC, "" where the transcript has none. `uuids` name the
+    transcript's records it was made from, and for an observation its prompt's record, too.
     """
 
     id: str
@@ -117,7 +117,7 @@ class Session(SessionHead):
 class ListedSession(SessionHead):
     """A session in a list: what it was about, and the files it modified.
 
-    `prompts` are those of people or of the program that asked, `typed` also slash commands and the like.
+    `prompts` are what people, or the program that asked, said; `typed` has slash commands, too.
     """
 
     title: str = ""
@@ -128,7 +128,7 @@ class ListedSession(SessionHead):
 
 @dataclass(frozen=True, slots=True)
 class KeptRecord(Record):
-    """A record with its session and project; the branch is that of the session where it has none."""
+    """A record with its session and project; without a branch it has the session's."""
 
     session: str = ""
     project: str = ""
@@ -149,8 +149,8 @@ class SessionRecords:
 class JournalHit(KeptRecord):
     """A record and why it was found. `score` is `cosine + full_text`, in absolute units.
 
-    `text` is the best of its pieces. `uuids` are those of the transcript's records that it was made
-    from, and those of the other records of its turn that were found. Only one that `is_whole` has the
+    `text` is the best of its pieces. `uuids` name the transcript's records that it was made
+    from, and the other records of its turn that were found. Only one that `is_whole` has the
     rest of a record, and all of its text.
     """
 
@@ -200,7 +200,7 @@ class JournalHits:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """Records in the order of time, those of a session together in it.
+    """Records in the order of time, each session's together.
 
     `anchor` is the id of one; "" for a time, which lies before the record at `before`.
     """

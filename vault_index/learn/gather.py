@@ -195,7 +195,7 @@ def _named(journal: Journal, name: str) -> Session:
 
 
 def _latest(journal: Journal, folder: Path, name: str) -> list[Session]:
-    """Return the latest session of a folder's project, and before it that of a newer transcript."""
+    """Return the latest session of a folder's project, before it the session of a newer transcript."""
     project = projects.find_project(journal.home, str(folder))
     sessions = archive.latest(journal, project, limit=_LATEST) if project else []
     kept = [each for each in sessions if not each.parent]

@@ -22,7 +22,7 @@ from vault_index.vault import Vault
 
 MAX_TROUBLE_CHARS = 200
 
-# the status of a run; those of a first kind end what there is to learn from a material
+# the status of a run; the `ENDING` ones end what there is to learn from a material
 PROPOSED, NOTHING, REFUSED = "proposed", "nothing new", "refused"
 NOT_WORTH, LEARNED, DRY = "not worth it", "learned already", "dry run"
 AWAY, BUDGET, FAILED = "model away", "budget used up", "no valid answer"

@@ -212,7 +212,7 @@ def learn(
 
     A request counts whatever the significance is, with `force` also where the same was learned before. A
     session that ended is learned from once. With `dry_run` nothing is sent or written, and `text` is what
-    would be, also to a model if none is set; `tokens` is another budget than that of the settings. Raises
+    would be, also to a model if none is set; `tokens` is another budget than in the settings. Raises
     VaultError.
     """
     if scope not in SCOPES:

@@ -304,7 +304,7 @@ def with_merged_lists(ours: bytes, theirs: bytes, base: bytes) -> list[bytes]:
 
 
 def _keys_by_slug(data: bytes) -> dict[str, Mapping[Any, Any]]:
-    """Return the keys of a file, as those of the section "", and of each section by its slug."""
+    """Return the keys of a file, under "", and of each section by its slug."""
     file = LessonFile.of(data, "lesson.md")
     of_sections = {slug: own_of(file, section) for slug, section in slugs_of(file) if slug}
     return {"": metadata_of(file), **of_sections}

@@ -22,7 +22,7 @@ LessonId = str
 
 TYPES = ("code_pattern", "bug_fix", "architecture", "project_rule")
 MAX_SECTIONS = 5_000  # of one file: an hour's course has some twenty
-_ANCHOR = re.compile(  # a path that leads out of its repository is none
+_ANCHOR = re.compile(  # a path that leads out of its repository is no anchor
     r"(?P<path>(?![/~])(?!(?:[^#]*/)?\.\.(?:[/#@]|$))[^#@\s\0][^#\0]*?)(?:#(?P<name>[\w.$-]+))?"
     r"(?:@(?P<hash>[0-9a-f]{8}))?"
 )

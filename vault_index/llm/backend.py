@@ -90,7 +90,7 @@ class Reply:
 class Backend:
     """A model on a server, or a program that asks one. Nothing is asked before first use.
 
-    Keys come from `environ` alone; `timeout` is in seconds, without one that of the settings.
+    Keys come from `environ` alone; `timeout` is in seconds, by default from the settings.
     """
 
     kind: ClassVar[str]  # in the settings: `ollama` of `ollama:MODEL`
@@ -102,7 +102,7 @@ class Backend:
         self.name = f"{self.kind}:{model}"
         self.model, self.config, self.environ = model, config, environ
         self.timeout = timeout or config.llm.timeout_seconds
-        self.answer_tokens = config.llm.max_tokens  # at most, those of thinking included
+        self.answer_tokens = config.llm.max_tokens  # at most, thinking included
         self.connection = Connection()
 
     def ask(self, question: Question, take: Take | None = None) -> Reply:

@@ -103,7 +103,7 @@ CHARS_A_TOKEN = 4
 class Model:
     """Text -> text, by a backend: with attempts, within the day's allowance, its answers checked.
 
-    All methods raise ModelCallError: away, refused or over the allowance. `name` is that of the
+    All methods raise ModelCallError: away, refused or over the allowance. `name` is as in the
     settings, such as `ollama:MODEL`, and `usage` the cost of this object's calls so far. It takes
     questions with tools if it `can_call_tools`: False after the first that it refused for them.
     """

@@ -40,7 +40,7 @@ _HEADING = re.compile(r"#{1,5} ")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A lesson as it would be with a proposal. `lists` are those of its keys that get longer.
+    """A lesson as it would be with a proposal. `lists` are its keys that get longer.
 
     `before` is a hash of the title and text that it has.
     """

@@ -37,7 +37,7 @@ _KEYS = ("tags", "type", "confidence", "fires_on", "silent_on", "fires_on_error"
 _TEXTS = ("why", "session", "project", "day", "changes")
 _LISTS = ("findings", "near", "quotes", "speakers", "background")
 _ABOUT = ("by", *_LISTS, *_TEXTS, *_FLAGS)
-# Who says a quote. A card shows that of the first of these: words before what was printed.
+# Who says a quote. A card shows the first of these: words before what was printed.
 CHECK, PERSON, PROGRAM = "a check", "a person", "a program"
 COMMIT, AGENT = "a commit", "the agent"
 SPEAKERS = (PERSON, AGENT, CHECK, PROGRAM, COMMIT)

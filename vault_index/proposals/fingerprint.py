@@ -57,7 +57,7 @@ class Comparison:
 
     `same` is the id and title of a lesson that has this text; `near` are lessons like it, the most like
     first; `nearest` is the first however little it is like it, `closest` the first five. `categories`
-    are those of all lessons and of the taxonomy.
+    are all lessons' and the taxonomy's.
     """
 
     same: tuple[str, str] | None = None

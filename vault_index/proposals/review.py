@@ -30,7 +30,7 @@ REJECTED, IS_LESSON = "rejected before", "a lesson already"
 def checked(proposal: Proposal, categories: Collection[str] = ()) -> Proposal:
     """Return a proposal with the warnings of its check. Raises CheckError for an error.
 
-    `categories` are those of the lessons, of which its own may be a misspelling.
+    `categories` are the lessons', of which the card's may be a misspelling.
     """
     kept, hint = "not proposed, and not kept", "write it without that"
     return _checked(proposal, draft.to_bytes(proposal), categories, kept, hint)

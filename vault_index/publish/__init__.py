@@ -1,7 +1,7 @@
 """Shared by many machines: vectors and rows at an address, in a folder or an object store.
 
 CI publishes (`lessons index --publish`, on Ray if asked): vectors by content, and rows of lessons with
-their full text, those of several vaults in one table. Laptops take vectors from there and embed the rest;
+their full text, several vaults in one table. Laptops take vectors from there and embed the rest;
 a process without a clone searches the rows. The rest of the package calls these functions alone.
 """
 

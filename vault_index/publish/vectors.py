@@ -171,7 +171,7 @@ def write(
     *,
     update: bool,
 ) -> None:
-    """Write rows to a table that others read, some in a commit, then take out those of stale ids."""
+    """Write rows to a table that others read, some in a commit, then take out stale ids."""
     for start in range(0, len(rows), ROWS):
         table.merge(rows[start : start + ROWS], update=update)
         progress(min(start + ROWS, len(rows)), len(rows))

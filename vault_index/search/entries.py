@@ -219,7 +219,7 @@ def _in_file(entry: Entry, data: bytes, path: str) -> Lesson | None:
 def categories(vault: Vault, *, own: bool = False) -> dict[CategoryPath, int]:
     """Count the lessons in and below each category, by path: `{"devops": 3, "devops/docker": 1}`.
 
-    `own` counts those of the category itself only. A lesson counts once in each of its categories,
+    `own` counts the category itself only. A lesson counts once in each of its categories,
     also in proposed ones.
     """
     every = [row["categories"] for row in _rows(vault, ("categories",))]

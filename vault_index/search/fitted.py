@@ -22,7 +22,7 @@ SMALL = 20  # lessons: fewer say nothing of what lessons of their subject score
 MAX_TITLES = 150  # that are asked for, each without its lesson: more take longer and say no more
 # How much the usual floors count beside the titles of a vault, which are few and no prompts. On half
 # sets of three kinds the floor that a tenth of their unanswered prompts pass is .43 to .59 of evidence,
-# that of their titles .45 to .59, and the two have little to do with each other: by the titles alone
+# their titles' floor .45 to .59, and the two have little to do with each other: by the titles alone
 # from .01 to .21 pass, by both .04 to .15. Other embedders have other scales.
 USUAL_WHOLE, USUAL_LINE = 2 / 3, 1 / 2
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # those on the vault's subject, and of those that the package has on others. Some of these are on the
 # subjects of a broad vault: on half sets, of others that are on none, .004 and .05 get so much.
 PASSING, PASSING_FOREIGN = Floors(0.10, 0.50), Floors(0.02, 0.09)
-USUAL = Floors(0.47, 0.33)  # for the built-in model, between those of five kinds of vaults
+USUAL = Floors(0.47, 0.33)  # for the built-in model, between the floors of five kinds of vaults
 # Few lessons say little about what is foreign to them, hence the lowest floors of vaults that are too
 # small to leave one out.
 LOWEST = Floors(0.40, 0.26)

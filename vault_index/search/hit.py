@@ -30,8 +30,8 @@ class Query:
 
     `categories` narrows to lessons in or below any of these paths, before the search; so does `within`,
     the name of a document or category, misspelt or in part, with `lesson` the number of a lesson of that
-    document, and `filters`: tags, a type, a time. A search for skills sees those of the vault, of the
-    user and, if the vault knows it (`skills.register`), of the `project` that a folder is in.
+    document, and `filters`: tags, a type, a time. A search for skills sees the vault's, the
+    user's and, if the vault knows it (`skills.register`), the skills of the `project` of a folder.
 
     In the journal `kinds` narrows to kinds of records, `project` is the name of one, `file` is a path,
     the tail of one or a folder, and `concept` one of theirs; of `filters` it takes type and time.
@@ -40,7 +40,7 @@ class Query:
     """
 
     text: str
-    k: int = 5  # hits of each kind, at most; a question of `api` has those of the settings for 0
+    k: int = 5  # hits of each kind, at most; 0: as the settings say
     categories: tuple[str, ...] = ()
     within: str = ""
     kinds: tuple[str, ...] = (LESSONS,)  # lessons | skills; prompt | observation | summary

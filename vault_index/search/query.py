@@ -136,7 +136,7 @@ def find(
 ) -> list[Hit]:
     """Return up to `k` hits of each kind for a text, lessons before skills, best first.
 
-    The options are those of `Query`. The index is read as it is: `index.sync` brings it up to date.
+    The options are as in `Query`. The index is read as it is: `index.sync` brings it up to date.
 
     Raises IndexStateError without an index, VaultError for an unknown kind or name.
     """

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 # Pieces of long lessons: what each adds to its whole, and which to show.
 
-# The cosine of a piece of a long lesson counts less than that of a whole, and the best of many pieces
+# The cosine of a piece of a long lesson counts less than a whole lesson's, and the best of many pieces
 # is higher by chance: its expected maximum is taken off. On a set of 646 notes, two thirds of them long,
 # a weight of .8 alone costs recall@3 .02 and recall at 2% false injections .07 against no pieces; .6 and
 # .7 cost nothing. On documentation of two frameworks (252 documents, half of them long; 271 headings

@@ -142,7 +142,7 @@ def against_index(vault: Vault, paths: Sequence[str]) -> Comparison:
         except (OSError, LessonError):  # deleted, or reported by another rule
             continue
         findings += [*_duplicates(vault, lessons, path), *_dead_links(vault, lessons, path)]
-        for lesson in lessons[:1]:  # the prompts are those of the file
+        for lesson in lessons[:1]:  # each lesson of a file has the file's prompts
             findings += _clashes(vault, lesson, path, text)
     return Comparison(tuple(findings), tuple(sorted(branches)))
 

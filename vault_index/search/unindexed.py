@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 # BM25 about as LanceDB counts it, for text that is in no table: a draft, or files without an index.
 #
-# Its words and stems (`text.words`) are nearly those of LanceDB's tokenizer.
+# Its words and stems (`text.words`) are nearly the same as LanceDB's tokenizer makes.
 
 K1, B = 1.2, 0.75  # of LanceDB's BM25
 
@@ -39,7 +39,7 @@ K1, B = 1.2, 0.75  # of LanceDB's BM25
 def bm25_score(times: int, length: float, having: int, every: int) -> float:
     """Return the BM25 weight of one word that occurs so many `times` in a text.
 
-    `length` is that of the text as a share of the usual, `having` of `every` text have the word.
+    `length` is the text's as a share of the usual, `having` of `every` text have the word.
     """
     return rarity(having, every) * times * (K1 + 1) / (times + K1 * (1 - B + B * length))
 
@@ -69,7 +69,7 @@ def _in_prompts() -> tuple[Counter[str], int]:
 def only_by_own_words(prompt: str, hit: Hit, lessons: int) -> Hit:
     """Return a hit of full text; what it shares of a prompt is no reason if any prompt may share it.
 
-    `lessons` are those of the vault.
+    `lessons` are the vault's.
     """
     own, text = (
         {*map(stem_of, searched_words(each))} for each in (prompt, f"{hit.names} {hit.text}")

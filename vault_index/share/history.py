@@ -56,7 +56,7 @@ def log(vault: Vault, lesson_id: str, path: str, limit: int | None = None) -> li
 def patch(vault: Vault, path: str, commit: str, limit: int) -> str:
     """Return the patch of a commit for a lesson's file; "" unless it is among the last `limit`.
 
-    `path` and `limit` are those of `log`.
+    `path` and `limit` are as in `log`.
     """
     versions = itertools.islice(git.versions(vault.root, path), limit + 1)
     for version in versions:

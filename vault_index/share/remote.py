@@ -36,8 +36,8 @@ _UNDER_WAY = {  # a file or folder of git's own, and the command that it is of
 class SyncResult:
     """The work of a sync, in commits and files.
 
-    `rebased` are own commits put on top of those of others. `dropped` are commits that the remote
-    no longer has, of those that we had from it.
+    `rebased` are commits made here, put on top of the others'. `dropped` are commits that we had
+    from the remote, and that it no longer has.
     """
 
     branch: str

@@ -217,7 +217,7 @@ class Summary(Total):
 
 
 def summary(home: Path, root: Path, ids: Sequence[str]) -> Summary:
-    """Sum up a vault's record; `ids` are those of its lessons, used or not, sorted."""
+    """Sum up a vault's record; `ids` are its lessons, used or not, sorted."""
     take_in_misses(home, root)
     used = uses(home, root)
     last = (

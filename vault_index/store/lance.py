@@ -183,7 +183,7 @@ class LanceTable:
         return self._opened
 
     def exists(self) -> bool:
-        """Whether the table is there; that of a folder without opening it. Raises StoreError."""
+        """Whether the table is there; in a folder without opening it. Raises StoreError."""
         if isinstance(self.folder, Path):
             return (self.folder / f"{self.schema.table}.lance" / "_versions").is_dir()
         try:
@@ -443,7 +443,7 @@ class Table(LanceTable):
         return other, sorted(there.keys() - {row["id"] for row in rows})
 
     def replace(self, rows: Sequence[Mapping[str, Any]], stale: Sequence[str]) -> None:
-        """Put rows in the place of those with the same ids, then take out those of stale ids."""
+        """Put rows in the place of rows with the same ids, then take out stale ids."""
         if rows:
             self.merge(rows)
         for where in some_of("id", stale):

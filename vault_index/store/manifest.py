@@ -114,7 +114,7 @@ def current(folder: Path) -> Path | None:
     return folder / name if whole else None
 
 
-# the last one, as it is on disk: to read that of 100,000 files takes half a second
+# the last one, as it is on disk: to read a manifest of 100,000 files takes half a second
 _latest: tuple[tuple[Path, files.Stamp], Manifest] | None = None
 
 

@@ -143,7 +143,7 @@ def _parser() -> MarkdownIt:
     return MarkdownIt("zero", {"html": True}).enable(list(_RULES))
 
 
-# The sentences of a text, and of a markdown text those of its prose; and cutting a text at one.
+# The sentences of a text, or of a markdown text's prose; and cutting a text at one.
 #
 # Readers whose results were learned or measured with a rule of their own keep it: the score of prompt
 # injections, the passages of the index, the verdicts on lessons.

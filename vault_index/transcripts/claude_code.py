@@ -46,7 +46,7 @@ _EXITED = re.compile(r"Exit code (\d{1,9})\b")
 
 
 class Reader(events.Reader):
-    """Reads a transcript line by line. `of_subagent`: that of a subagent, a file of its own."""
+    """Reads a transcript line by line. `of_subagent`: a subagent's, which is a separate file."""
 
     def __init__(self, *, of_subagent: bool = False) -> None:
         self._of_subagent = of_subagent

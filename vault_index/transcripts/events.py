@@ -23,7 +23,7 @@ TYPED = frozenset({PROMPT, QUEUED, BESIDE_RESULT, REFUSAL, SLASH_COMMAND, SHELL_
 PLAN = "plan"  # "Implement the following plan:"
 AUTOMATED = "automated prompt"  # of a program that runs the agent
 INTERRUPT = "interrupt"
-# Prompts that find the agent idle: no tool call of before will have its result.
+# Prompts that find the agent idle: no earlier tool call will have its result.
 OPENING = frozenset({PROMPT, SLASH_COMMAND, SHELL_COMMAND, PLAN, AUTOMATED})
 PROMPTS = TYPED | OPENING
 # What the agent did.
@@ -55,7 +55,7 @@ class Event:
 
     `at` is ISO 8601 as the agent wrote it, "" if it did not.
 
-    `uuid` is that of the transcript's record; several events may share one. A tool call has `tool`,
+    `uuid` names the transcript's record; several events may share one. A tool call has `tool`,
     `call` (its id) and `input`; a result has `call`, `is_error` and, if it says so, the exit `status`.
     `in_subagent` marks the work of a subagent inside a session's own file.
     """

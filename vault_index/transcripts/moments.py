@@ -60,7 +60,7 @@ class Moment:
     """Something that was said or done. `about` is its command, the path of its file, or its tool.
 
     `number` counts the prompts of a session from 1; what follows one has its number, 0 before the first.
-    `uuid` is that of the transcript's record, `result` that of a result which says more.
+    `uuid` names the transcript's record, `result` a result which says more.
     """
 
     kind: str
@@ -166,7 +166,7 @@ class _Turn:
 class Moments:
     """Takes the events of a session; `take` returns the moments of the turn that an event ends.
 
-    `folder` is where the session began. `state` is that of another one, from which it goes on.
+    `folder` is where the session began. `state` is another reader's, from which it goes on.
     """
 
     def __init__(self, folder: str = "", state: Mapping[str, Any] | None = None) -> None:

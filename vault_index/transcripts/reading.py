@@ -21,7 +21,7 @@ from vault_index.transcripts.events import Event, Reader
 
 CLAUDE, CODEX = "claude", "codex"
 _PEEK = 256 * 1024  # bytes of a transcript in which its folder is looked for
-# a session's file in the folder of its project, and those of its subagents; by year, month and day
+# a session's file in the folder of its project, and its subagents' files; by year, month and day
 _OF_CLAUDE = re.compile(r"[^/.][^/]*/(?:[^/]+|[^/]+/subagents/agent-[^/]+)\.jsonl", re.DOTALL)
 _OF_CODEX = re.compile(r"(?:.*/)?rollout-[^/]+\.jsonl", re.DOTALL)
 _CWD = re.compile(rb'"cwd":\s*("(?:[^"\\]|\\.)*")')

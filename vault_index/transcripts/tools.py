@@ -12,7 +12,7 @@ from typing import Any
 
 # Shell commands that an agent ran: which of them check, commit or read, and whether output says no.
 
-# Programs that test, build or lint, and those of which only some first words do.
+# Programs that test, build or lint, and programs of which only some first words do.
 _CHECKS = frozenset(
     "pytest tox nox mypy ruff black pyright jest vitest mocha tsc eslint prettier biome golangci-lint"
     " shellcheck phpunit rspec rubocop make just task ninja cmake bazel gradle gradlew mvn playwright"
@@ -46,7 +46,7 @@ _HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?[ \t]*\n\s*(.+)")
 _HERE_DOCUMENT = re.compile(r"(?ms)(<<-?[ \t]*['\"]?(\w+)['\"]?)[^\n]*\n.*?(?:^[ \t]*\2\b|\Z)")
 _LONG_QUOTATION = re.compile(r"\"[^\"\n]*\n[^\"]*\"|'[^'\n]*\n[^']*'")
 _MESSAGE = re.compile(r"""\s-(?:a?m|-message)[ =]?(?:"((?:[^"\\]|\\.)*)"|'([^']*)')""", re.DOTALL)
-# Lines by which checks say that they failed, though their status is that of `| tail`.
+# Lines by which checks say that they failed, though `| tail` hides their status.
 _FAILED = re.compile(
     r"(?m)^(?:FAIL\b|FAILED\b|--- FAIL|E   |panic:|fatal:|error(?:\[\w+\])?:|Error:|npm ERR!|make: \*\*\*"
     r"|Traceback \(most|Build FAILED|.{0,80}\berror TS\d+:|\S+:\d+:\d+: (?:error|undefined|cannot)"

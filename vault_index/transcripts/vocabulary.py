@@ -79,7 +79,7 @@ _LOOKED_AT = 400  # characters of a prompt, where a correction is said
 
 
 def _any_of(alternatives: str, *, begin: str = r"\b", end: str = r"\b") -> re.Pattern[str]:
-    """Return a pattern of alternatives, those of a kind in a line."""
+    """Return a pattern of alternatives; each line has one kind."""
     lines = "|".join(line.strip() for line in alternatives.strip().splitlines())
     return re.compile(f"{begin}(?:{lines}){end}", re.IGNORECASE)
 

@@ -141,7 +141,7 @@ def _asked_to_record(question: str, more: str = "", agent: str = "claude") -> bo
 
 
 AGENTS_MD = "agents-md"
-HOOKED = ("claude", "codex", "gemini", "cursor", "copilot", "opencode")  # those of `agents`: a test
+HOOKED = ("claude", "codex", "gemini", "cursor", "copilot", "opencode")  # as in `agents`: a test
 
 scope_option = click.option(
     "--user/--project",

@@ -93,7 +93,7 @@ def command(
     has_json: bool = True,
     paged: bool = False,
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """Declare a command, of a group or of `lessons`; its vault is that of `asking`.
+    """Declare a command, of a group or of `lessons`; `asking` knows its vault.
 
     With `has_json` it has --json: a generator yields its answer, which is all that is printed then;
     any other function gets `as_json`. Long output of a `paged` command goes to the pager.

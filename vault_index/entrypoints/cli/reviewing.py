@@ -74,7 +74,7 @@ class Review:
         self._ids = list(ids)
         self._commit = commit
         self._done: Counter[str] = Counter()
-        self._decided: set[str] = set()  # ids, also those of a whole session
+        self._decided: set[str] = set()  # ids, also a whole session's
         self._card: Card
         self._category = ""  # that was chosen for the one that is shown
         self._actions: dict[str, Callable[[], object]] = {  # true: on to the next

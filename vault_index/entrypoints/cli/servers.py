@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from vault_index.vault import Vault
 
 DEFAULT_HOST = "127.0.0.1"
-MCP_PORT = 7732  # beside that of `lessons serve`
+MCP_PORT = 7732  # beside the port of `lessons serve`
 
 
 @options.command(

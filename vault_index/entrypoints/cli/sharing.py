@@ -189,7 +189,7 @@ def _check_against(
     values = {"commit": commit, "prompts": tried, "lessons": changed, "touched": touched}
     yield options.Ended({**values, "findings": findings}, bool(_errors(findings)))
     _print_findings(findings, count_of_files, form)
-    # a runner obeys commands in what is printed, and titles are those of a pull request
+    # a runner obeys commands in what is printed, and a pull request chooses the titles
     for line in [] if form == "github" else fired.lines(changed, tried, touched):
         output.say(line)
 

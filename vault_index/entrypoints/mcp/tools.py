@@ -125,7 +125,7 @@ class Toolset:
 
 
 def build(agent: Agent, tools: str = USUAL) -> LessonsServer:
-    """Return the server of an agent, with the tools of one set or all, and those of features."""
+    """Return the server of an agent, with the tools of one set or all, and the features' tools."""
     every = (USUAL, ALL)
     added: list[Toolset] = [
         each

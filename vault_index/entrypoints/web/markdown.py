@@ -128,7 +128,7 @@ def _bound(state: StateCore) -> None:
 class _Renderer(RendererHTML):
     """The parser's own HTML, with levels, links and images as our pages have them.
 
-    Tags are those of the parser. No attribute comes from a text, but the number that begins a list.
+    Tags are the parser's. No attribute comes from a text, but the number that begins a list.
     """
 
     def renderToken(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:

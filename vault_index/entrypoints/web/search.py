@@ -92,7 +92,7 @@ def search(client: Client, asked: AskedFor) -> HTMLResponse:
 @routes.get("/page/search")
 @routes.get(PRIVATE)
 async def hits(request: Request, client: Client, asked: AskedFor) -> HTMLResponse:
-    """Show the hits, of skills those of the vault; for its user, own skills among them.
+    """Show the hits; skills are the vault's and, for its user, the user's.
 
     They are searched in a thread, unless the next key came meanwhile: the page has gone on.
     """

@@ -82,8 +82,8 @@ class VaultClient:
     ) -> dict[str, Any]:
         """Answer a question with its sources, as the command `ask` does, and with its `notes`.
 
-        Its parts go to `on_event`. Its searches come in as those of clients do, so that it holds up
-        nobody while a model writes. Raises Refusal, and what `on_event` raises.
+        Its parts go to `on_event`. Its searches come in as clients' do, so that it holds up nobody
+        while a model writes. Raises Refusal, and what `on_event` raises.
         """
         notes: list[str] = []
         heard = client.Options(note=notes.append, event=on_event, put=self._put)

@@ -1,7 +1,7 @@
-"""Accepted lessons that belong together: those of one tag, with what a skill takes from each.
+"""Accepted lessons that belong together by a tag, with what a skill takes from each.
 
 A tag is compared as its skill's name writes it: `C++` and `c` are one. A lesson may be in several
-clusters; of several with the same lessons one counts: that of a skill there is, else the first by name.
+clusters; of several with the same lessons one counts: the one with a skill, else the first by name.
 """
 
 from __future__ import annotations
