@@ -2,6 +2,5 @@
 
 cluster    which lessons belong together, and how near a tag is to a skill
 render     a cluster -> SKILL.md and reference.md, by the templates beside this file
-build      writing the files, never over what a person changed and git does not have
-deploy     copying them where an agent loads them
+build      writing the files, never over what a person changed; copying them where an agent loads them
 """
