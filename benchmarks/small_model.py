@@ -79,7 +79,7 @@ def learned(vault: Vault, folder: Path, most: int) -> Iterator[Row]:
     counts, reasons = Counter[str](), Counter[str]()
     for material in materials:
         answer = run.learn_from(vault, _caller(vault), material, force=True)
-        print(f"  {material.target[:8]}: {answer.status} {answer.trouble}", flush=True)  # noqa: T201
+        print(f"  {material.target[:8]}: {answer.status} {answer.trouble}", flush=True)  # noqa: T201  # progress
         counts[f"ended as {answer.status!r}"] += 1
         counts["calls"] += answer.usage.calls
         counts["entries"] += len(answer.proposals) + len(answer.dropped)
@@ -124,7 +124,7 @@ def asked(vault: Vault, name: str, file: Path, most: int) -> Iterator[Row]:
         counts = Counter[str]()
         for prompt in some:
             answer, written = _answer(vault, name, prompt.query)
-            print(f"  {prompt.query}: {answer.answer[:300]!r}", flush=True)  # noqa: T201
+            print(f"  {prompt.query}: {answer.answer[:300]!r}", flush=True)  # noqa: T201  # to be read
             counts.update(_judged(prompt, answer, written))
         for which, count in sorted(counts.items()):
             yield f"ask, {len(some)} {what}: {which}", count, ""

@@ -234,7 +234,7 @@ def with_model(own_world: Path, model_home: Path, monkeypatch: pytest.MonkeyPatc
 def make_vault(tmp_path: Path) -> Callable[..., Vault]:
     """Make vaults: `make_vault({"devops/heap.md": "text of the file"}, name="team")`.
 
-    With `words` their embedder is that of these tests; with `indexed` they have an index.
+    With `words` they have the embedder of these tests, with `indexed` an index.
     """
 
     def make(

@@ -75,7 +75,7 @@ def asked(apis: ModelApis, prompt: str) -> str:
 
 
 def assert_injected(text: str, block: str) -> None:
-    """Check that a model got the block of its prompt, and that of the session's start."""
+    """Check that a model got the block of its prompt, and the block of the session's start."""
     assert block in text
     assert "lessons/devops/docker/layers.md" in text
     assert text.count("<lessons>") == 2

@@ -1,4 +1,4 @@
-"""What is still known of lessons that were deleted or renamed."""
+"""Deleted and renamed lessons: the record and the words still know them."""
 
 from __future__ import annotations
 

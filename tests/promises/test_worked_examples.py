@@ -1,4 +1,4 @@
-"""What the commands do can be done from Python: each command, and the script of the documentation."""
+"""Python does what the commands do: each command, and the script of the documentation."""
 
 from __future__ import annotations
 

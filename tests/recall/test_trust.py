@@ -65,7 +65,7 @@ def test_only_of_authors_on_the_list(team: Vault, own_world: Path) -> None:
 def test_an_author_counts_only_with_a_committer_on_the_list(
     team: Vault, own_world: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever commits may name any author: `git commit --author "Ada <ada@example.org>"`."""
+    """A commit may name any author: `git commit --author "Ada <ada@example.org>"`."""
     trusting(own_world, 'trusted_authors = ["ada@example.org"]')
     write(team.lessons_dir / "heap.md", HEAP + "And more.\n")
     run("git", "add", "-A", cwd=team.root)

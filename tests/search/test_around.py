@@ -1,4 +1,4 @@
-"""What is around a lesson: the nearest others, and its own prompts."""
+"""The surroundings of a lesson: the nearest others, and its own prompts."""
 
 from __future__ import annotations
 

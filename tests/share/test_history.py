@@ -1,4 +1,4 @@
-"""Who wrote a lesson, and what the vault knew back then."""
+"""Authors of a lesson, and the vault as it was."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def _intended(bob: Path) -> None:
 
 
 BELOW = "lessons/x.log/deep/b.md"
-# what others push, and what stands in its way
+# what others push, and what hinders it
 CHANGES: dict[str, tuple[str, Callable[[Path], object]]] = {
     "ignored": ("lessons/notes.log", lambda bob: write(bob / "lessons/notes.log", MINE)),
     "ignored below": ("lessons/new", lambda bob: write(bob / "lessons/new/mine.log", MINE)),

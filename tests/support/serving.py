@@ -1,4 +1,4 @@
-"""What `lessons serve` answers: in this process, or in a process of its own."""
+"""Answers of `lessons serve`, in this process or another."""
 
 from __future__ import annotations
 

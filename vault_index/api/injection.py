@@ -13,6 +13,7 @@ from vault_index import api
 from vault_index.api.question import Caller, command, recorded
 from vault_index.errors import VaultError, WriteError
 from vault_index.hotpath.log import MAX_SESSION_CHARS
+from vault_index.search.hit import Named
 from vault_index.store import filters, injections
 from vault_index.store.injections import LINE, SKILL, WHOLE, Chosen, Record
 
@@ -28,11 +29,9 @@ _KINDS = {injections.FAILURE: "error", injections.EDIT: "file"}  # of others it 
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
+class Lesson(Named):
     """A lesson of a record, if it is still there, and what it was `taught` about the prompt."""
 
-    id: str
-    title: str
     is_there: bool
     taught: str
 

@@ -327,7 +327,7 @@ def _ignored_by(top: Path, folder: str, names: set[str]) -> set[str]:
     places: dict[str, str] = {}  # name -> path below the top
     for name in names:
         # Path raises for ~nobody and is several times slower: a session names thousands
-        whole = os.path.join(folder, os.path.expanduser(name))  # noqa: PTH111, PTH118  # see above
+        whole = os.path.join(folder, os.path.expanduser(name))  # noqa: PTH111, PTH118  # speed
         above, last = os.path.split(os.path.normpath(whole))
         real = f"{os.path.realpath(above).rstrip('/')}/{last}"
         if real.startswith(f"{top}/") and "/.git/" not in f"{real}/":

@@ -1,4 +1,4 @@
-"""What Python loads first in each process that a test starts: few prompts, as in `few_prompts`."""
+"""Python loads this first in each process of a test: few prompts, as in `few_prompts`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class FewPrompts:
                 elif each in ("foreign", "foreign_prompts"):
                     setattr(module, each, lambda *given, whole=whole: whole(*given)[::10])
 
-        spec.loader.exec_module = load_few  # type: ignore[method-assign]
+        spec.loader.exec_module = load_few  # type: ignore[method-assign]  # of this loader alone
         return spec
 
 

@@ -178,7 +178,7 @@ def remove_model() -> None:
 @options.command("index", "lessons index --rebuild")
 @click.argument("vaults", metavar="[DIR]...", nargs=-1)
 @options.flag("--rebuild", "Build a new index beside it, then swap.")
-@options.flag("--publish", "Publish it, or those of DIRs, to `index.shared`.")
+@options.flag("--publish", "Publish it, or the indexes of DIRs, to `index.shared`.")
 @click.option(
     "--engine", metavar="ray|ray://HOST:PORT", help="With --publish: embed on the workers of Ray."
 )
