@@ -89,4 +89,6 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
 }, true);
 document.addEventListener("changed", show);
-if (key()) show(); // with withheld lessons, and the user's own skills
+const answered = new URLSearchParams(location.search).get("q") ?? "";
+if (box.value.trim() !== answered.trim()) typed(); // before this script ran
+else if (key()) show(); // with withheld lessons, and the user's own skills
