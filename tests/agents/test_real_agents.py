@@ -31,7 +31,7 @@ from tests.support.watchers import watched
 from vault_index.vault import Vault
 from vault_index.watch import launch
 
-pytestmark = [pytest.mark.other_agents, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.other_agents, pytest.mark.timeout(600)]
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from tests.support.watchers import watched
 from vault_index.store import injections
 from vault_index.vault import Vault
 
-pytestmark = [pytest.mark.claude_code, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.claude_code, pytest.mark.timeout(900)]
 
 MESSAGE = "greenlet_spawn has not been called"
 ADVICE = "Use selectinload: a lazy attribute was read outside of the session."

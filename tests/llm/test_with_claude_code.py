@@ -23,7 +23,7 @@ from vault_index.errors import ModelAwayError
 from vault_index.llm.backend import Question
 from vault_index.transcripts import events
 
-pytestmark = [pytest.mark.claude_code, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.claude_code, pytest.mark.timeout(600)]
 
 KEYS: dict[str, dict[str, Any]] = {
     "title": {"type": "string"},

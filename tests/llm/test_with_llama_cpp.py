@@ -16,7 +16,7 @@ from vault_index.config import Config, LlmTable
 from vault_index.llm.backend import ASSISTANT, TOOL, Question, ToolCall, Turn, schema_of
 from vault_index.llm.metered import Allowance
 
-pytestmark = [pytest.mark.language_model, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.language_model, pytest.mark.timeout(600)]
 
 KEYS: dict[str, dict[str, Any]] = {
     "type": {"type": "string", "enum": ["code_pattern", "bug_fix"]},

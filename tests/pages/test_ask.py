@@ -18,7 +18,7 @@ from tests.support.shown_vaults import TEXT_ONLY, shown_vault
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = pytest.mark.browser
 
 ROLLBACK = (
     "Staging is a copy of production.\n\nRoll back a staging deploy with `make rollback`. "

@@ -19,7 +19,7 @@ from vault_index.store import injections
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = pytest.mark.browser
 
 PAGES = {
     "home": "/",

@@ -124,7 +124,6 @@ def titles(page: Page) -> list[str]:
 
 
 @pytest.mark.browser
-@pytest.mark.slow
 def test_keys_alone_search_and_open_and_the_address_keeps_the_search(
     browser: Browser, served: Serving
 ) -> None:
@@ -159,7 +158,6 @@ def test_keys_alone_search_and_open_and_the_address_keeps_the_search(
 
 
 @pytest.mark.browser
-@pytest.mark.slow
 def test_words_typed_before_the_script_runs_are_searched(browser: Browser, served: Serving) -> None:
     with visiting(browser, served, key=False) as visit:
         held: list[Route] = []
@@ -172,7 +170,6 @@ def test_words_typed_before_the_script_runs_are_searched(browser: Browser, serve
 
 
 @pytest.mark.browser
-@pytest.mark.slow
 def test_a_category_keeps_what_is_typed_and_the_back_button_takes_it_back(
     browser: Browser, served: Serving
 ) -> None:
@@ -188,7 +185,6 @@ def test_a_category_keeps_what_is_typed_and_the_back_button_takes_it_back(
 
 
 @pytest.mark.browser
-@pytest.mark.slow
 def test_a_save_in_an_editor_is_seen_without_loading_the_page_again(
     browser: Browser, served: Serving
 ) -> None:

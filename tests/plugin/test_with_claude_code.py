@@ -22,7 +22,7 @@ from vault_index.proposals import draft
 from vault_index.vault import Vault
 from vault_index.watch import launch
 
-pytestmark = [pytest.mark.claude_code, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.claude_code, pytest.mark.timeout(900)]
 
 HEAP = "our build dies with heap out of memory"
 LAYERS = "docker rebuilds every layer for one source file"
