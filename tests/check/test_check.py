@@ -97,7 +97,7 @@ def test_any_type_of_another_format_is_accepted_with_a_warning() -> None:
     lesson = "---\ntype: BigQuery Table\nverified: {by: human:ann}\n---\nText.\n"
     (found,) = check.of_text(check.Candidate("a.md", lesson.encode()))
     assert (found.line, found.rule, found.severity) == (2, "type", check.WARNING)
-    assert "'BigQuery Table' is none of code_pattern, " in found.message
+    assert "'BigQuery Table' is not one of code_pattern, " in found.message
 
 
 @pytest.mark.parametrize("category", ["' / '", "Dev Ops/CI", "a/b/c/d/e"])

@@ -21,7 +21,7 @@ KINDS = ("bug_fix", "code_pattern", "")
 
 
 def lesson(number: int) -> str:
-    """A lesson about the heap; those of higher numbers say less about it."""
+    """A lesson about the heap; higher numbers say less about it."""
     sure = f"confidence: {number % 5 + 1}\n" if number % 2 else ""
     about = f"title: Heap {number}\ntype: {KINDS[number % 3]}\n{sure}"
     return f"---\n{about}---\nThe heap of service {number}. {'More about it. ' * number}\n"

@@ -109,7 +109,7 @@ def test_an_answer_that_comes_too_late_was_not_given(team: Vault) -> None:
     ],
 )
 def test_whatever_else_listens_there_the_hook_answers_itself(team: Vault, said: bytes) -> None:
-    """A watcher of another version, or something that is none."""
+    """A watcher of another version, or no watcher at all."""
     listening = bound()
     listening.listen()
 

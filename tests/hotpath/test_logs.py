@@ -30,7 +30,7 @@ def test_the_log_of_hooks(own_world: Path) -> None:
 
 
 def test_a_log_that_is_in_use_stays(tmp_path: Path) -> None:
-    """Such as that of a background index, which holds a lock on it."""
+    """For instance a background index's log, which it holds a lock on."""
     file = tmp_path / "background.log"
     file.write_bytes(b"x" * (MAX_BYTES + 1))
     folder = os.open(tmp_path, os.O_RDONLY)

@@ -36,7 +36,7 @@ def test_nine_lessons_never_make_it_certain_and_many_make_it_surer() -> None:
 
 
 def test_where_likeness_misleads_it_is_not_believed() -> None:
-    """One category dominates, and its lessons are like those of all others."""
+    """One category dominates, and its lessons are like all others."""
     chance = np.random.default_rng(3)
     vectors = np.stack([near(0, 0.3, chance) for _ in range(80)])
     filed = [["backend" if n % 2 else f"other/{n % 7}"] for n in range(80)]

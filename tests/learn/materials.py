@@ -151,7 +151,7 @@ class ScriptedModel(Model):
     def complete_json(
         self, system: str, prompt: str, keys: Mapping[str, Mapping[str, Any]]
     ) -> dict[str, Any]:
-        """Return the answer of the script, checked as that of any model."""
+        """Return the answer of the script, checked as any model's answer is."""
         asked = backend.with_schema(prompt, keys)
         stage = stage_of(asked)
         self.asked.append((stage, system, asked))

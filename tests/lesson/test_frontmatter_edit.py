@@ -69,7 +69,7 @@ def parsed(data: bytes) -> tuple[dict[Any, Any], str]:
 
 
 def body(data: bytes) -> bytes:
-    """Return the bytes below the frontmatter; all but the byte-order mark where there is none."""
+    """Return the bytes below the frontmatter; without one, all but the byte-order mark."""
     lines = data.removeprefix(b"\xef\xbb\xbf").splitlines(keepends=True)
     rules = [n for n, line in enumerate(lines) if re.fullmatch(rb"-{3,}\s*", line)]
     if len(rules) < 2 or any(line.strip() for line in lines[: rules[0]]):

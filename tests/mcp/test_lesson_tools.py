@@ -280,7 +280,7 @@ async def test_a_bug_is_a_line_for_the_model(
 
 
 async def test_everything_a_model_is_told_fits(own_world: Path, team: Vault) -> None:
-    """Claude Code cuts what is longer than 2 KB; all descriptions and those of arguments count."""
+    """Claude Code cuts what is longer than 2 KB; descriptions of tools and of arguments count."""
     write(own_world / "journal" / "recorded", "*\n")
     async with Client(build(Agent(str(team.root)))) as client:
         tools = (await client.list_tools()).tools

@@ -67,6 +67,6 @@ def test_with_the_model_there_is_a_lowest_floor(make_vault: MakeVault, with_mode
     assert floor.in_force(vault) == floor.LOWEST
     (vault.lessons_dir / "vpn.md").write_text(VPN, encoding="utf-8")
     reconcile.sync(vault)
-    assert_quiet(vault)  # by the floor of before
+    assert_quiet(vault)  # by the floor as it was
     floor.fit(vault)
     assert_quiet(vault)

@@ -64,7 +64,7 @@ def kept_on(
 ) -> Vault:
     """Copy the vault on a shelf; the first test makes it there: indexing takes seconds.
 
-    Without an `embedder` both have that of their settings.
+    Without an `embedder` both take the embedder of their settings.
     """
     shelf = shelf.with_name(shelf.name + os.environ[few_prompts.NAME])  # whose floor is another
     if not shelf.exists():
@@ -110,13 +110,13 @@ def assert_same_as_a_rebuild(vault: Vault) -> None:
 
 
 def assert_alike(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> None:
-    """Check that rows are those of a rebuild, and print the differences."""
+    """Check that a rebuild gives the same rows, and print the differences."""
     lines = unlike(before, after)
     assert not lines, "\n".join(lines)
 
 
 def unlike(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> list[str]:
-    """List the differences between an index's rows and those of a rebuild, a line for each value."""
+    """List how an index's rows differ from a rebuild's, a line for each value."""
     old, new = ({str(row["id"]): row for row in rows} for rows in (before, after))
     lines = [f"id {id} twice" for rows, by_id in ((before, old), (after, new))
              for id in by_id if sum(row["id"] == id for row in rows) > 1]  # fmt: skip

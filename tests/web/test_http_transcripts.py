@@ -161,7 +161,7 @@ def _check_page(team: Serving) -> None:
 
 
 def _shown(printed: Any, line: Any) -> Any:
-    """Return those of the printed values that a line names."""
+    """Return the printed values that a line names."""
     if isinstance(line, dict):
         return {key: _shown(printed[key], each) for key, each in line.items()}
     if isinstance(line, list):
@@ -170,7 +170,7 @@ def _shown(printed: Any, line: Any) -> Any:
 
 
 def _answered(team: Serving, exchange: str) -> str:
-    """Return an exchange with its request as it is, and the answer of now, in its documented form."""
+    """Return an exchange with its request as it is, and today's answer, in its documented form."""
     asked = exchange.partition("\nHTTP ")[0].rstrip()
     _title, line, *rest = asked.split("\n")
     method, _, path = line.partition(" ")

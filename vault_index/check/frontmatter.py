@@ -115,7 +115,7 @@ def _types(shown: str, text: str, metadata: dict[Any, Any]) -> Iterator[Finding]
             yield Finding(shown, line_of_key(text, "anchors"), "anchor", message, WARNING)
     kind = metadata.get("type")
     if isinstance(kind, str) and kind and kind not in TYPES:
-        message = f"{brief(kind)} is none of {', '.join(TYPES)}: agents cannot search by it"
+        message = f"{brief(kind)} is not one of {', '.join(TYPES)}: agents cannot search by it"
         yield Finding(shown, line_of_key(text, "type"), "type", message, WARNING)
 
 

@@ -216,7 +216,7 @@ class _Lesson:
 
 
 def reasons(vault: Vault) -> list[Reason]:
-    """Return the reasons as of now, by lesson. Raises IndexStateError without an index."""
+    """Return today's reasons, by lesson. Raises IndexStateError without an index."""
     top = top_of(vault)
     lessons = list(_lessons(vault))
     listed = []

@@ -46,7 +46,7 @@ EXPLAINED = {
     "floor": "evidence from which on a lesson comes whole",
     "line_floor": "evidence from which on its line comes",
     "at_floor": _AT_FLOOR,
-    "by_kind": "the same for each kind; injected: anything comes; recall is that of answered prompts",
+    "by_kind": "the same for each kind; injected: anything comes; recall counts answered prompts",
 }
 
 

@@ -43,7 +43,7 @@ def find(journal: Journal, query: Query, *, everything: bool = False) -> Journal
     """
     try:
         return _find(journal, query, everything)
-    except IndexStateError:  # another index took its place in the middle of it, or there is none
+    except IndexStateError:  # another index took its place meanwhile, or it is gone
         journal.opened = None
         return _find(journal, query, everything)
 

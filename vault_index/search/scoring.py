@@ -65,7 +65,7 @@ def with_texts(table: Reader, rows: list[dict[str, Any]], query: str) -> list[di
 
 FULL_TEXT_WEIGHT = 0.01  # of LanceDB's _score
 # BM25 adds up over the words of a query, and each lesson has some of a long one by chance. Of 250 real
-# prompts of other projects 21% of those of 17 to 32 words got a lesson, 55% up to 64 and 100% above 128.
+# prompts of other projects 21% with 17 to 32 words got a lesson, 55% with up to 64, 100% with over 128.
 SUMMED_WORDS = 16
 PROMPT_WEIGHT = 0.9  # of the cosine of a prompt of a skill that was built of lessons
 CANDIDATES = 16  # lessons, at least, that confidence may put in order

@@ -30,7 +30,7 @@ ROWS = "_rowid IN"  # begins the condition for rows by their row ids
 class Filter:
     """Only lessons with one of these tags, of this type, as sure, new or changed in this time.
 
-    A lesson that is neither committed nor dated is of now.
+    A lesson that is neither committed nor dated counts as new.
     """
 
     tags: Sequence[str] = ()

@@ -55,9 +55,9 @@ def end_recording(folder: Path | None) -> None:
     left = [each for each in projects.recorded_folders(journal) if each[0] != "!"]
     whose = f"sessions in {folder}" if folder else "sessions"
     if projects.ALL in left:
-        others = "those of all other projects are"
+        others = "sessions of all other projects are"
     else:
-        others = f"those in {', '.join(left)} are" if left else f"{journal.folder} stays"
+        others = f"sessions in {', '.join(left)} are" if left else f"{journal.folder} stays"
     output.say(f"{whose} are no longer recorded; {others}")
 
 

@@ -212,7 +212,7 @@ def show_command(lesson_id: str | None, at: str | None) -> options.Answers:
     """Print one lesson, or a document whole.
 
     ID is its title, its id, its path from here or from the vault, or the end of either. The beginning of
-    such an end is enough, if it is that of one lesson only. Without ID you pick one.
+    such an end is enough, if only one lesson has it. Without ID you pick one.
     """
     lesson_id = lesson_id or asking.pick()
     if at is None:
@@ -378,7 +378,7 @@ NOT_KEPT = "(the text of this prompt was not kept)"
 def last_command(number: int) -> options.Answers:
     """Show the latest prompts of agents and what each got.
 
-    It says why one got nothing. The numbers are those of `lessons teach --last N`.
+    It says why one got nothing. `lessons teach --last N` takes the same numbers.
     """
     records = latest(number)
     yield records

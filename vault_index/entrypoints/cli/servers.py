@@ -40,7 +40,7 @@ def mcp_command(tools: str, http: bool, host: str, port: int, token_file: Path |
     """Serve agents over MCP, on stdin and stdout.
 
     It looks for the vault around the folder in which the agent started it. Over HTTP every request needs
-    the token; where other machines can ask, that of --token-file.
+    the token; where other machines can ask, it must be the token of --token-file.
     """
     if not http:
         # A thread waits for stdin, which Python would wait for; nothing has to be put away at the end.
@@ -107,7 +107,7 @@ def serve_command(
 
     --open opens the page with a key, so that it shows the journal and may write. The routes are
     described at /openapi.json. Writes and the journal need the token; with a --host that other machines
-    reach, every request needs that of --token-file, and pages get no key.
+    reach, every request needs the token of --token-file, and pages get no key.
 
     --background leaves a server behind, one a user, until --stop; it goes on after an upgrade.
     --at-login shows and writes a file for systemd or launchd, which has that done at each login.

@@ -90,8 +90,8 @@ def check_command(
     SKILL.md files, or folders of them. Exits with status 1 on errors.
 
     --stale lists lessons whose subject changed: the code of an anchor, or a file that they cite and the
-    repository has no more. --confirm writes `confirmed: DATE` into the frontmatter, of a section into
-    that of its whole file; --stale then compares with the repository of that day. A lesson that hooks
+    repository has no more. --confirm writes `confirmed: DATE` into the frontmatter, for a section into
+    the file's; --stale then compares with the repository of that day. A lesson that hooks
     hold back, because it reads like orders to an agent, they give again: to your agents, for this text.
 
     --against REV checks what changed since the commit that is shared with REV, and says at which prompts

@@ -37,7 +37,7 @@ def build_command(
     agent: str | None,
     project: bool,
 ) -> options.Answers:
-    """Write the skills that are ready, or those of these tags.
+    """Write the skills that are ready, or only the skills of these tags.
 
     They come into skills/learned-TAG/ of the vault; commit them as you would your own. A skill that did
     not change stays byte for byte, and changes made by hand are kept. --to claude copies all that were
