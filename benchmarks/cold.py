@@ -69,8 +69,11 @@ def measure(vault: Vault, repeats: int, against: Path | None = None) -> Iterator
         checkouts["before: "] = environment | {"PYTHONPATH": str(against)}
     for what, command, stdin in asked.values():
         for label, where in checkouts.items():
-            turns = min(repeats, 2) if what == "lessons check" else repeats  # half a minute each
-            _spent(command, stdin, where)  # once for the page cache and compiled Python
+            turns = repeats
+            if what == "lessons check":
+                turns = 1  # it takes half a minute, and needs nothing warm
+            else:
+                _spent(command, stdin, where)  # once for the page cache and compiled Python
             pairs = [(_spent(BARE, "", where), _spent(command, stdin, where)) for _ in range(turns)]
             for number, kind in enumerate(("wall", "processor")):
                 ratios = [spent[number] / bare[number] for bare, spent in pairs]
