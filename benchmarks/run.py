@@ -31,7 +31,7 @@ from vault_index.edit import add, init
 from vault_index.embed import download
 from vault_index.index import reconcile
 from vault_index.lesson import parse
-from vault_index.search import entries, evaluate, fitted, floor
+from vault_index.search import entries, evaluate, floor
 from vault_index.search.evaluate import LabelledPrompt
 from vault_index.search.query import find
 from vault_index.vault import Vault, open_vault
@@ -132,7 +132,7 @@ def _queries(vault: Vault, queries: list[str]) -> Iterator[Row]:
             find(vault, query, k=3)
         times.append(1000 * took())
     yield "query in process, p50", statistics.median(times), "ms"
-    yield "query in process, p90", fitted.quantile(times, 0.9), "ms"
+    yield "query in process, p90", floor.quantile(times, 0.9), "ms"
 
 
 def _quality(vault: Vault, prompts: list[LabelledPrompt]) -> Iterator[Row]:

@@ -34,7 +34,7 @@ from vault_index.embed import download
 from vault_index.hotpath import protocol, start
 from vault_index.index import reconcile
 from vault_index.search import evaluate, floor
-from vault_index.search.fitted import quantile
+from vault_index.search.floor import quantile
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch
 

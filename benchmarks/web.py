@@ -28,7 +28,7 @@ from typing import Any
 from benchmarks.instruments import EVAL, LESSONS, REPO, Row, shown
 from vault_index.edit import add, init
 from vault_index.index import reconcile
-from vault_index.search import evaluate, fitted, floor
+from vault_index.search import evaluate, floor
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch
 
@@ -63,7 +63,7 @@ def measure(vault: Vault, clients: int, seconds: float) -> Iterator[Row]:
     yield "failed", failed, ""
     yield "requests a second", len(times) / seconds, ""
     for share in (0.5, 0.9, 0.99, 1.0):
-        figure = fitted.quantile(times, share)
+        figure = floor.quantile(times, share)
         yield f"p{100 * share:.0f}", 1000 * figure, "ms"
         yield f"p{100 * share:.0f} as a multiple of python -c pass", figure / start, "x"
     yield "load of the machine after", os.getloadavg()[0], ""

@@ -98,7 +98,7 @@ class Feature:
     at_prompt: str = ""  # (vault, prompt, folder, ids that were given, text_only) -> hits
     at_start: str = ""  # (config, folder, session) -> what the start of a session gets to read
     nudge: str = ""  # (vault, folder, session) -> a line for the person at a session's start, or ""
-    watch: str = ""  # (embedder, say) -> a part of the watcher: start, look, answers, answer
+    watch: str = ""  # (embedder, say) -> a part of the watcher: start, look, questions, answer
     at_full_pass: str = ""  # (vault) -> whether it has more to do: the watcher is quiet
     agent: str = ""  # an agent that can be wired up
     state: str = ""  # (vault) -> its keys of `lessons status --json`

@@ -13,7 +13,7 @@ from vault_index.embed import download
 from vault_index.errors import VaultError, WriteError
 from vault_index.hotpath import index_files
 from vault_index.lesson import category
-from vault_index.search import entries, fitted, floor
+from vault_index.search import entries, evidence, floor
 from vault_index.store import injections, manifest
 from vault_index.text.quote import without_key
 
@@ -99,7 +99,7 @@ def _floors(vault: Vault, *, text_only: bool) -> dict[str, Any]:
         "floor": floors.whole if floors else None,
         "line_floor": floors.line if floors else None,
         "passed": floor.PASSING.whole if found and found.titles else None,  # on its subjects
-        "least_lessons": fitted.SMALL,  # that say how many pass
+        "least_lessons": evidence.SMALL,  # that say how many pass
         "passed_foreign": floor.PASSING_FOREIGN.whole if found else None,
     }
 

@@ -16,7 +16,7 @@ from vault_index.index import reconcile
 from vault_index.recall import block, calls, select
 from vault_index.recall.respond import respond
 from vault_index.recall.sessions import Event
-from vault_index.search import evidence, failures, fitted, floor, taught
+from vault_index.search import duplicates, evidence, failures, floor
 from vault_index.search.floor import Fitted
 from vault_index.store.injections import Record
 from vault_index.text import failure
@@ -37,7 +37,7 @@ def with_floors(vault: Vault, whole: float, line: float) -> Vault:
     vault.embedder = WordEmbedder(dimension=512)
     reconcile.sync(vault)
     evidence.count(vault, ["an other prompt"])
-    fitted.save(vault, "floor.json", Fitted(whole, line, whole, line, len(FILES), 0))
+    evidence.keep(vault, "floor.json", Fitted(whole, line, whole, line, len(FILES), 0))
     return vault
 
 
@@ -80,7 +80,7 @@ def test_a_line_is_lesson_text_and_cannot_end_its_block(make_vault: MakeVault) -
 def test_at_a_failure_one_line_comes(make_vault: MakeVault) -> None:
     vault = with_floors(make_vault(FILES), 9.0, 0.1)
     found = failures.fit(vault)
-    fitted.save(vault, "failures.json", replace(found, whole=9.0, line=0.1))
+    evidence.keep(vault, "failures.json", replace(found, whole=9.0, line=0.1))
     failed = failure.read("psql", "ERROR: alter table waits for a lock and blocks")
     given = calls.for_failure(vault, failed)
     assert [(hit.lesson_id, hit.as_line) for hit in given.hits] == [("lock", True)]
@@ -144,7 +144,7 @@ def test_of_copies_a_prompt_gets_the_newest_and_check_names_both(
     assert len(set(paths) & {"lessons/ferry.md", f"lessons/{name}"}) == 1
     assert f"lessons/{name}" in paths
     assert "lessons/belt.md" in paths
-    older, newer = taught.against_index(vault, ["ferry.md", name]).findings
+    older, newer = duplicates.against_index(vault, ["ferry.md", name]).findings
     assert (name in older.message, "ferry.md" in newer.message) == (True, True)
 
 

@@ -23,7 +23,7 @@ from vault_index.index import reconcile
 from vault_index.recall import block, select
 from vault_index.search import evaluate, floor, query
 from vault_index.search.evaluate import LabelledPrompt
-from vault_index.search.fitted import Floors
+from vault_index.search.floor import Floors
 from vault_index.search.hit import Hit
 from vault_index.text import quote
 from vault_index.vault import Vault, open_vault

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 
-from vault_index.search import failures, fitted, floor
+from vault_index.search import evidence, failures, floor
 from vault_index.text.failure import Failure
 
 NAME = "TESTS_FEW_PROMPTS"  # in the environment, for the commands that a test runs
 _PROMPTS, _FAILURES = floor.foreign_prompts, failures.foreign
-_TITLES = fitted.MAX_TITLES, failures.MAX_TITLES
+_TITLES = floor.MAX_TITLES, failures.MAX_TITLES
 
 
 def fit(few: bool) -> None:
@@ -24,7 +24,7 @@ def fit(few: bool) -> None:
     os.environ[NAME] = "1" if few else ""
     floor.foreign_prompts = _few_prompts if few else _PROMPTS
     failures.foreign = _few_failures if few else _FAILURES
-    fitted.MAX_TITLES, failures.MAX_TITLES = (fitted.SMALL, fitted.SMALL) if few else _TITLES
+    floor.MAX_TITLES, failures.MAX_TITLES = (evidence.SMALL, evidence.SMALL) if few else _TITLES
 
 
 @contextmanager

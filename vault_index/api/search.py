@@ -12,7 +12,7 @@ from vault_index.search.hit import HITS, HitList, Injection, Query
 
 if TYPE_CHECKING:
     from vault_index.index import classifier
-    from vault_index.search import taught
+    from vault_index.search import duplicates
     from vault_index.search.query import Results
     from vault_index.text.failure import Failure
     from vault_index.vault import Vault
@@ -97,15 +97,15 @@ def health(vault: Vault) -> SearchHealth:
 
 
 @question
-def compare(vault: Vault, paths: Sequence[str]) -> taught.Comparison:
+def compare(vault: Vault, paths: Sequence[str]) -> duplicates.Comparison:
     """Compare lesson files with the index.
 
     `paths` are relative to the vault's folder. The findings are near-duplicates and prompts of a
     lesson's own that do not find it, or do and should not.
     """
-    from vault_index.search import taught
+    from vault_index.search import duplicates
 
-    return taught.against_index(vault, paths)
+    return duplicates.against_index(vault, paths)
 
 
 @question

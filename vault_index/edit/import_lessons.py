@@ -21,8 +21,8 @@ from vault_index.lesson import edits, parse
 from vault_index.lesson.category import checked
 from vault_index.lesson.file import LessonFile
 from vault_index.lesson.frontmatter import metadata_of, own_of
-from vault_index.search import taught
-from vault_index.search.taught import DUPLICATE_COSINE
+from vault_index.search import duplicates
+from vault_index.search.duplicates import DUPLICATE_COSINE
 from vault_index.store import filters
 from vault_index.vault import Vault
 
@@ -292,7 +292,7 @@ def _without_duplicates(vault: Vault, items: list[Item], progress: Progress) -> 
     there, compared = vault.open_index().store.rows_and_vectors(columns, filters.WHOLE)
     paths = [str(row["path"]) for row in there]
     same = {str(row["content_hash"]): path for row, path in zip(there, paths, strict=True)}
-    new = taught.vectors(vault, [row for own in firsts for row in own], progress)
+    new = duplicates.vectors(vault, [row for own in firsts for row in own], progress)
     if compared is not None and new:  # with room for those that come in
         room = np.empty((sum(map(len, firsts)), compared.shape[1]), np.float32)
         compared = np.concatenate([compared, room])

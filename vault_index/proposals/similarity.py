@@ -19,7 +19,7 @@ from vault_index.lesson.category import prefixes
 from vault_index.lesson.parse import Lesson
 from vault_index.proposals import draft, fingerprint, store
 from vault_index.proposals.fingerprint import Comparison
-from vault_index.search import entries, evidence, floor, query, scoring, taught, unindexed
+from vault_index.search import duplicates, entries, evidence, floor, query, scoring, unindexed
 from vault_index.search.hit import Query
 from vault_index.search.scoring import PIECE_WEIGHT
 from vault_index.store import filters
@@ -59,7 +59,7 @@ def compare(vault: Vault, proposal: Proposal, without: str = "") -> Comparison:
             same = row["lesson_id"], row["title"]
         other = fingerprint.hashes(draft.words(f"{row['title']} {row['text']}"))
         alike = fingerprint.words_in_common(own, other)
-        is_near = alike >= fingerprint.SAME_WORDS or cosine >= taught.DUPLICATE_COSINE
+        is_near = alike >= fingerprint.SAME_WORDS or cosine >= duplicates.DUPLICATE_COSINE
         every.append(((row["lesson_id"], row["title"], round(max(alike, cosine), 3)), is_near))
     every.sort(key=lambda each: (-each[0][2], each[0][0]))
     planned = (prefix for path in vault.config.taxonomy for prefix in prefixes(path))

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from vault_index import git
 from vault_index.lesson import file
 from vault_index.recall import anchors, words
+from vault_index.search.duplicates import DUPLICATE_COSINE
 from vault_index.search.hit import Hit
-from vault_index.search.taught import DUPLICATE_COSINE
 from vault_index.store import filters, schema
 from vault_index.store.reader import Reader, once
 
@@ -44,7 +44,8 @@ def only_right(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
     every = list(hits)
     wrong = words.wrong(vault, {hit.lesson_id for hit in every}) if every else {}
     is_out = {id for id, word in wrong.items() if word.withholds}
-    return anchors.only_there(vault, [hit for hit in every if hit.lesson_id not in is_out])
+    right = [hit for hit in every if hit.lesson_id not in is_out]
+    return anchors.only_there(vault, right) if any(hit.anchors for hit in right) else right
 
 
 def is_restricted(vault: Vault) -> bool:

@@ -12,8 +12,8 @@ from weakref import WeakKeyDictionary
 
 from vault_index.errors import IndexStateError, VaultError
 from vault_index.features import VaultsTable
+from vault_index.search.duplicates import DUPLICATE_COSINE
 from vault_index.search.hit import Hit
-from vault_index.search.taught import DUPLICATE_COSINE
 from vault_index.vault import FOLDER, SETTINGS, Vault, open_vault, stamp_settings
 
 if TYPE_CHECKING:

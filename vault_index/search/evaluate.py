@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from vault_index.errors import VaultError
 from vault_index.hotpath import chatter
 from vault_index.search import entries, failures, floor, query
-from vault_index.search.fitted import Floors
+from vault_index.search.floor import Floors
 from vault_index.search.hit import Query
 from vault_index.text import failure
 from vault_index.text.failure import Failure

@@ -1,24 +1,28 @@
 """The evidence that a lesson answers a prompt, beside its score: its lead and the words in common.
 
 The lead is how much higher it scores than the next five lessons on average. Words count by rarity: a
-word in few lessons says much, a word in many prompts says nothing.
+word in few lessons says much, a word in many prompts says nothing. What is fitted to an index, such as
+the counts of words, is a file beside it, read once while it stays.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from vault_index import files
+from vault_index.errors import VaultError
 from vault_index.index.rows import names_of
-from vault_index.search import fitted
 from vault_index.search.hit import LEAD, SCORE
 from vault_index.search.scoring import STOP_WORDS
-from vault_index.store import filters
+from vault_index.store import filters, ownership
 from vault_index.text import failure
 from vault_index.text.words import says_nothing, stem_of
 
@@ -33,7 +37,45 @@ COMMON = 1.3  # how much less a word says that many prompts or failures have
 MAX_RARITY = 7.0
 SAME = 0.7  # of the words of two lessons: copies of one lesson
 
+SMALL = 20  # lessons: fewer say nothing of what lessons of their subject score
+REFIT_SHARE = 0.1  # of the lessons changed in number since the fit
+
 _FILE = "words.json"
+
+T = TypeVar("T")
+_kept: dict[Path, tuple[object, Any]] = {}
+
+
+def kept(vault: Vault, name: str, kind: Callable[..., T]) -> T | None:
+    """Return the fit that was saved under a name for the index; None without one."""
+    try:
+        file = vault.open_index().store.index / name
+        stamp = files.stamp(file)
+        known = _kept.get(file)
+        if known is None or known[0] != stamp:
+            known = _kept[file] = stamp, kind(**json.loads(ownership.read_text(file)))
+        fitted: T = known[1]
+        return fitted
+    except (OSError, ValueError, TypeError, VaultError):
+        return None
+
+
+def keep(vault: Vault, name: str, fitted: Any) -> None:
+    """Save a dataclass that was fitted to the index. Raises WriteError."""
+    index = vault.open_index().store.index
+    data = json.dumps(asdict(fitted), ensure_ascii=False).encode()
+    files.replace_file(index / name, data)
+
+
+def has_outgrown(vault: Vault, lessons: int) -> bool:
+    """Whether the number of lessons changed too much since a fit."""
+    return abs(vault.open_index().lessons - lessons) > REFIT_SHARE * max(1, lessons)
+
+
+def foreign_prompts(file: str = "foreign_prompts.txt") -> list[str]:
+    """List the prompts that no lesson answers: acknowledgements, chit-chat, other people's code..."""
+    lines = (Path(__file__).parent / file).read_text("utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("# ")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +120,13 @@ def count(vault: Vault, prompts: Iterable[str]) -> Words:
     in_prompts = Counter(word for each in asked for word in each)
     in_lessons = {word: number for word, number in counted.items() if number > 1}
     words = Words(opened.lessons, in_lessons, dict(in_prompts), len(asked))
-    fitted.save(vault, _FILE, words)
+    keep(vault, _FILE, words)
     return words
 
 
 def load(vault: Vault) -> Words | None:
     """Return the counts of the vault's index; None if nothing was counted yet."""
-    return fitted.load(vault, _FILE, Words)
+    return kept(vault, _FILE, Words)
 
 
 def reason_of(score: float, others: Iterable[float]) -> float:

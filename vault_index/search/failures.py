@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index.errors import EmbedderError
-from vault_index.search import evidence, fitted, floor, query, scoring
+from vault_index.search import evidence, floor, query, scoring
 from vault_index.search.evidence import FEW, NEXT, words_of
-from vault_index.search.fitted import Floors
+from vault_index.search.floor import Floors
 from vault_index.search.hit import Hit
 from vault_index.store import filters, schema
 from vault_index.store.reader import Reader, once
@@ -63,7 +63,7 @@ _FILE = "failures.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted(fitted.OfIndex):
+class Fitted(floor.OfIndex):
     """The floors for failures, and how common words are in those that no lesson answers."""
 
     errors: dict[str, int] = field(default_factory=dict)
@@ -267,14 +267,14 @@ def foreign() -> tuple[Failure, ...]:
 def is_stale(vault: Vault) -> bool:
     """Whether the floor of failures should be fitted, again or for the first time."""
     found = load(vault)
-    return found is None or fitted.has_outgrown(vault, found.lessons)
+    return found is None or evidence.has_outgrown(vault, found.lessons)
 
 
 def fit(vault: Vault, progress: Progress = lambda _done, _all: None) -> Fitted:
     """Fit the floor of failures to the index as it is, and keep it beside it. Raises WriteError."""
     opened = vault.open_index()
     words = evidence.load(vault)
-    if words is None or fitted.has_outgrown(vault, words.lessons):
+    if words is None or evidence.has_outgrown(vault, words.lessons):
         words = evidence.count(vault, floor.foreign_prompts())
     counted: Counter[str] = Counter()
     for each in foreign():
@@ -298,15 +298,15 @@ def fit(vault: Vault, progress: Progress = lambda _done, _all: None) -> Fitted:
     progress(len(asked), len(every))
     like = [both(each, id) for id, each in titles.items()]
     progress(len(every), len(every))
-    floors = fitted.floors_of_both(vault, like, strong, PASSING, PASSING_FOREIGN, USUAL)
+    floors = floor.floors_of_both(vault, like, strong, PASSING, PASSING_FOREIGN, USUAL)
     kept = Fitted(*floors, opened.lessons, weights.in_prompts, weights.prompts)
-    fitted.save(vault, _FILE, kept)
+    evidence.keep(vault, _FILE, kept)
     return kept
 
 
 def load(vault: Vault) -> Fitted | None:
     """Return the floor of the vault's index; None if none was fitted yet."""
-    return fitted.load(vault, _FILE, Fitted)
+    return evidence.kept(vault, _FILE, Fitted)
 
 
 def _embedded(failed: Failure) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 Above the upper floor an agent gets the whole lesson, between the two its line. A constant does not carry
 from one vault to another: BM25 and the best of n cosines grow with the vault. So each title of the vault
 is searched without its lesson, as a prompt that no lesson answers. Prompts on other subjects, shipped
-with the package, are the second condition. Taught prompts do not move a floor (`search.taught`).
+with the package, are the second condition. Taught prompts do not move a floor.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import random
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from vault_index.embed import languages
+from vault_index.embed import languages, minilm
 from vault_index.hotpath import chatter
-from vault_index.search import above, evidence, fitted, query, scoring, unindexed
-from vault_index.search.fitted import Floors, has_outgrown, load, quantile, save
-from vault_index.search.fitted import foreign_prompts as foreign_prompts
+from vault_index.search import above, evidence, query, scoring, unindexed
+from vault_index.search.duplicates import DUPLICATE_COSINE, is_same
+from vault_index.search.evidence import foreign_prompts as foreign_prompts
+from vault_index.search.evidence import has_outgrown
 from vault_index.search.hit import LESSONS, Query, below
 from vault_index.search.scoring import FULL_TEXT_WEIGHT
-from vault_index.search.taught import DUPLICATE_COSINE, is_same
 from vault_index.store import filters
 
 if TYPE_CHECKING:
@@ -31,6 +31,15 @@ if TYPE_CHECKING:
     from vault_index.search.hit import Hit
     from vault_index.store.sync import Progress
     from vault_index.vault import Vault
+
+
+@dataclass(frozen=True, slots=True)
+class Floors:
+    """The evidence from which on a lesson comes whole, and that from which on its line comes."""
+
+    whole: float
+    line: float
+
 
 # The shares of the prompts that get a whole lesson though none answers them, and at least a line: of
 # those on the vault's subject, and of those that the package has on others. Some of these are on the
@@ -54,11 +63,34 @@ SKILLS_QUANTILE, SKILLS_LOWEST = 0.98, 0.4
 RARE_WORDS = 3  # of one lesson alone, or their weight in words of more: few lessons have no less
 NEAREST = 16  # lessons that are compared with a title: of them the lesson and its like are left out
 
+# How much the usual floors count beside the titles of a vault, which are few and no prompts. On half
+# sets of three kinds the floor that a tenth of their unanswered prompts pass is .43 to .59 of evidence,
+# their titles' floor .45 to .59, and the two have little to do with each other: by the titles alone
+# from .01 to .21 pass, by both .04 to .15. Other embedders have other scales.
+USUAL_WHOLE, USUAL_LINE = 2 / 3, 1 / 2
+MAX_TITLES = 150  # that are asked for, each without its lesson: more take longer and say no more
+
 _FILE = "floor.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted(fitted.OfIndex):
+class OfIndex:
+    """The floors of an index, with vectors and for full text alone."""
+
+    whole: float
+    line: float
+    whole_text: float
+    line_text: float
+    lessons: int
+
+    def floors(self, *, text_only: bool = False) -> Floors:
+        if text_only:
+            return Floors(self.whole_text, self.line_text)
+        return Floors(self.whole, self.line)
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted(OfIndex):
     """The floors of lessons and of skills for prompts, and what they were fitted to."""
 
     titles: int  # that were asked for; 0 in a vault that is too small for it
@@ -90,7 +122,7 @@ def in_force(vault: Vault, text: str = "", *, text_only: bool = False) -> Floors
 
 def fit_of(vault: Vault) -> Fitted | None:
     """Return what was fitted to the vault's index; None if nothing was yet."""
-    return load(vault, _FILE, Fitted)
+    return evidence.kept(vault, _FILE, Fitted)
 
 
 def lessons_above(vault: Vault, asked: Query) -> tuple[query.Results, Floors]:
@@ -213,7 +245,7 @@ def fit(vault: Vault, progress: Progress = lambda _done, _all: None) -> Fitted:
         least, least_text = _of_skills(vault, progress)
         found = replace(found, skills=least, skills_full_text=least_text)
     found = replace(found, skill_files=len(opened.known_skills))
-    save(vault, _FILE, found)
+    evidence.keep(vault, _FILE, found)
     return found
 
 
@@ -234,7 +266,7 @@ def _of_lessons(vault: Vault, progress: Progress) -> Fitted:
     foreign = [both(prompt) for prompt in _reported(prompts, progress)]
     foreign += [[0.0, 0.0]] * (len(every) - len(prompts))  # that get no search
     like = [both(title, id) for id, title in titles.items()]
-    found = fitted.floors_of_both(vault, like, foreign, PASSING, PASSING_FOREIGN, USUAL)
+    found = floors_of_both(vault, like, foreign, PASSING, PASSING_FOREIGN, USUAL)
     if not titles:
         whole, line = max(found[0], LOWEST.whole), max(found[1], LOWEST.line)
         found = whole, line, *found[2:]
@@ -256,16 +288,75 @@ def _of_others(vault: Vault, words: evidence.Words) -> Floors:
     )
 
 
+def quantile(values: Sequence[float], share: float) -> float:
+    """Return the value that `share` of the values do not exceed, interpolated; 0.0 for none."""
+    import numpy as np
+
+    return float(np.quantile(values, share)) if values else 0.0
+
+
+def passed_by(values: Sequence[float], share: float) -> float:
+    """Return the floor that a share of the unanswered prompts of a vault's subject pass.
+
+    `values` are the evidence for each title without its lesson. Some titles have siblings that do answer
+    them, the more the larger a vault is; so the upper half is taken to be the mirror of the lower.
+    """
+    if share >= 0.5:
+        return quantile(values, 1 - share)
+    return 2 * quantile(values, 0.5) - quantile(values, share)
+
+
+def floors_of(
+    like: Sequence[float],
+    foreign: Sequence[float],
+    passing: Floors,
+    passing_foreign: Floors,
+    usual: Floors | None,
+) -> Floors:
+    """Return the floors that these shares of unanswered prompts pass.
+
+    `like` is the evidence for titles without their lessons, `foreign` that for prompts on other subjects.
+    `usual` are the floors of other vaults by the same embedder, which count beside the titles.
+    """
+    whole, line = passed_by(like, passing.whole), passed_by(like, passing.line)
+    if usual is not None and like:
+        whole += USUAL_WHOLE * (usual.whole - whole)
+        line += USUAL_LINE * (usual.line - line)
+    whole = max(whole, quantile(foreign, 1 - passing_foreign.whole))
+    return Floors(whole, min(whole, max(line, quantile(foreign, 1 - passing_foreign.line))))
+
+
+def floors_of_both(
+    vault: Vault,
+    like: Sequence[Sequence[float]],
+    foreign: Sequence[Sequence[float]],
+    passing: Floors,
+    passing_foreign: Floors,
+    usual: Floors,
+) -> tuple[float, float, float, float]:
+    """Return the floors with vectors and those for full text alone, of pairs of evidence for both.
+
+    The usual floors are those with the vectors of the built-in model.
+    """
+    shares = passing, passing_foreign
+    known = usual if vault.open_index().embedder.startswith(minilm.NAME) else None
+    both = [
+        floors_of([each[at] for each in like], [each[at] for each in foreign], *shares, some)
+        for at, some in enumerate((known, None))
+    ]
+    return both[0].whole, both[0].line, both[1].whole, both[1].line
+
+
 def titles_of(vault: Vault) -> dict[str, str]:
     """Return the titles of some lessons by id; {} in a vault too small to fit a floor by them."""
     opened = vault.open_index()
-    if opened.lessons < fitted.SMALL:
+    if opened.lessons < evidence.SMALL:
         return {}
     rows = opened.store.rows(("lesson_id", "title"), filters.WHOLE)
     titles = {row["lesson_id"]: row["title"] for row in rows if row["title"].strip()}
     some = sorted(titles)
     random.Random(0).shuffle(some)
-    return {id: titles[id] for id in some[: fitted.MAX_TITLES]}
+    return {id: titles[id] for id in some[:MAX_TITLES]}
 
 
 def _evidence_of_first(

@@ -15,7 +15,7 @@ from vault_index.index import rows
 from vault_index.index.skills import NOT_FOR, visible
 from vault_index.lesson import category
 from vault_index.lesson.file import hash_of
-from vault_index.search import documents, entries, evidence, scoring, taught, unindexed
+from vault_index.search import documents, duplicates, entries, evidence, scoring, unindexed
 from vault_index.search.hit import (
     LESSONS,
     SKILLS,
@@ -159,7 +159,7 @@ def nearest(vault: Vault, entry: Entry, most: int) -> list[Like]:
     else:
         alike = [
             Like(row["lesson_id"], row["title"], likeness)
-            for likeness, row in taught.nearest(vault, vector, -1.0)
+            for likeness, row in duplicates.nearest(vault, vector, -1.0)
             if not row["withheld"]
         ]
     return [each for each in alike if each.id != entry.id][:most]

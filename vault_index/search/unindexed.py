@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from vault_index.errors import LessonError
 from vault_index.index import diff, rows
 from vault_index.lesson import file, parse
-from vault_index.search import fitted
+from vault_index.search import evidence
 from vault_index.search.hit import Hit
 from vault_index.search.scoring import weight_of
 from vault_index.store.schema import LessonRow
@@ -61,7 +61,7 @@ _SAYS_NOTHING = frozenset(map(stem_of, SMALL_WORDS))
 
 @lru_cache(maxsize=1)
 def _in_prompts() -> tuple[Counter[str], int]:
-    prompts = fitted.foreign_prompts()
+    prompts = evidence.foreign_prompts()
     stems = ({*map(stem_of, searched_words(prompt))} for prompt in prompts)
     return Counter(stem for each in stems for stem in each), len(prompts)
 
@@ -80,7 +80,7 @@ def only_by_own_words(prompt: str, hit: Hit, lessons: int) -> Hit:
     weights = [
         math.log((every + 1) / (having[stem] + 0.5)) for stem in telling if not stem.isdigit()
     ]
-    is_large = lessons >= fitted.SMALL
+    is_large = lessons >= evidence.SMALL
     if len(telling) >= OWN_WORDS if is_large else sum(weights) >= OWN_WEIGHT:
         return hit
     return replace(hit, no_reason=hit.no_reason + hit.full_text)

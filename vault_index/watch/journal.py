@@ -70,6 +70,8 @@ class Growth:
 class JournalWatch:
     """Takes in what grew, between `start` and the end of the process, and answers for the journal."""
 
+    questions = "grown", "journal."  # how their names begin
+
     def __init__(self, embedder: SharedEmbedder, say: Callable[[str], None]) -> None:
         self.trouble = ""  # why the last transcripts could not be taken in
         self._embedder = embedder
@@ -124,9 +126,6 @@ class JournalWatch:
         with self._changed:
             self._called += 1
             self._changed.notify_all()
-
-    def answers(self, name: str) -> bool:
-        return name == "grown" or name.startswith("journal.")
 
     def answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """Answer a question about the journal; the caller builds an index that is damaged again.

@@ -142,7 +142,7 @@ class Watcher:
         if question.get("settings") != self.settings:
             return {"declined": "the watcher was started with other settings"}
         for other in self._others:
-            if other.answers(name):
+            if name.startswith(other.questions):
                 answer: Mapping[str, Any] = other.answer(question)
                 return answer
         if not root:

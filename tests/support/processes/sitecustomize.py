@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 TITLES = 20
-FITTED = ("vault_index.search.fitted", "vault_index.search.floor", "vault_index.search.failures")
+FITTED = ("vault_index.search.floor", "vault_index.search.failures")
 
 
 class FewPrompts:

@@ -1,20 +1,18 @@
-"""Near texts: a lesson fires near its `fires_on` prompts; a vault has one like it already.
+"""A lesson beside the others: whether the vault has it already, and fires at the same prompts.
 
-Near its `silent_on` it stays out, whatever its score. The nearer prompt decides; at equal distance
-`silent_on` does. Each taught prompt is a row of the index, searched with the rest in one call.
+`against_index` asks the index, in the watcher where there is one.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from vault_index.check.finding import WARNING, Finding, line_of_key
 from vault_index.errors import LessonError, VaultError
 from vault_index.index import rows
-from vault_index.index.rows import FIRES, SILENT, hash_of_prompt
 from vault_index.lesson import category, passages
 from vault_index.lesson.file import MAX_BYTES, decode
 from vault_index.lesson.parse import Lesson, parse_file
@@ -27,76 +25,9 @@ from vault_index.vault import shown
 if TYPE_CHECKING:
     import numpy as np
 
-    from vault_index.search.hit import Hit
-    from vault_index.store.reader import Families
     from vault_index.store.schema import LessonRow
     from vault_index.store.sync import Progress
     from vault_index.vault import Vault
-
-# The cosine from which a prompt is near a taught one. Of 400 pairs by an author who has not seen the
-# code, .33 of the paraphrases and .02 of other prompts on the same subject reach it; of 200
-# further pairs .36 and .03. At .60 it is .46 and .07, at .80 .21 and 0: MiniLM separates no better, and
-# words in common do not help.
-NEAR = 0.70
-SAME = 0.01  # cosines that differ by less are equal: silence wins
-
-
-@dataclass(frozen=True, slots=True)
-class Taught:
-    """The taught prompts that act on a query: place of a whole -> (cosine, place of the prompt)."""
-
-    fires: dict[int, tuple[float, int]] = field(default_factory=dict)
-    silent: dict[int, tuple[float, int]] = field(default_factory=dict)
-
-
-def acting(families: Families, places: np.ndarray, cosines: np.ndarray) -> Taught:
-    """Return what acts, of rows int64[n] with their cosines to the query, float32[n]."""
-    import numpy as np
-
-    close = np.flatnonzero(cosines >= NEAR)
-    close = close[np.isin(places[close], families.places)]
-    nearest: dict[str, dict[int, tuple[float, int]]] = {FIRES: {}, SILENT: {}}
-    family = families.places.searchsorted(places[close]).tolist()
-    for row, at in zip(close.tolist(), family, strict=True):
-        kind, whole = str(families.taught[at]), int(families.wholes[at])
-        if kind:
-            prompt = float(cosines[row]), int(places[row])
-            nearest[kind][whole] = max(prompt, nearest[kind].get(whole, prompt))
-    fires, silent = nearest[FIRES], nearest[SILENT]
-    for whole in fires.keys() & silent.keys():
-        loser = silent if fires[whole][0] > silent[whole][0] + SAME else fires
-        del loser[whole]
-    return Taught(fires, silent)
-
-
-def equal(table: Reader, query: str, where: str | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of prompts that equal a query, int64[n], and ones, where vectors are missing."""
-    import numpy as np
-
-    places = np.empty(0, np.int64)
-    if (table.families.taught != "").any():  # or nothing is asked of the table
-        same = filters.all_of(where, filters.of_taught([hash_of_prompt(query)]))
-        places = table.places(same or "")
-    return places, np.ones(len(places), np.float32)
-
-
-def nearest_sections(hits: Iterable[Hit]) -> list[Hit]:
-    """Return hits so that a prompt in the frontmatter of several sections fires the best of them."""
-    every = list(hits)
-    best: dict[tuple[str, str], Hit] = {}
-    for hit in sorted(every, key=lambda hit: hit.score):
-        best[hit.path, hit.taught_prompt] = hit
-    return [
-        hit
-        if not hit.taught or best[hit.path, hit.taught_prompt] is hit
-        else replace(hit, score=hit.score - hit.taught, taught=0.0, taught_prompt="")
-        for hit in every
-    ]
-
-
-# A lesson beside the others: whether the vault has it already, and fires at the same prompts.
-#
-# `against_index` asks the index, in the watcher where there is one.
 
 # Four pairs of the evaluation set's 1,870 notes are above it: three say the same, one nearly.
 DUPLICATE_COSINE = 0.9
