@@ -15,8 +15,9 @@ from tests.support.commands import BIN
 from tests.support.files import lesson_text
 from tests.support.indexed import copy_of
 from tests.support.watchers import watched
-from vault_index.recall import respond, sessions
-from vault_index.recall.sessions import Event
+from vault_index.recall import respond
+from vault_index.store import injections
+from vault_index.store.injections import Event
 from vault_index.vault import Vault
 
 HEAP = "our webpack build dies with heap out of memory at hashing chunks and sourcemaps"
@@ -73,11 +74,11 @@ def test_a_prompt_that_is_typed_again_later_is_answered(team: Vault) -> None:
 
 
 def test_a_hook_that_comes_to_its_own_answer_has_the_watchers_claim(team: Vault) -> None:
-    home, root = team.config.home, str(team.root)
+    home, root = team.config.home, team.root
     asked = Event(**event(team, pid=123))
-    assert sessions.claim(home, root, asked)  # by the watcher, whose answer came too late
-    assert sessions.claim(home, root, asked)
-    assert not sessions.claim(home, root, Event(**event(team, pid=124)))
+    assert injections.claim(home, root, asked)  # by the watcher, whose answer came too late
+    assert injections.claim(home, root, asked)
+    assert not injections.claim(home, root, Event(**event(team, pid=124)))
 
 
 def test_the_agents_own_id_tells_prompts_apart(team: Vault) -> None:

@@ -14,7 +14,7 @@ from tests.support.files import MakeVault, lesson_text
 from tests.support.indexed import kept_on
 from vault_index.index import reconcile
 from vault_index.recall import respond
-from vault_index.recall.sessions import Event
+from vault_index.store.injections import Event
 from vault_index.vault import Vault, open_vault
 
 PROMPT = "run the tests please"

@@ -12,9 +12,8 @@ from tests.support.commands import run
 from tests.support.given import records
 from tests.support.three_lessons import HEAP
 from tests.support.watchers import watched
-from vault_index.recall import sessions
-from vault_index.recall.sessions import Event
 from vault_index.store import injections
+from vault_index.store.injections import Event
 from vault_index.vault import Vault
 
 pytestmark = pytest.mark.slow
@@ -84,8 +83,8 @@ def test_a_fork_has_heard_what_its_session_got(team: Vault) -> None:
         layers = "docker rebuilds every layer because of one COPY, which order keeps them cached"
         assert "layers.md" in start(team, layers, "c2", "a2", "fork")
         assert ADVICE in start(team, HEAP, "c3", "a3", "fork-reviewer")
-    given = sessions.received(team, STARTED["session_id"], "a1")
-    assert given == sessions.received(team, STARTED["session_id"])
+    given = injections.received(team.config.home, team.root, STARTED["session_id"], "a1")
+    assert given == injections.received(team.config.home, team.root, STARTED["session_id"])
     assert given
 
 
@@ -125,6 +124,6 @@ def test_a_note_holds_no_prompt_and_does_not_wait_for_ever(
     secret = f"{HEAP} with ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     assert send(team, STARTING, tool_input={"prompt": secret}) == ""
     assert not any(b"ghp_" in file.read_bytes() for file in team.config.home.glob("state.sqlite*"))
-    later = time.time() + 2 * sessions.NOTE_SECONDS
+    later = time.time() + 2 * injections.NOTE_SECONDS
     monkeypatch.setattr(time, "time", lambda: later)
-    assert sessions.take_note(team, Event.of(STARTED)) is None
+    assert injections.take_note(team.config.home, team.root, Event.of(STARTED)) is None

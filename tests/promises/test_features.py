@@ -48,7 +48,7 @@ from click.testing import CliRunner
 from tests.support import few_prompts
 from vault_index.entrypoints.cli import main
 from vault_index.recall import respond
-from vault_index.recall.sessions import Event
+from vault_index.store.injections import Event
 from vault_index.vault import open_vault
 
 

@@ -15,10 +15,9 @@ from tests.support.given import records
 from vault_index.index import reconcile
 from vault_index.recall import block, calls, select
 from vault_index.recall.respond import respond
-from vault_index.recall.sessions import Event
 from vault_index.search import duplicates, evidence, failures, floor
 from vault_index.search.floor import Fitted
-from vault_index.store.injections import Record
+from vault_index.store.injections import Event, Record
 from vault_index.text import failure
 from vault_index.vault import Vault
 

@@ -14,8 +14,7 @@ from tests.support.given import records
 from tests.support.indexed import HEAP, LOCK, kept_on, with_words
 from tests.support.serving import answering
 from vault_index.recall.respond import respond
-from vault_index.recall.sessions import Event
-from vault_index.store.injections import Record
+from vault_index.store.injections import Event, Record
 from vault_index.vault import Vault, open_vault
 
 pytestmark = pytest.mark.slow

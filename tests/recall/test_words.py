@@ -19,7 +19,7 @@ from vault_index.api.injection import Rated
 from vault_index.index import reconcile
 from vault_index.recall import respond, words
 from vault_index.recall.anchors import Reason
-from vault_index.recall.sessions import Event
+from vault_index.store.injections import Event
 from vault_index.vault import Vault
 
 pytestmark = pytest.mark.slow

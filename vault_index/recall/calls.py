@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING
 from vault_index import git
 from vault_index.check.redact import glob_matcher, redact
 from vault_index.index.rows import MAX_TAUGHT_CHARS
-from vault_index.recall import allowed, block, select, sessions
-from vault_index.recall.sessions import Event
+from vault_index.recall import allowed, block, select
 from vault_index.search import above, failures
 from vault_index.search.hit import Hit, Injection
 from vault_index.store import filters, injections
+from vault_index.store.injections import Event
 from vault_index.store.reader import Reader, once
 from vault_index.text import failure
 from vault_index.text.failure import Failure
@@ -39,10 +39,10 @@ _LOOKED_AT = 5  # hits, of which some may not be trusted
 
 def at_failure(vault: Vault, event: Event, text_only: bool) -> Injection:
     """Return the injection for the failure that an event reports."""
+    home, root = vault.config.home, vault.root
     failed = failure.read(event.command, event.error)
-    key = injections.key_of(failed.signature)
-    times = sessions.times_told(vault, event, key)
-    _, pointed = sessions.received(vault, event.session_id)
+    times = injections.times_told(home, root, event, injections.key_of(failed.signature))
+    _, pointed = injections.received(home, root, event.session_id)
     injection = for_failure(vault, failed, times=times, text_only=text_only, pointed=pointed)
     prompt = redact(failed.lines[0] if failed.lines else failed.command)[:MAX_TAUGHT_CHARS]
     return replace(injection, about=failed.signature, said=prompt)
@@ -96,10 +96,11 @@ def _path_of(event: Event) -> str:
 
 def at_edit(vault: Vault, event: Event) -> Injection:
     """Return the injection for an edit."""
-    path = _path_of(event)
-    if path.startswith("../") or sessions.times_told(vault, event, injections.key_of(path)):
+    path, home, root = _path_of(event), vault.config.home, vault.root
+    key = injections.key_of(path)
+    if path.startswith("../") or injections.times_told(home, root, event, key):
         return Injection("", silent=select.NOTHING)
-    given, _ = sessions.received(vault, event.session_id, event.agent_id)
+    given, _ = injections.received(home, root, event.session_id, event.agent_id)
     own = above.Answer(_hits_for(vault, path))
     every = above.joined(vault, own, lambda _, other: above.Answer(_hits_for(other, path)))
     first = next((hit for hit in every if hit.lesson_id not in given), None)

@@ -15,11 +15,10 @@ from typing import Any
 from vault_index import features, state
 from vault_index.errors import WriteError
 from vault_index.hotpath import log
-from vault_index.recall import block, calls, select, sessions
-from vault_index.recall.sessions import Event, Told
+from vault_index.recall import block, calls, select
 from vault_index.search.hit import Injection
 from vault_index.store import injections
-from vault_index.store.injections import LINE, NEAR, SKILL, WHOLE, Given, Record
+from vault_index.store.injections import LINE, NEAR, SKILL, WHOLE, Event, Given, Record, Told
 from vault_index.vault import Vault
 
 COMPACT = "compact"  # a session that restarts after compaction
@@ -48,7 +47,7 @@ def respond(
     if name == injections.START and source not in vault.config.session_sources:
         if source == COMPACT:
             with suppress(WriteError):
-                sessions.forget_given(vault, event.session_id)
+                injections.forget_given(vault.config.home, vault.root, event.session_id)
         return None
     if name != injections.SUBAGENT:
         injection = _injection(vault, event, text_only, from_files)
@@ -59,31 +58,31 @@ def respond(
         if name in _WITH_RECEIPT and vault.config.receipt and given and injection.text:
             receipt = block.receipt(given)
     try:
-        with state.writing(vault.config.home, sessions.HOOK_SECONDS):
+        with state.writing(vault.config.home, injections.HOOK_SECONDS):
             told = _noted(vault, event, told)
     except WriteError as error:  # the agent gets it all the same, and perhaps twice
         log.log({"hook_event_name": name, "vault": str(vault.root)}, error.message, began)
-        told = None if name == sessions.ASKED else told
+        told = None if name == injections.ASKED else told
     return _answer(vault, event, told, receipt) if told else None
 
 
 def _noted(vault: Vault, event: Event, told: Told | None) -> Told | None:
     """Record what an event gets, and return it; None if another hook answers, or another event."""
-    name, root = event.hook_event_name, vault.root
-    if event.session_id and not sessions.claim(vault.config.home, state.vault_of(root), event):
+    name, home, root = event.hook_event_name, vault.config.home, vault.root
+    if event.session_id and not injections.claim(home, root, event):
         return None
     if name == injections.SUBAGENT and event.session_id:
         if event.is_fork:
-            sessions.inherit(vault, event)
-        told = sessions.take_note(vault, event)
-    if told and name == sessions.ASKED:
-        sessions.leave_note(vault, event, told)
+            injections.inherit(home, root, event)
+        told = injections.take_note(home, root, event)
+    if told and name == injections.ASKED:
+        injections.leave_note(home, root, event, told)
         return None
     if told:
         if event.source == COMPACT:
-            sessions.forget_given(vault, event.session_id)
+            injections.forget_given(home, root, event.session_id)
         new = replace(told.record, event=name, session=event.session_id, agent=event.agent_id)
-        injections.record(vault.config.home, root, new)
+        injections.record(home, root, new)
         for note in features.adding("at_project"):
             note(vault, Path(event.cwd))
     return told
@@ -97,7 +96,7 @@ def _answer(vault: Vault, event: Event, told: Told, receipt: str) -> dict[str, A
             receipt = next(filter(None, said), "")
     if not told.text:
         return {"systemMessage": receipt} if receipt else None
-    name = sessions.ASKED if event.hook_event_name == injections.EDIT else event.hook_event_name
+    name = injections.ASKED if event.hook_event_name == injections.EDIT else event.hook_event_name
     output = {"hookEventName": name, "additionalContext": told.text}
     return {"hookSpecificOutput": output} | ({"systemMessage": receipt} if receipt else {})
 
@@ -123,13 +122,13 @@ def _record(event: Event, injection: Injection, ms: float, by: str) -> Record:
 
 
 def _injection(vault: Vault, event: Event, text_only: bool, from_files: bool) -> Injection:
-    name, session = event.hook_event_name, event.session_id
+    name, home, session = event.hook_event_name, vault.config.home, event.session_id
     if name == injections.FAILURE:
         return calls.at_failure(vault, event, text_only)
     if name == injections.EDIT:
         return calls.at_edit(vault, event)
-    is_new = name == sessions.ASKED and not event.is_fork  # it was given nothing yet
-    given, pointed = ([], []) if is_new else sessions.received(vault, session)
+    is_new = name == injections.ASKED and not event.is_fork  # it was given nothing yet
+    given, pointed = ([], []) if is_new else injections.received(home, vault.root, session)
     if from_files:
         return select.from_files(vault, event.prompt, given)
     project = Path(event.cwd)

@@ -1,18 +1,20 @@
-"""The record of what agents received, in the database of this machine: a row for each search.
+"""What agents received, in the database of this machine: a row for each search.
 
 The prompt is not in it, only its hash. A hook that got no answer has no time for it: the line in the
-hooks' log counts instead, and comes into the record when somebody looks at that.
+hooks' log counts instead, and comes into the record when somebody looks at that. A session is not given
+twice what it has, an event is answered once, and what waits for a subagent is handed over once.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from vault_index.hotpath.log import HOOK_LOG, MAX_SESSION_CHARS
 PROMPT, FAILURE = "UserPromptSubmit", "PostToolUseFailure"
 EDIT = "FileEdit"  # an agent is about to edit a file; `said` is its path
 SUBAGENT = "SubagentStart"  # with the prompt of the agent that starts it
+ASKED = "PreToolUse"  # before a subagent starts, with its prompt
 START = "SessionStart"
 HOOKS = (
     PROMPT,
@@ -37,7 +40,40 @@ NEAR = "near"  # what came nearest to the floor where nothing was given
 ANSWERED, SILENT = "answered", "silent"
 SAME_SECONDS = 10  # between the answers of two hooks to one prompt
 SHOWN = 5  # lessons of the most and of the never used
+CLAIM_DAYS = 7  # days to remember that an event was answered
+HOOK_SECONDS = 0.3  # to wait for another process that writes
+NOTE_SECONDS = 60.0  # an agent that was refused never takes its note
 key_of = log.key_of  # the hash by which a record knows a prompt
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event, in the names of Claude Code; "" is a field that it lacks."""
+
+    hook_event_name: str
+    session_id: str = ""
+    prompt_id: str = ""
+    cwd: str = "."
+    source: str = "startup"  # of a session's start
+    prompt: str = ""
+    agent_id: str = ""  # of a subagent, whose context is its own
+    agent_type: str = ""
+    tool_use_id: str = ""
+    command: str = ""  # that failed
+    error: str = ""  # what it printed
+    file: str = ""  # that is edited
+    pid: int = 0  # of the hook
+    began: float = field(default_factory=time.time)  # when the hook did, in seconds since 1970
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Event:
+        """Return the event that a hook sent; other keys are not read."""
+        return cls(**{each.name: values[each.name] for each in fields(cls) if each.name in values})
+
+    @property
+    def is_fork(self) -> bool:
+        """Whether a subagent has the whole conversation of its session: it heard the lessons."""
+        return self.agent_type == "fork"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +116,14 @@ class Record:
     @property
     def near(self) -> Given | None:
         return next((each for each in self.given if each.form == NEAR), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The text that an agent gets, "" for silence, and the record of it."""
+
+    text: str
+    record: Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +178,120 @@ def record(home: Path, root: Path, new: Record) -> None:
         id = db.execute(insert, [vault, *values]).lastrowid
         for place, each in enumerate(new.given):
             state.insert(db, "given", each, injection=id, place=place, vault=vault)
+
+
+def received(home: Path, root: Path, session: str, agent: str = "") -> tuple[list[str], list[str]]:
+    """Return the lessons that a session or its subagent got whole, the latest last, and as a line.
+
+    They are ids of what it has not lost since. A subagent has a context of its own.
+    """
+    query = (
+        "SELECT lesson, form FROM injection i JOIN given g ON g.injection = i.id"
+        " WHERE i.vault = ? AND i.session = ? AND NOT i.is_lost"
+        " AND (i.agent = ? OR i.agent = '' AND i.id <= (SELECT heard FROM fork f"
+        " WHERE f.vault = i.vault AND f.session = i.session AND f.agent = ?))"
+        " GROUP BY lesson, form ORDER BY max(i.id), place"
+    )
+    if not session:
+        return [], []
+    with state.reading(home) as db:
+        found = db.execute(query, [*_place(root, session), agent, agent]).fetchall()
+    whole = [id for id, form in found if form in (WHOLE, SKILL)]
+    return whole, [id for id, form in found if form == LINE]
+
+
+def _place(root: Path, session: str) -> list[str]:
+    return [state.vault_of(root), session[:MAX_SESSION_CHARS]]
+
+
+def inherit(home: Path, root: Path, event: Event) -> None:
+    """Note that a subagent has what its session received until now. Raises WriteError."""
+    fork = "INSERT INTO fork SELECT ?, ?, ?, max(id) FROM injection"
+    with state.writing(home) as db:
+        db.execute(fork, [*_place(root, event.session_id), event.agent_id])
+
+
+def forget_given(home: Path, root: Path, session: str) -> None:
+    """Note that a session has lost what it received. Raises WriteError."""
+    lost = "UPDATE injection SET is_lost = 1 WHERE vault = ? AND session = ? AND agent = ''"
+    with state.writing(home, HOOK_SECONDS) as db:
+        db.execute(lost, _place(root, session))
+
+
+def times_told(home: Path, root: Path, event: Event, about: str) -> int:
+    """Return how often the agent of an event was told something about a failure or a file."""
+    query = (
+        "SELECT count(*) FROM injection i WHERE vault = ? AND session = ? AND agent = ?"
+        f" AND event = ? AND prompt = ? AND EXISTS ({_GIVEN} AND form <> '{NEAR}')"
+    )
+    of = [*_place(root, event.session_id), event.agent_id, event.hook_event_name, about]
+    with state.reading(home) as db:
+        return int(db.execute(query, of).fetchone()[0])
+
+
+# An agent starts the hooks of an event side by side and waits for them: a user's and a project's settings
+# may both have ours. So an equal event that was answered after this hook's process began is this event,
+# unless the agent's ids of its prompts say otherwise; a prompt that is typed again has a later process.
+_IDENTIFYING = (
+    *("hook_event_name", "source", "prompt_id", "prompt"),
+    *("agent_id", "tool_use_id", "command", "error"),
+)
+
+
+def claim(home: Path, root: Path, event: Event) -> bool:
+    """Whether this process may answer an event of a session: no other has since its hook began.
+
+    A hook that did not get the watcher's answer in time, and has its own, holds the claim that the
+    watcher made for its `pid`. Raises WriteError.
+    """
+    identity = "\0".join(getattr(event, key) for key in _IDENTIFYING)
+    name = hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()[:16]
+    ours = str(event.pid or os.urandom(8).hex())
+    about = [*_place(root, event.session_id), name]
+    holder = (
+        "SELECT owner FROM claim WHERE vault = ? AND session = ? AND event = ? AND at >= ?"
+        " ORDER BY at LIMIT 1"
+    )
+    with state.writing(home, HOOK_SECONDS) as db:
+        since = 0.0 if event.prompt_id else event.began
+        held = db.execute(holder, [*about, since]).fetchone()
+        if held is None:
+            now = time.time()
+            db.execute("INSERT INTO claim VALUES (?, ?, ?, ?, ?)", [*about, now, ours])
+            db.execute("DELETE FROM claim WHERE at < ?", [now - CLAIM_DAYS * 86_400])
+    return held is None or held[0] == ours
+
+
+def leave_note(home: Path, root: Path, event: Event, told: Told) -> None:
+    """Leave what a subagent should be told for when it has started. Raises WriteError.
+
+    Claude Code tells the prompt to the hook before the tool that starts a subagent, whose answer goes to
+    the caller. The subagent reads the answer of `SubagentStart`, which is not told the prompt, and so
+    takes the oldest note of its session and kind of agent. A note has only the hash of the prompt.
+    """
+    with state.writing(home) as db:
+        note = [event.agent_type, time.time(), json.dumps(asdict(told))]
+        db.execute(
+            "INSERT INTO note VALUES (?, ?, ?, ?, ?)", [*_place(root, event.session_id), *note]
+        )
+
+
+def take_note(home: Path, root: Path, event: Event) -> Told | None:
+    """Return what waits for a subagent; only one process gets it. Raises WriteError."""
+    first = (
+        "SELECT rowid, told FROM note WHERE vault = ? AND session = ? AND agent = ?"
+        " ORDER BY rowid LIMIT 1"
+    )
+    with state.writing(home) as db:
+        db.execute("DELETE FROM note WHERE at < ?", [time.time() - NOTE_SECONDS])
+        place = [*_place(root, event.session_id), event.agent_type]
+        found = db.execute(first, place).fetchone()
+        if found is None:
+            return None
+        db.execute("DELETE FROM note WHERE rowid = ?", found[:1])
+    values = json.loads(found[1])
+    given = tuple(Given(**each) for each in values["record"].pop("given"))
+    return Told(values["text"], Record(**values["record"], given=given))
 
 
 def records(
@@ -277,7 +435,7 @@ class Mark:
 def mark(home: Path, root: Path, key: Key, new: Mark | None) -> None:
     """Note what somebody taught a lesson about a prompt; None takes it back. Raises WriteError."""
     session, prompt, lesson = key
-    about = [state.vault_of(root), session[:MAX_SESSION_CHARS], prompt, lesson]
+    about = [*_place(root, session), prompt, lesson]
     with state.writing(home) as db:
         db.execute(
             "DELETE FROM mark WHERE vault = ? AND session = ? AND prompt = ? AND lesson = ?", about

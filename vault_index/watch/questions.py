@@ -21,8 +21,8 @@ from typing import Any, TypeVar
 from vault_index import api
 from vault_index.errors import IndexStateError, VaultError
 from vault_index.recall.respond import respond
-from vault_index.recall.sessions import Event
 from vault_index.store import injections
+from vault_index.store.injections import Event
 from vault_index.store.sync import Stats
 from vault_index.watch.current import CurrentVault
 from vault_index.watch.events import FileEvents

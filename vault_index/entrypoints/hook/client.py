@@ -78,7 +78,7 @@ def main() -> None:
         _arm(event, started)  # before reading: stdin may never be closed
         agent = (sys.argv[2:3] or ["?"])[0] if sys.argv[1:2] == ["--agent"] else ""
         parsed = _event(agent, _read(0).decode("utf-8", "replace"))
-        event.update(pid=os.getpid(), began=_began())  # for `sessions.claim`
+        event.update(pid=os.getpid(), began=_began())  # for `injections.claim`
         event.update(_needed(parsed))
         if event.get("hook_event_name") in AT_CALLS:
             _arm(event, started, _deadline(FAILURE_VARIABLE, FAILURE_MS))

@@ -12,11 +12,11 @@ from vault_index import config
 from vault_index.errors import IndexStateError, NoVaultError, WriteError
 from vault_index.hotpath import log
 from vault_index.index import reconcile
-from vault_index.recall import select, sessions
+from vault_index.recall import select
 from vault_index.recall.respond import respond
-from vault_index.recall.sessions import Event
 from vault_index.search import floor, query
 from vault_index.store import injections
+from vault_index.store.injections import Event
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch
 
@@ -106,7 +106,7 @@ def answer_without_vault(event: dict[str, Any]) -> dict[str, Any] | None:
     if not text:
         return None
     with contextlib.suppress(WriteError):  # then two hooks may answer
-        if asked.session_id and not sessions.claim(settings.home, "", asked):
+        if asked.session_id and not injections.claim(settings.home, Path(asked.cwd), asked):
             return None
     output = {"hookEventName": asked.hook_event_name, "additionalContext": text}
     return {"hookSpecificOutput": output}
