@@ -49,7 +49,8 @@ def migration(change: Migration) -> Migration:
 
 class _Connection(sqlite3.Connection):
     def __del__(self) -> None:
-        self.close()
+        with contextlib.suppress(sqlite3.ProgrammingError):  # it was never opened
+            self.close()
 
 
 _here = threading.local()  # `held`: what is open in this thread, `empty`: a database without a row

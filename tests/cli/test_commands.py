@@ -151,6 +151,12 @@ def test_a_reader_that_leaves_early_is_no_error(make_vault: MakeVault) -> None:
     assert ran.err.removeprefix(NO_MODEL) == ""
 
 
+def test_what_is_not_text_is_refused(make_vault: MakeVault) -> None:
+    for words in (["search", "heap", "--tag", "\udcff"], ["journal", "show", "\udcff"]):
+        ran = lessons(make_vault(), *words, check=False)
+        assert (ran.code, ran.out, "is not text in UTF-8" in ran.err) == (2, "", True)
+
+
 def test_how_many_is_n_yes_is_y_and_a_share_is_a_percentage_everywhere() -> None:
     commands = {" ".join(words): command for words, command in all_commands(main).items()}
     options = {

@@ -126,14 +126,15 @@ def test_the_hook_tells_the_person_and_not_the_model(team: Vault, own_world: Pat
     run("lessons", "index", cwd=team.root)
     session(team)
 
-    def start(name: str) -> str:
+    def start(name: str, *words: str) -> str:
         event = {"hook_event_name": "SessionStart", "session_id": name, "source": "startup"}
         given = json.dumps({**event, "cwd": str(team.root)})
-        return run("lessons-hook", cwd=team.root, stdin=given).out
+        return run("lessons-hook", *words, cwd=team.root, stdin=given).out
 
     write(own_world / "config.toml", "[learn]\nnudge = false\n")
     assert "/lessons:learn" not in start("zero")
     (own_world / "config.toml").unlink()
+    assert "/lessons:learn" not in start("codex", "--agent", "codex")  # which shows no line
     answer = json.loads(start("one"))
     assert answer["systemMessage"].endswith("a failure that passed: /lessons:learn last")
     assert "/lessons:learn" not in json.dumps(answer.get("hookSpecificOutput", {}))

@@ -81,6 +81,9 @@ def test_hooks_that_are_there_are_respected(tmp_path: Path, there: str) -> None:
     assert run("git", "config", "core.hooksPath", cwd=root, check=False).out == before
     if there != "husky":
         assert (root / there).read_text() == "#!/bin/sh\nexit 0\n"
+    if there.startswith(".githooks"):
+        fixes = run("lessons", "status", "--check", cwd=root, check=False).out
+        assert "git config core.hooksPath .githooks" in fixes
 
 
 @pytest.mark.slow

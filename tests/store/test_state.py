@@ -178,10 +178,11 @@ def test_a_full_disk_is_one_line_and_nothing_is_lost(home: Path) -> None:
     assert pairs(home)[-1] == Pair(2, 2)
 
 
-def test_a_home_that_nobody_may_write_reads_as_if_it_were_empty() -> None:
-    nowhere = Path("/proc/nobody/.lessons")
-    assert pairs(nowhere) == []
-    assert failure(lambda: add(nowhere, 1)).startswith(f"cannot write {nowhere}/state.sqlite: ")
+def test_a_home_that_nobody_may_write_reads_as_if_it_were_empty(home: Path) -> None:
+    (home / state.FILE).mkdir(parents=True)
+    for nowhere in (Path("/proc/nobody/.lessons"), home):
+        assert pairs(nowhere) == []
+        assert failure(partial(add, nowhere, 1)).startswith(f"cannot write {nowhere}/state.")
 
 
 @pytest.mark.slow

@@ -90,7 +90,7 @@ def _noted(vault: Vault, event: Event, told: Told | None) -> Told | None:
 
 def _answer(vault: Vault, event: Event, told: Told, receipt: str) -> dict[str, Any] | None:
     """Return what an agent gets, as Claude Code wants it; the receipt is for the person alone."""
-    if event.hook_event_name == injections.START:
+    if event.hook_event_name == injections.START and event.shows_lines:
         said = (say(vault, Path(event.cwd), event.session_id) for say in features.adding("nudge"))
         with suppress(WriteError):  # the next session has it
             receipt = next(filter(None, said), "")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -100,7 +101,8 @@ def set_up(root: Path) -> HooksResult:
     active = git.active_hooks(root) if not configured else []
     if foreign or active:
         place = folder if foreign else Path(active[0]).parent
-        return HooksResult(driver=driver, chain=_chain(place, top))
+        switch = f"; to switch them on: {_switch(root)}" if foreign else ""
+        return HooksResult(driver=driver, chain=_chain(place, top) + switch)
     with files.writing(folder):
         folder.mkdir(exist_ok=True)
         for name, text in HOOKS.items():
@@ -140,7 +142,8 @@ def troubles(root: Path) -> Iterator[tuple[str, str]]:
     is_ours = os.path.realpath(folder) == os.path.realpath(root / FOLDER)
     missing = [name for name in HOOKS if is_ours and _content(folder / name) is None]
     if not configured and not git.active_hooks(root):
-        yield "the git hooks are not switched on", "lessons init"
+        is_edited = any(_content(root / FOLDER / name) not in (None, HOOKS[name]) for name in HOOKS)
+        yield "the git hooks are not switched on", _switch(root) if is_edited else "lessons init"
     elif missing:
         yield f"{FOLDER} has no {', '.join(missing)}", "lessons init"
     elif to_add := _to_add(folder, git.top(root)):
@@ -173,8 +176,13 @@ def _content(file: Path) -> str | None:
 
 def _chain(folder: Path, top: Path) -> str:
     to_add = _to_add(folder, top)
-    ours = f"; to add ours: {to_add}" if to_add else " and check lessons"
+    ours = f"; to add ours: {to_add}, and" if to_add else " and check lessons;"
     return (
-        f"git hooks are in {from_here(folder)} already{ours}; and call"
+        f"git hooks are in {from_here(folder)} already{ours} call"
         " `lessons-hook git . &` in post-commit, post-merge, post-checkout and post-rewrite there"
     )
+
+
+def _switch(root: Path) -> str:
+    """Return the command that has git run hooks of ours that somebody added to, and has to trust."""
+    return f"git config core.hooksPath {shlex.quote(os.path.relpath(root / FOLDER, git.top(root)))}"

@@ -173,5 +173,5 @@ def begins(column: str, text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a text as an SQL literal."""
-    return "'" + text.replace("'", "''") + "'"
+    """Return a text as an SQL literal; half a character is no text for LanceDB."""
+    return "'" + text.encode("utf-8", "replace").decode().replace("'", "''") + "'"

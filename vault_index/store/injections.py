@@ -62,6 +62,7 @@ class Event:
     command: str = ""  # that failed
     error: str = ""  # what it printed
     file: str = ""  # that is edited
+    shows_lines: bool = True  # the agent shows its user a line
     pid: int = 0  # of the hook
     began: float = field(default_factory=time.time)  # when the hook did, in seconds since 1970
 

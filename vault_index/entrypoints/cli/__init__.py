@@ -95,7 +95,10 @@ class _Group(click.Group):
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take `--vault` and `--json` in any place of the line."""
+        """Take `--vault` and `--json` in any place; refuse a word that is no text, and no file."""
+        for word in args:
+            if word != word.encode("utf-8", "replace").decode() and not os.path.lexists(word):
+                ctx.fail(f"{word!r} is not text in UTF-8")
         front, rest = [], []
         words = iter(args)
         for word in words:

@@ -36,6 +36,7 @@ def show_next_step() -> None:
     """Say in a few lines what is here and what to type next."""
     from vault_index import api
     from vault_index.entrypoints import doctor
+    from vault_index.entrypoints.words import count
 
     try:
         vault = asking.vault()
@@ -44,7 +45,7 @@ def show_next_step() -> None:
         output.say("a first look: lessons --help")
         return
     lessons = sum(1 for _ in vault.files()[0])
-    output.say(f"{vault.root}: {lessons} lesson file{'s' * (lessons != 1)}")
+    output.say(f"{vault.root}: {count(lessons, 'lesson file')}")
     steps = (
         [("lessons add --title ... --text ...", "write the first lesson")] if not lessons else []
     )
@@ -52,7 +53,7 @@ def show_next_step() -> None:
         steps.append(("lessons install claude", "have your agent get lessons"))
     waiting = len(asking.ask(api.proposal.select()))
     if waiting:
-        steps.append(("lessons review", f"decide about {waiting} proposals that wait"))
+        steps.append(("lessons review", f"decide about {count(waiting, 'proposal')}"))
     steps += [("lessons search WORDS", "find a lesson"), ("lessons status", "look at all of it")]
     for typed, why in [*steps, ("lessons --help", "see what else there is")]:
         output.row(output.styled(f"  {typed:<36}", bold=True), why)

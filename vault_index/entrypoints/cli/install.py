@@ -81,7 +81,7 @@ def offer_model() -> None:
         return
     output.say(" ".join(LEAVES.split()), err=True)
     if not output.confirm("let your claude propose lessons from them?"):
-        asking.note(f"no; type /lessons:learn to your agent, or later: {later}")
+        asking.note(f"no; later: {later}")
         return
     file = config.home_folder() / "config.toml"
     for name, value in (("learn.model", "claude"), ("learn.auto", "true")):
@@ -166,7 +166,7 @@ def install_command(
     AGENTS.md that says how to search.
 
     With --journal (claude, codex), hooks at the end of turns note that a transcript grew, and what was
-    asked and done is kept in ~/.lessons/journal on this machine, without secrets. At a terminal it asks
+    asked and done is kept in ~/.lessons on this machine, without secrets. At a terminal it asks
     whether to; elsewhere sessions are recorded with --journal alone.
 
     With --failures a hook runs after every command and answers one that failed; Codex shows each run.

@@ -37,6 +37,10 @@ def project_options(function: Callable[..., object]) -> Any:
     return run
 
 
+NO_SESSION = (
+    "the journal has no such session; see others with `lessons journal sessions --all-projects`,"
+    " take in earlier ones with `lessons journal import`"
+)
 since = click.option(
     "--since", metavar="DATE", help="Only since: 90d, yesterday, 2026-03-31, or all."
 )
@@ -184,9 +188,7 @@ def sessions_command(since: str | None, until: str | None, **only: Any) -> optio
     for session in sessions:
         _print_session(session)
     if not sessions:
-        asking.note(
-            "the journal has no session yet; take in earlier ones: `lessons journal import`"
-        )
+        asking.note(NO_SESSION)
 
 
 @options.command("export", "lessons journal export 3f2a91c0 > session.md", of=command)
@@ -196,7 +198,10 @@ def export_command(name: str, **only: Any) -> options.Answers:
     """Print a session as markdown, or all sessions of a project."""
     text = asking.ask(api.journal.export(name=name, **only))
     yield {"markdown": text}
-    output.text(text.rstrip("\n"))
+    if text:
+        output.text(text.rstrip("\n"))
+    else:
+        asking.note(NO_SESSION)
 
 
 @options.command("import", "lessons journal import --since 90d --dry-run", of=command)

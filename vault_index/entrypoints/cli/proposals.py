@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 AGAIN = "learned from already; to repeat it: `lessons learn --again`"
 NO_MODEL = (
     "without a model only typed corrections become drafts; your agent finds more:"
-    " type `/lessons:learn last` to it, or name a model: `lessons config set learn.model claude`"
+    " type `/lessons:learn last` to it (`/lessons-learn last` in opencode and Cursor, with a $ in"
+    " Codex), or name a model: `lessons config set learn.model claude`"
 )
 
 

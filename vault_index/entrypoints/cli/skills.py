@@ -56,7 +56,7 @@ def build_command(
 @click.option("--from", "agent", type=options.Choice(["claude"]), required=True, help="The agent.")
 @in_project
 def remove_command(agent: str, project: bool) -> options.Answers:
-    """Remove the copies that `build --to` made; those that you changed stay."""
+    """Remove what `build --to` copied; what you changed stays."""
     del agent
     states = asking.ask(api.skill.withdraw_built(project=_folder(project)))
     yield states

@@ -79,7 +79,7 @@ def main() -> None:
         agent = (sys.argv[2:3] or ["?"])[0] if sys.argv[1:2] == ["--agent"] else ""
         parsed = _event(agent, _read(0).decode("utf-8", "replace"))
         event.update(pid=os.getpid(), began=_began())  # for `injections.claim`
-        event.update(_needed(parsed))
+        event.update(_needed(parsed), shows_lines=not agent)
         if event.get("hook_event_name") in AT_CALLS:
             _arm(event, started, _deadline(FAILURE_VARIABLE, FAILURE_MS))
         if event.get("hook_event_name") in TURN_ENDS:
