@@ -110,13 +110,6 @@ def name_changes(log: str) -> Iterator[NameChange]:
             yield NameChange(said, status, path, before, today, old_mode, mode, blob)
 
 
-def last_change(folder: Path, path: str, revision: str) -> tuple[str, str] | None:
-    """Return who last changed a file in the commits of a revision, and when (ISO 8601)."""
-    how = ("-1", "--format=%aN%x00%aI", revision, "--", path)
-    name, _, when = ask(top_of(folder), "log", *how, folder=folder).partition("\0")
-    return (name, when) if when else None
-
-
 def versions(folder: Path, path: str) -> Iterator[Version]:
     """Return each version of a file that commits of HEAD have, newest first; renames are followed.
 
@@ -190,7 +183,8 @@ def removals(folder: Path, since: int) -> dict[str, Removal]:
 def resolve(folder: Path, revision: str) -> str:
     """Return the commit (40 hexadecimal digits) that a revision names, "" if none."""
     name = ("--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    return command(folder, "rev-parse", *name, check=False).removeprefix("--end-of-options\n")
+    printed = ask(top_of(folder), "rev-parse", *name, folder=folder)
+    return printed.removeprefix("--end-of-options\n")
 
 
 def fork_point(folder: Path, revision: str) -> str:
@@ -471,11 +465,6 @@ def between(folder: Path, before: str, after: str) -> str:
     """Return the patch from a file to another, each `commit:path`; "" without a repository."""
     printed = ask_bytes(top_of(folder), *_CHANGES, "-U3", before, after, "--")
     return printed.decode("utf-8", "replace")
-
-
-def parent(folder: Path, commit: str) -> str:
-    """Return the first parent of a commit, "" for the first commit."""
-    return ask(top_of(folder), "rev-parse", "--verify", "--quiet", f"{commit}^")
 
 
 def _files(top: Path, revisions: Sequence[str]) -> Iterator[ChangedFile]:

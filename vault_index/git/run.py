@@ -15,8 +15,8 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -145,31 +145,22 @@ def ask_bytes(
 
     `answers` are the exit statuses that mean no failure.
     """
+    import tempfile  # loads subprocess and more: `lessons list` needs none of it
+
     if top is None:
         return b""
     inside = ("-C", str(folder)) if folder else ()
+    words = [*_TO_READ, *inside, *arguments]
     try:
-        with _file_of(stdin) as opened:
-            words = [*_TO_READ, *inside, *arguments]
-            is_plain = _verb(arguments) in _PLAIN
-            overrules = () if is_plain else instead(_settings(top), filters=False)
-            status, output, _ = _run(top, top, words, overrules, (), opened, READING_SECONDS)
+        overrules = () if _verb(arguments) in _PLAIN else instead(_settings(top), filters=False)
+        with tempfile.TemporaryFile() if stdin else nullcontext() as file:
+            if stdin and file:
+                file.write(os.fsencode(stdin))
+                file.seek(0)
+            status, output, _ = _run(top, top, words, overrules, (), file, READING_SECONDS)
     except OSError:
         return b""
     return output if status in answers else b""
-
-
-@contextmanager
-def _file_of(text: str | None) -> Iterator[BinaryIO | None]:
-    if text is None:
-        yield None
-        return
-    import tempfile  # loads subprocess and more: `lessons list` needs none of it
-
-    with tempfile.TemporaryFile() as file:
-        file.write(text.encode("utf-8", "surrogateescape"))
-        file.seek(0)
-        yield file
 
 
 def command(folder: Path, *arguments: str, check: bool = True) -> str:
@@ -178,23 +169,12 @@ def command(folder: Path, *arguments: str, check: bool = True) -> str:
     For what changes something. Nobody is asked anything; no hook runs, but for the user's own at a
     `push`. Raises GitError with git's own words; without `check` a failure returns "".
     """
-    verb = _verb(arguments)
-    top = top_of(folder)
-    settings = _settings_if_any(top) if top else []
-    named = (each.key for each in settings if each.is_of_repository)
-    key = next(filter(_REFUSED.fullmatch, named), "") if verb in _NETWORK else ""
-    if key:
-        raise GitError(
-            f"git {verb}: this repository's own settings name a program ({key})",
-            f"git config --unset-all {key}",
-        )
-    if verb == "push" and top and not _hooks_of_user(settings):
-        _, hook, _ = _run(top, top, ["rev-parse", "--git-path", "hooks/pre-push"])
-        if os.access(top / _text(hook), os.X_OK):
-            message = "this repository has a pre-push hook, and `lessons` runs none of its programs"
-            raise GitError(f"git push: {message}", "git push")
-    overrules = () if verb in _TELLS else instead(settings, filters=True)
+    verb, top = _verb(arguments), top_of(folder)
     try:
+        settings = _settings(top) if top else []
+        if top and verb in _NETWORK:
+            _refuse_programs(verb, top, settings)
+        overrules = () if verb in _TELLS else instead(settings, filters=True)
         status, output, errors = _run(folder, top, arguments, overrules, settings)
     except OSError as error:
         if isinstance(error, FileNotFoundError) and folder.is_dir():
@@ -210,6 +190,20 @@ def command(folder: Path, *arguments: str, check: bool = True) -> str:
     messages = [line for line in lines if not line.startswith("hint:")]
     hint = "free some space" if any(map(is_full, messages)) else ""
     raise GitError(f"git {verb}: {'; '.join(messages[:3]) or 'failed'}", hint)
+
+
+def _refuse_programs(verb: str, top: Path, settings: Sequence[Setting]) -> None:
+    named = (each.key for each in settings if each.is_of_repository)
+    if key := next(filter(_REFUSED.fullmatch, named), ""):
+        raise GitError(
+            f"git {verb}: this repository's own settings name a program ({key})",
+            f"git config --unset-all {key}",
+        )
+    if verb == "push" and not _hooks_of_user(settings):
+        _, hook, _ = _run(top, top, ["rev-parse", "--git-path", "hooks/pre-push"])
+        if os.access(top / _text(hook), os.X_OK):
+            message = "this repository has a pre-push hook, and `lessons` runs none of its programs"
+            raise GitError(f"git push: {message}", "git push")
 
 
 def is_full(message: str) -> bool:
@@ -248,13 +242,6 @@ def _settings(folder: Path) -> list[Setting]:
         Setting(scope, *entry.partition("\n")[::2])
         for scope, entry in zip(fields[::2], fields[1::2], strict=False)
     ]
-
-
-def _settings_if_any(folder: Path) -> list[Setting]:
-    try:
-        return _settings(folder)
-    except OSError:  # without git or the folder, as is said of what is asked next
-        return []
 
 
 def _hooks_of_user(settings: Sequence[Setting]) -> str:
@@ -337,13 +324,4 @@ def is_tracked(folder: Path, name: str) -> bool:
     if top is None or tracks_nothing_named(top, name):
         return False
     path = os.path.relpath(Path(os.path.realpath(folder), name), top)
-    try:
-        status, listed, _ = _run(top, top, ["--icase-pathspecs", "ls-files", "-z", "--", path])
-    except OSError:
-        return False
-    return status == 0 and bool(listed)
-
-
-def head(folder: Path) -> str | None:
-    """Return the commit that is checked out (40 hexadecimal digits); None without one."""
-    return ask(top_of(folder), "rev-parse", "--verify", "-q", "HEAD") or None
+    return bool(ask(top, "--no-literal-pathspecs", "--icase-pathspecs", "ls-files", "--", path))

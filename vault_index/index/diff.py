@@ -122,7 +122,7 @@ def scan(vault: Vault, manifest: Manifest, ask_git: bool, *, read_all: bool = Fa
         if path not in listed and path not in closed and not path.startswith(hidden)
     )
     has_new = any((entry := manifest.files.get(path)) is None or not entry.hash for path in touched)
-    head = (git.head(vault.root) or "") if ask_git else None
+    head = git.resolve(vault.root, "HEAD") if ask_git else None
     return Diff(listed, touched, removed, skipped, head, has_new)
 
 

@@ -90,7 +90,7 @@ def commits(vault: Vault, revisions: str, folder: Path | None = None) -> Materia
     place = folder or vault.root
     older, dots, newer = revisions.partition("..")
     until = git.resolve(place, (newer or "HEAD") if dots else older)
-    base = git.resolve(place, older or "HEAD") if dots else until and git.parent(place, until)
+    base = until and git.resolve(place, (older or "HEAD") if dots else f"{until}^")
     if not until or (dots and not base) or newer.startswith("."):
         hint = "name one such as HEAD, or several: main..HEAD"
         raise VaultError(f"{revisions!r:.80} names no commits", hint)
@@ -261,8 +261,8 @@ def _until(vault: Vault, session: Session, place: Path) -> str | None:
     end = datetime.fromisoformat(soon[-1]) if soon else end
     if end >= datetime.now(UTC):
         return ""
-    commit = git.base_at(place, end.timestamp())
-    if commit == git.head(place) and all(each.id == session.id for each in latest(limit=2)):
+    commit, head = git.base_at(place, end.timestamp()), git.resolve(place, "HEAD")
+    if commit and commit == head and all(each.id == session.id for each in latest(limit=2)):
         return ""  # nobody has worked here since
     return commit or None
 

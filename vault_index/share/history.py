@@ -105,9 +105,8 @@ def _section(content: bytes, path: str, slug: str) -> tuple[str, str] | None:
 def signed(vault: Vault, commit: str, answer: Any) -> Any:
     """Return an answer of `at` in which a lesson has its author and date of that commit."""
     is_lesson = isinstance(answer, WholeEntry)
-    if is_lesson and (change := git.last_change(vault.root, answer.path, commit)):
-        author, when = change
-        return replace(answer, author=author, updated_at=datetime.fromisoformat(when))
+    if is_lesson and (by := git.provenance(vault.root, commit).get(answer.path)):
+        return replace(answer, author=by.author, updated_at=datetime.fromisoformat(by.last))
     return answer
 
 
