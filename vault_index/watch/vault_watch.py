@@ -1,7 +1,7 @@
 """One vault in the watcher: it reindexes on save and keeps everything that a search needs loaded.
 
 A loop in a thread: gather what happened, ask `schedule` what is due, do it. Questions are
-answered beside it (`Questions`). Small changes are indexed here. Many at once, a rebuild and the floor
+answered beside it (`CurrentVault`). Small changes are indexed here. Many at once, a rebuild and the floor
 are left to a `lessons index` of lower priority: the embedder's use of all processors and LanceDB's
 memory then belong to another process than the one that answers.
 """
@@ -27,10 +27,9 @@ from vault_index.search import failures, floor
 from vault_index.store import ownership
 from vault_index.vault import open_vault
 from vault_index.watch import launch, schedule
-from vault_index.watch.current import CurrentVault, SharedEmbedder, load_tables, warm_up
+from vault_index.watch.current import CurrentVault, Progress, SharedEmbedder, load_tables, warm_up
 from vault_index.watch.events import FileEvents
 from vault_index.watch.launch import Job
-from vault_index.watch.questions import Progress, Questions
 from vault_index.watch.schedule import Due, Outcome, Passed, Task
 
 MAX_WAITING = 128  # questions to one vault: more are declined, and other vaults are answered
@@ -112,9 +111,9 @@ class VaultWatch:
             self.ready.set()
 
     def _open(self) -> None:
-        self._current = CurrentVault(self.root, self._say, self._embedder)
+        beside = self._progress, self.events
+        self._current = CurrentVault(self.root, self._say, self._embedder, *beside)
         self._state = schedule.started(time.monotonic())
-        self._questions = Questions(self._current, self._progress, self.events)
         with contextlib.suppress(VaultError):  # there may be no index yet
             warm_up(self._current.vault, lambda: self._pass(full=False))
         self.ready.set()
@@ -159,11 +158,11 @@ class VaultWatch:
         self._state = schedule.heard(self._state, time.monotonic(), events)
 
     def _gather(self, *, saved: bool, stop: str) -> schedule.Events:
-        current, questions = self._current, self._questions
+        current = self._current
         saved = self.events.arm() or saved  # the folder is another one
         index_ended = self._take_ends()
-        asked, self._asked = questions.asked > self._asked, questions.asked
-        full_asked, index_damaged = questions.take_calls()
+        asked, self._asked = current.asked > self._asked, current.asked
+        full_asked, index_damaged = current.take_calls()
         return schedule.Events(
             saved=saved,
             asked=asked,
@@ -298,7 +297,7 @@ class VaultWatch:
                 return {"declined": self.failure}
             if question["ask"] == "open":
                 return {}
-            return self._questions.answer(question)
+            return self._current.answer(question)
         finally:
             self._waiting.release()
 
@@ -314,7 +313,7 @@ class VaultWatch:
             "indexing": self._index is not None,
             "events": "polling" if self.events.polling else "events",
             "limit": self.events.limit,
-            "questions": self._questions.asked,
+            "questions": self._current.asked,
             **self._progress.as_json(),
             **({"trouble": unusable.message} if unusable else {}),
         }

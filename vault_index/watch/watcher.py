@@ -23,8 +23,7 @@ from typing import Any
 from vault_index import features, files, native
 from vault_index.errors import VaultError, WriteError
 from vault_index.hotpath import protocol
-from vault_index.watch.current import SharedEmbedder, stamp_package
-from vault_index.watch.questions import AT_ONCE
+from vault_index.watch.current import AT_ONCE, SharedEmbedder, stamp_package
 from vault_index.watch.vault_watch import VaultWatch
 
 FIRST_SECONDS = 10.0  # for the first vault to open; then others are answered all the same

@@ -31,7 +31,7 @@ from vault_index.entrypoints.web import (
 )
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.vault_client import VaultClient
-from vault_index.watch.questions import AT_ONCE
+from vault_index.watch.current import AT_ONCE
 
 # Open pages hear of changes: server-sent events.
 #
