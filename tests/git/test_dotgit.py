@@ -10,17 +10,11 @@ import pytest
 from tests.support.commands import run
 from tests.support.files import commit, write
 from vault_index import git
-from vault_index.errors import ForeignIndexError
 from vault_index.git import dotgit
-from vault_index.vault import open_vault
 
 
 def said(root: Path, *words: str) -> str:
     return run("git", *words, cwd=root).out.strip()
-
-
-def loose(root: Path) -> Path:
-    return root
 
 
 @pytest.fixture
@@ -41,7 +35,7 @@ def split_index(root: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [".vault_index/x", "sub/.VAULT_INDEX/deep/x", ".vault_index"])
-@pytest.mark.parametrize("make", [loose, index_v4, split_index])
+@pytest.mark.parametrize("make", [Path, index_v4, split_index])
 def test_what_is_tracked_is_seen_in_every_form_of_the_index(
     root: Path, make: Callable[[Path], object], name: str
 ) -> None:
@@ -52,11 +46,3 @@ def test_what_is_tracked_is_seen_in_every_form_of_the_index(
     folder = root / "sub" if name.startswith("sub") else root
     assert not dotgit.tracks_nothing_named(root, ".vault_index")
     assert git.is_tracked(folder, ".vault_index")
-
-
-def test_an_index_that_came_with_a_clone_is_still_refused(root: Path) -> None:
-    write(root / "lessons/vault.toml", "")
-    write(root / ".vault_index/current", "x")
-    commit(root)
-    with pytest.raises(ForeignIndexError, match="is tracked by git"):
-        _ = open_vault(root).index_dir

@@ -114,6 +114,12 @@ def test_only_what_nobody_published_is_embedded(tmp_path: Path) -> None:
     assert (done["uri"], done["added"], done["vectors"]) == (str(tmp_path / "shared"), 5, 45)
 
 
+def test_rows_are_marked_with_the_path_of_the_remote(tmp_path: Path) -> None:
+    vault = vault_at(tmp_path / "laptop", texts(1), "")
+    run("git", "remote", "add", "origin", "git@git.example:mill/lessons.git", cwd=vault.root)
+    assert publish.name_of(vault) == "mill/lessons"
+
+
 @pytest.mark.slow
 def test_a_hook_and_a_rebuild_ask_nobody(tmp_path: Path) -> None:
     publish_all(vault_at(tmp_path / "ci", texts(40), tmp_path / "shared"))

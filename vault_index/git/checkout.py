@@ -20,6 +20,7 @@ from vault_index.hotpath import index_files
 RECENT_COMMITS, COMMITS = 10, 20  # subjects at most, and commits that are looked at
 _ASIDE = "lessons-commit-"  # the folder of a commit's content
 CHANGED_FILES = 30
+ORIGIN = "remote.origin.url"
 _NO_EDITOR = (":", "true", "/bin/true", "/usr/bin/true")
 # in a submodule git starts another git, which goes by the submodule's own settings
 _STATUS = ("status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=all")

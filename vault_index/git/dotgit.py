@@ -8,7 +8,6 @@ index - is left to git.
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
 from vault_index.hotpath import index_files
@@ -70,18 +69,6 @@ def cut_of(top: Path) -> frozenset[str]:
     """Return the oldest commits of a shallow clone, which seem to have written every file."""
     folder = common_folder(top) or git_folder(top)
     return frozenset(_read(folder / "shallow", MAX_SETTINGS).split())
-
-
-def origin_of(common: Path) -> str:
-    """Return the address that a repository was cloned from, as its settings spell it; "" without one."""
-    section = ""
-    for line in _read(common / "config", MAX_SETTINGS).splitlines():
-        text = line.strip()
-        if text.startswith("["):
-            section = text
-        elif section == '[remote "origin"]' and re.match(r"url\s*=", text):
-            return text.partition("=")[2].strip()
-    return ""
 
 
 def branch_of(folder: Path) -> str:

@@ -176,11 +176,10 @@ def _seen_at(there: Sequence[Project], place: str) -> Project | None:
 
 def _is_same(old: str, new: str) -> bool:
     """Whether a repository of the same beginnings left the old folder, or has the same address."""
-    old_git, new_git = Path(old) / ".git", Path(new) / ".git"
-    if not old_git.exists():
+    if not (Path(old) / ".git").exists():
         return True
-    address = git.origin_of(old_git)
-    return address != "" and address == git.origin_of(new_git)
+    address = git.setting(Path(old), git.ORIGIN)
+    return address != "" and address == git.setting(Path(new), git.ORIGIN)
 
 
 def _place_of(folder: str) -> str:
