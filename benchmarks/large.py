@@ -20,9 +20,9 @@ from tests.support.files import write
 from vault_index.api import silent
 from vault_index.client import here
 from vault_index.edit import add, init
-from vault_index.entrypoints.words import count
 from vault_index.hotpath import protocol
 from vault_index.search import evaluate
+from vault_index.text.words import count
 from vault_index.vault import Vault, open_vault
 
 PROMPTS = 120

@@ -23,6 +23,7 @@ from vault_index.features import AskTable, JournalTable
 from vault_index.lesson.file import hash_of
 from vault_index.llm.backend import ASSISTANT, USER, Turn
 from vault_index.store import moments
+from vault_index.text.words import count
 
 if TYPE_CHECKING:
     import sqlite3
@@ -133,4 +134,4 @@ def _expire(db: sqlite3.Connection, vault: Vault) -> str:
     if oldest is None:
         return ""
     old = db.execute("DELETE FROM conversation WHERE at < ?", [oldest.isoformat()]).rowcount
-    return f"{moments.count_of(old, 'conversation')} older than {days} days went" if old else ""
+    return f"{count(old, 'conversation')} older than {count(days, 'day')} went" if old else ""

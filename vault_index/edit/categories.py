@@ -56,7 +56,8 @@ def plan(vault: Vault, old: str, new: str) -> Plan:
     """
     before, after = checked(old), checked_folder(new)
     if before == after:
-        raise VaultError(f"{old!r} and {new!r} are the same category: {before}")
+        same = f"{old!r} and {new!r} are the same category: {before}"
+        raise VaultError(same, "name another category")
     if after.startswith(f"{before}/"):
         raise VaultError(f"{before} cannot become {after}", "choose a name that is not below it")
     changes: list[Change] = []

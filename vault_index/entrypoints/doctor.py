@@ -18,7 +18,6 @@ from vault_index.embed import download, languages
 from vault_index.entrypoints import agents
 from vault_index.entrypoints.agents import hook_settings
 from vault_index.entrypoints.agents.hook_settings import Agent
-from vault_index.entrypoints.words import count
 from vault_index.errors import VaultError
 from vault_index.hotpath import index_files
 from vault_index.lesson.file import hash_of_file
@@ -29,6 +28,7 @@ from vault_index.share import git_hooks
 from vault_index.state import notes
 from vault_index.store import injections, manifest, moments, ownership
 from vault_index.store.manifest import FileEntry
+from vault_index.text.words import count
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch
 from vault_index.watch.events import INSTANCES, WATCHES

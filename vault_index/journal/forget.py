@@ -27,7 +27,7 @@ from vault_index.hotpath import index_files
 from vault_index.journal import archive, importing, index, observe, projects
 from vault_index.journal.journal import INDEX, PENDING, Journal, held
 from vault_index.journal.record import OBSERVATION, Session, private_id
-from vault_index.store.moments import count_of
+from vault_index.text.words import count
 from vault_index.transcripts.moments import PERSON, Moment
 
 MODELS = "models"
@@ -56,8 +56,8 @@ class Forgotten:
 
     def went(self, journal: Journal) -> str:
         days = journal.config[JournalTable].retention_days
-        which = count_of(self.sessions, "session")
-        return f"{which} older than {days} days went" if self.sessions else ""
+        which = count(self.sessions, "session")
+        return f"{which} older than {count(days, 'day')} went" if self.sessions else ""
 
     @property
     def proof(self) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from vault_index.lesson.category import DEFAULT_CONFIDENCE
 from vault_index.lesson.file import hash_of
 from vault_index.lesson.passages import Parts
+from vault_index.text.words import count
 from vault_index.transcripts.moments import Moment
 
 SESSION, COMMITS, FILES = "session", "commit", "files"
@@ -64,7 +65,8 @@ class Material:
         if self.changes:
             added = sum(each.lines_added for each in self.changes)
             removed = sum(each.lines_removed for each in self.changes)
-            yield "changed", f"{len(self.changes)} files, {added} lines added, {removed} removed"
+            lines = f"{count(added, 'line')} added, {removed} removed"
+            yield "changed", f"{count(len(self.changes), 'file')}, {lines}"
         yield from (("commit", subject) for subject in self.subjects)
         yield from (("correction", each.text) for each in self.moments if each.is_correction)
 

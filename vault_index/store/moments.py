@@ -45,11 +45,6 @@ def days_ago(days: int) -> datetime | None:
         return None
 
 
-def count_of(number: int, what: str) -> str:
-    """Return a number of things in words: `1 session`, `2 sessions`."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
 def _span_or_raise(text: str) -> tuple[datetime, datetime]:
     span = span_of(text, datetime.now(UTC))
     if span is None:

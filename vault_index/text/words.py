@@ -91,6 +91,11 @@ def searched_words(text: str) -> list[str]:
     return [word for word in words if word not in INDEX_STOP_WORDS and not says_nothing(word)]
 
 
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun: `1 file`, `2 files`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def nearest(name: str, names: Iterable[str], least: float = 0.6) -> str:
     """Return the name nearest to a mistyped one; "" if all are less like it than `least`, 0 to 1."""
     import difflib

@@ -142,7 +142,7 @@ def refuse_unknown(
     from vault_index.text.blocks import composed
 
     hints = {"category": "see `lessons categories`", "tag": "see `lessons list --json`"}
-    hints["type"] = f"choose of {', '.join(TYPES)}"
+    hints["type"] = f"choose one of {', '.join(TYPES)}"
     known = {"category": set(ask(api.lesson.count()).counts), "type": set(TYPES)}
     asked = [("category", normalise(each)) for each in categories] + [("type", type)] * bool(type)
     if tags:

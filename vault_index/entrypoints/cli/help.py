@@ -36,7 +36,7 @@ def show_next_step() -> None:
     """Say in a few lines what is here and what to type next."""
     from vault_index import api
     from vault_index.entrypoints import doctor
-    from vault_index.entrypoints.words import count
+    from vault_index.text.words import count
 
     try:
         vault = asking.vault()

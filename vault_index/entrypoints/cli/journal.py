@@ -13,11 +13,12 @@ import click
 from vault_index import api, files
 from vault_index.api import codec
 from vault_index.entrypoints.cli import asking, options, output
-from vault_index.entrypoints.words import count, excerpt, journal
+from vault_index.entrypoints.words import excerpt, journal
 from vault_index.errors import VaultError
 from vault_index.journal.record import JournalHits, KeptRecord, ListedSession
 from vault_index.search.hit import parts_of
 from vault_index.store import moments
+from vault_index.text.words import count
 
 # What several commands of the journal share: projects and times.
 
@@ -270,7 +271,8 @@ def forget_command(yes: bool, **values: str) -> options.Answers:
 
     With several options, what all of them name. The agent's own transcripts stay: they are its.
     """
-    chosen = ", ".join(f"{name} {value}" for name, value in values.items() if value)
+    named = {**values, "before": moments.local(values["before"])}
+    chosen = ", ".join(f"{name} {value}" for name, value in named.items() if value.strip())
     if not chosen:
         message = "name a --session, a --project, a time --before or a text --matching"
         raise click.UsageError(message)

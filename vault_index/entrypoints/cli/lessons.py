@@ -17,11 +17,11 @@ from vault_index import api
 from vault_index.api import codec
 from vault_index.entrypoints.cli import asking, completion, options, output
 from vault_index.entrypoints.cli.output import from_here
-from vault_index.entrypoints.words import count
 from vault_index.errors import VaultError
 from vault_index.search.hit import percent_of
 from vault_index.store import moments
 from vault_index.text.blocks import shorten_line
+from vault_index.text.words import count
 
 if TYPE_CHECKING:
     from vault_index.api.injection import Injection, Rated, Taught
@@ -128,7 +128,7 @@ def _write_typed(as_json: bool, *, title: str, categories: tuple[str, ...], **he
     text = asking.edit_text(_TEMPLATE, vault.root)
     text = re.sub(r"(?s)<!--.*?-->", "", text or "").strip()
     if not text:
-        raise VaultError("nothing was written", f'lessons new "{title}"')
+        raise VaultError("nothing was written", f"lessons new {shlex.quote(title)}")
     try:
         _write(text.encode(), as_json, title=title, categories=categories, **head)
     except VaultError as error:

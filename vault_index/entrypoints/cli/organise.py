@@ -13,8 +13,8 @@ import click
 
 from vault_index import api
 from vault_index.entrypoints.cli import asking, completion, options, output
-from vault_index.entrypoints.words import count
 from vault_index.lesson.category import UNCATEGORIZED
+from vault_index.text.words import count
 
 if TYPE_CHECKING:
     from vault_index.edit.import_lessons import Item
@@ -186,7 +186,7 @@ def _as_table(items: Sequence[Item], written: bool) -> None:
     counts = Counter(item.verdict for item in items)
     words = {"write": "written" if written else "to write", "same": "there already"}
     words |= {"update": "updated" if written else "to update", "left out": "left out"}
-    words |= {"taken": "whose name is taken", "duplicate": "near-duplicates"}
+    words |= {"taken": "whose name is taken", "duplicate": "like another"}
     words |= {"secret": "with a secret", "refused": "with an error"}
     summary = ", ".join(f"{counts[key]} {word}" for key, word in words.items() if counts[key])
     waits = not written and counts["write"] + counts["update"]

@@ -15,8 +15,9 @@ import click
 from vault_index import api
 from vault_index.entrypoints.cli import asking, options, output, reviewing
 from vault_index.entrypoints.cli.output import from_here
-from vault_index.entrypoints.words import count, proposals, spent
+from vault_index.entrypoints.words import proposals, spent
 from vault_index.errors import VaultError
+from vault_index.text.words import count
 
 if TYPE_CHECKING:
     from vault_index.learn.run import Learned

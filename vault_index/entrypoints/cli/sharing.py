@@ -12,8 +12,8 @@ import click
 
 from vault_index import api, files
 from vault_index.entrypoints.cli import asking, completion, options, output
-from vault_index.entrypoints.words import count
 from vault_index.errors import VaultError
+from vault_index.text.words import count
 
 if TYPE_CHECKING:
     from vault_index.check.finding import Finding

@@ -9,7 +9,7 @@ import click
 
 from vault_index import api
 from vault_index.entrypoints.cli import asking, options, output
-from vault_index.entrypoints.words import count
+from vault_index.text.words import count
 
 if TYPE_CHECKING:
     from vault_index.learn.skills.build import Built

@@ -10,11 +10,6 @@ from pathlib import Path
 from typing import Any
 
 
-def count(number: int, noun: str) -> str:
-    """Return a number with its noun: `1 file`, `2 files`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 def excerpt(text: str, room: int) -> str:
     """Return a text in one line of at most `room` characters."""
     text = " ".join(text[: 40 * room].split())

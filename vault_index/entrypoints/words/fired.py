@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vault_index.check.finding import Finding
-from vault_index.entrypoints.words import count
 from vault_index.text.blocks import shorten_line
 from vault_index.text.quote import visible_line
+from vault_index.text.words import count
 
 if TYPE_CHECKING:
     from vault_index.api.search import TaughtLesson

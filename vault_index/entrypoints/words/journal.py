@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from vault_index.entrypoints.words import count
 from vault_index.journal.record import (
     Around,
     JournalHit,
@@ -14,6 +13,7 @@ from vault_index.journal.record import (
     ListedSession,
 )
 from vault_index.store.moments import lasted, local
+from vault_index.text.words import count
 
 Values = Mapping[str, Any]
 RUBRICS = ("facts", "concepts", "files_read", "files_modified", "errors")  # as a record has them

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from vault_index.entrypoints.words import count, spent
+from vault_index.entrypoints.words import spent
 from vault_index.lesson import passages
 from vault_index.proposals.draft import AGENT, CHECK
 from vault_index.text import blocks
+from vault_index.text.words import count
 
 if TYPE_CHECKING:
     from vault_index.api.proposal import Card

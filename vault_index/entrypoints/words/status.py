@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from vault_index import features
-from vault_index.entrypoints.words import count
 from vault_index.search.hit import percent_of
 from vault_index.store import moments
+from vault_index.text.words import count
 
 if TYPE_CHECKING:
     from vault_index.config import Setting
@@ -98,7 +98,7 @@ def _used(injected: Summary) -> Iterator[str]:
         yield f"lately     {', '.join(lately)}"
     if injected.never_used:
         some = ", ".join(injected.some_never_used[:3])
-        yield f"never used {injected.never_used} lessons, such as {some}"
+        yield f"never used {count(injected.never_used, 'lesson')}, such as {some}"
 
 
 def _changed(settings: Sequence[Setting]) -> str:
@@ -113,10 +113,8 @@ def setting_value(value: Any) -> str:
     """Return a setting's value in a line, as TOML writes it as far as that is short."""
     if value is None:
         return "unset"
-    if isinstance(value, dict):
-        return f"{len(value)} entries"
-    if isinstance(value, (list, tuple)) and len(value) > 3:
-        return f"{len(value)} entries"
+    if isinstance(value, dict) or (isinstance(value, (list, tuple)) and len(value) > 3):
+        return "1 entry" if len(value) == 1 else f"{len(value)} entries"
     return json.dumps(value, ensure_ascii=False, default=str)
 
 

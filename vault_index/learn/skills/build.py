@@ -23,6 +23,7 @@ from vault_index.learn.skills.cluster import PREFIX, Cluster
 from vault_index.learn.skills.render import REFERENCE
 from vault_index.lesson.skill import FILE, user_folder
 from vault_index.search import query
+from vault_index.text.words import count
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -110,7 +111,8 @@ def build(vault: Vault, tags: Sequence[str] = (), *, dry_run: bool = False) -> l
     for name, tag in named.items():
         if name not in wanted:
             there = clusters.get(name) or Cluster(name, ())
-            has = f"{len(there.patterns)} lessons, confidence {there.confidence:.1f}, uses {there.uses}"
+            of = count(len(there.patterns), "lesson")
+            has = f"{of}, confidence {there.confidence:.1f}, uses {there.uses}"
             raise VaultError(f"{tag!r} is not ready for a skill: {has}", _INSTEAD)
     built = []
     for tag in sorted(named or wanted):
