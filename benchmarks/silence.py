@@ -25,7 +25,7 @@ from typing import Any
 
 from vault_index.edit import add, init
 from vault_index.index import reconcile
-from vault_index.recall import calls, select
+from vault_index.recall import respond, select
 from vault_index.search import evaluate, failures, floor
 from vault_index.text import failure
 from vault_index.vault import Vault, open_vault
@@ -121,7 +121,7 @@ def outcome(
     """Return the kind of a prompt, and what came: right whole, right, any whole, any, tokens."""
     if "error" in values:
         failed = failure.read(str(values.get("command") or ""), values["error"])
-        got = calls.for_failure(vault, failed)
+        got = respond.for_failure(vault, failed)
     else:
         got = select.for_prompt(vault, values["query"])
     whole = {hit.lesson_id for hit in got.hits if not getattr(hit, "as_line", False)}

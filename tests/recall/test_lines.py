@@ -13,8 +13,8 @@ from tests.support.embedders import WordEmbedder
 from tests.support.files import MakeVault, lesson_text
 from tests.support.given import records
 from vault_index.index import reconcile
-from vault_index.recall import block, calls, select
-from vault_index.recall.respond import respond
+from vault_index.recall import block, select
+from vault_index.recall.respond import for_failure, respond
 from vault_index.search import duplicates, evidence, failures, floor
 from vault_index.search.floor import Fitted
 from vault_index.store.injections import Event, Record
@@ -81,10 +81,10 @@ def test_at_a_failure_one_line_comes(make_vault: MakeVault) -> None:
     found = failures.fit(vault)
     evidence.keep(vault, "failures.json", replace(found, whole=9.0, line=0.1))
     failed = failure.read("psql", "ERROR: alter table waits for a lock and blocks")
-    given = calls.for_failure(vault, failed)
+    given = for_failure(vault, failed)
     assert [(hit.lesson_id, hit.as_line) for hit in given.hits] == [("lock", True)]
     assert LINE in given.text
-    assert not calls.for_failure(vault, failed, pointed=["lock"]).text
+    assert not for_failure(vault, failed, pointed=["lock"]).text
 
 
 @pytest.mark.slow

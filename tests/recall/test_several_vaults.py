@@ -15,7 +15,7 @@ from tests.support.indexed import full_text_vault
 from vault_index.api import learn, search
 from vault_index.edit import init
 from vault_index.index import reconcile
-from vault_index.recall import calls, select
+from vault_index.recall import respond, select
 from vault_index.search import above, failures
 from vault_index.search.hit import Query
 from vault_index.text import failure
@@ -146,19 +146,19 @@ def test_a_failure_gets_the_lesson_of_the_team_unless_ours_is_silent(tmp_path: P
     project = tmp_path / "project"
     vault_at(tmp_path / "team", {"ci/heap.md": fires})
     vault_at(project, {"db/lock.md": LOCK})
-    assert calls.for_failure(open_vault(project), FAILURE).hits == ()
+    assert respond.for_failure(open_vault(project), FAILURE).hits == ()
     stand_on(tmp_path / "team")
-    told = calls.for_failure(open_vault(project), FAILURE)
+    told = respond.for_failure(open_vault(project), FAILURE)
     assert [hit.lesson_id for hit in told.hits] == ["team:ci/heap"]
     assert "team: lessons/ci/heap.md" in told.text
     write(project / "lessons" / "ci" / "ours.md", fires)
     reconcile.sync(open_vault(project))
-    told = calls.for_failure(open_vault(project), FAILURE)
+    told = respond.for_failure(open_vault(project), FAILURE)
     assert [hit.lesson_id for hit in told.hits] == ["ci/ours"]
     write(project / "lessons" / "ci" / "ours.md", silent)
     reconcile.sync(open_vault(project))
     failures.fit(open_vault(project))
-    assert calls.for_failure(open_vault(project), FAILURE).hits == ()
+    assert respond.for_failure(open_vault(project), FAILURE).hits == ()
 
 
 @pytest.mark.slow

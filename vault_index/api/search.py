@@ -184,10 +184,10 @@ def recall_failure(vault: Vault, caller: Caller, output: str, command: str = "")
 
 def failure_recalled(vault: Vault, caller: Caller, what: Failure) -> Injection:
     """Return the same for a failure; the index is brought up to date, the floor fitted if need be."""
-    from vault_index.recall import calls
+    from vault_index.recall import respond
 
     caller.index(vault, or_stale=True)
-    return calls.for_failure(vault, what)
+    return respond.for_failure(vault, what)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """The evidence that a lesson answers a prompt, beside its score: its lead and the words in common.
 
 The lead is how much higher it scores than the next five lessons on average. Words count by rarity: a
-word in few lessons says much, a word in many prompts says nothing. What is fitted to an index, such as
-the counts of words, is a file beside it, read once while it stays.
+word in few lessons says much, a word in many prompts says nothing. The counts of words, and all else
+that is fitted to an index, are files beside it, read once while they stay.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from vault_index.index.rows import names_of
 from vault_index.search.hit import LEAD, SCORE
 from vault_index.search.scoring import STOP_WORDS
 from vault_index.store import filters, ownership
-from vault_index.text import failure
-from vault_index.text.words import says_nothing, stem_of
+from vault_index.text.words import says_nothing, stem_of, terms_of
 
 if TYPE_CHECKING:
     from vault_index.search.hit import Hit
@@ -102,7 +101,7 @@ class Words:
 @lru_cache(maxsize=4096)
 def words_of(names: str, text: str) -> tuple[str, ...]:
     """Return the words of a lesson in their order, with a bar between its names and its text."""
-    return (*failure.words(names), "|", *failure.words(text))
+    return (*terms_of(names), "|", *terms_of(text))
 
 
 @lru_cache(maxsize=4096)
@@ -116,7 +115,7 @@ def count(vault: Vault, prompts: Iterable[str]) -> Words:
     counted: Counter[str] = Counter()
     for row in opened.store.rows(("title", "aliases", "tags", "text"), filters.WHOLE):
         counted.update(set(words_of(names_of(row), row["text"])))
-    asked = [set(failure.words(prompt)) for prompt in prompts]
+    asked = [set(terms_of(prompt)) for prompt in prompts]
     in_prompts = Counter(word for each in asked for word in each)
     in_lessons = {word: number for word, number in counted.items() if number > 1}
     words = Words(opened.lessons, in_lessons, dict(in_prompts), len(asked))
@@ -155,7 +154,7 @@ def weigh(
     `hits` are at least five more than anybody looks at, if there are so many.
     """
     weights: dict[str, float] = {}
-    for word in set(failure.words(query)) if words else ():
+    for word in set(terms_of(query)) if words else ():
         stem = stem_of(word)
         weights[stem] = max(words.weight(word) if words else 0.0, weights.get(stem, 0.0))
     total = sum(weights.values()) or 1.0

@@ -26,6 +26,7 @@ from vault_index.store import filters, schema
 from vault_index.store.reader import Reader, once
 from vault_index.text import failure
 from vault_index.text.failure import Failure
+from vault_index.text.words import terms_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -186,7 +187,7 @@ class Message:
     """The words of a failure, weighed by their rarity, to compare with many lessons."""
 
     def __init__(self, weights: evidence.Words, failed: Failure) -> None:
-        self._known, self._command = weights, failure.words(failed.command)
+        self._known, self._command = weights, terms_of(failed.command)
         self._output = failed.normal[-MAX_OUTPUT_LINES:]
         said = {word for line in failed.lines for word in failure.words_of_line(line)}
         self._rarity = {

@@ -1,8 +1,8 @@
-"""What agents received, in the database of this machine: a row for each search.
+"""The lessons that agents received, in the database of this machine: a row for each search.
 
 The prompt is not in it, only its hash. A hook that got no answer has no time for it: the line in the
 hooks' log counts instead, and comes into the record when somebody looks at that. A session is not given
-twice what it has, an event is answered once, and what waits for a subagent is handed over once.
+twice what it has, an event is answered once, and the note for a subagent is handed over once.
 """
 
 from __future__ import annotations

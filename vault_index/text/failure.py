@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import chain, groupby
 
 from vault_index.text import blocks
-from vault_index.text.words import apart, is_unspaced
+from vault_index.text.words import is_unspaced, terms_of
 
 # Characters of an output: a compiler says it first, the rest last.
 MAX_HEAD, MAX_TAIL = 16_000, 48_000
@@ -107,7 +107,6 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 _PLACE = re.compile(r"<(?:path|url|time|hash|n)>")
-_WORD = re.compile(r"--?[a-z][\w-]*|[^\W\d_][\w']*|\w*\d\w*[a-z]\w*")
 
 # What tests of the user's own say, and what is no failure of a command.
 _ASSERTION = re.compile(
@@ -251,14 +250,9 @@ def normalise(line: str) -> str:
     return " ".join(line.split()).casefold()
 
 
-def words(text: str) -> list[str]:
-    """Return the words, flags and codes of a text, folded."""
-    return _WORD.findall(apart(text).casefold())
-
-
 def words_of_line(line: str) -> list[str]:
     """Return the words of a line of output without what changes from run to run."""
-    return words(_PLACE.sub(" ", normalise(line)))
+    return terms_of(_PLACE.sub(" ", normalise(line)))
 
 
 def is_specific(line: str) -> bool:

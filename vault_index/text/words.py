@@ -14,6 +14,7 @@ from itertools import pairwise
 from vault_index.text.blocks import composed
 
 WORD = re.compile(r"[^\W_]+")
+_TERM = re.compile(r"--?[a-z][\w-]*|[^\W\d_][\w']*|\w*\d\w*[a-z]\w*")
 # the letters of Chinese, Japanese and Korean, for a class of a regular expression
 UNSPACED = (
     "\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u318e"
@@ -78,6 +79,11 @@ def _pairs(run: re.Match[str]) -> str:
 def words_of(text: str) -> list[str]:
     """Return the words of a text in small letters, in their order."""
     return WORD.findall(apart(text).lower())
+
+
+def terms_of(text: str) -> list[str]:
+    """Return the words, flags and codes of a text, folded, in order."""
+    return _TERM.findall(apart(text).casefold())
 
 
 def says_nothing(word: str) -> bool:
