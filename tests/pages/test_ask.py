@@ -191,8 +191,8 @@ def test_without_a_model_the_sentences_are_set_off_and_without_the_key_it_says_h
         context = browser.new_context()
         page = context.new_page()  # a refused request is an error of the console
         page.goto(f"{other.url}/ask", wait_until="networkidle")
-        assert "lessons serve --open" in page.locator("#state").inner_text()
+        assert "lessons open" in page.locator("#state").inner_text()
         page.get_by_label("Your question").fill(ASKED)
         page.keyboard.press("Enter")
-        page.locator(".trouble", has_text="lessons serve --open").wait_for()
+        page.locator(".trouble", has_text="lessons open").wait_for()
         context.close()

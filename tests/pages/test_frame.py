@@ -86,7 +86,7 @@ def test_the_key_comes_by_the_address_once_and_a_stale_one_is_forgotten(
         assert third.evaluate(key) is None
         # without a key one card says what to type, and copies it
         assert third.locator("#no-key").count() == 1
-        assert third.locator("#no-key button").get_attribute("data-copy") == "lessons serve --open"
+        assert third.locator("#no-key button").get_attribute("data-copy") == "lessons open"
     finally:
         for context in (thief, user, later):
             context.close()
@@ -125,3 +125,23 @@ def test_a_palette_finds_lessons_pages_and_commands(
         keys = page.get_by_role("dialog", name="Keys").locator("kbd").all_inner_texts()
         shown = page.locator("main [data-key]").evaluate_all("all => all.map(it => it.dataset.key)")
         assert {*shown, *"jkaemrcynuxw?/"} <= set(keys)
+
+
+def test_what_is_done_before_a_script_runs_is_done(browser: Browser, team: Serving) -> None:
+    with visiting(browser, team, key=False) as visit:
+        with visit.early("/lessons", "lessons.js") as page:
+            page.fill("#q", HEAP)
+        page.locator(".row.came").wait_for()
+    with visiting(browser, team) as visit:
+        with visit.early("/ask", "ask.js") as page:
+            page.fill("#question", HEAP)
+            page.click("#ask [type=submit]")
+        page.locator(".exchange .source").first.wait_for()
+        with visit.early("/lesson/devops/heap", "page.js"):
+            page.fill("[name=prompt]", "node is killed at night")
+            page.press("[name=prompt]", "Enter")
+        page.locator(".taught", has_text="Undo").wait_for()
+        with visit.early("/new?id=devops/heap", "new.js"):
+            page.fill("[name=title]", "Raise the heap early")
+        page.click("#new .main")
+        page.get_by_role("heading", level=1, name="Raise the heap early").wait_for()

@@ -14,7 +14,7 @@ from tests.support.shown_vaults import ShownVault, shown_vault
 from vault_index.entrypoints.web.search import tree_of
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page, Route
+    from playwright.sync_api import Browser, Page
 
 HEAP = "the frontend build dies with heap out of memory"
 HOSTILE = "<img src=x onerror=alert(1)> \"'&lt; build"
@@ -155,18 +155,6 @@ def test_keys_alone_search_and_open_and_the_address_keeps_the_search(
         page.keyboard.press("ArrowDown")
         page.keyboard.press("Enter")
         page.wait_for_url("**/lesson/devops/ci-cd/heap")
-
-
-@pytest.mark.browser
-def test_words_typed_before_the_script_runs_are_searched(browser: Browser, served: Serving) -> None:
-    with visiting(browser, served, key=False) as visit:
-        held: list[Route] = []
-        visit.page.route("**/lessons.js*", lambda script: held.append(script))
-        with visit.page.expect_request("**/lessons.js*"):
-            visit.page.goto(f"{served.url}/lessons", wait_until="commit")
-        visit.page.fill("#q", HEAP)
-        held[0].continue_()
-        visit.page.locator(".row.came").wait_for()
 
 
 @pytest.mark.browser

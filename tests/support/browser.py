@@ -15,7 +15,7 @@ import pytest
 from tests.support.serving import Serving
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page, Playwright
+    from playwright.sync_api import Browser, Page, Playwright, Route
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 WIDE, NARROW = (1280, 900), (360, 740)  # of a laptop, and of a telephone
@@ -62,6 +62,17 @@ class Visit:
         """Open a page of the server and wait until its script has run."""
         self.page.goto(self.served.url + path, wait_until="networkidle")
         return self.page
+
+    @contextmanager
+    def early(self, path: str, script: str) -> Iterator[Page]:
+        """Open a page of the server, and keep one of its scripts back until the block ends."""
+        held: list[Route] = []
+        self.page.route(f"**/{script}*", lambda script: held.append(script))
+        with self.page.expect_request(f"**/{script}*"):
+            self.page.goto(self.served.url + path, wait_until="commit")
+        yield self.page
+        held[0].continue_()
+        self.page.unroute(f"**/{script}*")
 
     def watch(self) -> None:
         """Note errors and requests from now on."""

@@ -66,7 +66,7 @@ def test_a_code_that_comes_from_elsewhere_again_takes_its_key_back(answers: Answ
     again = exchanged(answers, code)
     assert again.status_code == 403
     assert "opened before" in again.json()["error"]
-    assert "lessons serve --open" in again.json()["hint"]
+    assert "lessons open" in again.json()["hint"]
     assert status(answers, key) == 401
     assert exchanged(answers, code, key).status_code == 403
     assert status(answers, other) == 200

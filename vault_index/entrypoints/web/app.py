@@ -98,7 +98,8 @@ docs_routes = APIRouter(include_in_schema=False)
 @docs_routes.get("/docs")
 def docs(request: Request) -> HTMLResponse:
     """Show the routes."""
-    return render.page("docs.html", at="", title="Routes", routes=list(described(request.app)))
+    routes = list(described(request.app))
+    return render.page("docs.html", at="", title="Routes", routes=routes, wide=True)
 
 
 def described(app: FastAPI) -> Iterator[tuple[str, str, list[str], list[str]]]:
@@ -182,7 +183,7 @@ def needs_token(scope: Scope) -> bool:
 
 # The key of the pages: from the command line into its user's browser, good while this server runs.
 #
-#     lessons serve --open   opens  /#once=CODE   a code is good once, for two minutes: see `guard`
+#     lessons open   opens  /#once=CODE   a code is good once, for two minutes: see `guard`
 #     page.js   POST /page/key {"code": CODE}  ->  {"key": KEY}, which the browser keeps
 #
 # The token never enters the browser. A code that comes a second time takes back the key that it was
@@ -190,7 +191,7 @@ def needs_token(scope: Scope) -> bool:
 
 EXCHANGE = "/page/key"
 TAKEN_BACK = b"-"  # no hash
-_OPEN = "open the page from a terminal: lessons serve --open"
+_OPEN = "open the page from a terminal: lessons open"
 
 key_routes = APIRouter(include_in_schema=False)
 

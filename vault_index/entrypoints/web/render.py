@@ -21,6 +21,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from vault_index.entrypoints import words
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.features import FEATURES
 from vault_index.search.hit import percent_of
@@ -64,6 +65,7 @@ def _environment() -> Environment:
         loader=PackageLoader(__package__, "templates"),
         autoescape=True,
         undefined=StrictUndefined,
+        auto_reload=False,  # a server goes on with its version after an upgrade
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -71,7 +73,7 @@ def _environment() -> Environment:
     environment.globals.update(lesson=address_of_lesson, address_with=address_with)
     # a style sheet or script of ours, a file of this package, as it goes between its tags
     environment.globals.update(within=lambda name: Markup(_static()[name].decode()))
-    environment.globals.update(percent_of=percent_of)
+    environment.globals.update(percent_of=percent_of, counted=words.count)
     return environment
 
 
@@ -137,7 +139,7 @@ def _ago(at: str | datetime | None) -> Markup:
 
 @cache
 def _policy() -> str:
-    return CSP.format(script=_source("theme.js"), styles=_source("page.css"))
+    return CSP.format(script=_source("first.js"), styles=_source("page.css"))
 
 
 def _source(name: str) -> str:

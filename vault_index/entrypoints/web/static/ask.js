@@ -100,6 +100,8 @@ async function* eventsOf(answer) {
   }
 }
 
+const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
 function searching({ query, kind, place, category }) {
   const where = place || category;
   return `Searching the ${kind} for “${query}”${where ? ` in ${where}` : ""}…`;
@@ -117,7 +119,7 @@ async function receive(body, answer, signal) {
   const options = { method: "POST", body, signal, headers: { Accept: "text/event-stream" } };
   for await (const [name, data] of eventsOf(await request("/page/private/ask", options))) {
     if (name === "search") status.textContent = searching(data.search);
-    if (name === "passages") status.textContent = `${data.count} passages; waiting for the answer…`;
+    if (name === "passages") status.textContent = `${counted(data.count, "passage")}; waiting for the answer…`;
     if (name === "piece") {
       if (!written.firstChild) status.textContent = "Writing…";
       following(() => written.append(data.text));
@@ -125,8 +127,7 @@ async function receive(body, answer, signal) {
     if (name === "error") throw new Refused(data.status, data.error, data.hint);
     if (name === "done") {
       answer.innerHTML = data.html;
-      const sources = data.sources === 1 ? "1 source" : `${data.sources} sources`;
-      status.textContent = data.sources ? `Answered, with ${sources}` : "Done";
+      status.textContent = data.sources ? `Answered, with ${counted(data.sources, "source")}` : "Done";
       return data.session_id;
     }
   }
@@ -147,7 +148,7 @@ async function ask(text) {
     if (mine.signal.aborted) answer.append(line("Stopped.", "quiet"));
     else if (error instanceof Refused) answer.append(line(error.message));
     else if (error instanceof TypeError) // what fetch throws
-      answer.append(line("the server does not answer: start it again: lessons serve --open"));
+      answer.append(line("the server does not answer: start it again: lessons open"));
     else throw error;
     status.textContent = "";
   } finally {

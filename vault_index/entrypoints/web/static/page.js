@@ -2,7 +2,7 @@
 
 const KEY = "lessons.key";
 const PRIVATE = "/page/private/";
-const OPEN = "lessons serve --open";
+const OPEN = "lessons open";
 
 export class Refused extends Error {
   constructor(status, error, hint) {
@@ -59,7 +59,6 @@ export async function tried(task, say = notice) {
 export async function load(place, address, options) {
   const answer = await request(address, options);
   place.innerHTML = await answer.text();
-  place.dispatchEvent(new CustomEvent("loaded", { bubbles: true }));
 }
 
 export function notice(text) {
@@ -281,9 +280,13 @@ addEventListener("hashchange", async () => {
   await takeKey();
   await loadAll();
 });
-await takeKey();
-await loadAll();
-const named = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-if (named) named.querySelector(".title")?.focus(); // the row that a link names
-document.documentElement.dataset.ready = "";
-listen();
+async function begin() {
+  await loadAll();
+  const named = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (named) named.querySelector(".title")?.focus(); // the row that a link names
+  document.documentElement.dataset.ready = "";
+  listen();
+}
+
+await takeKey(); // the other scripts wait for it, and not for what is loaded with it
+begin();
