@@ -58,7 +58,7 @@ def test_what_is_wrong_comes_with_its_command_and_names_no_folder_of_the_machine
     text = answers.ask("GET", "/page/private/vault/state").text
     for words in (
         "things need a look", "lessons/ops/secret.md", 'data-copy="lessons install claude"',
-        "3 prompts were searched for", "half of them within 12 ms", "floor", "all: <code>",
+        "3 prompts so far, the first", "half of them within 12 ms", "floor", "all: <code>",
     ):  # fmt: skip
         assert words in text
     assert str(shown.home.parent) not in text

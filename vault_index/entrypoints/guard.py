@@ -162,7 +162,7 @@ def listening(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         why = f"cannot listen on {host}:{port}: {reason.lower()}"
-        raise VaultError(why, "choose another --port") from None
+        raise VaultError(why, "end what listens there, or choose another --port") from None
     # asyncio does so only for sockets it made itself; an answer in two parts then waits 40 ms
     ours.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return ours

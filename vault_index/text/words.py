@@ -98,8 +98,8 @@ def searched_words(text: str) -> list[str]:
 
 
 def count(number: int, noun: str) -> str:
-    """Return a number with its noun: `1 file`, `2 files`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    """Return a number with its noun: `1 file`, `2,000 files`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def nearest(name: str, names: Iterable[str], least: float = 0.6) -> str:

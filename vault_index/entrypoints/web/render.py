@@ -21,12 +21,12 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from vault_index.entrypoints import words
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.features import FEATURES
 from vault_index.search.hit import percent_of
 from vault_index.store import moments
 from vault_index.text.quote import visible
+from vault_index.text.words import count
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -73,7 +73,7 @@ def _environment() -> Environment:
     environment.globals.update(lesson=address_of_lesson, address_with=address_with)
     # a style sheet or script of ours, a file of this package, as it goes between its tags
     environment.globals.update(within=lambda name: Markup(_static()[name].decode()))
-    environment.globals.update(percent_of=percent_of, counted=words.count)
+    environment.globals.update(percent_of=percent_of, counted=count)
     return environment
 
 

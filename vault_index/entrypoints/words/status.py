@@ -124,7 +124,8 @@ def watcher_line(state: Values | None) -> str:
         return "not running"
     if "pid" not in state:
         return str(state["trouble"])
-    parts = [f"pid {state['pid']}", f"up {state['seconds']} s", count(state["lessons"], "lesson")]
+    lessons = "no index yet" if state["lessons"] is None else count(state["lessons"], "lesson")
+    parts = [f"pid {state['pid']}", f"up {state['seconds']} s", lessons]
     parts.append(count(state["questions"], "question"))
     parts += ["indexing"] if state["indexing"] else []
     parts += ["looking every few seconds"] if state["events"] == "polling" else []
