@@ -146,7 +146,7 @@ def test_a_failure_gets_the_lesson_of_the_team_unless_ours_is_silent(tmp_path: P
     project = tmp_path / "project"
     vault_at(tmp_path / "team", {"ci/heap.md": fires})
     vault_at(project, {"db/lock.md": LOCK})
-    assert respond.for_failure(open_vault(project), FAILURE).hits == ()
+    assert not respond.for_failure(open_vault(project), FAILURE).hits
     stand_on(tmp_path / "team")
     told = respond.for_failure(open_vault(project), FAILURE)
     assert [hit.lesson_id for hit in told.hits] == ["team:ci/heap"]
@@ -158,7 +158,7 @@ def test_a_failure_gets_the_lesson_of_the_team_unless_ours_is_silent(tmp_path: P
     write(project / "lessons" / "ci" / "ours.md", silent)
     reconcile.sync(open_vault(project))
     failures.fit(open_vault(project))
-    assert respond.for_failure(open_vault(project), FAILURE).hits == ()
+    assert not respond.for_failure(open_vault(project), FAILURE).hits
 
 
 @pytest.mark.slow

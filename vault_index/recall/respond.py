@@ -183,7 +183,7 @@ def for_failure(
     """
     floors: dict[str, float | None] = {}
 
-    def search(name: str, vault: Vault) -> tuple[failures.Answer, list[Hit], above.Answer]:
+    def search(name: str, vault: Vault) -> Injection:
         answer = failures.find(vault, failed, _LOOKED_AT, text_only=text_only)
         least = answer.floors.line if vault.config.pointers else answer.floors.whole
         floors[name] = least if least < float("inf") else None
@@ -192,13 +192,13 @@ def for_failure(
         if answer.is_line and vault.config.pointers:
             reaching = [replace(hit, as_line=True) for hit in trusted]
             reaching = [hit for hit in reaching if hit.lesson_id not in pointed]
-        return answer, trusted, above.Answer(reaching, answer.kept_out)
-
-    answer, trusted, own = search("", vault)
-    every = above.joined(vault, own, lambda place, other: search(place.name, other)[2])
-    if not every:
         silent, near = answer.why_silent or select.NOTHING, next(iter(trusted), None)
-        return Injection("", floor=floors[""], silent=silent, near=near)
+        return Injection("", reaching, silent=silent, near=near, others=answer.kept_out)
+
+    own = search("", vault)
+    every = above.joined(vault, own, lambda place, other: search(place.name, other))
+    if not every:
+        return replace(own, floor=floors[""], others=())
     # the strongest; of equal ones the nearer
     first = max(every, key=lambda hit: (not hit.as_line, hit.score))
     least = floors.get(first.lesson_id.partition(":")[0], floors[""])
@@ -222,8 +222,8 @@ def _at_edit(vault: Vault, event: Event) -> Injection:
     if path.startswith("../") or injections.times_told(home, root, event, key):
         return Injection("", silent=select.NOTHING)
     given, _ = injections.received(home, root, event.session_id, event.agent_id)
-    own = above.Answer(_hits_for(vault, path))
-    every = above.joined(vault, own, lambda _, other: above.Answer(_hits_for(other, path)))
+    own = Injection("", _hits_for(vault, path))
+    every = above.joined(vault, own, lambda _, other: Injection("", _hits_for(other, path)))
     first = next((hit for hit in every if hit.lesson_id not in given), None)
     if first is None:
         return Injection("", silent=select.HAD if every else select.NOTHING)

@@ -140,9 +140,9 @@ def after_compaction(vault: Vault, already: Collection[str]) -> Injection:
     again = [id for id in already if id not in {hit.lesson_id for hit in rules}]
     room = config.session_lessons - len(rules)
     again = again[-room:] if room else []
-    own = above.Answer(of_ids(vault, again))
+    own = Injection("", of_ids(vault, again))
     hits = above.joined(
-        vault, own, lambda place, other: above.Answer(of_ids(other, place.own(again)))
+        vault, own, lambda place, other: Injection("", of_ids(other, place.own(again)))
     )
     hits.sort(key=lambda hit: again.index(hit.lesson_id), reverse=True)
     hits = allowed.newest(vault, hits)
@@ -157,8 +157,8 @@ def of_ids(vault: Vault, ids: Sequence[str]) -> list[Hit]:
 
 
 def _rules(vault: Vault, already: Collection[str]) -> list[Hit]:
-    own = above.Answer(_own_rules(vault))
-    every = above.joined(vault, own, lambda _, other: above.Answer(_own_rules(other)))
+    own = Injection("", _own_rules(vault))
+    every = above.joined(vault, own, lambda _, other: Injection("", _own_rules(other)))
     fresh = [hit for hit in every if hit.lesson_id not in already]
     return fresh[: vault.config.session_lessons]
 
@@ -222,15 +222,12 @@ class _Wanted:
 def _above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> Injection:
     """Search the vault and the vaults above, each by its floor and trust, for queries."""
     own = _own_above_floor(vault, queries, wanted)
-    if not above.opened(vault):
-        return own
 
-    def search(place: above.Above, other: Vault) -> above.Answer:
+    def search(place: above.Above, other: Vault) -> Injection:
         given, pointed = place.own(wanted.given), place.own(wanted.pointed)
-        said = _own_above_floor(other, queries, replace(wanted, given=given, pointed=pointed))
-        return above.Answer(said.hits, said.others)
+        return _own_above_floor(other, queries, replace(wanted, given=given, pointed=pointed))
 
-    every = above.joined(vault, above.Answer(own.hits, own.others), search)
+    every = above.joined(vault, own, search)
     fresh = _first(_fresh(every, wanted), wanted)  # the nearer first where that is equal
     return replace(own, hits=fresh, silent="") if fresh else own
 

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 from vault_index.errors import IndexStateError, VaultError
 from vault_index.features import VaultsTable
 from vault_index.search.duplicates import DUPLICATE_COSINE
-from vault_index.search.hit import Hit
+from vault_index.search.hit import Hit, Injection
 from vault_index.vault import FOLDER, SETTINGS, Vault, open_vault, stamp_settings
 
 if TYPE_CHECKING:
@@ -142,47 +142,37 @@ def _open(vault: Vault, above: Above, before: Mapping[Path, Vault]) -> Iterator[
         yield from filter(None, [before.get(above.root)])
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The lessons of one vault for a prompt, each above that vault's floor.
-
-    `hits` are new to the session, `others` were told before or kept silent by `silent_on`.
-    """
-
-    hits: Sequence[Hit] = ()
-    others: Sequence[Hit] = ()
-
-
-def joined(vault: Vault, own: Answer, search: Callable[[Above, Vault], Answer]) -> list[Hit]:
+def joined(vault: Vault, own: Injection, search: Callable[[Above, Vault], Injection]) -> list[Hit]:
     """Return the hits of a vault and of the vaults above, without lessons that a nearer vault has.
 
-    A lesson that a nearer vault gave before, or keeps silent, does not come from a farther one either.
+    A lesson that a nearer vault gave before, or keeps silent, does not come from a farther one either:
+    those are the `others` of an injection.
     """
     hits = list(own.hits)
     places = opened(vault)
     if not places:
         return hits
 
-    def ask(place: tuple[Above, Vault]) -> tuple[Answer, dict[str, np.ndarray]]:
+    def ask(place: tuple[Above, Vault]) -> tuple[Injection, dict[str, np.ndarray]]:
         other = place[1]
         other.query_vectors = vault.query_vectors  # each is embedded once
         try:
             answer = search(*place)
             return answer, _vectors(other, answer)
         except VaultError:  # it has no index yet, or none any more: `lessons vaults` says so
-            return Answer(), {}
+            return Injection(""), {}
 
     with ThreadPoolExecutor(len(places)) as pool:  # most of a search is waiting for LanceDB
         answers = list(pool.map(ask, places))
-    nearer, texts = [*_vectors(vault, own).values()], _texts(own)
+    nearer, texts = [*_vectors(vault, own).values()], _texts([*own.hits, *own.others])
     for (above, _), (answer, vectors) in zip(places, answers, strict=True):
         for hit in answer.hits:
-            if _texts(Answer([hit])) & texts or _is_near(vectors.get(hit.lesson_id), nearer):
+            if _texts([hit]) & texts or _is_near(vectors.get(hit.lesson_id), nearer):
                 continue
             id, path = above.marked(hit.lesson_id, hit.path)
             hits.append(replace(hit, lesson_id=id, path=path))
         nearer += vectors.values()
-        texts |= _texts(answer)
+        texts |= _texts([*answer.hits, *answer.others])
     return hits
 
 
@@ -192,11 +182,10 @@ def _is_near(vector: np.ndarray | None, others: Sequence[np.ndarray]) -> bool:
     )
 
 
-def _texts(answer: Answer) -> set[str]:
-    every = [*answer.hits, *answer.others]
-    return {" ".join(f"{hit.title} {hit.text}".casefold().split()) for hit in every}
+def _texts(hits: Iterable[Hit]) -> set[str]:
+    return {" ".join(f"{hit.title} {hit.text}".casefold().split()) for hit in hits}
 
 
-def _vectors(vault: Vault, answer: Answer) -> dict[str, np.ndarray]:
+def _vectors(vault: Vault, answer: Injection) -> dict[str, np.ndarray]:
     ids = [hit.lesson_id for hit in [*answer.hits, *answer.others]]
     return vault.open_index().store.of_lessons(ids) if ids else {}

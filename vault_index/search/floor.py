@@ -19,7 +19,7 @@ from vault_index.search import above, evidence, query, scoring, unindexed
 from vault_index.search.duplicates import DUPLICATE_COSINE, is_same
 from vault_index.search.evidence import foreign_prompts as foreign_prompts
 from vault_index.search.evidence import has_outgrown
-from vault_index.search.hit import LESSONS, Query, below
+from vault_index.search.hit import LESSONS, Injection, Query, below
 from vault_index.search.scoring import FULL_TEXT_WEIGHT
 from vault_index.store import filters
 
@@ -181,13 +181,13 @@ def with_above(
     if is_own or LESSONS not in asked.kinds or not above.opened(vault):
         return results
 
-    def search(_: above.Above, other: Vault) -> above.Answer:
+    def search(_: above.Above, other: Vault) -> Injection:
         reaching = lessons_above(other, asked)[0]
-        return above.Answer(keep(other, reaching.hits), reaching.silenced)
+        return Injection("", keep(other, reaching.hits), others=reaching.silenced)
 
     skills = [hit for hit in results.hits if hit.kind != LESSONS]
     own = [hit for hit in results.hits if hit.kind == LESSONS]
-    every = above.joined(vault, above.Answer(own, results.silenced), search)
+    every = above.joined(vault, Injection("", own, others=results.silenced), search)
     every.sort(key=lambda hit: -hit.shown_score)
     return replace(results, hits=[*every, *skills])
 

@@ -52,7 +52,7 @@ T = TypeVar("T")
 class Progress:
     """Passes that began and ended, and what came of them. `last` and `trouble` are for people."""
 
-    def __init__(self, say: Callable[[str], None]) -> None:
+    def __init__(self, say: Callable[[str], None], events: FileEvents) -> None:
         self.last = ""  # what the last pass that wrote did
         self.trouble = ""  # why the last pass failed
         self.problems: list[str] = []  # files that are not in the index as they are
@@ -61,6 +61,7 @@ class Progress:
         self._begun = 0
         self._heard = 0.0  # events, before the last pass began
         self._say = say
+        self._events = events
         self._started = time.monotonic()
         self._changed = threading.Condition()
 
@@ -75,21 +76,22 @@ class Progress:
             self.finished = self._begun
             self._changed.notify_all()
 
-    def wait_for(
-        self, heard: float, hurry: Callable[[], None], patience: Callable[[], float]
-    ) -> bool:
+    def wait_for(self, heard: float, hook_seconds: float | None = None) -> bool:
         """Wait for a pass that began after the first `heard` events, and call for one if need be.
 
-        Whether it ended in time: `patience` says, at each look, for how many seconds to wait at most.
+        Whether it ended in time. A hook waits for `hook_seconds`, and not where that may be in vain.
         """
         with self._changed:
             wanted = self._begun  # one that runs now may have looked too early
             if self._heard < heard:
                 wanted += 1
-                hurry()
+                self._events.hurry()
             began = time.monotonic()
             while self.finished < wanted:
-                left = began + patience() - time.monotonic()
+                seconds = PATIENCE_SECONDS if self.waits_for_others else OWN_PATIENCE_SECONDS
+                if hook_seconds is not None:
+                    seconds = 0.0 if self.waits_for_others or self.trouble else hook_seconds
+                left = began + seconds - time.monotonic()
                 if left <= 0:
                     return False
                 self._changed.wait(min(left, POLL_SECONDS))
@@ -251,7 +253,9 @@ class CurrentVault:
 
     def _answer_hook(self, asked: Answer) -> Answer:
         event, until = injections.Event.of(asked["event"]), asked["until"]
-        self._take_in_saves(until)
+        # what was saved a moment ago, if it comes in time for the answer
+        seconds = min(until - time.monotonic() - ANSWER_SECONDS, OWN_PATIENCE_SECONDS)
+        self._progress.wait_for(self._events.count(), seconds)
         unusable = self.unusable
         answer = partial(respond, event=event, by="watcher", ms=asked["ms"], until=until)
         try:
@@ -281,25 +285,12 @@ class CurrentVault:
                     self._events.wake()
                 raise
 
-    def _patience(self) -> float:
-        return PATIENCE_SECONDS if self._progress.waits_for_others else OWN_PATIENCE_SECONDS
-
-    def _take_in_saves(self, until: float) -> None:
-        """Wait for what was saved a moment ago, if that comes in time for a hook's answer."""
-        seconds = min(until - time.monotonic() - ANSWER_SECONDS, OWN_PATIENCE_SECONDS)
-
-        def patience() -> float:
-            is_vain = self._progress.waits_for_others or self._progress.trouble
-            return 0.0 if is_vain else seconds
-
-        self._progress.wait_for(self._events.count(), self._events.hurry, patience)
-
     def _catch_up(self, full: bool) -> list[str]:
         """Wait until saved files, with `full` all that follows, are indexed; return the notes."""
         if full:
             self._full_asked = True
         notes = []
-        if not self._progress.wait_for(math.inf, self._events.hurry, self._patience):
+        if not self._progress.wait_for(math.inf):
             notes.append("note: another process is indexing; searching the index as it is")
         if self._progress.trouble:
             notes.append(f"warning: {self._progress.trouble}; searching the index as it is")

@@ -65,7 +65,7 @@ class VaultWatch:
         self._fetch: Job | None = None
         self._reflog: Path | None = None
         self.events = FileEvents(root / index_files.FOLDER, self._say)
-        self._progress = Progress(self._say)
+        self._progress = Progress(self._say, self.events)
         self._asked = 0  # questions at the last look
         self._failed_at = 0.0
         self._stop = ""
