@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from vault_index.errors import GitError, WriteError
-from vault_index.git.dotgit import is_bare, top_of
+from vault_index.git.dotgit import git_folder, is_bare, top_of
 from vault_index.git.history import name_changes
 from vault_index.git.run import SUBMODULE, ask, ask_bytes, command
 from vault_index.hotpath import index_files
@@ -48,8 +48,7 @@ class Worktree:
 def reflog(folder: Path) -> Path | None:
     """Return the file that each commit, checkout and reset appends to; None without a repository."""
     top = top_of(folder)
-    path = ask(top, "rev-parse", "--git-path", "logs/HEAD")
-    return top / path if top and path else None
+    return git_folder(top) / "logs/HEAD" if top else None
 
 
 def activity(folder: Path, besides: Path) -> Activity:
@@ -186,12 +185,12 @@ def ignored(top: Path, paths: Collection[str]) -> set[str]:
     return names
 
 
-def commit_file(folder: Path, path: str, data: bytes, message: Sequence[str]) -> bool:
+def commit_file(folder: Path, path: str, data: bytes, message: Sequence[str]) -> None:
     """Commit one file with a content that the work tree need not have yet.
 
     Git takes it from a work tree aside, so at no moment a kill leaves it staged and not committed.
-    `path` is relative to the folder, `message` the options of `git commit` for it. Return False if
-    the commit that is checked out has the file so. Raises GitError, with nothing staged.
+    `path` is relative to the folder, `message` the options of `git commit` for it. Raises GitError,
+    with nothing staged.
     """
     import tempfile
 
@@ -206,25 +205,23 @@ def commit_file(folder: Path, path: str, data: bytes, message: Sequence[str]) ->
             file.parent.mkdir(parents=True)
             file.write_bytes(data)
             file.chmod(now.stat().st_mode & 0o777 if now.exists() else 0o644)
-            return _commit_from(above, aside, inside, message)
+            _commit_from(above, aside, inside, message)
     except OSError as error:
         raise GitError(f"git commit: {error.strerror or error}", "free some space") from None
 
 
-def _commit_from(above: Path, aside: str, inside: str, message: Sequence[str]) -> bool:
+def _commit_from(above: Path, aside: str, inside: str, message: Sequence[str]) -> None:
     words = (f"--work-tree={aside}", "--no-optional-locks", "--literal-pathspecs")
     is_new = not command(above, *words, "ls-files", "--", inside)
     if is_new:  # a commit of a path alone asks for one that git knows
         command(above, *words, "add", "--intent-to-add", "--", inside)
     try:
-        if not command(above, *words, "status", "--porcelain", "--", inside):
-            return False
-        command(above, *words, "commit", "--quiet", *message, "--", inside)
+        if command(above, *words, "status", "--porcelain", "--", inside):
+            command(above, *words, "commit", "--quiet", *message, "--", inside)
     except GitError:
         if is_new:
             command(above, "update-index", "--force-remove", "--", inside, check=False)
         raise
-    return True
 
 
 def _remove_asides() -> None:

@@ -193,13 +193,12 @@ def fork_point(folder: Path, revision: str) -> str:
     "" if the revision names no commit.
     """
     commit = resolve(folder, revision)
-    shared = command(folder, "merge-base", "HEAD", commit, check=False) if commit else ""
-    return shared or commit
+    return commit and (ask(top_of(folder), "merge-base", "HEAD", commit) or commit)
 
 
 def count(folder: Path, *commits: str) -> int:
     """Count commits, named as for `git rev-list`: `a..b`, or `a --not b`."""
-    return int(command(folder, "rev-list", "--count", *commits, "--", check=False) or 0)
+    return int(ask(top_of(folder), "rev-list", "--count", *commits, "--") or 0)
 
 
 def at_date(folder: Path, date: str) -> str:
@@ -211,12 +210,13 @@ def at_date(folder: Path, date: str) -> str:
     except ValueError:
         return ""
     end = f"{date} 23:59:59" if len(date) == 10 else date
-    return command(folder, "rev-list", "-1", f"--before={end}", "HEAD", "--", check=False)
+    return ask(top_of(folder), "rev-list", "-1", f"--before={end}", "HEAD", "--")
 
 
 def tree(folder: Path, commit: str) -> str:
     """Return the hash of what a folder held at a commit, "" if it was not there."""
-    return command(folder, "rev-parse", "--verify", "--quiet", f"{commit}:./", check=False)
+    name = ("--verify", "--quiet", f"{commit}:./")
+    return ask(top_of(folder), "rev-parse", *name, folder=folder)
 
 
 def tree_files(folder: Path, tree: str) -> Iterator[tuple[str, bytes]]:

@@ -171,10 +171,10 @@ def command(folder: Path, *arguments: str, check: bool = True) -> str:
     """
     verb, top = _verb(arguments), top_of(folder)
     try:
-        settings = _settings(top) if top else []
+        settings = _settings(top) if top and verb not in _TELLS else []
         if top and verb in _NETWORK:
             _refuse_programs(verb, top, settings)
-        overrules = () if verb in _TELLS else instead(settings, filters=True)
+        overrules = instead(settings, filters=True)
         status, output, errors = _run(folder, top, arguments, overrules, settings)
     except OSError as error:
         if isinstance(error, FileNotFoundError) and folder.is_dir():

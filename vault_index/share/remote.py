@@ -89,7 +89,7 @@ def _fetch(top: Path, remote: str, there: str, upstream: str) -> None:
 
 def _branch(top: Path) -> str:
     for name, what in _UNDER_WAY.items():
-        if git.git_path(top, name).exists():
+        if (git.git_folder(top) / name).exists():
             hint = f"git {what} --abort, then lessons sync; or finish it, if you began it"
             if what == "rebase":  # a folder that was copied here may bring commands along
                 hint += ": --continue runs what `git status` lists as next, `exec` lines, too"
@@ -201,7 +201,7 @@ def _base(top: Path, branch: str, old: str, upstream: str, remote: str) -> str:
     """Return the last commit that the remote has or had: what it no longer has was removed on purpose."""
     base = git.command(top, "merge-base", "--fork-point", upstream, old, check=False)
     base = base or git.command(top, "merge-base", old, upstream, check=False)
-    if not base and git.command(top, "rev-parse", "--is-shallow-repository") == "true":
+    if not base and git.cut_of(top):
         git.command(top, "fetch", "--quiet", "--unshallow", remote)
         base = git.command(top, "merge-base", old, upstream, check=False)
     if not base:
