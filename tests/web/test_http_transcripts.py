@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import httpx
 import jsonschema
 import pytest
 from starlette.testclient import TestClient
@@ -137,13 +138,15 @@ def test_each_route_has_a_transcript(make_vault: MakeVault) -> None:
             assert answer["schema"], f"{method} {path} answers with anything"
 
 
-def _check_form(team: Serving, method: str, path: str, answer: Any) -> None:
+def _check_form(team: Serving, method: str, path: str, answer: httpx.Response) -> None:
     """Fail for an answer that is not as `/openapi.json` says."""
     openapi = team.ask("GET", "/openapi.json").json()
     for route, methods in openapi["paths"].items():
-        if re.fullmatch(re.sub(r"\{\w+\}", ".+", route), path):
-            form = methods[method.lower()]["responses"]["200"]["content"]["application/json"]
-            jsonschema.validate(answer, {**form["schema"], "components": openapi["components"]})
+        if re.fullmatch(re.sub(r"\{\w+\}", ".+", route), path) and method.lower() in methods:
+            kind = "200" if answer.is_success else "4XX"
+            form = methods[method.lower()]["responses"][kind]["content"]["application/json"]
+            schema = {**form["schema"], "components": openapi["components"]}
+            jsonschema.validate(answer.json(), schema)
 
 
 def _check_page(team: Serving) -> None:
@@ -182,8 +185,7 @@ def _answered(team: Serving, exchange: str) -> str:
     if answer.headers["content-type"].startswith("text/event-stream"):
         text = _events(answer.text)
     else:
-        if answer.status_code == 200:
-            _check_form(team, method, path.partition("?")[0], answer.json())
+        _check_form(team, method, path.partition("?")[0], answer)
         text = json.dumps(_rounded(answer.json()), indent=2, ensure_ascii=False)
     text = text.replace(str(team.root), "ROOT")
     for pattern, word in REPLACED:

@@ -6,6 +6,7 @@ A browser that opens the address of a page gets the same as a page.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -31,6 +32,14 @@ FIELDS_HINT = "see `/openapi.json` for the fields"
 NOTED = "noted by the application"
 
 
+@dataclass(frozen=True, slots=True)
+class RefusedRequest:
+    """What is wrong with a request, and what to do."""
+
+    error: str
+    hint: str
+
+
 class Refusal(Exception):
     """A request that is not answered."""
 
@@ -39,6 +48,9 @@ class Refusal(Exception):
         self.status = status
         self.error = error
         self.hint = hint
+
+
+NOT_JSON = Refusal(400, "the body is not JSON", "send one JSON object in UTF-8")
 
 
 def from_error(error: errors.VaultError, status: int, shown: Callable[[str], str]) -> Refusal:
@@ -52,23 +64,22 @@ def add_handlers(
 ) -> None:
     """Have an application answer errors of any kind as refusals; bugs are noted, for its user."""
 
-    def refused(request: Request, refusal: Any, detail: Sequence[object] = ()) -> Response:
+    def refused(request: Request, refusal: Any) -> Response:
         is_read = "text/html" in request.headers.get("accept", "")
         if is_read and not request.url.path.startswith(("/api/", "/page/")):
             return as_page(refusal)  # a browser shows it in its window
-        body = {"error": refusal.error, "hint": refusal.hint}
-        return JSONResponse(body | ({"detail": detail} if detail else {}), refusal.status)
+        return JSONResponse({"error": refusal.error, "hint": refusal.hint}, refusal.status)
 
     def invalid(request: Request, error: Any) -> Response:
         problems = error.errors()
         if any(problem["type"] == "json_invalid" for problem in problems):
-            hint = "send one JSON object in UTF-8"
-            return refused(request, Refusal(400, "the body is not JSON", hint))
+            return refused(request, NOT_JSON)
         status = 413 if any(problem["type"] == "too_long" for problem in problems) else 422
-        refusal = Refusal(status, said(problems, 1), FIELDS_HINT)
-        return refused(request, refusal, [_own_form(problem) for problem in problems])
+        return refused(request, Refusal(status, said(problems, 1), FIELDS_HINT))
 
     def failed(request: Request, error: Any) -> Response:
+        if error.status_code == 400:  # its brackets go too deep, or a number is too long
+            return refused(request, NOT_JSON)
         hint = "see `/openapi.json` for the routes" if error.status_code in (404, 405) else ""
         return refused(request, Refusal(error.status_code, str(error.detail).lower(), hint))
 
@@ -99,15 +110,18 @@ def _parameters(dependant: Dependant) -> list[str]:
     return names + [name for each in dependant.dependencies for name in _parameters(each)]
 
 
-def _own_form(problem: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a problem as FastAPI's own answers have it, and `/openapi.json` says."""
-    return {name: problem[name] for name in ("loc", "msg", "type")}
-
-
 def said(problems: Sequence[Mapping[str, Any]], skip: int = 0) -> str:
     """Return in a line what is wrong with values; `skip` levels of their places are not named."""
     return "; ".join(
-        f"{'.'.join(map(str, problem['loc'][skip:])) or 'the body'}: "
-        + str(problem["msg"]).lower().removeprefix("value error, ")
+        f"{'.'.join(map(str, problem['loc'][skip:])) or 'the body'}: {_sentence(problem)}"
         for problem in problems[:SHOWN_PROBLEMS]
     )
+
+
+def _sentence(problem: Mapping[str, Any]) -> str:
+    if problem["type"] in ("model_attributes_type", "model_type"):
+        return "this is no JSON object"
+    unit = " characters" if isinstance(problem["input"], str) else " items"
+    text = str(problem["msg"]).replace(" items after validation", unit)
+    text = text.removeprefix("Value error, ")
+    return text if text[:2].isupper() else text[:1].lower() + text[1:]
