@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from itertools import islice
@@ -135,10 +135,9 @@ def reason_of(score: float, others: Iterable[float]) -> float:
     return SCORE * score + LEAD * lead
 
 
-def _says_the_same(hit: Hit, other: Hit) -> bool:
+def _are_the_same(stems: Set[str], others: Set[str]) -> bool:
     """Whether two lessons have nearly the same words: a lesson does not stand out from its copies."""
-    some, others = _stems_of(hit.names, hit.text), _stems_of(other.names, other.text)
-    return len(some & others) >= SAME * len(some | others)
+    return len(stems & others) >= SAME * len(stems | others)
 
 
 def weigh(
@@ -158,16 +157,17 @@ def weigh(
         stem = stem_of(word)
         weights[stem] = max(words.weight(word) if words else 0.0, weights.get(stem, 0.0))
     total = sum(weights.values()) or 1.0
-    ranked = sorted(hits, key=lambda hit: hit.taught - hit.base)
-    places = {hit.lesson_id: place for place, hit in enumerate(ranked, start=1)}
-    last = ranked[-1].base - ranked[-1].taught if ranked else 0.0
-    beyond = last if len(hits) >= MANY else 0.0 if text_only else FEW
+    scores = {hit.lesson_id: hit.base - hit.taught for hit in hits}
+    stems = {hit.lesson_id: _stems_of(hit.names, hit.text) for hit in hits}
+    ranked = sorted(scores, key=lambda id: -scores[id])
+    beyond = scores[ranked[-1]] if len(hits) >= MANY else 0.0 if text_only else FEW
     weighed = []
     for hit in hits[:first]:
-        others = (each for each in ranked[places[hit.lesson_id] :] if not _says_the_same(hit, each))
-        below = [each.base - each.taught for each in islice(others, NEXT)]
-        lead = hit.base - sum(below + [beyond] * (NEXT - len(below))) / NEXT
-        stems = _stems_of(hit.names, hit.text) if hit.base > 0 else frozenset()
-        common = sum(weights[stem] for stem in weights.keys() & stems)
+        base, own = hit.base, stems[hit.lesson_id]
+        later = ranked[ranked.index(hit.lesson_id) + 1 :]
+        others = (id for id in later if not _are_the_same(own, stems[id]))
+        below = [scores[id] for id in islice(others, NEXT)]
+        lead = base - sum(below + [beyond] * (NEXT - len(below))) / NEXT
+        common = sum(weights[stem] for stem in weights.keys() & own) if base > 0 else 0.0
         weighed.append(replace(hit, lead=lead, common=common / total))
     return weighed
