@@ -34,14 +34,14 @@ NOTED = "noted by the application"
 
 @dataclass(frozen=True, slots=True)
 class RefusedRequest:
-    """What is wrong with a request, and what to do."""
+    """A request that is not answered: why, and what to do."""
 
     error: str
     hint: str
 
 
 class Refusal(Exception):
-    """A request that is not answered."""
+    """A refusal of a request: its status, why, and what to do."""
 
     def __init__(self, status: int, error: str, hint: str = "") -> None:
         super().__init__(error)
