@@ -13,6 +13,7 @@ import fcntl
 import functools
 import json
 import os
+import shlex
 import sqlite3
 import threading
 import time
@@ -175,7 +176,10 @@ def shrink(home: Path) -> None:
 def notes(home: Path) -> list[tuple[str, str]]:
     """Return what the user should know of the database, each with what to do, if anything."""
     messages = [
-        (f"{home / FILE} was damaged, so it is now {file.name}, and a new one began", f"rm {file}*")
+        (
+            f"{home / FILE} was damaged, so it is now {file.name}, and a new one began",
+            f"rm {shlex.quote(str(file))}*",
+        )
         for file in sorted(home.glob(f"{FILE}{DAMAGED}*Z"))
     ]
     try:

@@ -182,7 +182,9 @@ def test_background_status_and_stop(team: Vault) -> None:
     assert watch("--stop") == "there was no watcher\n"
     assert watch("--status") == f"{team.root} has no watcher\n"
     assert status(team) == {"running": False}
-    assert watch("--background").startswith(f"watching {team.lessons_dir} (pid ")
+    piped = ("sh", "-c", '"$0" watch --background 3>&1 | cat', BIN / "lessons")  # until 3 is closed
+    started = run(*piped, cwd=team.root, timeout=30).out
+    assert started.startswith(f"watching {team.lessons_dir} (pid ")
     assert watch("--background").startswith(f"already watching {team.lessons_dir} (pid ")
     assert run("lessons", "watch", cwd=team.root).err == f"{team.root} has a watcher already\n"
     assert watch("--status").startswith(f"pid {watchers_of(team.root)[0]}, up ")

@@ -20,6 +20,7 @@ from vault_index.entrypoints.agents import hook_settings
 from vault_index.entrypoints.agents.hook_settings import Agent
 from vault_index.errors import VaultError
 from vault_index.hotpath import index_files
+from vault_index.hotpath.log import HOOK_LOG
 from vault_index.lesson.file import hash_of_file
 from vault_index.recall import words
 from vault_index.recall.select import OTHER_LANGUAGE
@@ -227,7 +228,8 @@ def _agent(vault: Vault) -> Iterator[Trouble]:
     if failed:
         times = count(len(failed), "time")
         what = f"hooks failed {times} in the last 24 hours: {failed[-1]['message']}"
-        yield Trouble("hooks", what, "lessons status")
+        log = vault.config.home / HOOK_LOG
+        yield Trouble("hooks", what, f"tail {shlex.quote(str(log))}")
 
 
 def _hooks(agent: Agent, scope: str, place: Path, has_plugin: bool) -> Iterator[Trouble]:

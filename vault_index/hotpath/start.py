@@ -103,7 +103,7 @@ def start_once(folder: int, words: list[str], pause: float = 0.0) -> int | None:
         output = log.open_for_appending(folder, LOG)
         os.set_inheritable(lock, True)
         try:
-            pid = spawn([*words, "--lock", str(lock)], output)
+            pid = spawn([*words, "--lock", str(lock)], output, lock)
         finally:
             os.set_inheritable(lock, False)
             os.close(output)
@@ -113,11 +113,18 @@ def start_once(folder: int, words: list[str], pause: float = 0.0) -> int | None:
         os.close(lock)
 
 
-def spawn(words: list[str], output: int) -> int:
+def spawn(words: list[str], output: int, lock: int = -1) -> int:
     """Start `lessons` with these words in a session of its own, and return its process id.
 
-    It prints to the open file `output`. An agent that ends ends its own processes. Raises OSError.
+    It prints to the open file `output`, and gets the `lock`, but no pipe of our caller, which may wait
+    for its end. An agent that ends ends its own processes. Raises OSError.
     """
+    for file in map(int, os.listdir("/dev/fd")):
+        if file > 2 and file != lock:
+            try:
+                os.set_inheritable(file, False)
+            except OSError:
+                pass  # the folder that was listed
     command = [sys.executable, "-P", "-m", "vault_index", *words]
     environ = {
         name: value

@@ -129,7 +129,7 @@ def _to_add(folder: Path, top: Path) -> str:
     if folder.name == "_":  # of husky, which writes it anew with each install
         managed.insert(0, folder.parent / "pre-commit")
     if any(_CALLS.search(_content(file) or "") for file in (hook, *managed)):
-        return "" if os.access(hook, os.X_OK) else f"chmod +x {from_here(hook)}"
+        return "" if os.access(hook, os.X_OK) else f"chmod +x {shlex.quote(from_here(hook))}"
     return f"have {from_here(managed[0] if managed else hook)} run `{_RUN}`"
 
 

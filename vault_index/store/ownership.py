@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -42,7 +43,7 @@ def check(folder: Path) -> None:
     if stamp and _is_tracked(folder, stamp):  # without one nothing was ever added
         raise ForeignIndexError(
             f"{folder} is tracked by git, so it is not an index of this machine",
-            f"git -C {folder.parent} rm -r -q -f {folder.name}, then commit that",
+            f"git -C {shlex.quote(str(folder.parent))} rm -r -q -f {folder.name}, then commit that",
         )
     try:
         stat_now = folder.lstat()
@@ -50,7 +51,8 @@ def check(folder: Path) -> None:
         return  # it does not exist yet, or whoever opens it will see why not
     if not stat.S_ISDIR(stat_now.st_mode):
         kind = "a link" if stat.S_ISLNK(stat_now.st_mode) else "no folder"
-        raise ForeignIndexError(f"{folder} is {kind}, so it is not used", f"rm {folder}")
+        remove = f"rm {shlex.quote(str(folder))}"
+        raise ForeignIndexError(f"{folder} is {kind}, so it is not used", remove)
     if stat_now.st_uid != os.geteuid():
         raise ForeignIndexError(
             f"{folder} belongs to another user", "use a clone of your own, or remove the folder"
