@@ -146,14 +146,10 @@ def files(folder: Path) -> list[str]:
     return sorted(set(filter(None, listed)))
 
 
-def staged(folder: Path) -> dict[str, str]:
-    """Return the files below a folder that the next commit adds or changes, and the blob of each.
-
-    The paths are relative to the folder.
-    """
+def staged(top: Path) -> dict[str, str]:
+    """Return the files that the next commit adds or changes, by path from the top, and their blobs."""
     how = ("--cached", "--raw", "--no-abbrev", "-z", "--no-renames", "--no-ext-diff")
-    only = ("--diff-filter=AMT", "--relative", "--", ".")
-    changes = name_changes(ask(top_of(folder), "diff", *how, *only, folder=folder))
+    changes = name_changes(ask(top_of(top), "diff", *how, "--diff-filter=AMT"))
     return {change.path: change.blob for change in changes}
 
 

@@ -299,19 +299,18 @@ def contents(folder: Path, files: Mapping[str, tuple[str, str]]) -> dict[str, by
     return {name: data for name, data in zip(asked, blobs, strict=True) if data is not None}
 
 
-def staged_contents(folder: Path, blobs: Sequence[str], limit: int) -> list[bytes]:
+def staged_contents(top: Path, blobs: Sequence[str], limit: int) -> list[bytes]:
     """Return what the next commit will have under these names of blobs; b"" for another name.
 
     For a blob of more than `limit` bytes: `limit` + 1 zeros. Two runs of git for all of them.
     """
-    form = "--batch-check=%(objectsize)"
     lines = "".join(f"{blob}\n" for blob in blobs)
-    output = ask_bytes(top_of(folder), "cat-file", form, folder=folder, stdin=lines)
-    is_long = [size.isdigit() and int(size) > limit for size in output.splitlines()]
-    is_long += [False] * (len(blobs) - len(is_long))
-    read = _blobs(folder, [blob for blob, long in zip(blobs, is_long, strict=True) if not long])
-    contents = iter(read)
-    return [bytes(limit + 1) if long else next(contents) or b"" for long in is_long]
+    listed = ask_bytes(top_of(top), "cat-file", "--batch-check=%(objectsize)", stdin=lines)
+    sizes = zip(blobs, listed.splitlines(), strict=False)  # no line, where git does not answer
+    long = {blob for blob, size in sizes if size.isdigit() and int(size) > limit}
+    short = [blob for blob in blobs if blob not in long]
+    read = dict(zip(short, _blobs(top, short), strict=True))
+    return [bytes(limit + 1) if blob in long else read[blob] or b"" for blob in blobs]
 
 
 def _blobs(folder: Path, names: Sequence[str]) -> list[bytes | None]:

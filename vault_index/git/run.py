@@ -264,8 +264,8 @@ def _run(
 
     `settings` are those in which a `push` looks for the user's own hooks.
 
-    GitPython is the way to the command only: no object database of it is opened, so no `git cat-file`
-    child is left behind. Raises OSError without the folder or git.
+    GitPython is the way to the command only: its objects know no `.mailmap`, no encoding of a commit,
+    no SHA-256 and no limit of time. Raises OSError without the folder or git.
     """
     verb = _verb(arguments)
     words = ["git", *ALWAYS, *arguments]
