@@ -107,19 +107,20 @@ def newest(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
     every = list(hits)
     if not every:
         return []
-    newer = _superseding(vault.open_index().store)
+    store = vault.open_index().store
+    newer = _superseding(store)
     chosen: dict[str, Hit] = {}
     for hit in every:
-        best = _replaced(vault, _newest_like(vault, hit), newer)
+        best = _replaced(vault, _newest_like(vault, store, hit), newer)
         chosen.setdefault(best.lesson_id, best)
-    return _one_of_each(vault, [*chosen.values()])
+    return _one_of_each(vault, store, [*chosen.values()])
 
 
-def _one_of_each(vault: Vault, hits: list[Hit]) -> list[Hit]:
+def _one_of_each(vault: Vault, store: Reader, hits: list[Hit]) -> list[Hit]:
     """Drop hits that are nearly equal to a better one, and put the newest in its place."""
     if len(hits) < 2:
         return hits
-    vectors = vault.open_index().store.of_lessons([hit.lesson_id for hit in hits])
+    vectors = store.of_lessons([hit.lesson_id for hit in hits])
     kept: list[Hit] = []
     for hit in hits:
         like = next((at for at, each in enumerate(kept) if _are_alike(vectors, each, hit)), None)
@@ -136,9 +137,8 @@ def _are_alike(vectors: Mapping[str, Any], one: Hit, other: Hit) -> bool:
     return here is not None and there is not None and bool(here @ there >= _NEARLY_EQUAL)
 
 
-def _newest_like(vault: Vault, hit: Hit) -> Hit:
+def _newest_like(vault: Vault, store: Reader, hit: Hit) -> Hit:
     """Return the newest of the lessons that say the same as a hit, in its place."""
-    store = vault.open_index().store
     keys, ids = _by_words(store)
     named = {id for key in keys.get(hit.lesson_id, ()) for id in ids[key]} - {hit.lesson_id}
     if not named:

@@ -40,9 +40,8 @@ def matches(name: str, known: Mapping[str, str], *, beginnings: bool = False) ->
     if composed(name) in known:
         return [composed(name)]
     wanted = _plain(name)
-    names: dict[
-        str, tuple[str, str, str]
-    ] = {}  # an id, its path without `.md`, that with its section
+    # an id, its path without `.md`, that with its section
+    names: dict[str, tuple[str, str, str]] = {}
     for id, path in known.items():
         stem = composed(path.removesuffix(".md"))
         names[id] = id, stem, stem + "".join(id.partition("#")[1:])

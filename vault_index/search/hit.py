@@ -373,15 +373,7 @@ def percent_of(score: float) -> int:
     return max(0, min(99, round(100 * score)))
 
 
-NOT_IN_JSON = (
-    "lesson_id",
-    "file_hash",
-    "suggestible",
-    "weighted",
-    "aliases",
-    "anchors",
-    "changed",
-)
+NOT_IN_JSON = "lesson_id file_hash suggestible weighted aliases anchors changed".split()
 _IN_JSON = [field.name for field in fields(Hit) if field.name not in NOT_IN_JSON]
 _AS_IN_LESSON = "lesson_id path confidence created_at updated_at".split()
 _AS_IN_SKILL = "path text file_hash withheld suggestible".split()

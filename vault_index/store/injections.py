@@ -28,13 +28,8 @@ EDIT = "FileEdit"  # an agent is about to edit a file; `said` is its path
 SUBAGENT = "SubagentStart"  # with the prompt of the agent that starts it
 ASKED = "PreToolUse"  # before a subagent starts, with its prompt
 START = "SessionStart"
-HOOKS = (
-    PROMPT,
-    START,
-    FAILURE,
-    EDIT,
-    SUBAGENT,
-)  # the events of hooks; others are an agent's look-ups
+# the events of hooks; others are an agent's look-ups
+HOOKS = (PROMPT, START, FAILURE, EDIT, SUBAGENT)
 WHOLE, LINE, SKILL = "whole", "line", "skill"  # the form in which an agent got it
 NEAR = "near"  # what came nearest to the floor where nothing was given
 ANSWERED, SILENT = "answered", "silent"

@@ -124,10 +124,8 @@ def load(index: Path, newest: int = SCHEMA) -> Manifest:
     Raises IndexStateError if it is missing or damaged, or says that a newer version wrote it.
     """
     global _latest
-    key, latest = (
-        (index, version(index)),
-        _latest,
-    )  # looked at first: a newer file is read once more
+    # looked at first: a newer file is read once more
+    key, latest = (index, version(index)), _latest
     try:
         if latest is None or latest[0] != key or latest[1].schema != newest:
             raw = json.loads(ownership.read_text(index / _FILE))

@@ -189,9 +189,8 @@ class Reader(Table):
         if last is None or last[0] != asked:
             self._latest = last = asked, self._bm25(asked, self.schema.full_text)
         places, scores = last[1]
-        mask = self.mask(
-            where
-        )  # LanceDB looks at all rows for a filter, which takes ten times as long
+        # LanceDB looks at all rows for a filter, which takes ten times as long
+        mask = self.mask(where)
         return (places, scores) if mask is None else (places[mask[places]], scores[mask[places]])
 
     def identified(self, name: str, where: str | None) -> np.ndarray:

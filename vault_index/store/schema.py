@@ -20,9 +20,7 @@ KEY, VECTOR = "id", "vector"
 IDENTIFIERS = "identifiers"  # of a whole lesson: see `lesson.identifiers`
 # of a lesson: categories, tags, aliases, title, title, text; of a skill: name, name, text
 FULL_TEXT = "fulltext"
-RECIPE = (
-    "title .25 + prose"  # how vectors of lessons are made: part of names under which they are kept
-)
+RECIPE = "title .25 + prose"  # how vectors of lessons are made: in names under which they are kept
 Hash = int  # of 64 bits
 LEVELS = tuple(f"category_l{depth}" for depth in range(MAX_DEPTH))
 
